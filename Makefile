@@ -40,8 +40,8 @@ $(VENV)/.dependencies: pyproject.toml uv.lock | $(VENV)/bin/python
 $(VENV)/.engine: $(VENV)/.dependencies Cargo.toml Cargo.lock $(RUST_SOURCES)
 	@command -v cargo >/dev/null || { echo "elephan needs Rust 1.88 or later (cargo): see https://rustup.rs"; exit 1; }
 	@echo "building the engine"
-	@mkdir -p python/elephan/bin && cargo build --release --locked --quiet -p wire -p quic \
-		&& install -m 755 $${CARGO_TARGET_DIR:-target}/release/elephan-wire $${CARGO_TARGET_DIR:-target}/release/elephan-quic python/elephan/bin/
+	@mkdir -p python/elephan/bin && cargo build --release --locked --quiet -p wire -p quic -p linux \
+		&& install -m 755 $${CARGO_TARGET_DIR:-target}/release/elephan-{wire,quic,linux} python/elephan/bin/
 	@cargo rustc --release --locked --quiet -p guest --bin elephan-guest -- -C target-feature=+crt-static \
 		&& install -m 755 $${CARGO_TARGET_DIR:-target}/release/elephan-guest python/elephan/bin/ \
 		|| echo "elephan-guest could not be built (a static program: libc6-dev); --on linux needs it, nothing else does"

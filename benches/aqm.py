@@ -262,9 +262,9 @@ def dualpi2(classic: str) -> Scenario:
     )
 
 
-def measure_dualpi2(classic: str) -> Row:
+def measure_dualpi2(classic: str, seed: int = 1) -> Row:
     """Goodput, mean RTT and retransmissions of both."""
-    result, _ = run(dualpi2(classic))
+    result, _ = run(dualpi2(classic), seed)
     columns = ("goodput_mbps", "rtt_mean_ms", "retransmits")
     found = {str(row["algorithm"]): {c: round(float(row[c]), 3) for c in columns} for row in result.flows.to_dicts()}
     samples = result.samples.sort("time_s")

@@ -1,5 +1,7 @@
 """Twenty pairs of runs on Linux in virtual time, ten of them beside two busy loops: each pair must give the same bytes.
 
+Every second pair has the engine as its path, and a simulated flow of BBRv3 beside those on Linux.
+
 .venv/bin/python benches/linux_pairs.py
 """
 
@@ -14,7 +16,7 @@ from contextlib import contextmanager
 import polars as pl
 
 from elephan.backends import get
-from elephan.backends.linux import lab
+from elephan.backends.linux import guest, kernels, lab
 from elephan.scenario import Scenario
 
 PAIRS = 20
@@ -48,10 +50,14 @@ def main() -> int:
     if lacking:
         print(f"skipped: {'; '.join(lacking)}")
         return 0
+    can_be_outside = guest.path_program() is not None and kernels.chosen().leads_outside
     different = 0
     for pair in range(PAIRS):
         names = FLOWS[pair % len(FLOWS)]
-        flows = [{"algorithm": name, "start": f"{i} s"} for i, name in enumerate(names)]
+        outside = pair % 2 == 1 and can_be_outside
+        more = {"backend": "linux"} if outside else {}
+        flows = [{"algorithm": name, "start": f"{i} s"} | more for i, name in enumerate(names)]
+        flows += [{"algorithm": "bbr3"}] if outside else []
         scenario = Scenario.dumbbell(flows, rate="50 Mbit/s", rtt="40 ms", buffer="1 BDP", duration="10 s", loss=1e-4)
         first = digest(scenario, pair + 1)
         loops = LOOPS if pair >= PAIRS // 2 else 0

@@ -13,21 +13,27 @@ from elephan.backends import get
 PATHS = (("10 Mbit/s", "40 ms"), ("100 Mbit/s", "40 ms"), ("622 Mbit/s", "100 ms"), ("1 Gbit/s", "40 ms"))
 FLOWS = (1, 10)
 SECONDS = 10
+NETEM: dict[str, str] = {}
+ENGINE = {"backend": "linux"}
+
+
+def run(rate: str, rtt: str, count: int, more: dict[str, str]) -> tuple[float, float]:
+    """Processor time and wall-clock time of CUBIC flows, with a buffer of one BDP."""
+    flows = [{"algorithm": "cubic:linux"} | more] * count
+    scenario = Scenario.dumbbell(flows, rate=rate, rtt=rtt, buffer="1 BDP", duration=f"{SECONDS} s")
+    began = time.monotonic()
+    result = get("linux").run(scenario)
+    return result.summary["linux"]["processor_s"] / SECONDS, (time.monotonic() - began) / SECONDS
 
 
 def main() -> None:
-    """Run CUBIC flows on each path, with a buffer of one BDP."""
-    print("| path | flows | processor s | wall-clock s |\n| --- | --- | --- | --- |")
+    """Run CUBIC flows on each path, with netem in the guest and with the engine."""
+    print("| path | flows | netem: processor s | wall-clock s | engine: processor s | wall-clock s |")
+    print("| --- |" + " --- |" * 5)
     for rate, rtt in PATHS:
         for count in FLOWS:
-            scenario = Scenario.dumbbell(
-                [{"algorithm": "cubic:linux"}] * count, rate=rate, rtt=rtt, buffer="1 BDP", duration=f"{SECONDS} s"
-            )
-            began = time.monotonic()
-            result = get("linux").run(scenario)
-            wall_s = (time.monotonic() - began) / SECONDS
-            processor_s = result.summary["linux"]["processor_s"] / SECONDS
-            print(f"| {rate} × {rtt} | {count} | {processor_s:.2g} | {wall_s:.2g} |", flush=True)
+            seconds = (*run(rate, rtt, count, NETEM), *run(rate, rtt, count, ENGINE))
+            print(f"| {rate} × {rtt} | {count} | " + " | ".join(f"{s:.2g}" for s in seconds) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import zipfile
 from pathlib import Path
 
 IN_BOTH = ("elephan/web/built/engine.wasm.gz", "elephan/web/built/play.js", "elephan/web/built/worker.js")
-PROGRAMS = tuple(f"elephan/bin/elephan-{name}" for name in ("wire", "guest", "quic"))
+PROGRAMS = tuple(f"elephan/bin/elephan-{name}" for name in ("wire", "guest", "quic", "linux"))
 IN_WHEEL = (*IN_BOTH, *PROGRAMS, "elephan/web/play.html", "elephan/web/lessons.toml")
 MANUAL = "data/share/man/man1/elephan.1"
 

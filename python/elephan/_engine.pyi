@@ -49,6 +49,7 @@ class Start:
         segment_bytes: float = 1448.0,
         hz: float = 1000.0,
         seed: int = 0,
+        rtt: float | None = None,
     ) -> None: ...
     @property
     def now(self) -> float: ...
@@ -62,6 +63,8 @@ class Start:
     def hz(self) -> float: ...
     @property
     def seed(self) -> int: ...
+    @property
+    def rtt(self) -> float | None: ...
 
 @final
 class Ack:

@@ -196,15 +196,19 @@ def test_reno_under_random_losses_has_its_own_mean_window() -> None:
 
 
 def test_early_drops_keep_the_queue_of_the_simulation() -> None:
-    """Eight flows and RED, so that mostly something waits: goodput within 3 %, queue and losses within 8 %."""
+    """Eight flows and RED, so that mostly something waits. Means of twelve seeds: goodput within 3 %, queue and losses
+    within 8 %; the losses of one seed differ by 5 % from those of the next.
+    """
     stack = STACK | {"base": "linux", "ack_every": 1}
     more: dict[str, Any] = {"duration": "80 s", "measure": {"from": "10 s"}}
     scenario = stated(["reno"] * 8, queue="red", stack=stack, **more)
-    own, their = (compute(backends.get(name), scenario, 1).summary() for name in ("model", "sim"))
-    both = [sum(flow["goodput_mbps"] for flow in s["flows"]) for s in (own, their)]
-    assert both[0] == pytest.approx(both[1], rel=0.03)
-    for key in ("queue_mean_packets", "loss_rate"):
-        assert own["links"][0][key] == pytest.approx(their["links"][0][key], rel=0.08)
+    ratios = []
+    for seed in range(1, 13):
+        own, their = (compute(backends.get(name), scenario, seed).summary() for name in ("model", "sim"))
+        both = [sum(flow["goodput_mbps"] for flow in s["flows"]) for s in (own, their)]
+        assert both[0] == pytest.approx(both[1], rel=0.03)
+        ratios.append([own["links"][0][key] / their["links"][0][key] for key in ("queue_mean_packets", "loss_rate")])
+    assert [fmean(column) for column in zip(*ratios, strict=True)] == pytest.approx([1, 1], rel=0.08)
 
 
 def test_seeds_differ_where_something_is_drawn(tmp_path: Path) -> None:

@@ -55,7 +55,8 @@ def _names(node: Any, table: str) -> Iterator[tuple[str, str]]:
 def test_every_field_is_written(written: dict[str, set[str]], table: str) -> None:
     clocks = {"sender_clock": HostClock, "receiver_clock": HostClock}
     models: dict[str, Any] = {"": ScenarioTable} | TABLES | clocks
-    assert set(field_names(models[table])) - written[table] == set()
+    # Drawn scenarios run in the simulator, which has no flows of another backend.
+    assert set(field_names(models[table])) - written[table] == ({"backend"} if table == "flow" else set())
 
 
 def test_every_algorithm_and_queue_is_written_with_each_of_its_parameters(written: dict[str, set[str]]) -> None:

@@ -10,6 +10,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,9 +27,43 @@ s = Scenario.dumbbell([{"algorithm": "cubic:linux"}], **path)
 """
 
 
+RUN = textwrap.dedent("""
+    from elephan.backends.linux import guest
+    from elephan.backends.linux.kernels import Kernel
+    from elephan.backends.linux.plan import Plan
+    guest.run(Plan.of(s, 250), Kernel("fake", "6.12", 250, 0.0, 1.0, "0", "none"), None)
+""")
+
+FLOW = {"algorithm": "cubic:linux"}
+PATH: dict[str, Any] = {"rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "50 packets", "duration": "5 s"}
+
+
 def plan() -> Plan:
-    flows = [{"algorithm": "cubic:linux"}]
-    return Plan.of(Scenario.dumbbell(flows, rate="10 Mbit/s", rtt="40 ms", buffer="50 packets", duration="5 s"), 250)
+    return Plan.of(Scenario.dumbbell([FLOW], **PATH), 250)
+
+
+def outside() -> Plan:
+    return Plan.of(Scenario.dumbbell([FLOW | {"backend": "linux"}], **PATH), 250)
+
+
+def guest_pid(cache: Path) -> int:
+    """The guest's process id, once it has written it."""
+    pid_file = cache / "guest.pid"
+    for _ in range(600):
+        if pid_file.exists() and pid_file.read_text().strip():
+            break
+        time.sleep(0.05)
+    return int(pid_file.read_text())
+
+
+def is_gone(pid: int) -> bool:
+    """True once a process has ended; one that has not after ten seconds is ended."""
+    for _ in range(200):
+        if not Path(f"/proc/{pid}").exists() or " Z " in Path(f"/proc/{pid}/stat").read_text():
+            return True
+        time.sleep(0.05)
+    os.kill(pid, signal.SIGKILL)
+    return False
 
 
 @pytest.fixture
@@ -75,33 +110,75 @@ def test_a_cancelled_guest_is_gone(cache: Path) -> None:
 
 def test_no_guest_outlives_a_killed_parent_and_the_next_run_cleans_up(cache: Path) -> None:
     fake(cache, "echo $$ > ../../guest.pid; while :; do /bin/sleep 0.1; done")
-    program = SCENARIO + textwrap.dedent("""
-        from elephan.backends.linux import guest
-        from elephan.backends.linux.kernels import Kernel
-        from elephan.backends.linux.plan import Plan
-        guest.run(Plan.of(s, 250), Kernel("fake", "6.12", 250, 0.0, 1.0, "0", "none"), None)
-    """)
-    parent = subprocess.Popen([sys.executable, "-c", program])
-    pid_file = cache / "guest.pid"
-    for _ in range(600):
-        if pid_file.exists() and pid_file.read_text().strip():
-            break
-        time.sleep(0.05)
-    pid = int(pid_file.read_text())
+    parent = subprocess.Popen([sys.executable, "-c", SCENARIO + RUN])
+    pid = guest_pid(cache)
     parent.send_signal(signal.SIGKILL)
     parent.wait()
-    for _ in range(200):
-        if not Path(f"/proc/{pid}").exists() or " Z " in Path(f"/proc/{pid}/stat").read_text():
-            break
-        time.sleep(0.05)
-    else:
-        os.kill(pid, signal.SIGKILL)
-        pytest.fail("the guest outlived its parent")
+    assert is_gone(pid), "the guest outlived its parent"
     assert list((cache / "guests").glob("*/root"))
     (cache / "fake" / kernels.BINARY).write_text("#!/bin/sh\nexit 0\n")
     with pytest.raises(guest.GuestError):
         guest.run(plan(), Kernel("fake", "6.12", 250, 0.0, 1.0, "0", "none"), None)
     assert not list((cache / "guests").glob("*/root"))
+
+
+def test_a_path_outside_ends_with_its_parent_and_takes_its_guest_along(cache: Path) -> None:
+    if guest.path_program() is None:
+        pytest.skip("elephan-linux is not built")
+    fake(cache, "echo $$ > ../../guest.pid; while :; do /bin/sleep 0.1; done")
+    text = SCENARIO.replace('"cubic:linux"', '"cubic:linux", "backend": "linux"') + RUN
+    parent = subprocess.Popen([sys.executable, "-c", text])
+    pid = guest_pid(cache)
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    assert is_gone(pid), "the guest outlived its parent"
+
+
+def test_a_guest_that_never_asks_for_its_clock_is_told(cache: Path) -> None:
+    if guest.path_program() is None:
+        pytest.skip("elephan-linux is not built")
+    with pytest.raises(guest.GuestError, match="the guest ended early: exit status: 3"):
+        guest.run(outside(), fake(cache, "exit 3"), None)
+    assert not list((cache / "guests").glob("*/"))
+
+
+def test_a_kernel_without_devices_for_a_path_outside_is_refused_with_what_to_type(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from elephan.backends import get
+
+    if guest.path_program() is None:
+        pytest.skip("elephan-linux is not built")
+    kernel = fake(cache, "exit 0")
+    assert not kernel.leads_outside
+    monkeypatch.setattr(kernels, "kernels", lambda: [kernel])
+    with pytest.raises(ScenarioError, match=r"without the devices for it; type 'elephan lab linux build --hz 250'"):
+        get("linux").check(Scenario.dumbbell([FLOW], **PATH, queue="codel"))
+    (kernel.folder / kernels.CONFIG).write_text("CONFIG_VIRTIO_UML=y\nCONFIG_VIRTIO_NET=y\n")
+    get("linux").check(Scenario.dumbbell([FLOW], **PATH, queue="codel"))
+
+
+def test_the_kernels_hz_is_that_of_flows_on_linux_alone(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from elephan.backends.linux.backend import LinuxBackend
+
+    kernel = fake(cache, "exit 0")
+    (kernel.folder / kernels.CONFIG).write_text("CONFIG_VIRTIO_UML=y\nCONFIG_VIRTIO_NET=y\n")
+    monkeypatch.setattr(kernels, "kernels", lambda: [kernel])
+    other = {"algorithm": "cubic:linux", "stack": {"base": "linux", "hz": 100}}
+    if guest.path_program() is None:
+        pytest.skip("elephan-linux is not built")
+    LinuxBackend().check(Scenario.dumbbell([FLOW | {"backend": "linux"}, other], **PATH))
+    with pytest.raises(ScenarioError, match="type 'elephan lab linux build --hz 100'"):
+        LinuxBackend().check(Scenario.dumbbell([FLOW, other], **PATH))
+
+
+def test_each_of_several_paths_has_a_processor_of_its_own(cache: Path) -> None:
+    cache.mkdir(parents=True, exist_ok=True)
+    with guest._processor(cache) as first, guest._processor(cache) as second:
+        assert first in os.sched_getaffinity(0)
+        assert second != first
+    with guest._processor(cache) as again:
+        assert again == first
 
 
 def test_without_a_kernel_one_line_says_what_to_type(cache: Path) -> None:
@@ -162,7 +239,12 @@ def test_the_package_has_no_kernel() -> None:
     """Kernels and their objects are under the GPL: they stay in the user's cache."""
     package = Path(build.__file__).parents[2]
     files = [path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    assert {path.name for path in (package / "bin").glob("*")} <= {"elephan-wire", "elephan-quic", guest.PROGRAM}
+    assert {path.name for path in (package / "bin").glob("*")} <= {
+        "elephan-wire",
+        "elephan-quic",
+        guest.PROGRAM,
+        guest.PATH_PROGRAM,
+    }
     assert not [
         path for path in files if path.suffix in (".ko", ".o", ".a", ".xz", ".deb") or path.name.startswith("vmlinu")
     ]

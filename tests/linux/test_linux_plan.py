@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from elephan.backends import get
 from elephan.backends.linux.plan import Plan
 from elephan.scenario import Scenario, ScenarioError
 
 FLOW = {"algorithm": "cubic:linux"}
+MINE = str(Path(__file__).parents[2] / "examples" / "tcp_simple.c")
 
 
 def dumbbell(*flows: dict[str, Any], **more: Any) -> Scenario:
@@ -83,14 +86,13 @@ def test_another_seed_is_another_phase() -> None:
 @pytest.mark.parametrize(
     ("flows", "more", "sentence"),
     [
-        ([FLOW], {"queue": "red"}, "cannot do a queue 'red'"),
         ([FLOW | {"stack": "ns2"}], {}, "cannot be told"),
         ([FLOW | {"stack": {"hz": 1000}}], {}, "elephan lab linux build --hz 1000"),
         ([{"algorithm": "copa"}], {}, "Linux has no 'copa'"),
         ([{"algorithm": "cubic:rfc8312"}], {}, "Linux has its own cubic"),
         ([{"algorithm": "reno", "parameters": {"increase": 2}}], {}, "has none that can be set, and no 'increase'"),
         ([FLOW, FLOW | {"parameters": {"beta": 0.5}}], {}, "a kernel has one set of parameters of cubic"),
-        ([FLOW], {"rate": "100000001 bit/s"}, "no whole number of bytes"),
+        ([FLOW | {"backend": "linux"}, {"algorithm": MINE}], {}, "this flow is simulated; write backend"),
     ],
 )  # fmt: skip
 def test_a_scenario_that_a_guest_cannot_run_is_refused_in_one_sentence(
@@ -110,3 +112,80 @@ def test_parameters_of_modules_are_in_the_modules_units() -> None:
 def test_random_loss_is_in_the_kernels_units() -> None:
     made = plan(loss=1e-4)
     assert {d["netem"]["loss"] for d in made["devices"] if d["watched"]} >= {429_497}
+
+
+# ---- the engine as the path ----
+
+LINUX = FLOW | {"backend": "linux"}
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"queue": "red"}, "a queue 'red'"),
+        ({"queue": "codel"}, "a queue 'codel'"),
+        ({"rate": "100000001 bit/s"}, "no whole number of bytes"),
+        ({"loss": {"to_bad": "0.1%", "to_good": "20%"}}, "losses in bursts"),
+        ({"jitter": {"uniform": "1 ms"}}, "a link with jitter"),
+    ],
+)  # fmt: skip
+def test_what_netem_cannot_be_the_engine_is(more: dict[str, Any], why: str) -> None:
+    made = Plan.of(dumbbell(**more), 250)
+    assert why in made.outside
+    assert made.real == [0]
+    assert [device["to"] for device in made.document["devices"]] == [None, None]
+    assert made.document["zero_ns"] % 10**9 == made.document["phase_ns"]
+    assert Plan.of(dumbbell(), 250).outside == ""
+
+
+def test_flows_without_a_backend_are_the_engines_where_another_has_one() -> None:
+    made = Plan.of(dumbbell({"algorithm": "bbr3"}, LINUX, {"algorithm": "copa"}), 250)
+    assert (made.real, made.modules) == ([1], ["cubic"])
+    assert [flow["name"] for flow in made.document["flows"]] == ["cubic:linux-2"]
+    sizes = [flow.get("foreign") for flow in made.engine_form["flows"]]
+    assert sizes == [None, {"smallest_bytes": 40, "largest_bytes": 1500}, None]
+
+
+def test_a_stack_with_ecn_asks_for_it_on_its_routes() -> None:
+    for flow, asked in ((FLOW, False), (FLOW | {"stack": {"base": "linux", "ecn": True}}, True)):
+        routes = plan(flow)["routes"]
+        assert {route["ecn"] for route in routes if route["mtu"] is not None} == {asked}
+    assert plan(FLOW)["flows"][0]["receiver_congestion"] is None
+    assert plan(LINUX)["flows"][0]["receiver_congestion"] == "cubic"
+
+
+def test_a_flows_backend_is_in_the_id() -> None:
+    assert dumbbell(FLOW).hash != dumbbell(LINUX).hash
+    assert "backend" not in dumbbell(FLOW).canonical()["flows"][0]
+    assert dumbbell(LINUX).canonical()["flows"][0]["backend"] == "linux"
+
+
+def test_socket_buffers_hold_what_fits_onto_a_path_that_changes() -> None:
+    bottleneck = {"rate_steps": [{"at": "1 s", "rate": "400 Mbit/s"}]}
+    plain, faster = (plan(LINUX, **more)["flows"][0]["send_buffer_bytes"] for more in ({}, bottleneck))
+    assert faster - plain > 2 * 300e6 / 8 * 0.04
+
+
+@pytest.mark.parametrize("backend", ["sim", "model", "kernel", "quic"])
+def test_other_backends_say_who_has_a_flow_of_linux(backend: str) -> None:
+    with pytest.raises(ScenarioError, match="has no flows of 'linux'; write --on linux"):
+        get(backend).check(dumbbell(LINUX))
+
+
+@pytest.mark.parametrize(
+    ("flow", "more", "sentence"),
+    [
+        (FLOW | {"backend": "linus"}, {}, "did you mean 'linux'"),
+        ({"algorithm": "udt", "backend": "linux"}, {}, "'linux' has TCP alone, and this flow is of udt"),
+        ({"algorithm": "quinn:cubic", "backend": "linux"}, {}, "'linux' has TCP alone, and this flow is of quinn"),
+        ({"datagrams": {"rate": "1 Mbit/s"}, "backend": "linux"}, {}, "this flow is of datagrams"),
+        (LINUX, {"events": True}, "has no event log"),
+        (LINUX, {"record": 10}, 'write record = "all"'),
+    ],
+)
+def test_a_flow_of_linux_is_of_tcp_and_keeps_all_samples(
+    flow: dict[str, Any], more: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(ScenarioError, match=sentence) as refused:
+        dumbbell(flow, **more)
+    assert "\n" not in str(refused.value)

@@ -21,6 +21,8 @@ pub struct Start {
     pub hz: f64,
     /// Seeds the algorithm's own [`Draws`](crate::draws::Draws), where it needs any.
     pub seed: u64,
+    /// RTT of the handshake, s, where it was timed; it is the first sample of the smallest and the smoothed RTT.
+    pub rtt: Option<f64>,
 }
 
 impl Default for Start {
@@ -32,6 +34,7 @@ impl Default for Start {
             segment_bytes: 1448.0,
             hz: DEFAULT_HZ,
             seed: 0,
+            rtt: None,
         }
     }
 }

@@ -1,14 +1,15 @@
 //! BBR, version 1 (N. Cardwell, Y. Cheng, C. S. Gunn, S. Hassas Yeganeh, V. Jacobson, "BBR: congestion-based congestion
-//! control", ACM Queue 14(5), 2016): it paces at the largest delivery rate of the last ten round trips and keeps about two
+//! control", ACM Queue 14(5), 2016). It paces at the largest delivery rate of the last ten round trips and keeps about two
 //! bandwidth-delay products in flight, whatever is lost.
 //!
-//! Variant: as Linux runs it (`tcp_bbr.c` as of 5.x), with its additions to the article: a pacing rate 1 % below the
-//! estimate, room in the window for aggregated ACKs and for offloaded bursts, packet conservation in the first round of
-//! recovery, and the long-term rate of a policer. The windows are whole segments; the gains are the exact numbers, which
-//! the preset `linux` rounds to 256ths as the kernel does. Preset `2016` is the article without Linux's additions.
-//! Differences from Linux: a delayed ACK may refresh an expired minimum RTT (the kernel waits for one that is not
-//! delayed). No segments wait between the algorithm and the wire, so all segments in flight are in the network. Clocks
-//! are exact and not jiffies.
+//! Variant: as Linux runs it (`tcp_bbr.c` as of 5.x), with its additions to the article. These are a pacing rate 1 % below
+//! the estimate, room in the window for aggregated ACKs and for offloaded bursts, packet conservation in the first round of
+//! recovery, and the long-term rate of a policer. The windows are whole segments. The gains are the exact numbers, which the
+//! preset `linux` rounds to 256ths as the kernel does. Preset `2016` is the article without Linux's additions.
+//!
+//! Differences from Linux: a delayed ACK may refresh an expired minimum RTT; the kernel waits for one that is not delayed.
+//! No segments wait between the algorithm and the wire, so all segments in flight are in the network. Clocks are exact and
+//! not jiffies.
 
 use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Needs, Signal, Start};
 use crate::draws::Draws;
@@ -597,7 +598,9 @@ impl Algorithm for Bbr {
         s.min_rtt_at = start.now;
         s.aggregation.epoch = start.now;
         s.draws = Draws::new(start.seed);
-        self.first_pace(FIRST_RTT_S);
+        s.rtt_seen = start.rtt.is_some();
+        s.min_rtt = start.rtt.unwrap_or(f64::INFINITY);
+        self.first_pace(start.rtt.unwrap_or(FIRST_RTT_S));
     }
 
     #[inline]

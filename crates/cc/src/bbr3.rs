@@ -463,7 +463,9 @@ impl Algorithm for Bbr3 {
         s.segment_bytes = start.segment_bytes;
         (s.min_rtt_at, s.probe_rtt_delay_at, s.extra_since) = (start.now, start.now, start.now);
         s.draws = Draws::new(start.seed);
-        self.first_pace(FIRST_RTT_S);
+        s.rtt_seen = start.rtt.is_some();
+        s.min_rtt = start.rtt.unwrap_or(f64::INFINITY);
+        self.first_pace(start.rtt.unwrap_or(FIRST_RTT_S));
     }
 
     #[inline]

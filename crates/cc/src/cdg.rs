@@ -4,7 +4,8 @@
 //!
 //! Variant: Linux (tcp_cdg.c) in real numbers, with its own hybrid slow start, its filter for delayed ACKs, and sums of
 //! gradients in place of means: the default factor 42 a second is the paper's G of 3 ms by a window of 8, rounded up. A
-//! back-off is taken at once and lasts a round trip without growth; Linux walks there by proportional rate reduction.
+//! back-off takes a round trip: the window goes down with each segment acknowledged, as proportional rate reduction
+//! (RFC 6937) has it, and does not grow.
 //! Differences (from the module's notes, the paper and FreeBSD's module were not read): both have standard slow start
 //! and do not bound the shadow window.
 
@@ -91,6 +92,8 @@ pub struct Cdg {
     ineffectual: f64,
     /// In the round trip after a back-off.
     backing_off: bool,
+    /// The window before the last back-off.
+    prior: f64,
     /// The next ACK does not end a round.
     settling: bool,
     base: f64,
@@ -143,6 +146,7 @@ impl Cdg {
             shadow: 1.0,
             ineffectual: 0.0,
             backing_off: false,
+            prior: 0.0,
             settling: false,
             base: f64::INFINITY,
             train: NO_TRAIN,
@@ -223,9 +227,18 @@ impl Cdg {
             return false;
         }
         self.shadow = self.shadow.max(self.win.w);
-        self.win.reduce_to(self.p.backoff_beta * self.win.w);
+        self.prior = self.win.w;
+        self.win.reduce_to(self.p.backoff_beta * self.prior);
+        self.win.w = self.prior;
         self.backing_off = true;
         true
+    }
+
+    /// Brings the window nearer to the threshold after a back-off. The first segment sent after the back-off must find the queue as
+    /// it was: if it found a drained one, its RTT would hide from the sum of gradients that the back-off had an effect.
+    fn walk_down(&mut self, acked: f64) {
+        let share = 1.0 - self.win.ssthresh / self.prior;
+        self.win.w = (self.win.w - acked * share).max(self.win.ssthresh).min(self.win.w);
     }
 
     fn begin_round(&mut self) {
@@ -263,7 +276,7 @@ impl Cdg {
     /// Window after a loss; the shadow window follows.
     fn reduced(&mut self, signal: &Signal) -> f64 {
         if self.backing_off {
-            return self.win.w;
+            return self.win.ssthresh.min(self.win.w);
         }
         if self.queue == Queue::NotFull && self.p.use_tolerance {
             return self.win.w;
@@ -302,6 +315,9 @@ impl Algorithm for Cdg {
         self.win.start(start);
         self.draws = Draws::new(start.seed);
         self.shadow = self.win.w;
+        // Linux's module keeps the RTT of the SYN (its `init` does not clear it), so the first gradients are positive by what a
+        // segment takes longer than a SYN, and not those of the largest RTT, which rises with each burst of slow start.
+        self.rtt = start.rtt.map(|rtt| Extremes { min: rtt, max: rtt });
     }
 
     #[inline]
@@ -318,8 +334,11 @@ impl Algorithm for Cdg {
         let round_start = ack.round_start && !std::mem::take(&mut self.settling);
         if self.backing_off {
             if !round_start {
+                self.walk_down(ack.acked);
                 return;
             }
+            // An undo restores the threshold, which may then lie above the window.
+            self.win.w = self.win.w.min(self.win.ssthresh);
             self.settle();
         } else if round_start && self.end_round() {
             return;
@@ -363,6 +382,7 @@ impl Algorithm for Cdg {
 
     fn on_undo(&mut self, _now: f64) {
         self.win.undo();
+        self.backing_off = false;
     }
 
     window_methods!();
@@ -398,6 +418,17 @@ mod tests {
     }
 
     #[test]
+    fn the_round_trip_of_the_handshake_is_the_first_to_compare_with() {
+        let mut c = cdg(&[]);
+        c.on_start(&Start { rtt: Some(0.300_024), ..Start::default() });
+        let first = Driver::new().make_ack(&c, 1.0, 0.300_300, true);
+        c.on_ack(&first);
+        let before = c.previous.expect("a round has ended");
+        close(before.min, 0.300_024, 1e-9);
+        close(before.max, 0.300_300, 1e-9);
+    }
+
+    #[test]
     fn missing_gradients_are_extrapolated() {
         for rounds in 1..=20 {
             close(climb(&mut cdg(&[]), 0.1, 1e-3, rounds), 8e-3, 1e-9);
@@ -430,14 +461,33 @@ mod tests {
         // The ACK that ends a round is one of its samples: the largest RTT rises by 10 ms.
         let ack = d.make_ack(&c, 1.0, 0.11, true);
         c.on_ack(&ack);
-        close(c.window(), 724.0 / 1024.0 * w, 1e-12);
-        let reduced = c.window();
-        d.ack(&mut c, 1.0, 0.11, 0.001);
-        assert_eq!(c.window(), reduced);
+        assert_eq!(c.window(), w);
         assert!(c.shadow >= w);
+        let reduced = 724.0 / 1024.0 * w;
+        d.ack(&mut c, w / 2.0, 0.11, 0.001);
+        close(c.window(), (w + reduced) / 2.0, 1e-12);
+        d.ack(&mut c, w / 2.0, 0.11, 0.001);
+        close(c.window(), reduced, 1e-12);
+        d.ack(&mut c, 1.0, 0.11, 0.001);
+        close(c.window(), reduced, 1e-12);
         let ack = d.make_ack(&c, 1.0, 0.11, true);
         c.on_ack(&ack);
-        assert!(c.window() > reduced && !c.backing_off);
+        assert!(c.window() > reduced && c.window() < reduced + 1.0 && !c.backing_off);
+    }
+
+    #[test]
+    fn an_undo_ends_a_back_off() {
+        let (mut d, mut c) = (Driver::new(), cdg(&[]));
+        d.start(&mut c, 10.0);
+        (c.previous, c.rtt) = (Some(Extremes { min: 0.1, max: 0.1 }), Some(Extremes { min: 1.0, max: 1.0 }));
+        assert!((0..100).any(|_| c.end_round() || {
+            c.rtt = Some(Extremes { min: 9.0, max: 9.0 });
+            false
+        }));
+        c.on_undo(0.2);
+        assert!(c.ssthresh().is_infinite());
+        d.round(&mut c, 0.1);
+        assert!(c.window() <= 20.0, "{}", c.window());
     }
 
     #[test]
@@ -446,6 +496,7 @@ mod tests {
         d.start_at(&mut c, 1000.0);
         (c.previous, c.rtt) = (Some(Extremes { min: 0.1, max: 0.1 }), Some(Extremes { min: 0.1, max: 0.2 }));
         assert!(c.end_round());
+        c.walk_down(1000.0);
         assert_eq!(c.window().floor(), 707.0);
     }
 

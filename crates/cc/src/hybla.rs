@@ -8,7 +8,7 @@
 //! increment is truncated, 2.6.22's window stands still above 128ρ² segments; later versions add a segment there for each
 //! window acknowledged. ns-2's TCP/Linux is `linux-2.6`.
 
-use crate::algorithm::{Ack, Signal};
+use crate::algorithm::{Ack, Signal, Start};
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
@@ -185,6 +185,12 @@ observed! {
 impl LossBased for Hybla {
     own_window!();
 
+    fn begin(&mut self, start: &Start) {
+        if let Some(rtt) = start.rtt {
+            self.learn(rtt, true);
+        }
+    }
+
     #[inline]
     fn acknowledge(&mut self, ack: &Ack) {
         let sample = if self.win.integer() { (ack.srtt > 0.0).then_some(ack.srtt) } else { ack.rtt };
@@ -234,7 +240,7 @@ impl LossBased for Hybla {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::{Algorithm, Start};
+    use crate::algorithm::Algorithm;
     use crate::testing::{Driver, close, settings};
 
     fn hybla(preset: &str) -> Hybla {

@@ -28,7 +28,7 @@ const REPORTS: u64 = 100;
 const TIMER: u64 = u64::MAX;
 
 /// Words of a flow in a record: see [`Transfer::record`].
-pub const FLOW_WORDS: usize = 18;
+pub const FLOW_WORDS: usize = 19;
 /// Words of a watched queue in a record.
 pub const QUEUE_WORDS: usize = 4;
 
@@ -161,6 +161,9 @@ impl<'a> Transfer<'a> {
         sys::set_option(&listener, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes)?;
         if let Some(window) = flow.receive_window_bytes {
             sys::set_option(&listener, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, window)?;
+        }
+        if let Some(name) = &flow.receiver_congestion {
+            sys::set_congestion_control(&listener, name).map_err(at(format!("congestion control '{name}'")))?;
         }
         sys::bind(&listener, flow.receiver, RECEIVER_PORT)?;
         sys::listen(&listener)?;
@@ -348,6 +351,8 @@ impl<'a> Transfer<'a> {
         // Bytes in order and segments with data at the receiver.
         words[16] = long(&received, 128);
         words[17] = word(&received, 152);
+        // Segments that were acknowledged with an echo of a mark.
+        words[18] = word(&sent, 196);
         Ok(words)
     }
 }

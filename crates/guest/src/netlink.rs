@@ -123,10 +123,11 @@ impl Netlink {
         self.ask(RTM_NEWADDR, CREATE, &body)
     }
 
-    /// Adds a route through a device, with its metrics (`RTAX_MTU`, `RTAX_INITCWND`, `RTAX_INITRWND`).
+    /// Adds a route through a device, with its metrics (`RTAX_MTU`, `RTAX_INITCWND`, `RTAX_INITRWND`, and in `RTAX_FEATURES` ECN).
     pub fn route(&mut self, route: &Route, device: &str) -> io::Result<()> {
         let mut metrics = Vec::new();
-        for (kind, value) in [(2, route.mtu), (11, route.initial_window), (14, route.receive_window)] {
+        let features = route.ecn.then_some(1);
+        for (kind, value) in [(2, route.mtu), (11, route.initial_window), (12, features), (14, route.receive_window)] {
             if let Some(value) = value {
                 attribute(&mut metrics, kind, &value.to_ne_bytes());
             }

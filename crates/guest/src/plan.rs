@@ -88,6 +88,8 @@ pub struct Route {
     pub receive_window: Option<u32>,
     /// Largest packet, bytes; the device's where absent.
     pub mtu: Option<u32>,
+    /// True if connections of the route ask for explicit congestion notification.
+    pub ecn: bool,
 }
 
 /// A flow.
@@ -101,6 +103,8 @@ pub struct Flow {
     pub receiver: Ipv4Addr,
     /// The kernel's name of its congestion control.
     pub congestion: String,
+    /// The receiver's, which counts where packets can be marked: its ACKs follow the marks as its congestion control wants.
+    pub receiver_congestion: Option<String>,
     /// Start without jitter, ps.
     pub start_ps: u64,
     /// Time before the start at which the connection is made, ns.

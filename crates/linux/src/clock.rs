@@ -1,7 +1,7 @@
 //! The guest's clock: a client of the protocol in `include/uapi/linux/um_timetravel.h`, with its schedule in shared memory.
 //!
-//! A guest that has nothing to do says WAIT; the time at which it wants to go on is in the schedule. RUN lets it go on at a time,
-//! and it then advances by itself up to, and not including, the schedule's `free_until`.
+//! A guest that has nothing more to do at its time says WAIT; the time at which it wants to go on is in the schedule. RUN lets it go on at
+//! a time. It could advance by itself up to, and not including, the schedule's `free_until`, which is the next nanosecond here.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Read, Write};
@@ -54,8 +54,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock at zero for the guest at the other end, which may run up to `free_until_ns`.
-    pub fn new(stream: UnixStream, free_until_ns: u64) -> io::Result<Self> {
+    /// A clock at zero for the guest at the other end.
+    pub fn new(stream: UnixStream) -> io::Result<Self> {
         let file = memfd_create("schedule", MemfdFlags::CLOEXEC)?;
         ftruncate(&file, BYTES)?;
         let offset = FileOffset::new(File::from(file.try_clone()?), 0);
@@ -67,7 +67,7 @@ impl Clock {
         this.put(CLIENTS, 2_u16)?;
         this.put(FIRST_CLIENT + CAPABILITIES, SHARES_TIME)?;
         this.put(RUNNING, GUEST)?;
-        this.allow(free_until_ns)?;
+        this.put(FREE_UNTIL, 0_u64)?;
         Ok(this)
     }
 
@@ -85,13 +85,8 @@ impl Clock {
     }
 
     /// The guest's time, ns.
-    pub fn now_ns(&self) -> io::Result<u64> {
+    fn now_ns(&self) -> io::Result<u64> {
         self.get(CURRENT)
-    }
-
-    /// Lets a running guest advance by itself up to a time.
-    pub fn allow(&self, free_until_ns: u64) -> io::Result<()> {
-        self.put(FREE_UNTIL, free_until_ns)
     }
 
     /// Sets the clock of a waiting guest: what interrupts it sees this time.
@@ -112,9 +107,9 @@ impl Clock {
         Ok(if wants { self.get(client + WANTED)? } else { u64::MAX })
     }
 
-    /// Lets a waiting guest go on at a time, up to another.
-    pub fn run(&mut self, now_ns: u64, free_until_ns: u64) -> io::Result<()> {
-        self.allow(free_until_ns)?;
+    /// Lets a waiting guest do all that it has to do at a time.
+    pub fn run(&mut self, now_ns: u64) -> io::Result<()> {
+        self.put(FREE_UNTIL, now_ns + 1)?;
         self.put(CURRENT, now_ns)?;
         self.put(RUNNING, GUEST)?;
         self.number = self.number.wrapping_add(1);

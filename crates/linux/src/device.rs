@@ -19,7 +19,6 @@ mod request {
     pub const SET_VRING_ADDR: u32 = 9;
     pub const GET_PROTOCOL_FEATURES: u32 = 15;
     pub const SET_SLAVE_REQ_FD: u32 = 21;
-    pub const VRING_KICK: u32 = 35;
 }
 /// The device's one request: an interrupt.
 const VRING_CALL: u32 = 4;
@@ -58,9 +57,6 @@ fn long(bytes: &[u8], at: usize) -> io::Result<u64> {
     found.map(u64::from_ne_bytes).ok_or_else(|| broken("a short message"))
 }
 
-/// An answer to a message of the driver.
-pub type Answer = [u8; HEADER_BYTES + 8];
-
 /// A device.
 #[derive(Debug)]
 pub struct Device {
@@ -85,17 +81,16 @@ impl Device {
         self.stream.as_ref().map_or_else(|| self.listener.as_fd(), AsFd::as_fd)
     }
 
-    /// Serves one message; `sent` gets the frames of a kick, with their headers. What comes back is for [`Device::answer`]: until then
-    /// the guest waits, and its clock stands.
-    pub fn serve(&mut self, sent: &mut Vec<Vec<u8>>) -> io::Result<Option<Answer>> {
+    /// Serves one message.
+    pub fn serve(&mut self) -> io::Result<()> {
         let Some(stream) = &mut self.stream else {
             self.stream = Some(self.listener.accept()?.0);
-            return Ok(None);
+            return Ok(());
         };
         let Some((header, files)) = header(stream)? else {
             // The driver has let the device go.
             self.stream = None;
-            return Ok(None);
+            return Ok(());
         };
         let (kind, flags) = (word(&header, 0)?, word(&header, 4)?);
         let mut body = vec![0; word(&header, 8)? as usize];
@@ -110,16 +105,11 @@ impl Device {
                 self.calls = files.into_iter().next().map(UnixStream::from);
                 None
             }
-            request::VRING_KICK if word(&body, 0)? as usize == OUT_OF_GUEST => self.take(sent).map(|()| None)?,
             _ => None,
         };
         let answer = answer.or((flags & WANTS_REPLY != 0).then_some(0));
-        Ok(answer.map(|value| message(kind, VERSION | IS_REPLY, value)))
-    }
-
-    /// Answers a message, so that the guest goes on.
-    pub fn answer(&mut self, answer: &Answer) -> io::Result<()> {
-        self.stream.as_mut().map_or(Ok(()), |stream| stream.write_all(answer))
+        let Some((value, stream)) = answer.zip(self.stream.as_mut()) else { return Ok(()) };
+        stream.write_all(&message(kind, VERSION | IS_REPLY, value))
     }
 
     fn map(&mut self, body: &[u8], files: Vec<OwnedFd>) -> io::Result<()> {
@@ -150,16 +140,14 @@ impl Device {
         queue.try_set_avail_ring_address(GuestAddress(available?)).map_err(io::Error::other)?;
         queue.set_ready(true);
         let Some(memory) = &self.memory else { return Err(broken("a queue without memory")) };
-        if word(body, 0)? as usize == INTO_GUEST {
-            // Buffers are looked at when they are needed.
-            self.queues[INTO_GUEST].disable_notification(memory).map_err(io::Error::other)?;
-        }
-        Ok(())
+        // Buffers are looked at when they are needed, and frames when the guest waits.
+        let place = word(body, 0)? as usize;
+        self.queues[place].disable_notification(memory).map_err(io::Error::other)
     }
 
-    /// Takes the frames that the guest sends.
-    fn take(&mut self, sent: &mut Vec<Vec<u8>>) -> io::Result<()> {
-        let Some(memory) = &self.memory else { return Err(broken("a kick without memory")) };
+    /// Takes the frames that the guest has sent.
+    pub fn take(&mut self, sent: &mut Vec<Vec<u8>>) -> io::Result<()> {
+        let Some(memory) = self.memory.as_ref().filter(|_| self.queues[OUT_OF_GUEST].ready()) else { return Ok(()) };
         let queue = &mut self.queues[OUT_OF_GUEST];
         let mut any = false;
         while let Some(chain) = queue.pop_descriptor_chain(memory) {
@@ -219,7 +207,7 @@ impl Device {
     }
 }
 
-fn message(kind: u32, flags: u32, value: u64) -> Answer {
+fn message(kind: u32, flags: u32, value: u64) -> [u8; HEADER_BYTES + 8] {
     let mut bytes = [0; HEADER_BYTES + 8];
     for (at, part) in [kind, flags, 8].into_iter().enumerate() {
         bytes[4 * at..4 * at + 4].copy_from_slice(&part.to_ne_bytes());

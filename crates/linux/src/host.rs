@@ -1,7 +1,8 @@
 //! The guest as the host of the engine's flows.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use elephan_sim::Time;
@@ -32,55 +33,65 @@ pub struct LinuxHost {
 
 #[derive(Debug)]
 struct Map {
-    plan: Plan,
+    zero_ns: u64,
+    /// Positions of the flows by source and destination of the packets of their senders.
+    flows: BTreeMap<(Ipv4Addr, Ipv4Addr), usize>,
     /// Time from a frame to its arrival before the run begins, of each flow and direction: propagation, and transmission of a byte, ns.
     shortcuts: Vec<[(u64, f64); 2]>,
 }
 
 impl Map {
-    fn new(plan: Plan, spec: &Spec) -> Self {
+    fn new(plan: &Plan, spec: &Spec) -> Self {
         let way = |path: &[usize]| {
             let delays: u64 = path.iter().map(|&link| spec.links[link].delay_ps / PS_PER_NS).sum();
             (delays, path.iter().map(|&link| 8e9 / spec.links[link].rate_bps as f64).sum())
         };
         let shortcuts = |flow: &FlowSpec| [way(&flow.path), way(&flow.reverse_path)];
-        Self { plan, shortcuts: spec.flows.iter().map(shortcuts).collect() }
+        let flows = plan.flows.iter().map(|flow| ((flow.sender, flow.receiver), flow.position)).collect();
+        Self { zero_ns: plan.zero_ns, flows, shortcuts: spec.flows.iter().map(shortcuts).collect() }
     }
 
-    /// The flow of a frame that a device has sent.
-    fn flow_of(&self, side: usize, seen: &Seen) -> Option<usize> {
-        let ends = if side == SENDERS { [seen.source, seen.destination] } else { [seen.destination, seen.source] };
-        self.plan.flows.iter().find(|flow| [flow.sender, flow.receiver] == ends).map(|flow| flow.position)
+    /// The flow of a frame that a device has sent, and its headers.
+    fn flow_of(&self, side: usize, frame: &[u8]) -> Result<(usize, Seen), String> {
+        let seen = frame::seen(frame).ok_or_else(|| format!("a frame of {} B that is not of IPv4", frame.len()))?;
+        let ends = if side == SENDERS { (seen.source, seen.destination) } else { (seen.destination, seen.source) };
+        let flow = self.flows.get(&ends);
+        flow.map(|&flow| (flow, seen)).ok_or_else(|| {
+            format!("a packet of {} B from {} to {}, which is of no flow", seen.bytes, seen.source, seen.destination)
+        })
     }
 
-    /// A frame before the run begins: of a connection that is being made.
-    fn shorten(&self, now_ns: u64, side: usize, frame: Vec<u8>, arrivals: &mut VecDeque<Arrival>) {
-        let Some((flow, seen)) = frame::seen(&frame).and_then(|seen| Some((self.flow_of(side, &seen)?, seen))) else {
-            return;
-        };
+    /// A frame before the run begins, of a connection that is being made: no other packet is on its way.
+    fn shorten(
+        &self,
+        now_ns: u64,
+        side: usize,
+        frame: Vec<u8>,
+        arrivals: &mut VecDeque<Arrival>,
+    ) -> Result<(), String> {
+        let (flow, seen) = self.flow_of(side, &frame)?;
         let (delay_ns, byte_ns) = self.shortcuts[flow][side];
         let at_ns = now_ns + delay_ns + (byte_ns * f64::from(seen.bytes)) as u64;
-        let place = arrivals.partition_point(|other| other.at_ns <= at_ns);
-        arrivals.insert(place, Arrival { at_ns, side: 1 - side, frame });
+        insert(arrivals, Arrival { at_ns, side: 1 - side, frame });
+        Ok(())
     }
 
     /// The time in the run, of a time of the guest.
     fn time(&self, ns: u64) -> Time {
-        Time(ns.saturating_sub(self.plan.zero_ns).saturating_mul(PS_PER_NS))
+        Time(ns.saturating_sub(self.zero_ns).saturating_mul(PS_PER_NS))
     }
 
     /// The guest's first nanosecond that is not before a time of the run.
     fn ns(&self, time: Time) -> u64 {
-        self.plan.zero_ns + time.0.div_ceil(PS_PER_NS)
+        self.zero_ns + time.0.div_ceil(PS_PER_NS)
     }
 
     /// Sends a frame on the path.
-    fn send(&self, now_ns: u64, side: usize, frame: Vec<u8>, way: &mut dyn Way) {
-        let Some((flow, seen)) = frame::seen(&frame).and_then(|seen| Some((self.flow_of(side, &seen)?, seen))) else {
-            return;
-        };
+    fn send(&self, now_ns: u64, side: usize, frame: Vec<u8>, way: &mut dyn Way) -> Result<(), String> {
+        let (flow, seen) = self.flow_of(side, &frame)?;
         if !way.has_room_for(1) {
-            return;
+            // The engine ends the run with an error.
+            return Ok(());
         }
         let (id, now) = (FlowId(flow as u32), self.time(now_ns));
         let kind = match seen.ecn {
@@ -91,17 +102,29 @@ impl Map {
         let flags = flag::BESIDE | kind | if side == RECEIVERS { flag::ACK } else { 0 };
         let payload = way.beside(id).put_payload(frame.into_boxed_slice());
         way.send(Packet::new(now, now, id, 0, seen.bytes, flags, payload));
+        Ok(())
     }
+}
+
+/// Adds an arrival behind those of the same time. One that was on its way as the run began may come after those of the run's first packets.
+fn insert(arrivals: &mut VecDeque<Arrival>, arrival: Arrival) {
+    let place = arrivals.partition_point(|other| other.at_ns <= arrival.at_ns);
+    arrivals.insert(place, arrival);
+}
+
+fn unless_failed(why: Option<String>) -> io::Result<()> {
+    why.map_or(Ok(()), |why| Err(io::Error::other(format!("the guest sent {why}"))))
 }
 
 impl LinuxHost {
     /// Boots the guest of a plan up to the beginning of the run.
     pub fn boot(plan: Plan, spec: &Spec, failure: Failure) -> io::Result<Self> {
-        let (mut command, zero_ns) = (plan.command(), plan.zero_ns);
-        let (map, mut arrivals) = (Map::new(plan, spec), VecDeque::new());
-        let guest = Guest::boot(&mut command, zero_ns, &mut arrivals, &mut |now_ns, side, frame, arrivals| {
-            map.shorten(now_ns, side, frame, arrivals);
+        let (mut command, map) = (plan.command(), Map::new(&plan, spec));
+        let (mut arrivals, mut wrong) = (VecDeque::new(), None);
+        let guest = Guest::boot(&mut command, map.zero_ns, &mut arrivals, &mut |now_ns, side, frame, arrivals| {
+            wrong = wrong.take().or(map.shorten(now_ns, side, frame, arrivals).err());
         })?;
+        unless_failed(wrong)?;
         Ok(Self { guest, map, arrivals, failure })
     }
 
@@ -127,14 +150,14 @@ impl Host for LinuxHost {
                 frame::mark(&mut frame);
             }
             let side = if packet.is_ack() { SENDERS } else { RECEIVERS };
-            self.arrivals.push_back(Arrival { at_ns: self.map.ns(packet.at), side, frame });
+            insert(&mut self.arrivals, Arrival { at_ns: self.map.ns(packet.at), side, frame });
         }
         let Self { guest, map, arrivals, .. } = self;
-        let limit_ns = map.ns(horizon);
+        let (limit_ns, mut wrong) = (map.ns(horizon), None);
         let done = guest.run_until(limit_ns, arrivals, &mut |now_ns, side, frame, _| {
-            map.send(now_ns, side, frame, way);
+            wrong = wrong.take().or(map.send(now_ns, side, frame, way).err());
         });
-        match done {
+        match done.and_then(|()| unless_failed(wrong)) {
             Err(error) => self.fail(error.to_string()),
             Ok(()) if self.guest.ended() => self.fail("the guest ended before the run".into()),
             Ok(()) => (),

@@ -1,9 +1,11 @@
 //! Plan of a run, which the backend has written: the guest's command line, and its flows.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
 
+use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::Deserialize;
 
 /// A run's guest.
@@ -11,6 +13,8 @@ use serde::Deserialize;
 pub struct Plan {
     /// The guest's time at which the run begins, ns.
     pub zero_ns: u64,
+    /// Processor for this program and the guest; any where absent.
+    pub processor: Option<usize>,
     /// Program and arguments of the guest.
     pub command: Vec<String>,
     /// Its environment.
@@ -28,11 +32,18 @@ pub struct HostedFlow {
     pub sender: Ipv4Addr,
     /// Address of the receiver.
     pub receiver: Ipv4Addr,
-    /// Largest packet, bytes.
-    pub largest_bytes: u16,
 }
 
 impl Plan {
+    /// Keeps this program, and so the guest, on the plan's processor: the two take turns, and waking another processor costs more than
+    /// a turn does.
+    pub fn stay(&self) -> io::Result<()> {
+        let Some(processor) = self.processor else { return Ok(()) };
+        let mut set = CpuSet::new();
+        set.set(processor);
+        Ok(sched_setaffinity(None, &set)?)
+    }
+
     /// The guest's command, with this program as its parent.
     pub fn command(&self) -> Command {
         let parent = std::process::id().to_string();

@@ -63,6 +63,8 @@ told! {
         hz: f64 = 1000.0,
         /// Seeds the algorithm's own random numbers, where it needs any.
         seed: u64 = 0,
+        /// RTT of the handshake, s; `None` where it was not timed.
+        rtt: Option<f64> = None,
     }
 }
 

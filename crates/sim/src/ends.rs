@@ -128,6 +128,7 @@ pub(crate) fn ends_of<T: Into<Transport>>(
                 check_routers(spec, &format!("flows[{index}]"), this, controller.needs().router)?;
                 let controller = reporting(controller, this);
                 let mut sender = Sender::new(flow, spec, this, start, controller, times);
+                sender.note_handshake(this.handshake(&spec.links, start));
                 if let Some(events) = &spec.events {
                     sender.keep_log(events);
                 }

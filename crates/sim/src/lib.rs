@@ -13,7 +13,7 @@
 //! # Ok::<(), elephan_sim::RunError>(())
 //! ```
 //!
-//! `examples/regression_test.rs` is such a run as the unit test of another crate, with an algorithm of its own.
+//! `examples/dumbbell.rs` is such a run in the unit test of another crate; `examples/regression_test.rs` has an algorithm of its own.
 
 pub mod algorithms;
 pub mod application;

@@ -72,12 +72,27 @@ def runner(flow: FlowSpec) -> str:
     return "linux" if flow.algorithm.endswith(".c") else "sim"
 
 
+def refuse_other_backends(name: str, scenario: Scenario) -> None:
+    """Refuse flows that say that another backend has them.
+
+    Raises:
+        ScenarioError: there is one; the sentence names the backend that runs it.
+    """
+    for i, flow in enumerate(scenario.flow):
+        if flow.backend not in (None, name):
+            raise ScenarioError(
+                f"the backend '{name}' has no flows of '{flow.backend}'; write --on {flow.backend}",
+                path=f"flow[{i}].backend",
+            )
+
+
 def refuse_other_transports(name: str, scenario: Scenario) -> None:
     """Refuse flows whose endpoints another backend has.
 
     Raises:
         ScenarioError: there is one; the sentence names the backend that runs it.
     """
+    refuse_other_backends(name, scenario)
     for i, flow in enumerate(scenario.flow):
         wanted = transports.backend_of(flow.algorithm)
         if wanted not in (None, name):

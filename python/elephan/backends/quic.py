@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from elephan.backends.base import Backend, Cancelled, Progress, RawResult, language
+from elephan.backends.base import Backend, Cancelled, Progress, RawResult, language, refuse_other_backends
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.catalog import engine
 from elephan.scenario.errors import one_line
@@ -66,6 +66,7 @@ class QuicBackend(Backend):
         Raises:
             ScenarioError: it cannot; the sentence says why.
         """
+        refuse_other_backends(self.name, scenario)
         one = scenario.without_groups()
         _check(one.form)
         asked = subprocess.run(

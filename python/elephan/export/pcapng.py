@@ -5,10 +5,10 @@ interface and a pair of hosts of its own, 10.0.0.1 and 10.128.0.1 for the first;
 on to port 5001.
 
 - Sequence numbers are bytes: segment × payload, plus one for the SYN. All segments are full.
-- The engine has no handshake. A handshake is written in front of a flow's first segment, so that readers know the
-  window scale and the segment size; it has not been simulated. At a receiver it takes the links' propagation delay.
-  At a sender it takes 1 ns. With a longer one, Wireshark would call a retransmission within the handshake's round trip
-  a reordered segment, and a sender's own segments are never reordered.
+- The engine sends no handshake, even where its stack times one. A handshake is written in front of a flow's first
+  segment, so that readers know the window scale and the segment size; it has not been simulated. At a receiver it
+  takes the links' propagation delay. At a sender it takes 1 ns. With a longer one, Wireshark would call a
+  retransmission within the handshake's round trip a reordered segment, and a sender's own segments are never reordered.
 - Datagrams are UDP, as large as on the wire.
 - The advertised window is the stack's receive window; without one, the largest that TCP can say.
 - The timestamps option is there where the stack's header has room for it (52 bytes). It counts ms of the host's clock

@@ -20,7 +20,7 @@ ACK = (
     "window_limited", "marked",
 )  # fmt: skip
 FIELDS = {
-    "on_start": ("now", "initial_window", "initial_ssthresh", "segment_bytes", "hz", "seed"),
+    "on_start": ("now", "initial_window", "initial_ssthresh", "segment_bytes", "hz", "seed", "rtt"),
     "on_ack": ACK,
     "on_congestion": ("now", "in_flight", "cause", "srtt", "min_rtt", "repeated"),
     "on_timeout": ("now", "in_flight", "cause", "srtt", "min_rtt", "repeated"),

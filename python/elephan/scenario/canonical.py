@@ -217,7 +217,8 @@ def _flow(graph: Graph, position: int, flow: Flow) -> FlowSpec:
         base_rtt_error_ps=_base_rtt_error(graph, position, flow),
         application=None if application is None else _application(application),
         datagrams=bool(flow.datagrams),
-        foreign=transports.packets_of(flow.algorithm, stack_form),
+        foreign=transports.packets_of(flow.algorithm, flow.backend, stack_form),
+        backend=flow.backend,
     )
 
 

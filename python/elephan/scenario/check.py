@@ -84,6 +84,7 @@ def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
         if flow.datagrams is None:
             _check_algorithm(flow, f"flow[{i}]")
             _check_udt(scenario, flow, f"flow[{i}]")
+        _check_backend(scenario, flow, f"flow[{i}]")
         _check_flow_times(scenario, flow, f"flow[{i}]")
         _check_group(flow, f"flow[{i}]")
         name = flow_name(flow, i)
@@ -297,6 +298,23 @@ def _check_frames(given: Application, where: str) -> None:
             f"'{format_time(given.frames)}' at {format_rate(slowest)} holds less than a byte; a frame has at "
             "least 1 byte on average",
             path=join_path(where, "frames"),
+        )
+
+
+def _check_backend(scenario: ScenarioTable, flow: Flow, where: str) -> None:
+    """Refuse flows of another backend that are not TCP's, and records that such a backend does not keep."""
+    if flow.backend is None:
+        return
+    if flow.datagrams is not None or is_udt(flow.algorithm) or transports.backend_of(flow.algorithm) is not None:
+        raise ScenarioError(
+            f"'{flow.backend}' has TCP alone, and this flow is of {flow.algorithm.partition(':')[0]}; leave it out",
+            path=join_path(where, "backend"),
+        )
+    if scenario.events is not None:
+        raise ScenarioError(f"'{flow.backend}' ({where}) has no event log; leave it out", path="events")
+    if scenario.record != RECORD_ALL:
+        raise ScenarioError(
+            f"'{flow.backend}' ({where}) records every flow; write record = \"all\", or leave it out", path="record"
         )
 
 

@@ -33,11 +33,13 @@ LEFT_OUT: dict[type[Form], tuple[str, ...]] = {
         "retransmission",
     ),
     FlowSpec: (
-        "source_sha256", "application", "datagrams", "foreign", "base_rtt_error_ps", "sender_clock", "receiver_clock",
-        "count", "start_spread_ps",
+        "source_sha256", "application", "datagrams", "foreign", "backend", "base_rtt_error_ps", "sender_clock",
+        "receiver_clock", "count", "start_spread_ps",
     ),
     ApplicationSpec: ("poisson", "frames", "bursts", "rate_steps"),
-    StackSpec: ("ecn", "pacing", "host_ack_ps", "host_scan_ps", "hz", "hide_losses", "hide_marks", "acks_counted"),
+    StackSpec: (
+        "ecn", "pacing", "host_ack_ps", "host_scan_ps", "hz", "handshake", "hide_losses", "hide_marks", "acks_counted",
+    ),
     SourceSpec: ("sizes", "rtts", "record"),
     ListArrivals: ("rtts_ps",),
 }  # fmt: skip

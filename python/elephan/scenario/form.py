@@ -193,6 +193,8 @@ class StackSpec(Form, frozen=True, kw_only=True):
             segments that the packet acknowledges (RFC 5681 without RFC 3465). 0: segments. A receiver that divides an
             ACK into several sends them as one packet of their size.
         ecn: Explicit congestion notification as in RFC 3168, for algorithms that do not bring their own.
+        handshake: Times the handshake that sets the connection up before it starts, on an empty path with the links as
+            they are at the start: the first sample of the smallest and the smoothed RTT.
         hide_losses: The receiver acknowledges every segment as if all segments before it had arrived, so its sender
             learns of no loss (lazy optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005). A segment
             that arrives after a later one counts as a duplicate.
@@ -231,6 +233,7 @@ class StackSpec(Form, frozen=True, kw_only=True):
     undo: bool
     acks_counted: int = 0
     ecn: bool = False
+    handshake: bool = False
     hide_losses: bool = False
     hide_marks: bool = False
     host_ack_ps: int = 0
@@ -253,6 +256,8 @@ class FlowSpec(Form, frozen=True, kw_only=True):
         reverse_path: Links of the ACKs, by their position in ``links``.
         stack: Transport of the two endpoints.
         application: Application that limits the flow; all data is there at the start if absent.
+        backend: Backend that has both endpoints, where it is not that of the run's other flows. The engine runs such a
+            flow only with endpoints that its caller supplies.
         base_rtt_error_ps: Error of the propagation round-trip time that the algorithm is told, ps; positive if the told
             time is too long.
         count: Number of such flows: a group, with the names ``name-1``, ``name-2`` and so on.
@@ -276,6 +281,7 @@ class FlowSpec(Form, frozen=True, kw_only=True):
     reverse_path: tuple[int, ...]
     stack: StackSpec
     application: ApplicationSpec | None = None
+    backend: str | None = None
     base_rtt_error_ps: int = 0
     count: int = 1
     datagrams: bool = False

@@ -66,6 +66,9 @@ RECORDS = ("all", "summary")
 HOSTS = "hosts"
 PERTURBATIONS = (HOSTS, "none")
 SIZES = ("constant", "exponential", "pareto", "lognormal-pareto")
+FLOW_BACKENDS = ("linux",)
+"""Backends that can have some flows of a scenario while the engine has the others."""
+
 DATAGRAMS = "datagrams"
 DATAGRAM_HEADER_BYTES = 28
 MOST_WINDOW = 2**28
@@ -150,6 +153,10 @@ class StackSpec(Table):
         description="timer interrupts a second (Linux's HZ), for RACK's timers and algorithms that count in jiffies",
         examples=[250],
     )
+    handshake: Switch | None = Field(
+        None,
+        description="times the handshake before the flow starts: the first sample of the smallest and the smoothed RTT",
+    )
     hide_losses: Switch | None = Field(
         None, description="a receiver that misbehaves: it acknowledges what was lost as if it had arrived"
     )
@@ -204,7 +211,7 @@ STACK_FIELDS = {
     for name in (
         "initial_window", "initial_ssthresh", "receive_window", "ack_every", "quick_acks", "detection", "recovery",
         "limited_transmit", "max_burst", "dup_threshold", "any_ack_restarts_timer", "time_one_segment",
-        "undo", "ecn", "pacing", "hz", "hide_losses", "hide_marks", "divide_acks", "count_acks",
+        "undo", "ecn", "pacing", "hz", "handshake", "hide_losses", "hide_marks", "divide_acks", "count_acks",
     )
 }  # fmt: skip
 
@@ -610,6 +617,14 @@ class Flow(Table):
         examples=[{"rate": "5 Mbit/s", "arrivals": "poisson"}],
     )  # fmt: skip
     size: Data | None = Field(None, description="how much it sends; without end by default", examples=["10 MB"])
+    backend: Annotated[str, BeforeValidator(reported(one_of(FLOW_BACKENDS, "a backend of single flows")))] | None = (
+        Field(
+            None,
+            description="linux: a real Linux kernel has both ends; flows that do not say so are simulated on the "
+            "same path (--on linux)",
+            examples=["linux"],
+        )
+    )
     stack: StackChoice | None = Field(None, description="its own stack; fields left open come from the scenario's")
     rtt: PositiveTime | None = Field(
         None, description="dumbbell: its own two-way propagation delay; the difference is put on its access links",

@@ -52,6 +52,8 @@ class Stack:
         section VIII.A: Linux 2.6 walks the list of all segments).
         hz: timer interrupts a second of the sending host (Linux's ``HZ``), the clock of Linux's BIC, CUBIC, H-TCP and
             Westwood+, and before Linux 4.13 of TCP-LP. With ``rack``, timers end at such an interrupt, as Linux's do.
+        handshake: whether the sender times the handshake before the flow starts. That RTT is then the first sample of
+            the smoothed RTT, and the smallest RTT that ``rack`` knows.
         hide_losses: the receiver acknowledges every segment as if those before it had arrived (lazy optimistic
             acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005).
         hide_marks: the receiver echoes no mark of ECN.
@@ -86,6 +88,7 @@ class Stack:
     host_ack_ps: int = 0
     host_scan_ps: int = 0
     hz: int = 1000
+    handshake: bool = False
     hide_losses: bool = False
     hide_marks: bool = False
     divide_acks: int = 1
@@ -128,12 +131,20 @@ LINUX = Stack(
     max_burst=None,
     # Debian's kernels: CONFIG_HZ=250.
     hz=250,
+    handshake=True,
 )
 
 # Linux 2.6.13 to 2.6.23, the kernels of the high-speed TCP studies: RFC 3390's window, forward acknowledgement, rate
 # halving. HZ is 1000, which i386 has in 2.6.0 to 2.6.12 (include/asm-i386/param.h); since 2.6.13 the build chooses it.
 LINUX_2_6 = replace(
-    LINUX, initial_window=3, quick_acks=16, initial_rto_ps=3 * _S_PS, detection="fack", recovery="rate_halving", hz=1000
+    LINUX,
+    initial_window=3,
+    quick_acks=16,
+    initial_rto_ps=3 * _S_PS,
+    detection="fack",
+    recovery="rate_halving",
+    hz=1000,
+    handshake=False,
 )
 
 # ns-2.35's Agent/TCP/Linux with TCPSink/Sack1: 1000-byte packets in 1040 on the wire, an ACK for every packet, 8 bytes
@@ -190,6 +201,7 @@ RFC6675 = replace(
     recovery="pipe",
     undo=False,
     hz=1000,
+    handshake=False,
 )
 
 # IP, UDP and UDT: 20, 8 and 16 bytes (draft-gg-udt-03 section 2); a packet carries at least as much as UDT's own ACK.
@@ -204,7 +216,7 @@ def is_udt(algorithm: str) -> bool:
 
 def udt_stack(payload_bytes: int) -> Stack:
     """The sizes of a UDT flow's packets; its endpoints use nothing else of a stack, so the rest is ``linux``."""
-    return replace(LINUX, payload_bytes=payload_bytes, header_bytes=UDT_HEADER_BYTES)
+    return replace(LINUX, payload_bytes=payload_bytes, header_bytes=UDT_HEADER_BYTES, handshake=False)
 
 
 STACKS: dict[str, Stack] = {

@@ -16,6 +16,7 @@ LEAST_DATAGRAM_BYTES = 1200
 """UDP payload of the datagrams that begin a QUIC connection (RFC 9000 section 14.1)."""
 
 _LEAST_PACKET_BYTES = 48
+_LEAST_TCP_BYTES = 40
 _BACKENDS = {QUINN: "quic", S2N: "quic"}
 _LISTING: dict[str, dict[str, Any]] = {
     QUINN: {
@@ -77,9 +78,16 @@ def check_parameters(algorithm: str, parameters: Iterable[str]) -> None:
         raise ScenarioError(f"{algorithm} has no parameters", path=f"parameters.{parameter}")
 
 
-def packets_of(algorithm: str, stack: StackSpec) -> ForeignSpec | None:
-    """Sizes of the packets of an algorithm that brings its own endpoints, bytes on the wire."""
+def packets_of(algorithm: str, backend: str | None, stack: StackSpec) -> ForeignSpec | None:
+    """Sizes of the packets of a flow whose endpoints are not the engine's, bytes on the wire."""
+    if backend is not None:
+        return packets_of_linux(stack)
     if backend_of(algorithm) is None:
         return None
     wire = stack.payload_bytes + stack.header_bytes
     return ForeignSpec(smallest_bytes=min(_LEAST_PACKET_BYTES, wire), largest_bytes=wire)
+
+
+def packets_of_linux(stack: StackSpec) -> ForeignSpec:
+    """Sizes of the packets of Linux's TCP, bytes on the wire: headers without options at least."""
+    return ForeignSpec(smallest_bytes=_LEAST_TCP_BYTES, largest_bytes=stack.payload_bytes + stack.header_bytes)

@@ -60,7 +60,7 @@ def living(runs: Iterable[tuple[str, Mapping[str, Any]]]) -> Living | None:
 def fits(form: Mapping[str, Any]) -> bool:
     """True if a browser can run a canonical form, and show it: few flows, all of the engine's own, in a second."""
     flows = form["flows"]
-    if form.get("traffic") or any(flow.get("source_sha256") for flow in flows):
+    if form.get("traffic") or any(flow.get("source_sha256") or flow.get("backend") for flow in flows):
         return False
     if not 1 <= sum(flow.get("count", 1) for flow in flows) <= MOST_FLOWS:
         return False

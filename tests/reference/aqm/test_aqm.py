@@ -95,13 +95,14 @@ def test_pie_keeps_its_reference_under_each_load(algorithm: str, load: str) -> N
 
 
 def test_dualpi2_shares_as_in_the_runs_of_its_authors() -> None:
-    found = AQM.measure_dualpi2("cubic")
+    """Means over ten seeds; one run's goodput has a standard deviation of 2.0 Mbit/s, 6.4 % of CUBIC's."""
+    found = [AQM.measure_dualpi2("cubic", seed) for seed in range(1, 11)]
     for flow, published in AQM.DUAL_PUBLISHED.items():
-        assert found[flow]["goodput_mbps"] == pytest.approx(published["goodput_mbps"], rel=0.05)
-        # Ten seeds of ours have 33.23 to 33.56 ms for CUBIC: their one run, 33.72 ms, lies 1.0 % above the mean.
-        assert found[flow]["rtt_mean_ms"] == pytest.approx(published["rtt_mean_ms"], rel=0.02)
-    assert found["prague"]["retransmits"] == 0
-    assert as_saved(found) == MEASURED["dualpi2"]["cubic"]
+        for column, apart in (("goodput_mbps", 0.05), ("rtt_mean_ms", 0.02)):
+            mean = sum(one[flow][column] for one in found) / len(found)
+            assert mean == pytest.approx(published[column], rel=apart)
+    assert {one["prague"]["retransmits"] for one in found} == {0}
+    assert as_saved(found[0]) == MEASURED["dualpi2"]["cubic"]
 
 
 def test_dualpi2_shares_with_reno_as_with_cubic() -> None:

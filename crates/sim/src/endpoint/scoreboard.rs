@@ -220,6 +220,12 @@ impl Scoreboard {
         self.resent.get(segment)
     }
 
+    /// True if a retransmission is under way.
+    #[must_use]
+    pub fn has_resent(&self) -> bool {
+        self.resent_count > 0
+    }
+
     /// True if a segment is SACKed.
     pub fn is_sacked(&self, segment: u32) -> bool {
         self.sacked.contains(segment)

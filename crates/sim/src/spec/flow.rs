@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::distributions::DurationSpec;
 use super::impairments::RateStep;
+use super::link::LinkSpec;
 use super::stack::{ClockSpec, StackSpec};
 use super::udt;
+use crate::time::Time;
 
 /// A flow: one sender, one receiver, one path each way.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
@@ -49,6 +51,10 @@ pub struct FlowSpec {
     /// Packets of endpoints that the caller of the engine supplies; the engine's own endpoints where absent.
     #[serde(default)]
     pub foreign: Option<ForeignSpec>,
+    /// Backend that has both endpoints, where it is not that of the run's other flows. The engine runs such a flow only with endpoints
+    /// that its caller supplies.
+    #[serde(default)]
+    pub backend: Option<String>,
     /// Links of the data, by their position in `links`.
     pub path: Vec<usize>,
     /// Links of the ACKs, by their position in `links`.
@@ -119,6 +125,16 @@ impl FlowSpec {
         }
         let ack = u64::from(stack.ack_bytes);
         [(data, data), (ack, ack + 3 * u64::from(stack.sack_block_bytes))]
+    }
+
+    /// RTT of a handshake over the empty `links` at the time `at`, if the stack times it. A SYN is 8 bytes longer than an ACK:
+    /// its options are the segment size, the window scale and permission for SACK, beside the timestamps of both.
+    #[must_use]
+    pub fn handshake(&self, links: &[LinkSpec], at: Time) -> Option<Time> {
+        let bytes = u64::from(self.stack.ack_bytes) + 8;
+        let way = self.path.iter().chain(&self.reverse_path);
+        let cross = |sum: Time, &link: &usize| sum.later(links[link].crossing(bytes, at));
+        self.stack.handshake.then(|| way.fold(Time::ZERO, cross))
     }
 
     /// Lower bound of the size of its packets, bytes.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::impairments::Impairments;
 use super::queue::QueueSpec;
+use crate::time::Time;
 
 /// A directed link: queue → transmitter → delay line.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -47,6 +48,25 @@ impl LinkSpec {
     pub fn longest_ps(&self) -> u64 {
         let steps = self.impairments.iter().flat_map(|i| &i.delay_steps);
         steps.map(|step| step.delay_ps).chain([self.delay_ps]).max().unwrap_or(self.delay_ps)
+    }
+
+    /// Time that a packet of `bytes` takes to cross the empty link at the time `at`, without random delays. A link that is
+    /// down counts with its highest rate, and one that follows a trace with the trace's mean rate.
+    #[must_use]
+    pub fn crossing(&self, bytes: u64, at: Time) -> Time {
+        let (mut rate, mut delay) = (self.rate_bps, self.delay_ps);
+        if let Some(changes) = &self.impairments {
+            let (rates, delays) = (&changes.rate_steps, &changes.delay_steps);
+            let past = rates.partition_point(|step| step.at_ps <= at.0);
+            rate = rates[..past].last().map_or(rate, |step| step.rate_bps);
+            let past = delays.partition_point(|step| step.at_ps <= at.0);
+            delay = delays[..past].last().map_or(delay, |step| step.delay_ps);
+            if rate == 0 || !changes.rate_trace_ms.is_empty() {
+                rate = self.fastest_bps();
+            }
+        }
+        let sent = u128::from(bytes) * 8 * u128::from(Time::SECOND.0) / u128::from(rate.max(1));
+        Time(delay).later(Time(sent as u64))
     }
 
     /// Highest rate over the run, bit/s.

@@ -73,6 +73,10 @@ pub struct StackSpec {
     /// With `detection = "rack"`, timers end at such an interrupt as Linux's do; they are exact where it is absent.
     #[serde(default)]
     pub hz: Option<u32>,
+    /// Times the handshake that sets the connection up before it starts, on an empty path with the links as they are at the start:
+    /// the first sample of the smallest and the smoothed RTT.
+    #[serde(default)]
+    pub handshake: bool,
     /// The receiver acknowledges every segment as if all segments before it had arrived, so its sender learns of no
     /// loss (lazy optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005). A segment that arrives
     /// after a later one counts as a duplicate.

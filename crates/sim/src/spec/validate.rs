@@ -55,7 +55,11 @@ impl Spec {
         let flow = &source.flow;
         check(!flow.is_udt(), "algorithm", "has endpoints of its own; transfers that come and go are those of TCP")?;
         let plain = flow.size_segments.is_none() && flow.application.is_none() && !flow.datagrams && flow.count == 1;
-        check(plain && flow.source_sha256.is_none(), "flow", "is a plain TCP flow with an algorithm of ours")?;
+        check(
+            plain && flow.source_sha256.is_none() && flow.backend.is_none(),
+            "flow",
+            "is a plain TCP flow with an algorithm of ours",
+        )?;
         check(flow.start_ps < self.duration_ps, "start_ps", "must be before the end of the run")?;
         match &source.arrivals {
             ArrivalsSpec::Poisson { per_second } => {
@@ -143,6 +147,11 @@ impl Spec {
         if flow.is_udt() {
             self.validate_udt(place, flow)?;
         }
+        check(
+            flow.backend.is_none() || flow.foreign.is_some(),
+            "foreign",
+            "is missing: sizes of the backend's packets",
+        )?;
         if let Some(ForeignSpec { smallest_bytes, largest_bytes, .. }) = flow.foreign {
             let sizes = (1..=largest_bytes).contains(&smallest_bytes);
             check(sizes, "foreign.smallest_bytes", "must be at least 1 byte, and at most largest_bytes")?;

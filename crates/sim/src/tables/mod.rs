@@ -77,10 +77,11 @@ impl Row<'_> {
 fn rows<'a>(spec: &'a Spec, outcome: &'a Outcome) -> Vec<Row<'a>> {
     let window_s = (spec.measure.to_ps - spec.measure.from_ps) as f64 * 1e-12;
     let ends = outcome.senders.iter().zip(&outcome.receivers);
-    spec.flows.iter().zip(ends).map(|(spec, (sender, receiver))| Row { spec, sender, receiver, window_s }).collect()
+    let flows = spec.flows.iter().zip(ends).filter(|(flow, _)| !flow.is_hosted());
+    flows.map(|(spec, (sender, receiver))| Row { spec, sender, receiver, window_s }).collect()
 }
 
-/// One row a flow.
+/// One row a flow. A host has the rows of its own.
 #[must_use]
 pub fn flows(spec: &Spec, outcome: &Outcome) -> Table {
     let rows = rows(spec, outcome);
@@ -131,12 +132,13 @@ pub fn flows(spec: &Spec, outcome: &Outcome) -> Table {
     columns
 }
 
-/// Recorded flow × sample time.
+/// Recorded flow × sample time. A host has the samples of its own flows.
 #[must_use]
 pub fn samples(spec: &Spec, outcome: &Outcome) -> Table {
     let times = outcome.times.len();
     let flows = spec.flows.iter().zip(&outcome.senders).enumerate();
-    let recorded: Vec<_> = flows.filter(|&(i, _)| spec.records(i)).map(|(_, ends)| ends).collect();
+    let recorded = flows.filter(|&(i, (flow, _))| spec.records(i) && !flow.is_hosted());
+    let recorded: Vec<_> = recorded.map(|(_, ends)| ends).collect();
     let sender =
         |f: &dyn Fn(&SenderSample) -> f64| floats(outcome.senders.iter().flat_map(|s| s.samples.iter()).map(f));
     let sent = |f: &dyn Fn(&SenderSample) -> u64| counts(outcome.senders.iter().flat_map(|s| s.samples.iter()).map(f));

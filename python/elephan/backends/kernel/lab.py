@@ -18,7 +18,7 @@ _USEC_STAMPS = (6, 7)
 
 @dataclass(frozen=True)
 class Item:
-    """One thing that the kernel backend needs, or is the better for.
+    """One thing that the kernel backend needs, or that improves its runs.
 
     Attributes:
         name: what.

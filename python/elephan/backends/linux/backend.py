@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import platform
 import sys
 from functools import lru_cache
@@ -13,16 +14,20 @@ from elephan.backends.base import Backend, Cancelled, Progress, RawResult, refus
 from elephan.backends.linux import changes, guest, kernels, twins
 from elephan.backends.linux.changes import Patch
 from elephan.backends.linux.kernels import Kernel
-from elephan.backends.linux.plan import READ_BYTES, SYSCTLS, Plan
-from elephan.backends.linux.tables import Looks, looks, tables
+from elephan.backends.linux.plan import READ_BYTES, SYSCTLS, Plan, on_linux
+from elephan.backends.linux.tables import Looks, beside, looks, tables
 from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario.catalog import engine
 from elephan.version import __version__
 
 _DIGEST_DIGITS = 12
 
 
 class LinuxBackend(Backend):
-    """Runs graphs of drop-tail links on Linux itself; deterministic: the same scenario and seed give the same bytes."""
+    """Runs flows on Linux itself; deterministic: the same scenario and seed give the same bytes.
+
+    netem inside the guest is the path where it can be; otherwise the engine is, and beside it flows that it simulates.
+    """
 
     name = "linux"
     title = "real Linux TCP in virtual time (User Mode Linux)"
@@ -39,7 +44,7 @@ class LinuxBackend(Backend):
         return type("PatchedLinux", (cls,), {"name": f"{cls.name}+{word}", "patch": changes.kept_patch(word)})
 
     def version(self) -> str:
-        """The package's version, and digests of the guest's program, of the code around it and of the kernels.
+        """The package's version, and digests of the two programs, of the code around them and of the kernels.
 
         The digest of a patch is in the backend's name, and the digest of a C file is in the scenario.
         """
@@ -56,7 +61,9 @@ class LinuxBackend(Backend):
         _require()
         one = scenario.without_groups()
         base = _kernel_for(one)
-        self._changed(base, Plan.of(one, base.hz))
+        plan = Plan.of(one, base.hz)
+        _require_outside(plan, base)
+        self._changed(base, plan)
 
     def _changed(self, base: Kernel, plan: Plan) -> Kernel:
         """The kernel of a plan: that of its HZ, or that with the plan's C files and the backend's patch."""
@@ -78,9 +85,11 @@ class LinuxBackend(Backend):
         one = scenario.without_groups()
         kernel = _kernel_for(one)
         plan = Plan.of(one, kernel.hz, seed)
-        if plan.memory_bytes > self.memory.all_bytes():
+        _require_outside(plan, kernel)
+        memory_bytes = plan.memory_bytes + _engine_bytes(plan)
+        if memory_bytes > self.memory.all_bytes():
             raise ScenarioError(
-                f"the guest needs {plan.memory_bytes >> 20} MiB; the limit is {self.memory.all_bytes() >> 20} MiB "
+                f"the guest needs {memory_bytes >> 20} MiB; the limit is {self.memory.all_bytes() >> 20} MiB "
                 "(--memory)",
                 path="memory",
             )
@@ -88,13 +97,20 @@ class LinuxBackend(Backend):
         def go_on() -> bool:
             return progress is None or progress(0.0)
 
-        with self.memory.share(plan.memory_bytes, alone=False, go_on=go_on) as share:
+        with self.memory.share(memory_bytes, alone=False, go_on=go_on) as share:
             if share is None:
                 raise Cancelled
             kernel = self._changed(kernel, plan)
             log = guest.run(plan, kernel, progress)
         seen = looks(plan, log)
-        return RawResult(dict(tables(plan, seen)), _summary(plan, kernel, log, seen))
+        found = tables(plan, seen)
+        summary = _summary(plan, kernel, log, seen)
+        if not plan.outside:
+            return RawResult(dict(found), summary)
+        found = beside(plan, found, log.tables)
+        summary = log.totals | summary | {name: log.totals[name] for name in ("conservation", "links")}
+        summary["segments_delivered"] = int(found["flows"]["segments_delivered"].sum())
+        return RawResult(dict(found), summary)
 
 
 def _tell(line: str) -> None:
@@ -103,8 +119,9 @@ def _tell(line: str) -> None:
 
 
 def _kernel_for(scenario: Scenario) -> Kernel:
-    """The kernel with the HZ that the flows' algorithms count in; flows that have two are refused by the plan."""
-    wanted = {flow.stack.hz for flow in scenario.form.flows} - {None}
+    """The kernel with the HZ that its flows' algorithms count in; flows that have two are refused by the plan."""
+    flows = scenario.form.flows
+    wanted = {flows[i].stack.hz for i in on_linux(scenario.form)} - {None}
     return kernels.chosen(min(wanted, default=None, key=lambda hz: hz or 0))
 
 
@@ -124,10 +141,40 @@ def _require() -> None:
         )
 
 
+def _require_outside(plan: Plan, kernel: Kernel) -> None:
+    """Refuse a scenario whose path is the engine where that cannot be.
+
+    Raises:
+        ScenarioError: with what to type.
+    """
+    if not plan.outside:
+        return
+    guest.required(guest.path_program(), guest.PATH_PROGRAM)
+    if not kernel.leads_outside:
+        raise ScenarioError(
+            f"the path of this scenario is the engine ({plan.outside}), and the kernel {kernel.digest} was built "
+            f"without the devices for it; type 'elephan lab linux build --hz {kernel.hz}'"
+        )
+
+
+def _engine_bytes(plan: Plan) -> int:
+    """Memory that the engine certainly needs as the path.
+
+    Raises:
+        ScenarioError: the engine refuses the scenario.
+    """
+    if not plan.outside:
+        return 0
+    try:
+        return int(engine().memory(json.dumps(plan.engine_form)))
+    except ValueError as error:
+        raise ScenarioError(str(error)) from None
+
+
 @lru_cache(maxsize=1)
 def _program_digest() -> str:
-    path = guest.program()
-    return "none" if path is None else _digest([path])
+    paths = [path for path in (guest.program(), guest.path_program()) if path is not None]
+    return _digest(paths) if paths else "none"
 
 
 @lru_cache(maxsize=1)
@@ -149,7 +196,7 @@ def _summary(plan: Plan, kernel: Kernel, log: guest.Log, seen: Looks) -> dict[st
     """Totals of a run, and the kernel that ran it."""
     flows = tables(plan, seen)["flows"]
     warnings = []
-    for spec, words in zip(plan.form.flows, seen.flows[-1], strict=True):
+    for spec, words in zip((plan.form.flows[i] for i in plan.real), seen.flows[-1], strict=True):
         if words[15] not in (0, spec.stack.payload_bytes):
             warnings.append(f"{spec.name}: its segments had {words[15]} B of data and not {spec.stack.payload_bytes} B")
     return {
@@ -165,6 +212,8 @@ def _summary(plan: Plan, kernel: Kernel, log: guest.Log, seen: Looks) -> dict[st
             "source": kernel.source,
             "changes": list(kernel.changes),
             "hz": kernel.hz,
+            "path": f"the engine: {plan.outside}" if plan.outside else "netem in the guest",
+            "flows": [plan.form.flows[i].name for i in plan.real],
             "congestion_controls": plan.modules,
             "arguments": plan.arguments,
             "sysctls": SYSCTLS,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from elephan.backends.linux.kernels import BINARY, BUILDING, RECORD, SEEDED, TREE, Kernel, cache, kernels
+from elephan.backends.linux.kernels import BINARY, BUILDING, CONFIG, RECORD, SEEDED, TREE, Kernel, cache, kernels
 from elephan.scenario import ScenarioError
 from elephan.scenario.errors import one_line
 
@@ -225,7 +225,7 @@ def compile_tree(tree: Path, tell: Tell, explain: Explain | None = None) -> None
 def placed(whole: Path, tree: Path, made: Kernel, began: float) -> Kernel:
     """The kernel of a compiled tree, moved to its place when it is whole."""
     _run(["strip", "-o", str(whole / BINARY), "vmlinux"], tree, lambda _: None)
-    shutil.copy(tree / ".config", whole / "config")
+    shutil.copy(tree / ".config", whole / CONFIG)
     sha256 = hashlib.sha256((whole / BINARY).read_bytes()).hexdigest()
     kernel = replace(made, built=time.time(), seconds=time.monotonic() - began, sha256=sha256)
     (whole / RECORD).write_text(json.dumps(asdict(kernel), indent=1), encoding="utf-8")

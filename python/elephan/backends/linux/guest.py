@@ -6,15 +6,16 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
@@ -24,9 +25,15 @@ from elephan.backends.linux.plan import Plan
 from elephan.scenario import ScenarioError
 from elephan.scenario.errors import one_line
 
+if TYPE_CHECKING:
+    import polars as pl
+
 PROGRAM = "elephan-guest"
 ENVIRONMENT = "ELEPHAN_GUEST"
 """Variable that names the guest's program, where it is not the package's."""
+PATH_PROGRAM = "elephan-linux"
+PATH_ENVIRONMENT = "ELEPHAN_LINUX_PATH"
+"""Variable that names the program of the path outside a guest, where it is not the package's."""
 
 HUNG_S = 120.0
 """Processor time of a guest without progress, s, after which it counts as hung."""
@@ -34,6 +41,9 @@ HUNG_S = 120.0
 _SLOW_S = 1800.0
 _LOOK_S = 0.05
 _START_NS = 1_000_000_000
+# Exit status of the path's program for a scenario that the engine refuses.
+_REFUSED = 2
+_PLACE = re.compile(r"flows\[(?P<position>\d+)\]\.(?P<field>\S+): (?P<message>.*)")
 
 
 class GuestError(Exception):
@@ -49,18 +59,31 @@ class Log:
         result: sizes of records, starts and completions.
         processor_s: processor time of the host that the guest took, s.
         wall_s: time of the host that the guest took, s.
+        tables: of the engine, where it is the path: the links, and the flows that it simulates.
+        totals: the engine's summary, where it is the path.
     """
 
     words: bytes
     result: dict[str, Any]
     processor_s: float
     wall_s: float
+    tables: dict[str, pl.DataFrame] = field(default_factory=dict)
+    totals: dict[str, Any] = field(default_factory=dict)
 
 
 def program() -> Path | None:
     """The guest's first program: ``$ELEPHAN_GUEST``, or the one that was built with the package."""
-    named = os.environ.get(ENVIRONMENT)
-    path = Path(named) if named else Path(__file__).parents[2] / "bin" / PROGRAM
+    return _named(ENVIRONMENT, PROGRAM)
+
+
+def path_program() -> Path | None:
+    """The program of the path outside a guest: ``$ELEPHAN_LINUX_PATH``, or the one that was built with the package."""
+    return _named(PATH_ENVIRONMENT, PATH_PROGRAM)
+
+
+def _named(variable: str, program: str) -> Path | None:
+    named = os.environ.get(variable)
+    path = Path(named) if named else Path(__file__).parents[2] / "bin" / program
     return path if path.is_file() and os.access(path, os.X_OK) else None
 
 
@@ -68,23 +91,57 @@ def run(plan: Plan, kernel: Kernel, progress: Progress | None) -> Log:
     """Run a plan.
 
     Raises:
+        ScenarioError: a program is missing, or the engine refuses the scenario.
         GuestError: the guest failed, or hung.
         Cancelled: ``progress`` returned ``False``.
     """
-    first = program()
-    if first is None:
-        raise ScenarioError(f"the backend 'linux' needs {PROGRAM}; run 'make setup' in the source tree")
+    first = required(program(), PROGRAM)
     with _root(plan, first) as folder:
         began = time.monotonic()
         with _started(plan, kernel, first, folder) as process:
             processor_s = _follow(process, folder, progress)
         root = folder / "root"
+        if plan.outside and process.returncode == _REFUSED:
+            raise _told(_console(folder))
         if (root / "error").exists():
             raise GuestError(f"the guest failed: {one_line((root / 'error').read_text(encoding='utf-8'))}")
         if not (root / "result.json").exists():
             raise GuestError(f"the guest ended without a result: {_console(folder)}")
+        if plan.outside and process.returncode != 0:
+            raise GuestError(f"the path of the guest failed: {_console(folder)}")
         result = json.loads((root / "result.json").read_text(encoding="utf-8"))
-        return Log((root / "log").read_bytes(), result, processor_s, time.monotonic() - began)
+        tables, totals = _of_engine(folder) if plan.outside else ({}, {})
+        return Log((root / "log").read_bytes(), result, processor_s, time.monotonic() - began, tables, totals)
+
+
+def required(found: Path | None, name: str) -> Path:
+    """A program that a run needs.
+
+    Raises:
+        ScenarioError: it is not there.
+    """
+    if found is None:
+        raise ScenarioError(
+            f"the backend 'linux' needs {name}, which is not built; run 'make setup' in the source tree"
+        )
+    return found
+
+
+def _of_engine(folder: Path) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+    """The engine's tables and its summary."""
+    import polars as pl
+
+    tables = {path.stem: pl.read_ipc(path, memory_map=False) for path in sorted(folder.glob("*.arrow"))}
+    totals: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    return tables, totals
+
+
+def _told(text: str) -> ScenarioError:
+    """The engine's refusal, with the field of the scenario."""
+    match = _PLACE.fullmatch(text)
+    if match is None:
+        return ScenarioError(f"the engine cannot be the path: {text}")
+    return ScenarioError(match["message"], path=f"flow[{match['position']}].{match['field']}")
 
 
 @contextlib.contextmanager
@@ -103,6 +160,8 @@ def _root(plan: Plan, first: Path) -> Iterator[Path]:
         (folder / "uml").mkdir()
         shutil.copy(first, folder / "root" / "init")
         (folder / "root" / "plan.json").write_text(json.dumps(plan.document), encoding="utf-8")
+        if plan.outside:
+            (folder / "spec.json").write_text(json.dumps(plan.engine_form), encoding="utf-8")
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -119,10 +178,13 @@ def _remove_abandoned(above: Path) -> None:
 
 def arguments(plan: Plan) -> list[str]:
     """The kernel's command line. The kernel mixes it into its randomness: nothing in it may differ between runs."""
+    clock = "ext:clock" if plan.outside else "inf-cpu"
+    devices = [f"virtio_uml.device={name}:1" for name in ("senders", "receivers")]
+    outside = [*devices, "virtio_net.napi_tx=0"] if plan.outside else []
     return [
         f"mem={plan.memory_bytes >> 20}M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/proc/self/cwd/root", "rw",
-        "init=/init", "time-travel=inf-cpu", f"time-travel-start={_START_NS}", "uml_dir=/proc/self/cwd/uml/",
-        "umid=guest", "con=null", "con0=null,fd:1", "quiet", "panic=-1", *plan.arguments,
+        "init=/init", f"time-travel={clock}", f"time-travel-start={_START_NS}", "uml_dir=/proc/self/cwd/uml/",
+        "umid=guest", "con=null", "con0=null,fd:1", "quiet", "panic=-1", *outside, *plan.arguments,
     ]  # fmt: skip
 
 
@@ -132,16 +194,55 @@ def _started(plan: Plan, kernel: Kernel, first: Path, folder: Path) -> Iterator[
     environment = {
         "LD_PRELOAD": str(kernel.folder / SEEDED), "ELEPHAN_GUEST_SEED": str(plan.form.seed), "HOME": "/", "PATH": "/",
     }  # fmt: skip
-    words = [str(first), "launch", str(os.getpid()), str(kernel.folder / BINARY), *arguments(plan)]
-    with (folder / "console").open("wb") as console:
-        process = subprocess.Popen(
-            words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )  # fmt: skip
-    try:
-        yield process
-    finally:
-        _end(process)
+    words = [str(kernel.folder / BINARY), *arguments(plan)]
+    with contextlib.ExitStack() as stack:
+        if plan.outside:
+            processor = stack.enter_context(_processor(folder.parent))
+            words = _behind_path(plan, words, environment, first, folder, processor)
+            environment = {"PATH": "/"}
+        words = [str(first), "launch", str(os.getpid()), *words]
+        with (folder / "console").open("wb") as console:
+            process = subprocess.Popen(
+                words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )  # fmt: skip
+        try:
+            yield process
+        finally:
+            _end(process)
+
+
+@contextlib.contextmanager
+def _processor(above: Path) -> Iterator[int | None]:
+    """A processor on which no other guest stays; ``None`` where each has one."""
+    for number in sorted(os.sched_getaffinity(0), reverse=True):
+        with (above / f"processor-{number}").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            yield number
+            return
+    yield None
+
+
+def _behind_path(
+    plan: Plan, words: list[str], environment: dict[str, str], first: Path, folder: Path, processor: int | None
+) -> list[str]:
+    """The command of the path's program, which starts the guest itself and ends it when it ends."""
+    hosted = [
+        {"position": i, "sender": flow["sender"], "receiver": flow["receiver"]}
+        for i, flow in zip(plan.real, plan.document["flows"], strict=True)
+    ]
+    path = {
+        "zero_ns": plan.document["zero_ns"],
+        "processor": processor,
+        "command": [str(first), "launch", "PARENT", *words],
+        "environment": environment,
+        "flows": hosted,
+    }
+    (folder / "path.json").write_text(json.dumps(path), encoding="utf-8")
+    return [str(required(path_program(), PATH_PROGRAM)), "run"]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -19,6 +19,7 @@ DEBIAN_HZ = 250
 
 BINARY = "linux"
 SEEDED = "seeded.so"
+CONFIG = "config"
 RECORD = "kernel.json"
 BUILDING = "building-"
 TREE = "tree"
@@ -60,6 +61,15 @@ class Kernel:
     def tree(self) -> Path:
         """The compiled source tree, from which a kernel with a change is built; a change has no tree of its own."""
         return self.folder / TREE
+
+    @property
+    def leads_outside(self) -> bool:
+        """True if it has the devices for a path outside; kernels of earlier versions of Elephan do not."""
+        try:
+            lines = (self.folder / CONFIG).read_text(encoding="utf-8").splitlines()
+        except OSError:
+            return False
+        return {"CONFIG_VIRTIO_UML=y", "CONFIG_VIRTIO_NET=y"} <= set(lines)
 
     def size_bytes(self) -> int:
         """Disk space that it takes, bytes."""

@@ -20,7 +20,7 @@ _NO_PTRACE = 3
 
 def check() -> list[Item]:
     """Everything that a guest needs."""
-    return [_architecture(), _program(), _ptrace(), _memory(), _packages(), _kernel()]
+    return [_architecture(), _program(), _path(), _ptrace(), _memory(), _packages(), _kernel()]
 
 
 def _architecture() -> Item:
@@ -33,6 +33,20 @@ def _program() -> Item:
     path = guest.program()
     help_ = "" if path else "run 'make setup' in the source tree; it needs libc6-dev"
     return Item(f"guest: {guest.PROGRAM}", True, path is not None, "there" if path else "missing", help_)
+
+
+def _path() -> Item:
+    """The program and the devices for a scenario whose path is the engine."""
+    if guest.path_program() is None:
+        return Item(f"guest: {guest.PATH_PROGRAM}", False, False, "missing", "run 'make setup' in the source tree")
+    try:
+        kernel = kernels.chosen()
+    except ScenarioError:
+        return Item(f"guest: {guest.PATH_PROGRAM}", False, True, "there")
+    if not kernel.leads_outside:
+        help_ = "elephan lab linux build"
+        return Item(f"guest: {guest.PATH_PROGRAM}", False, False, f"kernel {kernel.digest} lacks its devices", help_)
+    return Item(f"guest: {guest.PATH_PROGRAM}", False, True, "there, and the kernel has its devices")
 
 
 def _ptrace() -> Item:

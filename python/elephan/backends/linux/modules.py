@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from elephan.backends.kernel.bpf import PREFIX
@@ -102,14 +102,15 @@ def module_of(flow: FlowSpec, file: CFile | None, where: str) -> str:
     return MODULES[name]
 
 
-def parameters_of(form: Spec, files: Sequence[CFile | None]) -> list[str]:
-    """Arguments of the kernel's command line: the modules' parameters that the flows state.
+def parameters_of(form: Spec, files: Mapping[int, CFile | None]) -> list[str]:
+    """Arguments of the kernel's command line: the modules' parameters that the flows at the files' positions state.
 
     Raises:
         ScenarioError: a module has no such parameter, or two flows state different ones.
     """
     stated: dict[str, dict[str, int]] = {}
-    for i, (flow, file) in enumerate(zip(form.flows, files, strict=True)):
+    for i, file in files.items():
+        flow = form.flows[i]
         name = flow.algorithm.partition(":")[0]
         where = f"flow[{i}].parameters"
         mine = _of_linux(flow, name, where) if file is None else _of_file(flow, file, where)

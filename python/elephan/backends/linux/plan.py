@@ -13,11 +13,11 @@ import msgspec
 from elephan.backends.base import unknown_fields
 from elephan.backends.linux import twins
 from elephan.backends.linux.modules import is_linux_own, module_of, parameters_of
-from elephan.scenario import Scenario, ScenarioError, own
+from elephan.scenario import Scenario, ScenarioError, own, transports
 from elephan.scenario.c_files import CFile
-from elephan.scenario.document import write
+from elephan.scenario.document import changed_fields, write
 from elephan.scenario.form import BernoulliLoss, FlowSpec, LinkSpec, NoneLoss, Spec, StackSpec
-from elephan.scenario.lookups import base_rtt_ps, queue_switch, slowest_bps, wire_bytes
+from elephan.scenario.lookups import base_rtt_ps, queue_switch, wire_bytes
 from elephan.scenario.stacks import STACKS
 
 READ_BYTES = 64 << 10
@@ -26,13 +26,16 @@ READ_BYTES = 64 << 10
 # RFC 2544 sets these addresses apart for measurements.
 _SENDERS, _RECEIVERS = IPv4Address("198.18.0.1"), IPv4Address("198.19.0.1")
 _FLOWS_MAX = 100
-_FLOW_FIELDS = {"source_sha256", "parameters", "stop_ps", "size_segments", "application"}
+_FLOW_FIELDS = {"source_sha256", "parameters", "stop_ps", "size_segments", "application", "backend", "foreign"}
 _LINK_FIELDS = {"loss", "record"}
 # Settings that a socket or a route accepts; everything else of a stack is the kernel's own.
-_CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "quick_acks", "pacing", "hz")
+_CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "quick_acks", "pacing", "ecn", "hz")
 _LINUX = STACKS["linux"]
 _HEADER_BYTES = _LINUX.header_bytes
 _UNLIMITED_PACKETS = 1 << 30
+# Time of a guest in which it boots and lays its path, before the first connection.
+_BOOT_NS = 8_000_000_000
+STATED = "flows say where they run"
 _UNBOUNDED_QUEUE_BYTES = 16 << 20
 _SPARE_S = 0.05
 _BUFFER_MIN_BYTES, _BUFFER_MAX_BYTES = 1 << 20, 1 << 30
@@ -56,6 +59,10 @@ SYSCTLS = {
     "net/ipv4/tcp_wmem": f"4096 16384 {_BUFFER_MAX_BYTES}",
 }
 """Settings of each network namespace of a guest."""
+
+
+class _NetemError(Exception):
+    """netem inside the guest cannot be the path; the message names why."""
 
 
 @dataclass
@@ -85,7 +92,7 @@ class _Graph:
         """Add a route.
 
         Raises:
-            ScenarioError: another one leads there.
+            _NetemError: another one leads there.
         """
         made = {
             "namespace": namespace,
@@ -94,10 +101,11 @@ class _Graph:
             "initial_window": None,
             "receive_window": None,
             "mtu": None,
+            "ecn": False,
             **more,
         }
         if self.routes.setdefault((namespace, to), made) != made:
-            raise _refuse("a path that passes the same router twice")
+            raise _NetemError("a path that passes the same router twice")
 
 
 @dataclass(frozen=True)
@@ -106,8 +114,10 @@ class Plan:
 
     Attributes:
         form: its canonical form, with the seed of the run.
+        real: positions of the flows that Linux has; the engine simulates the others.
+        outside: why the engine is the path; empty where netem inside the guest is.
         hz: timer interrupts a second of the kernel.
-        modules: the congestion control of each flow, as the kernel names it.
+        modules: the congestion control of each flow on Linux, as the kernel names it.
         arguments: of the kernel's command line: the parameters of its modules.
         document: the guest's plan.
         watched: positions of the links whose queues are looked at, in the order of the devices.
@@ -116,6 +126,8 @@ class Plan:
     """
 
     form: Spec
+    real: list[int]
+    outside: str
     hz: int
     modules: list[str]
     arguments: list[str]
@@ -131,48 +143,71 @@ class Plan:
         Raises:
             ScenarioError: the backend cannot run it; the sentence says why.
         """
-        if scenario.send_jitter:
-            raise _refuse("send_jitter: real senders have their own", "send_jitter")
         own = scenario.form.seed if seed is None else seed
-        form = msgspec.structs.replace(scenario.form, seed=own, send_jitter_ps=0)
-        files = _files(scenario, form)
-        _check(form, hz)
-        named = zip(form.flows, files, strict=True)
-        modules = [module_of(flow, file, f"flow[{i}]") for i, (flow, file) in enumerate(named)]
+        form = msgspec.structs.replace(scenario.form, seed=own)
+        real = on_linux(form)
+        stated = any(flow.backend is not None for flow in form.flows)
+        if len(real) == len(form.flows):
+            if scenario.send_jitter:
+                raise _refuse("send_jitter: real senders have their own", "send_jitter")
+            form = msgspec.structs.replace(form, send_jitter_ps=0)
+        _check(form, real, hz)
+        files = _files(scenario, form, real)
+        modules = [module_of(form.flows[i], files[i], f"flow[{i}]") for i in real]
         arguments = parameters_of(form, files)
-        graph, watched = _laid(form)
-        document = _document(form, hz, modules, graph)
+        graph, watched, outside = _path(form, real, STATED if stated else "")
+        document = _document(form, real, hz, modules, graph)
+        if outside:
+            document["zero_ns"] = _zero_ns(document)
+            for flow in document["flows"]:
+                # Queues of the engine can mark, and netem here does not.
+                flow["receiver_congestion"] = flow["congestion"]
         buffers = sum(flow["send_buffer_bytes"] + flow["receive_buffer_bytes"] for flow in document["flows"])
         memory = _MEMORY_BYTES + graph.namespaces * _NAMESPACE_BYTES + 2 * buffers
         mib = -(-memory // 2**20)
         pages = mib * 2**20 // 4096
         document["guest_sysctls"] = {"net/ipv4/tcp_mem": f"{pages} {pages} {pages}"}
-        distinct = {file.unit: file for file in files if file is not None}
-        return cls(form, hz, modules, arguments, document, watched, mib * 2**20, list(distinct.values()))
+        distinct = {file.unit: file for file in files.values() if file is not None}
+        return cls(form, real, outside, hz, modules, arguments, document, watched, mib * 2**20, list(distinct.values()))
 
     @property
     def duration_s(self) -> float:
         """Length of the run."""
         return self.form.duration_ps / _PS_PER_S
 
+    @property
+    def engine_form(self) -> dict[str, Any]:
+        """The canonical form for the engine as the path, with the sizes of Linux's packets."""
+        flows = list(self.form.flows)
+        for i in self.real:
+            flows[i] = msgspec.structs.replace(flows[i], foreign=transports.packets_of_linux(flows[i].stack))
+        return write(msgspec.structs.replace(self.form, flows=tuple(flows)))
 
-def _files(scenario: Scenario, form: Spec) -> list[CFile | None]:
-    """The C file of each flow's algorithm; ``None`` where Linux has it.
+
+def on_linux(form: Spec) -> list[int]:
+    """Positions of the flows that Linux has: those that say so, and all where none does."""
+    stated = [i for i, flow in enumerate(form.flows) if flow.backend is not None]
+    return stated or list(range(len(form.flows)))
+
+
+def _files(scenario: Scenario, form: Spec, real: list[int]) -> dict[int, CFile | None]:
+    """The C file of the algorithm of each flow on Linux, by the flow's position; ``None`` where Linux has it.
 
     Raises:
         ScenarioError: two files cannot be in one kernel, or one has changed.
     """
-    found: list[CFile | None] = []
+    found: dict[int, CFile | None] = {}
     units: dict[str, CFile] = {}
     names: dict[str, CFile] = {}
-    for i, flow in enumerate(scenario.flow):
+    for i in real:
+        flow = scenario.flow[i]
         where = f"flow[{i}].algorithm"
         try:
             file = own.c_file(flow.algorithm) if own.in_c(flow.algorithm) else _twin(form.flows[i])
         except ScenarioError as error:
             raise error.located(path=where) from None
+        found[i] = file
         if file is None:
-            found.append(None)
             continue
         for known, key, what in (
             (units, file.unit, f"are called {file.label}"),
@@ -180,7 +215,6 @@ def _files(scenario: Scenario, form: Spec) -> list[CFile | None]:
         ):
             if known.setdefault(key, file).path != file.path:
                 raise ScenarioError(f"{known[key].path} and {file.path} both {what}; rename one", path=where)
-        found.append(file)
     return found
 
 
@@ -196,10 +230,15 @@ def _refuse(what: str, path: str = "") -> ScenarioError:
 # ---- refusals ----
 
 
-def _check(form: Spec, hz: int) -> None:
-    """Only TCP flows over drop-tail queues, random losses and constant rates and delays."""
-    if form.traffic:
-        raise _refuse("background traffic", "traffic")
+def _check(form: Spec, real: list[int], hz: int) -> None:
+    """Only TCP flows on Linux; beside them, what the engine simulates."""
+    mixed = len(real) < len(form.flows)
+    if form.traffic and not mixed and form.flows[real[0]].backend is None:
+        raise ScenarioError(
+            "the backend 'linux' simulates background traffic, and every flow of this scenario is on Linux; write "
+            'backend = "linux" into those that should be',
+            path="traffic",
+        )
     if form.events is not None:
         raise _refuse("an event log", "events")
     if form.internals:
@@ -208,9 +247,12 @@ def _check(form: Spec, hz: int) -> None:
         raise ScenarioError(
             "the backend 'linux' records every flow; write record = \"all\", or leave it out", path="record"
         )
-    if not 0 < len(form.flows) <= _FLOWS_MAX:
+    if not 0 < len(real) <= _FLOWS_MAX:
         raise ScenarioError(f"the backend 'linux' has 1 to {_FLOWS_MAX} flows", path="flow")
     for i, flow in enumerate(form.flows):
+        if i not in real:
+            _check_simulated(flow, f"flow[{i}]")
+            continue
         if flow.datagrams or flow.algorithm == "datagrams":
             raise _refuse("datagrams", f"flow[{i}].datagrams")
         if flow.source_sha256 is not None and not flow.algorithm.endswith(".c"):
@@ -221,19 +263,37 @@ def _check(form: Spec, hz: int) -> None:
         if other := unknown_fields(flow, _FLOW_FIELDS):
             raise _refuse(f"a flow with {', '.join(other)}", f"flow[{i}]")
         _check_stack(flow.stack, hz, f"flow[{i}].stack")
-    for link in form.links:
-        _check_link(link, f"link {link.name}")
 
 
-def _check_link(link: LinkSpec, where: str) -> None:
+def _check_simulated(flow: FlowSpec, where: str) -> None:
+    """A flow beside those on Linux: one of the engine's own algorithms."""
+    if flow.source_sha256 is None:
+        return
+    if flow.algorithm.endswith(".c"):
+        raise ScenarioError(
+            f'{flow.algorithm} is C for a Linux kernel, and this flow is simulated; write backend = "linux" into it',
+            path=f"{where}.algorithm",
+        )
+    raise ScenarioError(
+        f"'{flow.algorithm}' is written in Python, which cannot run beside flows on Linux; 'sim' can",
+        path=f"{where}.algorithm",
+    )
+
+
+def _check_netem(link: LinkSpec) -> None:
+    """Only drop-tail queues, random losses and constant rates and delays.
+
+    Raises:
+        _NetemError: the link has something else.
+    """
     if other := unknown_fields(link, _LINK_FIELDS):
-        raise _refuse(f"a link with {', '.join(other)}", where)
+        raise _NetemError(f"a link with {', '.join(other)}")
     if link.queue.kind != "droptail":
-        raise _refuse(f"a queue '{link.queue.kind}'", where)
+        raise _NetemError(f"a queue '{link.queue.kind}'")
     if not isinstance(link.loss, NoneLoss | BernoulliLoss):
-        raise _refuse("losses in bursts or of listed packets", f"{where}: loss")
+        raise _NetemError("losses in bursts or of listed packets")
     if link.rate_bps % 8:
-        raise _refuse(f"a rate of {link.rate_bps} bit/s, which is no whole number of bytes a second", where)
+        raise _NetemError(f"a rate of {link.rate_bps} bit/s, which is no whole number of bytes a second")
 
 
 def _check_stack(stack: StackSpec, hz: int, where: str) -> None:
@@ -285,8 +345,46 @@ class _Nodes:
         return self._numbers[root]
 
 
-def _laid(form: Spec) -> tuple[_Graph, list[int]]:
-    """Devices and routes of the scenario's links, and the links whose queues are looked at."""
+def _path(form: Spec, real: list[int], outside: str) -> tuple[_Graph, list[int], str]:
+    """Devices and routes, the links whose queues the guest looks at, and why the engine is the path."""
+    if not outside:
+        try:
+            for link in form.links:
+                _check_netem(link)
+            graph, watched = _inside(form)
+        except _NetemError as error:
+            outside = str(error)
+        else:
+            return graph, watched, ""
+    return _outside(form, real), [], outside
+
+
+def _outside(form: Spec, real: list[int]) -> _Graph:
+    """Two devices that lead out of the guest, that of the senders and that of the receivers."""
+    graph = _Graph()
+    mtu = max(wire_bytes(form.flows[k].stack) for k in real)
+    for side in (0, 1):
+        graph.devices.append(
+            {"from": side, "to": None, "mtu": mtu, "netem": None, "watched": False, "host": True}
+        )  # fmt: skip
+    for k in real:
+        sender, receiver = addresses(k)
+        own = _of_route(form.flows[k])
+        graph.route(0, receiver, 0, **own)
+        graph.route(1, sender, 1, **own, receive_window=_first_window(form, form.flows[k]))
+    return graph
+
+
+def _of_route(flow: FlowSpec) -> dict[str, Any]:
+    return {"initial_window": flow.stack.initial_window, "mtu": wire_bytes(flow.stack), "ecn": flow.stack.ecn}
+
+
+def _inside(form: Spec) -> tuple[_Graph, list[int]]:
+    """Devices and routes of the scenario's links, and the links whose queues are looked at.
+
+    Raises:
+        _NetemError: netem cannot be one of them.
+    """
     graph, nodes = _Graph(), _Nodes()
     for flow in form.flows:
         for path in (flow.path, flow.reverse_path):
@@ -301,7 +399,7 @@ def _laid(form: Spec) -> tuple[_Graph, list[int]]:
             watched += [i] if link.record else []
     for k, flow in enumerate(form.flows):
         sender, receiver = addresses(k)
-        own: dict[str, Any] = {"initial_window": flow.stack.initial_window, "mtu": wire_bytes(flow.stack)}
+        own = _of_route(flow)
         _routed(graph, 0, 1, [stage for i in flow.path for stage in stages[i]], receiver, mtu, own)
         own["receive_window"] = _first_window(form, flow)
         _routed(graph, 1, 0, [stage for i in flow.reverse_path for stage in stages[i]], sender, mtu, own)
@@ -329,7 +427,7 @@ def _stages(form: Spec, i: int, nodes: _Nodes, graph: _Graph, mtu: int) -> list[
     link = form.links[i]
     origin, to = nodes.number((i, "in"), graph), nodes.number((i, "out"), graph)
     if origin == to:
-        raise _refuse("a path that passes the same router twice", f"link {link.name}")
+        raise _NetemError("a path that passes the same router twice")
     limit = _limit_packets(form, i)
     delay_ns = link.delay_ps // _PS_PER_NS
     loss = link.loss.p if isinstance(link.loss, BernoulliLoss) else 0.0
@@ -357,7 +455,7 @@ def _limit_packets(form: Spec, i: int) -> int | None:
         sizes = {wire_bytes(flow.stack) for flow in form.flows if i in flow.path}
         sizes |= {flow.stack.ack_bytes for flow in form.flows if i in flow.reverse_path}
         if len(sizes) > 1:
-            raise _refuse("a queue in bytes that packets of several sizes share", f"link {link.name}")
+            raise _NetemError("a queue in bytes that packets of several sizes share")
         limits.append(link.queue.limit_bytes // max(sizes))
     if not limits:
         return None
@@ -369,11 +467,16 @@ def _drawn(seed: int, name: str, bound: int) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed} {name}".encode()).digest()[:8], "big") % bound
 
 
+def phase_ns(seed: int, hz: int) -> int:
+    """Time from a timer interrupt of the guest to the scenario's time zero, ns: from 0 to an interrupt's distance."""
+    return _drawn(seed, "phase", _NS_PER_S // hz)
+
+
 # ---- the document ----
 
 
-def _document(form: Spec, hz: int, modules: list[str], graph: _Graph) -> dict[str, Any]:
-    look_ns = _look_ns(form)
+def _document(form: Spec, real: list[int], hz: int, modules: list[str], graph: _Graph) -> dict[str, Any]:
+    look_ns = _look_ns(form, real)
     return {
         "seed": form.seed,
         "duration_ns": form.duration_ps // _PS_PER_NS,
@@ -382,19 +485,25 @@ def _document(form: Spec, hz: int, modules: list[str], graph: _Graph) -> dict[st
             {t // _PS_PER_NS for t in (form.measure.from_ps, form.measure.to_ps, form.duration_ps)}
         ),
         "start_jitter_ps": form.start_jitter_ps,
-        "phase_ns": _drawn(form.seed, "phase", _NS_PER_S // hz),
+        "phase_ns": phase_ns(form.seed, hz),
         "namespaces": graph.namespaces,
         "sysctls": SYSCTLS,
         "devices": graph.devices,
         "routes": list(graph.routes.values()),
-        "flows": [_flow(form, i, modules[i]) for i in range(len(form.flows))],
+        "flows": [_flow(form, i, module) for i, module in zip(real, modules, strict=True)],
     }
 
 
-def _look_ns(form: Spec) -> int:
+def _zero_ns(document: dict[str, Any]) -> int:
+    """The guest's time at which the run begins: whole seconds and the phase."""
+    lead_ns = max(flow["connect_before_ns"] for flow in document["flows"])
+    return int(_BOOT_NS + -(-lead_ns // _NS_PER_S) * _NS_PER_S + document["phase_ns"])
+
+
+def _look_ns(form: Spec, real: list[int]) -> int:
     """Interval of looks, ns: a fraction of the sampling interval, of the order of a quarter of a round trip."""
-    shortest_ns = min(base_rtt_ps(form, flow) for flow in form.flows) // _PS_PER_NS
-    wanted = min(_LOOK_MAX_NS, max(_LOOK_MIN_NS, shortest_ns // _LOOKS_A_ROUND_TRIP, _LOOK_EACH_NS * len(form.flows)))
+    shortest_ns = min(base_rtt_ps(form, form.flows[i]) for i in real) // _PS_PER_NS
+    wanted = min(_LOOK_MAX_NS, max(_LOOK_MIN_NS, shortest_ns // _LOOKS_A_ROUND_TRIP, _LOOK_EACH_NS * len(real)))
     period = (form.sample_period_ps or form.duration_ps) // _PS_PER_NS
     least = max(1, -(-period // wanted))
     parts = next((k for k in range(least, 2 * least) if period % k == 0), None)
@@ -414,6 +523,7 @@ def _flow(form: Spec, i: int, module: str) -> dict[str, Any]:
         "sender": sender,
         "receiver": receiver,
         "congestion": module,
+        "receiver_congestion": None,
         "start_ps": flow.start_ps,
         "connect_before_ns": _HANDSHAKE_NS + 2 * base_rtt_ps(form, flow) // _PS_PER_NS,
         "stop_ns": None if flow.stop_ps is None else flow.stop_ps // _PS_PER_NS,
@@ -453,12 +563,35 @@ def _learned(flow: FlowSpec) -> float:
 
 def _window_bytes(form: Spec, flow: FlowSpec) -> int:
     """Bytes that fit on the path of a flow and into its queues, with some time to spare for the receiver's reads."""
-    wire = wire_bytes(flow.stack)
+    fastest = {i: _fastest_bps(form.links[i]) for i in flow.path}
+    slowest_bps = min(fastest.values())
     waiting = 0
     for i in flow.path:
-        limit = _limit_packets(form, i)
-        if limit is not None:
-            waiting += limit * wire
-        elif form.links[i].rate_bps == slowest_bps(form, flow):
+        room = _room_bytes(form.links[i], wire_bytes(flow.stack))
+        if room is not None:
+            waiting += room
+        elif fastest[i] == slowest_bps:
             waiting += _UNBOUNDED_QUEUE_BYTES
-    return int(slowest_bps(form, flow) / 8 * (base_rtt_ps(form, flow) / _PS_PER_S + _SPARE_S)) + waiting
+    longest_s = sum(_longest_ps(form.links[i]) for i in (*flow.path, *flow.reverse_path)) / _PS_PER_S
+    return int(slowest_bps / 8 * (longest_s + _SPARE_S)) + waiting
+
+
+def _room_bytes(link: LinkSpec, wire: int) -> int | None:
+    """Bytes that a link's queue holds, the packet in transmission among them; ``None`` if unlimited or not known."""
+    if link.impairments is not None and changed_fields(link.impairments) - {"rate_steps", "delay_steps"}:
+        return None
+    queue = link.queue
+    limits = [] if queue.limit_packets is None else [queue.limit_packets]
+    limits += [] if queue.limit_bytes is None else [queue.limit_bytes // wire]
+    in_service = 0 if queue.kind == "droptail" and queue_switch(queue, "count_in_service") else 1
+    return max(1, min(limits) + in_service) * wire if limits else None
+
+
+def _fastest_bps(link: LinkSpec) -> int:
+    steps = () if link.impairments is None else link.impairments.rate_steps
+    return max([link.rate_bps, *(step.rate_bps for step in steps)])
+
+
+def _longest_ps(link: LinkSpec) -> int:
+    steps = () if link.impairments is None else link.impairments.delay_steps
+    return max([link.delay_ps, *(step.delay_ps for step in steps)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ Floats = NDArray[np.float64]
 
 # Words of a flow in a record (crates/guest, flows.rs).
 _STATE, _CWND, _SSTHRESH, _SRTT, _RTT_MIN, _UNACKED, _SACKED, _LOST, _RETRANS = range(9)
-_RETRANSMITS, _SEGMENTS, _TIMEOUTS, _DUPLICATES, _BUSY, _LIMITED, _PAYLOAD, _RECEIVED, _ARRIVED = range(9, 18)
+_RETRANSMITS, _SEGMENTS, _TIMEOUTS, _DUPLICATES, _BUSY, _LIMITED, _PAYLOAD, _RECEIVED, _ARRIVED, _MARKED = range(9, 19)
 # Words of a queue.
 _LENGTH, _DROPPED, _SENT, _SENT_BYTES = range(4)
 
@@ -59,7 +60,7 @@ def looks(plan: Plan, log: Log) -> Looks:
     Raises:
         GuestError: they are not whole.
     """
-    flows, queues = len(plan.form.flows), len(plan.watched)
+    flows, queues = len(plan.real), len(plan.watched)
     flow_words, queue_words = log.result["flow_words"], log.result["queue_words"]
     width = 1 + flows * flow_words + queues * queue_words
     words = np.frombuffer(log.words, dtype="<u8")
@@ -74,10 +75,13 @@ def looks(plan: Plan, log: Log) -> Looks:
         raise GuestError("the guest did not look at every sample time")
     ends = [end for _, end in log.result["flows"]]
     return Looks(
-        times, rows[:, 1:split].reshape(-1, flows, flow_words), rows[:, split:].reshape(-1, queues, queue_words),
-        [start / _NS_PER_S for start, _ in log.result["flows"]],
-        [None if end is None else end / _NS_PER_S for end in ends], [int(k) for k in at],
-    )  # fmt: skip
+        times_ns=times,
+        flows=rows[:, 1:split].reshape(len(rows), flows, flow_words),
+        queues=rows[:, split:].reshape(len(rows), queues, queue_words),
+        starts_s=[start / _NS_PER_S for start, _ in log.result["flows"]],
+        ends_s=[None if end is None else end / _NS_PER_S for end in ends],
+        at=[int(k) for k in at],
+    )
 
 
 def _sample_times(plan: Plan) -> Words:
@@ -90,19 +94,37 @@ def _sample_times(plan: Plan) -> Words:
 
 
 def tables(plan: Plan, seen: Looks) -> dict[str, pl.DataFrame]:
-    """``flows``, ``samples`` and ``links``."""
+    """``flows``, ``samples`` and ``links`` of the flows on Linux, and of the queues in the guest."""
     import polars as pl
 
-    indices = range(len(plan.form.flows))
+    indices = range(len(plan.real))
     links = [_link(plan, seen, k) for k in range(len(plan.watched))]
-    rows = [_flow(plan, seen, i) for i in indices]
+    rows = [_flow(plan, seen, k) for k in indices]
     found = {
         "flows": pl.DataFrame(rows, schema_overrides={"completion_s": pl.Float64}),
-        "samples": pl.concat([_samples(plan, seen, i) for i in indices]),
+        "samples": pl.concat([_samples(plan, seen, k) for k in indices]),
     }
     if links:
         found["links"] = pl.concat(links)
     return found
+
+
+def beside(
+    plan: Plan, found: Mapping[str, pl.DataFrame], engine: Mapping[str, pl.DataFrame]
+) -> dict[str, pl.DataFrame]:
+    """The tables of a guest and those of the engine as its path, flows in the order of the scenario."""
+    import polars as pl
+
+    made = {**engine}
+    order = pl.Enum([flow.name for flow in plan.form.flows])
+    for name, key in (("flows", "name"), ("samples", "flow")):
+        ours, theirs = found[name], engine[name]
+        if not theirs.is_empty():
+            ours = ours.cast({column: theirs.schema[column] for column in ours.columns})
+            both = pl.concat([theirs, ours], how="diagonal")
+            ours = both.sort(pl.col(key).cast(pl.String).cast(order), maintain_order=True)
+        made[name] = ours
+    return made
 
 
 def loss_events(states: Words) -> Words:
@@ -116,11 +138,11 @@ def _seconds(times_ns: Words) -> Floats:
     return times_ns.astype(np.float64) / _NS_PER_S
 
 
-def _samples(plan: Plan, seen: Looks, i: int) -> pl.DataFrame:
+def _samples(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
     import polars as pl
 
-    spec = plan.form.flows[i]
-    words = seen.flows[seen.at, i]
+    spec = plan.form.flows[plan.real[k]]
+    words = seen.flows[seen.at, k]
     signed = words.astype(np.int64)
     srtt = np.where(words[:, _SRTT] > 0, words[:, _SRTT] * 1e-6, np.nan)
     threshold = np.where(
@@ -139,17 +161,17 @@ def _samples(plan: Plan, seen: Looks, i: int) -> pl.DataFrame:
             "delivered_segments": words[:, _RECEIVED] // np.uint64(spec.stack.payload_bytes),
             "wire_bytes": words[:, _ARRIVED] * np.uint64(wire_bytes(spec.stack)),
             "retransmits": words[:, _RETRANSMITS],
-            "loss_events": loss_events(seen.flows[:, i, _STATE])[seen.at],
+            "loss_events": loss_events(seen.flows[:, k, _STATE])[seen.at],
         }
     )
     return frame.with_columns(pl.col("flow").cast(pl.Categorical), pl.col("ssthresh", "srtt_s", "rtt_s").fill_nan(None))
 
 
-def _flow(plan: Plan, seen: Looks, i: int) -> dict[str, Any]:
+def _flow(plan: Plan, seen: Looks, k: int) -> dict[str, Any]:
     """One row of ``flows``: rates, round trips and windows in the measured part, counts in the whole run."""
-    spec, measure = plan.form.flows[i], plan.form.measure
+    spec, measure = plan.form.flows[plan.real[k]], plan.form.measure
     payload = spec.stack.payload_bytes
-    words, times = seen.flows[:, i], seen.times_ns
+    words, times = seen.flows[:, k], seen.times_ns
     first, last = (int(np.searchsorted(times, at // 1000)) for at in (measure.from_ps, measure.to_ps))
     part = words[first : last + 1]
     live = part[part[:, _CWND] > 0]
@@ -159,12 +181,12 @@ def _flow(plan: Plan, seen: Looks, i: int) -> dict[str, Any]:
         return int(words[last, column]) - int(words[first, column])
 
     rtts_ms = live[:, _SRTT][live[:, _SRTT] > 0] * 1e-3
-    end_s = seen.ends_s[i]
+    end_s = seen.ends_s[k]
     counts = words[-1]
     return {
         "name": spec.name,
         "algorithm": spec.algorithm,
-        "start_s": seen.starts_s[i],
+        "start_s": seen.starts_s[k],
         "goodput_mbps": payload_rate_mbps(grown(_RECEIVED) // payload, payload, seconds),
         "throughput_mbps": rate_mbps(grown(_ARRIVED) * wire_bytes(spec.stack), seconds),
         "segments_delivered": int(counts[_RECEIVED]) // payload,
@@ -181,8 +203,9 @@ def _flow(plan: Plan, seen: Looks, i: int) -> dict[str, Any]:
         },
         "cwnd_mean": float(live[:, _CWND].mean()) if live.size else None,
         "cwnd_max": float(live[:, _CWND].max()) if live.size else None,
+        "marked_segments": int(counts[_MARKED]),
         "receive_window_limited_fraction": grown(_LIMITED) / grown(_BUSY) if grown(_BUSY) > 0 else 0.0,
-        "completion_s": None if end_s is None else end_s - seen.starts_s[i],
+        "completion_s": None if end_s is None else end_s - seen.starts_s[k],
     }
 
 

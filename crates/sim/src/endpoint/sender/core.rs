@@ -141,6 +141,13 @@ impl Sender {
         }
     }
 
+    /// The RTT of the handshake, if it was timed: the first sample, before the sender starts.
+    pub(crate) fn note_handshake(&mut self, rtt: Option<Time>) {
+        if let Some(rtt) = rtt {
+            self.rack.handshake = rtt.seconds();
+        }
+    }
+
     /// Everything that the run keeps of it.
     #[must_use]
     pub fn into_record(self) -> SenderRecord {

@@ -158,7 +158,7 @@ impl Sender {
         if !self.rack.reordering_seen && certain {
             return Time::ZERO;
         }
-        Time::from_seconds((self.min_rtt.get() * 0.25).min(self.rto.srtt))
+        Time::from_seconds((self.min_rtt.get().min(self.rack.handshake) * 0.25).min(self.rto.srtt))
     }
 
     /// Returns the edge of RACK's losses: segments below it were sent so long before a delivered one that they are lost.
@@ -174,7 +174,8 @@ impl Sender {
                     break;
                 }
                 if now < sent + patience {
-                    self.rack.reorder_due = self.reorder_expiry(now, sent + patience - now);
+                    let last = self.last_overtaken(segment, top).unwrap_or(sent);
+                    self.rack.reorder_due = self.reorder_expiry(now, (last + patience).since(now));
                     self.wake_by(self.rack.reorder_due);
                     break;
                 }
@@ -182,6 +183,14 @@ impl Sender {
             segment += 1;
         }
         segment
+    }
+
+    /// When the last of the segments from `low` to `top` was sent that something sent later has overtaken. Linux's timer waits for
+    /// it, so that one expiry finds all of them lost (`tcp_rack_detect_loss` takes the longest wait); RFC 8985 has the same.
+    fn last_overtaken(&self, low: u32, top: u32) -> Option<Time> {
+        let missing = (low..top).rev().filter(|&segment| !self.board.is_sacked(segment));
+        let mut times = missing.filter_map(|segment| self.rack.sent_at.get(segment.into()));
+        times.find(|&sent| sent < self.rack.stamp)
     }
 
     fn begin_loss_episode(&mut self, now: Time) {
@@ -200,7 +209,11 @@ impl Sender {
         let floor = self.algorithm.recovery_floor() as u32;
         self.repair.state = State::Recovery(Episode::begin(self.stack.recovery, window, outstanding, target, floor));
         self.repair.point = self.next;
-        self.repair.first = now;
+        // Linux keeps `retrans_stamp` while a retransmission is under way: what the last episode sent again is no original.
+        // Stacks before RACK begin anew: the results of the studies that they repeat are judged with that.
+        if !self.rack.enabled || !self.board.has_resent() {
+            self.repair.first = now;
+        }
         self.repair.undo_possible = self.stack.undo && cause == Cause::Loss;
     }
 }

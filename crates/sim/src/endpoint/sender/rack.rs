@@ -13,6 +13,9 @@ pub(super) struct Rack {
     pub(super) stamp: Time,
     pub(super) rtt: Time,
     pub(super) reordering_seen: bool,
+    /// RTT of the handshake, s; infinite if it was not timed. Its small packets make it the smallest of all on a slow link, so it bounds
+    /// the window of reordering; the algorithm's smallest RTT is of data.
+    pub(super) handshake: f64,
     /// Time at which a segment that may have been overtaken counts as lost; [`Time::NEVER`] if there is none.
     pub(super) reorder_due: Time,
     /// Send time of each outstanding segment.
@@ -26,6 +29,7 @@ impl Rack {
             stamp: Time::ZERO,
             rtt: Time::ZERO,
             reordering_seen: false,
+            handshake: f64::INFINITY,
             reorder_due: Time::NEVER,
             sent_at: SegmentRing::new(),
         }

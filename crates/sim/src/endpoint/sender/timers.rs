@@ -119,6 +119,10 @@ impl Sender {
 
     fn begin(&mut self, now: Time, out: &mut impl Outlet) {
         self.started = true;
+        let handshake = Some(self.rack.handshake).filter(|rtt| rtt.is_finite());
+        if let Some(rtt) = handshake {
+            self.rto.sample(rtt);
+        }
         self.algorithm.on_start(&Start {
             now: now.seconds(),
             initial_window: f64::from(self.stack.initial_window),
@@ -126,6 +130,7 @@ impl Sender {
             segment_bytes: f64::from(self.stack.payload_bytes),
             hz: self.stack.hz(),
             seed: self.algorithm_seed,
+            rtt: handshake,
         });
         self.stats.note_window(now, self.algorithm.window());
         self.transmit(now, out);
