@@ -152,13 +152,19 @@ impl Sender {
         self.rack.reordering_seen |= below && !board.is_sacked(segment) && !board.is_resent(segment);
     }
 
+    /// Smallest RTT of the connection, the handshake among its samples, s; infinite before the first.
+    #[inline]
+    pub(super) fn smallest_rtt(&self) -> f64 {
+        self.min_rtt.get().min(self.rack.handshake)
+    }
+
     /// RFC 8985 section 6.2: how long a segment may be overtaken before it counts as lost.
     pub(super) fn reorder_window(&self) -> Time {
         let certain = self.repair.is_in_episode() || self.board.sacked() >= self.stack.dup_threshold;
         if !self.rack.reordering_seen && certain {
             return Time::ZERO;
         }
-        Time::from_seconds((self.min_rtt.get().min(self.rack.handshake) * 0.25).min(self.rto.srtt))
+        Time::from_seconds((self.smallest_rtt() * 0.25).min(self.rto.srtt))
     }
 
     /// Returns the edge of RACK's losses: segments below it were sent so long before a delivered one that they are lost.

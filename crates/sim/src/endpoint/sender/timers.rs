@@ -209,13 +209,13 @@ impl Sender {
     }
 
     /// The earliest time of a timeout or a probe. `timer` may only be early, never late: the timeout is at least `min_rto`, and
-    /// two RTTs at least two minimum RTTs.
+    /// two smoothed RTTs are at least two of the smallest RTT. Before the first sample, that is the handshake's.
     #[inline]
     pub(super) fn earliest_repair(&self) -> Time {
         let timeout = self.timeout.armed + self.timeout.shortest;
         if !self.timeout.may_probe {
             return timeout;
         }
-        timeout.min(self.timeout.probe_from + Time::from_seconds(2.0 * self.min_rtt.get()))
+        timeout.min(self.timeout.probe_from + Time::from_seconds(2.0 * self.smallest_rtt()))
     }
 }
