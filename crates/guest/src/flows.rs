@@ -30,7 +30,7 @@ const TIMER: u64 = u64::MAX;
 /// Words of a flow in a record: see [`Transfer::record`].
 pub const FLOW_WORDS: usize = 19;
 /// Words of a watched queue in a record.
-pub const QUEUE_WORDS: usize = 4;
+pub const QUEUE_WORDS: usize = 5;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Stage {
@@ -149,7 +149,9 @@ fn look(time_ns: u64, transfers: &[Transfer], path: &mut Path, log: &mut Log) ->
         log.words.extend(transfer.record(time_ns)?);
     }
     for counts in path.queues()? {
-        log.words.extend([counts.length.into(), counts.dropped.into(), counts.sent.into(), counts.sent_bytes]);
+        let [length, dropped, sent, marked] =
+            [counts.length, counts.dropped, counts.sent, counts.marked].map(u64::from);
+        log.words.extend([length, dropped, sent, counts.sent_bytes, marked]);
     }
     Ok(())
 }

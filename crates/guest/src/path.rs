@@ -1,4 +1,4 @@
-//! The path: network namespaces, and devices with netem between them.
+//! The path: network namespaces, and devices with netem or another queue discipline between them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -6,7 +6,7 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use crate::netlink::{Netlink, QueueCounts, far_end, near_end};
+use crate::netlink::{Counted, Netlink, QueueCounts, far_end, near_end};
 use crate::plan::Plan;
 use crate::sys;
 
@@ -23,6 +23,8 @@ pub struct Path {
     namespaces: Vec<File>,
     talks: Vec<Netlink>,
     watched: Vec<(usize, u32)>,
+    /// The kernel's own queue disciplines, by namespace and device.
+    own: BTreeMap<(usize, u32), Counted>,
 }
 
 /// Adds to an error where it came from.
@@ -49,7 +51,7 @@ impl Path {
             namespaces.push(File::open("/proc/thread-self/ns/net")?);
             talks.push(Netlink::new()?);
         }
-        let mut path = Self { namespaces, talks, watched: Vec::new() };
+        let mut path = Self { namespaces, talks, watched: Vec::new(), own: BTreeMap::new() };
         for number in 0..plan.devices.len() {
             if plan.devices[number].to.is_none() {
                 sys::enter(&origin)?;
@@ -72,6 +74,12 @@ impl Path {
             }
         }
         path.wait_until_running(plan)?;
+        for (number, device) in plan.devices.iter().enumerate() {
+            if let Some(queue) = &device.queue {
+                path.enter(device.from)?;
+                path.talks[device.from].hold_a_frame(&near_end(number), queue).map_err(at(&queue.kind))?;
+            }
+        }
         Ok(path)
     }
 
@@ -120,6 +128,11 @@ impl Path {
         if let Some(netem) = &device.netem {
             self.talks[device.from].netem(&name, netem)?;
         }
+        if let Some(queue) = &device.queue {
+            self.talks[device.from].queue(&name, queue).map_err(at(&queue.kind))?;
+            let counted = Counted { marks_at: queue.marks_at, held: queue.idle_limit.is_some().into() };
+            self.own.insert((device.from, sys::device_index(&name)?), counted);
+        }
         self.talks[device.from].up(&name)?;
         if device.watched {
             self.watched.push((device.from, sys::device_index(&name)?));
@@ -139,7 +152,8 @@ impl Path {
         let mut answers: Vec<(usize, Vec<(u32, QueueCounts)>)> = Vec::new();
         for &(namespace, index) in &self.watched {
             if !answers.iter().any(|(known, _)| *known == namespace) {
-                answers.push((namespace, self.talks[namespace].queues()?));
+                let own = |index| self.own.get(&(namespace, index)).copied();
+                answers.push((namespace, self.talks[namespace].queues(own)?));
             }
             let (_, counts) = answers.iter().find(|(known, _)| *known == namespace).ok_or(io::ErrorKind::NotFound)?;
             found.push(counts.iter().find(|(of, _)| *of == index).map_or(QueueCounts::default(), |found| found.1));

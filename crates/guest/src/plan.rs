@@ -52,6 +52,9 @@ pub struct Device {
     pub mtu: u32,
     /// Rate, delay and limit of the first end.
     pub netem: Option<Netem>,
+    /// Queue discipline of the first end behind a limit of the rate, in place of netem.
+    #[serde(default)]
+    pub queue: Option<Queue>,
     /// True if the queue is looked at.
     pub watched: bool,
     /// True where segments leave a host: they are cut to the size of packets there.
@@ -71,6 +74,22 @@ pub struct Netem {
     pub loss: u32,
     /// Seed of the losses.
     pub loss_seed: u64,
+}
+
+/// A queue discipline of the kernel, served at a rate.
+#[derive(Debug, Deserialize)]
+pub struct Queue {
+    /// Rate, bit/s.
+    pub rate_bps: u64,
+    /// The kernel's name of the discipline.
+    pub kind: String,
+    /// Its options: numbers of attributes, and their values.
+    pub options: Vec<(u16, Vec<u8>)>,
+    /// Place of the count of marks in the discipline's own statistics, bytes.
+    pub marks_at: usize,
+    /// Limit of a first-in, first-out queue that lets the discipline learn of idle times, packets.
+    #[serde(default)]
+    pub idle_limit: Option<u32>,
 }
 
 /// A route to one address.

@@ -211,6 +211,21 @@ pub fn receive(socket: &OwnedFd, into: &mut [u8]) -> io::Result<usize> {
     done(count as i64).map(|count| count as usize)
 }
 
+/// Sends a frame, Ethernet header and all, through a device.
+pub fn send_frame(device: u32, frame: &[u8]) -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    let socket = owned(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })?;
+    // SAFETY: a zeroed sockaddr_ll is valid.
+    let mut to: libc::sockaddr_ll = unsafe { zeroed() };
+    to.sll_family = libc::AF_PACKET as libc::c_ushort;
+    to.sll_ifindex = device as libc::c_int;
+    to.sll_halen = 6;
+    let size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    let (data, fd) = (frame.as_ptr().cast(), socket.as_raw_fd());
+    // SAFETY: the frame and the address live as long as the call.
+    done(unsafe { libc::sendto(fd, data, frame.len(), 0, (&raw const to).cast(), size) } as i64).map(drop)
+}
+
 /// Index of a device in this namespace.
 pub fn device_index(name: &str) -> io::Result<u32> {
     let name = CString::new(name)?;

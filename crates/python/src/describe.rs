@@ -80,15 +80,16 @@ pub fn algorithms() -> Value {
     Value::Array(elephan_cc::registry().iter().chain(elephan_cc::other_transports()).map(entry).collect())
 }
 
-/// Every queue discipline with its presets and parameters.
+/// Every queue discipline with its presets and parameters, those that only a backend of its own runs last.
 pub fn queues() -> Value {
     let preset = |p: &elephan_sim::queue::Preset| json!({"name": p.name, "title": p.title, "overrides": {}, "below_limit": p.below_limit});
-    let entry = |e: &elephan_sim::queue::Entry| {
+    let entry = |e: &elephan_sim::queue::Entry, backend: Option<&str>| {
         json!({
-            "name": e.name, "kind": "queue", "title": e.title, "source": e.source,
+            "name": e.name, "kind": "queue", "backend": backend, "title": e.title, "source": e.source,
             "presets": e.presets.iter().map(preset).collect::<Vec<_>>(),
             "parameters": e.parameters().iter().map(parameter).collect::<Vec<_>>(),
         })
     };
-    Value::Array(elephan_sim::queue::entries().map(entry).collect())
+    let simulated = elephan_sim::queue::entries().map(|e| entry(e, None));
+    Value::Array(simulated.chain(elephan_sim::queue::linux::entries().map(|e| entry(e, Some("linux")))).collect())
 }

@@ -239,7 +239,7 @@ fn ask(progress: Option<&Py<PyAny>>, fraction: f64) -> PyResult<bool> {
 #[pyfunction]
 fn check(spec_json: &str) -> PyResult<()> {
     let spec = Spec::read(spec_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    let checked = elephan_sim::queue::check(&spec.links).and_then(|_| check_algorithms(&spec));
+    let checked = elephan_sim::queue::check_form(&spec.links).and_then(|()| check_algorithms(&spec));
     checked.map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
@@ -269,7 +269,7 @@ fn algorithms() -> String {
     describe::algorithms().to_string()
 }
 
-/// Every queue discipline, as a JSON list.
+/// Every queue discipline, as a JSON list; those of Linux, which the engine does not run, have a backend.
 #[pyfunction]
 fn queues() -> String {
     describe::queues().to_string()

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from elephan.backends.memory import MemoryPool
-from elephan.scenario import Scenario, ScenarioError, transports
+from elephan.scenario import Scenario, ScenarioError, catalog, transports
+from elephan.scenario.check import queues_of
 from elephan.scenario.document import changed_fields
 from elephan.scenario.form import FlowSpec, LinkSpec
 
@@ -73,7 +74,7 @@ def runner(flow: FlowSpec) -> str:
 
 
 def refuse_other_backends(name: str, scenario: Scenario) -> None:
-    """Refuse flows that say that another backend has them.
+    """Refuse flows that say that another backend has them, and queue disciplines that only another one has.
 
     Raises:
         ScenarioError: there is one; the sentence names the backend that runs it.
@@ -83,6 +84,14 @@ def refuse_other_backends(name: str, scenario: Scenario) -> None:
             raise ScenarioError(
                 f"the backend '{name}' has no flows of '{flow.backend}'; write --on {flow.backend}",
                 path=f"flow[{i}].backend",
+            )
+    for field, queue in queues_of(scenario):
+        wanted = catalog.backend_of_queue(queue)
+        if wanted not in (None, name):
+            own = queue.partition(":")[2]
+            simulated = f", or '{own}' for the simulator's own" if own in catalog.queues() else ""
+            raise ScenarioError(
+                f"the backend '{name}' has no queue '{queue}'; write --on {wanted}{simulated}", path=field
             )
 
 

@@ -76,7 +76,7 @@ def queues(context: click.Context, incomplete: str) -> Iterable[str | Item]:
     """Queue disciplines."""
     from elephan.scenario import catalog
 
-    return [Item(name, help=str(entry["title"])) for name, entry in catalog.queues().items()]
+    return [Item(name, help=str(entry["title"])) for name, entry in catalog.all_queues().items()]
 
 
 def metrics(context: click.Context, incomplete: str) -> Iterable[str | Item]:

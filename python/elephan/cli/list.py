@@ -39,7 +39,7 @@ def entries_of(kind: str) -> list[dict[str, Any]]:
         entries = [*catalog.algorithms().values(), *transports.listing().values(), *own.listing()]
         return [row | {"list": kind} for entry in entries for row in _with_presets(entry)]
     if kind == "queues":
-        return [row | {"list": kind} for entry in catalog.queues().values() for row in _with_presets(entry)]
+        return [row | {"list": kind} for entry in catalog.all_queues().values() for row in _with_presets(entry)]
     if kind == "channels":
         return [_channel(name, model) for name, model in channels.MODELS.items()]
     if kind == "papers":

@@ -86,7 +86,10 @@ def command(
     if asked:
         show_numbers(a_run(name, store, "--metric asks for a number of a run"), asked, as_json)
         return
-    if name.partition(":")[0] in catalog.algorithms() | transports.listing() | catalog.queues():
+    if (
+        name.partition(":")[0] in catalog.algorithms() | transports.listing() | catalog.queues()
+        or name in catalog.all_queues()
+    ):
         show_descriptor(name, as_json)
         return
     if own.names_file(name) and ".py" in name:
@@ -223,7 +226,7 @@ def show_other(name: str, out: str | None, store: str | None, as_json: bool) -> 
         "last",
         *catalog.spellings(catalog.algorithms()),
         *own.points(),
-        *catalog.queues(),
+        *catalog.all_queues(),
         *metrics.registry(),
         *papers.ids(),
     ]
@@ -243,7 +246,7 @@ def show_descriptor(name: str, as_json: bool) -> None:
         ScenarioError: no such preset.
     """
     named = catalog.algorithms() | transports.listing()
-    entries = named if name.partition(":")[0] in named else catalog.queues()
+    entries = named if name.partition(":")[0] in named else catalog.all_queues()
     show_entry(catalog.check_name(name, entries, "an algorithm"), as_json)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,30 @@ if TYPE_CHECKING:
     from elephan.runs import Run
 
 PREPARATION_S = 2.0
-"""Time that a run takes beside its scenario's own: namespaces, programs, connections, tables."""
+"""Time that a run in real time takes beside its scenario's own: namespaces, programs, connections, tables."""
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """A backend with real Linux, and how an experiment's scenarios become some that it runs.
+
+    Attributes:
+        backend: name of the backend.
+        words: name of it in a sentence.
+        require: refuses a host that cannot run anything.
+        twin: the twin of a scenario; refuses what cannot be carried.
+        failed_checks: checks of the backend that a run failed, one sentence each.
+        takes_s: time of the host for a twin, s.
+        alone: true if runs are in real time, one after the other.
+    """
+
+    backend: str
+    words: str
+    require: Callable[[], None]
+    twin: Callable[[Scenario], Twin]
+    failed_checks: Callable[[Run], list[str]]
+    takes_s: Callable[[Twin], float]
+    alone: bool
 
 
 @dataclass(frozen=True)
@@ -31,6 +54,7 @@ class Piece:
         chosen: true if it is to be run; otherwise only a saved run counts.
         saved: there is a result.
         again: the saved result is not valid, and it is to be made again.
+        takes_s: time of the host for a run, s.
     """
 
     experiments: tuple[str, ...]
@@ -41,16 +65,12 @@ class Piece:
     chosen: bool
     saved: bool
     again: bool = False
+    takes_s: float = 0.0
 
     @property
     def to_run(self) -> bool:
         """True if it has to be run."""
         return self.chosen and (self.again or not self.saved)
-
-    @property
-    def takes_s(self) -> float:
-        """Real time of a run."""
-        return self.twin.duration_s + PREPARATION_S
 
 
 @dataclass(frozen=True)
@@ -74,11 +94,13 @@ class KernelRuns:
         pieces: what can be carried.
         left_out: what cannot.
         refused: why a scenario cannot be carried, by its hash.
+        carrier: the backend of the runs.
     """
 
     pieces: tuple[Piece, ...]
     left_out: tuple[LeftOut, ...]
     refused: Mapping[str, str]
+    carrier: Carrier
 
     @property
     def to_run(self) -> list[Piece]:
@@ -87,7 +109,7 @@ class KernelRuns:
 
     @property
     def takes_s(self) -> float:
-        """Real time of all runs, one after the other."""
+        """Time of the host for all runs, one after the other."""
         return sum(piece.takes_s for piece in self.to_run)
 
     def lines(self) -> Iterator[str]:
@@ -96,10 +118,9 @@ class KernelRuns:
         there = sum(piece.saved and not piece.again for piece in self.pieces)
         other = sum(not piece.chosen and not piece.saved for piece in self.pieces)
         asked = f", {other} not asked for" if other else ""
-        yield (
-            f"in the kernel: {len(runs)} runs one after the other, {duration(self.takes_s)} of real time; "
-            f"{there} are saved{asked}"
-        )
+        takes = duration(self.takes_s)
+        how = f" one after the other, {takes} of real time" if self.carrier.alone else f", {takes} of processor time"
+        yield f"in {self.carrier.words}: {len(runs)} runs{how}; {there} are saved{asked}"
         for row in self.left_out:
             yield f"left out: {row.experiment}, {len(row.labels)} runs: {row.why}"
 
@@ -115,8 +136,9 @@ def duration(seconds: float) -> str:
 class StandIns(RunSet):
     """Runs of the kernel by the experiments' own scenarios, and the reason for each missing run."""
 
-    def __init__(self, runs: Mapping[str, Run], absent: Mapping[str, str]) -> None:
+    def __init__(self, runs: Mapping[str, Run], absent: Mapping[str, str], words: str = "the kernel") -> None:
         super().__init__(())
+        self._words = words
         self._by_hash = {name: {run.seed: run} for name, run in runs.items()}
         self._absent = absent
 
@@ -128,7 +150,7 @@ class StandIns(RunSet):
         """
         if scenario.hash not in self._by_hash:
             why = self._absent.get(scenario.hash, "it is not part of this selection")
-            raise NotJudgedError(f"'{scenario.title or scenario.hash}' has no run in the kernel: {why}")
+            raise NotJudgedError(f"'{scenario.title or scenario.hash}' has no run in {self._words}: {why}")
         return super().of(scenario)
 
 

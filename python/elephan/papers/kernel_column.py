@@ -50,12 +50,15 @@ class KernelColumn:
         """The valid runs."""
         valid = {one.piece.scenario.hash: one.run for one in self.outcomes if one.run is not None and one.valid}
         absent = {one.piece.scenario.hash: one.why for one in self.outcomes if not one.valid}
-        return StandIns(valid, {**self.plan.refused, **absent})
+        return StandIns(valid, {**self.plan.refused, **absent}, self.plan.carrier.words)
 
     @property
     def host(self) -> str:
-        """The kernels that made the runs, and their numbers of cores."""
-        facts = [one.run.manifest["engine_summary"]["kernel"]["host_before"] for one in self.outcomes if one.run]
+        """The kernels that made the runs, and their numbers of cores or of timer interrupts a second."""
+        totals = [one.run.manifest["engine_summary"] for one in self.outcomes if one.run]
+        if not self.plan.carrier.alone:
+            return "; ".join(dict.fromkeys(f"Linux {t['linux']['release']}, HZ={t['linux']['hz']}" for t in totals))
+        facts = [each["kernel"]["host_before"] for each in totals]
         return "; ".join(dict.fromkeys(f"Linux {each['kernel']}, {each['cores']} cores" for each in facts))
 
     @property

@@ -19,6 +19,16 @@ from elephan.report.views import RunView, ScenarioGroup, ScenarioRow
 if TYPE_CHECKING:
     from elephan.papers.results import PaperResult
 
+_IN_REAL_TIME = (
+    "in real time, one run each. A path of the emulator carries the packets of real sockets. This is not the paper "
+    "again, and no reproduction of it: it tells which of its claims hold today. A claim is judged where all runs that "
+    "it needs are there and the host was not too busy for any of them."
+)
+_IN_VIRTUAL_TIME = (
+    "in virtual time, one run each. netem inside the guest is the path; where datagrams or background traffic are "
+    "simulated, the engine is. This is not the paper again, and no reproduction of it: it tells which of its claims "
+    "hold today. A claim is judged where all runs that it needs are there."
+)
 VERDICTS = {"reproduced": "reproduced", "differs": "differs", "not_judged": "not judged"}
 
 
@@ -117,7 +127,9 @@ def _kernel_cells(result: PaperResult, judgment: Judgment) -> dict[str, Any]:
 
 def _kernel_views(result: PaperResult) -> Iterator[RunView]:
     if result.kernel is not None:
-        yield from run_views(result.paper.experiments.values(), result.kernel.runs, "in the kernel: ")
+        yield from run_views(
+            result.paper.experiments.values(), result.kernel.runs, f"in {result.kernel.plan.carrier.words}: "
+        )
 
 
 def _kernel(result: PaperResult) -> KernelView | None:
@@ -143,6 +155,8 @@ def _kernel(result: PaperResult) -> KernelView | None:
         other=[name.removeprefix(f"{result.paper.id}.") for name in column.other_verdicts(result.claims)],
         by_twin=[name.removeprefix(f"{result.paper.id}.") for name in column.by_twin(result.claims)],
         host=column.host,
+        how=_IN_REAL_TIME if column.plan.carrier.alone else _IN_VIRTUAL_TIME,
+        words=column.plan.carrier.words,
         differences=list(dict.fromkeys(lines)),
         runs=rows,
         not_run=len(column.outcomes) - len(shown),
@@ -167,5 +181,6 @@ def _twins(result: PaperResult) -> Iterator[ScenarioGroup]:
         key = f"kernel-{scenario.hash}"
         if key not in {row.key for row in rows}:
             rows.append(ScenarioRow(key, outcome.piece.label, scenario.hash, seed, takes, scenario.to_toml()))
-    if rows:
-        yield ScenarioGroup("In the kernel (elephan run scenario.toml --on kernel)", tuple(rows))
+    if rows and result.kernel is not None:
+        carrier = result.kernel.plan.carrier
+        yield ScenarioGroup(f"In {carrier.words} (elephan run scenario.toml --on {carrier.backend})", tuple(rows))

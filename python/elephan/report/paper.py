@@ -38,6 +38,8 @@ class KernelView:
         other: ids of the claims that have another verdict than in the simulator.
         by_twin: those of them to which the kernel's twins give the kernel's verdict in the simulator too.
         host: kernel and cores.
+        how: the path of the runs, and their time, in a sentence or two.
+        words: name of the backend in a sentence.
         differences: what its runs do not have of the paper's.
         runs: rows with ``experiment``, ``label``, ``run``, ``state`` and ``warnings``.
         not_run: how many others could be run and were not asked for.
@@ -49,6 +51,8 @@ class KernelView:
     other: Sequence[str]
     by_twin: Sequence[str]
     host: str
+    how: str
+    words: str
     differences: Sequence[str]
     runs: Sequence[Mapping[str, Any]]
     not_run: int

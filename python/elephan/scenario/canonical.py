@@ -163,7 +163,7 @@ def _loss(loss: Loss) -> LossSpec:
 
 def _queue(graph: Graph, position: int) -> QueueSpec:
     link = graph.links[position]
-    kind, _, preset = link.queue.partition(":")
+    kind, preset = catalog.queue_of(link.queue)
     packets, octets = limits(graph, position, link.buffer)
     below = _below_limit(kind, preset)
     packets = None if packets is None else packets - below
@@ -176,7 +176,7 @@ def _queue(graph: Graph, position: int) -> QueueSpec:
 
 def _below_limit(kind: str, preset: str) -> int:
     """Packets or bytes fewer than the limit that may wait, where another program counts so."""
-    return sum(entry["below_limit"] for entry in catalog.queues()[kind]["presets"] if entry["name"] == preset)
+    return sum(entry["below_limit"] for entry in catalog.all_queues()[kind]["presets"] if entry["name"] == preset)
 
 
 def _too_small(link: DirectedLink, below: int) -> str:

@@ -52,8 +52,28 @@ def algorithms() -> dict[str, Descriptor]:
 
 @lru_cache(maxsize=1)
 def queues() -> dict[str, Descriptor]:
-    """The queue disciplines by name, in the same form as the algorithms."""
+    """The queue disciplines of the engine by name, in the same form as the algorithms."""
+    return {name: entry for name, entry in all_queues().items() if entry["backend"] is None}
+
+
+@lru_cache(maxsize=1)
+def all_queues() -> dict[str, Descriptor]:
+    """The queue disciplines of the engine, and then those that one backend alone has: ``linux:codel`` and others."""
     return {entry["name"]: entry for entry in json.loads(engine().queues())}
+
+
+def queue_of(spec: str) -> tuple[str, str]:
+    """The name of a discipline and its preset, of ``name`` or ``name:preset``; ``linux:codel`` is a name."""
+    if spec in all_queues():
+        return spec, ""
+    name, _, preset = spec.partition(":")
+    return name, preset
+
+
+def backend_of_queue(kind: str) -> str | None:
+    """The only backend that has a queue discipline, or ``None`` where every backend may."""
+    entry = all_queues().get(kind)
+    return None if entry is None else entry["backend"]
 
 
 def default(entry: Descriptor, name: str) -> Any:
@@ -138,6 +158,8 @@ def check_name(spec: str, entries: dict[str, Descriptor], article: str) -> Descr
     """
     if article == "an algorithm":
         entries = entries | transports.listing()
+    if spec in entries:
+        return entries[spec]
     name, colon, label = spec.partition(":")
     if name in entries and (not colon or (label != name and label in _presets(entries[name]))):
         return entries[name]

@@ -109,9 +109,9 @@ def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
         if name in names:
             raise ScenarioError(f"'{name}' is the name of {names[name]} too", path=f"{where}.name")
         names[name] = where
-    for field, queue in _queues(scenario):
+    for field, queue in queues_of(scenario):
         try:
-            catalog.check_name(queue, catalog.queues(), "a queue discipline")
+            catalog.check_name(queue, catalog.all_queues(), "a queue discipline")
         except ScenarioError as error:
             raise error.located(path=field) from None
     places = [f"flow[{i}]" for i in range(len(scenario.flow))] + [f"traffic[{i}]" for i in range(len(scenario.traffic))]
@@ -122,7 +122,8 @@ def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
         check_round_trips(source, f"traffic[{i}]", graph.rtt_ps(len(scenario.flow) + i))
 
 
-def _queues(scenario: ScenarioTable) -> list[tuple[str, str]]:
+def queues_of(scenario: ScenarioTable) -> list[tuple[str, str]]:
+    """The fields of a scenario that name a queue discipline, and the names."""
     rows = [(f"link[{i}].queue", link.queue) for i, link in enumerate(scenario.link)]
     for name, path in (("dumbbell", scenario.dumbbell_), ("parking_lot", scenario.parking_lot)):
         if path is not None:

@@ -36,7 +36,7 @@ def queue_parameters(graph: Graph, position: int, kind: str) -> dict[str, bool |
         ScenarioError: a parameter that the discipline does not have, one that it needs, or a value that is not allowed.
     """
     link = graph.links[position]
-    types = {parameter["name"]: parameter["type"] for parameter in catalog.queues()[kind]["parameters"]}
+    types = {parameter["name"]: parameter["type"] for parameter in catalog.all_queues()[kind]["parameters"]}
     given = {}
     for name, value in link.queue_parameters.items():
         read = _READERS.get(types.get(name, ""))

@@ -8,6 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::discipline::Place;
 use super::entry::Entry;
+use super::linux;
 use super::registry::{Parameters, Queue, Served, row};
 use crate::random::Stream;
 use crate::spec::{LinkSpec, QueueSpec, SpecError, value_of};
@@ -34,11 +35,10 @@ pub fn form(
     rate_bps: u64,
     packet_bytes: u64,
 ) -> Result<Map<String, Json>, BuildError> {
-    let row = row(kind)?;
-    let entry = &row.entry;
+    let entry = entry(kind)?;
     (entry.derive)(&mut given, rate_bps as f64 / (8 * packet_bytes) as f64);
     let settings = Settings::new(entry.name, &entry.parameters(), &[], &given)?;
-    (row.read)(&settings)?;
+    check_settings(kind, &settings)?;
     let mut form = Map::new();
     for parameter in entry.parameters() {
         let values = match (&settings.values()[parameter.name], parameter.domain.kind) {
@@ -51,6 +51,19 @@ pub fn form(
         form.extend(keys(&parameter).into_iter().zip(values));
     }
     Ok(form)
+}
+
+/// The declaration of a discipline of the engine, or of Linux.
+fn entry(kind: &str) -> Result<&'static Entry, BuildError> {
+    linux::row(kind).map_or_else(|| row(kind).map(|row| &row.entry), |row| Ok(&row.entry))
+}
+
+/// Checks values against each other.
+fn check_settings(kind: &str, settings: &Settings) -> Result<(), BuildError> {
+    match linux::row(kind) {
+        Some(row) => (row.check)(settings),
+        None => (row(kind)?.read)(settings).map(drop),
+    }
 }
 
 /// The values of `spec` by the names of the parameters.
@@ -85,6 +98,12 @@ impl QueueSpec {
         let row = row(&self.kind)?;
         let entry = &row.entry;
         (row.read)(&Settings::new(entry.name, &entry.parameters(), &[], &values(entry, self)?)?)
+    }
+
+    /// Checks the parameters of a discipline of the engine, or of Linux.
+    fn check(&self) -> Result<(), BuildError> {
+        let entry = entry(&self.kind)?;
+        check_settings(&self.kind, &Settings::new(entry.name, &entry.parameters(), &[], &values(entry, self)?)?)
     }
 
     /// The kind of router that the discipline is, for the algorithms that need one.
@@ -124,13 +143,24 @@ impl<'a> CheckedLink<'a> {
 /// The first field that is wrong.
 pub fn check<'a>(links: &'a [LinkSpec]) -> Result<Vec<CheckedLink<'a>>, SpecError> {
     let one = |(i, spec): (usize, &'a LinkSpec)| {
-        let parameters = spec.queue.read().map_err(|error| {
-            let Problem { parameter, message, .. } = error.problem();
-            SpecError::new(format!("links[{i}].queue.{}", parameter.as_deref().unwrap_or("kind")), message.clone())
-        })?;
+        let parameters = spec.queue.read().map_err(|error| located(i, &error))?;
         Ok(CheckedLink { spec, parameters })
     };
     links.iter().enumerate().map(one).collect()
+}
+
+/// Checks the queue of each link as [`check`] does, and those that only Linux runs too.
+///
+/// # Errors
+/// The first field that is wrong.
+pub fn check_form(links: &[LinkSpec]) -> Result<(), SpecError> {
+    links.iter().enumerate().try_for_each(|(i, spec)| spec.queue.check().map_err(|error| located(i, &error)))
+}
+
+/// An error of a link's queue with the field's path.
+fn located(link: usize, error: &BuildError) -> SpecError {
+    let Problem { parameter, message, .. } = error.problem();
+    SpecError::new(format!("links[{link}].queue.{}", parameter.as_deref().unwrap_or("kind")), message.clone())
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod entry;
 mod form;
 mod fq_codel;
 mod held;
+pub mod linux;
 mod pie;
 mod red;
 mod registry;
@@ -20,7 +21,7 @@ mod vcp;
 mod xcp;
 
 pub use entry::{Entry, Preset};
-pub use form::{CheckedLink, check, form};
+pub use form::{CheckedLink, check, check_form, form};
 pub use registry::{Queue, Served, entries};
 pub use tail::DropTail;
 

@@ -39,7 +39,7 @@ const HALF_TARGET_S: f64 = 0.0025;
 const MIN_LEAST: f64 = 5.0;
 
 /// Adds the defaults that follow from a rate in packets/s.
-fn derive(given: &mut BTreeMap<String, Value>, rate: f64) {
+pub(super) fn derive(given: &mut BTreeMap<String, Value>, rate: f64) {
     let number = |name| match given.get(name) {
         Some(Value::Num(x)) => Some(*x),
         _ => None,

@@ -58,7 +58,7 @@ class LinuxBackend(Backend):
             ScenarioError: it cannot; the sentence says why.
         """
         refuse_other_transports(self.name, scenario)
-        _require()
+        require()
         one = scenario.without_groups()
         base = _kernel_for(one)
         plan = Plan.of(one, base.hz)
@@ -81,7 +81,7 @@ class LinuxBackend(Backend):
             GuestError: the guest failed or hung.
             Cancelled: ``progress`` returned ``False``.
         """
-        _require()
+        require()
         one = scenario.without_groups()
         kernel = _kernel_for(one)
         plan = Plan.of(one, kernel.hz, seed)
@@ -125,7 +125,7 @@ def _kernel_for(scenario: Scenario) -> Kernel:
     return kernels.chosen(min(wanted, default=None, key=lambda hz: hz or 0))
 
 
-def _require() -> None:
+def require() -> None:
     """Refuse where no guest can run.
 
     Raises:
@@ -181,7 +181,7 @@ def _program_digest() -> str:
 def _rules_digest() -> str:
     """Digest of the code that turns scenarios into plans and records into tables, and of our own algorithms in C."""
     here = Path(__file__).parent
-    own = [here / f"{name}.py" for name in ("changes", "guest", "modules", "plan", "tables", "twins")]
+    own = [here / f"{name}.py" for name in ("changes", "guest", "modules", "plan", "queues", "tables", "twins")]
     return _digest(own + twins.all_sources())
 
 

@@ -79,6 +79,18 @@ def is_linux_own(flow: FlowSpec) -> bool:
     return flow.source_sha256 is None and name in MODULES and preset in _AS_LINUX
 
 
+def is_settable(algorithm: str, key: str, value: Parameter) -> bool:
+    """True if the module of an algorithm that Linux has can be given a value of one of our parameters."""
+    known = _PARAMETERS.get(algorithm, {}).get(key)
+    if known is None:
+        return False
+    try:
+        _whole(known, value, key)
+    except ScenarioError:
+        return False
+    return True
+
+
 def module_of(flow: FlowSpec, file: CFile | None, where: str) -> str:
     """The kernel's name of a flow's congestion control, which is Linux's own or in a C file.
 

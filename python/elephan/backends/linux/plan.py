@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from elephan.backends.base import unknown_fields
-from elephan.backends.linux import twins
+from elephan.backends.linux import queues, twins
 from elephan.backends.linux.modules import is_linux_own, module_of, parameters_of
+from elephan.backends.linux.queues import UNLIMITED_PACKETS
 from elephan.scenario import Scenario, ScenarioError, own, transports
 from elephan.scenario.c_files import CFile
 from elephan.scenario.document import changed_fields, write
@@ -32,7 +33,6 @@ _LINK_FIELDS = {"loss", "record"}
 _CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "quick_acks", "pacing", "ecn", "hz")
 _LINUX = STACKS["linux"]
 _HEADER_BYTES = _LINUX.header_bytes
-_UNLIMITED_PACKETS = 1 << 30
 # Time of a guest in which it boots and lays its path, before the first connection.
 _BOOT_NS = 8_000_000_000
 STATED = "flows say where they run"
@@ -74,12 +74,20 @@ class _Graph:
     routes: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)
     hosts: dict[tuple[int, int], int] = field(default_factory=dict)
 
-    def device(self, origin: int, to: int, mtu: int, netem: dict[str, Any] | None, *, watched: bool = False) -> int:
+    def device(
+        self,
+        origin: int,
+        to: int,
+        mtu: int,
+        netem: dict[str, Any] | None,
+        *,
+        watched: bool = False,
+        queue: dict[str, Any] | None = None,
+    ) -> int:
         """Add a device."""
         host = netem is None and origin < 2
-        self.devices.append(
-            {"from": origin, "to": to, "mtu": mtu, "netem": netem, "watched": watched, "host": host}
-        )  # fmt: skip
+        made = {"from": origin, "to": to, "mtu": mtu, "netem": netem, "watched": watched, "host": host}
+        self.devices.append(made | ({} if queue is None else {"queue": queue}))
         return len(self.devices) - 1
 
     def between(self, origin: int, to: int, mtu: int) -> int:
@@ -159,8 +167,9 @@ class Plan:
         document = _document(form, real, hz, modules, graph)
         if outside:
             document["zero_ns"] = _zero_ns(document)
+        if outside or any(queues.is_kernels(link.queue) for link in form.links):
             for flow in document["flows"]:
-                # Queues of the engine can mark, and netem here does not.
+                # These queues can mark, and netem does not.
                 flow["receiver_congestion"] = flow["congestion"]
         buffers = sum(flow["send_buffer_bytes"] + flow["receive_buffer_bytes"] for flow in document["flows"])
         memory = _MEMORY_BYTES + graph.namespaces * _NAMESPACE_BYTES + 2 * buffers
@@ -288,7 +297,7 @@ def _check_netem(link: LinkSpec) -> None:
     """
     if other := unknown_fields(link, _LINK_FIELDS):
         raise _NetemError(f"a link with {', '.join(other)}")
-    if link.queue.kind != "droptail":
+    if link.queue.kind != "droptail" and not queues.is_kernels(link.queue):
         raise _NetemError(f"a queue '{link.queue.kind}'")
     if not isinstance(link.loss, NoneLoss | BernoulliLoss):
         raise _NetemError("losses in bursts or of listed packets")
@@ -356,6 +365,13 @@ def _path(form: Spec, real: list[int], outside: str) -> tuple[_Graph, list[int],
             outside = str(error)
         else:
             return graph, watched, ""
+    for i, link in enumerate(form.links):
+        if queues.is_kernels(link.queue):
+            raise ScenarioError(
+                f"'{link.queue.kind}' of {link.name} is a queue inside the guest, and the path of this scenario is the "
+                f"engine ({outside}); leave that out, or write '{link.queue.kind.partition(':')[2]}'",
+                path=f"links[{i}].queue",
+            )
     return _outside(form, real), [], outside
 
 
@@ -428,13 +444,15 @@ def _stages(form: Spec, i: int, nodes: _Nodes, graph: _Graph, mtu: int) -> list[
     origin, to = nodes.number((i, "in"), graph), nodes.number((i, "out"), graph)
     if origin == to:
         raise _NetemError("a path that passes the same router twice")
+    if queues.is_kernels(link.queue):
+        return _behind_kernels_queue(form, i, (origin, to), graph, mtu)
     limit = _limit_packets(form, i)
     delay_ns = link.delay_ps // _PS_PER_NS
     loss = link.loss.p if isinstance(link.loss, BernoulliLoss) else 0.0
     netem = {
         "rate_bps": link.rate_bps,
         "delay_ns": delay_ns,
-        "limit": _UNLIMITED_PACKETS if limit is None else limit,
+        "limit": UNLIMITED_PACKETS if limit is None else limit,
         "loss": round(loss * (2**32 - 1)),
         "loss_seed": _drawn(form.seed, f"link {link.name} loss", 2**64),
     }
@@ -443,12 +461,41 @@ def _stages(form: Spec, i: int, nodes: _Nodes, graph: _Graph, mtu: int) -> list[
     between = graph.namespaces
     graph.namespaces += 1
     first = graph.device(origin, between, mtu, netem | {"delay_ns": 0}, watched=link.record)
-    delay = {"rate_bps": None, "delay_ns": delay_ns, "limit": _UNLIMITED_PACKETS, "loss": 0, "loss_seed": 0}
+    delay = {"rate_bps": None, "delay_ns": delay_ns, "limit": UNLIMITED_PACKETS, "loss": 0, "loss_seed": 0}
     return [(origin, first), (between, graph.device(between, to, mtu, delay))]
 
 
-def _limit_packets(form: Spec, i: int) -> int | None:
-    """Limit of netem for a link's queue, with the packet in transmission; ``None`` if unlimited."""
+def _behind_kernels_queue(form: Spec, i: int, ends: tuple[int, int], graph: _Graph, mtu: int) -> list[tuple[int, int]]:
+    """The two devices of a link with a queue of the kernel.
+
+    The first has the queue, and takes a packet out of it when the transmission of the one before is over. The second
+    adds the packet's own transmission time and the delay; nothing waits there, since packets come at the rate.
+    """
+    link, (origin, to) = form.links[i], ends
+    where = f"links[{i}].queue"
+    if not isinstance(link.loss, NoneLoss):
+        raise ScenarioError(
+            f"a link with '{link.queue.kind}' has no random losses in a guest; give them to another link",
+            path=f"links[{i}].loss",
+        )
+    limit = _limit_packets(form, i, in_service=0)
+    between = graph.namespaces
+    graph.namespaces += 1
+    packet_bytes = max((wire_bytes(flow.stack) for flow in form.flows if i in flow.path), default=mtu)
+    queue = queues.document(link, limit, packet_bytes, where)
+    wire = {
+        "rate_bps": link.rate_bps,
+        "delay_ns": link.delay_ps // _PS_PER_NS,
+        "limit": UNLIMITED_PACKETS,
+        "loss": 0,
+        "loss_seed": 0,
+    }
+    first = graph.device(origin, between, mtu, None, watched=link.record, queue=queue)
+    return [(origin, first), (between, graph.device(between, to, mtu, wire))]
+
+
+def _limit_packets(form: Spec, i: int, in_service: int | None = None) -> int | None:
+    """Limit of a device for a link's queue, with the packet in transmission where it counts; ``None`` if unlimited."""
     link = form.links[i]
     limits = [] if link.queue.limit_packets is None else [link.queue.limit_packets]
     if link.queue.limit_bytes is not None:
@@ -459,7 +506,9 @@ def _limit_packets(form: Spec, i: int) -> int | None:
         limits.append(link.queue.limit_bytes // max(sizes))
     if not limits:
         return None
-    return max(1, min(limits) + (0 if queue_switch(link.queue, "count_in_service") else 1))
+    if in_service is None:
+        in_service = 0 if queue_switch(link.queue, "count_in_service") else 1
+    return max(1, min(limits) + in_service)
 
 
 def _drawn(seed: int, name: str, bound: int) -> int:

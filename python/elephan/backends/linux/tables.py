@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from elephan.backends.linux import queues
 from elephan.backends.linux.guest import GuestError, Log
 from elephan.backends.linux.plan import Plan
 from elephan.rates import payload_rate_mbps, rate_mbps
@@ -24,7 +25,7 @@ Floats = NDArray[np.float64]
 _STATE, _CWND, _SSTHRESH, _SRTT, _RTT_MIN, _UNACKED, _SACKED, _LOST, _RETRANS = range(9)
 _RETRANSMITS, _SEGMENTS, _TIMEOUTS, _DUPLICATES, _BUSY, _LIMITED, _PAYLOAD, _RECEIVED, _ARRIVED, _MARKED = range(9, 19)
 # Words of a queue.
-_LENGTH, _DROPPED, _SENT, _SENT_BYTES = range(4)
+_LENGTH, _DROPPED, _SENT, _SENT_BYTES, _QUEUE_MARKED = range(5)
 
 _ETHERNET_BYTES = 14
 _NO_THRESHOLD = 0x7FFF_FFFF
@@ -216,7 +217,10 @@ def _link(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
     words = seen.queues[:, k].astype(np.int64)
     # Time before the flows (their handshakes) is not theirs.
     words = words - np.concatenate((np.zeros((1, 1)), words[:1, 1:]), axis=1).astype(np.int64)
-    in_service = 0 if queue_switch(link.queue, "count_in_service") else 1
+    # A packet in transmission is in netem, and has left a queue of the kernel's own.
+    in_kernels = queues.is_kernels(link.queue)
+    in_service = 0 if in_kernels or queue_switch(link.queue, "count_in_service") else 1
+    counted_bytes = 0 if in_kernels else _ETHERNET_BYTES
     length = np.maximum(words[:, _LENGTH] - in_service, 0)
     times = _seconds(seen.times_ns)
     # The queue is taken to move along a line from one look to the next.
@@ -238,9 +242,10 @@ def _link(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
             "queue_integral_packet_s": integral[at],
             "arrived_packets": (words[:, _SENT] + words[:, _DROPPED] + words[:, _LENGTH])[at].astype(np.uint64),
             "dropped_packets": words[at, _DROPPED].astype(np.uint64),
-            **{f"{what}_packets": np.zeros(len(at), dtype=np.uint64) for what in ("marked", "reordered", "duplicated")},
+            "marked_packets": words[at, _QUEUE_MARKED].astype(np.uint64),
+            **{f"{what}_packets": np.zeros(len(at), dtype=np.uint64) for what in ("reordered", "duplicated")},
             "delivered_packets": words[at, _SENT].astype(np.uint64),
-            "delivered_bytes": (words[at, _SENT_BYTES] - _ETHERNET_BYTES * words[at, _SENT]).astype(np.uint64),
+            "delivered_bytes": (words[at, _SENT_BYTES] - counted_bytes * words[at, _SENT]).astype(np.uint64),
         }
     )
     return frame.with_columns(pl.col("link").cast(pl.Categorical))
