@@ -147,16 +147,7 @@ impl fmt::Debug for Elephan {
 
 impl ControllerFactory for Elephan {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
-        let driver = self.drive(current_mtu).unwrap_or_else(|_| unreachable!("the constructor has driven it"));
-        let forward_delay = self.forward_delay.clone();
-        Box::new(Driven {
-            driver: Mutex::new(driver),
-            forward_delay,
-            origin: now,
-            bytes: 0,
-            newest_sent: None,
-            newest: 0,
-        })
+        Box::new(Driven::new(&self, now, current_mtu))
     }
 }
 
@@ -174,6 +165,12 @@ struct Driven {
 }
 
 impl Driven {
+    fn new(factory: &Elephan, now: Instant, mtu: u16) -> Self {
+        let driver = factory.drive(mtu).unwrap_or_else(|_| unreachable!("the constructor has driven it"));
+        let (driver, forward_delay) = (Mutex::new(driver), factory.forward_delay.clone());
+        Self { driver, forward_delay, origin: now, bytes: 0, newest_sent: None, newest: 0 }
+    }
+
     fn ps(&self, at: Instant) -> u64 {
         let since: Duration = at.saturating_duration_since(self.origin);
         (since.as_nanos() as u64).saturating_mul(1000)
@@ -181,6 +178,16 @@ impl Driven {
 
     fn driver(&self) -> MutexGuard<'_, ByteDriver> {
         self.driver.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn copy(&self) -> Self {
+        Self { driver: Mutex::new(self.driver().clone()), forward_delay: self.forward_delay.clone(), ..*self }
+    }
+
+    /// Adds one packet to the ACK frame that quinn is reporting.
+    fn take_acked(&mut self, sent: Instant, bytes: u64) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.newest_sent = self.newest_sent.max(Some(sent));
     }
 }
 
@@ -190,8 +197,7 @@ impl congestion::Controller for Driven {
     }
 
     fn on_ack(&mut self, _now: Instant, sent: Instant, bytes: u64, _app_limited: bool, _rtt: &RttEstimator) {
-        self.bytes += bytes;
-        self.newest_sent = self.newest_sent.max(Some(sent));
+        self.take_acked(sent, bytes);
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest_packet_num_acked: Option<u64>) {
@@ -238,7 +244,7 @@ impl congestion::Controller for Driven {
     }
 
     fn clone_box(&self) -> Box<dyn congestion::Controller> {
-        Box::new(Self { driver: Mutex::new(self.driver().clone()), forward_delay: self.forward_delay.clone(), ..*self })
+        Box::new(self.copy())
     }
 
     fn initial_window(&self) -> u64 {
@@ -249,6 +255,9 @@ impl congestion::Controller for Driven {
         self
     }
 }
+
+#[cfg(test)]
+mod hostile;
 
 #[cfg(test)]
 mod tests {
