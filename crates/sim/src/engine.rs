@@ -331,7 +331,7 @@ impl Engine {
             }
             if let Some((inbox, end)) = due_end(turns.get(i + 2 * STEP), network, horizon) {
                 network.fetch(inbox, FlowId(end as u32 / 2));
-                ends[end].fetch_sender();
+                ends[end].fetch_endpoint();
             }
             if let Some((inbox, end)) = due_end(turns.get(i + STEP), network, horizon) {
                 network.fetch_oldest(inbox);

@@ -74,8 +74,9 @@ pub(super) enum Next {
     Other,
 }
 
-/// A hop of a path: a link that can queue, or the far end.
+/// A hop of a path: a link that can queue, or the far end. It is aligned so that none lies in two lines of the cache.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub(super) struct Hop {
     pub(super) place: Place,
     /// The links behind it that can never queue.
