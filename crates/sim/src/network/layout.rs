@@ -123,6 +123,7 @@ impl<'a> Builder<'a> {
             log: None,
             hops: Vec::new(),
             paths: Paths::default(),
+            accesses: Vec::new(),
             end: Time(spec.duration_ps),
             ports: Ports::default(),
             ranks: vec![0; ends],
