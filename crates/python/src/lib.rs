@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use elephan_cc::Controller;
-use elephan_sim::algorithms::{check_algorithms, controller};
+use elephan_sim::algorithms::{check_algorithms, controller, controllers};
 use elephan_sim::crowd::{QUANTILES, Spread};
 use elephan_sim::engine::preferred_slice;
 use elephan_sim::tables::{self, Table};
@@ -104,7 +104,7 @@ fn run_spec<'py>(
     let outcome = match algorithms {
         Some(objects) if !objects.is_empty() => simulate_own(py, spec, &objects, &mut watch, room)?,
         _ => py.detach(|| {
-            let engine = Engine::while_wanted(spec.clone(), preferred_slice(spec), controller, || watch.layout());
+            let engine = Engine::while_wanted(spec.clone(), preferred_slice(spec), controllers(), || watch.layout());
             let engine = engine.map_err(|error| watch.raise(error))?;
             simulate(engine.limit_memory(room), &mut watch, || false)
         })?,

@@ -15,6 +15,23 @@ pub fn controller(index: usize, flow: &FlowSpec) -> Result<Controller, SpecError
     elephan_cc::build(&flow.algorithm, &parameters(flow)).map_err(|e| refused(index, &e))
 }
 
+/// Builds the controllers of a run's flows in their order, as [`controller`] does. Flows alike get copies of one: the parameters of a crowd
+/// are read once.
+pub fn controllers() -> impl FnMut(usize, &FlowSpec) -> Result<Controller, SpecError> {
+    let mut last: Option<(FlowSpec, Controller)> = None;
+    move |index, flow| {
+        if let Some((before, built)) = &last
+            && (&before.algorithm, &before.parameters) == (&flow.algorithm, &flow.parameters)
+            && let Some(copy) = built.try_clone()
+        {
+            return Ok(copy);
+        }
+        let built = controller(index, flow)?;
+        last = built.try_clone().map(|copy| (flow.clone(), copy));
+        Ok(built)
+    }
+}
+
 /// The rate control of a flow of UDT.
 ///
 /// # Errors

@@ -13,7 +13,7 @@ use crate::events::Log;
 use crate::network::{Attachment, MailboxId, Network};
 use crate::packet::FlowId;
 use crate::prefetch;
-use crate::random::Stream;
+use crate::random::Name;
 use crate::record::{ReceiverRecord, ReceiverSample, Sampled, SenderRecord, Sending};
 use crate::spec::{FlowSpec, Spec, SpecError};
 use crate::time::Time;
@@ -38,11 +38,9 @@ impl From<Controller> for Transport {
 
 /// Either end of a flow.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "half of all ends are TCP receivers, and nothing points to them")]
 enum Kind {
-    /// Apart, since it is five times as large as a receiver.
     TcpSender(Box<Sender>),
-    TcpReceiver(Receiver),
+    TcpReceiver(Box<Receiver>),
     Datagrams(Box<DatagramSender>),
     UdtSender(Box<UdtSender>),
     UdtReceiver(Box<UdtReceiver>),
@@ -61,7 +59,10 @@ macro_rules! with_end {
                 let $end = &mut **$end;
                 $body
             }
-            Kind::TcpReceiver($end) => $body,
+            Kind::TcpReceiver($end) => {
+                let $end = &mut **$end;
+                $body
+            }
             Kind::Datagrams($end) => {
                 let $end = &mut **$end;
                 $body
@@ -90,7 +91,7 @@ pub(crate) struct FlowEnd {
 /// When a flow starts: up to the scenario's jitter later than said.
 #[must_use]
 pub fn start_of(spec: &Spec, flow: &FlowSpec) -> Time {
-    let mut jitter = Stream::new(spec.seed, &format!("flow {} start", flow.name));
+    let mut jitter = Name::default().and("flow ").and(&flow.name).and(" start").stream(spec.seed);
     Time(flow.start_ps + jitter.below(spec.start_jitter_ps + 1))
 }
 
@@ -112,8 +113,8 @@ pub(crate) fn ends_of<T: Into<Transport>>(
         let sender = UdtSender::new(flow, spec, this, start, control, times);
         [Kind::UdtSender(Box::new(sender)), Kind::UdtReceiver(Box::new(receiver))]
     } else if this.datagrams {
-        let receiver =
-            inline.map_or_else(|| Kind::TcpReceiver(Receiver::of_flow(flow, spec, this, times)), |_| Kind::Inline);
+        let receiver = inline
+            .map_or_else(|| Kind::TcpReceiver(Box::new(Receiver::of_flow(flow, spec, this, times))), |_| Kind::Inline);
         let sender = DatagramSender::new(flow, spec, this, start, times);
         bytes = Some(sender.packet_bytes());
         [Kind::Datagrams(Box::new(sender)), receiver]
@@ -137,7 +138,7 @@ pub(crate) fn ends_of<T: Into<Transport>>(
                     sender.instruct(receiver);
                     Kind::Inline
                 } else {
-                    let mut receiver = Receiver::of_flow(flow, spec, this, times);
+                    let mut receiver = Box::new(Receiver::of_flow(flow, spec, this, times));
                     sender.instruct(&mut receiver);
                     Kind::TcpReceiver(receiver)
                 };
@@ -171,11 +172,13 @@ impl FlowEnd {
         prefetch::value(self);
     }
 
-    /// Fetches a sender, for a turn that comes soon.
+    /// Fetches the endpoint, for a turn that comes soon.
     #[inline]
-    pub(crate) fn fetch_sender(&self) {
-        if let Kind::TcpSender(sender) = &self.kind {
-            prefetch::value(&**sender);
+    pub(crate) fn fetch_endpoint(&self) {
+        match &self.kind {
+            Kind::TcpSender(sender) => prefetch::value(&**sender),
+            Kind::TcpReceiver(receiver) => prefetch::value(&**receiver),
+            _ => {}
         }
     }
 

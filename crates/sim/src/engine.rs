@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::algorithms::controller;
+use crate::algorithms::controllers;
 use crate::crowd::{Reducer, SAMPLES_AT_ONCE};
 use crate::endpoint::Host;
 use crate::ends::{FlowEnd, Transport, ends_of, into_records, packets};
@@ -146,11 +146,11 @@ impl Engine {
     /// # Errors
     /// A spec that cannot be run.
     pub fn with_slice(spec: Spec, preferred: Time) -> Result<Self, SpecError> {
-        Self::with_transports(spec, preferred, controller)
+        Self::with_transports(spec, preferred, controllers())
     }
 
     /// Like [`Engine::with_slice`], with the transport that `make` gives each flow but datagrams and UDT: TCP with a [`Controller`](elephan_cc::Controller), such
-    /// as [`controller`] builds, or endpoints of another crate.
+    /// as [`controllers`] builds, or endpoints of another crate.
     ///
     /// # Errors
     /// A spec that cannot be run, or an error of `make`.
@@ -331,7 +331,7 @@ impl Engine {
             }
             if let Some((inbox, end)) = due_end(turns.get(i + 2 * STEP), network, horizon) {
                 network.fetch(inbox, FlowId(end as u32 / 2));
-                ends[end].fetch_sender();
+                ends[end].fetch_endpoint();
             }
             if let Some((inbox, end)) = due_end(turns.get(i + STEP), network, horizon) {
                 network.fetch_oldest(inbox);

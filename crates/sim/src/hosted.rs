@@ -22,7 +22,7 @@ impl Hosted {
     pub(crate) fn new(host: Box<dyn Host>, spec: &Spec, network: &Network) -> Self {
         let flows = (0..spec.flows.len() as u32).map(FlowId).filter(|flow| spec.flows[flow.index()].is_hosted());
         let ends = flows.flat_map(|flow| [(flow, End::Sender), (flow, End::Receiver)]);
-        let inboxes = ends.map(|(flow, end)| network.attach(flow, end, None).inbox()).collect();
+        let inboxes = ends.map(|(flow, end)| network.inbox(flow, end)).collect();
         Self { host, inboxes, counts: vec![PacketCounts::default(); 2 * spec.flows.len()], arrivals: Vec::new() }
     }
 

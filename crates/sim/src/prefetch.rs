@@ -15,23 +15,28 @@ pub fn value<T>(value: &T) {
 /// Fetches so many bytes of a value, from one on.
 #[inline(always)]
 pub fn part<T>(value: &T, from: usize, bytes: usize) {
-    let first = std::ptr::from_ref(value).cast::<u8>().wrapping_add(from);
-    for offset in (0..bytes).step_by(LINE) {
-        prefetch_read_data::<u8, 0>(first.wrapping_add(offset));
-    }
+    lines(std::ptr::from_ref(value).cast::<u8>().wrapping_add(from), bytes);
 }
 
 /// Fetches so many elements of a list, which need not be there.
 #[inline(always)]
 pub fn elements<T>(list: &[T], from: usize, count: usize) {
-    let first = list.as_ptr().wrapping_add(from).cast::<u8>();
-    for offset in (0..count * size_of::<T>()).step_by(LINE) {
-        prefetch_read_data::<u8, 0>(first.wrapping_add(offset));
-    }
+    lines(list.as_ptr().wrapping_add(from).cast::<u8>(), count * size_of::<T>());
 }
 
-/// Fetches the beginning of an element of a list, which need not be there.
+/// Fetches an element of a list, which need not be there.
 #[inline(always)]
 pub fn element<T>(list: &[T], index: usize) {
-    prefetch_read_data::<T, 0>(list.as_ptr().wrapping_add(index));
+    elements(list, index, 1);
+}
+
+/// Fetches `bytes` bytes from `first` on. They may begin within a line, so that the last one is in a line of its own.
+#[inline(always)]
+fn lines(first: *const u8, bytes: usize) {
+    for offset in (0..bytes).step_by(LINE) {
+        prefetch_read_data::<u8, 0>(first.wrapping_add(offset));
+    }
+    if bytes > size_of::<u64>() {
+        prefetch_read_data::<u8, 0>(first.wrapping_add(bytes - 1));
+    }
 }

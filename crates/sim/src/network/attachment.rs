@@ -1,20 +1,24 @@
 //! Attachment of an endpoint to the network: its mailbox, its way out, and its turn.
 
 use super::fabric::Network;
-use super::hops::Place;
-use super::ports::{LinkId, MailboxId, Port};
+use super::hops::{Access, Place, Times};
+use super::ports::{MailboxId, Port};
 use crate::endpoint::{End, Endpoint, Outlet};
-use crate::packet::{FlowId, Packet, PassageId};
+use crate::packet::{FlowId, Packet};
 use crate::prefetch;
 use crate::sidecar::Sidecar;
 use crate::spec::MOST_IN_FLIGHT;
 use crate::time::Time;
 
+/// Accesses among which an equal one is looked for.
+const ACCESSES_COMPARED: usize = 4;
+
 /// First link of an end's path if only this end feeds it and it never drops a packet: a transmitter that goes with the end, and
 /// the place behind it.
 #[derive(Clone, Copy, Debug)]
 struct Egress {
-    link: LinkId,
+    /// Number of its [`Access`].
+    access: u32,
     free: Time,
     /// Bytes of the usual packet, and the times that it takes.
     usual_bytes: u64,
@@ -22,16 +26,6 @@ struct Egress {
     next: Port,
     /// Rank of this end among the feeders of that place.
     rank: u32,
-}
-
-/// Times on the way through the first link.
-#[derive(Clone, Copy, Debug)]
-struct Times {
-    /// Before the transmitter.
-    lead: Time,
-    transmission: Time,
-    /// From the transmitter's last bit to the next place.
-    delay: Time,
 }
 
 /// One end of a flow, as the network sees it.
@@ -61,7 +55,7 @@ impl Outlet for Exit<'_> {
         let Times { lead, transmission, delay } = if packet.bytes() == egress.usual_bytes {
             egress.usual
         } else {
-            self.network.times_of(&packet, egress.link)
+            self.network.times_of(&packet, egress.access)
         };
         egress.free = egress.free.max(packet.at + lead) + transmission;
         let packet = packet.next_hop(egress.free + delay);
@@ -127,12 +121,12 @@ impl Network {
 
     /// Attaches one end of a flow, most of whose packets have `usual_bytes`.
     #[must_use]
-    pub fn attach(&self, flow: FlowId, end: End, usual_bytes: Option<u16>) -> Attachment {
+    pub fn attach(&mut self, flow: FlowId, end: End, usual_bytes: Option<u16>) -> Attachment {
         let egress = usual_bytes.and_then(|bytes| self.egress(flow, end, bytes.into()));
         Attachment { flow, end, inbox: self.inbox(flow, end), egress }
     }
 
-    fn egress(&self, flow: FlowId, end: End, usual_bytes: u64) -> Option<Egress> {
+    fn egress(&mut self, flow: FlowId, end: End, usual_bytes: u64) -> Option<Egress> {
         let passage = if end == End::Sender { flow.data() } else { flow.acks() };
         let [hop, next, ..] = self.hops.get(self.paths.hops_of(passage, self.hops.len()))? else { return None };
         let Place::Inline(link) = hop.place else { return None };
@@ -141,35 +135,39 @@ impl Network {
             Place::Batch(id) => Port::Batch(id),
             Place::Inline(_) | Place::Sink(_) => return None,
         };
-        let usual = self.times(passage, link, usual_bytes);
+        let link = &self.links[link.index()];
+        let access = Access {
+            lead: self.paths.leads[passage.index()],
+            ps_per_byte: link.ps_per_byte(),
+            delay: link.delay,
+            tail: hop.tail,
+        };
         // The largest number of outstanding packets is sent before the end of time.
-        let slowest = self.times(passage, link, u16::MAX.into()).transmission;
+        let slowest = access.times(u16::MAX.into()).transmission;
         let quick = slowest.0.saturating_mul(u64::from(MOST_IN_FLIGHT)) < Time::FAR.0 / 2;
-        let rank = self.ranks[passage.index()];
-        (self.links[link.index()].is_plain() && quick).then_some(Egress {
-            link,
-            free: Time::ZERO,
-            usual_bytes,
-            usual,
-            next,
-            rank,
-        })
-    }
-
-    /// Times of a packet on the first link of a passage, behind an end with an [`Egress`].
-    fn times(&self, passage: PassageId, link: LinkId, bytes: u64) -> Times {
-        let (this, hop) = (&self.links[link.index()], &self.hops[self.paths.first_hop(passage)]);
-        Times {
-            lead: self.paths.leads[passage.index()].of(bytes),
-            transmission: this.transmission(bytes),
-            delay: this.delay + hop.tail.of(bytes),
+        if !link.is_plain() || !quick {
+            return None;
         }
+        let (usual, rank) = (access.times(usual_bytes), self.ranks[passage.index()]);
+        let access = self.number_of(access);
+        Some(Egress { access, free: Time::ZERO, usual_bytes, usual, next, rank })
     }
 
-    /// The same for a packet of another size than the usual one.
+    /// Number of an access among the different ones. Only the last few are compared: the two ends of a group's flows take turns.
+    fn number_of(&mut self, access: Access) -> u32 {
+        let known = self.accesses.len();
+        let from = known.saturating_sub(ACCESSES_COMPARED);
+        let place = (from..known).find(|&place| self.accesses[place] == access).unwrap_or(known);
+        if place == known {
+            self.accesses.push(access);
+        }
+        place as u32
+    }
+
+    /// Times of a packet of another size than the usual one.
     #[inline(never)]
-    fn times_of(&self, packet: &Packet, link: LinkId) -> Times {
-        self.times(packet.passage(), link, packet.bytes())
+    fn times_of(&self, packet: &Packet, access: u32) -> Times {
+        self.accesses[access as usize].times(packet.bytes())
     }
 }
 

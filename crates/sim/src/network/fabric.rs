@@ -2,7 +2,7 @@
 
 use elephan_cc::Router;
 
-use super::hops::{Hop, Lane, Paths, Place, Tail};
+use super::hops::{Access, Hop, Lane, Paths, Place, Tail};
 use super::ports::{LinkId, MailboxId, Port, Ports};
 use crate::endpoint::{End, Receiver};
 use crate::events::{Kind, Log, NetworkLog};
@@ -45,6 +45,8 @@ pub struct Network {
     pub(crate) log: Option<Box<NetworkLog>>,
     pub(super) hops: Vec<Hop>,
     pub(super) paths: Paths,
+    /// The different first links of flows' ends.
+    pub(super) accesses: Vec<Access>,
     /// Nothing happens from here on.
     pub(super) end: Time,
     pub(super) ports: Ports,
@@ -148,7 +150,7 @@ impl Network {
 
     /// The mailbox of an endpoint.
     #[must_use]
-    pub(super) fn inbox(&self, flow: FlowId, end: End) -> MailboxId {
+    pub fn inbox(&self, flow: FlowId, end: End) -> MailboxId {
         let passage = if end == End::Sender { flow.acks() } else { flow.data() };
         self.inboxes[passage.index()]
     }

@@ -6,7 +6,7 @@ use crate::packet::{Packet, PassageId};
 use crate::time::Time;
 
 /// Time that links which can never queue add to a packet's way.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tail {
     /// Propagation.
     pub(super) delay: Time,
@@ -32,6 +32,38 @@ impl Tail {
     pub(super) fn add(&mut self, link: &Link) {
         self.delay += link.delay;
         self.ps_per_byte += link.ps_per_byte();
+    }
+}
+
+/// Times on the way through the first link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    /// Before the transmitter.
+    pub(super) lead: Time,
+    pub(super) transmission: Time,
+    /// From the transmitter's last bit to the next place.
+    pub(super) delay: Time,
+}
+
+/// Access of an end to its first shared place, from which the times of a packet of any size follow. The ends of a group of flows have the
+/// same one, so that it stays in the cache however many flows there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Access {
+    pub(super) lead: Tail,
+    /// Transmission on the first link, 2⁻²⁴ ps per byte.
+    pub(super) ps_per_byte: u64,
+    /// Propagation on the first link.
+    pub(super) delay: Time,
+    pub(super) tail: Tail,
+}
+
+impl Access {
+    pub(super) fn times(&self, bytes: u64) -> Times {
+        Times {
+            lead: self.lead.of(bytes),
+            transmission: Time(((u128::from(bytes) * u128::from(self.ps_per_byte)) >> FRACTION_BITS) as u64),
+            delay: self.delay + self.tail.of(bytes),
+        }
     }
 }
 
@@ -74,8 +106,9 @@ pub(super) enum Next {
     Other,
 }
 
-/// A hop of a path: a link that can queue, or the far end.
+/// A hop of a path: a link that can queue, or the far end. It is aligned so that none lies in two lines of the cache.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub(super) struct Hop {
     pub(super) place: Place,
     /// The links behind it that can never queue.

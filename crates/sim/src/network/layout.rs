@@ -1,6 +1,5 @@
 //! From a spec to a network: which links need turns, and the hops of each path.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::fabric::Network;
@@ -44,10 +43,53 @@ pub fn build(spec: &Spec, links: &[CheckedLink], sample_times: &Arc<[Time]>) -> 
     Builder::new(spec, links, sample_times).build()
 }
 
+/// Feeders of a link, with their ports; `None` before a link that is evaluated inline. A list, because nearly all links of a crowd have one
+/// feeder.
+#[derive(Clone, Debug, Default)]
+struct Feeders<'a> {
+    list: Vec<(Feeder<'a>, Option<Port>)>,
+    /// Port of all feeders, if they share one.
+    common: Option<Port>,
+}
+
+impl<'a> Feeders<'a> {
+    /// Adds a feeder, perhaps once more. All are added before [`Feeders::sort`].
+    fn add(&mut self, feeder: Feeder<'a>) {
+        if self.list.last().is_some_and(|(last, _)| *last == feeder) {
+            return;
+        }
+        if self.list.is_empty() {
+            self.list.reserve_exact(1);
+        }
+        self.list.push((feeder, None));
+    }
+
+    /// Sorts the feeders by name, which breaks ties among packets; each is there once.
+    fn sort(&mut self) {
+        self.list.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        self.list.dedup_by(|(one, _), (other, _)| one == other);
+    }
+
+    /// The feeder of a link that has one only.
+    fn only(&self) -> Option<&Feeder<'a>> {
+        let [(feeder, _)] = &*self.list else { return None };
+        Some(feeder)
+    }
+
+    /// Port of a feeder.
+    fn port(&self, feeder: &Feeder<'a>) -> Option<Port> {
+        if self.common.is_some() {
+            return self.common;
+        }
+        let place = self.list.binary_search_by(|(other, _)| other.cmp(feeder)).ok()?;
+        self.list[place].1
+    }
+}
+
 struct Builder<'a> {
     spec: &'a Spec,
-    /// The feeders of each link, with their ports; `None` before a link that is evaluated inline.
-    feeders: Vec<BTreeMap<Feeder<'a>, Option<Port>>>,
+    /// The feeders of each link.
+    feeders: Vec<Feeders<'a>>,
     never_queues: Vec<bool>,
     network: Network,
     edges: Vec<(Node, Node, Time)>,
@@ -81,6 +123,7 @@ impl<'a> Builder<'a> {
             log: None,
             hops: Vec::new(),
             paths: Paths::default(),
+            accesses: Vec::new(),
             end: Time(spec.duration_ps),
             ports: Ports::default(),
             ranks: vec![0; ends],
@@ -97,7 +140,7 @@ impl<'a> Builder<'a> {
         if let Some(events) = &spec.events {
             network.keep_log(events, spec.flows.len() as u32);
         }
-        Self { spec, feeders: vec![BTreeMap::new(); spec.links.len()], never_queues, network, edges: Vec::new() }
+        Self { spec, feeders: vec![Feeders::default(); spec.links.len()], never_queues, network, edges: Vec::new() }
     }
 
     fn build(mut self) -> (Network, Plan) {
@@ -108,6 +151,7 @@ impl<'a> Builder<'a> {
         for source in &spec.traffic {
             self.note_feeders(&source.flow, |is_ack| Feeder::Source(&source.flow.name, is_ack));
         }
+        self.feeders.iter_mut().for_each(Feeders::sort);
         self.make_ports();
         for (f, flow) in spec.flows.iter().enumerate() {
             let (f, is_inline) = (FlowId(f as u32), self.network.sinks[f].is_some());
@@ -136,7 +180,7 @@ impl<'a> Builder<'a> {
                 if self.never_queues[link] {
                     feeder = feeder.through(name);
                 } else {
-                    self.feeders[link].insert(feeder, None);
+                    self.feeders[link].add(feeder);
                     feeder = Feeder::Link(name, Vec::new());
                 }
             }
@@ -177,8 +221,7 @@ impl<'a> Builder<'a> {
     /// all its path.
     fn is_inline(&self, link: usize) -> bool {
         let this = &self.network.links[link];
-        let mut feeders = self.feeders[link].keys();
-        let (Some(feeder), None) = (feeders.next(), feeders.next()) else { return false };
+        let Some(feeder) = self.feeders[link].only() else { return false };
         if this.is_served() || this.is_unsteady() || matches!(feeder, Feeder::Source(..)) {
             return false;
         }
@@ -197,7 +240,7 @@ impl<'a> Builder<'a> {
         let inline: Vec<bool> = (0..self.feeders.len()).map(|link| self.is_inline(link)).collect();
         let Self { spec, feeders, network, .. } = self;
         for (link, feeders) in feeders.iter_mut().enumerate() {
-            if feeders.is_empty() || inline[link] {
+            if feeders.list.is_empty() || inline[link] {
                 continue;
             }
             let Network { ports, link_ports, .. } = network;
@@ -205,18 +248,16 @@ impl<'a> Builder<'a> {
                 ports.batches.push(Batch::default());
                 Port::Batch(BatchId(ports.batches.len() as u32 - 1))
             };
-            let common = (feeders.len() > SCAN_FEEDERS).then(&mut batch);
-            link_ports[link].extend(common);
-            for (feeder, port) in feeders.iter_mut() {
-                *port = common.or_else(|| {
-                    let own = if matches!(feeder, Feeder::Source(..)) {
-                        batch()
-                    } else {
-                        Port::Mailbox(ports.mailboxes.add())
-                    };
-                    link_ports[link].push(own);
-                    Some(own)
-                });
+            if feeders.list.len() > SCAN_FEEDERS {
+                feeders.common = Some(batch());
+                link_ports[link].extend(feeders.common);
+                continue;
+            }
+            for (feeder, port) in &mut feeders.list {
+                let own =
+                    if matches!(feeder, Feeder::Source(..)) { batch() } else { Port::Mailbox(ports.mailboxes.add()) };
+                link_ports[link].push(own);
+                *port = Some(own);
             }
         }
         // In a batch only flows' ends compete in numbers; their rank is the order of their names.
@@ -250,7 +291,7 @@ impl<'a> Builder<'a> {
                 before.map_or(&mut lead, |hop| &mut hop.tail).add(this);
                 feeder = feeder.through(&self.spec.links[link].name);
             } else {
-                let (id, port) = (LinkId(link as u32), self.feeders[link].get(&feeder).copied().flatten());
+                let (id, port) = (LinkId(link as u32), self.feeders[link].port(&feeder));
                 if port.is_some() {
                     self.edges.push((source, Node::Link(id), delay));
                     source = Node::Link(id);

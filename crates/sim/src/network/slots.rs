@@ -5,6 +5,7 @@ use super::hops::Place;
 use super::ports::SourceId;
 use crate::endpoint::{End, Receiver, Sender};
 use crate::packet::{FlowId, PassageId};
+use crate::prefetch;
 use crate::sidecar::Sidecar;
 use crate::time::Time;
 
@@ -50,6 +51,16 @@ impl Network {
     #[must_use]
     pub fn sidecar_of(&self, source: SourceId, seed: u64, name: &str) -> Sidecar {
         Sidecar::new(self.lanes[source.index()].loose, seed, name)
+    }
+
+    /// Fetches the accounts of a slot whose transfer is over.
+    pub fn fetch_slot(&self, flow: FlowId) {
+        prefetch::element(&self.sinks, flow.index());
+        prefetch::elements(&self.dropped, flow.data().index(), 2);
+        prefetch::elements(&self.duplicated, flow.data().index(), 2);
+        for end in [End::Sender, End::Receiver] {
+            self.fetch_mailbox(self.inbox(flow, end));
+        }
     }
 
     /// Gives back the memory of large mailboxes of a slot whose transfer is over: in time each slot has had a large transfer.

@@ -1,6 +1,7 @@
 //! The parameters of a queue between a spec, where a key ends with its unit, and the values that a discipline is built from.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use elephan_cc::Router;
 use elephan_cc::param::{Amount, BuildError, Parameter, Problem, Settings, Type, Value};
@@ -10,7 +11,7 @@ use super::discipline::Place;
 use super::entry::Entry;
 use super::linux;
 use super::registry::{Parameters, Queue, Served, row};
-use crate::random::Stream;
+use crate::random::Name;
 use crate::spec::{LinkSpec, QueueSpec, SpecError, value_of};
 
 /// The keys of a parameter in a spec.
@@ -117,7 +118,7 @@ impl QueueSpec {
 #[derive(Clone, Debug)]
 pub struct CheckedLink<'a> {
     spec: &'a LinkSpec,
-    parameters: Parameters,
+    parameters: Arc<Parameters>,
 }
 
 impl<'a> CheckedLink<'a> {
@@ -131,20 +132,27 @@ impl<'a> CheckedLink<'a> {
     #[must_use]
     pub fn queue(&self, seed: u64) -> (Queue, Option<Served>) {
         let LinkSpec { name, rate_bps, queue, .. } = self.spec;
-        let draws = Stream::new(seed, &format!("link {name} queue"));
+        let draws = Name::default().and("link ").and(name).and(" queue").stream(seed);
         let (limit_packets, limit_bytes) = (queue.limit_packets, queue.limit_bytes);
-        self.parameters.clone().build(Place { limit_packets, limit_bytes, rate_bps: *rate_bps, draws })
+        Parameters::clone(&self.parameters).build(Place { limit_packets, limit_bytes, rate_bps: *rate_bps, draws })
     }
 }
 
-/// Checks the queue of each link: rejects unknown disciplines, unknown parameters and wrong values.
+/// Checks the queue of each link: rejects unknown disciplines, unknown parameters and wrong values. The access links of a crowd
+/// have equal queues, so the parameters of a queue like that of the link before are not read again.
 ///
 /// # Errors
 /// The first field that is wrong.
 pub fn check<'a>(links: &'a [LinkSpec]) -> Result<Vec<CheckedLink<'a>>, SpecError> {
+    let mut last: Option<CheckedLink<'a>> = None;
     let one = |(i, spec): (usize, &'a LinkSpec)| {
+        if let Some(last) = last.as_ref().filter(|last| last.spec.queue == spec.queue) {
+            return Ok(CheckedLink { spec, parameters: last.parameters.clone() });
+        }
         let parameters = spec.queue.read().map_err(|error| located(i, &error))?;
-        Ok(CheckedLink { spec, parameters })
+        let checked = CheckedLink { spec, parameters: Arc::new(parameters) };
+        last = Some(checked.clone());
+        Ok(checked)
     };
     links.iter().enumerate().map(one).collect()
 }

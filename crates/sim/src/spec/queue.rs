@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 /// A queue: its discipline by name, the bounds that every discipline has, and the discipline's parameters, which the queue layer
 /// reads and checks.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct QueueSpec {
     /// Name of the discipline.
     pub kind: String,

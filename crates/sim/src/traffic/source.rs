@@ -21,6 +21,7 @@ use crate::algorithms::source_controller;
 use crate::endpoint::{End, EndpointState, PacketCounts, Receiver, Sender, reporting};
 use crate::network::{Attachment, Count, MailboxId, Network, SourceId};
 use crate::packet::FlowId;
+use crate::prefetch;
 use crate::record::ReceiverSample;
 use crate::spec::{FlowSpec, RecordSpec, SourceSpec, Spec, SpecError};
 use crate::time::Time;
@@ -346,7 +347,8 @@ impl Source {
         };
         network.equip(flow, sender.router());
         self.due[slot].0 = sender.timer();
-        let attachment = network.attach(flow, End::Sender, Some(sender.packet_bytes()));
+        // The first link that can queue takes turns, since transfers are not in order among themselves.
+        let attachment = network.attach(flow, End::Sender, None);
         let Planned { start, segments, .. } = planned;
         let new = Slot { sender, attachment, sink, flow, transfer, start, segments, extra, user };
         self.note_begin(&new);
@@ -403,9 +405,9 @@ impl Source {
             return (self.slots[slot as usize].flow, slot as usize);
         }
         let flow = network.add_slot(self.index);
-        self.due.push((Time::NEVER, network.attach(flow, End::Sender, None).inbox()));
+        self.due.push((Time::NEVER, network.inbox(flow, End::Sender)));
         if !self.is_inline {
-            self.sinks.push((Time::NEVER, network.attach(flow, End::Receiver, None).inbox()));
+            self.sinks.push((Time::NEVER, network.inbox(flow, End::Receiver)));
         }
         (flow, self.slots.len())
     }
@@ -426,11 +428,20 @@ impl Source {
     /// for nothing is under way for a round trip more, so of the slots that wait for that only some are looked at in a turn.
     #[inline(never)]
     fn free_slots(&mut self, network: &mut Network) {
-        for slot in std::mem::take(&mut self.ending) {
+        let mut ending = std::mem::take(&mut self.ending);
+        for (i, &slot) in ending.iter().enumerate() {
+            if let Some(&next) = ending.get(i + STEP) {
+                network.fetch_slot(self.slots[next as usize].flow);
+            }
+            if let Some(&next) = ending.get(i + 2 * STEP) {
+                prefetch::value(&self.slots[next as usize]);
+            }
             if !self.free_slot(slot as usize, network) {
                 self.draining.push_back(slot);
             }
         }
+        ending.clear();
+        self.ending = ending;
         for _ in 0..self.draining.len().div_ceil(TURNS_TO_DRAIN) {
             let Some(slot) = self.draining.pop_front() else { return };
             if !self.free_slot(slot as usize, network) {
