@@ -1,4 +1,4 @@
-"""Writes docs/reference and docs/algorithms from the program's own data, so that they cannot differ from it.
+"""Writes docs/reference and docs/algorithms from the program's own data, so that pages and program agree.
 
 Run it after a change of the schema, the command line, a metric or an algorithm; a test compares its output with the
 pages.
@@ -40,7 +40,7 @@ def scenario_page() -> str:
 
     parts = [
         "# Scenario reference\n",
-        "Every field of a scenario file. Tables and fields that are not here are refused.\n",
+        "This page lists every table and field of a scenario file. Other tables and fields are refused.\n",
     ]
     for name, model in {"": ScenarioTable, **TABLES}.items():
         listed = name in ("link", "flow", "traffic", "rate_steps", "delay_steps")
@@ -63,7 +63,7 @@ def scenario_page() -> str:
             for key, field in model.model_fields.items()
             if (field.alias or key) not in TABLES or name
         ]
-        parts.append(table(["field", "default", "what", "example"], rows))
+        parts.append(table(["field", "default", "meaning", "example"], rows))
     parts.append("## Units\n")
     groups = {
         "rate": units.RATE_UNITS | units.RATE_ALIASES,
@@ -73,9 +73,11 @@ def scenario_page() -> str:
         "amount of data, window": units.SEGMENT_UNITS | units.SEGMENT_ALIASES,
     }
     parts.append(table(["quantity", "units"], [(k, ", ".join(f"`{u}`" for u in v)) for k, v in groups.items()]))
-    parts.append("Buffers, amounts and windows may be sizes too.\n")
+    parts.append("Buffers, amounts and windows may also be given as sizes.\n")
     parts.append("## Channels\n")
-    parts.append("Models of `channel`, their parameters and their sources ([Radio channels](../channels.md)).\n")
+    parts.append(
+        "These are the models of `channel`, with their parameters and sources ([Radio channels](../channels.md)).\n"
+    )
     for name, channel in channels.MODELS.items():
         parts.append(f"### `{name}`\n\n{channel.title[:1].upper() + channel.title[1:]} ({channel.source}).\n")
         rows = [
@@ -87,9 +89,9 @@ def scenario_page() -> str:
             )
             for key, known in channel.parameters.items()
         ]
-        parts.append(table(["parameter", "default", "what", "range"], rows))
+        parts.append(table(["parameter", "default", "meaning", "range"], rows))
     parts.append("## Named stacks\n")
-    parts.append(table(["name", "what it is"], [(f"`{name}`", TITLES[name]) for name in STACKS]))
+    parts.append(table(["name", "description"], [(f"`{name}`", TITLES[name]) for name in STACKS]))
     fields = list(Stack.__dataclass_fields__)
     parts.append(
         table(
@@ -144,7 +146,7 @@ def form_page() -> str:
         variants = definition.get("oneOf", [])
         if variants and all("const" in variant for variant in variants):
             rows = [(f"`{variant['const']}`", _line(variant["description"])) for variant in variants]
-            parts.append(table(["value", "what"], rows))
+            parts.append(table(["value", "meaning"], rows))
             continue
         for variant in variants:
             parts.append(f'### `"kind": "{variant["properties"]["kind"]["const"]}"`\n')
@@ -170,7 +172,7 @@ def _keys(schema: dict[str, Any]) -> list[str]:
     ]
     if schema.get("additionalProperties"):
         rows.append(("any other", _json_type(schema["additionalProperties"]), "", "Parameter of the discipline."))
-    return [table(["key", "type", "default", "what"], rows)] if rows else []
+    return [table(["key", "type", "default", "meaning"], rows)] if rows else []
 
 
 def _json_type(schema: dict[str, Any]) -> str:
@@ -191,15 +193,15 @@ def _line(text: str) -> str:
 
 FORM_INTRODUCTION = """# Canonical form reference
 
-The canonical form is the JSON document that an engine runs, and the hash of a result is taken of it. It is `scenario`
-in a run's `manifest.json`, and `Scenario.canonical()` and `Run.canonical` in Python. A key that is absent has its
-default. Unknown keys are ignored, except in `impairments`. Units end the names: `_ps` is picoseconds, `_bps` bit/s,
-`_ppb` 10⁻⁹.
+The canonical form is the JSON document that an engine runs. The hash of a result is computed from it. A run's
+`manifest.json` has it as `scenario`, and in Python it is `Scenario.canonical()` and `Run.canonical`. If a key is
+absent, it has its default. Unknown keys are ignored, except in `impairments`. Names end with the unit: `_ps` is
+picoseconds, `_bps` is bit/s, and `_ppb` is 10⁻⁹.
 
-This page is made from the JSON Schema `python/elephan/scenario/canonical.schema.json`, which is in the package too
-(`importlib.resources.files("elephan.scenario")`) and follows from the engine's types. In Python, `Scenario.form` and
-`Run.form` are typed objects of the same names (`elephan.scenario.form`). A member of a union is a class with the kind
-before its name: `"kind": "gilbert_elliott"` of `LossSpec` is `GilbertElliottLoss`.
+This page is generated from the JSON Schema `python/elephan/scenario/canonical.schema.json`. The schema is also in the
+package (`importlib.resources.files("elephan.scenario")`), and is generated from the engine's types. In Python,
+`Scenario.form` and `Run.form` are typed objects of the same names (`elephan.scenario.form`). A member of a union is a
+class whose name begins with the kind: `"kind": "gilbert_elliott"` of `LossSpec` is `GilbertElliottLoss`.
 """
 
 
@@ -207,7 +209,7 @@ def command_page() -> str:
     """The help of every verb."""
     from elephan.cli.main import VERBS, cli
 
-    parts = ["# Command line\n", "What `elephan --help` and `elephan VERB --help` print.\n"]
+    parts = ["# Command line\n", "This is the output of `elephan --help` and `elephan VERB --help`.\n"]
     names = ["-h", "--help"]
     context = click.Context(
         cli, info_name="elephan", max_content_width=100, terminal_width=100, help_option_names=names
@@ -283,10 +285,12 @@ def metrics_page() -> str:
     from elephan import metrics
 
     known = metrics.registry()
-    parts = ["# Metrics\n", "Each number has one definition, and everything that shows it uses that one.\n"]
-    parts.append("A metric is of the run, of each flow, or of a link (the bottleneck unless another is named).\n")
+    parts = ["# Metrics\n", "Each metric has one definition, which all outputs of Elephan use.\n"]
+    parts.append(
+        "A metric describes the run, each flow, or a link. The link is the bottleneck, unless another one is named.\n"
+    )
     rows = [(f"[`{name}`](#{name})", metric.scope, metric.unit, metric.title) for name, metric in known.items()]
-    parts.append(table(["metric", "of", "unit", "what"], rows))
+    parts.append(table(["metric", "of", "unit", "definition in short"], rows))
     for name, metric in known.items():
         parts.append(f"## `{name}`\n\n{metric.doc.strip()}\n\nUnit: {metric.unit}. Source: {metric.source}.\n")
     return "\n".join(parts)
@@ -311,22 +315,22 @@ def tables_page() -> str:
             )
             for column in known.columns
         ]
-        parts.append(table(["column", "type", "unit", "what", "null", "every backend"], rows))
+        parts.append(table(["column", "type", "unit", "meaning", "null", "every backend"], rows))
     return "\n".join(parts)
 
 
 TABLES_INTRODUCTION = """# Tables of a run
 
-`Run.flows`, `Run.samples` and so on are Polars data frames; in the store each is a Parquet file of the same name.
-`elephan show RUN --csv DIR` writes them as CSV. Every run has `flows`, `samples` and `links`. `run.tables()` has all
-that a run has.
+`Run.flows`, `Run.samples` and so on are Polars data frames. In the store, each is a Parquet file of the same name.
+`elephan show RUN --csv DIR` writes them as CSV. Every run has `flows`, `samples` and `links`. `run.tables()` returns
+all tables of a run.
 
-Types are those of Polars; a `Categorical` is a name, which Parquet files have as a dictionary of strings. The column
-*null* says when the simulator has no value. Every backend gives the columns that are marked so, in the same units; the
-kinds of integers may differ. The model leaves null what it does not compute, such as retransmissions. A backend may add
-columns.
+Types are those of Polars. A `Categorical` is a name; Parquet files have it as a dictionary of strings. The column
+*null* gives the cases in which the simulator has no value. Columns marked under *every backend* exist with every
+backend, in the same units; integer types may differ. The model does not compute some columns, such as retransmissions,
+and leaves them null. A backend may add columns.
 
-In Python the same is `elephan.runs.columns.TABLES`.
+In Python, `elephan.runs.columns.TABLES` has the same information.
 """
 
 
@@ -341,7 +345,7 @@ def queues_page() -> str:
     return "\n".join(parts)
 
 
-QUEUES_INTRODUCTION = """`elephan show NAME` prints the same.
+QUEUES_INTRODUCTION = """`elephan show NAME` prints the same information.
 
 In a scenario file, a duration is written with its unit (`"5 ms"`). A length in packets is written as
 `"20 packets"` or as a fraction of the BDP (`"20% BDP"`), an amount as either of these or in bytes (`"30 kB"`).
@@ -356,7 +360,7 @@ def _tables(name: str, entry: dict[str, Any]) -> list[str]:
     presets = [p for p in entry.get("presets", []) if p["name"]]
     if presets:
         rows = [(f"`{name}:{p['name']}`", p["title"], _settings(p["overrides"])) for p in presets]
-        parts.append(table(["preset", "what it is", "changes"], rows))
+        parts.append(table(["preset", "description", "changes"], rows))
     found = [catalog.parameter_row(parameter) for parameter in entry["parameters"]]
     if found:
         parts.append(table(list(found[0]), [[f"`{row['parameter']}`", *list(row.values())[1:]] for row in found]))
@@ -381,7 +385,7 @@ def measured() -> dict[str, Any]:
 
 
 def algorithm_page(name: str) -> str:
-    """One algorithm: what it is, its picture, its presets and parameters, its measured response function."""
+    """One algorithm: its description, picture, presets, parameters and measured response function."""
     from elephan.scenario import catalog
 
     entry = catalog.algorithms()[name]
@@ -428,7 +432,7 @@ def _playground(settings: dict[str, Any]) -> str:
 
 
 def shown_runs(name: str) -> list[str]:
-    """Runs that show what an algorithm does well and badly: playground links, and a scenario file for the first."""
+    """Runs that show strengths and weaknesses: links to the playground, and a scenario file for the first run."""
     from elephan.web.lessons import lessons, scenario_of
     from elephan.web.page import plain_algorithms
 
@@ -445,11 +449,11 @@ def shown_runs(name: str) -> list[str]:
         f'- {text} <a href="{_playground(settings)}">Run it</a>.' if plain else f"- {text}" for text, settings in said
     ]
     scenario = scenario_of(said[0][1]).to_toml().strip()
-    return ["## Runs that show it\n", "\n".join(rows) + "\n", COMMAND.format(name=name), f"```toml\n{scenario}\n```\n"]
+    return ["## Example runs\n", "\n".join(rows) + "\n", COMMAND.format(name=name), f"```toml\n{scenario}\n```\n"]
 
 
-COMMAND = """The first of these runs at the command line: save this as `{name}.toml` and type `elephan run {name}.toml`.
-Rates, queues and shares are those of the second half of the run.
+COMMAND = """To make the first of these runs at the command line, save this file as `{name}.toml` and type
+`elephan run {name}.toml`. Rates, queues and shares are measured over the second half of the run.
 """
 
 
@@ -472,10 +476,18 @@ def _judged(name: str) -> list[str]:
             missed.append(cells)
         elif row["verdict"] == "pass" and sum(one != "pass" for one in verdicts) >= RARE * len(verdicts):
             met.append(cells)
-    header = ["criterion", "what it asks for", "verdict", "measured"]
+    header = ["criterion", "requirement", "verdict", "measured"]
     parts = ["## By the criteria of RFC 9743\n", JUDGED.format(name=name, measured=found["measured"])]
-    parts += ["It misses:\n", table(header, missed)] if missed else ["It misses no criterion.\n"]
-    parts += ["It meets, where others do not:\n", table(header, met)] if met else []
+    parts += (
+        [f"Criteria that `{name}` does not meet:\n", table(header, missed)]
+        if missed
+        else [f"`{name}` fails no criterion and has no concern.\n"]
+    )
+    parts += (
+        [f"Criteria that `{name}` meets, and that at least a sixth of the algorithms do not:\n", table(header, met)]
+        if met
+        else []
+    )
     return parts
 
 
@@ -486,8 +498,9 @@ def _suite_criteria() -> list[Any]:
     return list(load("rfc9743").table.criterion)
 
 
-JUDGED = """`elephan evaluate {name} --quick`, measured on {measured}. The [matrix](../reference/rfc9743.md) has all
-sections. `--only CRITERION --out evaluation` writes a report with the runs behind a verdict.
+JUDGED = """These verdicts were measured on {measured} with `elephan evaluate {name} --quick`. The
+[matrix](../reference/rfc9743.md) has all sections. With `--only CRITERION --out evaluation`, the command writes a
+report with the runs behind a verdict.
 """
 
 LIVE: dict[str, dict[str, Any]] = {
@@ -513,7 +526,7 @@ def _live(name: str) -> list[str]:
     queue = f", queue {path['queue']} with ECN" if "queue" in path else ""
     text = f"Two flows on 100 Mbit/s × 60 ms with {path['buffer_packets']} packets of buffer{queue}."
     frame = f'class="playground" src="{address}" title="Playground: two flows of {name}" loading="lazy"'
-    return ["## Run it here\n", f"{text} The second starts after 20 s.\n", f"<iframe {frame}></iframe>\n"]
+    return ["## Run it here\n", f"{text} The second flow starts after 20 s.\n", f"<iframe {frame}></iframe>\n"]
 
 
 OPEN = ("unstated", "unverified", "not verified", "not in ", "ours", "does not say", "no paper fixes", "silent")
@@ -526,31 +539,31 @@ def _sources(name: str, entry: dict[str, Any]) -> list[str]:
     if not presets and not unsaid:
         return []
     default = next((preset["title"] for preset in entry["presets"] if not preset["name"]), "")
-    parts = ["## How it differs from each source\n"]
+    parts = ["## Differences between the sources\n"]
     if default:
         parts.append(f"The default is: {default}. " + ("Each preset follows another source.\n" if presets else "\n"))
     if presets:
         rows = [(f"`{name}:{preset['name']}`", preset["title"], _settings(preset["overrides"])) for preset in presets]
         parts.append(table(["preset", "source", "changes"], rows))
     if unsaid:
-        parts.append("Its sources leave open, or it departs from them:\n")
+        parts.append("The sources do not state these parameters, or Elephan uses other values:\n")
         rows = [(f"`{one['name']}`", one["doc"], one["source"]) for one in unsaid]
-        parts.append(table(["parameter", "meaning", "what the sources say"], rows))
+        parts.append(table(["parameter", "meaning", "source"], rows))
     return parts
 
 
 KINDS = {"loss": "losses", "delay": "delay", "hybrid": "losses and delay", "model": "a model of the path",
          "router": "routers of its own kind"}  # fmt: skip
-ROUTERS = """Every link on the path of its data that can have a queue should have `queue = "{router}"`
-([queues](../reference/queues.md)); where none has, the scenario is refused. Hardly anything is lost where routers
-help, so there is no response function here. [Routers that help](../scenario.md#routers-that-help) has an example.
+ROUTERS = """Every link on the path of the data that can have a queue should have `queue = "{router}"`
+([queues](../reference/queues.md)). If no link has it, the scenario is refused. With the help of routers, losses are
+rare, so this page has no response function. [Routers that help](../scenario.md#routers-that-help) has an example.
 """
-VARIABLES = """With `internals = true` in the scenario, a run has them as its table
+VARIABLES = """With `internals = true` in the scenario, a run has these variables in its table
 [`internals`](../results.md#internal-variables).
 """
-MARKING = " that marks from a tenth of a BDP on"
-PICTURE = """Left: two flows of it, the second a minute later, on 100 Mbit/s × 60 ms with a buffer of half a BDP{queue}.
-Right: one flow alone under random losses at 100 ms.
+MARKING = " and marks above a tenth of a BDP"
+PICTURE = """Left: two flows on 100 Mbit/s × 60 ms with a buffer of half a BDP{queue}. The second flow starts a minute
+later. Right: the mean window of one flow with random losses, at 100 ms.
 """
 
 
@@ -590,10 +603,10 @@ def _response(name: str, found: dict[str, Any]) -> list[str]:
 
 def _exponent_sentence(by_p: float | None, by_rtt: float | None) -> str:
     if by_p is None:
-        first = "Its window does not follow the loss probability here: it fills the path"
+        first = "The measured window does not depend on the loss probability here, because it fills the path"
     else:
-        first = f"Measured, its window goes as p^{by_p:.2f} from p = 1e-5 to 1e-3 at 100 ms"
-    second = "" if by_rtt is None else f", and its rate as RTT^{by_rtt:.2f} from 40 to 160 ms at p = 1e-4"
+        first = f"The measured window is proportional to p^{by_p:.2f} from p = 1e-5 to 1e-3 at 100 ms"
+    second = "" if by_rtt is None else f". The rate is proportional to RTT^{by_rtt:.2f} from 40 to 160 ms at p = 1e-4"
     return f"{first}{second}.\n"
 
 
@@ -659,22 +672,22 @@ def _form(form: str) -> str:
 
 INDEX_INTRODUCTION = """# Algorithms
 
-Each has a page with its parameters, its presets (where sources disagree, each is one) and two pictures. `elephan list
-algorithms` and `elephan show NAME` say the same on the command line.
+Each algorithm has a page with its parameters, its presets and two pictures. If sources of an algorithm disagree, each
+source is a preset. `elephan list algorithms` and `elephan show NAME` print the same information on the command line.
 """
-INDEX_NOTES = """The two exponents are measured (`docs/measure.py`): one flow alone on a path far faster than it goes,
-each segment lost with probability p. *window ~ p^* is the slope of the mean window from p = 1e-5 to 1e-3 at 100 ms;
-Reno's is −0.5. *rate ~ RTT^* is the slope of the rate from 40 to 160 ms at p = 1e-4: 0 would be no preference for
-short paths, Reno's is −1. A dash stands where the path and not the losses set the window. Signals are what an
-algorithm reads.
+INDEX_NOTES = """The two exponents are measured with `docs/measure.py`. One flow runs alone on a path that is far faster
+than the flow, and each segment is lost with probability p. *window ~ p^* is the exponent of the mean window from
+p = 1e-5 to 1e-3 at 100 ms; Reno's is −0.5. *rate ~ RTT^* is the exponent of the rate from 40 to 160 ms at p = 1e-4.
+With 0, short RTTs have no advantage; Reno's is −1. A dash means that the path and not the losses limits the window.
+*Signals* are the data that an algorithm needs from the endpoint.
 
 ![Response functions: lines from the rules, points measured](response.svg)
 
-Lines: the mean window that an algorithm's rules give under random losses (`elephan.models.mean_window(NAME, p,
-losses="random")`). Points: measured with the same settings. They agree within 10 % where a line is drawn, which a
-test holds; beyond it timeouts or small windows take over. The closed forms of the papers assume evenly spaced losses
-and lie lower: by 6 % for Reno, by a fifth for CUBIC and H-TCP, by more for BIC, whose window gains most from the
-occasional long pause between losses.
+Lines are the mean windows that follow from an algorithm's rules with random losses
+(`elephan.models.mean_window(NAME, p, losses="random")`). Points are measured with the same settings. A test requires
+that they agree within 10 % where a line is drawn. Outside that range, timeouts or small windows dominate. The closed
+forms of the papers assume evenly spaced losses and are lower: by 6 % for Reno, by a fifth for CUBIC and H-TCP, and by
+more for BIC. BIC's window gains most from an occasional long time between losses.
 """
 
 
@@ -692,8 +705,8 @@ def suite_page() -> str:
 
     parts = [
         "# Suite reference\n",
-        "Every field of `suite.toml`, the file of a suite of criteria. What is not here is refused, but for cells,\n"
-        "whose fields are the places of an experiment.\n",
+        "This page lists every field of `suite.toml`, the file of a suite of criteria. Other fields are refused,\n"
+        "except in cells: their fields are the placeholders of an experiment.\n",
     ]
     for name, model in {"": SuiteTable, **TABLES}.items():
         title, _, text = (model.__doc__ or "").replace("``", "`").partition(": ")
@@ -710,7 +723,7 @@ def suite_page() -> str:
             for key, field in model.model_fields.items()
             if (field.alias or key) not in TABLES or name
         ]
-        parts.append(table(["field", "default", "what", "example"], rows))
+        parts.append(table(["field", "default", "meaning", "example"], rows))
     return "\n".join(parts)
 
 
@@ -728,13 +741,13 @@ def matrix_page() -> str:
     parts = [
         "# Algorithms by RFC 9743\n",
         f"`elephan evaluate ALG --quick` of {len(names)} algorithms with their default presets, measured on "
-        f"{found['measured']}: eight seeds, six paths,\nverdicts of the simulator by limits of ours "
+        f"{found['measured']}: eight seeds, six paths,\nverdicts of the simulator by Elephan's limits "
         "([evaluation](../evaluate.md)). *fail*: a *must* is not met; *concern*: a *should* or a\n*consider* is not; "
-        "*open*: eight seeds do not settle it; –: no run can judge it.\n",
+        "*open*: eight seeds do not settle the verdict; –: no run can judge the section.\n",
         *([f"Not measured yet: {', '.join(f'`{name}`' for name in missing)}.\n"] if missing else []),
         *([f"Newer than this measurement: {', '.join(f'`{name}`' for name in newer)}.\n"] if newer else []),
         *_newer_criteria(found.get("newer"), newer, marks),
-        "## What it shows\n",
+        "## Summary\n",
         _matrix_words(rows),
         "## Sections and algorithms\n",
         table(
@@ -782,7 +795,7 @@ def _matrix_words(rows: Sequence[dict[str, Any]]) -> str:
         text = {
             "standing-queue": "A standing queue of more than one RTT at a deep buffer (§5.1.2)",
             "shallow-loss": "More than 5 % of loss at buffers of 0.1 to 2 BDP (§5.1.3)",
-            "own-share": "Starved beside a CUBIC flow on at least one path (§5.2.1)",
+            "own-share": "Starvation beside a CUBIC flow on at least one path (§5.2.1)",
         }[name]
         said.append(f"- {text}: {', '.join(f'`{one}`' for one in kept) or 'none'}.")
     return "\n".join(said) + "\n"

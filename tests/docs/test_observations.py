@@ -27,7 +27,7 @@ def test_an_observation_is_true_of_its_run(number: int, tmp_path: Path) -> None:
         assert row.get("at_least", -float("inf")) <= value <= row.get("at_most", float("inf")), (row, value)
 
 
-SECTIONS = ["The idea", "Equations", "Where it is strong and weak", "Runs that show it"]
+SECTIONS = ["The idea", "Equations", "Strengths and weaknesses", "Example runs"]
 
 
 @pytest.mark.parametrize("name", catalog.algorithms())

@@ -65,7 +65,7 @@ _Window = Annotated[tuple[float, float], BeforeValidator(reported(_window))]
 
 
 class CellTable(BaseModel):
-    """``[[cells.NAME]]``: values for the places of a scenario, one cell of a grid; any field, and ``quick``."""
+    """``[[cells.NAME]]``: values for the placeholders of a scenario, one cell of a grid; any field, and ``quick``."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -74,18 +74,18 @@ class CellTable(BaseModel):
 
     @property
     def values(self) -> dict[str, Any]:
-        """Values of the places."""
+        """Values of the placeholders."""
         return dict(self.model_extra or {})
 
 
 class ExperimentTable(SuiteTableBase):
-    """``[[experiment]]``: a scenario with places, and the cells that fill them."""
+    """``[[experiment]]``: a scenario with placeholders, and the cells that fill them."""
 
     id: Name = Field(description="unique", examples=["beside"])
     title: Text = Field(description="one line", examples=["one flow beside one of a rival"])
     cells: Name | None = Field(None, description="list of cells; one cell without values by default")
     grid: dict[str, list[_Value]] = Field(
-        default_factory=dict, description="places and their values; each is combined with each cell"
+        default_factory=dict, description="placeholders and their values; each is combined with each cell"
     )
     quick_grid: dict[str, list[_Value]] = Field(
         default_factory=dict, description="values of the grid in a quick evaluation, where they are fewer"
@@ -98,7 +98,7 @@ class ExperimentTable(SuiteTableBase):
 class BaselineTable(SuiteTableBase):
     """``baseline``: a second run of the same cell and seed, with which the measured value is compared."""
 
-    algorithm: Text = Field(description="in the place of the one that is judged", examples=["{rival}"])
+    algorithm: Text = Field(description="replaces the judged algorithm", examples=["{rival}"])
     experiment: Name | None = Field(None, description="another experiment with the same cells")
     flows: tuple[Name, ...] | None = Field(None, description="other flows than those of the criterion")
     kind: Annotated[Literal["lost", "gained", "ratio", "difference"], _word(KINDS, "a way to compare")] = Field(
@@ -192,7 +192,7 @@ class SuiteTable(SuiteTableBase):
     title: Text = Field(description="one line")
     citation: Text = Field(description="the document")
     judges: Annotated[Literal["algorithm", "queue"], _word(("algorithm", "queue"), "what a suite judges")] = Field(
-        "algorithm", description="what is judged: algorithms, or queue disciplines, whose place is {queue}"
+        "algorithm", description="what is judged: algorithms, or queue disciplines, whose placeholder is {queue}"
     )
     note: Text | None = Field(None, description="what a reader of the verdicts must know")
     quick_note: Text | None = Field(None, description="what a quick evaluation leaves out")
