@@ -78,7 +78,7 @@ impl Elephan {
     /// Like [`Elephan::new`], with parameters, and the forward delays that the socket measures for the connection.
     ///
     /// # Errors
-    /// As [`Elephan::new`], or a parameter that is wrong.
+    /// Those of [`Elephan::new`], or a parameter that is wrong.
     pub fn with(
         algorithm: &str,
         parameters: BTreeMap<String, Value>,

@@ -18,7 +18,7 @@ pub fn controller(index: usize, flow: &FlowSpec) -> Result<Controller, SpecError
 /// The rate control of a flow of UDT.
 ///
 /// # Errors
-/// As [`controller`].
+/// Those of [`controller`].
 pub(crate) fn udt_control(index: usize, flow: &FlowSpec) -> Result<elephan_cc::udt::Udt, SpecError> {
     elephan_cc::build_udt(&flow.algorithm, &parameters(flow)).map_err(|e| refused(index, &e))
 }
@@ -26,7 +26,7 @@ pub(crate) fn udt_control(index: usize, flow: &FlowSpec) -> Result<elephan_cc::u
 /// Rejects an algorithm that cannot be built, or whose routers are missing.
 ///
 /// # Errors
-/// As [`controller`].
+/// Those of [`controller`].
 fn check_algorithm(spec: &Spec, index: usize, flow: &FlowSpec) -> Result<(), SpecError> {
     if flow.is_udt() {
         udt_control(index, flow).map(|_| ())

@@ -166,7 +166,7 @@ impl Engine {
     /// to lay out a million flows or to draw a load of many transfers takes seconds.
     ///
     /// # Errors
-    /// As [`Engine::with_transports`], or an error of `go_on`.
+    /// Those of [`Engine::with_transports`], or an error of `go_on`.
     pub fn while_wanted<T: Into<Transport>, E: From<SpecError>>(
         spec: Spec,
         preferred: Time,
@@ -235,10 +235,10 @@ impl Engine {
     /// stop. So a caller with a clock can be asked at fixed times, however much happens in a slice.
     ///
     /// # Errors
-    /// As [`Engine::run`].
+    /// Those of [`Engine::run`].
     ///
     /// # Panics
-    /// As [`Engine::run`].
+    /// Those of [`Engine::run`].
     pub fn run_reporting(mut self, mut report: impl FnMut(f64) -> Option<u32>) -> Result<Outcome, RunError> {
         while self.advance(self.slices_per_report)? {
             let fraction = self.fraction();

@@ -245,7 +245,7 @@ impl Receiver {
     /// The fast path of a receiver that delays ACKs and whose timer is not due: the next segment, nothing missing, no marks.
     ///
     /// # Panics
-    /// As [`Receiver::on_expected`].
+    /// Those of [`Receiver::on_expected`].
     #[inline(always)]
     fn on_expected_of_several(&mut self, packet: &Packet) -> Expected {
         let now = packet.at;

@@ -120,7 +120,7 @@ impl Spec {
     /// Reads the canonical JSON, and lists the flows of groups one by one.
     ///
     /// # Errors
-    /// As [`Spec::read`].
+    /// Those of [`Spec::read`].
     pub fn from_json(text: &str) -> Result<Self, SpecError> {
         Self::read(text).map(Self::without_groups)
     }
