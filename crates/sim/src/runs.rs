@@ -1,5 +1,5 @@
-//! Sets of segment numbers kept as bits with run summaries: each maximal run knows its two ends, so that inserting,
-//! merging and skipping a run cost O(1) whatever the window.
+//! Sets of segment numbers as bits with run summaries: each maximal run stores its two ends, so inserting, merging and
+//! skipping a run cost O(1) at any window.
 
 use crate::ring::BitRing;
 
@@ -7,7 +7,7 @@ use crate::ring::BitRing;
 #[derive(Clone, Debug, Default)]
 pub struct RunSet {
     bits: BitRing,
-    /// At the first segment of a run its last, at the last its first; undefined elsewhere.
+    /// For the first segment of a run its last, for the last one its first; undefined elsewhere.
     other_end: Vec<u32>,
     len: u32,
     /// One past the highest member ever inserted.
@@ -15,14 +15,14 @@ pub struct RunSet {
 }
 
 impl RunSet {
-    /// Members.
+    /// Number of members.
     #[must_use]
     #[inline]
     pub fn len(&self) -> u32 {
         self.len
     }
 
-    /// True if there are none.
+    /// True if the set is empty.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -65,7 +65,7 @@ impl RunSet {
         if held == 0 {
             return;
         }
-        // In each of the two parts what was side by side stays so.
+        // Each of the two parts of the ring moves as a whole.
         let wrap = base.next_multiple_of(held);
         for part in [base..wrap, wrap..base + held] {
             let (from, to) = (part.start as usize & (old.len() - 1), self.slot(part.start));
@@ -92,7 +92,7 @@ impl RunSet {
         self.other_end[self.slot(first)]
     }
 
-    /// Adds a segment that is not a member, at or above `base`; answers the run `[first, past)` that it is now part of.
+    /// Adds a segment at or above `base` that is not a member. Returns the run `[first, past)` that now contains it.
     #[inline]
     pub fn insert(&mut self, segment: u32, base: u32) -> (u32, u32) {
         self.bits.set(segment);
@@ -111,7 +111,7 @@ impl RunSet {
         (first, last + 1)
     }
 
-    /// Removes `[from, to)`, which may not cut a run in two, and returns the number of removed members.
+    /// Removes `[from, to)`, which must not divide a run. Returns the number of removed members.
     #[inline]
     pub fn remove_range(&mut self, from: u32, to: u32) -> u32 {
         if self.len == 0 {

@@ -27,7 +27,7 @@ pub struct Scoreboard {
     resent_count: u32,
     /// True if any segment is SACKed, lost or retransmitted.
     marked: bool,
-    /// Everything below is SACKed or marked lost.
+    /// Segment below which every segment is SACKed or marked lost.
     marked_below: u32,
     /// Segment below which every lost segment is retransmitted.
     repaired_below: u32,
@@ -211,7 +211,7 @@ impl Scoreboard {
         self.settle();
     }
 
-    /// Everything below is SACKed or marked lost.
+    /// Segment below which every segment is SACKed or marked lost.
     pub fn marked_below(&self) -> u32 {
         self.marked_below
     }

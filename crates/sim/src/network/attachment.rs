@@ -1,4 +1,4 @@
-//! Attachment of an endpoint to the network: its mailbox, its way out, and its turn.
+//! Attachment of an endpoint to the network: its mailbox, its output, and its turn.
 
 use super::fabric::Network;
 use super::hops::Place;
@@ -10,31 +10,31 @@ use crate::sidecar::Sidecar;
 use crate::spec::MOST_IN_FLIGHT;
 use crate::time::Time;
 
-/// First link of an end's path if only this end feeds it and it never drops a packet: a transmitter that goes with the end, and
-/// the place behind it.
+/// First link of an end's path if only this end feeds it and it never drops a packet: its transmitter belongs to the
+/// end. The place behind the link is also stored here.
 #[derive(Clone, Copy, Debug)]
 struct Egress {
     link: LinkId,
     free: Time,
-    /// Bytes of the usual packet, and the times that it takes.
+    /// Size of the usual packet, bytes, and its times on the link.
     usual_bytes: u64,
     usual: Times,
     next: Port,
-    /// Rank of this end among the feeders of that place.
+    /// Rank of this end among the feeders of the place behind the link.
     rank: u32,
 }
 
-/// Times on the way through the first link.
+/// Times of a packet on the first link.
 #[derive(Clone, Copy, Debug)]
 struct Times {
-    /// Before the transmitter.
+    /// Time before the transmitter.
     lead: Time,
     transmission: Time,
-    /// From the transmitter's last bit to the next place.
+    /// Time from the transmitter's last bit to the next place.
     delay: Time,
 }
 
-/// One end of a flow, as the network sees it.
+/// State of one end of a flow in the network.
 #[derive(Clone, Debug)]
 pub struct Attachment {
     flow: FlowId,
@@ -43,7 +43,7 @@ pub struct Attachment {
     egress: Option<Egress>,
 }
 
-/// Way out of an endpoint during its turn.
+/// Output of an endpoint during its turn.
 #[derive(Debug)]
 pub struct Exit<'a> {
     network: &'a mut Network,
@@ -82,7 +82,7 @@ impl Outlet for Exit<'_> {
 }
 
 impl Network {
-    /// When the next packet in a mailbox arrives.
+    /// Arrival time of the next packet in a mailbox.
     #[must_use]
     #[inline(always)]
     pub fn head(&self, inbox: MailboxId) -> Time {
@@ -94,32 +94,32 @@ impl Network {
         self.ports.mailboxes.pop(inbox)
     }
 
-    /// Fetches a mailbox and the sidecar data of its packets, for a turn that comes soon.
+    /// Prefetches a mailbox and the sidecar data of its packets, for a turn that follows soon.
     #[inline(always)]
     pub fn fetch(&self, inbox: MailboxId, flow: FlowId) {
         self.fetch_mailbox(inbox);
         prefetch::element(&self.sidecars, flow.index());
     }
 
-    /// Fetches what is known of a mailbox.
+    /// Prefetches the state of a mailbox.
     #[inline(always)]
     pub fn fetch_mailbox(&self, inbox: MailboxId) {
         self.ports.mailboxes.fetch(inbox);
     }
 
-    /// Fetches the next packet in a mailbox.
+    /// Prefetches the next packet in a mailbox.
     #[inline(always)]
     pub fn fetch_oldest(&self, inbox: MailboxId) {
         self.ports.mailboxes.of(inbox).fetch_oldest();
     }
 
-    /// Fetches the next packets in a mailbox.
+    /// Prefetches the next packets in a mailbox.
     #[inline(always)]
     pub fn fetch_some(&self, inbox: MailboxId) {
         self.ports.mailboxes.of(inbox).fetch_some();
     }
 
-    /// Fetches what travels beside a flow's packets.
+    /// Prefetches the sidecar of a flow.
     #[inline(always)]
     pub fn fetch_beside(&self, flow: FlowId) {
         self.sidecars[flow.index()].sacks.fetch_oldest();
@@ -142,7 +142,7 @@ impl Network {
             Place::Inline(_) | Place::Sink(_) => return None,
         };
         let usual = self.times(passage, link, usual_bytes);
-        // The largest number of outstanding packets is sent before the end of time.
+        // Even the largest number of outstanding packets must be sent before the end of time.
         let slowest = self.times(passage, link, u16::MAX.into()).transmission;
         let quick = slowest.0.saturating_mul(u64::from(MOST_IN_FLIGHT)) < Time::FAR.0 / 2;
         let rank = self.ranks[passage.index()];
@@ -166,7 +166,7 @@ impl Network {
         }
     }
 
-    /// The same for a packet of another size than the usual one.
+    /// Times of a packet whose size is not the usual one.
     #[inline(never)]
     fn times_of(&self, packet: &Packet, link: LinkId) -> Times {
         self.times(packet.passage(), link, packet.bytes())
@@ -180,15 +180,16 @@ impl Attachment {
         self.inbox
     }
 
-    /// The turn of an endpoint: all of its events before `horizon`, in the order of time, a timer before an arrival of the same
-    /// instant. Returns when its timer is due next, which nothing but its next turn changes. A run with an event log is `LOGGED`.
+    /// Takes the turn of an endpoint: all of its events before `horizon`, in the order of time, a timer before an
+    /// arrival of the same instant. Returns the time of its next timer, which only its next turn changes. A run with an
+    /// event log is `LOGGED`.
     pub fn give_turn<const LOGGED: bool, E>(&mut self, endpoint: &mut E, horizon: Time, network: &mut Network) -> Time
     where
         E: for<'a> Endpoint<Exit<'a>>,
     {
         let inbox = self.inbox;
         let mut exit = Exit { network, attachment: self };
-        // The instant of the arrivals that are logged and not settled.
+        // Instant of the logged arrivals that are not settled yet.
         let mut unsettled = Time::NEVER;
         loop {
             let arrival = exit.network.ports.mailboxes.head(inbox);

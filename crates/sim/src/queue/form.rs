@@ -1,4 +1,4 @@
-//! The parameters of a queue between a spec, where a key ends with its unit, and the values that a discipline is built from.
+//! Conversion of a queue's parameters from a spec, where a key ends with its unit, to the values of a discipline.
 
 use std::collections::BTreeMap;
 
@@ -23,11 +23,11 @@ fn keys(parameter: &Parameter) -> Vec<String> {
     suffixes.iter().map(|suffix| format!("{}{suffix}", parameter.name)).collect()
 }
 
-/// The parameters of a queue `kind` as a spec has them: `given`, and the defaults for a link of `rate_bps` whose largest data
-/// packets have `packet_bytes`.
+/// Parameters of a queue `kind` in the form of a spec: `given`, and the defaults for a link of `rate_bps` whose largest
+/// data packets have `packet_bytes`.
 ///
 /// # Errors
-/// Values that the discipline does not allow.
+/// Values that the discipline rejects.
 pub fn form(
     kind: &str,
     mut given: BTreeMap<String, Value>,
@@ -87,14 +87,14 @@ impl QueueSpec {
         (row.read)(&Settings::new(entry.name, &entry.parameters(), &[], &values(entry, self)?)?)
     }
 
-    /// The kind of router that the discipline is, for the algorithms that need one.
+    /// Kind of router of the discipline, for algorithms that need one.
     #[must_use]
     pub fn router(&self) -> Option<Router> {
         row(&self.kind).ok().and_then(|row| row.entry.router)
     }
 }
 
-/// A link whose queue has been checked, and can be built.
+/// A link whose queue has been checked.
 #[derive(Clone, Debug)]
 pub struct CheckedLink<'a> {
     spec: &'a LinkSpec,
@@ -108,7 +108,8 @@ impl<'a> CheckedLink<'a> {
         self.spec
     }
 
-    /// The link's empty queue in the run `seed`, by the kind of its discipline: deciding at arrivals, or at departures.
+    /// Builds the link's empty queue in the run `seed`: one that decides at arrivals, or one that decides at
+    /// departures.
     #[must_use]
     pub fn queue(&self, seed: u64) -> (Queue, Option<Served>) {
         let LinkSpec { name, rate_bps, queue, .. } = self.spec;
@@ -121,7 +122,7 @@ impl<'a> CheckedLink<'a> {
 /// Checks the queue of each link: rejects unknown disciplines, unknown parameters and wrong values.
 ///
 /// # Errors
-/// The first field that is wrong.
+/// The first wrong field.
 pub fn check<'a>(links: &'a [LinkSpec]) -> Result<Vec<CheckedLink<'a>>, SpecError> {
     let one = |(i, spec): (usize, &'a LinkSpec)| {
         let parameters = spec.queue.read().map_err(|error| {
