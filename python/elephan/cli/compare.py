@@ -46,10 +46,10 @@ _UNIT_STEP = 1000.0
 
 @contextmanager
 def named_options() -> Iterator[None]:
-    """Errors about a field name the option that the user wrote.
+    """Make errors about a field name the user's option.
 
     Raises:
-        ScenarioError: what was raised inside, under the option's name.
+        ScenarioError: the error raised inside, with the option's name.
     """
     try:
         yield
@@ -148,7 +148,7 @@ def command(
 
 
 class _Lines:
-    """Prints an answer if it is the first one or recommends another algorithm, for readers of a pipe."""
+    """Prints an answer to a pipe if it is the first one or recommends another algorithm."""
 
     def __init__(self) -> None:
         self._algorithm: str | None = None
@@ -163,7 +163,8 @@ class _Lines:
 
 @contextmanager
 def _shown(*, quiet: bool) -> Iterator[Any]:
-    """A watcher of answers: one line that is replaced on a terminal, lines on a pipe, nothing beside JSON."""
+    """Watcher of answers: on a terminal it replaces one line, on a pipe it prints lines, with JSON it prints
+    nothing."""
     if quiet:
         yield None
         return

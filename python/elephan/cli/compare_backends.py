@@ -1,4 +1,4 @@
-"""``elephan compare-backends``: one scenario, wherever it can be run, side by side."""
+"""``elephan compare-backends``: one scenario in several backends, side by side."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Run one scenario in each backend that can, and put the numbers side by side.
+    """Run one scenario in each backend that can run it, and print the results side by side.
 
-    The others are compared with the simulator; with several seeds, with its mean and its range over them. The kernel is
+    The other backends are compared with the simulator, or with its mean and range over several seeds. The kernel is
     measured several times: a difference no larger than the spread of its own runs is marked with ≈.
     """
     from elephan import backend_comparison, backends, runs

@@ -79,7 +79,7 @@ def command(
 ) -> None:
     """Judge algorithms by a suite of criteria, such as those of RFC 9743.
 
-    What is saved is not run again: an evaluation that was interrupted goes on. A criterion that fails is a result; the
+    Saved results are reused, so an interrupted evaluation continues. A criterion that fails is a result; the
     exit status is 0 unless --fail-on asks for another.
     """
     from elephan import runs
@@ -115,7 +115,7 @@ def command(
 
 @contextmanager
 def _named_options() -> Iterator[None]:
-    """Errors about an argument of the function name the option that the user wrote."""
+    """Make errors about an argument of the function name the user's option."""
     try:
         yield
     except ScenarioError as error:
@@ -135,7 +135,7 @@ def _parameters(assignments: Sequence[str]) -> dict[str, Any]:
 
 
 def _print(found: Sequence[Evaluation]) -> None:
-    """Differences of backends, the paragraph of each, and a line for each section."""
+    """Print differences of backends, the paragraph of each algorithm, and a line for each section."""
     from elephan.suites.sides import sides
     from elephan.suites.words import paragraph, said_of
 

@@ -1,4 +1,4 @@
-"""``elephan export``: an algorithm of the user's own as a crate to be filled in."""
+"""``elephan export``: a user's algorithm as the skeleton of a crate."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def command(
     """Write the skeleton of a crate for ALG, an algorithm of your own such as ./mine.py:Mine.
 
     It has the parameters, the callbacks with the Python text beside each, and a test that compares the controller with
-    the answers of the Python class on a recorded path. The arithmetic is yours to fill in.
+    the Python class on a recorded path. You fill in the arithmetic.
     """
     from elephan.export import rust
 

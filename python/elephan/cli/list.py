@@ -34,7 +34,7 @@ def command(kind: str | None, as_json: bool) -> None:
 
 
 def entries_of(kind: str) -> list[dict[str, Any]]:
-    """The names of one kind, with ``kind``, ``title``, ``source`` and ``parameters``; ``list`` is where each stands."""
+    """The names of one kind, with ``kind``, ``title``, ``source`` and ``parameters``; ``list`` has the kind of each."""
     if kind == "algorithms":
         entries = [*catalog.algorithms().values(), *transports.listing().values(), *own.listing()]
         return [row | {"list": kind} for entry in entries for row in _with_presets(entry)]
@@ -76,7 +76,7 @@ def _entry(list_name: str, name: str, kind: str, title: str, source: str) -> dic
 
 
 def _with_presets(entry: catalog.Descriptor) -> list[dict[str, Any]]:
-    """An algorithm or a queue, then each of its presets with the values that it changes."""
+    """An algorithm or a queue, then each of its presets with the changed values."""
     row = {name: entry.get(name, "") for name in ("name", "kind", "title", "source")}
     if entry.get("router"):
         row |= {"router": entry["router"]}

@@ -1,4 +1,4 @@
-"""The command ``elephan``: finds the verb, and turns whatever goes wrong into one line and an exit status.
+"""The command ``elephan``: finds the verb, and converts errors to one line and an exit status.
 
 Exit status: 0 done, 1 the run failed or a check did not hold, 2 the input was wrong, 130 interrupted by Ctrl-C, 143
 ended by SIGTERM.
@@ -58,7 +58,7 @@ class LazyGroup(click.Group):
     """A group that imports a verb's module only when the verb is used, so that ``--help`` costs nothing."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The verbs, in the order in which help shows them."""
+        """The verbs, in the order of the help text."""
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -172,7 +172,7 @@ def run_command(args: list[str]) -> int:
 
 
 def _clean_stdout(args: list[str]) -> AbstractContextManager[object]:
-    """With --json, what an algorithm of the user's own prints goes to stderr."""
+    """With --json, send the output of a user's algorithm to stderr."""
     if "--json" not in args:
         return nullcontext()
     from elephan.cli import common
@@ -182,7 +182,7 @@ def _clean_stdout(args: list[str]) -> AbstractContextManager[object]:
 
 @contextmanager
 def _warnings_in_one_line() -> Iterator[None]:
-    """Print Elephan's own warnings without their place in the code; other warnings stay as they are."""
+    """Print Elephan's warnings without their place in the code; other warnings are unchanged."""
     with warnings.catch_warnings():
         before = warnings.showwarning
 
@@ -197,7 +197,7 @@ def _warnings_in_one_line() -> Iterator[None]:
 
 
 def _show_tracebacks(error: BaseException) -> None:
-    """Shows the place in a user's own algorithm that raised, once for all runs that failed there."""
+    """Print the place in a user's algorithm that raised an exception, once for all runs that failed there."""
     shown: set[str] = set()
     for failed in [error, *(failure.error for failure in getattr(error, "failures", ()))]:
         if isinstance(failed, AlgorithmError) and failed.trace not in shown:
@@ -206,7 +206,7 @@ def _show_tracebacks(error: BaseException) -> None:
 
 
 def _after(error: OSError) -> int:
-    """Reports a refusal of the system in one line that names the file; stdout is a file too."""
+    """Report an error of the system in one line that names the file, which may be stdout."""
     if error.filename == stdout.NAME:
         sys.stdout = None  # keep Python from complaining at exit
     named = f"{error.filename}: " if error.filename is not None else ""
@@ -222,7 +222,7 @@ def _complain(line: str, status: int) -> int:
 
 
 def usage_line(error: click.ClickException) -> str:
-    """A wrong option or argument in one line, with the nearest right word."""
+    """One line about a wrong option or argument, with the nearest valid word."""
     context = getattr(error, "ctx", None)
     path = "" if context is None else context.command_path.partition(" ")[2]
     verb = f"{path}: " if path else ""

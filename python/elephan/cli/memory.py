@@ -1,4 +1,4 @@
-"""``--memory``: what the runs of a command may take."""
+"""``--memory``: memory limit of a command's runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Memory(click.ParamType[int]):
     name = "SIZE"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The bytes that were written."""
+        """Convert the text to bytes."""
         from elephan.scenario.units import parse_size
 
         try:

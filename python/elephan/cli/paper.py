@@ -75,7 +75,7 @@ def command(
 ) -> None:
     """Reproduce a paper: run its experiments, draw its figures, judge its claims.
 
-    What is saved is not run again. A claim that does not reproduce is a result, not a failure: the exit status is 0.
+    Saved results are reused. A claim that does not reproduce is a result, not a failure: the exit status is 0.
     """
     from elephan import papers, runs
 
@@ -113,7 +113,7 @@ def command(
 
 
 def _print(result: PaperResult) -> None:
-    """The claims that are not reproduced, the counts, and where the report is."""
+    """Print the claims that are not reproduced, the counts, and the path of the report."""
     rows = [
         [claim["id"], claim["expected"], claim["measured"], claim["verdict"], claim["why"] or ""]
         for claim in result.to_json()["claims"]
@@ -144,7 +144,7 @@ def _check(backend: str, only: Sequence[str], *, again: bool) -> None:
 
 @contextmanager
 def _options_named() -> Iterator[None]:
-    """Errors about an argument of the Python function name the option of the command line."""
+    """Make errors about an argument of the Python function name the option of the command line."""
     try:
         yield
     except ScenarioError as error:

@@ -33,7 +33,7 @@ def command(
 ) -> None:
     """Reproduce every paper, judge every claim, and write the page over all of them.
 
-    What is saved is not run again. A claim that does not reproduce is a result, not a failure: the exit status is 0.
+    Saved results are reused. A claim that does not reproduce is a result, not a failure: the exit status is 0.
     """
     from elephan import papers, runs
     from elephan.papers import boards

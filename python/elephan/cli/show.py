@@ -1,4 +1,4 @@
-"""``elephan show``: the report of a run or a paper, or what a name stands for."""
+"""``elephan show``: the report of a run or a paper, or the description of a name."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def command(
     """The report of a run or of a paper, or the description of an algorithm, a queue or a metric; several runs side by
     side.
 
-    A run is named by its id, the beginning of its id, its folder, or 'last': the run that was saved last. 'last~1' is
-    the one before it. For --pcapng and --qlog, a run whose scenario does not ask for an event log is run once more.
+    A run is named by its id, the beginning of its id, its folder, or 'last', the run saved last. 'last~1' is
+    the one before it. For --pcapng and --qlog, a scenario without an event log is run again.
     """
     packets = Packets(pcapng, qlog, at, window, flows)
     packets.check()
@@ -111,7 +111,7 @@ def find_run(name: str, store: str | None) -> Path | None:
 
 
 def show_side_by_side(names: Sequence[str], store: str | None, as_json: bool) -> None:
-    """Print the numbers of several runs, a column a run.
+    """Print the numbers of several runs, with one column for each.
 
     Raises:
         ScenarioError: a name is not a run's.
@@ -138,7 +138,7 @@ def a_run(name: str, store: str | None, what: str) -> Run:
     """The run of a name.
 
     Raises:
-        ScenarioError: it is not a run; ``what`` says what only a run has.
+        ScenarioError: it is not a run; ``what`` is the option that needs a run.
         DamagedRunError: it is damaged.
     """
     from elephan import runs
@@ -152,10 +152,10 @@ def a_run(name: str, store: str | None, what: str) -> Run:
 def export_run(
     name: str, csv: str | None, parquet: str | None, packets: Packets, store: str | None, as_json: bool
 ) -> None:
-    """Write a run's tables or packets as files that other programs read, and say which.
+    """Write a run's tables or packets as files for other programs, and print their names.
 
     Raises:
-        ScenarioError: it is not a run, or the files would take the place of the run's own.
+        ScenarioError: it is not a run, or the files would replace the run's own.
     """
     from elephan import runs
 
@@ -177,7 +177,7 @@ def export_run(
 
 
 def show_run(folder: Path, out: str | None, as_json: bool) -> None:
-    """Write a run's report and say where, or print its summary."""
+    """Write a run's report and print its path, or print its summary."""
     from elephan import runs
 
     run = runs.Run.load(folder)
@@ -192,7 +192,7 @@ def show_run(folder: Path, out: str | None, as_json: bool) -> None:
 
 
 def show_other(name: str, out: str | None, store: str | None, as_json: bool) -> None:
-    """A paper or a metric.
+    """Show a paper or a metric.
 
     Raises:
         ScenarioError: nothing has this name.
@@ -237,7 +237,7 @@ def show_other(name: str, out: str | None, store: str | None, as_json: bool) -> 
 
 
 def show_descriptor(name: str, as_json: bool) -> None:
-    """An algorithm or a queue: what it is, its presets and its parameters.
+    """Show an algorithm or a queue: its description, its presets and its parameters.
 
     Raises:
         ScenarioError: no such preset.

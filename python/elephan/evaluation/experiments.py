@@ -21,11 +21,11 @@ class Experiment:
     """A set of runs under one name.
 
     Attributes:
-        id: as criteria name it.
+        id: its id in criteria.
         title: one line.
-        figure: figure or section of the document that asks for it.
+        figure: figure or section of the document.
         scenarios: by label; one scenario may be in several experiments and is run once.
-        seeds: how many replicates its own settings ask for.
+        seeds: number of replicates by its own settings.
     """
 
     id: str
@@ -36,7 +36,7 @@ class Experiment:
 
 
 class RunSet:
-    """Finished runs, found by their scenario; tables are read when looked at and not all kept open."""
+    """Finished runs by their scenario. Tables are read on access, and not all kept open."""
 
     def __init__(self, runs: Iterable[Run]) -> None:
         self._by_hash: dict[str, dict[int, Run]] = {}
@@ -71,7 +71,7 @@ class RunSet:
         return [found[seed] for seed in sorted(found)]
 
     def first(self, scenario: Scenario) -> Run | None:
-        """The replicate with the smallest seed, with its tables; ``None`` when it was not run."""
+        """The replicate with the smallest seed, with its tables; ``None`` if it was not run."""
         found = self._by_hash.get(scenario.hash)
         return self._open(found[min(found)].id) if found else None
 

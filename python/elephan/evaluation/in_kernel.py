@@ -1,7 +1,7 @@
-"""Experiments in today's Linux: what it can carry of them, the runs, and the same runs in the simulator.
+"""Experiments in today's Linux: the scenarios that it supports, the runs, and the same runs in the simulator.
 
-The network and the flows are an experiment's; the endpoints are the kernel's own, and an algorithm is its object in BPF
-or Linux's own (:mod:`elephan.backends.kernel.twin`).
+The network and the flows are those of the experiment. The endpoints are the kernel's own, and an algorithm is its
+object in BPF or Linux's own (:mod:`elephan.backends.kernel.twin`).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ BACKEND = "kernel"
 
 
 def require(path: str) -> None:
-    """Refuse what this host cannot run; ``path`` is what was asked for.
+    """Raise an error if this host cannot run the kernel backend; ``path`` is the option of the request.
 
     Raises:
-        ScenarioError: it cannot run anything.
+        ScenarioError: it cannot run any scenario.
     """
     try:
         host.require()
@@ -42,18 +42,18 @@ def carried(
     path: str,
     again: bool = False,
 ) -> KernelRuns:
-    """Find out what the kernel can carry of some experiments; nothing is run.
+    """Find the runs of some experiments that the kernel supports, without running them.
 
     Args:
-        experiments: which.
-        only: run what matches one of these patterns alone: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
-            Saved runs count all the same.
+        experiments: the experiments.
+        only: patterns of the runs to make: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
+            Saved runs count in any case.
         store: where results are kept.
-        path: what was asked for, for an error's line.
-        again: make those again whose saved result is not valid.
+        path: option of the request, for error lines.
+        again: true to repeat runs whose saved result is not valid.
 
     Raises:
-        ScenarioError: nothing of this can be carried, or a pattern matches nothing.
+        ScenarioError: the kernel supports none of the runs, or a pattern matches nothing.
     """
     engine = backends.get(BACKEND).version()
     known: dict[str, Twin | str] = {}
@@ -90,7 +90,7 @@ def carried(
 
 
 def _carried(scenario: Scenario) -> Twin | str:
-    """The twin, or why there is none."""
+    """The twin, or the reason for its absence."""
     try:
         return twin(scenario)
     except ScenarioError as error:
@@ -109,7 +109,7 @@ def failed_checks(run: Run) -> list[str]:
 
 
 def simulated(found: Iterable[Outcome], jobs: int | None, store: Store, progress: Progress | None) -> StandIns:
-    """The twins of the runs that count, in the simulator."""
+    """Runs of the twins of valid runs in the simulator."""
     pieces = [outcome.piece for outcome in found if outcome.valid]
     wanted = [(piece.twin.scenario, piece.scenario.seed) for piece in pieces]
     runs = sweep(wanted, jobs=jobs, store=store, progress=progress)
@@ -117,7 +117,7 @@ def simulated(found: Iterable[Outcome], jobs: int | None, store: Store, progress
 
 
 def outcomes(planned: KernelRuns, store: Store, progress: Progress | None) -> Iterator[Outcome]:
-    """Run the plan, one run at a time; a run that fails is reported and the others go on."""
+    """Run the plan, one run at a time; a failed run is reported, and the others continue."""
     total_s, done_s, finished, count = planned.takes_s, 0.0, 0, len(planned.to_run)
     engine = backends.get(BACKEND).version()
     for piece in planned.pieces:

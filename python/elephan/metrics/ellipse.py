@@ -1,4 +1,4 @@
-"""The ellipse of a trade-off: how two values of the same runs vary over replicates."""
+"""The ellipse of a trade-off: the variation of two values of the same runs over replicates."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Pair = tuple[float, float]
 
 @dataclass(frozen=True)
 class Ellipse:
-    """The 1-sigma contour of the bivariate normal distribution that explains points best (maximum likelihood).
+    """The 1-sigma contour of the bivariate normal distribution fitted to points by maximum likelihood.
 
     With the mean m and the covariance matrix S of n points, both divided by n, it is the set of x with
     (x - m)' S^-1 (x - m) = 1. RFC 7928, section 2.7, after Winstein, "Transport Architectures for an Evolving
     Internet", MIT, 2014.
 
     Attributes:
-        mean: of the points: the centre.
-        median: of each coordinate.
+        mean: mean of the points, the centre.
+        median: median of each coordinate.
         covariance: matrix S, in the products of the coordinates' units.
     """
 

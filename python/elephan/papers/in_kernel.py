@@ -1,7 +1,8 @@
 """A paper's experiments in today's Linux: the plan of its runs, the runs, and the judgment of its claims by them.
 
-The network and the flows are the paper's; the endpoints are the kernel's own, and an algorithm is its object in BPF or
-Linux's own (:mod:`elephan.backends.kernel.twin`). So this is no reproduction of the paper: it is a column beside it.
+The network and the flows are those of the paper. The endpoints are the kernel's own, and an algorithm is its object in
+BPF or Linux's own (:mod:`elephan.backends.kernel.twin`). This is therefore no reproduction of the paper but an
+additional column.
 """
 
 from __future__ import annotations
@@ -34,18 +35,19 @@ def plan(
     again: bool = False,
     store: Store | None = None,
 ) -> KernelPlan:
-    """Find out what the kernel can carry of a paper; nothing is run.
+    """Find the runs of a paper that the kernel supports, without running them.
 
     Args:
-        paper: which.
+        paper: the paper.
         figure: only the experiments of one figure.
-        only: run only those that match one of these patterns: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
-            Saved runs count all the same.
-        again: make those again whose saved result is not valid.
+        only: run only runs that match one of these patterns: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
+            Saved runs count in any case.
+        again: true to repeat runs whose saved result is not valid.
         store: where results are kept.
 
     Raises:
-        ScenarioError: this host cannot run anything, nothing of this can be carried, or a pattern matches nothing.
+        ScenarioError: this host cannot run any scenario, the kernel supports none of the runs, or a pattern matches
+            nothing.
     """
     require(paper.id)
     experiments, selection = select(paper, figure)
@@ -61,10 +63,11 @@ def add(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> KernelColumn:
-    """Run what is planned, judge the claims by it, and write it into the report of a reproduced paper.
+    """Make the planned runs, judge the claims by them, and add the results to the report of a reproduced paper.
 
-    One run at a time, in real time; each is saved when it ends. A run that fails is told of and the others go on. The
-    twins of these runs are then simulated, ``jobs`` at a time, so that a difference can be told from the host's.
+    One run at a time, in real time; each is saved when it ends. A failed run is reported, and the others continue. The
+    twins of these runs are then simulated, ``jobs`` at a time, so that differences caused by the twin can be
+    distinguished from those caused by the host.
 
     Raises:
         Interrupted: Ctrl-C; what was finished is saved.

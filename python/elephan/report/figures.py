@@ -1,6 +1,6 @@
 """Figures as data, drawn twice: for the screen (plotly, zoomable) and for print (matplotlib, PDF and SVG).
 
-A figure knows nothing of runs or papers. Colors and patterns tell series apart without color vision (Okabe and Ito).
+A figure does not depend on runs or papers. Colors and patterns distinguish series without color vision (Okabe and Ito).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Figure(Protocol):
 
     @property
     def caption(self) -> str:
-        """Caption: the content of the figure, and what the paper shows there."""
+        """Caption: the content of the figure, and that of the paper's figure."""
         ...
 
     def plotly(self) -> dict[str, Any]:
-        """``data`` and ``layout`` for plotly.js, without the page's colors; nothing for a table."""
+        """``data`` and ``layout`` for plotly.js, without the page's colors; empty for a table."""
         ...
 
     def draw(self) -> MplFigure:

@@ -24,9 +24,9 @@ _DIGEST_DIGITS = 12
 
 
 class LinuxBackend(Backend):
-    """Runs flows on Linux itself; deterministic: the same scenario and seed give the same bytes.
+    """Runs flows on Linux itself. It is deterministic: the same scenario and seed give the same bytes.
 
-    netem inside the guest is the path where it can be; otherwise the engine is, and beside it flows that it simulates.
+    The path is netem inside the guest if netem supports it; otherwise it is the engine, which can also simulate flows.
     """
 
     name = "linux"
@@ -52,7 +52,7 @@ class LinuxBackend(Backend):
         return f"{__version__}+{_program_digest()}.{_rules_digest()}, Linux {' '.join(names) or 'not built'}"
 
     def check(self, scenario: Scenario) -> None:
-        """Refuse a scenario that cannot be run here, before anything is run.
+        """Reject a scenario that cannot be run here, before the run.
 
         Raises:
             ScenarioError: it cannot; the sentence says why.
@@ -66,11 +66,12 @@ class LinuxBackend(Backend):
         self._changed(base, plan)
 
     def _changed(self, base: Kernel, plan: Plan) -> Kernel:
-        """The kernel of a plan: that of its HZ, or that with the plan's C files and the backend's patch."""
+        """The kernel of a plan: the one with its HZ, changed by the plan's C files and the backend's patch if there are
+        any."""
         return changes.changed(base, plan.files, self.patch, _tell)
 
     def varies(self, scenario: Scenario) -> bool:
-        """Always: the seed is the kernel's randomness and the phase of its timer interrupts."""
+        """Always true: the seed sets the kernel's randomness and the phase of its timer interrupts."""
         return True
 
     def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
@@ -114,19 +115,19 @@ class LinuxBackend(Backend):
 
 
 def _tell(line: str) -> None:
-    """A compiler takes a while, also in the middle of a sweep."""
+    """Report that a kernel is compiled, which takes some time, also during a sweep."""
     print(f"elephan: {line}", file=sys.stderr)
 
 
 def _kernel_for(scenario: Scenario) -> Kernel:
-    """The kernel with the HZ that its flows' algorithms count in; flows that have two are refused by the plan."""
+    """The kernel with the HZ of its flows' algorithms; the plan rejects flows with different HZ."""
     flows = scenario.form.flows
     wanted = {flows[i].stack.hz for i in on_linux(scenario.form)} - {None}
     return kernels.chosen(min(wanted, default=None, key=lambda hz: hz or 0))
 
 
 def _require() -> None:
-    """Refuse where no guest can run.
+    """Raise an error if no guest can run here.
 
     Raises:
         ScenarioError: with the missing items, and a remedy for each.
@@ -142,10 +143,10 @@ def _require() -> None:
 
 
 def _require_outside(plan: Plan, kernel: Kernel) -> None:
-    """Refuse a scenario whose path is the engine where that cannot be.
+    """Reject a scenario whose path is the engine if the guest cannot use such a path.
 
     Raises:
-        ScenarioError: with what to type.
+        ScenarioError: with the command that helps.
     """
     if not plan.outside:
         return
@@ -179,7 +180,7 @@ def _program_digest() -> str:
 
 @lru_cache(maxsize=1)
 def _rules_digest() -> str:
-    """Digest of the code that turns scenarios into plans and records into tables, and of our own algorithms in C."""
+    """Digest of the code that turns scenarios into plans and records into tables, and of Elephan's algorithms in C."""
     here = Path(__file__).parent
     own = [here / f"{name}.py" for name in ("changes", "guest", "modules", "plan", "tables", "twins")]
     return _digest(own + twins.all_sources())

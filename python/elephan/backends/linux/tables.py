@@ -1,4 +1,4 @@
-"""From the records of a guest to the tables that every run has."""
+"""Conversion of a guest's records to the tables of a run."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _NS_PER_S = 1e9
 
 @dataclass(frozen=True)
 class Looks:
-    """A guest's observations.
+    """Records of a guest.
 
     Attributes:
-        times_ns: times of the looks.
-        flows: looks × flows × words.
-        queues: looks × watched links × words.
+        times_ns: times of the records.
+        flows: records × flows × words.
+        queues: records × watched links × words.
         starts_s: start of each flow.
         ends_s: completion of each flow, or ``None``.
-        at: positions of the looks at the sample times.
+        at: positions of the records at the sample times.
     """
 
     times_ns: Words
@@ -58,7 +58,7 @@ def looks(plan: Plan, log: Log) -> Looks:
     """Read the records of a guest.
 
     Raises:
-        GuestError: they are not whole.
+        GuestError: they are not complete.
     """
     flows, queues = len(plan.real), len(plan.watched)
     flow_words, queue_words = log.result["flow_words"], log.result["queue_words"]
@@ -128,7 +128,7 @@ def beside(
 
 
 def loss_events(states: Words) -> Words:
-    """Number of loss events until each look: changes into the state Recovery or Loss."""
+    """Number of loss events until each record: changes to the state Recovery or Loss."""
     repairing = states >= _RECOVERY
     begun = repairing & ~np.concatenate(([False], repairing[:-1]))
     return np.cumsum(begun).astype(np.uint64)
@@ -168,7 +168,7 @@ def _samples(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
 
 
 def _flow(plan: Plan, seen: Looks, k: int) -> dict[str, Any]:
-    """One row of ``flows``: rates, round trips and windows in the measured part, counts in the whole run."""
+    """One row of ``flows``: rates, RTTs and windows in the measurement window, counts in the whole run."""
     spec, measure = plan.form.flows[plan.real[k]], plan.form.measure
     payload = spec.stack.payload_bytes
     words, times = seen.flows[:, k], seen.times_ns

@@ -115,7 +115,7 @@ EVERY = (*ALONE, *BESIDE)
 
 
 def _variants(setup: Setup) -> Iterable[Variant]:
-    """Other variants of what the paper leaves open, each with the experiments that show what depends on it."""
+    """Variants of the paper's open values, each with the experiments that show its effect."""
     others: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
         ("published-rules", "the published rules instead of Linux 2.6's code", {"code": "papers"}, (*ALONE, "X2.bg")),
         ("fast-alpha-100", "FAST with alpha 100", {"fast_alpha": 100}, EVERY),

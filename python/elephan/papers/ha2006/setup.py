@@ -77,12 +77,12 @@ FIRST_THRESHOLD = 100
 
 
 class Case(NamedTuple):
-    """Which run: the two measured flows, what is beside them, and over what.
+    """A run: the two measured flows, the background traffic and the path.
 
     Attributes:
         first: algorithm of the flow that starts at 30 s; empty for none.
-        second: of the one that starts at 130 s.
-        rtts_ms: of the two.
+        second: algorithm of the flow that starts at 130 s.
+        rtts_ms: RTTs of the two flows.
         background: whether there is background traffic.
         rate_mbps: of the bottleneck.
     """
@@ -95,7 +95,7 @@ class Case(NamedTuple):
 
     @property
     def title(self) -> str:
-        """For a reader."""
+        """Title for a reader."""
         beside = "with background" if self.background else "alone"
         if not self.first:
             return f"background alone, {self.rate_mbps} Mbit/s"
@@ -123,7 +123,7 @@ class Kind(NamedTuple):
     rate_mbps: int = RATE_MBPS
 
     def case(self, algorithm: str, rtt_ms: int) -> Case:
-        """The run of an algorithm at a round-trip time, in ``X3`` of the second flow."""
+        """The run of an algorithm at a round-trip time, which in ``X3`` is that of the second flow."""
         second = "sack" if self.experiment == "X1" else algorithm
         rtts = (FAR_MS, rtt_ms) if self.experiment == "X3" else (rtt_ms, rtt_ms)
         return Case(algorithm, second, rtts, self.background, self.rate_mbps)
@@ -131,25 +131,25 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True)
 class Setup:
-    """Values that the paper states, and our assumptions for those that it leaves open.
+    """Values that the paper states, and our assumptions for its open values.
 
     Attributes:
-        code: whose rules the algorithms follow: those of ``linux`` 2.6.13, or the published ``papers``.
+        code: source of the algorithms' rules: ``linux`` 2.6.13, or the published ``papers``.
         fast_alpha: segments that FAST keeps in queues.
-        fast_doubling: FAST doubles its window whenever its queueing delay is small.
-        fast_knows_rtt: FAST is told the round-trip time of the empty path instead of taking the least that it sees.
-        first_threshold: of the first slow start of BIC and CUBIC, segments; 0 for none.
-        htcp_adapts: HTCP keeps the smallest over the largest RTT of its window on a loss, and not always a half.
+        fast_doubling: true if FAST doubles its window whenever its queueing delay is small.
+        fast_knows_rtt: true if FAST knows the RTT of the empty path, instead of using its smallest RTT.
+        first_threshold: threshold of the first slow start of BIC and CUBIC, segments; 0 for none.
+        htcp_adapts: true if H-TCP keeps the fraction RTT_min / RTT_max of its window on a loss, and not always a half.
         rtts: distribution of the background's round-trip times: ``aikat``, ``tmix`` or ``suite``.
-        load: the background's load as a fraction of what was calibrated.
+        load: the background's load as a fraction of the calibrated load.
         sack_first: in a pair with TCP-SACK, TCP-SACK starts first.
         stack: recovery of the measured flows and of the background.
         convergence: means of the convergence time: over the last 10 s (``running``) or since the second flow's start
             (``accumulated``).
         queue: discipline at the bottleneck.
-        queue_parameters: of it, where they are not its defaults.
-        scale: rates, and all that is counted in packets or bytes, are divided by it.
-        pace: starts and lengths of time are divided by it.
+        queue_parameters: its parameters other than the defaults.
+        scale: divisor of rates, and of values in packets or bytes.
+        pace: divisor of starts and durations.
     """
 
     code: str = "linux"
@@ -169,7 +169,7 @@ class Setup:
     pace: int = 1
 
     def scenario(self, case: Case) -> Scenario:
-        """The run of a case; a variant shares it if it changes nothing in the case."""
+        """The run of a case, which a variant shares if it does not change the case."""
         if self.sack_first and case.second == "sack":
             case = case._replace(first="sack", second=case.first)
         there = replace(self, sack_first=False, convergence="running")
@@ -281,7 +281,7 @@ def quantile_ms(quantiles: Sequence[tuple[float, float]], share: float) -> float
 
 
 def ceiling_mbps(rtt_ms: float) -> float:
-    """The most that a flow with the background's receive window gets."""
+    """Upper bound of the rate of a flow with the background's receive window, Mbit/s."""
     return 8 * RECEIVE_WINDOW_BYTES / rtt_ms / 1e3
 
 
@@ -303,7 +303,7 @@ def long_lived_rtts_ms(quantiles: Sequence[tuple[float, float]], most_mbps: floa
 
 
 def _background(setup: Setup, rate_mbps: float) -> list[dict[str, Any]]:
-    """Long-lived flows and short ones, there and back."""
+    """Long-lived and short flows, in both directions."""
     quantiles = rtt_quantiles_ms(setup.rtts)
     drawn = setup.rtts if setup.rtts in RTTS else [[share, f"{ms:g} ms"] for share, ms in quantiles]
     common: dict[str, Any] = {

@@ -79,7 +79,7 @@ Row = tuple[str, str, dict[str, Scenario]]
 
 
 def _rows(setup: Setup) -> Mapping[str, Row]:
-    """Every experiment by name: title, figure, scenarios. Figures that show the same runs share them."""
+    """Every experiment by name: title, figure, scenarios. Figures with the same runs share them."""
     alone = {f"{p}, {b} packets": setup.lone(p, b) for p in PROTOCOLS for b in BUFFERS}
     lossy = {
         buffer: {f"{p}, loss {loss:g}": setup.lone(p, buffer, loss) for p in PROTOCOLS for loss in LOSSES}
