@@ -85,7 +85,7 @@ def answer(
         decision: the ranking.
         evidence: the runs behind it.
         preference: the objective.
-        rate_mbps: of the bottleneck as the user stated it.
+        rate_mbps: rate of the bottleneck as the user stated it.
         after_s: seconds since the question.
         notes: remarks on the runs for the reader.
     """

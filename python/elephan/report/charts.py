@@ -35,7 +35,7 @@ class Points:
     """A series over a parameter.
 
     Attributes:
-        name: in the legend.
+        name: its name in the legend.
         x: positions.
         y: values; ``None`` for a missing one.
         low: lower ends over replicates; empty without.
@@ -144,7 +144,7 @@ class Bars:
     """A series of a bar chart: one bar in each group.
 
     Attributes:
-        name: in the legend.
+        name: its name in the legend.
         values: one value for each group; ``None`` for a missing one.
         low: lower ends over replicates; empty without.
         high: upper ends.

@@ -1,4 +1,4 @@
-"""The report of a reproduced paper: its content, and how it is written."""
+"""The report of a reproduced paper: its content, and the function that writes it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REPORT = "report.html"
 
 @dataclass(frozen=True)
 class BeyondView:
-    """The answer to a question that the paper left open."""
+    """The answer to a question that the paper does not answer."""
 
     question: str
     why: str
@@ -38,7 +38,7 @@ class KernelView:
         other: ids of the claims that have another verdict than in the simulator.
         by_twin: those of them to which the kernel's twins give the kernel's verdict in the simulator too.
         host: kernel and cores.
-        differences: what its runs do not have of the paper's.
+        differences: differences of its runs from the paper's.
         runs: rows with ``experiment``, ``label``, ``run``, ``state`` and ``warnings``.
         not_run: how many others could be run and were not asked for.
         left_out: rows with ``experiment``, ``count`` and ``why``.
@@ -138,7 +138,7 @@ class PaperPage:
 def paper_report(page: PaperPage, out: str | Path, stamp: str) -> Path:
     """Write ``report.html``, and every figure as PDF and SVG beside it; the path of the page.
 
-    ``stamp`` is what it is made from (:mod:`elephan.report.stamps`).
+    ``stamp`` identifies the inputs of the page (:mod:`elephan.report.stamps`).
     """
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)

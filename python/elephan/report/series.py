@@ -70,6 +70,7 @@ def _curve(
 
 
 def _rounded(values: Iterable[float | None]) -> list[float | None]:
-    """Four significant digits are more than a screen shows, and keep the file small; an undefined value is none."""
+    """Values with four significant digits, which exceed a screen's resolution and keep the file small; undefined is
+    ``None``."""
     digits = [None if value is None or value != value else float(f"{value:.4g}") for value in values]
     return [int(value) if value is not None and value == int(value) else value for value in digits]

@@ -79,7 +79,7 @@ class Drawing:
 
     @property
     def is_log(self) -> bool:
-        """True for positive numbers that are far apart."""
+        """True for positive numbers that differ by large factors."""
         return self.x.numbers is not None and far_apart([place for place, _ in self.positions])
 
 
@@ -187,7 +187,7 @@ def plot(
     """A metric over the axes of a sweep; see :meth:`elephan.runs.swept.Sweep.plot`.
 
     Raises:
-        MetricError, ScenarioError: as :func:`drawing`.
+        MetricError, ScenarioError: the errors of :func:`drawing`.
     """
     shown = drawing(sweep, metric, x, kind, window)
     if ax is None:
@@ -285,7 +285,7 @@ def _cells(shown: Drawing, y: Axis) -> list[list[float]]:
 
 
 def figure(shown: Drawing) -> Figure:
-    """The same as a figure of a report, to zoom."""
+    """The same as an interactive figure of a report."""
     name, title = f"sweep-{shown.name.replace('_', '-')}", shown.metric.title.rstrip(".")
     caption = "Means over the seeds, with 95 % intervals." if shown.has_intervals else "One run for each point."
     if shown.y is not None:

@@ -1,4 +1,4 @@
-"""A scatter of one point a series with intervals in both directions: the cost of one quantity in another."""
+"""A scatter plot with one point for each series and intervals in both directions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Spot:
 
 @dataclass(frozen=True)
 class TradeOff:
-    """One point a series, on two axes that both begin at 0.
+    """One point for each series, on two axes that both begin at 0.
 
     Attributes:
         id: short.
@@ -51,7 +51,7 @@ class TradeOff:
     spots: tuple[Spot, ...]
 
     def plotly(self) -> dict[str, Any]:
-        """One scatter trace a point."""
+        """One scatter trace for each point."""
         data = []
         for i, spot in enumerate(self.spots):
             color = COLORS[i % len(COLORS)]

@@ -36,8 +36,8 @@ def run_on_cluster(
 
     Raises:
         ScenarioError: Dask is not installed, or no scheduler answers at the address.
-        Interrupted, Cancelled: as a sweep on threads; what was finished is saved. A worker ends the run it is at, since
-            Dask does not interrupt it, and its result is dropped.
+        Interrupted, Cancelled: as in a sweep on threads; finished results are saved. A worker completes its current
+        run, since Dask does not interrupt it, and the result is discarded.
     """
     client = _connect(address)
     ended: Queue[Any] = Queue()
@@ -82,7 +82,7 @@ def _connect(address: str) -> Any:
 
 
 def _collect(plan: Plan, futures: dict[Any, Task], ended: Queue[Any], *, force: bool) -> None:
-    """Save the next result that comes; back after a moment when none does."""
+    """Save the next result that arrives; returns after a short time without one."""
     try:
         future = ended.get(timeout=_LOOK_AGAIN_S)
     except Empty:

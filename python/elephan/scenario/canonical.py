@@ -1,6 +1,6 @@
 """The canonical form: a scenario with every default written out, every unit resolved and every name looked up.
 
-It is what an engine runs and what the hash is taken of. Two files that mean the same give the same form; one that gives
+Engines run it, and the hash is computed from it. Two files with the same meaning have the same form; a file with
 another form is another experiment.
 """
 
@@ -52,7 +52,7 @@ def canonical_form(scenario: ScenarioTable, graph: Graph | None = None) -> Spec:
     """The canonical form: plain integers (ps, bit/s, bytes, packets, segments), numbers, strings, lists and tables.
 
     Raises:
-        ScenarioError: the scenario does not make sense as a whole.
+        ScenarioError: the scenario as a whole is inconsistent.
     """
     graph = graph or build_graph(scenario)
     from_ps, to_ps = measure_window(scenario)
@@ -95,7 +95,7 @@ def form_hash(form: dict[str, Any]) -> str:
 
 
 def measure_window(scenario: ScenarioTable) -> tuple[int, int]:
-    """Start and end of the measured part in ps: as written, else the second half of the run."""
+    """Start and end of the measurement window in ps; the second half of the run by default."""
     to_ps = scenario.measure.to if scenario.measure.to is not None else scenario.duration
     from_ps = scenario.measure.from_ if scenario.measure.from_ is not None else scenario.duration // 2
     return from_ps, to_ps
@@ -175,7 +175,7 @@ def _queue(graph: Graph, position: int) -> QueueSpec:
 
 
 def _below_limit(kind: str, preset: str) -> int:
-    """Packets or bytes fewer than the limit that may wait, where another program counts so."""
+    """Difference between the limit and the queue's capacity, in packets or bytes, as another program counts it."""
     return sum(entry["below_limit"] for entry in catalog.queues()[kind]["presets"] if entry["name"] == preset)
 
 
@@ -223,7 +223,7 @@ def _flow(graph: Graph, position: int, flow: Flow) -> FlowSpec:
 
 
 def _application(given: Application) -> ApplicationSpec:
-    """The source of the flow's data, where not all of it is there at the start."""
+    """The source of the flow's data, if not all data is available at the start."""
     bursts = None
     if given.on is not None and given.off is not None:
         on, off = (duration_form(given.times, mean, given.shape) for mean in (given.on, given.off))
@@ -238,7 +238,7 @@ def _application(given: Application) -> ApplicationSpec:
 
 
 def _base_rtt_error(graph: Graph, position: int, flow: Flow) -> int:
-    """The error of the propagation round-trip time that a flow's algorithm is told, ps."""
+    """Error of the propagation round-trip time that a flow's algorithm receives, ps."""
     if flow.base_rtt_error + graph.rtt_ps(position) <= 0 and flow.base_rtt_error:
         raise ScenarioError(
             f"'{format_offset(flow.base_rtt_error)}' leaves nothing of the round trip, "

@@ -1,4 +1,4 @@
-"""Warnings: what is allowed, but would give a number that misleads."""
+"""Warnings about settings that are allowed but give misleading numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CUBIC_KEEP = 0.7
 
 
 def cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
-    """One sentence for each thing that a reader of the results should know."""
+    """One sentence for each caution about the results."""
     return [
         *_late_starts(scenario),
         *_starts_after_the_end(scenario, graph),
@@ -47,7 +47,8 @@ def randomness(scenario: ScenarioTable, graph: Graph) -> bool:
 
 
 def epoch_s(algorithm: str, window: float, rtt_s: float) -> float | None:
-    """Seconds between two losses of a lone flow that peaks at ``window`` segments; ``None`` without a closed form here.
+    """Seconds between two losses of a lone flow that peaks at ``window`` segments; ``None`` if this module has no
+    closed form.
 
     Reno climbs from half the window to the window at one segment a round trip (RFC 5681). CUBIC takes K = cbrt(W (1 -
     0.7) / 0.4) seconds (RFC 9438 §4.2), or Reno's time if that is shorter, as in its Reno-friendly region.

@@ -1,7 +1,7 @@
-"""Radio channels made by published models: rates and delays over time, drawn from a seed that belongs to the channel.
+"""Radio channels made by published models: rates and delays over time, drawn from the channel's own seed.
 
-Each model has a closed form for its long-term mean, which tests compare with what is drawn. Only ``random.random`` is
-used of Python's generator, which gives the same numbers in every version; times are rounded to 1 us and rates to 1
+Each model has a closed form for its long-term mean, which tests compare with the drawn values. Only ``random.random``
+is used of Python's generator, which gives the same numbers in every version; times are rounded to 1 us and rates to 1
 kbit/s, so that the last bit of a platform's logarithm does not matter.
 
 Models and their sources:
@@ -119,7 +119,7 @@ def values(model: str, given: Parameters) -> dict[str, float]:
 
 
 def _stream(name: str, seed: int) -> Callable[[], float]:
-    """Uniform numbers in [0, 1) of a stream of its own."""
+    """Uniform numbers in [0, 1) of a separate stream."""
     return random.Random(f"{name} {seed}").random
 
 
@@ -269,7 +269,7 @@ def _sprout_mean_bps(parameters: dict[str, float]) -> float:
 
 
 def slant_range_km(altitude_km: float, elevation_deg: float) -> float:
-    """Distance to a satellite that is seen at an elevation."""
+    """Distance to a satellite at an elevation."""
     up = EARTH_KM * math.sin(math.radians(elevation_deg))
     return math.sqrt(up * up + 2 * EARTH_KM * altitude_km + altitude_km**2) - up
 

@@ -22,10 +22,10 @@ _ENGINE_PATH = re.compile(r"(?P<path>[a-z_]+(?:\[\d+\]|\.[A-Za-z_]+)*): (?P<mess
 
 
 def check_with_engine(canonical_json: str, scenario: ScenarioTable, graph: Graph) -> None:
-    """Ask the engine about rules that only it knows, such as parameters of an algorithm that contradict each other.
+    """Check the rules that only the engine has, such as contradictions between parameters of an algorithm.
 
     Raises:
-        ScenarioError: with the field of the scenario that gave what the engine refuses.
+        ScenarioError: with the field of the scenario that caused the engine's error.
     """
     try:
         catalog.engine().check(canonical_json)
@@ -47,7 +47,8 @@ _RENAMED = {
 def written_path(path: str, scenario: ScenarioTable, graph: Graph) -> str:
     """The field of the scenario that a field of the canonical form came from.
 
-    ``links[0].rate_bps`` is ``link[0].rate``. A dumbbell's links are not in the scenario: theirs is ``dumbbell.rate``.
+    ``links[0].rate_bps`` is ``link[0].rate``. A dumbbell's links are not in the scenario: their field is
+    ``dumbbell.rate``.
     """
     match = _OF_FORM.fullmatch(path)
     if match is None:
@@ -72,10 +73,10 @@ def written_path(path: str, scenario: ScenarioTable, graph: Graph) -> str:
 
 
 def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
-    """Refuse what cannot be run or would not mean anything.
+    """Reject scenarios that cannot be run or are meaningless.
 
     Raises:
-        ScenarioError: with the field and what is allowed.
+        ScenarioError: with the field and the allowed values.
     """
     _check_times(scenario)
     names: dict[str, str] = {}
@@ -228,7 +229,7 @@ def _check_flow_times(scenario: ScenarioTable, flow: Flow | Traffic, where: str)
 
 
 def _check_group(flow: Flow, where: str) -> None:
-    """Refuse what has a meaning for several flows only, or is said twice."""
+    """Reject fields that only apply to several flows, or that are set twice."""
 
     def refuse(field: str, message: str) -> None:
         raise ScenarioError(message, path=join_path(where, field))
@@ -244,7 +245,7 @@ def _check_group(flow: Flow, where: str) -> None:
 
 
 def _check_member_names(scenario: ScenarioTable, names: Mapping[str, str]) -> None:
-    """Refuse a flow with the name that one of a group has."""
+    """Reject a flow with the name of a flow of a group."""
     groups = {flow_name(flow, i): flow.count for i, flow in enumerate(scenario.flow) if flow.count > 1}
     if not groups:
         return
@@ -255,7 +256,7 @@ def _check_member_names(scenario: ScenarioTable, names: Mapping[str, str]) -> No
 
 
 def _check_application(flow: Flow, where: str) -> None:
-    """Refuse an application that is half stated, and a flow of datagrams with what only TCP has."""
+    """Reject an application with missing fields, and a flow of datagrams with fields of TCP."""
     if flow.datagrams is not None:
         if flow.algorithm != DATAGRAMS:
             raise ScenarioError(
@@ -302,7 +303,7 @@ def _check_frames(given: Application, where: str) -> None:
 
 
 def _check_backend(scenario: ScenarioTable, flow: Flow, where: str) -> None:
-    """Refuse flows of another backend that are not TCP's, and records that such a backend does not keep."""
+    """Reject flows of another backend that are not TCP's, and records that such a backend does not keep."""
     if flow.backend is None:
         return
     if flow.datagrams is not None or is_udt(flow.algorithm) or transports.backend_of(flow.algorithm) is not None:
@@ -319,7 +320,7 @@ def _check_backend(scenario: ScenarioTable, flow: Flow, where: str) -> None:
 
 
 def _check_udt(scenario: ScenarioTable, flow: Flow, where: str) -> None:
-    """Refuse fields that only TCP has on a flow of UDT; its stack is checked where it is made."""
+    """Reject fields of TCP on a flow of UDT; its stack is checked at its construction."""
     if not is_udt(flow.algorithm):
         return
     for field in ("sender_clock", "receiver_clock", "base_rtt_error"):

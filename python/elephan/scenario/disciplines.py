@@ -1,6 +1,6 @@
 """The limit and the parameters of a queue, from a user's text to the engine's units.
 
-The engine declares, checks and completes the parameters; texts with a unit are read here.
+The engine declares, checks and completes the parameters; this module parses texts with a unit.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ _QUEUE_FIELDS = frozenset(QueueSpec.__struct_fields__) - {"parameters"}
 
 
 class FormError(ValueError):
-    """A document is not a canonical form; the message says where and why."""
+    """A document is not a canonical form; the message has the place and the reason."""
 
 
 def read(document: Mapping[str, Any]) -> Spec:
@@ -78,7 +78,7 @@ def changed_fields(form: Form) -> set[str]:
 
 
 def _with_nested_queues(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with the parameters of each queue in a table of their own, as :class:`QueueSpec` has them."""
+    """The document with the parameters of each queue in a separate table, as in :class:`QueueSpec`."""
     links = document.get("links")
     if not isinstance(links, list | tuple):
         return dict(document)

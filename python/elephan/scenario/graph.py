@@ -35,9 +35,9 @@ class DirectedLink:
     """One direction of a link: queue, transmitter, delay line.
 
     Attributes:
-        field: where it comes from in the scenario, for messages.
-        impairments: what it does besides carrying steadily.
-        copies: how many there are: one for each flow of a group.
+        field: its field in the scenario, for messages.
+        impairments: its impairments.
+        copies: number of copies: one for each flow of a group.
         delays_ps: the delay of each copy; ``delay_ps``, which is the longest, where they are all the same.
         source: node where it starts; ``target``: node where it ends.
     """
@@ -94,7 +94,7 @@ class Graph:
         return self._data_users[link]
 
     def sharing(self, link: int) -> int:
-        """How many flows' data cross a link, each source of transfers counted as one."""
+        """Number of flows whose data cross a link; each source of transfers counts as one."""
         return sum(self.counts[user] for user in self.data_users(link))
 
     # Found once for all links: to look at all flows for each link would be quadratic.
@@ -184,7 +184,7 @@ def _senders(scenario: ScenarioTable) -> list[tuple[str, Flow | Traffic]]:
 
 
 def _datagram_stack(shared: Stack, datagrams: Datagrams, where: str) -> Stack:
-    """The sizes of datagrams; nothing else of a stack matters to them."""
+    """The sizes of datagrams, which use no other field of a stack."""
     payload_bytes = datagrams.size - DATAGRAM_HEADER_BYTES
     if not 0 < payload_bytes <= 65_535 - DATAGRAM_HEADER_BYTES:
         raise ScenarioError(
@@ -235,7 +235,7 @@ def _check_topology_fields(flow: Flow | Traffic, where: str, topology: str) -> N
 
 
 def _row_graph(scenario: ScenarioTable, path: Path, field: str, hops: int, stacks: tuple[Stack, ...]) -> Graph:
-    """A row of equal bottlenecks, and two access links of its own for each flow."""
+    """A row of equal bottlenecks, and two separate access links for each flow."""
     middle_ps = path.rtt // 2 - 2 * path.access_delay
     if middle_ps < 0:
         least = format_time(4 * path.access_delay)

@@ -1,4 +1,4 @@
-"""Reads files that a user named: regular files only, and never more of one than its limit."""
+"""Reads files named by a user: only regular files, up to a size limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KINDS = {
 
 
 def check_regular(path: Path, limit_bytes: int) -> None:
-    """Refuse a path that is not a regular file of at most ``limit_bytes``; a symbolic link counts as its target.
+    """Reject a path that is not a regular file of at most ``limit_bytes``; a symbolic link counts as its target.
 
     Raises:
         ScenarioError: the message says why, without the path.
@@ -61,7 +61,7 @@ def read_text(path: Path, limit_bytes: int) -> str:
     """The text of a regular file in UTF-8, without its byte-order mark.
 
     Raises:
-        ScenarioError, FileNotFoundError: as :func:`read_bytes`; or the file is not text in UTF-8.
+        ScenarioError, FileNotFoundError: the errors of :func:`read_bytes`; or the file is not text in UTF-8.
     """
     content = read_bytes(path, limit_bytes)
     if content.startswith(_UTF16):

@@ -1,7 +1,7 @@
-"""The scenario as a user writes it: one frozen model for each table of the TOML file, with the TOML's own field names.
+"""The scenario as a user writes it: one frozen model for each table of the TOML file, with the same field names.
 
 A field's Python value is the exact integer behind the quantity (bit/s, ps, bytes); written out again it is a quantity.
-Extra fields are refused, so that a typing mistake is never a silent default.
+Extra fields are an error, so that a misspelled field is never silently replaced by a default.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _MOST_OCTETS = 65_535
 
 
 class Table(BaseModel):
-    """A table of the scenario file: frozen, and closed to fields that it does not have."""
+    """A table of the scenario file: frozen, without extra fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, arbitrary_types_allowed=True)
 
@@ -172,7 +172,7 @@ class StackSpec(Table):
     )
 
     def resolve(self, inherited: Stack) -> Stack:
-        """The complete stack: the named one, or ``inherited``, with this table's own fields over it.
+        """The complete stack: the named one, or ``inherited``, overridden by this table's fields.
 
         Raises:
             ScenarioError: the fields contradict each other.
@@ -271,7 +271,7 @@ def parse_stack(value: Any) -> Any:
     """``stack = "ns2"`` as a table; a table is unchanged.
 
     Raises:
-        ScenarioError: neither a name that is known nor a table.
+        ScenarioError: neither a known name nor a table.
     """
     if isinstance(value, str):
         return {"base": one_of(tuple(STACKS), "a stack")(value)}
@@ -289,7 +289,7 @@ StackChoice = Annotated[StackSpec, BeforeValidator(reported(parse_stack)), Plain
 
 
 class Measure(Table):
-    """``[measure]``: the part of the run that the metrics look at."""
+    """``[measure]``: the measurement window of the metrics."""
 
     from_: Time | None = Field(
         None, alias="from", description="start; half of the duration by default", examples=["250 s"]
@@ -314,14 +314,15 @@ class Jitter(Table):
 
 
 class Reorder(Table):
-    """``reorder``: a share of the packets comes late, and may be overtaken."""
+    """``reorder``: a fraction of the packets is delayed, and may be overtaken."""
 
     share: Share = Field(description="of the packets", examples=["1%"])
     delay: PositiveTime = Field(description="how much later they come", examples=["5 ms"])
 
 
 class Aggregation(Table):
-    """``aggregation``: a transmitter gains access to its medium, then sends what waits back to back (A-MPDU)."""
+    """``aggregation``: a transmitter gains access to its medium, then sends the waiting packets back to back
+    (A-MPDU)."""
 
     packets: Annotated[int, BeforeValidator(reported(whole_number(1, 65_535, "a number of packets")))] = Field(
         description="of a burst at most", examples=[32]
@@ -335,7 +336,7 @@ class Aggregation(Table):
 
 
 class Retransmission(Table):
-    """``retransmission``: a link layer that sends a lost packet again (ARQ), so that losses become delay."""
+    """``retransmission``: a link layer that retransmits lost packets (ARQ), so that losses become delay."""
 
     loss: Share = Field(description="probability that a transmission fails", examples=["10%"])
     tries: Annotated[int, BeforeValidator(reported(whole_number(1, 1000, "a number of transmissions")))] = Field(
@@ -348,7 +349,7 @@ class Retransmission(Table):
 
 
 class RateStep(Table):
-    """``rate_steps``: a rate from a time on; a packet in transmission goes on at the new rate."""
+    """``rate_steps``: a rate from a time on; a packet in transmission continues at the new rate."""
 
     at: Time = Field(description="from when on", examples=["20 s"])
     rate: StepRate = Field(description='the rate; "0 bit/s" while the link is down', examples=["50 Mbit/s"])
@@ -436,7 +437,7 @@ EventsChoice = Annotated[Events | None, BeforeValidator(reported(parse_events)),
 
 
 class Path(Table):
-    """Fields that the two shorthands share: the links in the middle, and how each flow reaches them."""
+    """Fields that the two shorthands share: the links in the middle, and the access links of each flow."""
 
     rate: Rate = Field(description="rate of the bottleneck, each way", examples=["622 Mbit/s"])
     rtt: PositiveTime = Field(description="two-way propagation delay from end to end", examples=["100 ms"])
@@ -479,7 +480,7 @@ class Path(Table):
 
 
 class Dumbbell(Path):
-    """``[dumbbell]``: all flows share one bottleneck, each with an access link of its own on either side."""
+    """``[dumbbell]``: all flows share one bottleneck, and each has its own access link on either side."""
 
 
 class ParkingLot(Path):
@@ -537,7 +538,7 @@ _RttDistribution = Annotated[
 
 
 class HostClock(Table):
-    """A host's clock, as its time stamps show it."""
+    """A host's clock, which its timestamps show."""
 
     offset: Offset = Field(0, description="ahead of true time at the beginning", examples=["-3 ms"])
     drift: Drift = Field(0, description="faster than true time by", examples=["50 ppm"])
@@ -545,7 +546,7 @@ class HostClock(Table):
 
 
 class Application(Table):
-    """``application``: a flow's data comes over time; without it all data is there at the start."""
+    """``application``: a flow's data arrives over time; without it all data is available at the start."""
 
     rate: Rate = Field(
         description="while it is on: user data of an application, everything on the wire of datagrams",
@@ -581,13 +582,14 @@ class Application(Table):
 
 
 class Datagrams(Application):
-    """``datagrams``: a flow of datagrams instead of TCP; nothing acknowledges, repeats or slows them."""
+    """``datagrams``: a flow of datagrams instead of TCP, without acknowledgments, retransmissions or congestion
+    control."""
 
     size: Size = Field(1000, description="of a datagram on the wire, 28 B of it headers", examples=["1000 B"])
 
 
 class Flow(Table):
-    """``[[flow]]``: one TCP connection that sends as much as it may, or as its application supplies."""
+    """``[[flow]]``: one TCP connection that sends as much as its window allows or its application supplies."""
 
     name: Name | None = Field(None, description="unique; algorithm-position by default", examples=["first"])
     algorithm: Annotated[str, BeforeValidator(reported(parse_algorithm))] = Field(
@@ -662,7 +664,7 @@ class Flow(Table):
     @model_validator(mode="before")
     @classmethod
     def _name_datagrams(cls, table: Any) -> Any:
-        """Datagrams have no algorithm, and stand under their own name where one would."""
+        """Use the name of datagrams in place of an algorithm, since they have none."""
         if isinstance(table, dict) and table.get("datagrams") is not None:
             return {"algorithm": DATAGRAMS} | table
         return table
@@ -829,5 +831,5 @@ TABLES: dict[str, type[Table]] = {
 
 
 def field_names(table: type[Table]) -> list[str]:
-    """The names that may be written in a table."""
+    """The names of a table's fields."""
     return [field.alias or name for name, field in table.model_fields.items()]

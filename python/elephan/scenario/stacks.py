@@ -1,7 +1,7 @@
-"""The named TCP stacks: which endpoint behavior ``stack = "linux"`` stands for, field by field.
+"""The named TCP stacks: the endpoint behavior of each name, such as ``stack = "linux"``, field by field.
 
 A scenario or a flow starts from one of these and may set any field of its own (``[stack]`` in the scenario file). The
-endpoint does recovery with these settings; the algorithm only does windows.
+endpoint performs loss recovery with these settings; the algorithm only sets the window.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ RECOVERIES = ("prr", "rate_halving", "rate_halving_ns2", "pipe", "pipe_sack1")
 
 @dataclass(frozen=True)
 class Stack:
-    """Every setting of an endpoint; what a scenario leaves open comes from the named stack.
+    """Every setting of an endpoint; the named stack provides those that a scenario omits.
 
     Attributes:
         payload_bytes: user data in a full segment.
@@ -210,12 +210,12 @@ UDT_LEAST_PAYLOAD_BYTES = 24
 
 
 def is_udt(algorithm: str) -> bool:
-    """True if an algorithm is UDT's, which has endpoints of its own."""
+    """True if an algorithm is UDT's, which has its own endpoints."""
     return algorithm.partition(":")[0] == "udt"
 
 
 def udt_stack(payload_bytes: int) -> Stack:
-    """The sizes of a UDT flow's packets; its endpoints use nothing else of a stack, so the rest is ``linux``."""
+    """The sizes of a UDT flow's packets; its endpoints use no other field of a stack, so the rest is ``linux``."""
     return replace(LINUX, payload_bytes=payload_bytes, header_bytes=UDT_HEADER_BYTES, handshake=False)
 
 

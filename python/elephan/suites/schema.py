@@ -1,4 +1,4 @@
-"""Tables of a suite file. A suite is a folder with ``suite.toml``; nothing in it is code."""
+"""Tables of a suite file. A suite is a folder with ``suite.toml``, without code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Value = str | int | float | bool | list[Any] | dict[str, Any]
 
 
 class SuiteTableBase(BaseModel):
-    """A table of a suite file: frozen, and closed to fields that it does not have."""
+    """A table of a suite file: frozen, without extra fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
@@ -74,7 +74,7 @@ class CellTable(BaseModel):
 
     @property
     def values(self) -> dict[str, Any]:
-        """Values of the places."""
+        """Values of the placeholders."""
         return dict(self.model_extra or {})
 
 
@@ -96,7 +96,7 @@ class ExperimentTable(SuiteTableBase):
 
 
 class BaselineTable(SuiteTableBase):
-    """``baseline``: a second run of the same cell and seed, with which the measured value is compared."""
+    """``baseline``: a second run of the same cell and seed, for comparison with the measured value."""
 
     algorithm: Text = Field(description="in the place of the one that is judged", examples=["{rival}"])
     experiment: Name | None = Field(None, description="another experiment with the same cells")
@@ -110,7 +110,7 @@ class BaselineTable(SuiteTableBase):
 
 
 class CriterionTable(SuiteTableBase):
-    """``[[criterion]]``: one statement that runs can be judged by."""
+    """``[[criterion]]``: one requirement that is judged by runs."""
 
     id: Name = Field(description="unique", examples=["harm-goodput"])
     section: Text = Field(description="of the document", examples=["5.2.1"])
@@ -150,7 +150,7 @@ class CriterionTable(SuiteTableBase):
 
 
 class ObligationTable(SuiteTableBase):
-    """``[[obligation]]``: a section that no run can judge, or none here."""
+    """``[[obligation]]``: a section that cannot be judged by runs, or not by these."""
 
     section: Text = Field(description="of the document")
     force: Annotated[Literal["must", "should", "consider"], _word(FORCES, "a force")] = Field(

@@ -84,7 +84,7 @@ class Case(NamedTuple):
         second: algorithm of the flow that starts at 130 s.
         rtts_ms: RTTs of the two flows.
         background: whether there is background traffic.
-        rate_mbps: of the bottleneck.
+        rate_mbps: rate of the bottleneck.
     """
 
     first: str
@@ -115,7 +115,7 @@ class Kind(NamedTuple):
         experiment: ``X1`` (a variant and TCP-SACK), ``X2`` (two of a variant) or ``X3`` (two of a variant with
             different RTTs).
         background: whether there is background traffic.
-        rate_mbps: of the bottleneck.
+        rate_mbps: rate of the bottleneck.
     """
 
     experiment: str
