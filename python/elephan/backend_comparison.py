@@ -161,7 +161,7 @@ def compare_backends(
 def _wanted(scenario: Scenario, backend: backends.Backend, seeds: int, repeats: int) -> list[Scenario]:
     if backend.measures:
         return [scenario.with_seed(scenario.seed + i) for i in range(repeats)]
-    # The reference is asked for as many as were wanted, so that it says why there cannot be so many.
+    # The reference receives the full number, so that its error has the reason.
     return scenario.replicates(seeds if backend.name == REFERENCE or backend.varies(scenario) else 1)
 
 

@@ -26,7 +26,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         if path.exists() and not path.is_file():
             yield path
             return
-        # A link stays a link, and what it leads to is written.
+        # A link is kept, and its target is written.
         target = Path(os.path.realpath(path))
         try:
             descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:200]}.")
@@ -55,5 +55,5 @@ def naming(path: str | Path) -> Iterator[None]:
     except OSError as error:
         if error.filename is not None:
             raise
-        # Polars gives a text alone.
+        # Polars returns only a text.
         raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(path)) from error

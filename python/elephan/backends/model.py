@@ -267,7 +267,7 @@ def _loss_probability(link: LinkSpec) -> float:
 def _tables(plan: _Plan, found: Trajectory) -> dict[str, pl.DataFrame]:
     import polars as pl
 
-    # A fluid is not retransmitted: nothing stands there, which is not the same as 0.
+    # A fluid has no retransmissions: the value is null instead of 0.
     unknown = dict.fromkeys(("retransmits", "timeouts", "spurious_retransmits"), pl.UInt64)
     known = dict.fromkeys(("cwnd_mean", "cwnd_max", "completion_s", *_TRIPS), pl.Float64)
     return {
@@ -369,7 +369,8 @@ def _links(plan: _Plan, found: Trajectory) -> pl.DataFrame:
             "queue_min": np.minimum(before, waiting).astype(np.uint64),
             "queue_max": np.ceil(np.maximum(before, waiting)).astype(np.uint64),
             "queue_integral_packet_s": waited,
-            # A window that is cut takes what it had in the queue with it; until that has been served, nothing arrives.
+            # After a decrease of the window its excess is still in the queue; until that has been served, nothing
+            # arrives.
             "arrived_packets": np.maximum.accumulate(delivered + dropped + np.round(waiting)).astype(np.uint64),
             "dropped_packets": dropped.astype(np.uint64),
             "marked_packets": np.zeros(len(waiting), dtype=np.uint64),

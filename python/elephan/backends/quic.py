@@ -37,7 +37,7 @@ REFUSED = 2
 _DIGEST_DIGITS = 12
 _TABLES = ("flows", "samples", "links")
 _LINUX = STACKS["linux"]
-# Settings that quinn accepts; everything else of a stack is quinn's own.
+# Settings that quinn accepts; quinn determines all other fields of a stack.
 _CAN_DIFFER = {"payload_bytes", "header_bytes", "receive_window", "initial_window", "ecn", "hz"}
 _PLACE = re.compile(r"flows\[(?P<position>\d+)\]\.(?P<field>\S+): (?P<message>.*)", re.DOTALL)
 

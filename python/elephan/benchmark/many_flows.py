@@ -11,9 +11,10 @@ from elephan.benchmark import ns2
 from elephan.benchmark.timing import median_run, speed, timed
 from elephan.scenario import Scenario
 
-# Transfers come and go: about 100,000 of them in 10 s, with sizes and round trips as the Internet has them.
+# Finite transfers: about 100,000 of them in 10 s, with sizes and round-trip times as on the Internet.
 TRANSFERS_S, TRANSFERS_RATE, TRANSFERS_LOAD = 10, "10 Gbit/s", "60%"
-# Flows that share a bottleneck, its rate, and for how long. With less of the BDP for each they would only time out.
+# Flows that share a bottleneck, its rate, and for how long. With a smaller share of the BDP for each they would only
+# time out.
 CROWDS = ((2, "10 Gbit/s", 10), (100, "10 Gbit/s", 10), (1000, "10 Gbit/s", 10), (10_000, "10 Gbit/s", 10),
           (100_000, "100 Gbit/s", 2))  # fmt: skip
 

@@ -18,7 +18,7 @@ RATE, RTT, BUFFER = "622 Mbit/s", "100 ms", "1555 packets"
 ACCESS_RATE, ACCESS_DELAY = "1 Gbit/s", "1 ms"
 WORKLOAD = f"two CUBIC flows, {RATE}, {RTT}, buffer {BUFFER}, 1040 B packets, an ACK for each, sampled each 100 ms"
 STEADY_S = 200
-# VCP takes half a minute to fill the path, and a segment of an empty path costs the turns of those that are not there.
+# VCP needs half a minute to fill the path, and on an empty path the cost per segment includes the idle turns.
 ALGORITHMS_S, PYTHON_S = 60, 10
 MY_RENO = ROOT / "examples" / "my_reno.py"
 BOUND_SPARE_PACKETS = 300

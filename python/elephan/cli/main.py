@@ -111,7 +111,7 @@ def main(args: Sequence[str] | None = None) -> None:
     with signals.terminable(), signals.watched(_last_words):
         status = run_command(sys.argv[1:] if args is None else list(args))
     if any(thread.name.startswith(THREADS) for thread in threading.enumerate()):
-        # A run that cannot be stopped, in an algorithm that sleeps: Python would wait for its thread.
+        # A run in a sleeping algorithm cannot be stopped: Python would wait for its thread.
         _flush()
         os._exit(status)
     sys.exit(status)
@@ -155,7 +155,7 @@ def run_command(args: list[str]) -> int:
     except EngineMissingError as error:
         return _complain(str(error), FAILED)
     except stdout.ReaderGoneError:
-        # The reader of our output has seen enough (``elephan list | head``); keep Python from complaining at exit.
+        # The reader of the output has closed the pipe (``elephan list | head``); prevent an error of Python at exit.
         sys.stdout = None
         return DONE
     except OSError as error:
@@ -163,7 +163,8 @@ def run_command(args: list[str]) -> int:
     except MemoryError:
         return _complain("out of memory", FAILED)
     except Exception as error:
-        # Our own errors (a failed sweep, a damaged run) are sentences; anything else is a defect and shows itself.
+        # Elephan's errors (a failed sweep, a damaged run) are printed as sentences; any other exception is a defect and
+        # is raised.
         if not type(error).__module__.startswith("elephan."):
             raise
         _show_tracebacks(error)
@@ -208,7 +209,7 @@ def _show_tracebacks(error: BaseException) -> None:
 def _after(error: OSError) -> int:
     """Report an error of the system in one line that names the file, which may be stdout."""
     if error.filename == stdout.NAME:
-        sys.stdout = None  # keep Python from complaining at exit
+        sys.stdout = None  # prevent an error of Python at exit
     named = f"{error.filename}: " if error.filename is not None else ""
     return _complain(f"{named}{(error.strerror or str(error)).lower()}", FAILED)
 
@@ -217,7 +218,7 @@ def _complain(line: str, status: int) -> int:
     try:
         click.echo(f"elephan: {one_line(line)}", err=True)
     except OSError:
-        sys.stderr = None  # nobody can be told, but by the status
+        sys.stderr = None  # only the status can report it
     return status
 
 

@@ -118,7 +118,7 @@ def command(
             ]
     except runs.SweepError as failed:
         if seeds is None and isinstance(failed.failures[0].error, ScenarioError):
-            raise failed.failures[0].error from None  # the one run was refused: the input is wrong
+            raise failed.failures[0].error from None  # the only run was rejected: the input is wrong
         raise
     if out is not None:
         for run in done:
@@ -136,7 +136,7 @@ def command(
     elif len(done) == 1:
         print_run(done[0])
     else:
-        from elephan.cli.sweep import print_sweep  # what it imports is not needed for one run
+        from elephan.cli.sweep import print_sweep  # its imports are not needed for one run
 
         print_sweep([], [{}] * len(done), done)
         print_intervals(document(done))

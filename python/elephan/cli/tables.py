@@ -126,7 +126,7 @@ def _layout(
         left_out.append(at)
     if not widths_of(shown):
         return list(range(len(names))), []
-    for at in reversed(left_out):  # the wide ones among them may have made all the difference
+    for at in reversed(left_out):  # the wide ones among them may have caused the difference
         if widths_of(sorted([*shown, at])):
             shown = sorted([*shown, at])
     return shown, widths_of(shown)
@@ -211,7 +211,7 @@ def _records(place: Page, names: Sequence[str], cells: Sequence[Sequence[str]]) 
             if not text:
                 continue
             if max(map(width_of, text.split()), default=0) > room:
-                # A name that is whole on a line of its own is easier to copy than a broken one.
+                # An unbroken name on a separate line is easier to copy.
                 both = [*wrapped(name, place.width), *(f"  {line}" for line in wrapped(text, place.width - 2))]
             else:
                 both = _laid_out([name, text], [label, room], [False, False])

@@ -138,7 +138,7 @@ def _versus(best: str, others: Sequence[str], samples: dict[str, list[float]], c
     for name, chance in zip(others, chances, strict=True):
         difference = differences[name]
         low, high = difference.low, difference.high
-        if math.isnan(low):  # all seeds differ by the same, or there is one seed
+        if math.isnan(low):  # all seeds have the same difference, or there is one seed
             low = high = difference.value if len(samples[name]) > 1 else math.nan
         same = not math.isnan(low) and low >= -SAME and high <= SAME
         found.append(Versus(name, difference, chance < 1 - confidence, same))

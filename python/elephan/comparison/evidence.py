@@ -85,7 +85,7 @@ class Evidence:
         if alone is not None:
             found["goodput"] = log_ratio(alone.rates[part][0], alone.capacity_mbps)
             inflation = alone.inflation[part]
-            # A flow that delivers nothing waits for nothing; its goodput says it already.
+            # A flow that delivers nothing has no waiting time; its goodput already shows this.
             found["delay"] = -math.log(inflation) if inflation is not None else 0.0
             slowdown = alone.values.get("background_mean_slowdown")
             found["short"] = -math.log(slowdown) if slowdown else None

@@ -109,4 +109,4 @@ def _or_none(metric: Callable[..., Any], run: Run, **options: Any) -> float | No
     try:
         return float(metric(run, **options))
     except metrics.MetricError:
-        return None  # nothing arrived in this part of the run, or a flow was not there
+        return None  # nothing arrived in this part of the run, or a flow was not active

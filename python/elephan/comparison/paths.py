@@ -180,7 +180,7 @@ def from_options(
         return Path(tables, (flow,), title, seed)
     tables["dumbbell"] = link | {"rtt": rtt} | ({"loss": loss} if loss else {})
     path = Path(tables, (flow,), title, seed)
-    path.form  # noqa: B018  (a wrong quantity is refused here, under its own name)
+    path.form  # noqa: B018  (rejects a wrong quantity here, with its name)
     return replace(path, rate=parse_rate(rate), buffer=parse_buffer(buffer))
 
 

@@ -89,5 +89,5 @@ def aggregation(where: Where, known_points: Points) -> Aggregation | None:
         raise NotJudgedError(f"conditions on {' and '.join(asked)} are both to be aggregated")
     ((key, match),) = asked.items()
     points = points_of(key, known_points, match["rest"] or "")
-    how: How = match["how"]  # type: ignore[assignment]  # the pattern allows these words only
+    how: How = match["how"]  # type: ignore[assignment]  # the pattern only allows these words
     return Aggregation(how, tuple({**where, key: point} for point in points))

@@ -49,7 +49,8 @@ class RunSet:
         from elephan.runs import Run
 
         run = next(run for run in self if run.id == run_id)
-        # A second object for the same folder: its tables go away with it, those of the first would stay.
+        # A second object for the same folder, whose tables are released with it; those of the first would stay in
+        # memory.
         return Run.load(run.dir) if run.saved else run
 
     def __iter__(self) -> Iterator[Run]:
@@ -100,7 +101,7 @@ class RunSet:
     def of_scenarios(self, scenarios: Iterable[Scenario]) -> RunSet:
         """The runs of some scenarios. Computed metrics are shared."""
         hashes = {scenario.hash for scenario in scenarios}
-        # In the order of the runs: that of a set differs from process to process, and reports with it.
+        # In the order of the runs: the order of a set, and so the report, would differ between processes.
         fewer = RunSet(run for name, runs in self._by_hash.items() if name in hashes for run in runs.values())
         fewer._values = self._values
         return fewer

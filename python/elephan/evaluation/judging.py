@@ -126,7 +126,7 @@ def _noise(question: _Question[Any]) -> tuple[tuple[float, float] | None, float 
         if len(sizes) != 1:
             outcome = question.outcome(pick)
         else:
-            # If everything has as many seeds, draws of the same ones in another order have the same medians.
+            # If all have the same number of seeds, draws of the same seeds in another order have the same medians.
             (size,) = sizes
             seeds = tuple(sorted(int(share * size) for share in pick[:size]))
             if seeds not in known:
@@ -166,7 +166,7 @@ class _Question(Generic[_Stated]):
             return _Case(series=[(str(point), self._measure(criterion.subject, at)) for point, at in along])
         case = _Case(subject=self._measure(criterion.subject, where))
         if needs == "other":
-            # A condition that the other side states replaces the same condition of the subject's side.
+            # A condition of the other side replaces the same condition of the subject's side.
             beside = where if criterion.other_conditions is None else self._other_where(where)
             case.others = [(name, self._measure(name, beside)) for name in criterion.other]
         return case

@@ -114,7 +114,7 @@ class _Arrivals(Generic[Found]):
     def _pass_on(self) -> None:
         for i, missing in enumerate(self._missing):
             if not missing and i not in self.judged:
-                # From the evaluation before it, so that those of all add up to the time of the sweep.
+                # From the previous evaluation on, so that the times of all add up to the time of the sweep.
                 now_s = time.perf_counter()
                 self.judged[i] = self._judge(i, self._found, now_s - self._since_s)
                 self._since_s = now_s

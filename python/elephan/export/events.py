@@ -72,7 +72,7 @@ def ack_departures(events: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     sacks = [f"sack_{block}_{edge}" for block in (1, 2, 3) for edge in ("first", "past")]
-    # A key that is null is equal to no other.
+    # A null key differs from every other key.
     events = events.with_columns(pl.col(name).fill_null(0).alias(f"key_{name}") for name in sacks)
     said = ["flow", "segment", "stamp_s", *(f"key_{name}" for name in sacks)]
     left = events.filter(pl.col("kind") == "ack_sent").select(*said, pl.col("time_s"), pl.col("time_s").alias("left_s"))

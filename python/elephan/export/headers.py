@@ -180,7 +180,7 @@ def _options(packets: Packets) -> list[Any]:
     syn, stamped, blocks = bool(packets.syn_options[0]), bool(packets.stamped[0]), int(packets.blocks()[0])
     words: list[Any] = [0x0204, packets.mss] if syn else []
     if stamped:
-        # In a SYN the two bytes that align the stamps say that SACK is permitted.
+        # In a SYN the SACK-permitted option replaces the two bytes that align the timestamps.
         words += [0x0402 if syn else 0x0101, 0x080A, *_long(packets.tsval), *_long(packets.tsecr)]
     elif syn:
         words += [0x0101, 0x0402]

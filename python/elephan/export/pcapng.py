@@ -158,7 +158,7 @@ def _with_stamps(events: pl.DataFrame, form: Spec) -> pl.DataFrame:
     )
     left = ack_departures(table).select("row", "left_s")
     table = table.join(left, on="row", how="left", maintain_order="left")
-    # Time of the packet that carried the stamp: a segment when it was made, an ACK when it left.
+    # Time of the packet with the timestamp: the creation of a segment, the departure of an ACK.
     made = pl.when("ack").then(pl.coalesce("left_s", "time_s")).otherwise(pl.col("stamp_s"))
     table = table.with_columns(made.alias("made_s"))
     flow = table["flow_index"].to_numpy()
@@ -166,7 +166,7 @@ def _with_stamps(events: pl.DataFrame, form: Spec) -> pl.DataFrame:
     made_ms = _clock_ms(form, flow, table["made_s"].to_numpy(), receiver=ack)
     echo_ms = _clock_ms(form, flow, table["stamp_s"].to_numpy(), receiver=np.zeros_like(ack))
     table = table.with_columns(pl.Series("tsval", made_ms), pl.Series("echoed", echo_ms))
-    # A segment echoes the ACK that came last; the first ones echo the SYN's answer.
+    # A segment echoes the last received ACK; the first segments echo the SYN-ACK.
     heard = pl.when(pl.col("kind") == "acked").then(pl.col("tsval")).forward_fill().over("flow_index")
     table = table.with_columns(heard.alias("heard"))
     sent = table.filter(pl.col("kind") == "sent").select(
@@ -174,7 +174,7 @@ def _with_stamps(events: pl.DataFrame, form: Spec) -> pl.DataFrame:
     )
     sent = sent.unique(["flow_index", "segment", "stamp_s"], keep="first")
     table = table.join(sent, on=["flow_index", "segment", "stamp_s"], how="left", maintain_order="left")
-    # Before any ACK came: what an answer to a SYN could say at the latest.
+    # Before the first ACK: the latest possible timestamp of a SYN-ACK.
     back_s = np.array([_delay_s(form, f.reverse_path) for f in form.flows])
     unheard_ms = _clock_ms(form, flow, table["stamp_s"].to_numpy() - back_s[flow], receiver=np.ones_like(ack))
     told = pl.coalesce("told", pl.Series(unheard_ms))

@@ -49,7 +49,7 @@ class Ellipse:
         equal = np.ptp(points, axis=1) <= ROUNDING * np.abs(points).max(axis=1)
         if equal.all():
             raise ValueError(f"{count} runs, all equal")
-        points[equal] = points[equal, :1]  # a variance of rounding errors is none
+        points[equal] = points[equal, :1]  # a variance due to rounding errors is zero
         (xx, xy), (yx, yy) = np.cov(points, ddof=0).tolist()
         mean, median = points.mean(axis=1).tolist(), np.median(points, axis=1).tolist()
         return cls((mean[0], mean[1]), (median[0], median[1]), ((xx, xy), (yx, yy)))

@@ -267,7 +267,7 @@ def _series(run: Run, rows: pl.DataFrame, column: str, window: Window) -> tuple[
     first, last = times[[0, -1]] if len(times) else (np.nan, np.nan)
     if not abs(first - window[0]) <= GRID_TOLERANCE_S:
         raise _off_grid(run, window[0])
-    # A run may end between two samples; a series to its end has then all there is.
+    # A run may end between two samples; a series to its end then has all samples.
     to_the_end = window[1] > duration_s(run) - GRID_TOLERANCE_S
     if not abs(last - window[1]) <= GRID_TOLERANCE_S and not to_the_end:
         raise _off_grid(run, window[1])

@@ -23,7 +23,7 @@ LOOKS = (8, 16, 32)
 """Numbers of seeds at which a procedure that stops early may look."""
 LOOK_CONFIDENCE = 1 - (1 - CONFIDENCE) / len(LOOKS)
 """Confidence of each look (Bonferroni), so that all looks together keep 95 %."""
-# Resampling is a computation, not an experiment: the same values always give the same interval.
+# Resampling has a fixed seed: the same values always give the same interval.
 _RESAMPLING_SEED = 20061
 DRAWS = 999
 Pick = Sequence[float]

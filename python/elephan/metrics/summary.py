@@ -111,7 +111,7 @@ def _value(name: str, compute: Callable[[], Any], undefined: dict[str, str]) -> 
         return _number(compute())
     except MetricError as error:
         undefined[name] = str(error)
-    except Exception as error:  # noqa: BLE001  (a run that has been computed is not lost for a defect of one metric)
+    except Exception as error:  # noqa: BLE001  (a defect in one metric must not discard a completed run)
         undefined[name] = f"a defect of this metric: {type(error).__name__}: {error}"
     return None
 

@@ -242,7 +242,7 @@ def by_size(
         try:
             values[size_bytes] = function(run, window, flows, size_bytes=size_bytes)
         except MetricError:
-            sized_transfers(run, window, flows)  # where there is no transfer at all, that is the error
+            sized_transfers(run, window, flows)  # without any transfer, that is the error
             values[size_bytes] = None
     return values
 

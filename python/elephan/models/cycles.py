@@ -131,7 +131,7 @@ def under_random_losses(cycle: Cycle, p: float, rtt_s: float) -> float:
     weights = _stationary(chain)
 
     widths = np.diff(elapsed)
-    # Until the loss: recovery, growth; then the round trip in which the sender does not know yet.
+    # Until the loss: recovery, growth; then the round trip before the sender detects the loss.
     recovery_rounds = (1.0 - np.exp(-p * after[:, 0])) / (p * after[:, 0])
     growth_rounds = ((alive[:, 1:] + alive[:, :-1]) / 2 * widths).sum(axis=1)
     lost_at = np.concatenate((in_recovery[:, None], -np.diff(alive, axis=1)), axis=1)
@@ -143,7 +143,7 @@ def under_random_losses(cycle: Cycle, p: float, rtt_s: float) -> float:
 
 def _stationary(chain: Floats) -> Floats:
     """The stationary distribution of a Markov chain."""
-    # One of the equations follows from the others; the sum of the weights takes its place.
+    # One of the equations follows from the others; the sum of the weights replaces it.
     system = chain.T - np.eye(len(chain))
     system[-1] = 1.0
     right = np.zeros(len(chain))

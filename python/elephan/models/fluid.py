@@ -180,7 +180,7 @@ class _Link:
                 told += 20_000
                 if not progress(now_s / end_s if end_s else 1.0):
                     return None
-            # A step ends at the next time that is asked for, so that nothing is interpolated.
+            # A step ends at the next requested time, so that no value is interpolated.
             step_s = min(self.step_s, max(float(times[position]) - now_s, 1e-9))
             self._advance(now_s, step_s)
             now_s += step_s
@@ -216,7 +216,7 @@ class _Link:
         if over and now_s >= self.full_until_s:
             self._lose(now_s, delay_s)
         if over:
-            # The sum of the windows' growth does not fit; a window that shrinks gives nothing back.
+            # The sum of the windows' growth exceeds the capacity; a window that shrinks does not offset it.
             self.lost += max(0.0, sum(flow.growth for flow in self.flows if flow.active(now_s))) * step_s
         busy = self._rates(now_s, delay_s)
         if self.early is not None:
@@ -261,7 +261,7 @@ class _Link:
     def _move(self, flow: _Running, now_s: float, step_s: float, delay_s: float) -> None:
         view, sender = flow.view, flow.sender
         trip_s = sender.rtt_s + delay_s
-        # The information in an ACK is one round trip old. Steps that end at a time asked for are shorter than others.
+        # The information in an ACK is one round trip old. Steps that end at a requested time are shorter than others.
         back = bisect_right(self.clock, now_s - trip_s + self.step_s / 2.0) - 1
         seen = self.history[back] if back >= 0 else 0.0
         view.now_s, view.window = now_s, flow.window
@@ -297,7 +297,7 @@ class _Link:
                 step = sender.law.step(view)
                 flow.spread = max(step, 0.0)
                 flow.window = max(2.0, flow.window + min(step, 0.0))
-                # A window that gives way does not slow-start back.
+                # A window that yields does not return by slow start.
                 flow.threshold = min(flow.threshold, flow.window)
             grown = flow.spread * rounds
         else:

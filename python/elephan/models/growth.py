@@ -95,7 +95,7 @@ class Growth(ABC):
         wanted = floats(rounds)
         straight = wanted / (1 - keep) if keep < 1 else np.full_like(wanted, np.inf)
         above_knee = self._self_similar(keep, wanted)
-        # There is no closed form for every rule where c is above the knee and keep c below it.
+        # Not every rule has a closed form if c is above the knee and keep c below it.
         low, high = np.full_like(wanted, self.knee), np.full_like(wanted, self.knee / keep)
         between = (straight > self.knee) & (self.rounds(keep * high, high) > wanted)
         found = np.where(straight <= self.knee, straight, above_knee)

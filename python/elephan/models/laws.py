@@ -443,7 +443,7 @@ class Bbr(Law):
                 return self._least - view.window
             self._cruise(view)
         window_gain = self._startup_gain if self._mode in ("startup", "drain") else self._window_gain
-        # Towards the limit within a quarter of a round trip.
+        # Approaches the limit within a quarter of a round trip.
         return min(self._paced(view, bandwidth, pipe), 4.0 * (window_gain * pipe - view.window))
 
     def _cruise(self, view: View) -> None:

@@ -144,7 +144,7 @@ def slow_start_s(
     growth = 1.0 + 1.0 / _positive(ack_every, "ack_every")
     reached = d * (growth - 1.0) / growth + first / growth
     free = np.log(d * (growth - 1.0) / first + 1.0) / np.log(growth)
-    # The free form where the limit is infinite, so that no infinity is multiplied by zero.
+    # The form without a limit if the limit is infinite, since it avoids infinity times zero.
     bound = np.where(np.isfinite(limit), limit, reached)
     to_limit = np.log(bound / first) / np.log(growth) + 1.0
     after = (d - (growth * bound - first) / (growth - 1.0)) / bound

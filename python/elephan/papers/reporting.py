@@ -92,7 +92,7 @@ def _beyond(result: PaperResult) -> BeyondView | None:
 
 def _row(judgment: Judgment) -> dict[str, Any]:
     claim = judgment.claim
-    # A pair's subject says already which flows it is about.
+    # The subject of a pair already names the flows.
     where = {
         key: value for key, value in (claim.conditions or {}).items() if ">" not in claim.subject or key[:4] != "flow"
     }

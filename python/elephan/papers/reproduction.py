@@ -216,7 +216,7 @@ def _compare(variant: Variant, every: RunSet, before: list[Judgment], claims: Cl
     """A variant's verdicts beside those of the paper's own setup with the same seed."""
     after = judge_all(claims, variant.measurer(every.first_seeds(1)), intervals=False)
     both = [(a, b) for a, b in zip(after, before, strict=True) if "not_judged" not in (a.verdict, b.verdict)]
-    # Only what the variant touches: a claim that is judged by the very same runs and in the same way cannot change.
+    # Only the claims that the variant affects: a claim with the same runs and the same judgement cannot change.
     changed = [(a, b) for a, b in both if a.runs != b.runs or not _same(a.measured, b.measured)]
     hashes = {str(run.manifest["scenario_hash"]) for run in own}
     return Sensitivity(

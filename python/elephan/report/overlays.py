@@ -341,7 +341,7 @@ def thinned_band(times: Array, band: Band, bins: int = BINS) -> tuple[Array, Arr
     if len(times) <= bins:
         return times, band.low, band.high
     begins = np.arange(0, len(times), math.ceil(len(times) / bins))
-    # fmin and fmax leave out NaN unless there is nothing else.
+    # fmin and fmax ignore NaN unless all values are NaN.
     return times[begins], np.fmin.reduceat(band.low, begins), np.fmax.reduceat(band.high, begins)
 
 

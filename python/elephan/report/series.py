@@ -62,7 +62,7 @@ def _curve(
     import numpy as np
 
     period_s = run.form.sample_period_ps / 1e12
-    # The ends of the measured part are samples of their own; a curve has equal steps.
+    # The ends of the measurement window are additional samples; a curve has equal steps.
     steps = times / period_s
     regular = np.abs(steps - np.round(steps)) < 1e-6
     kept, stretch = thinned([None if value != value else value for value in values[regular].tolist()], bins)

@@ -146,7 +146,7 @@ def _kind(axes: Sequence[Axis], per: str, x: str | None) -> Kind:
 def _lines(rows: Sequence[Mapping[str, Any]], x: Axis, by: Sequence[str]) -> list[Line]:
     """The rows of an aggregate as lines over one axis."""
     where = {text: place for place, text in positions(x)}
-    # Two spellings of one number are at the same place.
+    # Two spellings of the same number have the same position.
     where |= dict(zip(x.texts, x.shown, strict=True)) if x.numbers is not None else {}
     groups: dict[str, list[tuple[float, Mapping[str, Any]]]] = {}
     for row in rows:
@@ -206,7 +206,7 @@ def plot(
 
 def _root(ax: Axes) -> MplFigure:
     found: Any = ax.get_figure()
-    # Axes of a subfigure belong to the figure that has it.
+    # Axes of a subfigure belong to the figure that contains it.
     root: MplFigure = found.figure
     return root
 
@@ -215,7 +215,7 @@ def _draw_lines(shown: Drawing, ax: Axes) -> None:
     words = shown.x.numbers is None
     for i, line in enumerate(shown.lines):
         color, marker = COLORS[i % len(COLORS)], MARKERS[i % len(MARKERS)]
-        # Words have no order between them: points beside one another, not a line.
+        # Words have no order: separate points, not a line.
         shift = 0.5 * (i - (len(shown.lines) - 1) / 2) / max(1, len(shown.lines)) if words else 0.0
         places = [place + shift for place in line.x]
         if words:

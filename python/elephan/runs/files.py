@@ -40,7 +40,7 @@ class Lock:
                 if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                     return None
                 raise
-            # The former holder may have removed the file between our open and our lock; then we hold nothing.
+            # The former holder may have removed the file between our open and our lock; then the lock is useless.
             if _is_file_of(descriptor, path):
                 return cls(path, descriptor)
             os.close(descriptor)
@@ -113,7 +113,7 @@ def write_json(path: Path, document: Any) -> None:
         # json.dumps with an indent takes twenty times as long, and a manifest may have ten thousand flows.
         laid_out = msgspec.json.format(text.encode(), indent=1)
     except UnicodeEncodeError:
-        # A file name that is not UTF-8 is in the command as a lone surrogate, which JSON has as an escape only.
+        # A file name that is not UTF-8 is in the command as a lone surrogate, which JSON can only contain as an escape.
         laid_out = json.dumps(document, ensure_ascii=False, indent=1).encode(errors="backslashreplace")
     write_bytes(path, laid_out + b"\n")
 

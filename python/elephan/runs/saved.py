@@ -76,7 +76,7 @@ def seal(manifest: Mapping[str, Any], folder: Path, names: Iterable[str]) -> dic
     """
     files = {name: {"bytes": (folder / name).stat().st_size, "sha256": _digest(folder / name)} for name in names}
     document = {key: value for key, value in manifest.items() if key != SEAL} | {FILES: files}
-    # Read back, so that the digest is of what a reader will see: JSON has no tuples and no keys that are numbers.
+    # Read back, so that the digest equals that of a reader: JSON has no tuples and no numeric keys.
     written: dict[str, Any] = json.loads(json.dumps(document, allow_nan=False))
     return written | {SEAL: _own_digest(written)}
 

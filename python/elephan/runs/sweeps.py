@@ -248,7 +248,7 @@ class _Pool:
                         self._stop.wait(_LOOK_AGAIN_S)
                 except Cancelled:
                     return
-                except BaseException as error:  # noqa: BLE001  (it is kept and reported; the others go on)
+                except BaseException as error:  # noqa: BLE001  (it is kept and reported; the others continue)
                     if self._stop.is_set():
                         return
                     plan = self._plan

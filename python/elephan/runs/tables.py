@@ -63,7 +63,7 @@ def digest(frames: Mapping[str, pl.DataFrame]) -> str:
 
     total = hashlib.sha256()
     for name in sorted(frames):
-        # How a column of names is encoded is not part of the result.
+        # The encoding of a column of names is not part of the result.
         plain = frames[name].with_columns(cs.by_dtype(pl.Categorical).cast(pl.String)).rechunk()
         buffer = io.BytesIO()
         plain.write_ipc(buffer, compression="uncompressed")

@@ -202,7 +202,7 @@ def _flow(graph: Graph, position: int, flow: Flow) -> FlowSpec:
         name=flow_name(flow, position),
         algorithm=own.label(flow.algorithm),
         source_sha256=own.digest(flow.algorithm) if mine else None,
-        # A class in Python may tell 1 from 1.0.
+        # A class in Python may distinguish 1 from 1.0.
         parameters={name: value if mine else _parameter(value) for name, value in given},
         count=flow.count,
         start_ps=flow.start,
@@ -261,7 +261,7 @@ def _parameter(value: float | bool | str) -> float | bool | str:
 
 def _stack(stack: Stack, algorithm: str, parameters: Mapping[str, float | bool | str]) -> StackSpec:
     settings: dict[str, Any] = {name: getattr(stack, name) for name in Stack.__dataclass_fields__}
-    # Part of the experiment only where algorithm or timers count in jiffies, so that the hashes of all others stay.
+    # Included only if the algorithm or timers count in jiffies, so that the hashes of all others do not change.
     counts = own.pinned(algorithm) or catalog.counts_jiffies(algorithm, parameters)
     if not (counts or stack.detection == "rack"):
         del settings["hz"]

@@ -162,7 +162,7 @@ def check_parameters(algorithm: str, parameters: Mapping[str, Parameter]) -> Non
         _check_parameters(algorithm, tuple(parameters.items()))
 
 
-# Thousands of flows and links have the same parameters. What is wrong raises, and is not kept.
+# Thousands of flows and links have the same parameters. Wrong parameters raise an error, which is not cached.
 @lru_cache(maxsize=1024, typed=True)
 def _check_parameters(algorithm: str, parameters: tuple[tuple[str, Parameter], ...]) -> None:
     with _told("parameters", "algorithm"):

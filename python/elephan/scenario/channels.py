@@ -173,7 +173,7 @@ class Fading:
             state += 1
             left -= shares[state]
         at_s = 0.0
-        # The course ends in a state in which something can be sent.
+        # The course ends in a state with a rate above 0.
         while at_s <= duration_s or self.rates_bps[state] == 0:
             yield at_s, self.rates_bps[state]
             up = crossings[state] if state < len(crossings) else 0.0
@@ -202,7 +202,7 @@ def wifi(parameters: dict[str, float]) -> Fading:
 def _draw_fading(name: str, fading: Callable[[dict[str, float]], Fading]) -> Callable[..., Drawn]:
     def drawn(parameters: dict[str, float], seed: int, duration_s: float) -> Drawn:
         course = fading(parameters).course(_stream(f"{name} fading", seed), duration_s)
-        # Two changes within 1 us are one.
+        # Two changes within 1 us count as one.
         rates = {_ps(at_s): _bps(rate) for at_s, rate in course}
         return Drawn(rates=tuple(rates.items()))
 

@@ -115,7 +115,7 @@ def _table(form: Form) -> dict[str, Any]:
     if isinstance(form, QueueSpec):
         table |= table.pop("parameters")
     if isinstance(form, SourceSpec) and form.flow.size_segments is None:
-        # The flow stands for all transfers of the source, and each has a size of its own.
+        # The flow represents all transfers of the source, each with its own size.
         del table["flow"]["size_segments"]
     tag = form.__struct_config__.tag
     return table if tag is None else {"kind": tag, **table}

@@ -320,7 +320,7 @@ def parse_rtts(value: Any) -> str | tuple[tuple[float, int], ...]:
     example = '[[0, "20 ms"], [0.5, "60 ms"], [1, "200 ms"]]'
     if not isinstance(value, list | tuple) or not all(isinstance(row, list | tuple) and len(row) == 2 for row in value):
         raise ScenarioError(f"{value!r} is not a distribution of round-trip times; write for example {example}")
-    # Integers are the ps of a scenario that was read before; a file has lists, and times with units.
+    # Integers are values in ps of a scenario that is already parsed; a file has lists, and times with units.
     read_before = isinstance(value, tuple)
     rows = [
         (share, rtt if read_before and isinstance(rtt, int) else units.parse_positive_time(rtt)) for share, rtt in value

@@ -183,7 +183,7 @@ class Walk:
             return
         try:
             reduced = value.__reduce_ex__(4)
-        except Exception:  # noqa: BLE001  (whatever it is that it cannot be copied for)
+        except Exception:  # noqa: BLE001  (for any reason why it cannot be copied)
             raise UnknownValueError(f"a {type(value).__qualname__}") from None
         self.text("object", type(value).__module__, type(value).__qualname__)
         if isinstance(reduced, str):
@@ -268,11 +268,11 @@ def installed(module: str) -> bool:
     """True if a module belongs to the interpreter, to an installed package, or to this program."""
     top = module.partition(".")[0]
     if top in ("elephan", "__main__"):
-        return top == "elephan"  # the other is a user's program, whatever started it
+        return top == "elephan"  # the other is a user's program, however it was started
     loaded = sys.modules.get(module)
     file = getattr(loaded, "__file__", None)
     if file is None:
-        # Namespace packages hold nothing by themselves.
+        # Namespace packages have no content of their own.
         return top in sys.builtin_module_names or top in sys.stdlib_module_names or hasattr(loaded, "__path__")
     path = Path(file).resolve()
     return any(path.is_relative_to(folder) for folder in _library_folders())

@@ -227,7 +227,7 @@ _ONLY_IN = {
 def _check_topology_fields(flow: Flow | Traffic, where: str, topology: str) -> None:
     for field, homes in _ONLY_IN.items():
         if field == "rtts" and isinstance(flow, Traffic):
-            continue  # a source's transfers have distances of their own on every path
+            continue  # a source's transfers have their own round-trip times on every path
         if field in flow.model_fields_set and getattr(flow, field) is not None and topology not in homes:
             written = "a graph of links" if topology == "link" else f"a {topology}"
             wanted = " or ".join("links" if home == "link" else home for home in homes)
@@ -297,7 +297,7 @@ def _counts(scenario: ScenarioTable) -> tuple[int, ...]:
 
 def _all_access_delays(flow: Flow | Traffic, path: Path, crossed_ps: int, where: str) -> list[tuple[int, int]]:
     """One-way delays of the first and the last link, in ps: one pair for all, or one for each of a group."""
-    # The round trips of a source's transfers are drawn; the links are theirs in common.
+    # The round-trip times of a source's transfers are drawn; the transfers share the links.
     if isinstance(flow, Traffic):
         return [_access_delays(None, path, crossed_ps, where)]
     quantiles = rtt_quantiles(flow, where)

@@ -30,7 +30,7 @@ def parse_value(text: str) -> Any:
     quotes."""
     try:
         return tomllib.loads(f"value = {text}")["value"] if "\n" not in text else text
-    except (ValueError, RecursionError):  # no TOML, or what TOML's parser gives up on
+    except (ValueError, RecursionError):  # not TOML, or an input on which TOML's parser fails
         return text
 
 

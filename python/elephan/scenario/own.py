@@ -237,7 +237,7 @@ def _own_code(what: str, path: Path | None = None) -> Iterator[None]:
     except (KeyboardInterrupt, ScenarioError):
         raise
     except BaseException as error:
-        # SystemExit would end this program, silently where its code is 0.
+        # SystemExit would end this program, silently if its code is 0.
         raise ScenarioError(f"{what}{_told(error, path)}") from error
 
 
@@ -450,7 +450,7 @@ def _pin_imported(name: str, shown: str) -> str:
 @cache
 def points() -> dict[str, EntryPoint]:
     """The algorithms of installed packages, by name; built-in names take precedence."""
-    from importlib.metadata import entry_points  # a tenth of the time that a saved answer takes
+    from importlib.metadata import entry_points  # takes a tenth of the time of a saved answer
 
     built_in = catalog.algorithms()
     return {point.name: point for point in entry_points(group=GROUP) if point.name not in built_in}

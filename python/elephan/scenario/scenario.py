@@ -83,7 +83,7 @@ class Scenario(ScenarioTable):
             raise ScenarioError(_toml_problem(text, str(error)), source=source) from None
         except RecursionError:
             raise ScenarioError("not a scenario: its brackets are nested too deeply", source=source) from None
-        except ValueError:  # from int(), which refuses thousands of digits
+        except ValueError:  # from int(), which rejects thousands of digits
             raise ScenarioError("a whole number has more digits than any field allows", source=source) from None
         if folder is not None:
             _anchor(raw, folder)

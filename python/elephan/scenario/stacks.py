@@ -190,7 +190,7 @@ NS2_SACK1 = replace(
     any_ack_restarts_timer=False,
 )
 
-# The standards and nothing else: RFC 6675 recovery, RFC 6298 with its 1 s floor, RFC 5681 delayed ACKs.
+# Only the standards: RFC 6675 recovery, RFC 6298 with its 1 s floor, RFC 5681 delayed ACKs.
 RFC6675 = replace(
     LINUX,
     delayed_ack_ps=200 * _MS_PS,

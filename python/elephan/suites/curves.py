@@ -119,7 +119,7 @@ def _places(
             try:
                 run, value = evidence.read(scenario, seed, _probe(stated, flow))
             except NotJudgedError:
-                continue  # a metric that is not defined for this run: the criteria say so
+                continue  # a metric that is not defined for this run: the criteria report it
             runs.append(run)
             values.append(value)
         if values:

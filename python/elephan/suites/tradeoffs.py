@@ -108,5 +108,5 @@ def _points(evidence: Evidence, stated: EllipseTable, scenario: Scenario) -> Ite
             run, delay = evidence.read(scenario, seed, plain_probe(stated.delay))
             _, goodput = evidence.read(scenario, seed, plain_probe(stated.goodput))
         except NotJudgedError:
-            continue  # a metric that is not defined for this run: the criteria say so
+            continue  # a metric that is not defined for this run: the criteria report it
         yield Point(run, seed, delay, goodput)

@@ -107,7 +107,7 @@ class CongestionControl:
             self._load(path, read_only, _BPF_F_LINK)
             linked = True
         except BpfError:
-            # Before Linux 6.4 the flag is not known. What else is wrong is said by the second attempt.
+            # Before Linux 6.4 the flag is not known. The second attempt reports other errors.
             self._load(path, read_only, 0)
             linked = False
         try:
@@ -140,7 +140,7 @@ class CongestionControl:
         if not linked:
             self.map_id = _map_id(library, fd)
         elif library.libbpf_minor_version() < 2:
-            # This libbpf fills the map in, but knows no links for it.
+            # This libbpf fills in the map, but does not support links for it.
             self._link_fd = _create_link(fd)
 
     def _map(self, name: bytes) -> int:
@@ -237,7 +237,7 @@ def unregister(map_id: int) -> bool:
         return False
     try:
         if _map_info(library, fd)[1] != "algorithm":
-            # The number belongs to something else by now.
+            # The number now belongs to another object.
             return False
         key = ctypes.c_uint32(0)
         return bool(library.bpf_map_delete_elem(fd, ctypes.byref(key)) == 0)

@@ -30,7 +30,7 @@ _FLOW_FIELDS = {"parameters", "stop_ps", "size_segments"}
 _LINK_FIELDS = {"loss", "record"}
 """Optional fields of flows and of links that the kernel backend has."""
 
-# Settings that a socket or a route accepts; everything else of a stack is the kernel's own.
+# Settings that a socket or a route accepts; the kernel determines all other fields of a stack.
 _CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "pacing")
 _HEADER_BYTES = STACKS["linux"].header_bytes
 _BUFFER_MIN_BYTES = 1 << 20
@@ -93,7 +93,7 @@ class Plan:
         """
         if scenario.send_jitter:
             raise _refuse("send_jitter: real senders have their own", "send_jitter")
-        # That of perturb = "hosts" is what these hosts do by themselves.
+        # The perturbation of perturb = "hosts" occurs on these hosts anyway.
         own = scenario.form.seed if seed is None else seed
         form = msgspec.structs.replace(scenario.form, seed=own, send_jitter_ps=0)
         _only_plain(form)

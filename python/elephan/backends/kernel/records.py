@@ -77,7 +77,7 @@ class Record:
             try:
                 self.remove()
             except KeyboardInterrupt:
-                # Another Ctrl-C, or SIGTERM: nothing is left all the same.
+                # Another Ctrl-C, or SIGTERM: everything is removed nevertheless.
                 self.remove()
                 raise
 

@@ -178,9 +178,9 @@ def _run_as_user(opened: Session, program: Sequence[str], plan: Plan) -> int:
     arguments = ["ip", "netns", "exec", opened.senders, *become, *(program or interactive)]
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        # It is ours to ignore Ctrl-C, and not the program's.
+        # This process ignores Ctrl-C, but the program must not.
         restore = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
-        # Started in another thread, so that no signal's exception comes between the start and the wait.
+        # Started in another thread, so that no exception of a signal is raised between the start and the wait.
         with ThreadPoolExecutor(1) as other:
             # The thread that forks is the only one that runs Python then: this one waits.
             started = other.submit(lambda: subprocess.Popen(arguments, env=environment, preexec_fn=restore))  # noqa: PLW1509
@@ -198,7 +198,7 @@ def _logs(programs: Sequence[Program], before: dict[str, int], started_ns: int) 
     for each in programs:
         each.process.terminate()
     link, up, down = (each.result() for each in programs)
-    # Which time stamps the route took is not told.
+    # The log does not say which timestamps took the route.
     send = up | {"flows": [up["flows"][0], down["flows"][0]], "starts_s": [0.0, 0.0], "fine_timestamps": None}
     send["look_gap_s"] = max(up["look_gap_s"], down["look_gap_s"])
     shares = host.processor_shares(before, host.processor_times())

@@ -131,7 +131,7 @@ def _flow(flow: FlowSpec, table: Mapping[str, Any], where: str) -> tuple[dict[st
     name, _, _ = flow.algorithm.partition(":")
     offered = bpf.available()
     if name not in BUILT_IN and offered.get(name, "not there"):
-        return dict(table), []  # the check of the twin refuses it, with the reason
+        return dict(table), []  # the check of the twin rejects it, with the reason
     entry = algorithms()[name]
     defaults = {parameter["name"]: parameter["default"] for parameter in entry["parameters"]}
     wanted = _preset(flow.algorithm) | dict(flow.parameters)

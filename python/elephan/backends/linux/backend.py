@@ -31,7 +31,7 @@ class LinuxBackend(Backend):
 
     name = "linux"
     title = "real Linux TCP in virtual time (User Mode Linux)"
-    cost = 60.0  # 0.5 s of processor time for a second at 622 Mbit/s, beside 0.15 us a segment
+    cost = 60.0  # 0.5 s of processor time for a second at 622 Mbit/s, compared with 0.15 us for each segment
     patch: ClassVar[Patch | None] = None
 
     @classmethod

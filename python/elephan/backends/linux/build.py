@@ -47,7 +47,7 @@ _TREE = (
     "net",
 )
 _HZ_LINE = re.compile(r"(config HZ\n\s+int\n\s+default )\d+")
-# Folders of a tree of which all stays after a build, and the kinds of files that go from others.
+# Folders of a tree that are kept completely after a build, and the kinds of files that are removed from others.
 _KEPT = frozenset(("include", "net", "scripts"))
 _KEPT_BELOW = ("arch/um/", "arch/x86/")
 _SOURCES = frozenset((
@@ -55,7 +55,7 @@ _SOURCES = frozenset((
     ".po", ".gif", ".bin", ".inc", ".asm", ".tbl",
 ))  # fmt: skip
 _DEPENDENCY = re.compile(r"[\w./+-]+\.[chS]\b")
-# The version of these rules: another one is another kernel.
+# Version of these rules: a change of it means another kernel.
 _RULES = 1
 
 Tell = Callable[[str], None]

@@ -34,7 +34,7 @@ _UNDEFINED = re.compile(
 )
 _FAILED = re.compile(r"^Hunk #(\d+) FAILED at (\d+)", re.MULTILINE)
 _FILE = re.compile(r"^(?:checking|patching) file '?([^'\n]*)'?$|^can't find file to patch", re.MULTILINE)
-# The version of these rules: another one is another kernel.
+# Version of these rules: a change of it means another kernel.
 _RULES = 1
 
 

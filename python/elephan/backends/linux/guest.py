@@ -41,7 +41,7 @@ HUNG_S = 120.0
 _SLOW_S = 1800.0
 _LOOK_S = 0.05
 _START_NS = 1_000_000_000
-# Exit status of the path's program for a scenario that the engine refuses.
+# Exit status of the path's program for a scenario that the engine rejects.
 _REFUSED = 2
 _PLACE = re.compile(r"flows\[(?P<position>\d+)\]\.(?P<field>\S+): (?P<message>.*)")
 

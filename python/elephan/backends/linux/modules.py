@@ -69,7 +69,7 @@ _PARAMETERS: dict[str, dict[str, _Map]] = {
 }  # fmt: skip
 """Our parameters by algorithm, and the module's for each."""
 
-# A whole number there stands for ours to this precision.
+# An integer there represents the value to this precision.
 _ROUNDING = 2e-3
 
 

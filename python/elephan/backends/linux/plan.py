@@ -28,7 +28,7 @@ _SENDERS, _RECEIVERS = IPv4Address("198.18.0.1"), IPv4Address("198.19.0.1")
 _FLOWS_MAX = 100
 _FLOW_FIELDS = {"source_sha256", "parameters", "stop_ps", "size_segments", "application", "backend", "foreign"}
 _LINK_FIELDS = {"loss", "record"}
-# Settings that a socket or a route accepts; everything else of a stack is the kernel's own.
+# Settings that a socket or a route accepts; the kernel determines all other fields of a stack.
 _CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "quick_acks", "pacing", "ecn", "hz")
 _LINUX = STACKS["linux"]
 _HEADER_BYTES = _LINUX.header_bytes
@@ -42,7 +42,8 @@ _BUFFER_MIN_BYTES, _BUFFER_MAX_BYTES = 1 << 20, 1 << 30
 LEAST_QUICK_ACKS = 16
 """Segments that Linux acknowledges one by one at the start of any connection (TCP_MAX_QUICKACKS)."""
 _LEAST_WINDOW = 20
-# Memory of a packet beside its payload in that kernel, bytes: its window is payload / (payload + this) of the buffer.
+# Memory of a packet in addition to its payload in that kernel, bytes: its window is payload / (payload + this) of the
+# buffer.
 _PACKET_OVERHEAD_BYTES = 856
 _HANDSHAKE_NS = 100_000_000
 _LOOK_MIN_NS, _LOOK_MAX_NS, _LOOK_EACH_NS = 1_000_000, 20_000_000, 250_000
@@ -535,7 +536,7 @@ def _flow(form: Spec, i: int, module: str) -> dict[str, Any]:
         "send_buffer_bytes": buffer,
         "receive_buffer_bytes": buffer,
         "receive_window_bytes": window_bytes,
-        # A receiver that waits for more than its window would wait forever.
+        # A receiver that waits for more data than its window would wait forever.
         "read_bytes": min(READ_BYTES, max(1, (window_bytes or buffer) // 4)),
         "pacing": stack.pacing,
     }

@@ -28,7 +28,7 @@ _LENGTH, _DROPPED, _SENT, _SENT_BYTES = range(4)
 
 _ETHERNET_BYTES = 14
 _NO_THRESHOLD = 0x7FFF_FFFF
-# Linux's states of a sender (enum tcp_ca_state): from this on it repairs a loss.
+# Linux's states of a sender (enum tcp_ca_state): from this state on it recovers from a loss.
 _RECOVERY = 3
 _NS_PER_S = 1e9
 
@@ -219,7 +219,7 @@ def _link(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
     in_service = 0 if queue_switch(link.queue, "count_in_service") else 1
     length = np.maximum(words[:, _LENGTH] - in_service, 0)
     times = _seconds(seen.times_ns)
-    # The queue is taken to move along a line from one look to the next.
+    # The queue is assumed to change linearly between two samples.
     integral = np.concatenate(([0.0], np.cumsum(np.diff(times) * (length[1:] + length[:-1]) / 2)))
     spans = list(zip([0, *seen.at[:-1]], seen.at, strict=True))
     widths = [max(times[b] - times[a], 0.0) for a, b in spans]

@@ -42,8 +42,8 @@ QUICK_NOTE = (
     f"rates, the buffer and FAST's alpha are divided by {QUICK_SCALE}, starts and times by {QUICK_PACE}, with "
     "one seed; the means over 10 s of convergence and stability are not, and times in claims are the paper's"
 )
-# The paper names no repetitions. Two flows alone lose by chance of phase, and some verdicts turn with it; a run with
-# background has thousands of losses, and costs five times as much.
+# The paper states no number of repetitions. The losses of two flows without background depend on random phases, which
+# change some verdicts; a run with background has thousands of losses, and costs five times as much.
 SEEDS: Mapping[str, int] = {"ha2006.X2.nobg": 3, "ha2006.X3.nobg": 3}
 
 
@@ -80,7 +80,7 @@ def _experiments(setup: Setup, seeds: Mapping[str, int]) -> Iterable[Experiment]
         f"{rate} Mbit/s": setup.scenario(Case("", "", (0, 0), background=True, rate_mbps=rate))
         for rate in (RATE_MBPS, SLOW_RATE_MBPS)
     }
-    yield Experiment("ha2006.X0.bgonly", "background alone", "§4.1", alone, seeds.get("ha2006.X0.bgonly", 1))
+    yield Experiment("ha2006.X0.bgonly", "only background", "§4.1", alone, seeds.get("ha2006.X0.bgonly", 1))
     rows = [
         ("X1", "nobg", "one flow of a variant and one of TCP-SACK", "Fig 2a, 7a"),
         ("X2", "nobg", "two flows of a variant", "Fig 4a, 5a, 8a, 9a"),
@@ -138,7 +138,7 @@ def _variants(setup: Setup) -> Iterable[Variant]:
     ]
     for name, title, changed, experiments in others:
         other = replace(setup, **changed)
-        # An experiment that background traffic changes needs the runs without it too; the paper's own cost nothing.
+        # An experiment with background traffic also needs the runs without it; those of the paper are already saved.
         wanted = {f"ha2006.{kind}" for kind in (*experiments, *ALONE)}
         scenarios = [s for e in _experiments(other, {}) if e.id in wanted for s in e.scenarios.values()]
         yield Variant(name, title, tuple(scenarios), partial(measurer, setup=other))

@@ -153,7 +153,7 @@ def _max_cwnd_pkts(suite: Suite, subject: str, at: At) -> Measurement:
 TABLE: dict[str, Rule] = {
     **{name: _mean(name) for name in (*METRICS, "convergence_time_s", "converged")},
     "jain_gain_vs_nobg": _change("jain_fi", difference),
-    # How far background moves it at a round-trip time, either way.
+    # Size of the change by background at a round-trip time, in either direction.
     "abs_change_jain_vs_nobg": _change("jain_fi", lambda values: abs(difference(values))),
     "n_algorithms_with_higher_loss": _counted("loss_rate", ALGORITHMS, 1),
     "n_algorithms_with_higher_jain": _counted("jain_fi", VARIANTS, 1),

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from elephan.scenario import Scenario
 from elephan.scenario.traffic import RTTS
 
-# In the order in which the paper names them; TCP-SACK is the one that they are measured against.
+# In the order in which the paper names them; TCP-SACK is the reference.
 VARIANTS = ("bic", "cubic", "fast", "hstcp", "htcp", "stcp")
 ALGORITHMS = (*VARIANTS, "sack")
-# Variants that the paper's statements on 100 Mbit/s are about.
+# Variants of the paper's statements on 100 Mbit/s.
 SLOW_VARIANTS = ("bic", "cubic", "hstcp")
 TITLES = MappingProxyType(
     {
@@ -37,9 +37,9 @@ COV_FROM_S = 200
 DURATION_S = 1200
 FAST_ALPHA = 200
 RECEIVE_WINDOW_BYTES = 65_535
-# A packet of 1500 bytes takes so long on an access link of 1 Gbit/s.
+# Transmission time of a packet of 1500 bytes on an access link of 1 Gbit/s.
 PACKET_NS = 12_000
-# The shortest path of the background: what all have in common lies at the bottleneck.
+# The shortest path of the background; the common part of all paths is at the bottleneck.
 COMMON_RTT_MS = 5
 # Linux adds at least 200 ms to the smoothed RTT for its variation, from 2.4 to today.
 RTO_FLOOR_MS = 200
@@ -53,7 +53,7 @@ SHORT_SHARE = 0.6
 REVERSE_SHARE = 0.5
 
 # Quantiles of round-trip times in ms. tmix: the connections of the sample trace that comes with ns-2; suite: the nine
-# paths of draft-irtf-iccrg-tcpeval-01 §4.1, as likely each.
+# paths of draft-irtf-iccrg-tcpeval-01 §4.1, with equal probabilities.
 TMIX = ((0, 9), (0.05, 12), (0.1, 14), (0.25, 23), (0.5, 50), (0.75, 107), (0.9, 275), (0.95, 692), (1, 1000))
 SUITE_MS = (5, 28, 54, 74, 98, 124, 150, 174, 200)
 
@@ -98,7 +98,7 @@ class Case(NamedTuple):
         """Title for a reader."""
         beside = "with background" if self.background else "alone"
         if not self.first:
-            return f"background alone, {self.rate_mbps} Mbit/s"
+            return f"only background, {self.rate_mbps} Mbit/s"
         one, other = self.rtts_ms
         rtts = f"{one} ms" if one == other else f"{one} and {other} ms"
         who = (
@@ -265,7 +265,7 @@ def rtt_quantiles_ms(name: str) -> tuple[tuple[float, float], ...]:
         return tuple((share, rtt_ps / 1e9) for share, rtt_ps in RTTS["aikat"])
     if name == "tmix":
         return TMIX
-    # Steps: each path has the same part, with next to nothing between two.
+    # Steps: each path has an equal part, with a very short transition between two.
     parts, eps = len(SUITE_MS), 1e-6
     ends = [(i / parts + (eps if i else 0), (i + 1) / parts, ms) for i, ms in enumerate(SUITE_MS)]
     return tuple((share, float(ms)) for left, right, ms in ends for share in (left, right))
@@ -314,7 +314,7 @@ def _background(setup: Setup, rate_mbps: float) -> list[dict[str, Any]]:
     for direction, part in (("right", setup.load), ("left", setup.load * REVERSE_SHARE)):
         back = "" if direction == "right" else "-back"
         rtts = long_lived_rtts_ms(quantiles, part * LONG_SHARE * rate_mbps)
-        # More than any of them can send in the whole run.
+        # More than each of them can send in the whole run.
         transfers = [["0 s", "1 TB", f"{round(1000 * rtt)} us"] for rtt in rtts]
         found.append({"name": f"long{back}", "direction": direction, "transfers": transfers, **common})
         short = {"load": f"{100 * part * SHORT_SHARE:g}%", "rtts": drawn}

@@ -95,7 +95,7 @@ class Climb:
         if not len(steps):
             raise NotJudgedError("nothing was lost in the run that is meant to lose two packets")
         lost = int(steps[0]) + 1
-        # The sample before the loss is some milliseconds too early; the backoff's target is exactly half.
+        # The sample before the loss is a few milliseconds too early; the backoff's target is exactly half.
         _, ssthresh = flow_series(run, FLOW, "ssthresh", whole)
         return cls(window, 2 * float(ssthresh[lost]), lost, round(base_rtt_s(run, FLOW) / float(times[1] - times[0])))
 

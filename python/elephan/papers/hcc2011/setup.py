@@ -49,7 +49,7 @@ PACKET_BYTES = 1000
 RECEIVE_WINDOW = 40_000
 
 # The evaluation tool that the paper cites runs HSTCP, STCP, HTCP and BIC as rules of ns-2's SACK agent, and FAST as the
-# module; Vegas is ns-2's own, and Illinois is to be had in TCP/Linux only.
+# module; Vegas is ns-2's implementation, and Illinois is available in TCP/Linux only.
 NS2_CODE = (
     ("reno", "reno"),
     ("vegas", "vegas:ns2"),
@@ -66,8 +66,8 @@ OWN_AGENTS = ("reno", "vegas", "hstcp", "stcp", "htcp", "bic", "fast", "hcc")
 HALVING = ("hstcp", "stcp", "htcp", "bic")
 TCP_LINUX = ("hstcp", "stcp", "htcp", "bic", "illinois")
 QUICK_SCALE = 10
-# Packets that are lost where HCC's rules are looked at: one on the climb, when the window is at about half of the BDP,
-# and one that is missed while the window stands still, between two decreases, so that the backoff is seen to the digit.
+# Lost packets for the tests of HCC's rules: one during the increase, at a window of about half of the BDP, and one
+# while the window is constant, between two decreases, so that the backoff is exact.
 LOST = (12_000, 400_000)
 
 
@@ -127,7 +127,8 @@ class Setup:
         """One flow (Figs 6 to 9); ``loss`` is the loss probability of packets that have left the queue."""
         rtt_ms = rtt_ms or self.rtt_ms
         title = f"{TITLES[protocol]}, {buffer} packets, {rtt_ms} ms" + (f", loss {loss:g}" if loss else "")
-        # At another scale windows are smaller by it; losses that are more by its square keep Reno's in proportion.
+        # At another scale windows are smaller by its factor; a loss rate larger by the square of the factor scales
+        # Reno's window equally.
         return _dumbbell(self, title, (protocol,), (rtt_ms,), buffer, loss=loss * self.scale**2, record=not loss)
 
     def equal(self, protocol: str, buffer: int) -> Scenario:

@@ -172,7 +172,7 @@ def _short(setup: Setup, protocol: str) -> Scenario:
         {"name": f"short-{number}", "algorithm": "reno", "size": f"{size} B", "start": f"{SHORT_FROM_S} s"}
         for number, size in enumerate(sizes, start=1)
     ]
-    # The long flow's name is the same for all, so that all have the same random starts.
+    # The long flow has the same name in all runs, so that all have the same random starts.
     return Scenario.dumbbell(
         [setup.flow(protocol) | {"name": "long"}, *shorts],
         title=f"{TITLES[protocol]} and {SHORT_FLOWS} short flows",

@@ -291,7 +291,7 @@ def against_reno(setup: Setup, algorithm: str, name: str, *, overestimate: bool 
         return _against_reno(setup, algorithm, name)
     if setup.scan_ns:
         return on_slow_host(setup, "illinois_stock", name)
-    # Nothing leaves the link before that time, so that the first sample is the one that a busy host delays.
+    # No packet leaves the link before that time, so that the busy host delays the first sample.
     line = _BESIDE_RENO[name]
     octets = WIRE_BYTES + setup.framing(line)
     late_ms = round(dict(setup.outlier)[name] * line.buffer * 8 * octets / (line.mbps * 1e3))

@@ -18,7 +18,7 @@ from elephan.scenario import Scenario
 from elephan.scenario.catalog import algorithms
 
 EXPERIMENT = "weigle2006.beyond"
-# Within this much of an even share nobody wins: 55 to 45 of a hundred.
+# No flow wins within this distance of equal shares: 55 to 45 %.
 EVEN = 0.1
 Grid = Mapping[Pair, float]
 

@@ -124,7 +124,7 @@ def _flow(metric: str) -> Rule:
         if not which and pair.count(protocol) != 1:
             raise CriterionError(f"which flow is '{subject}'? the conditions name {pair}")
         flow = f"{protocol}-{which or pair.index(protocol) + 1}"
-        # A share is one of both flows.
+        # A share refers to both flows.
         return suite.values(suite.scenario(suite.setup, label(pair), at), metric, flow, _window(at), flows=None)
 
     return rule
@@ -190,7 +190,7 @@ def _pairs_where(metric: str, pairs: Iterable[Pair], holds: Callable[[float], bo
     """Number of pairs with a value that satisfies a condition, from a protocol's view if one is named."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
-        # An asymmetry is one under the paper's main conditions; a utilization one under the claim's.
+        # An asymmetry is measured under the paper's main conditions, a utilization under those of the claim.
         here = _plain(at) if metric == "asymmetry" else at
         found = {label(pair): _value(metric)(suite, label(pair), here) for pair in pairs}
         leads = {name: part.times(1 if name.startswith(f"{winner}>") else -1) for name, part in found.items()}
@@ -227,7 +227,7 @@ def _queue(metric: str) -> Rule:
         value = partial(_value(metric), suite)
         if subject == "fast>loss based":
             return combined([value(f"fast>{rival}", at) for rival in RIVALS], min, "least of five rivals")
-        # Before flow 2 comes it does not matter who that will be; this is the pair of Figure 5.
+        # Before flow 2 starts its algorithm has no effect; this is the pair of Figure 5.
         alone = _plain(at).but(window_s="20..50") if subject == "fast alone" else at
         return value("fast>stcp" if subject in ("fast", "fast alone") else subject, alone)
 
@@ -247,7 +247,7 @@ def _packets(suite: Suite, subject: str, at: At) -> float:
     if subject == "bdp":
         payload_bits = 8 * scenario.form.flows[0].stack.payload_bytes
         return float(bottleneck.rate_bps * scenario.graph.rtt_ps(0) / 1e12 / payload_bits)
-    # ns-2 drops at its limit, so that the limit is one more than what may wait.
+    # ns-2 drops at its limit, so the limit is one more than the number of waiting packets.
     return float(present(bottleneck.queue.limit_packets) + 1)
 
 

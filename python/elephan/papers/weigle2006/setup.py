@@ -23,7 +23,7 @@ MOVED: tuple[Pair, ...] = (
     ("bic", "htcp"), ("bic", "bic"), ("bic", "cubic"), ("cubic", "hstcp"), ("cubic", "bic"),
 )  # fmt: skip
 """The pairs whose A moved by 0.01 or more in three seeds of all 36."""
-# Unordered pairs, the more aggressive protocol first, as the paper speaks of them in §4.6.
+# Unordered pairs, the more aggressive protocol first, as in §4.6 of the paper.
 TOGETHER = tuple(combinations_with_replacement(("stcp", "bic", "cubic", "htcp", "hstcp", "fast"), 2))
 
 BUFFER = 1555
@@ -118,7 +118,7 @@ def _scenario(setup: Setup, pair: Pair, buffer: int, late_s: int) -> Scenario:
         duration=f"{DURATION_S} s",
         measure={"from": f"{MEASURE_S[0]} s", "to": f"{MEASURE_S[1]} s"},
         stack=setup.stack(),
-        # Starting together means within one packet time; a tenth of a second would be a head start of a round trip.
+        # Simultaneous starts differ by less than one packet time; 0.1 s would be a lead of one round trip.
         start_jitter=("100 ms" if late_s else f"{packet_ns} ns") if setup.jitter else "0 s",
         send_jitter=f"{packet_ns} ns" if setup.jitter else "0 s",
     )
