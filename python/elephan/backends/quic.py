@@ -235,7 +235,7 @@ def _check_stack(stack: StackSpec, where: str) -> None:
     for name, value in msgspec.structs.asdict(stack).items():
         if name not in _CAN_DIFFER and value != getattr(_LINUX, name):
             raise ScenarioError(
-                f"the backend 'quic' has quinn's own endpoints, which cannot be told {name} = {value}; "
+                f"the backend 'quic' has quinn's own endpoints, which do not support {name} = {value}; "
                 "'sim' can, or write stack = \"linux\"",
                 path=where,
             )

@@ -41,7 +41,7 @@ def time_crowd(flows: int, rate: str, repeat: int, warn: Warn) -> dict[str, floa
 def _timed(name: str, arguments: list[str], repeat: int, warn: Warn) -> dict[str, float] | None:
     script, ns = FOLDER / name, shutil.which("ns")
     if ns is None or not script.is_file():
-        what = "ns-2 is not installed" if ns is None else f"{script} is not there"
+        what = "ns-2 is not installed" if ns is None else f"{script} does not exist"
         warn(f"{what}, so there is no ratio to it")
         return None
     rows = []

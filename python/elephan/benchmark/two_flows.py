@@ -103,7 +103,7 @@ def time_python(repeat: int, warn: Callable[[str], None]) -> dict[str, Any] | No
     """Time Reno written in Python, and its additional cost per ACK over the built-in Reno; ``None``, with a warning,
     without the examples."""
     if not MY_RENO.is_file():
-        warn(f"{MY_RENO} is not there, so no algorithm in Python was timed")
+        warn(f"{MY_RENO} does not exist, so no algorithm in Python was timed")
         return None
     built_in = path(PYTHON_S, "reno", {})
     rows: dict[str, list[float]] = {"own": [], "built-in": []}

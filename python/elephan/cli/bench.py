@@ -16,9 +16,9 @@ from elephan.cli import common
     metavar="N",
     default=3,
     show_default=True,
-    help="Timings of each; the median counts.",
+    help="Timings of each; the result is the median.",
 )
-@click.option("--no-ns2", is_flag=True, help="Leave ns-2 out even where it is installed.")
+@click.option("--no-ns2", is_flag=True, help="Omit ns-2 even if it is installed.")
 @common.json_option
 def command(repeat: int, no_ns2: bool, as_json: bool) -> None:
     """The engine's speed on this machine: delivered segments a second on one core.

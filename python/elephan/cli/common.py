@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document on stdout, and nothing else."
-)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print only one JSON document on stdout.")
 store_option = click.option(
     "--store", metavar="DIR", callback=targets.store_folder,
     help="Folder of saved results. [default: $ELEPHAN_STORE, or .elephan/runs]",
@@ -75,7 +73,9 @@ class Word(click.Choice[str]):
 
 
 seeds_option = click.option("--seeds", type=Count(1, 10_000), metavar="N", help="Run this many seeds.")
-jobs_option = click.option("--jobs", type=Count(1, 1024), metavar="N", help="Runs at a time. [default: one a core]")
+jobs_option = click.option(
+    "--jobs", type=Count(1, 1024), metavar="N", help="Runs at a time. [default: one for each core]"
+)
 
 
 def check_backend(name: str, option: str = "--on") -> None:

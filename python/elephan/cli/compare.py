@@ -87,13 +87,13 @@ def named_options() -> Iterator[None]:
 @click.option("--rivals", metavar="A,B", default="cubic", show_default=True, help="Algorithms of the other flows.")
 @click.option(
     "--seeds", type=common.Count(1, 1000), metavar="N",
-    help="Replicates of each run. [default: 8, then 16 or 32 where these do not decide]",
+    help="Replicates of each run. [default: 8, then 16 or 32 if these are not conclusive]",
 )  # fmt: skip
-@click.option("--budget", metavar="TIME", default="60s", show_default=True, help="Wall time, at most.")
+@click.option("--budget", metavar="TIME", default="60s", show_default=True, help="Maximum wall time.")
 @common.backend_option
 @click.option(
     "--duration", metavar="TIME",
-    help="Simulated time of each run. [default: 1.5 epochs of CUBIC, or as long as the budget allows]",
+    help="Simulated time of each run. [default: 1.5 epochs of CUBIC, or less with a budget]",
 )  # fmt: skip
 @click.option("--stack", metavar="STACK", default="linux", show_default=True, help="TCP stack of the endpoints.")
 @click.option("--out", metavar="DIR", callback=targets.writable_folder, help="Write a report there.")

@@ -14,10 +14,10 @@ from elephan.cli.progress import meter
 @click.argument("scenario", metavar="SCENARIO.toml")
 @common.set_option
 @common.seeds_option
-@click.option("--in", "names", metavar="BACKEND,…", help="Which backends. [default: each that can]")
+@click.option("--in", "names", metavar="BACKEND,…", help="Backends. [default: all that can run it]")
 @click.option(
     "--repeats", type=common.Count(1, 1000), metavar="N",
-    help="Runs in the kernel, each of which takes as long as the scenario says. [default: 3]",
+    help="Runs in the kernel, each in real time. [default: 3]",
 )  # fmt: skip
 @click.option(
     "--out", metavar="DIR", callback=targets.writable_folder, help="Folder of the report. [default: reports/HASH]"

@@ -15,7 +15,7 @@ from elephan.scenario.errors import ScenarioError
 @click.option("--to", "language", type=click.Choice(["rust"]), required=True, help="The language.")
 @click.option("--out", metavar="DIR", callback=targets.writable_folder, help="Folder of the crate. [default: its name]")
 @click.option("--set", "assignments", multiple=True, metavar="NAME=VALUE", help="A parameter's default in the crate.")
-@click.option("--recording", is_flag=True, help="Write only the recording anew, into a crate exported before.")
+@click.option("--recording", is_flag=True, help="Only rewrite the recording in a previously exported crate.")
 @common.json_option
 def command(
     algorithm: str, language: str, out: str | None, assignments: tuple[str, ...], recording: bool, as_json: bool

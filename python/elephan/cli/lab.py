@@ -139,7 +139,7 @@ def calibrate(quick: bool, as_json: bool) -> int:
 @click.option("--buffer", "buffer_size", required=True, metavar="BUFFER", help="'4 MB', '1000 packets' or '20% BDP'.")
 @click.option("--algorithm", default="cubic", show_default=True, metavar="ALG", help="Congestion control, both ways.")
 @click.option("--loss", metavar="P", help="Random loss on the way up, for example 0.001%.")
-@click.option("--longest", default="1 h", show_default=True, metavar="TIME", help="When the path ends at the latest.")
+@click.option("--longest", default="1 h", show_default=True, metavar="TIME", help="Latest end of the path.")
 @click.option(
     "--out", metavar="DIR", callback=targets.writable_folder, help="Folder for the run. [default: shell-DATE-TIME]"
 )

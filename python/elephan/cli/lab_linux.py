@@ -22,11 +22,11 @@ def command(context: click.Context) -> None:
 @click.option("--version", default="6.12", show_default=True, metavar="X.Y", help="Debian's package linux-source-X.Y.")
 @click.option(
     "--hz", type=click.Choice(["100", "250", "300", "1000"]), default="250", show_default=True,
-    help="Timer interrupts a second; Debian's kernels have 250.",
+    help="Timer interrupts per second; Debian's kernels have 250.",
 )  # fmt: skip
 @click.option(
     "--source", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
-    help="A source tree of Linux, instead of Debian's package.",
+    help="A source tree of Linux instead of Debian's package.",
 )  # fmt: skip
 @common.json_option
 def build(version: str, hz: str, source: Path | None, as_json: bool) -> int:

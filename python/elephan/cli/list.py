@@ -1,4 +1,4 @@
-"""``elephan list``: everything that can be named."""
+"""``elephan list``: names of algorithms, queues, metrics and others."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from elephan.cli.completion import KINDS
 from elephan.scenario import ScenarioError, catalog, channels, own, transports
 from elephan.scenario.words import hint
 
-_HELP = f"""Everything that can be named: in a scenario, in a claim, on this command line.
+_HELP = f"""The names that can be used in a scenario, in a claim, or on this command line.
 
 KIND is one list of it, by default all: {", ".join(KINDS[:-1])} or {KINDS[-1]}.
 """
 
 
-@click.command("list", help=_HELP, short_help="everything that can be named")
+@click.command("list", help=_HELP, short_help="names of algorithms, queues, metrics and others")
 @click.argument("kind", required=False, metavar="[KIND]")
 @common.json_option
 def command(kind: str | None, as_json: bool) -> None:
-    """Everything that can be named: in a scenario, in a claim, on this command line."""
+    """The names that can be used in a scenario, in a claim, or on this command line."""
     if kind is not None and kind not in KINDS:
         raise ScenarioError(f"'{kind}' is not a kind of name; {hint(kind, KINDS)}", source="list")
     entries = [entry for wanted in ([kind] if kind else KINDS) for entry in entries_of(wanted)]

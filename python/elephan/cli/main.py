@@ -31,19 +31,19 @@ _KEPT = "finished runs are kept, and the same command goes on from there"
 
 VERBS = {
     "run": "run one scenario",
-    "compare": "which algorithm for this path, and what harm does it do?",
-    "evaluate": "judge algorithms by RFC 9743, or by a suite of your own",
+    "compare": "compare algorithms on a path, and their harm to other flows",
+    "evaluate": "judge algorithms by RFC 9743, or by a user-defined suite",
     "compare-backends": "one scenario in each backend, side by side",
     "paper": "reproduce a paper and judge its claims",
     "papers": "the scoreboard over all papers",
     "sweep": "run a scenario over a grid of values",
-    "list": "everything that can be named",
-    "show": "the report of a run or a paper, or what a name stands for",
+    "list": "names of algorithms, queues, metrics and others",
+    "show": "the report of a run or a paper, or the description of a name",
     "play": "the laboratory in a page: one HTML file, which needs no network",
-    "export": "an algorithm of your own as the skeleton of a crate, with a test",
+    "export": "a user-defined algorithm as the skeleton of a crate, with a test",
     "plot": "cwnd, rate, RTT and queue of runs over time",
     "runs": "the saved runs: list, find, diff, verify, prune, size",
-    "lab": "what this host can do for --on kernel and --on linux",
+    "lab": "the capabilities of this host for --on kernel and --on linux",
     "bench": "the engine's speed on this machine",
 }
 _COMPLETE = "_ELEPHAN_COMPLETE"  # as in elephan.cli.completion

@@ -26,5 +26,5 @@ class Memory(click.ParamType[int]):
 
 memory_option = click.option(
     "--memory", type=Memory(), metavar="SIZE",
-    help="Memory that the runs at a time may take together, '8 GB'. [default: 80 % of what is free]",
+    help="Memory limit of all simultaneous runs, '8 GB'. [default: 80 % of the free memory]",
 )  # fmt: skip

@@ -24,26 +24,26 @@ BACKENDS = ("sim", "kernel")
 @click.argument("paper", metavar="ID")
 @click.option("--figure", metavar="F", help="Only the experiments of this figure.")
 @click.option(
-    "--quick", is_flag=True, help="The same shapes at about a tenth of the work, one seed; verdicts are a first look."
+    "--quick", is_flag=True, help="The same shapes at about a tenth of the work, one seed; verdicts are preliminary."
 )
 @click.option(
     "--seeds",
     type=common.Count(1, 1000),
     metavar="N",
-    help="Seeds of each experiment. [default: the paper's own choice]",
+    help="Seeds of each experiment. [default: the paper's choice]",
 )
 @click.option(
     "--sensitivity/--no-sensitivity",
     default=None,
-    help="Also run other variants of what the paper leaves open. [default: the paper's own choice]",
+    help="Also run variants of settings that the paper does not state. [default: the paper's choice]",
 )
-@click.option("--beyond", is_flag=True, help="Also answer the question that the paper left open.")
+@click.option("--beyond", is_flag=True, help="Also answer the question that the paper does not answer.")
 @click.option(
     "--on",
     "backend",
     default="sim",
     metavar="BACKEND",
-    help="kernel: also run what this host can carry in real Linux, in real time, one run at a time. [default: sim]",
+    help="kernel: also run what this host supports in real Linux, in real time, one run at a time. [default: sim]",
 )
 @click.option(
     "--only",
@@ -51,7 +51,7 @@ BACKENDS = ("sim", "kernel")
     metavar="RUN",
     help="With --on kernel: run only those with this label, or of this experiment; * stands for anything. Repeatable.",
 )
-@click.option("--again", is_flag=True, help="With --on kernel: make those again that were not valid.")
+@click.option("--again", is_flag=True, help="With --on kernel: repeat invalid runs.")
 @click.option(
     "--out", metavar="DIR", callback=targets.writable_folder, help="Folder of the report. [default: reports/ID]"
 )

@@ -9,13 +9,13 @@ from elephan.cli.progress import meter
 
 
 @click.command("papers")
-@click.option("--quick", is_flag=True, help="The same shapes at about a tenth of the work; verdicts are a first look.")
+@click.option("--quick", is_flag=True, help="The same shapes at about a tenth of the work; verdicts are preliminary.")
 @click.option(
     "--sensitivity/--no-sensitivity",
     default=None,
-    help="Also run variants of what the papers leave open. [default: each paper's own choice]",
+    help="Also run variants of settings that the papers do not state. [default: each paper's choice]",
 )
-@click.option("--beyond", is_flag=True, help="Also answer the questions that the papers left open.")
+@click.option("--beyond", is_flag=True, help="Also answer questions that the papers do not answer.")
 @click.option(
     "--out", metavar="DIR", callback=targets.writable_folder, help="Folder of the reports. [default: reports]"
 )

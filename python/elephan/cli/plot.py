@@ -31,7 +31,7 @@ DEFAULT = "plot.html"
     help="Quantities, one below another: cwnd, rate, rtt, queue. [default: all four]",
 )  # fmt: skip
 @click.option(
-    "--algorithms", metavar="NAME,…", help="Run each of these by itself on the path of the scenario, and overlay them."
+    "--algorithms", metavar="NAME,…", help="Run each of these alone on the path of the scenario, and overlay them."
 )
 @click.option("--by", metavar="run|flow", help="Small multiples: panels for each run, or for each flow.")
 @click.option("--flow", "flows", multiple=True, metavar="NAME", help="Only this flow. [default: all flows]")

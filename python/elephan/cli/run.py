@@ -43,7 +43,7 @@ _REASONS = {
     "owd_": "only datagrams have one-way delays, and only those of the measured part count",
     "cwnd_": "no congestion window was sampled in the measured part",
     "target_mbps": "only a source with a load has a target",
-    "quantile": "a flow by itself has no quantiles",
+    "quantile": "a single flow has no quantiles",
 }
 """Beginnings of fields, and the reason why there is no value."""
 _LINK_COLUMNS = {
@@ -76,7 +76,7 @@ _SOURCE_COLUMNS = {
 @click.option(
     "--out", metavar="DIR", callback=targets.writable_folder, help="Also put a copy of each run's folder there."
 )
-@click.option("--force", is_flag=True, help="Run it again even when the result is saved.")
+@click.option("--force", is_flag=True, help="Run it again even if the result is saved.")
 @common.jobs_option
 @memory_option
 @common.store_option

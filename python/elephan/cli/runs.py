@@ -88,7 +88,7 @@ def list_runs(algorithm: str | None, since: str | None, limit: int | None, store
     _print(index.chosen(found.entries, algorithm=algorithm, since=begin), found, limit, as_json, where.root)
 
 
-@command.command("find", short_help="list those with some words")
+@command.command("find", short_help="list the runs that match all given words")
 @click.argument("text", nargs=-1, required=True, metavar="TEXT…")
 @_limit
 @common.store_option
@@ -132,7 +132,7 @@ def _print(entries: Sequence[Entry], found: Listing, limit: int | None, as_json:
         header = ["run", "name", "algorithms", "backend", "seed", "made (UTC)", "size"]
         common.print_table("", header, rows, least=["size", "backend", "seed", "algorithms", "made (UTC)"])
     for folder in found.damaged:
-        common.warn(f"{folder}: its manifest cannot be read; 'elephan runs verify' says why")
+        common.warn(f"{folder}: its manifest cannot be read; 'elephan runs verify' shows the reason")
     more = f"; --limit {len(entries)} shows all" if len(shown) < len(entries) else ""
     common.say(f"{len(shown)} of {len(found.entries):,} runs in {root}{more}")
 
@@ -226,13 +226,13 @@ def verify(names: Sequence[str], store: str | None, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-@command.command("prune", short_help="remove those that nobody needs")
+@command.command("prune", short_help="remove unused runs")
 @click.option("--older-than", metavar="AGE", help="Runs made longer ago: 30d, 12h, 2w.")
 @click.option("--unused", is_flag=True, help="Runs whose scenario no file in the folders of reports names.")
 @click.option(
     "--reports", multiple=True, metavar="DIR", help="Folders of reports for --unused. [default: reports]"
 )  # fmt: skip
-@click.option("--yes", is_flag=True, help="Remove them. Without it they are only listed.")
+@click.option("--yes", is_flag=True, help="Remove the runs; without this option they are only listed.")
 @common.store_option
 @common.json_option
 def prune(
@@ -281,9 +281,9 @@ def _limits(older_than: str | None, unused: bool, reports: Sequence[str]) -> tup
     from elephan.runs import prune as pruning
 
     if older_than is None and not unused:
-        raise ScenarioError("nothing says which runs; write --older-than 30d, --unused, or both", source="runs prune")
+        raise ScenarioError("no runs are selected; write --older-than 30d, --unused, or both", source="runs prune")
     if reports and not unused:
-        raise ScenarioError("it says where reports are, for --unused; write --unused too", source="--reports")
+        raise ScenarioError("it only applies with --unused; write --unused too", source="--reports")
     for folder in reports:
         if not Path(folder).is_dir():
             raise ScenarioError(f"'{folder}' is not a folder", source="--reports")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.argument("names", nargs=-1, required=True, metavar="RUN…|NAME")
 @click.option(
     "--out", metavar="DIR", callback=targets.writable_folder,
-    help="Folder of the report. [default: the run's own folder, or reports/ID]",
+    help="Folder of the report. [default: the run's folder, or reports/ID]",
 )  # fmt: skip
 @click.option(
     "--csv", metavar="DIR", callback=targets.writable_folder,
@@ -35,15 +35,17 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option(
     "--pcapng", metavar="FILE", callback=targets.writable_file,
-    help="Instead, write the run's packets there, for Wireshark and the like.",
+    help="Instead, write the run's packets there, for programs such as Wireshark.",
 )  # fmt: skip
-@click.option("--at", metavar="SIDE", help="As they pass the sender or the receiver. [default: sender]")
+@click.option("--at", metavar="SIDE", help="Packets at the sender or at the receiver. [default: sender]")
 @click.option(
     "--qlog", metavar="FILE", callback=targets.writable_file,
-    help="Instead, write what the run's senders did there, for qvis and the like.",
+    help="Instead, write a log of the run's senders there, for programs such as qvis.",
 )  # fmt: skip
 @click.option("--metric", "wanted", multiple=True, metavar="NAME", help="Instead, print this metric of the run.")
-@click.option("--window", nargs=2, metavar="FROM TO", help="Time window. [default: the measured part; of packets all]")
+@click.option(
+    "--window", nargs=2, metavar="FROM TO", help="Time window. [default: the measured part; the whole run for packets]"
+)
 @click.option("--flow", "flows", multiple=True, metavar="NAME", help="Of this flow. [default: all flows]")
 @click.option("--link", metavar="NAME", help="Of this link. [default: the bottleneck]")
 @common.store_option

@@ -31,7 +31,7 @@ Values = dict[str, list[Any]]
 @common.seeds_option
 @click.option(
     "--metric", "metrics", multiple=True, metavar="NAME",
-    help="Show this metric of each run; one of each flow where the metric is. [default: goodput, utilization, loss]",
+    help="Show this metric of each run, or of each flow. [default: goodput, utilization, loss]",
 )  # fmt: skip
 @click.option(
     "--out", metavar="FILE|DIR", callback=targets.table_page_or_folder,
@@ -41,7 +41,7 @@ Values = dict[str, list[Any]]
 @patches.patch_option
 @common.jobs_option
 @memory_option
-@click.option("--cluster", metavar="ADDRESS", help="Hand the runs to a Dask cluster, tcp://host:port.")
+@click.option("--cluster", metavar="ADDRESS", help="Distribute the runs over a Dask cluster, tcp://host:port.")
 @common.store_option
 @common.json_option
 def command(

@@ -256,8 +256,8 @@ def background_traffic(load: str, rate: str) -> list[dict[str, Any]]:
         raise error.located(source="background") from None
     if (offered if isinstance(offered, float) else offered / parse_rate_located(rate)) >= 1:
         raise ScenarioError(
-            f"'{load}' is all that the bottleneck carries, or more: transfers would pile up for as long as the run "
-            "lasts; a background load is below 100%",
+            f"'{load}' is at least the rate of the bottleneck: transfers would accumulate during the "
+            "whole run; a background load is below 100%",
             source="background",
         )
     common = {"algorithm": BACKGROUND_ALGORITHM, "load": load}

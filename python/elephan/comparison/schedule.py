@@ -268,7 +268,7 @@ class Search:
             if not all(isinstance(failure.error, RunMemoryError) for failure in failed.failures):
                 raise
             self._refused = str(failed.failures[0].error)
-            self.notes.append(f"not all runs were made: {self._refused}")
+            self.notes.append(f"not all runs were completed: {self._refused}")
 
     def _judge(self, evidence: Evidence) -> tuple[Answer, Evidence, Decision] | None:
         """Decide by the runs so far, and report the answer."""

@@ -183,7 +183,7 @@ def jain_convergence_time_s(
     infinite if the index never reaches 0.95. The window is the whole run unless given.
 
     Raises:
-        MetricError: one flow only, or the flows are all there for less than one mean.
+        MetricError: one flow only, or all flows are active for less than one mean.
     """
     names = flow_names(run, flows)
     if len(names) < 2:
@@ -192,7 +192,7 @@ def jain_convergence_time_s(
     started_s = max(start_s(run, name) for name in names)
     begin_s = float(math.ceil(max(from_s, started_s)))
     if begin_s + mean_s > to_s:
-        raise MetricError(f"the flows are all there for less than {mean_s} s, and a running mean takes that")
+        raise MetricError(f"all flows are active for less than {mean_s} s, and a running mean takes that")
     _, octets = binned(run, names, "wire_bytes", (begin_s, to_s), 1.0)
     means = np.array([_running_mean(row, mean_s) for row in octets])
     squares = (means**2).sum(axis=0)
@@ -245,7 +245,7 @@ def rates_close_time_s(
     It is ``convergence_abs_time_s`` for any number of flows, counted from the start of the last one.
 
     Raises:
-        MetricError: one flow only, or the window holds no whole second of all of them.
+        MetricError: one flow only, or the window contains no whole second of all of them.
     """
     names = flow_names(run, flows)
     if len(names) < 2:
@@ -254,7 +254,7 @@ def rates_close_time_s(
     started_s = max(start_s(run, name) for name in names)
     begin_s = float(math.ceil(max(from_s, started_s)))
     if begin_s + 1 > to_s:
-        raise MetricError("the window holds no whole second of all flows")
+        raise MetricError("the window contains no whole second of all flows")
     edges, octets = binned(run, names, "wire_bytes", (begin_s, to_s), 1.0)
     largest = octets.max(axis=0)
     close = (largest - octets.min(axis=0) <= within * largest) & (largest > 0)
@@ -274,7 +274,7 @@ def _together(run: Run, window: Window | None, flows: Flows, *, together: bool =
         raise MetricError(f"the window ends at {to_s:g} s, before the second flow has been there for a second")
     end_s = begin_s + math.floor(to_s - begin_s)
     if begin_s == end_s:
-        raise MetricError("the window holds no whole second of both flows")
+        raise MetricError("the window contains no whole second of both flows")
     return started_s, (begin_s, end_s)
 
 
@@ -301,7 +301,7 @@ def _cwnd_means(run: Run, flow: str, bins: Window) -> Array:
 def _running_mean(rates: Array, mean_s: int) -> Array:
     """Means over ``mean_s`` bins, one for each bin from the first full one on."""
     if len(rates) < mean_s:
-        raise MetricError(f"the two flows are there together for {len(rates)} s; a running mean takes {mean_s}")
+        raise MetricError(f"the two flows are active together for {len(rates)} s; a running mean takes {mean_s}")
     return np.convolve(rates, np.ones(mean_s) / mean_s, mode="valid")
 
 

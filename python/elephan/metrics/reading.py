@@ -388,7 +388,7 @@ def check_measured(run: Run, window: Window | None, what: str) -> None:
     if window is not None and max(abs(a - b) for a, b in zip(window, measured, strict=True)) > GRID_TOLERANCE_S:
         raise MetricError(
             f"{what} of every packet are kept for the measured part, {measured[0]:g} s to {measured[1]:g} s, "
-            "and for no other window"
+            "and not for other windows"
         )
 
 

@@ -103,7 +103,7 @@ def time_to_full_rate_s(
     window is the whole run unless given.
 
     Raises:
-        MetricError: the window holds no whole second of the flow.
+        MetricError: the window contains no whole second of the flow.
     """
     from_s, to_s = resolve_window(run, window or (0.0, duration_s(run)))
     link = bottleneck(run)
@@ -112,7 +112,7 @@ def time_to_full_rate_s(
         begun_s = start_s(run, name)
         first_s = float(math.ceil(max(from_s, begun_s)))
         if first_s + 1 > to_s:
-            raise MetricError(f"the window holds no whole second of flow '{name}'")
+            raise MetricError(f"the window contains no whole second of flow '{name}'")
         edges, octets = binned(run, [name], "wire_bytes", (first_s, to_s), 1.0)
         seconds = zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
         possible = np.array([link_capacity_bits(run, link, second) / 8 for second in seconds])
@@ -135,7 +135,7 @@ def throughput_cov(
     names = flow_names(run, flows)
     _, octets = binned(run, names, "wire_bytes", resolve_window(run, window), bin_s)
     if octets.shape[1] < 2:
-        raise MetricError(f"the window holds fewer than two bins of {bin_s:g} s")
+        raise MetricError(f"the window contains fewer than two bins of {bin_s:g} s")
     for name, row in zip(names, octets, strict=True):
         if row.max() == 0:
             raise MetricError(f"nothing of flow '{name}' arrived in the window")
@@ -156,7 +156,7 @@ def largest_rate_drop(
     names = flow_names(run, flows)
     _, octets = binned(run, names, "wire_bytes", resolve_window(run, window), bin_s)
     if octets.shape[1] < 2:
-        raise MetricError(f"the window holds fewer than two bins of {bin_s:g} s")
+        raise MetricError(f"the window contains fewer than two bins of {bin_s:g} s")
     drops = {}
     for name, row in zip(names, octets, strict=True):
         busy = row[:-1] > 0

@@ -202,7 +202,7 @@ def _row(at: int, flow: tuple[str, str] | None, found: Mapping[str, Any]) -> Row
         if isinstance(value, str):
             whys[name] = value
         elif math.isnan(value):
-            whys[name] = "there is no sample of it"
+            whys[name] = "it has no sample"
         values[name] = None if name in whys else float(value)
     return Row(at, flow, values, whys)
 

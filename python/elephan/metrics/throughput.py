@@ -182,7 +182,7 @@ def cov_total_throughput(
     _, totals = on_grid(run, times, octets, window, bin_s)
     rates = np.diff(totals)
     if len(rates) < 2:
-        raise MetricError(f"the window holds fewer than two bins of {bin_s:g} s")
+        raise MetricError(f"the window contains fewer than two bins of {bin_s:g} s")
     if rates.mean() == 0:
         raise MetricError("nothing left the link in the window")
     return float(rates.std() / rates.mean())

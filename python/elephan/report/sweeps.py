@@ -122,7 +122,7 @@ def drawing(
     if kind == "heatmap":
         return Drawing(name, metric, across, others[0], lines)
     if len(lines) > MOST_LINES:
-        raise ScenarioError(f"{len(lines)} lines cannot be told apart; draw a part of the sweep", path="kind")
+        raise ScenarioError(f"{len(lines)} lines cannot be distinguished; draw a part of the sweep", path="kind")
     return Drawing(name, metric, across, None, lines)
 
 

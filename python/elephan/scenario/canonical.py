@@ -181,7 +181,7 @@ def _below_limit(kind: str, preset: str) -> int:
 
 def _too_small(link: DirectedLink, below: int) -> str:
     why = f" ({link.queue} holds {below} less than its limit)" if below else ""
-    return f"'{link.buffer}' is less than one packet{why}; a buffer holds at least 1 packet"
+    return f"'{link.buffer}' is less than one packet{why}; the smallest buffer is 1 packet"
 
 
 def _largest_packet(graph: Graph, position: int) -> int:

@@ -186,8 +186,8 @@ def _overloads(scenario: ScenarioTable, graph: Graph) -> list[str]:
         load = source.load if isinstance(source.load, float) else source.load / rate_bps
         if load >= 1:
             found.append(
-                f"{source_name(source, i)}: its load of {100 * load:.4g} % is all that its slowest link carries, or "
-                "more: unfinished transfers pile up for as long as the run lasts, so every number depends on the "
+                f"{source_name(source, i)}: its load of {100 * load:.4g} % is at least the rate of its slowest link: "
+                "unfinished transfers accumulate during the whole run, so every number depends on the "
                 "duration"
             )
     return found

@@ -97,12 +97,12 @@ def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
         where = f"traffic[{i}]"
         if own.pinned(source.algorithm):
             raise ScenarioError(
-                "an algorithm of your own cannot drive transfers that come and go", path=join_path(where, "algorithm")
+                "a user-defined algorithm cannot control transfers that come and go", path=join_path(where, "algorithm")
             )
         _check_algorithm(source, where)
         if is_udt(source.algorithm):
             raise ScenarioError(
-                f"'{source.algorithm}' has endpoints of its own; transfers that come and go are those of TCP",
+                f"'{source.algorithm}' has its own endpoints; transfers that come and go use TCP",
                 path=join_path(where, "algorithm"),
             )
         _check_flow_times(scenario, source, where)
@@ -272,7 +272,7 @@ def _check_application(flow: Flow, where: str) -> None:
         if (given.on is None) != (given.off is None):
             missing = "off" if given.off is None else "on"
             raise ScenarioError(
-                "missing; a flow that is on and off needs the mean time of both", path=join_path(where, field, missing)
+                "missing; a flow with on and off times needs the mean of both", path=join_path(where, field, missing)
             )
         _check_frames(given, join_path(where, field))
         for name in ("times", "shape") if given.on is None else ():
@@ -283,7 +283,7 @@ def _check_application(flow: Flow, where: str) -> None:
 def _check_frames(given: Application, where: str) -> None:
     if given.frames is not None and given.arrivals == "poisson":
         raise ScenarioError(
-            "contradicts arrivals, which say already when segments come", path=join_path(where, "frames")
+            "contradicts arrivals, which already determine the times of segments", path=join_path(where, "frames")
         )
     if given.frames is None:
         for name in ("frame_shape", "rate_steps"):
@@ -296,7 +296,7 @@ def _check_frames(given: Application, where: str) -> None:
     slowest = min(rate for rate in (given.rate, *(step.rate for step in given.rate_steps)) if rate > 0)
     if slowest * given.frames < 8 * PS_PER_S:
         raise ScenarioError(
-            f"'{format_time(given.frames)}' at {format_rate(slowest)} holds less than a byte; a frame has at "
+            f"'{format_time(given.frames)}' at {format_rate(slowest)} is less than a byte; a frame has at "
             "least 1 byte on average",
             path=join_path(where, "frames"),
         )

@@ -102,9 +102,9 @@ def parse_record(value: Any) -> int | str:
             return value
         near = nearest(value, words)
         allowed = f"did you mean {near!r}?" if near else f"it is {listed(map(repr, words))}, or a number of flows"
-        raise ScenarioError(f"{value!r} is not what to record; {allowed}")
+        raise ScenarioError(f"{value!r} is not a valid record; {allowed}")
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ScenarioError(f"{value!r} is not what to record; it is {listed(map(repr, words))}, or a number of flows")
+        raise ScenarioError(f"{value!r} is not a valid record; it is {listed(map(repr, words))}, or a number of flows")
     if value < 1:
         raise ScenarioError(f'{value} flows cannot be recorded; write "{RECORD_QUANTILES}" for none, or at least 1')
     return whole_number(1, MOST_FLOWS, "a number of flows to record")(value)

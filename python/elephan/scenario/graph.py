@@ -200,7 +200,7 @@ def _udt_stack(shared: Stack, flow: Flow, where: str) -> Stack:
     for field in flow.stack.model_fields_set if flow.stack else ():
         if field != "payload" and getattr(flow.stack, field) is not None:
             raise ScenarioError(
-                "has no meaning for UDT, which has endpoints of its own; leave it out",
+                "has no effect for UDT, which has its own endpoints; omit it",
                 path=join_path(where, "stack", field),
             )
     stated = flow.stack.payload if flow.stack else None

@@ -117,7 +117,7 @@ def _random_fields(given: Impairments, field: str) -> dict[str, Any]:
     by_trace = given.rate_trace or (given.channel and given.channel.model == "sprout")
     for name, radio in (("aggregation", bursts), ("retransmission", again)):
         if radio is not None and by_trace:
-            raise ScenarioError("needs a rate; a trace says itself when a packet may leave", path=f"{field}.{name}")
+            raise ScenarioError("needs a rate; a trace itself determines the departures", path=f"{field}.{name}")
     if again is not None and again.loss >= 1:
         raise ScenarioError("1 lets no packet through; it is below 100%", path=f"{field}.retransmission.loss")
     return {

@@ -369,7 +369,7 @@ def _told(error: BaseException, path: Path | None = None) -> str:
     where = f"line {lines[-1]}: " if lines else ""
     if isinstance(error, SystemExit):
         return f"{where}calls sys.exit({'' if error.code is None else repr(error.code)}); it must not end the program"
-    help_ = "; a file is run by itself: put what it needs in it, or install it" if _is_missing_module(error) else ""
+    help_ = "; a file is run alone: include the code that it needs, or install it" if _is_missing_module(error) else ""
     return f"{where}{type(error).__name__}: {error}{help_}"
 
 
@@ -417,7 +417,8 @@ def _digest_of_object(maker: Any, name: str) -> str:
         walk.add(maker)
     except UnknownValueError as error:
         raise ScenarioError(
-            f"{name} cannot be told from another: it uses {error}; make it in on_start, or put the class into a file"
+            f"{name} cannot be distinguished from others: it uses {error}; "
+            "make it in on_start, or put the class into a file"
         ) from None
     return walk.hexdigest()
 

@@ -26,7 +26,7 @@ def router_cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
             if strangers:
                 found.append(f"{its} says nothing to {strangers}, which share its buffer")
             if link.impairments.changes_rate:
-                found.append(f"{its} goes by its rate at the beginning, {format_rate(link.rate_bps)}")
+                found.append(f"{its} uses its rate at the start, {format_rate(link.rate_bps)}")
         elif helped and not link.buffer.unlimited:
             found.extend(
                 f"{senders[i][0]}: hears nothing of {link.name}, which has a queue but no {needs[i]} router"

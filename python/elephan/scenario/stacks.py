@@ -231,5 +231,5 @@ TITLES = {
     "linux-2.6": "Linux 2.6 of the high-speed TCP studies: FACK, rate halving, initial window 3",
     "ns2": "ns-2.35's TCP/Linux: 1040 bytes on the wire, an ACK for every packet",
     "ns2-sack1": "ns-2's TCP/Sack1, under the high-speed patches that came before TCP/Linux",
-    "rfc6675": "the standards alone: RFC 6675 recovery, RFC 6298 timeouts",
+    "rfc6675": "only the standards: RFC 6675 recovery, RFC 6298 timeouts",
 }

@@ -159,7 +159,9 @@ def _check(source: Traffic, where: str) -> None:
     if not given:
         raise ScenarioError("missing; write load, per_second, users, file or transfers", path=join_path(where, "load"))
     if len(given) > 1:
-        raise ScenarioError(f"{given[0]} says already when transfers begin; write one", path=join_path(where, given[1]))
+        raise ScenarioError(
+            f"{given[0]} already determines the starts of transfers; write one", path=join_path(where, given[1])
+        )
     if (source.users is None) != (source.think is None):
         missing, reason = ("think", "users need a mean time to think") if source.users else ("users", "nobody thinks")
         raise ScenarioError(f"missing; {reason}", path=join_path(where, missing))

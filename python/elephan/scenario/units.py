@@ -351,7 +351,7 @@ def parse_buffer(value: object) -> Buffer:
         share = _bdp_share(text)
         if share is not None:
             if share <= 0:
-                raise ScenarioError(f"'{value}' is too small; a buffer holds at least 1 packet")
+                raise ScenarioError(f"'{value}' is too small; the smallest buffer is 1 packet")
             if share > 1000:
                 raise ScenarioError(f"'{value}' is too large; the limit is 100000% BDP (or write \"unlimited\")")
             return Buffer(bdp_share=share)

@@ -157,7 +157,7 @@ def _check_ellipses(suite: Suite) -> None:
             for field, name in (("delay", row.delay), ("goodput", row.goodput)):
                 _check_metric(name, field)
                 if get(name).scope == "flow":
-                    raise ScenarioError(f"the metric '{name}' is not one number of a run", path=field)
+                    raise ScenarioError(f"the metric '{name}' does not have one number for each run", path=field)
         except ScenarioError as error:
             raise error.located(path=f"ellipse[{i}]") from None
 
@@ -173,7 +173,9 @@ def _check_curves(suite: Suite) -> None:
             for quick in (False, True):
                 _check_x(row, suite.cells(row.experiment, quick=quick))
             if row.flows is None and get(row.metric).scope == "flow":
-                raise ScenarioError(f"the metric '{row.metric}' is not one number of a run; name flows", path="metric")
+                raise ScenarioError(
+                    f"the metric '{row.metric}' does not have one number for each run; name flows", path="metric"
+                )
         except ScenarioError as error:
             raise error.located(path=f"curve[{i}]") from None
 

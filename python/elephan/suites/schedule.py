@@ -267,7 +267,7 @@ class Schedule:
         except SweepError as failed:
             if not all(isinstance(failure.error, RunMemoryError) for failure in failed.failures):
                 raise
-            self.notes.append(f"not all runs were made: {failed.failures[0].error}")
+            self.notes.append(f"not all runs were completed: {failed.failures[0].error}")
 
     def _order(self, scenarios: Iterable[Scenario], seeds: Sequence[int]) -> list[Scenario]:
         """Runs in the order of their execution.

@@ -206,7 +206,7 @@ def _cautions(plan: Plan, logs: Logs) -> list[str]:
     longest_s = logs.send["look_gap_s"]
     if longest_s > min(plan.round_trips_s):
         found.append(
-            f"windows were not looked at for {1e3 * longest_s:.0f} ms, longer than a round trip, so that a loss event "
+            f"windows were not sampled for {1e3 * longest_s:.0f} ms, longer than a round trip, so that a loss event "
             "may be missing"
         )
     if (segments := _segments_an_ack(plan, logs)) > _SEGMENTS_AN_ACK_MAX:
@@ -241,7 +241,7 @@ def _failed_checks(plan: Plan, logs: Logs) -> list[str]:
     if moved > _MOVED_PART_MAX * carried:
         found.append(f"{moved} of {carried} packets came to the path more than 0.5 ms after others that are newer")
     for cause, what in (
-        ("ring_overflow", "came to the path faster than it could take them"),
+        ("ring_overflow", "arrived at the path faster than it could process them"),
         ("device_refused", "were not taken by the device behind the path"),
     ):
         if link["drops"][cause] is None:

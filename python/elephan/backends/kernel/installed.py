@@ -166,7 +166,7 @@ def uninstall(name: str) -> None:
         )
     if users := _users(name):
         more = f" and {len(users) - 1} more" if len(users) > 1 else ""
-        raise ScenarioError(f"'{name}' is in use by the connection {users[0]}{more}; end what uses it first")
+        raise ScenarioError(f"'{name}' is in use by the connection {users[0]}{more}; close it first")
     if os.geteuid() != 0:
         raise BpfError(f"'{name}' cannot be uninstalled: needs root")
     _remove(name)
@@ -184,7 +184,7 @@ def _remove(name: str) -> None:
     deadline = time.monotonic() + _LONGEST_S
     while name in bpf.AVAILABLE.read_text().split():
         if time.monotonic() > deadline:
-            raise BpfError(f"'{name}' is still registered: something else than Elephan holds it")
+            raise BpfError(f"'{name}' is still registered: a program other than Elephan uses it")
         time.sleep(_POLL_S)
 
 

@@ -106,7 +106,7 @@ def _load() -> Item:
     ok = state["load_1min"] <= _BUSY * state["cores"]
     return Item(
         "a quiet host", False, ok, f"load {state['load_1min']:.1f} on {state['cores']} cores",
-        "" if ok else "end what else computes; each run says whether it was too busy",
+        "" if ok else "stop other computations; each run records if the host was too busy",
     )  # fmt: skip
 
 

@@ -186,7 +186,7 @@ def _check_stack(stack: StackSpec, where: str) -> None:
     for field, value in stated_settings(stack).items():
         if field not in _CAN_DIFFER and value != getattr(linux, field):
             raise ScenarioError(
-                f"the backend 'kernel' has Linux's own endpoints, which cannot be told {field} = {value}; "
+                f"the backend 'kernel' has Linux's own endpoints, which do not support {field} = {value}; "
                 "'sim' can, or write stack = \"linux\"",
                 path=where,
             )

@@ -118,7 +118,7 @@ def crate_of(spec: str, given: Mapping[str, Any]) -> Crate:
         raise ScenarioError(f"'{spec}' is built in, and is in Rust already: the crate elephan-cc has it")
     pinned = own.pin(spec)
     if not own.pinned(pinned):
-        raise ScenarioError(f"'{spec}' is no algorithm of your own; write for example ./mine.py:Mine")
+        raise ScenarioError(f"'{spec}' is not a user-defined algorithm; write for example ./mine.py:Mine")
     own.check_parameters(pinned, given)
     declared = {p["name"]: p.get("default") for p in own.describe(spec)["parameters"]}
     parameters = {name: _checked(name, value) for name, value in (declared | dict(given)).items()}
