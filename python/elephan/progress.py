@@ -153,7 +153,7 @@ def _clock(seconds: float) -> str:
 
 
 def in_notebook() -> bool:
-    """True in the kernel of a notebook; IPython in a terminal is none."""
+    """True in the kernel of a notebook; false for IPython in a terminal."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
     return getattr(shell, "kernel", None) is not None

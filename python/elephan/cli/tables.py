@@ -49,7 +49,7 @@ class Page:
     """Properties of the output of a table.
 
     Attributes:
-        width: in characters; ``None`` for lines of any length.
+        width: width, in characters; ``None`` for lines of any length.
         color: true if headings may be bold.
         ascii_only: true if rules and dashes are ASCII.
     """
@@ -60,7 +60,7 @@ class Page:
 
 
 def page() -> Page:
-    """The page of stdout: its terminal, or an unlimited page if it is no terminal.
+    """The page of stdout: its terminal, or an unlimited page if it is not a terminal.
 
     ``$COLUMNS`` overrides the terminal's own width. There is no color if ``$NO_COLOR`` is not empty.
     """

@@ -36,7 +36,7 @@ def store_folder(context: click.Context, parameter: click.Parameter, value: str 
 
 
 def writable_file(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Check an option's file: its folder exists, and the file is no folder.
+    """Check an option's file: its folder exists, and the file is not a folder.
 
     Raises:
         ScenarioError: it cannot be written.

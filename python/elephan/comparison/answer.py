@@ -29,9 +29,9 @@ class Harm:
         algorithm: the algorithm that causes the harm.
         to: the rival.
         harm: mean fraction of its goodput alone that the rival loses.
-        low, high: of ``harm``.
+        low, high: ends of the interval of ``harm``.
         excess: mean fraction that the rival loses of its goodput beside as many flows of its own kind.
-        excess_low, excess_high: of ``excess``.
+        excess_low, excess_high: ends of the interval of ``excess``.
         seeds: replicates.
     """
 
@@ -55,7 +55,7 @@ class Answer:
         algorithm: the recommended algorithm.
         confidence: ``high``, ``medium`` or ``low``.
         settled: True if more seeds would not change the answer, by the evidence of the runs.
-        harm: of each algorithm to each rival.
+        harm: harm of each algorithm to each rival.
         seeds: replicates behind it.
         after_s: time to the answer, s.
         notes: scaled, shortened or assumed values.

@@ -65,7 +65,7 @@ def compare(
 
     Args:
         algorithms: names, with presets where wanted (``cubic:2005``), or your own: ``./mine.py:Mine``, or the class.
-        rate, rtt, buffer: of the bottleneck, with units.
+        rate, rtt, buffer: settings of the bottleneck, with units.
         loss: random loss on the path, as in a scenario.
         flows: number of flows of the algorithm, and of the others.
         background: load of background traffic in each direction: a fraction of the bottleneck's rate (``"20%"``) or a
@@ -80,7 +80,7 @@ def compare(
         budget: wall time.
         on: the backend.
         duration: simulated time of each run; by default long enough for an epoch of CUBIC, if the budget allows.
-        stack: of all endpoints.
+        stack: stack of all endpoints.
         seed: seed of the first replicate.
         jobs: number of simultaneous runs.
         store: folder of saved results.

@@ -24,7 +24,7 @@ class Versus:
 
     Attributes:
         algorithm: the other one.
-        difference: of the objectives (the best's less the other's), paired by seed.
+        difference: difference of the objectives (the best's less the other's), paired by seed.
         distinct: True if the difference is not zero by the paired t test, corrected by Holm.
         same: True if the interval lies within the margin of equality.
     """
@@ -105,7 +105,7 @@ def decide(
         evidence: the observations.
         algorithms: the judged algorithms.
         preference: the objective.
-        confidence: of each interval, and one minus the error of the tests together.
+        confidence: confidence of each interval, and one minus the error of the tests together.
         wanted_seeds: replicates that a settled answer needs.
     """
     values = {name: evidence.objective(name, preference) for name in algorithms}

@@ -191,7 +191,7 @@ def parse_rate_located(rate: str) -> int:
     """Parse a rate; an error names its option.
 
     Raises:
-        ScenarioError: it is no rate.
+        ScenarioError: it is not a rate.
     """
     try:
         return parse_rate(rate)

@@ -24,7 +24,7 @@ class Experiment:
         id: its id in criteria.
         title: one line.
         figure: figure or section of the document.
-        scenarios: by label; one scenario may be in several experiments and is run once.
+        scenarios: scenarios, by label; one scenario may be in several experiments and is run once.
         seeds: number of replicates by its own settings.
     """
 

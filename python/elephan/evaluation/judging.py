@@ -108,7 +108,7 @@ def _distance(criterion: Criterion, found: Assessment) -> str:
 
 
 def _interval(found: tuple[float, float] | None, seeds: int) -> tuple[float | None, float | None, str]:
-    """Both ends, or the reason for a missing interval; an interval of zero width is none."""
+    """Both ends, or the reason for a missing interval; an interval of zero width counts as missing."""
     if found is None:
         return None, None, "one seed" if seeds < 2 else "not a number in any draw"
     if found[0] == found[1]:

@@ -109,7 +109,7 @@ class Suite:
             scenario: the scenario whose runs are measured.
             metric: name in the registry.
             flow: the flow whose value is used, for a metric with a value for each flow.
-            window: in seconds; the measurement window if not given.
+            window: window, in seconds; the measurement window if not given.
             then: applied to each value.
             options: the metric's options; ``flows`` is the flow alone if not stated.
 

@@ -35,7 +35,7 @@ class Sender:
     """One flow.
 
     Attributes:
-        name: of the flow.
+        name: name of the flow.
         law: its rules.
         rtt_s: base round trip.
         start_s: its start.

@@ -78,7 +78,7 @@ class ClaimSet:
     """The claims of a paper and their experiments.
 
     Attributes:
-        claims: in the order of the file.
+        claims: claims, in the order of the file.
         experiments: the published setup of each experiment, by id.
     """
 

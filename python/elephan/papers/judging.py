@@ -25,7 +25,7 @@ class Judgment:
         verdict: the verdict.
         why: one sentence.
         expectation: allowed values, in words.
-        measured: in the unit of ``claim.limit``; ``None`` if not judged, infinite for a time that was not reached.
+        measured: measured value in the unit of ``claim.limit``; ``None`` if not judged, infinite if never reached.
         low: lower end of the bootstrap interval over seeds; ``None`` without one.
         high: upper end.
         no_interval: reason for a missing interval, in one clause; empty if there is one.

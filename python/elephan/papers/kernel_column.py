@@ -33,7 +33,7 @@ class KernelColumn:
     Attributes:
         plan: the plan of the kernel's runs.
         outcomes: one for each piece.
-        judgments: of all claims of the selection, by id.
+        judgments: judgments of all claims of the selection, by id.
         twins: judgments by the same twins in the simulator, for the claims with a kernel verdict. If both verdicts
             agree, the changes of the twin explain the verdict, without an effect of the host.
         failed: number of failed runs.

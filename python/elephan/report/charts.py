@@ -73,9 +73,9 @@ class LinePanel:
 
     Attributes:
         title: title of the panel, which may be empty.
-        x_label: with its unit.
-        y_label: with its unit.
-        series: in the order of the legend.
+        x_label: label of the x axis, with its unit.
+        y_label: label of the y axis, with its unit.
+        series: series, in the order of the legend.
         log_x: the x axis is logarithmic.
         log_y: the y axis is logarithmic; otherwise it begins at 0.
         borders: positions at which a dashed line goes from bottom to top.
@@ -223,7 +223,7 @@ class DataTable:
         id: short.
         title: one line.
         caption: what is seen.
-        header: of the columns.
+        header: header of the columns.
         rows: texts; the first of a row names its subject.
         emphasis: positions (row, column) of emphasized cells. groups: titles over groups of columns, each with the
             number of columns; may be empty.

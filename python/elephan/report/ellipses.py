@@ -41,7 +41,7 @@ class Ellipses:
         id: short.
         title: one line.
         caption: what is seen.
-        x_label, y_label: with their units.
+        x_label, y_label: labels of the axes, with their units.
         blobs: one for each series and case.
     """
 

@@ -54,7 +54,7 @@ class Curve:
     Attributes:
         name: its name in the legend.
         start: first position, in the unit of the x axis.
-        step: between two values.
+        step: distance of two values.
         values: ``None`` where there is none.
         color: index into :data:`COLORS`. dashed: the line is dashed, for data that were not measured here.
     """
@@ -84,8 +84,8 @@ class Traces:
         id: short.
         title: one line.
         caption: what is seen.
-        panels: from top to bottom.
-        x_label: with its unit.
+        panels: panels, from top to bottom.
+        x_label: label of the x axis, with its unit.
         shaded: a stretch of the x axis that is marked, and its meaning.
     """
 
@@ -205,9 +205,9 @@ class BarGroup:
     """A group of pairs.
 
     Attributes:
-        title: of the group.
+        title: title of the group.
         band: range of the expected values; ``None`` without an expectation.
-        bars: in order.
+        bars: bars, in order.
     """
 
     title: str
@@ -223,9 +223,9 @@ class PairBars:
         id: short.
         title: one line.
         caption: what is seen.
-        y_label: with its unit.
+        y_label: label of the y axis, with its unit.
         series: names in the order of colors and patterns.
-        groups: from left to right.
+        groups: groups, from left to right.
         lines: values at which a line is drawn across.
     """
 

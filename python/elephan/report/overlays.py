@@ -58,7 +58,7 @@ class Line:
 
     Attributes:
         name: its name in the legend.
-        times: in s, ascending.
+        times: times, in s, ascending.
         values: NaN where there is none.
         color: ``#rrggbb``.
         dash: index into :data:`DASHES`.

@@ -61,20 +61,20 @@ class PaperPage:
     """Content of a paper's report.
 
     Attributes:
-        id: of the paper.
-        title: of the paper.
+        id: id of the paper.
+        title: title of the paper.
         reference: authors, venue, year.
         selection: the selection that was run; empty for all of it.
         claims: rows of the table.
         totals: claims by verdict.
         firm: the same of certain and robust claims.
-        figures: in the paper's order.
+        figures: figures, in the paper's order.
         views: runs to look at.
         sensitivity: rows: effects of variants of the paper on its verdicts; empty when they were not run.
         variants: titles of the variants that there are.
         other_runs: the hashes of further scenarios that were run, by their purpose.
         assumptions: rows with ``name``, ``value``, ``reason``.
-        scenarios: by experiment.
+        scenarios: scenarios, by experiment.
         provenance: names and values.
         phases: rows: what the work took.
         quick_note: what was made smaller for a first look; empty at the paper's own size.
@@ -84,7 +84,7 @@ class PaperPage:
         within_noise: claims that other draws of the seeds would have turned.
         beyond: a question that the paper left open, where it was asked.
         kernel: the same experiments in today's Linux, where they were run.
-        warnings: of the runs.
+        warnings: warnings of the runs.
         run_count: runs behind the claims.
         segments: segments delivered in them, in words.
         runs: those that a reader can run again in the page, where a browser can carry them.

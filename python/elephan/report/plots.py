@@ -88,14 +88,14 @@ def plot(
     More than 12 lines in a panel are shown as a median with quantile bands for each algorithm.
 
     Args:
-        runs: in the order of the legend.
-        what: of :data:`TITLES`.
+        runs: runs, in the order of the legend.
+        what: quantities, of :data:`TITLES`.
         by: ``run`` or ``flow`` for small multiples.
         flows: names; all for ``None``.
         span: shown times in s; the whole runs for ``None``.
-        title: over the figure; the runs' common title for ``None``.
+        title: title over the figure; the runs' common title for ``None``.
         labels: names of the runs; by default the differences between them.
-        titles: of the runs; by default those that they were saved with.
+        titles: titles of the runs; by default those that they were saved with.
 
     Raises:
         MetricError: no such quantity or flow, nothing to draw, or more small multiples than fit.

@@ -49,7 +49,7 @@ class Drawing:
     """Data of a plot of a metric.
 
     Attributes:
-        name: of the metric, as it was asked for.
+        name: name of the metric, as it was asked for.
         metric: its definition.
         x: axis from left to right.
         y: axis from bottom to top of a heat map; ``None`` for lines.

@@ -19,7 +19,7 @@ class Spot:
     """A point with its intervals.
 
     Attributes:
-        name: beside the point.
+        name: text beside the point.
         x, y: values.
         x_ends, y_ends: lower and upper ends of the intervals; ``None`` without one.
     """
@@ -39,7 +39,7 @@ class TradeOff:
         id: short.
         title: one line.
         caption: what is seen.
-        x_label, y_label: with their units.
+        x_label, y_label: labels of the axes, with their units.
         spots: the points.
     """
 

@@ -42,7 +42,7 @@ class TableOf:
 
     Attributes:
         rows: the subject of a row.
-        columns: in the order of the table.
+        columns: columns, in the order of the table.
         only: the runs with the table; empty for all.
     """
 

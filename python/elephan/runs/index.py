@@ -70,14 +70,14 @@ class Entry:
     Attributes:
         id: scenario hash, backend and seed.
         folder: the run's folder.
-        title: of the scenario; may be empty.
+        title: title of the scenario; may be empty.
         flows: names of flows, groups of flows and sources of transfers.
         algorithms: each once, in the order of the flows.
         backend: name of the backend.
         seed: start of its random streams.
         created: time of the end of the run, in whole seconds.
         written_ns: modification time of the manifest, which orders runs of the same second.
-        size_bytes: of its files, as the manifest lists them.
+        size_bytes: size of its files, as the manifest lists them.
         wall_seconds: computing time in s, if it was recorded.
     """
 
@@ -243,7 +243,7 @@ def parse_age(text: str) -> timedelta:
     """A duration such as ``30d``, ``12 h`` or ``90 min``.
 
     Raises:
-        RunError: it is none.
+        RunError: it is not a duration.
     """
     number = text.strip()
     unit = ""
@@ -259,7 +259,7 @@ def parse_since(text: str, now: datetime) -> datetime:
     """A date such as ``2026-11-20``, a time such as ``2026-11-20 14:00`` (UTC), or a span of time before ``now``.
 
     Raises:
-        RunError: it is none.
+        RunError: it is not a time.
     """
     try:
         found = datetime.fromisoformat(text.strip())

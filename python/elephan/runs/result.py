@@ -434,8 +434,8 @@ class Run:
         Args:
             flows: names; all for ``None``.
             ax: axes to draw on; a new figure for ``None``.
-            size: of that figure: width and height in inches, ``"12x8 cm"``, ``"column"`` or ``"page"`` of a paper.
-            title: over the axes; the scenario's title, or else the names of its flows, for ``None``.
+            size: width and height of that figure in inches, ``"12x8 cm"``, ``"column"`` or ``"page"`` of a paper.
+            title: title over the axes; the scenario's title, or else the names of its flows, for ``None``.
 
         Returns:
             The figure that was drawn on.

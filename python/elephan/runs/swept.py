@@ -136,7 +136,7 @@ class Sweep(Sequence[R], Generic[R]):
             kind: ``lines`` or ``heatmap``, instead of the choice above.
             ax: Matplotlib axes to draw into; a new figure by default.
             size: width and height of a new figure, inches.
-            title: of the axes; the metric's definition in one line by default.
+            title: title of the axes; the metric's definition in one line by default.
             window: start and end in seconds; the scenario's ``[measure]`` by default.
 
         Raises:

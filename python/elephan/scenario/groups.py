@@ -50,8 +50,8 @@ class Group:
     """The flows of one ``[[flow]]`` table.
 
     Attributes:
-        name: of the table.
-        algorithm: of its flows.
+        name: name of the table.
+        algorithm: algorithm of its flows.
         members: names of its flows, in order.
         recorded: names of those whose samples are kept.
     """

@@ -46,7 +46,7 @@ def queue_number(queue: QueueSpec, name: str) -> float:
 
     Raises:
         KeyError: the discipline has no such parameter.
-        TypeError: the parameter is no number.
+        TypeError: the parameter is not a number.
     """
     value = queue.parameters[name]
     if value is None or isinstance(value, bool):
@@ -59,7 +59,7 @@ def queue_switch(queue: QueueSpec, name: str) -> bool:
 
     Raises:
         KeyError: the discipline has no such parameter.
-        TypeError: the parameter is no switch.
+        TypeError: the parameter is not a switch.
     """
     value = queue.parameters[name]
     if not isinstance(value, bool):

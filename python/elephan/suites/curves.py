@@ -48,8 +48,8 @@ class Curve:
     Attributes:
         stated: its entry in the suite.
         flow: name of the flow whose metric it is; ``None`` for a metric of the run.
-        axis: from left to right, with the values of all cells.
-        places: in the order of the axis.
+        axis: axis, from left to right, with the values of all cells.
+        places: places, in the order of the axis.
     """
 
     stated: CurveTable

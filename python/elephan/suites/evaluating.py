@@ -45,7 +45,7 @@ def evaluate(
         suite: id of a suite, or the folder of your own.
         against: a baseline; each criterion is then better, worse, same or not settled.
         only: the judged criteria or sections; all by default.
-        parameters: of the algorithms that are judged (not of ``against``), where they differ from the preset.
+        parameters: parameters of the judged algorithms (not of ``against``), where they differ from the preset.
         on: the backend, or several: then one evaluation of each algorithm on each.
         quick: fewer cells and shorter runs, as the suite says; verdicts are a first look.
         seeds: replicates of each run; by default 8, and 16 or 32 where these do not settle it (8 alone if quick).

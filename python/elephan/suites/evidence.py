@@ -22,9 +22,9 @@ class Case:
     """A criterion in one cell, for one algorithm.
 
     Attributes:
-        suite: of the criterion.
+        suite: suite of the criterion.
         criterion: the judged criterion. cell: the cell.
-        id: of the criterion.
+        id: id of the criterion.
         subject: the algorithm that is judged.
     """
 

@@ -145,8 +145,8 @@ class Section:
     """One line of the result.
 
     Attributes:
-        name: of the document.
-        title: of the section.
+        name: name of the document.
+        title: title of the section.
         outcomes: its criteria.
         obligations: its requirements that are not judged.
     """
@@ -189,7 +189,7 @@ class Evaluation:
         outcomes: the criteria in the order of the sections.
         notes: notes for the reader.
         wall_seconds: wall time of all algorithms together.
-        manifests: of all runs.
+        manifests: manifests of all runs.
         trade_offs: trade-offs of goodput and delay of the suite. curves: curves of the suite.
     """
 

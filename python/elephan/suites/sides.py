@@ -17,8 +17,8 @@ class Value:
     """A cell on one backend.
 
     Attributes:
-        verdict: of the cell.
-        value: over seeds.
+        verdict: verdict of the cell.
+        value: value over seeds.
         low, high: ends of the interval; the value itself without one.
     """
 
@@ -34,7 +34,7 @@ class Difference:
 
     Attributes:
         criterion: its id.
-        section: of the document.
+        section: section of the document.
         cell: name of the cell.
         values: one for each backend.
     """

@@ -37,7 +37,7 @@ class Cell:
 
     Attributes:
         name: short, unique in its experiment.
-        values: of the places.
+        values: values of the placeholders.
     """
 
     name: str

@@ -22,7 +22,7 @@ class Point:
 
     Attributes:
         run: its id.
-        seed: of the run.
+        seed: seed of the run.
         delay: value of the x axis, in the unit of its metric.
         goodput: value of the y axis, in the unit of its metric.
     """

@@ -24,8 +24,8 @@ class Living:
     """Content of a page: scripts with their policy, and data as text.
 
     Attributes:
-        script: of the page itself.
-        style: of its pictures.
+        script: script of the page itself.
+        style: style of its pictures.
         worker: script of the worker.
         engine: the engine for the browser, compressed, in base64.
         data: labels and canonical forms of the runs, compressed, in base64.

@@ -48,7 +48,7 @@ class Flow:
 
     Attributes:
         algorithm: the algorithm's name in the scenario.
-        parameters: of the algorithm.
+        parameters: parameters of the algorithm.
         built_in: the kernel's own name of the algorithm; ``None`` if the kernel lacks it.
         sender: its address; ``receiver``: the address of the other end.
         initial_window: segments.

@@ -119,7 +119,7 @@ class Plan:
         outside: reason why the engine is the path; empty if netem inside the guest is.
         hz: timer interrupts a second of the kernel.
         modules: the kernel's name of the congestion control of each flow on Linux.
-        arguments: of the kernel's command line: the parameters of its modules.
+        arguments: arguments of the kernel's command line: the parameters of its modules.
         document: the guest's plan.
         watched: positions of the links whose queues are recorded, in the order of the devices.
         memory_bytes: memory of the guest.

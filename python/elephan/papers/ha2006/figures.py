@@ -36,8 +36,8 @@ class Plan:
         letter: letter of the panel, with its content.
         metric: name of the metric in the claims.
         at: conditions of the runs.
-        y_label: with its unit.
-        algorithms: in the order of the legend.
+        y_label: label of the y axis, with its unit.
+        algorithms: algorithms, in the order of the legend.
     """
 
     letter: str

@@ -70,7 +70,7 @@ class Climb:
     """The window of a lone flow around its first loss.
 
     Attributes:
-        window: at each sample, segments.
+        window: window at each sample, segments.
         reference: window at the loss, segments.
         lost: position of the first sample after the backoff.
         round_samples: samples in a propagation RTT.

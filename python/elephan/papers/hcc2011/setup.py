@@ -79,7 +79,7 @@ class Setup:
         rtt_ms: RTT of the experiments with one flow, Figs 6 to 9 and 15 to 19.
         code: preset of each protocol.
         own_agents: protocols on ns-2's SACK agent; the others are on TCP/Linux.
-        header_bytes: on the wire beside the 1000 bytes of a packet.
+        header_bytes: size of the headers on the wire, besides the 1000 bytes of a packet.
         access: ratio of an access link's rate to the bottleneck's.
         access_bounded: true if an access link's queue has the bottleneck's limit; otherwise it has none.
         jitter: true if starts vary slightly with the seed.

@@ -74,7 +74,7 @@ def parse_pair(subject: str) -> Pair:
     """``a>b`` as a pair.
 
     Raises:
-        CriterionError: it is none.
+        CriterionError: it is not a pair.
     """
     first, _, second = subject.partition(">")
     if first not in PROTOCOLS or second not in PROTOCOLS:
