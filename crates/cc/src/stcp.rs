@@ -169,7 +169,7 @@ mod tests {
         close(s.window(), 11.0, 5e-3);
     }
 
-    // Of these values only the legacy window was not verified in the paper.
+    // The legacy window is the only one of these values that was not verified in the paper.
     #[test]
     fn the_peak_law_meets_standard_tcp_near_the_legacy_window() {
         let p = StcpParams::read(&settings(&Stcp::ENTRY, "", &[]).expect("it is right")).expect("it is right");

@@ -24,7 +24,7 @@ struct Bursts {
     /// Begin and end of the current or next on period.
     from: Time,
     to: Time,
-    /// The application's clock at the begin of this on period.
+    /// The application's clock at the start of this on period.
     clock: Time,
     draws: Stream,
 }

@@ -29,7 +29,7 @@ pub fn monotonic_ns() -> i64 {
 /// Difference of the clock of packets' time stamps and [`monotonic_ns`], ns.
 #[must_use]
 pub fn wall_ahead_ns() -> i64 {
-    // Of several pairs of readings, the one taken in the shortest time is used.
+    // The pair of readings taken in the shortest time is used.
     let pair = || {
         let before = monotonic_ns();
         let wall = clock(libc::CLOCK_REALTIME);

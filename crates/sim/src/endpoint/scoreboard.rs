@@ -150,7 +150,7 @@ impl Scoreboard {
         let mut fresh = 0;
         while segment < past {
             if self.sacked.contains(segment) {
-                // A block is a maximal run of the receiver, so it begins at the begin of a known run, unless ACKs were
+                // A block is a maximal run of the receiver, so it begins where a known run begins, unless ACKs were
                 // reordered.
                 let begins = segment == self.una || !self.sacked.contains(segment - 1);
                 segment = if begins { self.sacked.run_end(segment) } else { segment } + 1;

@@ -80,7 +80,7 @@ def _experiments(setup: Setup, seeds: Mapping[str, int]) -> Iterable[Experiment]
         f"{rate} Mbit/s": setup.scenario(Case("", "", (0, 0), background=True, rate_mbps=rate))
         for rate in (RATE_MBPS, SLOW_RATE_MBPS)
     }
-    yield Experiment("ha2006.X0.bgonly", "only background", "§4.1", alone, seeds.get("ha2006.X0.bgonly", 1))
+    yield Experiment("ha2006.X0.bgonly", "background alone", "§4.1", alone, seeds.get("ha2006.X0.bgonly", 1))
     rows = [
         ("X1", "nobg", "one flow of a variant and one of TCP-SACK", "Fig 2a, 7a"),
         ("X2", "nobg", "two flows of a variant", "Fig 4a, 5a, 8a, 9a"),

@@ -98,7 +98,7 @@ class Case(NamedTuple):
         """Title for a reader."""
         beside = "with background" if self.background else "alone"
         if not self.first:
-            return f"only background, {self.rate_mbps} Mbit/s"
+            return f"background alone, {self.rate_mbps} Mbit/s"
         one, other = self.rtts_ms
         rtts = f"{one} ms" if one == other else f"{one} and {other} ms"
         who = (
