@@ -21,7 +21,7 @@ const STATES: u32 = 1 << 1 | 1 << 4 | 1 << 8;
 /// Lists the connections that have sent data to `peer`, with their ports.
 ///
 /// # Errors
-/// The kernel refuses the request.
+/// The kernel rejects the request.
 pub fn connections_to(peer: Ipv4Addr) -> io::Result<Vec<((u16, u16), TcpInfo)>> {
     let mut found = Vec::new();
     sys::ask_sockets(&request(), |answer| read(answer, peer, &mut found))?;

@@ -116,7 +116,7 @@ impl Port {
     /// Sends a frame.
     ///
     /// # Errors
-    /// The device refuses the frame.
+    /// The device rejects the frame.
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {
         // SAFETY: the bytes live as long as the call.
         let sent =
@@ -127,7 +127,7 @@ impl Port {
     /// Reads the kernel's count of dropped frames since the last call, and adds it to the total.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// The kernel returns an error.
     pub fn count_overflow(&mut self) -> io::Result<()> {
         let mut counts = [0; 8];
         read_option(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut counts)?;

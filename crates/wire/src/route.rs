@@ -44,7 +44,7 @@ impl Route<'_> {
     /// Adds the route, or replaces an existing one.
     ///
     /// # Errors
-    /// The kernel refuses the route; kernels before 6.7 have no time stamps in µs.
+    /// The kernel rejects the route; kernels before 6.7 have no time stamps in µs.
     pub fn set(&self) -> io::Result<()> {
         sys::ask_routing(&self.message())
     }

@@ -67,7 +67,7 @@ pub fn ask_to_stop() {
 /// the highest ordinary priority if allowed.
 ///
 /// # Errors
-/// The kernel refuses.
+/// The kernel returns an error.
 pub fn prepare_process() -> io::Result<()> {
     for signal in [libc::SIGTERM, libc::SIGINT] {
         // SAFETY: the handler only stores into an atomic.
@@ -78,7 +78,7 @@ pub fn prepare_process() -> io::Result<()> {
     }
     // SAFETY: no pointers.
     checked(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0, 0, 0) })?;
-    // SAFETY: no pointers. Where it is refused, the run itself shows how busy the host was.
+    // SAFETY: no pointers. If it is refused, the run itself shows how busy the host was.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
     Ok(())
 }
@@ -86,7 +86,7 @@ pub fn prepare_process() -> io::Result<()> {
 /// Makes this process end when the thread that started it ends, and at once if `parent` has already ended.
 ///
 /// # Errors
-/// The kernel refuses, or the parent is gone.
+/// The kernel returns an error, or the parent has exited.
 pub fn die_with(parent: i32) -> io::Result<()> {
     // SAFETY: no pointers.
     checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) })?;
@@ -194,7 +194,7 @@ fn come_last(number: usize) -> io::Result<()> {
 /// Sets a socket option that is a structure without padding or a number.
 ///
 /// # Errors
-/// The kernel refuses.
+/// The kernel returns an error.
 pub fn set_option<T: Copy>(socket: &impl AsRawFd, level: c_int, name: c_int, value: T) -> io::Result<()> {
     // SAFETY: the value lives as long as the call, and its size is stated.
     let answer = unsafe {
@@ -206,7 +206,7 @@ pub fn set_option<T: Copy>(socket: &impl AsRawFd, level: c_int, name: c_int, val
 /// Reads a socket option into bytes. Returns their number.
 ///
 /// # Errors
-/// The kernel refuses.
+/// The kernel returns an error.
 pub fn read_option(socket: &impl AsRawFd, level: c_int, name: c_int, into: &mut [u8]) -> io::Result<usize> {
     let mut length = into.len() as libc::socklen_t;
     // SAFETY: the bytes live as long as the call, and their number is stated.
@@ -238,7 +238,7 @@ pub fn set_congestion_control(socket: &impl AsRawFd, name: &str) -> io::Result<(
 /// and must not continue to send after the run.
 ///
 /// # Errors
-/// The kernel refuses.
+/// The kernel returns an error.
 pub fn tcp_socket() -> io::Result<OwnedFd> {
     // SAFETY: no pointers; the descriptor is nobody else's.
     unsafe {
@@ -356,7 +356,7 @@ pub fn ask_routing(message: &[u8]) -> io::Result<()> {
 /// one.
 ///
 /// # Errors
-/// The kernel refuses.
+/// The kernel returns an error.
 pub fn ask_sockets(message: &[u8], mut read: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
     const NETLINK_SOCK_DIAG: c_int = 4;
     let mut answer = vec![0; 32 << 10];
@@ -388,7 +388,7 @@ struct EthtoolValue {
 /// Switches off the offloads of a device of this namespace: no segmentation, no merging, and complete checksums.
 ///
 /// # Errors
-/// There is no such device, or it refuses.
+/// There is no such device, or it returns an error.
 pub fn switch_offloads_off(device: &str) -> io::Result<()> {
     let socket = tcp_socket()?;
     for (command, feature) in FEATURES {

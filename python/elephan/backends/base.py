@@ -149,7 +149,7 @@ class Backend(ABC):
     def version(self) -> str:
         """Version of all code that results depend on; results of another version are not reused."""
 
-    def check(self, scenario: Scenario) -> None:  # noqa: B027  (a backend that runs everything refuses nothing)
+    def check(self, scenario: Scenario) -> None:  # noqa: B027  (a backend that runs everything has no checks)
         """Reject a scenario that cannot be run, before the run.
 
         Raises:

@@ -64,7 +64,7 @@ class QuicBackend(Backend):
         """Reject a scenario that cannot be run here, before the run.
 
         Raises:
-            ScenarioError: it cannot; the sentence says why.
+            ScenarioError: it cannot; the message has the reason.
         """
         refuse_other_backends(self.name, scenario)
         one = scenario.without_groups()
@@ -79,7 +79,7 @@ class QuicBackend(Backend):
         """Run a scenario in a separate process.
 
         Raises:
-            ScenarioError: it cannot be run here; the sentence says why.
+            ScenarioError: it cannot be run here; the message has the reason.
             QuicError: the program failed.
             Cancelled: ``progress`` returned ``False``.
         """
@@ -91,7 +91,7 @@ class QuicBackend(Backend):
         """Run a scenario, and write quinn's own qlog of the flow at each position in ``logs`` to its file.
 
         Raises:
-            ScenarioError: it cannot be run here; the sentence says why.
+            ScenarioError: it cannot be run here; the message has the reason.
             QuicError: the program failed.
             Cancelled: ``progress`` returned ``False``.
             OSError: a file cannot be written.

@@ -83,7 +83,7 @@ def answer(
 
     Args:
         decision: the ranking.
-        evidence: the runs behind it.
+        evidence: its runs.
         preference: the objective.
         rate_mbps: rate of the bottleneck as the user stated it.
         after_s: seconds since the question.

@@ -33,7 +33,7 @@ class Assessment:
         no_interval: reason for a missing interval, in one clause; empty if there is one.
         support: fraction of the bootstrap draws in which it holds; ``None`` without replicates.
         detail: the compared values.
-        runs: ids of the runs behind it.
+        runs: ids of its runs.
     """
 
     passed: bool

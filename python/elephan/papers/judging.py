@@ -33,7 +33,7 @@ class Judgment:
             and 0.975 the published conclusion lies inside the noise of our seeds.
         margin: distance from the bounds of the allowed range; negative outside it.
         detail: the compared values.
-        runs: ids of the runs behind it.
+        runs: ids of its runs.
         depends_on: ids of variants of the paper that change the verdict, if they were run.
         explained: true if there is an explanation for this claim.
     """

@@ -71,7 +71,7 @@ class PaperPage:
         figures: figures, in the paper's order.
         views: runs to look at.
         sensitivity: rows: effects of variants of the paper on its verdicts; empty when they were not run.
-        variants: titles of the variants that there are.
+        variants: titles of all variants.
         other_runs: the hashes of further scenarios that were run, by their purpose.
         assumptions: rows with ``name``, ``value``, ``reason``.
         scenarios: scenarios, by experiment.
@@ -85,7 +85,7 @@ class PaperPage:
         beyond: a question that the paper left open, where it was asked.
         kernel: the same experiments in today's Linux, where they were run.
         warnings: warnings of the runs.
-        run_count: runs behind the claims.
+        run_count: number of the claims' runs.
         segments: segments delivered in them, in words.
         runs: those that a reader can run again in the page, where a browser can carry them.
     """

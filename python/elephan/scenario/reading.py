@@ -23,7 +23,7 @@ def check_regular(path: Path, limit_bytes: int) -> None:
     """Reject a path that is not a regular file of at most ``limit_bytes``; a symbolic link counts as its target.
 
     Raises:
-        ScenarioError: the message says why, without the path.
+        ScenarioError: the message has the reason, without the path.
         FileNotFoundError: no such file.
     """
     try:
@@ -38,7 +38,7 @@ def read_bytes(path: Path, limit_bytes: int) -> bytes:
     """The content of a regular file of at most ``limit_bytes``.
 
     Raises:
-        ScenarioError: not a regular file, too large, or not readable; the message says why, without the path.
+        ScenarioError: not a regular file, too large, or not readable; the message has the reason, without the path.
         FileNotFoundError: no such file.
     """
     check_regular(path, limit_bytes)

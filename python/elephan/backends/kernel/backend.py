@@ -52,7 +52,7 @@ class KernelBackend(Backend):
         """Reject a scenario that this host cannot run, before the run.
 
         Raises:
-            ScenarioError: it cannot; the sentence says why.
+            ScenarioError: it cannot; the message has the reason.
         """
         refuse_other_transports(self.name, scenario)
         Plan.of(scenario.without_groups())
@@ -62,7 +62,7 @@ class KernelBackend(Backend):
         """Run a scenario in real time; other runs on this host wait for its end.
 
         Raises:
-            ScenarioError: this host cannot run it; the sentence says why.
+            ScenarioError: this host cannot run it; the message has the reason.
             KernelError: the run failed.
             Cancelled: ``progress`` returned ``False``.
         """

@@ -123,7 +123,7 @@ def compile_object(algorithm: str, name: str, target: Path) -> None:
     """Compile the object of an algorithm with the name ``name`` for sockets.
 
     Raises:
-        BpfError: clang refuses it.
+        BpfError: clang rejects it.
     """
     source = sources()
     command = ["clang", "-target", "bpf", "-mcpu=v3", "-g", "-O2", "-Wall", "-fno-crash-diagnostics", f"-I{source}"]
@@ -185,7 +185,7 @@ def check(algorithm: str, parameters: Mapping[str, Parameter]) -> None:
 
     Raises:
         ScenarioError: no object for it, or not with these parameters.
-        BpfError: clang refuses it.
+        BpfError: clang rejects it.
     """
     own_name, values = resolve(algorithm, parameters)
     read_only_data(own_name, values, _unnamed(own_name), "none")
@@ -195,7 +195,7 @@ def unsettable(algorithm: str, parameters: Mapping[str, Parameter]) -> dict[str,
     """The parameters that the object of an algorithm does not accept, each with its fixed value.
 
     Raises:
-        BpfError: clang refuses the object.
+        BpfError: clang rejects the object.
     """
     found = {}
     for name, value in parameters.items():

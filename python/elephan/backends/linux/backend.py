@@ -55,7 +55,7 @@ class LinuxBackend(Backend):
         """Reject a scenario that cannot be run here, before the run.
 
         Raises:
-            ScenarioError: it cannot; the sentence says why.
+            ScenarioError: it cannot; the message has the reason.
         """
         refuse_other_transports(self.name, scenario)
         _require()
@@ -78,7 +78,7 @@ class LinuxBackend(Backend):
         """Run a scenario in a guest of its own.
 
         Raises:
-            ScenarioError: it cannot be run here; the sentence says why.
+            ScenarioError: it cannot be run here; the message has the reason.
             GuestError: the guest failed or hung.
             Cancelled: ``progress`` returned ``False``.
         """
@@ -162,7 +162,7 @@ def _engine_bytes(plan: Plan) -> int:
     """Memory that the engine certainly needs as the path.
 
     Raises:
-        ScenarioError: the engine refuses the scenario.
+        ScenarioError: the engine rejects the scenario.
     """
     if not plan.outside:
         return 0

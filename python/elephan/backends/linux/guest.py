@@ -91,7 +91,7 @@ def run(plan: Plan, kernel: Kernel, progress: Progress | None) -> Log:
     """Run a plan.
 
     Raises:
-        ScenarioError: a program is missing, or the engine refuses the scenario.
+        ScenarioError: a program is missing, or the engine rejects the scenario.
         GuestError: the guest failed, or hung.
         Cancelled: ``progress`` returned ``False``.
     """
