@@ -325,7 +325,7 @@ def _check_udt(scenario: ScenarioTable, flow: Flow, where: str) -> None:
         return
     for field in ("sender_clock", "receiver_clock", "base_rtt_error"):
         if getattr(flow, field):
-            raise ScenarioError("has no meaning for UDT; leave it out", path=join_path(where, field))
+            raise ScenarioError("has no effect for UDT; omit it", path=join_path(where, field))
     if scenario.events is not None:
         raise ScenarioError(
             f"UDT's packets are not TCP's and have no event log; leave it out, or {where} with '{flow.algorithm}'",
