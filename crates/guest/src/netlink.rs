@@ -38,13 +38,13 @@ const HTB_VERSION: u32 = 3;
 /// Bytes that HTB lets a class send in its turn, which counts where classes share a rate.
 const TURN_BYTES: u32 = 1514;
 const UP_WITHOUT_ARP: u32 = 0x1 | 0x80;
-/// Bytes of the Ethernet header, which netem counts and a path's rate does not.
+/// Bytes of the Ethernet header, which netem counts and a path's rate excludes.
 const ETHERNET_BYTES: i32 = 14;
 const WAITING_MAX: u32 = 1000;
 /// A frame that stays in a queue: an Ethernet header and little more.
 const HELD_BYTES: usize = 16;
 
-/// A conversation with one network namespace.
+/// A connection to one network namespace.
 pub struct Netlink {
     socket: OwnedFd,
     buffer: Vec<u8>,
@@ -53,7 +53,7 @@ pub struct Netlink {
 /// Counts of a queue since the beginning, and its length.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct QueueCounts {
-    /// Packets that wait, that in transmission among them.
+    /// Waiting packets, including the packet in transmission.
     pub length: u32,
     /// Packets that were dropped.
     pub dropped: u32,
@@ -75,12 +75,12 @@ pub struct Counted {
 }
 
 impl Netlink {
-    /// A conversation with the namespace of this thread.
+    /// Opens a connection to the namespace of this thread.
     pub fn new() -> io::Result<Self> {
         Ok(Self { socket: sys::netlink()?, buffer: vec![0; 1 << 16] })
     }
 
-    /// Makes a pair of devices with the same hardware address; the second end is in another namespace.
+    /// Creates a pair of devices with the same hardware address; the second end is in another namespace.
     pub fn pair(&mut self, number: usize, mtu: u32, peer: &impl AsRawFd) -> io::Result<()> {
         let end = |name: &str| {
             let mut body = vec![0; 16];
@@ -114,7 +114,7 @@ impl Netlink {
         self.ask(RTM_NEWLINK, ACK, &body)
     }
 
-    /// Switches a device on; nobody has to ask for hardware addresses on it.
+    /// Switches a device on, without address resolution (ARP).
     pub fn up(&mut self, name: &str) -> io::Result<()> {
         let mut body = vec![0; 4];
         body.extend(sys::device_index(name)?.to_ne_bytes());
@@ -123,8 +123,8 @@ impl Netlink {
         self.ask(RTM_NEWLINK, ACK, &body)
     }
 
-    /// True once the kernel has made a device pass packets on: before, it drops them. The kernel does so for a hundred devices a
-    /// second (linkwatch).
+    /// True once the kernel has enabled a device; before, the device drops packets. The kernel enables a hundred
+    /// devices a second (linkwatch).
     pub fn is_up(&mut self, name: &str) -> io::Result<bool> {
         let mut body = vec![0; 4];
         body.extend(sys::device_index(name)?.to_ne_bytes());
@@ -255,7 +255,7 @@ impl Netlink {
     }
 }
 
-/// Name of the end of a pair that sends.
+/// Name of the sending end of a pair.
 pub fn near_end(number: usize) -> String {
     format!("a{number}")
 }
@@ -265,7 +265,7 @@ fn outer_name(number: usize) -> String {
     format!("eth{number}")
 }
 
-/// Name of the other end.
+/// Name of the receiving end of a pair.
 pub fn far_end(number: usize) -> String {
     format!("b{number}")
 }

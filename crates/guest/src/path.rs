@@ -27,7 +27,7 @@ pub struct Path {
     own: BTreeMap<(usize, u32), Counted>,
 }
 
-/// Adds to an error where it came from.
+/// Adds the place of an error to it.
 pub fn at(place: impl AsRef<str>) -> impl FnOnce(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("{}: {error}", place.as_ref()))
 }
@@ -41,7 +41,7 @@ impl Path {
     pub fn lay(plan: &Plan) -> io::Result<Self> {
         let (mut namespaces, mut talks) = (Vec::new(), Vec::new());
         set(&plan.guest_sysctls)?;
-        // A namespace has two, a flow three.
+        // A namespace has two descriptors, a flow three.
         sys::allow_descriptors(1024 + 2 * plan.namespaces as u64 + 3 * plan.flows.len() as u64)?;
         let mut outside = Netlink::new()?;
         let origin = File::open("/proc/thread-self/ns/net")?;
@@ -83,18 +83,18 @@ impl Path {
         Ok(path)
     }
 
-    /// Waits until the kernel has made every device pass packets on; before, a device drops them.
+    /// Waits until the kernel has enabled every device; before, a device drops packets.
     fn wait_until_running(&mut self, plan: &Plan) -> io::Result<()> {
         let mut left = RUNNING_WITHIN;
         for (number, device) in plan.devices.iter().enumerate() {
-            // A device that leads out of the guest has no carrier that the kernel would watch.
+            // A device that leads out of the guest has no carrier state that the kernel watches.
             let Some(to) = device.to else { continue };
             for (namespace, name) in [(to, far_end(number)), (device.from, near_end(number))] {
                 self.enter(namespace)?;
                 while !self.talks[namespace].is_up(&name)? {
                     if left.is_zero() {
                         return Err(io::Error::other(format!(
-                            "device {name} passes nothing on after {RUNNING_WITHIN:?}"
+                            "device {name} still drops packets after {RUNNING_WITHIN:?}"
                         )));
                     }
                     thread::sleep(LOOK_AGAIN);
@@ -105,7 +105,7 @@ impl Path {
         Ok(())
     }
 
-    /// Takes a device that leads out of the guest.
+    /// Moves a device that leads out of the guest into its namespace.
     fn adopt(&mut self, plan: &Plan, number: usize, outside: &mut Netlink) -> io::Result<()> {
         let device = &plan.devices[number];
         outside.adopt(number, device.mtu, &self.namespaces[device.from])?;
@@ -141,7 +141,7 @@ impl Path {
         self.talks[to].up(&far_end(number))
     }
 
-    /// Enters a namespace: sockets that are made next are in it.
+    /// Enters a namespace, in which new sockets are then created.
     pub fn enter(&self, namespace: usize) -> io::Result<()> {
         sys::enter(&self.namespaces[namespace])
     }

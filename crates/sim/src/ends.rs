@@ -1,4 +1,4 @@
-//! The two ends of the flows of a run: one enum over all transports, each attached to the network.
+//! The two ends of each flow of a run: one enum over all transports, attached to the network.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::record::{ReceiverRecord, ReceiverSample, Sampled, SenderRecord, Sendi
 use crate::spec::{FlowSpec, Spec, SpecError};
 use crate::time::Time;
 
-/// Transport of a flow, as the caller of the engine chooses it.
+/// Transport of a flow, which the engine's caller chooses.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub enum Transport {
@@ -47,11 +47,11 @@ enum Kind {
     Foreign(Foreign),
     /// A receiver that the network evaluates inline.
     Inline,
-    /// An end on the host, which has the turn of all its ends.
+    /// An end on the host, which takes one turn for all its ends.
     Hosted,
 }
 
-/// Does the same with an end of any kind.
+/// Evaluates an expression for an end of any kind.
 macro_rules! with_end {
     ($kind:expr, $end:ident => $body:expr, inline => $inline:expr) => {
         match $kind {
@@ -88,14 +88,14 @@ pub(crate) struct FlowEnd {
     attachment: Attachment,
 }
 
-/// When a flow starts: up to the scenario's jitter later than said.
+/// Start of a flow: the scenario's start plus a random delay up to its jitter.
 #[must_use]
 pub fn start_of(spec: &Spec, flow: &FlowSpec) -> Time {
     let mut jitter = Name::default().and("flow ").and(&flow.name).and(" start").stream(spec.seed);
     Time(flow.start_ps + jitter.below(spec.start_jitter_ps + 1))
 }
 
-/// Both ends of the flow number `flow`, with the transport that `make` gives it.
+/// Both ends of flow number `flow`, with the transport that `make` returns.
 pub(crate) fn ends_of<T: Into<Transport>>(
     flow: FlowId,
     spec: &Spec,
@@ -159,14 +159,15 @@ pub(crate) fn ends_of<T: Into<Transport>>(
 }
 
 impl FlowEnd {
-    /// Its turn: see [`Attachment::give_turn`].
+    /// Takes this end's turn: see [`Attachment::give_turn`].
     #[inline]
     pub(crate) fn take_turn<const LOGGED: bool>(&mut self, horizon: Time, network: &mut Network) -> Time {
         let Self { kind, attachment } = self;
         with_end!(kind, end => attachment.give_turn::<LOGGED, _>(end, horizon, network), inline => Time::NEVER)
     }
 
-    /// Fetches what its next turn will need. Its kind is not looked at: that would be a miss of the cache by itself.
+    /// Prefetches the data that the next turn needs. It does not read the end's kind, which would itself be a cache
+    /// miss.
     #[inline]
     pub(crate) fn fetch(&self) {
         prefetch::value(self);
@@ -182,7 +183,7 @@ impl FlowEnd {
         }
     }
 
-    /// Fetches what a sender's fields point to, for the next turn.
+    /// Prefetches the data behind a sender's pointers for the next turn.
     #[inline]
     pub(crate) fn fetch_behind(&self) {
         if let Kind::TcpSender(sender) = &self.kind {
@@ -210,7 +211,7 @@ impl FlowEnd {
         }
     }
 
-    /// Samples of a sender of the engine's own.
+    /// Samples of one of the engine's own senders.
     pub(crate) fn sending(&self) -> Option<Sending<'_>> {
         match &self.kind {
             Kind::TcpSender(sender) => Some(sender.sampled()),
@@ -220,7 +221,7 @@ impl FlowEnd {
         }
     }
 
-    /// Samples of a receiver of the engine's own that is not evaluated inline.
+    /// Samples of one of the engine's own receivers that is not evaluated inline.
     pub(crate) fn receiving(&self) -> &[ReceiverSample] {
         match &self.kind {
             Kind::TcpReceiver(receiver) => &receiver.samples,
@@ -256,13 +257,13 @@ impl FlowEnd {
     }
 }
 
-/// The packets that the two ends of a flow have sent and received.
+/// Numbers of packets that the two ends of a flow have sent and received.
 pub(crate) fn packets(ends: &mut [FlowEnd; 2], inline: Option<&Receiver>) -> [PacketCounts; 2] {
     let inline = || inline.map(EndpointState::packets).unwrap_or_default();
     ends.each_mut().map(|end| with_end!(&mut end.kind, end => end.packets(), inline => inline()))
 }
 
-/// Everything that the run keeps of the two ends of a flow.
+/// Returns the records that the run keeps of the two ends of a flow.
 pub(crate) fn into_records(ends: [FlowEnd; 2], inline: Option<Receiver>) -> (SenderRecord, ReceiverRecord) {
     match ends.map(|end| end.kind) {
         [Kind::UdtSender(sender), Kind::UdtReceiver(receiver)] => receiver.into_records(*sender),

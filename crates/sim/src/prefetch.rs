@@ -1,24 +1,24 @@
-//! Fetching data into the cache before it is needed. It is a hint to the processor: it changes no result, and does nothing where
-//! the processor has no such instruction.
+//! Prefetching of data into the cache. A prefetch is a hint to the processor: it changes no result, and has no effect
+//! on processors without such an instruction.
 
 use branches::prefetch_read_data;
 
-/// Bytes of a line of the cache.
+/// Size of a cache line, bytes.
 const LINE: usize = 64;
 
-/// Fetches all of a value.
+/// Prefetches a whole value.
 #[inline(always)]
 pub fn value<T>(value: &T) {
     part(value, 0, size_of::<T>());
 }
 
-/// Fetches so many bytes of a value, from one on.
+/// Prefetches `bytes` bytes of a value, from byte `from` on.
 #[inline(always)]
 pub fn part<T>(value: &T, from: usize, bytes: usize) {
     lines(std::ptr::from_ref(value).cast::<u8>().wrapping_add(from), bytes);
 }
 
-/// Fetches so many elements of a list, which need not be there.
+/// Prefetches `count` elements of a list, which need not exist.
 #[inline(always)]
 pub fn elements<T>(list: &[T], from: usize, count: usize) {
     lines(list.as_ptr().wrapping_add(from).cast::<u8>(), count * size_of::<T>());

@@ -41,7 +41,7 @@ impl<T: Copy + Default> Fifo<T> {
         self.slots.get(self.head)
     }
 
-    /// The element that `ahead` others stand before.
+    /// The element behind `ahead` others.
     #[must_use]
     pub fn get(&self, ahead: usize) -> Option<T> {
         (ahead < self.len).then(|| self.slots[(self.head + ahead) & (self.slots.len() - 1)])
@@ -59,7 +59,7 @@ impl<T: Copy + Default> Fifo<T> {
         self.len += 1;
     }
 
-    /// Fetches the oldest into the cache.
+    /// Prefetches the oldest element.
     #[inline(always)]
     pub fn fetch_oldest(&self) {
         prefetch::element(&self.slots, self.head);
@@ -73,7 +73,7 @@ impl<T: Copy + Default> Fifo<T> {
         }
         let value = self.slots[self.head];
         self.len -= 1;
-        // An empty one begins again where memory was last used.
+        // An empty ring restarts at the memory used last.
         self.head = if self.len == 0 { 0 } else { (self.head + 1) & (self.slots.len() - 1) };
         Some(value)
     }
@@ -87,7 +87,7 @@ impl<T: Copy + Default> Fifo<T> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        // In place: a copy of a large ring would need half as much memory again.
+        // The ring grows in place; a copy of a large ring would need half as much memory again.
         let before = self.slots.len();
         let after = (before * 2).max(4);
         self.slots.reserve_exact(after - before);
@@ -97,7 +97,7 @@ impl<T: Copy + Default> Fifo<T> {
     }
 }
 
-/// A ring for more segments than this is not handed on from one transfer to the next.
+/// Largest capacity, segments, of a ring that one transfer leaves to the next.
 pub const MOST_INHERITED: usize = 256;
 
 /// One bit for each segment number of a sliding range. The owner guarantees that all set bits lie within one capacity of
@@ -135,7 +135,7 @@ impl BitRing {
         if self.words.is_empty() { std::slice::from_mut(&mut self.inline) } else { &mut self.words }
     }
 
-    /// Takes over another ring's memory, without its bits; of a ring that is `clear` none is set.
+    /// Takes over another ring's memory, without its bits; `clear` states that none of its bits is set.
     pub fn inherit(&mut self, old: &mut Self, clear: bool) {
         (self.inline, self.words) = (0, std::mem::take(&mut old.words));
         if !clear {
@@ -190,7 +190,7 @@ impl BitRing {
         words[word] &= !bit;
     }
 
-    /// Clears `[from, to)` and answers how many bits were set.
+    /// Clears `[from, to)`. Returns the number of bits that were set.
     pub fn clear_range(&mut self, from: u32, to: u32) -> u32 {
         let mut cleared = 0;
         let words = self.words_mut();
@@ -203,7 +203,7 @@ impl BitRing {
         cleared
     }
 
-    /// Sets every bit of `[from, to)` that is clear in `except`, and answers how many were newly set.
+    /// Sets every bit of `[from, to)` that is clear in `except`. Returns the number of newly set bits.
     pub fn set_range_except(&mut self, from: u32, to: u32, except: &Self) -> u32 {
         let mut added = 0;
         let (words, except) = (self.words_mut(), except.words());
@@ -237,7 +237,7 @@ impl BitRing {
         None
     }
 
-    /// The `n`-th highest (1 is the highest) segment set in `[from, to)`.
+    /// The `n`-th highest segment set in `[from, to)`, with 1 for the highest.
     #[must_use]
     pub fn nth_highest(&self, n: u32, from: u32, to: u32) -> Option<u32> {
         if from >= to {
@@ -269,7 +269,7 @@ impl BitRing {
     }
 }
 
-/// Calls `f(first segment of the word's part, mask)` for each 64-bit word that `[from, to)` touches.
+/// Calls `f(first segment within the word, mask)` for each 64-bit word that overlaps `[from, to)`.
 #[inline]
 fn for_each_word(from: u32, to: u32, mut f: impl FnMut(u32, u64)) {
     let mut segment = from;

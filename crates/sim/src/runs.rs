@@ -15,14 +15,14 @@ pub struct RunSet {
 }
 
 impl RunSet {
-    /// Members.
+    /// Number of members.
     #[must_use]
     #[inline]
     pub fn len(&self) -> u32 {
         self.len
     }
 
-    /// True if there are none.
+    /// True if the set is empty.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -65,7 +65,7 @@ impl RunSet {
         if old.is_empty() {
             return self.find_ends(base);
         }
-        // In each of the two parts what was side by side stays so.
+        // Each of the two parts of the ring moves as a whole.
         let wrap = base.next_multiple_of(held);
         for part in [base..wrap, wrap..base + held] {
             let (from, to) = (part.start as usize & (old.len() - 1), self.slot(part.start));
@@ -118,7 +118,7 @@ impl RunSet {
         word.rotate_right(segment & 63).trailing_ones().min(self.top - segment)
     }
 
-    /// Adds a segment that is not a member, at or above `base`; answers the run `[first, past)` that it is now part of.
+    /// Adds a segment at or above `base` that is not a member. Returns the run `[first, past)` that now contains it.
     #[inline]
     pub fn insert(&mut self, segment: u32, base: u32) -> (u32, u32) {
         self.bits.set(segment);
@@ -141,7 +141,7 @@ impl RunSet {
         (first, last + 1)
     }
 
-    /// Removes `[from, to)`, which may not cut a run in two, and returns the number of removed members.
+    /// Removes `[from, to)`, which must not divide a run. Returns the number of removed members.
     #[inline]
     pub fn remove_range(&mut self, from: u32, to: u32) -> u32 {
         if self.len == 0 {

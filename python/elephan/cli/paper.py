@@ -27,20 +27,20 @@ _REAL = ("kernel", "linux")
 @click.argument("paper", metavar="ID")
 @click.option("--figure", metavar="F", help="Only the experiments of this figure.")
 @click.option(
-    "--quick", is_flag=True, help="The same shapes at about a tenth of the work, one seed; verdicts are a first look."
+    "--quick", is_flag=True, help="The same shapes at about a tenth of the work, one seed; verdicts are preliminary."
 )
 @click.option(
     "--seeds",
     type=common.Count(1, 1000),
     metavar="N",
-    help="Seeds of each experiment. [default: the paper's own choice]",
+    help="Seeds of each experiment. [default: the paper's choice]",
 )
 @click.option(
     "--sensitivity/--no-sensitivity",
     default=None,
-    help="Also run other variants of what the paper leaves open. [default: the paper's own choice]",
+    help="Also run variants of settings that the paper does not state. [default: the paper's choice]",
 )
-@click.option("--beyond", is_flag=True, help="Also answer the question that the paper left open.")
+@click.option("--beyond", is_flag=True, help="Also answer the question that the paper does not answer.")
 @click.option(
     "--on",
     "backend",
@@ -54,7 +54,7 @@ _REAL = ("kernel", "linux")
     metavar="RUN",
     help="With --on linux or kernel: only runs with this label, or of this experiment; * for anything. Repeatable.",
 )
-@click.option("--again", is_flag=True, help="With --on kernel: make those again that were not valid.")
+@click.option("--again", is_flag=True, help="With --on kernel: repeat invalid runs.")
 @click.option(
     "--budget",
     metavar="TIME",
@@ -84,7 +84,7 @@ def command(
 ) -> None:
     """Reproduce a paper: run its experiments, draw its figures, judge its claims.
 
-    What is saved is not run again. A claim that does not reproduce is a result, not a failure: the exit status is 0.
+    Saved results are reused. A claim that does not reproduce is a result, not a failure: the exit status is 0.
     """
     from elephan import papers, runs
 
@@ -125,7 +125,7 @@ def command(
 
 
 def _print(result: PaperResult) -> None:
-    """The claims that are not reproduced, the counts, and where the report is."""
+    """Print the claims that are not reproduced, the counts, and the path of the report."""
     rows = [
         [claim["id"], claim["expected"], claim["measured"], claim["verdict"], claim["why"] or ""]
         for claim in result.to_json()["claims"]
@@ -170,7 +170,7 @@ def _check(backend: str, only: Sequence[str], *, again: bool, budget: str | None
 
 @contextmanager
 def _options_named() -> Iterator[None]:
-    """Errors about an argument of the Python function name the option of the command line."""
+    """Make errors about an argument of the Python function name the option of the command line."""
     try:
         yield
     except ScenarioError as error:

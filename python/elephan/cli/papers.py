@@ -14,13 +14,13 @@ _BACKENDS = ("sim", "linux")
 
 
 @click.command("papers")
-@click.option("--quick", is_flag=True, help="The same shapes at about a tenth of the work; verdicts are a first look.")
+@click.option("--quick", is_flag=True, help="The same shapes at about a tenth of the work; verdicts are preliminary.")
 @click.option(
     "--sensitivity/--no-sensitivity",
     default=None,
-    help="Also run variants of what the papers leave open. [default: each paper's own choice]",
+    help="Also run variants of settings that the papers do not state. [default: each paper's choice]",
 )
-@click.option("--beyond", is_flag=True, help="Also answer the questions that the papers left open.")
+@click.option("--beyond", is_flag=True, help="Also answer questions that the papers do not answer.")
 @click.option(
     "--on",
     "backend",
@@ -52,7 +52,7 @@ def command(
 ) -> None:
     """Reproduce every paper, judge every claim, and write the page over all of them.
 
-    What is saved is not run again. A claim that does not reproduce is a result, not a failure: the exit status is 0.
+    Saved results are reused. A claim that does not reproduce is a result, not a failure: the exit status is 0.
     """
     from elephan import papers, runs
     from elephan.papers import boards

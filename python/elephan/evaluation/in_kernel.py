@@ -1,4 +1,4 @@
-"""Experiments in today's Linux: what it can carry of them, the runs, and the same runs in the simulator.
+"""Experiments in today's Linux: the scenarios that it supports, the runs, and the same runs in the simulator.
 
 The network and the flows are an experiment's; the endpoints are the kernel's own. A carrier is a backend with real
 Linux: ``kernel`` in real time, one run after the other (:mod:`elephan.backends.kernel.twin`), or ``linux`` in virtual
@@ -70,7 +70,7 @@ def require(carrier: Carrier, path: str) -> None:
     """Refuse what this host cannot run; ``path`` is what was asked for.
 
     Raises:
-        ScenarioError: it cannot run anything.
+        ScenarioError: it cannot run any scenario.
     """
     try:
         carrier.require()
@@ -87,19 +87,19 @@ def carried(
     path: str,
     again: bool = False,
 ) -> KernelRuns:
-    """Find out what the kernel can carry of some experiments; nothing is run.
+    """Find the runs of some experiments that the kernel supports, without running them.
 
     Args:
-        experiments: which.
-        only: run what matches one of these patterns alone: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
-            Saved runs count all the same.
+        experiments: the experiments.
+        only: patterns of the runs to make: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
+            Saved runs count in any case.
         store: where results are kept.
         carrier: the backend of the runs.
         path: what was asked for, for an error's line.
         again: make those again whose saved result is not valid.
 
     Raises:
-        ScenarioError: nothing of this can be carried, or a pattern matches nothing.
+        ScenarioError: the kernel supports none of the runs, or a pattern matches nothing.
     """
     engine = backends.get(carrier.backend).version()
     known: dict[str, Twin | str] = {}
@@ -151,7 +151,7 @@ def _matches(pattern: str, experiment: Experiment, label: str) -> bool:
 
 
 def simulated(found: Iterable[Outcome], jobs: int | None, store: Store, progress: Progress | None) -> StandIns:
-    """The twins of the runs that count, in the simulator."""
+    """Runs of the twins of valid runs in the simulator."""
     pieces = [outcome.piece for outcome in found if outcome.valid]
     wanted = [(piece.twin.scenario, piece.scenario.seed) for piece in pieces]
     runs = sweep(wanted, jobs=jobs, store=store, progress=progress)

@@ -1,4 +1,4 @@
-"""Runs of experiments in today's Linux, as data: the experiments that it can carry, and their outcomes."""
+"""Runs of experiments in today's Linux, as data: the supported runs, and their outcomes."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class Carrier:
 
 @dataclass(frozen=True)
 class Piece:
-    """A run that the kernel can carry.
+    """A run that the kernel supports.
 
     Attributes:
-        experiments: ids of the experiments that it is of.
-        title: of its first experiment.
-        label: there.
-        scenario: the experiment's.
-        twin: what is run.
+        experiments: ids of its experiments.
+        title: title of its first experiment.
+        label: its label in that experiment.
+        scenario: the experiment's scenario.
+        twin: the scenario that is run.
         chosen: true if it is to be run; otherwise only a saved run counts.
         saved: there is a result.
         again: the saved result is not valid, and it is to be made again.
@@ -69,13 +69,13 @@ class Piece:
 
     @property
     def to_run(self) -> bool:
-        """True if it has to be run."""
+        """True if it must be run."""
         return self.chosen and (self.again or not self.saved)
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Runs of an experiment that the kernel cannot carry, all for the same reason."""
+    """Runs of an experiment that the kernel does not support, all for the same reason."""
 
     experiment: str
     labels: tuple[str, ...]
@@ -88,7 +88,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class KernelRuns:
-    """Runs that some experiments ask of the kernel.
+    """Runs of some experiments in the kernel.
 
     Attributes:
         pieces: what can be carried.
@@ -113,7 +113,7 @@ class KernelRuns:
         return sum(piece.takes_s for piece in self.to_run)
 
     def lines(self) -> Iterator[str]:
-        """Notes for a reader before it begins."""
+        """Notes for a reader before the runs."""
         runs = self.to_run
         there = sum(piece.saved and not piece.again for piece in self.pieces)
         other = sum(not piece.chosen and not piece.saved for piece in self.pieces)
@@ -134,7 +134,7 @@ def duration(seconds: float) -> str:
 
 
 class StandIns(RunSet):
-    """Runs of the kernel by the experiments' own scenarios, and the reason for each missing run."""
+    """Kernel runs by the hash of the experiment's scenario, and the reason for each missing run."""
 
     def __init__(self, runs: Mapping[str, Run], absent: Mapping[str, str], words: str = "the kernel") -> None:
         super().__init__(())
@@ -159,9 +159,9 @@ class Outcome:
     """Outcome of a piece.
 
     Attributes:
-        piece: which.
-        run: the result; ``None`` where it was not run or has failed.
-        why: why there is no result, or why it is not valid; empty if it counts.
+        piece: the run's piece.
+        run: the result; ``None`` if it was not run or has failed.
+        why: reason for a missing or invalid result; empty for a valid one.
     """
 
     piece: Piece
@@ -170,7 +170,7 @@ class Outcome:
 
     @property
     def valid(self) -> bool:
-        """True if claims are judged by it."""
+        """True if claims are judged by this run."""
         return self.run is not None and not self.why
 
     def to_json(self) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def ids() -> list[str]:
 
 
 def listing() -> list[dict[str, Any]]:
-    """The papers as ``elephan list papers --json`` gives them; nothing is built for it."""
+    """The papers in the form of ``elephan list papers --json``, without building their experiments."""
     return [
         {"name": name, "kind": "paper", "title": title, "source": reference, "parameters": []}
         for name, (title, reference) in INDEX.items()
@@ -37,7 +37,7 @@ def listing() -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=16)
 def get(paper_id: str, quick: bool = False) -> Paper:
-    """The paper of an id; with ``quick``, with the same experiments at about a tenth of the work.
+    """The paper of an id; with ``quick``, the same experiments need about a tenth of the work.
 
     Raises:
         ScenarioError: there is none; the message has the nearest.
@@ -110,7 +110,7 @@ def add_kernel(
     progress: Progress | None = None,
     until_s: float | None = None,
 ) -> KernelColumn:
-    """Run what is planned in the kernel, and add it to a reproduced paper and its report.
+    """Make the planned runs in the kernel, and add them to a reproduced paper and its report.
 
     Raises:
         SweepError: a twin could not be simulated.

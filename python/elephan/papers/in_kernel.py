@@ -35,19 +35,20 @@ def plan(
     store: Store | None = None,
     on: str = "kernel",
 ) -> KernelPlan:
-    """Find out what the kernel can carry of a paper; nothing is run.
+    """Find the runs of a paper that the kernel supports, without running them.
 
     Args:
-        paper: which.
+        paper: the paper.
         figure: only the experiments of one figure.
-        only: run only those that match one of these patterns: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
-            Saved runs count all the same.
-        again: make those again whose saved result is not valid.
+        only: run only runs that match one of these patterns: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
+            Saved runs count in any case.
+        again: true to repeat runs whose saved result is not valid.
         store: where results are kept.
         on: the backend of the runs, a name of :data:`elephan.evaluation.in_kernel.CARRIERS`.
 
     Raises:
-        ScenarioError: this host cannot run anything, nothing of this can be carried, or a pattern matches nothing.
+        ScenarioError: this host cannot run any scenario, the kernel supports none of the runs, or a pattern matches
+            nothing.
     """
     carrier = CARRIERS[on]
     require(carrier, paper.id)
@@ -66,7 +67,7 @@ def add(
     progress: Progress | None = None,
     until_s: float | None = None,
 ) -> KernelColumn:
-    """Run what is planned, judge the claims by it, and write it into the report of a reproduced paper.
+    """Make the planned runs, judge the claims by them, and add the results to the report of a reproduced paper.
 
     Each run is saved when it ends. A run that fails is told of and the others go on. Nothing is begun after the
     monotonic time ``until_s``. The twins of these runs are then simulated, ``jobs`` at a time, so that a difference can

@@ -1,4 +1,4 @@
-"""From a reproduced paper to its report."""
+"""The report of a reproduced paper."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ VERDICTS = {"reproduced": "reproduced", "differs": "differs", "not_judged": "not
 
 
 def write(result: PaperResult, out: Path) -> Path:
-    """Write the report of a reproduced paper, if it is not there already; its path."""
+    """Write the report of a reproduced paper, unless it is up to date. Returns its path."""
     paper, experiments = result.paper, result.paper.experiments.values()
     stamp = stamps.stamp(_made_from(result))
     if stamps.is_current(out, stamp):
@@ -71,7 +71,7 @@ def write(result: PaperResult, out: Path) -> Path:
 
 
 def _made_from(result: PaperResult) -> dict[str, Any]:
-    """Inputs of a report besides the code: its words, and the runs that are drawn."""
+    """Inputs of a report besides the code: its texts, and the drawn runs."""
     answer, column = result.beyond, result.kernel
     runs = [*result.runs, *(answer.runs if answer else ()), *(column.runs if column else ())]
     words = {key: value for key, value in result.to_json().items() if key not in {"report", "wall_seconds"}}
@@ -84,7 +84,7 @@ def anchor(claim: Claim) -> str:
 
 
 def _other_runs(result: PaperResult) -> list[tuple[str, tuple[str, ...]]]:
-    """Runs that the page neither draws nor lists one by one: what each is for, and the hashes of the scenarios."""
+    """Runs that the page neither draws nor lists: their purposes, and the hashes of the scenarios."""
     found = [(row.variant.title, row.scenarios) for row in result.sensitivity if row.scenarios]
     if result.beyond is not None:
         hashes = (str(run.manifest["scenario_hash"]) for run in result.beyond.runs)
@@ -102,7 +102,7 @@ def _beyond(result: PaperResult) -> BeyondView | None:
 
 def _row(judgment: Judgment) -> dict[str, Any]:
     claim = judgment.claim
-    # A pair's subject says already which flows it is about.
+    # The subject of a pair already names the flows.
     where = {
         key: value for key, value in (claim.conditions or {}).items() if ">" not in claim.subject or key[:4] != "flow"
     }

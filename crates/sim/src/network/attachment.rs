@@ -1,4 +1,4 @@
-//! Attachment of an endpoint to the network: its mailbox, its way out, and its turn.
+//! Attachment of an endpoint to the network: its mailbox, its output, and its turn.
 
 use super::fabric::Network;
 use super::hops::{Access, Place, Times};
@@ -20,11 +20,11 @@ struct Egress {
     /// Number of its [`Access`].
     access: u32,
     free: Time,
-    /// Bytes of the usual packet, and the times that it takes.
+    /// Size of the usual packet, bytes, and its times on the link.
     usual_bytes: u64,
     usual: Times,
     next: Port,
-    /// Rank of this end among the feeders of that place.
+    /// Rank of this end among the feeders of the place behind the link.
     rank: u32,
 }
 
@@ -37,7 +37,7 @@ pub struct Attachment {
     egress: Option<Egress>,
 }
 
-/// Way out of an endpoint during its turn.
+/// Output of an endpoint during its turn.
 #[derive(Debug)]
 pub struct Exit<'a> {
     network: &'a mut Network,
@@ -76,7 +76,7 @@ impl Outlet for Exit<'_> {
 }
 
 impl Network {
-    /// When the next packet in a mailbox arrives.
+    /// Arrival time of the next packet in a mailbox.
     #[must_use]
     #[inline(always)]
     pub fn head(&self, inbox: MailboxId) -> Time {
@@ -88,32 +88,32 @@ impl Network {
         self.ports.mailboxes.pop(inbox)
     }
 
-    /// Fetches a mailbox and the sidecar data of its packets, for a turn that comes soon.
+    /// Prefetches a mailbox and the sidecar data of its packets, for a turn that follows soon.
     #[inline(always)]
     pub fn fetch(&self, inbox: MailboxId, flow: FlowId) {
         self.fetch_mailbox(inbox);
         prefetch::element(&self.sidecars, flow.index());
     }
 
-    /// Fetches what is known of a mailbox.
+    /// Prefetches the state of a mailbox.
     #[inline(always)]
     pub fn fetch_mailbox(&self, inbox: MailboxId) {
         self.ports.mailboxes.fetch(inbox);
     }
 
-    /// Fetches the next packet in a mailbox.
+    /// Prefetches the next packet in a mailbox.
     #[inline(always)]
     pub fn fetch_oldest(&self, inbox: MailboxId) {
         self.ports.mailboxes.of(inbox).fetch_oldest();
     }
 
-    /// Fetches the next packets in a mailbox.
+    /// Prefetches the next packets in a mailbox.
     #[inline(always)]
     pub fn fetch_some(&self, inbox: MailboxId) {
         self.ports.mailboxes.of(inbox).fetch_some();
     }
 
-    /// Fetches what travels beside a flow's packets.
+    /// Prefetches the sidecar of a flow.
     #[inline(always)]
     pub fn fetch_beside(&self, flow: FlowId) {
         self.sidecars[flow.index()].sacks.fetch_oldest();
@@ -178,15 +178,16 @@ impl Attachment {
         self.inbox
     }
 
-    /// The turn of an endpoint: all of its events before `horizon`, in the order of time, a timer before an arrival of the same
-    /// instant. Returns when its timer is due next, which nothing but its next turn changes. A run with an event log is `LOGGED`.
+    /// Takes the turn of an endpoint: all of its events before `horizon`, in the order of time, a timer before an
+    /// arrival of the same instant. Returns the time of its next timer, which only its next turn changes. A run with an
+    /// event log is `LOGGED`.
     pub fn give_turn<const LOGGED: bool, E>(&mut self, endpoint: &mut E, horizon: Time, network: &mut Network) -> Time
     where
         E: for<'a> Endpoint<Exit<'a>>,
     {
         let inbox = self.inbox;
         let mut exit = Exit { network, attachment: self };
-        // The instant of the arrivals that are logged and not settled.
+        // Instant of the logged arrivals that are not settled yet.
         let mut unsettled = Time::NEVER;
         loop {
             let arrival = exit.network.ports.mailboxes.head(inbox);

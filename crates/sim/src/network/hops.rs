@@ -1,4 +1,4 @@
-//! Paths: lists of hops, each with the hop behind it.
+//! Paths as lists of hops, with the common case of the next hop stored in each.
 
 use super::ports::{BatchId, LinkId, MailboxId, Port};
 use crate::link::{FRACTION_BITS, Link};
@@ -15,20 +15,20 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// The time that a packet of `bytes` takes.
+    /// Time of a packet of `bytes` on these links.
     #[inline(always)]
     pub(super) fn of(self, bytes: u64) -> Time {
         self.delay + Time(((u128::from(bytes) * u128::from(self.ps_per_byte)) >> FRACTION_BITS) as u64)
     }
 
-    /// A packet behind those links.
+    /// Moves a packet behind these links.
     #[inline(always)]
     pub(super) fn pass(self, mut packet: Packet) -> Packet {
         packet.at += self.of(packet.bytes());
         packet
     }
 
-    /// One link more.
+    /// Adds a link.
     pub(super) fn add(&mut self, link: &Link) {
         self.delay += link.delay;
         self.ps_per_byte += link.ps_per_byte();
@@ -89,16 +89,16 @@ impl From<Port> for Place {
     }
 }
 
-/// Common cases of what follows a hop, known before the run.
+/// Common case of the place behind a hop, computed before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// A mailbox.
     Mailbox(MailboxId),
     /// A batch.
     Batch(BatchId),
-    /// A receiver that is evaluated inline, and the mailbox that its ACKs go into.
+    /// A receiver that is evaluated inline, and the mailbox for its ACKs.
     Echo(MailboxId),
-    /// The same with a batch.
+    /// A receiver that is evaluated inline, and the batch for its ACKs.
     EchoBatch(BatchId),
     /// A link that is evaluated inline.
     Inline(LinkId),
@@ -111,13 +111,14 @@ pub(super) enum Next {
 #[repr(align(32))]
 pub(super) struct Hop {
     pub(super) place: Place,
-    /// The links behind it that can never queue.
+    /// Links behind it that can never queue.
     pub(super) tail: Tail,
-    /// The common case behind it.
+    /// Common case behind it.
     pub(super) next: Next,
 }
 
-/// The way of each flow's data (`2f`) and of its ACKs (`2f + 1`), in two lists: with thousands of flows, the first stays in the cache.
+/// Paths of each flow's data (`2f`) and ACKs (`2f + 1`), in two lists, of which the first stays in the cache with
+/// thousands of flows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Paths {
     first_hops: Vec<u32>,
@@ -131,7 +132,7 @@ impl Paths {
         self.leads.push(lead);
     }
 
-    /// Removes the last path; returns its first hop and the link times before it.
+    /// Removes the last path. Returns its first hop and the link times before that.
     pub(super) fn remove_last(&mut self) -> Option<(usize, Tail)> {
         Some((self.first_hops.pop()? as usize, self.leads.pop()?))
     }
@@ -145,24 +146,24 @@ impl Paths {
         self.first_hops[passage.index()] as usize
     }
 
-    /// The hops of a passage, among `all`.
+    /// Hops of a passage, among `all`.
     pub(super) fn hops_of(&self, passage: PassageId, all: usize) -> std::ops::Range<usize> {
         self.first_hop(passage)..self.first_hops.get(passage.index() + 1).map_or(all, |&hop| hop as usize)
     }
 
-    /// The hop that a packet stands before.
+    /// Hop in front of a packet.
     #[inline(always)]
     pub(super) fn hop_of(&self, packet: &Packet) -> usize {
         self.first_hop(packet.passage()) + packet.hop()
     }
 }
 
-/// Path there and back that the transfers of a source share.
+/// Forward and reverse path that the transfers of a source share.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lane {
-    /// Hops of data and of ACKs; the last of each is the far end, whose mailbox is each slot's own.
+    /// Hops of data and of ACKs. The last hop of each is the far end, whose mailbox differs for each slot.
     pub(super) hops: [Vec<Hop>; 2],
     pub(super) leads: [Tail; 2],
-    /// ACKs may overtake each other or arrive twice.
+    /// True if ACKs may overtake each other or arrive twice.
     pub(super) loose: bool,
 }

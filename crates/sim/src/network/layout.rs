@@ -1,4 +1,4 @@
-//! From a spec to a network: which links need turns, and the hops of each path.
+//! Layout of a network from a spec: the links that need turns, and the hops of each path.
 
 use std::sync::Arc;
 
@@ -16,19 +16,20 @@ use crate::sidecar::Sidecar;
 use crate::spec::{FlowSpec, Spec};
 use crate::time::Time;
 
-/// Source of a link's packets: a flow's end, or another link. Packets of one feeder arrive in order, those of several have to be
-/// merged. The order of feeders breaks ties, so it goes by name and not by position in the scenario.
+/// Source of a link's packets: a flow's end, or another link. Packets of one feeder arrive in order; those of several
+/// feeders must be merged. The order of feeders breaks ties, so it is the order of names and not of positions in the
+/// scenario.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Feeder<'a> {
     Flow(&'a str, bool),
-    /// A link, with the links before it that can never queue, since they delay packets of other paths differently.
+    /// A link, with the links up to the fed one that can never queue, since other paths have other delays.
     Link(&'a str, Vec<&'a str>),
-    /// All transfers of a source; they are not in order among themselves.
+    /// All transfers of a source, whose packets are not in a common order.
     Source(&'a str, bool),
 }
 
 impl<'a> Feeder<'a> {
-    /// The feeder of the next link behind `link`, which this one feeds and which can never queue.
+    /// Feeder of the link behind `link`, which this feeder feeds and which can never queue.
     fn through(mut self, link: &'a str) -> Self {
         if let Self::Link(_, between) = &mut self {
             between.push(link);
@@ -170,8 +171,8 @@ impl<'a> Builder<'a> {
         (self.network, plan)
     }
 
-    /// Notes the feeder of each link on a flow's forward and reverse path; `first` is the feeder of the first link of
-    /// each.
+    /// Records the feeder of each link on a flow's forward and reverse path; `first` is the feeder of each path's first
+    /// link.
     fn note_feeders(&mut self, flow: &'a FlowSpec, first: impl Fn(bool) -> Feeder<'a>) {
         for (is_ack, path) in [(false, &flow.path), (true, &flow.reverse_path)] {
             let mut feeder = first(is_ack);
@@ -187,7 +188,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Lays a flow's paths there and back; `nodes` are its sender and its receiver, which may be evaluated inline.
+    /// Lays out a flow's forward and reverse path. `nodes` are its sender and its receiver, which may be evaluated
+    /// inline.
     fn lay_flow(&mut self, flow: &'a FlowSpec, feeders: [Feeder<'a>; 2], nodes: [Node; 2], is_inline: bool) {
         let [there, back] = feeders;
         let (mut node, mut delay) = self.lay_path(flow, there, false, nodes[0], Time::ZERO, is_inline);
@@ -199,8 +201,8 @@ impl<'a> Builder<'a> {
         self.edges.push((node, nodes[0], delay));
     }
 
-    /// Lays the path of a source's transfers like a flow's, and takes it out again as a template: each transfer gets a
-    /// copy.
+    /// Lays out the path of a source's transfers like a flow's, and removes it as a template, of which each transfer
+    /// gets a copy.
     fn lay_lane(&mut self, s: SourceId, flow: &'a FlowSpec) {
         let feeders = [Feeder::Source(&flow.name, false), Feeder::Source(&flow.name, true)];
         self.lay_flow(flow, feeders, [Node::Source(s), Node::Sinks(s)], flow.answers_at_once());
@@ -216,9 +218,9 @@ impl<'a> Builder<'a> {
         network.lanes.push(Lane { hops: [there.0, back.0], leads: [there.1, back.1], loose });
     }
 
-    /// True if a link is evaluated inline: one that others feed, or whose queue or wire has events, takes turns. A
-    /// recorded link is inline only behind a link that takes turns; otherwise its sender's turn would become that of
-    /// all its path.
+    /// True if a link is evaluated inline. A link with several feeders, or whose queue or delay line has events, takes
+    /// turns instead. A recorded link is inline only behind a link that takes turns; otherwise its sender's turn would
+    /// include the whole path.
     fn is_inline(&self, link: usize) -> bool {
         let this = &self.network.links[link];
         let Some(feeder) = self.feeders[link].only() else { return false };
@@ -260,7 +262,7 @@ impl<'a> Builder<'a> {
                 *port = Some(own);
             }
         }
-        // In a batch only flows' ends compete in numbers; their rank is the order of their names.
+        // In a batch many flows' ends compete; their rank is the order of their names.
         let mut by_name: Vec<FlowId> = (0..spec.flows.len() as u32).map(FlowId).collect();
         by_name.sort_by_key(|flow| &spec.flows[flow.index()].name);
         for (rank, flow) in by_name.into_iter().enumerate() {
@@ -269,8 +271,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Lays the hops of one direction of a flow. `source` is the last node that had a turn, `delay` the least time
-    /// since; returns the same for the far end.
+    /// Lays out the hops of one direction of a flow. `source` is the last node with a turn, and `delay` the shortest
+    /// time since then. Returns both for the far end.
     fn lay_path(
         &mut self,
         flow: &'a FlowSpec,
@@ -316,7 +318,7 @@ impl<'a> Builder<'a> {
 }
 
 impl Network {
-    /// Fills in what the packets of a passage meet behind each hop.
+    /// Fills in the common case behind each hop of a passage.
     pub(super) fn look_ahead(&mut self, passage: PassageId) {
         let hops = self.paths.hops_of(passage, self.hops.len());
         let echo = self.hops.get(hops.end).map(|back| back.place);

@@ -1,4 +1,4 @@
-//! The parameters of a queue between a spec, where a key ends with its unit, and the values that a discipline is built from.
+//! Conversion of a queue's parameters from a spec, where a key ends with its unit, to the values of a discipline.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,11 +25,11 @@ fn keys(parameter: &Parameter) -> Vec<String> {
     suffixes.iter().map(|suffix| format!("{}{suffix}", parameter.name)).collect()
 }
 
-/// The parameters of a queue `kind` as a spec has them: `given`, and the defaults for a link of `rate_bps` whose largest data
-/// packets have `packet_bytes`.
+/// Parameters of a queue `kind` in the form of a spec: `given`, and the defaults for a link of `rate_bps` whose largest
+/// data packets have `packet_bytes`.
 ///
 /// # Errors
-/// Values that the discipline does not allow.
+/// Values that the discipline rejects.
 pub fn form(
     kind: &str,
     mut given: BTreeMap<String, Value>,
@@ -114,7 +114,7 @@ impl QueueSpec {
     }
 }
 
-/// A link whose queue has been checked, and can be built.
+/// A link whose queue has been checked.
 #[derive(Clone, Debug)]
 pub struct CheckedLink<'a> {
     spec: &'a LinkSpec,
@@ -128,7 +128,8 @@ impl<'a> CheckedLink<'a> {
         self.spec
     }
 
-    /// The link's empty queue in the run `seed`, by the kind of its discipline: deciding at arrivals, or at departures.
+    /// Builds the link's empty queue in the run `seed`: one that decides at arrivals, or one that decides at
+    /// departures.
     #[must_use]
     pub fn queue(&self, seed: u64) -> (Queue, Option<Served>) {
         let LinkSpec { name, rate_bps, queue, .. } = self.spec;
@@ -142,7 +143,7 @@ impl<'a> CheckedLink<'a> {
 /// have equal queues, so the parameters of a queue like that of the link before are not read again.
 ///
 /// # Errors
-/// The first field that is wrong.
+/// The first wrong field.
 pub fn check<'a>(links: &'a [LinkSpec]) -> Result<Vec<CheckedLink<'a>>, SpecError> {
     let mut last: Option<CheckedLink<'a>> = None;
     let one = |(i, spec): (usize, &'a LinkSpec)| {

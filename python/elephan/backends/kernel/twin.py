@@ -1,9 +1,10 @@
-"""A scenario of another time as today's Linux can run it: the same network, the same flows, the kernel's own endpoints.
+"""Twin of a scenario for today's Linux: the same network, the same flows, the kernel's own endpoints.
 
 Settings that a socket or a route accepts stay as they are: sizes of segments, initial and receive windows, starts.
 Everything
 else of the endpoint is the kernel's, and each difference is stated. An algorithm is the object in BPF, with the
-scenario's rules as far as the object has them, or else Linux's own. What would make it another experiment is refused.
+scenario's rules as far as the object supports them, or else Linux's own. A change that would make it another experiment
+is rejected.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ _SAME_PART = 2e-3
 
 @dataclass(frozen=True)
 class Twin:
-    """Twin of a scenario: its substitute in the kernel.
+    """Twin of a scenario, its substitute in the kernel.
 
     Attributes:
-        scenario: what is run.
-        differences: what it does not have of the original; one clause each.
+        scenario: the scenario that is run.
+        differences: differences from the original, one clause each.
     """
 
     scenario: Scenario
@@ -50,7 +51,7 @@ class Twin:
 
     @property
     def duration_s(self) -> float:
-        """How long a run of it takes, but for its preparation."""
+        """Duration of its run, without the preparation."""
         return self.scenario.form.duration_ps / 1e12
 
 
@@ -58,7 +59,7 @@ def twin(scenario: Scenario) -> Twin:
     """The twin of a scenario.
 
     Raises:
-        ScenarioError: the kernel backend cannot run one that is the same experiment; the sentence says why.
+        ScenarioError: the kernel backend cannot run the same experiment; the message has the reason.
     """
     form = scenario.form
     tables = scenario.to_dict()
@@ -78,7 +79,7 @@ def twin(scenario: Scenario) -> Twin:
 
 
 def _check_rate(rate_bps: int) -> None:
-    """A host is not asked for hours of runs at a rate of which it is known that they would not be valid."""
+    """Reject a rate at which this host's runs are known to be invalid, before hours of runs."""
     known = calibration.load()
     if known is not None:
         if (why := calibration.warning(rate_bps)) is not None:
@@ -127,11 +128,11 @@ def stack_table(stack: StackSpec) -> dict[str, Any]:
 
 
 def _flow(flow: FlowSpec, table: Mapping[str, Any], where: str) -> tuple[dict[str, Any], list[str]]:
-    """The table of a flow's twin, and what it does not have of the original."""
+    """The table of a flow's twin, and its differences from the original."""
     name, _, _ = flow.algorithm.partition(":")
     offered = bpf.available()
     if name not in BUILT_IN and offered.get(name, "not there"):
-        return dict(table), []  # the check of the twin refuses it, with the reason
+        return dict(table), []  # the check of the twin rejects it, with the reason
     entry = algorithms()[name]
     defaults = {parameter["name"]: parameter["default"] for parameter in entry["parameters"]}
     wanted = preset(flow.algorithm) | dict(flow.parameters)
@@ -164,7 +165,7 @@ def check_stated(flow: FlowSpec, lost: Mapping[str, Parameter], where: str) -> N
     """A value that the scenario itself states is what the experiment is about.
 
     Raises:
-        ScenarioError: the kernel cannot be given one.
+        ScenarioError: the kernel does not accept the value.
     """
     for key in sorted(set(flow.parameters) & set(lost) - set(BESIDE_THE_RULES)):
         raise ScenarioError(

@@ -1,4 +1,4 @@
-"""From the records of a guest to the tables that every run has."""
+"""Conversion of a guest's records to the tables of a run."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ _LENGTH, _DROPPED, _SENT, _SENT_BYTES, _QUEUE_MARKED = range(5)
 
 _ETHERNET_BYTES = 14
 _NO_THRESHOLD = 0x7FFF_FFFF
-# Linux's states of a sender (enum tcp_ca_state): from this on it repairs a loss.
+# Linux's states of a sender (enum tcp_ca_state): from this state on it recovers from a loss.
 _RECOVERY = 3
 _NS_PER_S = 1e9
 
 
 @dataclass(frozen=True)
 class Looks:
-    """A guest's observations.
+    """Records of a guest.
 
     Attributes:
-        times_ns: times of the looks.
-        flows: looks × flows × words.
-        queues: looks × watched links × words.
+        times_ns: times of the records.
+        flows: records × flows × words.
+        queues: records × watched links × words.
         starts_s: start of each flow.
         ends_s: completion of each flow, or ``None``.
-        at: positions of the looks at the sample times.
+        at: positions of the records at the sample times.
     """
 
     times_ns: Words
@@ -59,7 +59,7 @@ def looks(plan: Plan, log: Log) -> Looks:
     """Read the records of a guest.
 
     Raises:
-        GuestError: they are not whole.
+        GuestError: they are not complete.
     """
     flows, queues = len(plan.real), len(plan.watched)
     flow_words, queue_words = log.result["flow_words"], log.result["queue_words"]
@@ -129,7 +129,7 @@ def beside(
 
 
 def loss_events(states: Words) -> Words:
-    """Number of loss events until each look: changes into the state Recovery or Loss."""
+    """Number of loss events until each record: changes to the state Recovery or Loss."""
     repairing = states >= _RECOVERY
     begun = repairing & ~np.concatenate(([False], repairing[:-1]))
     return np.cumsum(begun).astype(np.uint64)
@@ -169,7 +169,7 @@ def _samples(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
 
 
 def _flow(plan: Plan, seen: Looks, k: int) -> dict[str, Any]:
-    """One row of ``flows``: rates, round trips and windows in the measured part, counts in the whole run."""
+    """One row of ``flows``: rates, RTTs and windows in the measurement window, counts in the whole run."""
     spec, measure = plan.form.flows[plan.real[k]], plan.form.measure
     payload = spec.stack.payload_bytes
     words, times = seen.flows[:, k], seen.times_ns
@@ -223,7 +223,7 @@ def _link(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
     counted_bytes = 0 if in_kernels else _ETHERNET_BYTES
     length = np.maximum(words[:, _LENGTH] - in_service, 0)
     times = _seconds(seen.times_ns)
-    # The queue is taken to move along a line from one look to the next.
+    # The queue is assumed to change linearly between two samples.
     integral = np.concatenate(([0.0], np.cumsum(np.diff(times) * (length[1:] + length[:-1]) / 2)))
     spans = list(zip([0, *seen.at[:-1]], seen.at, strict=True))
     widths = [max(times[b] - times[a], 0.0) for a, b in spans]
