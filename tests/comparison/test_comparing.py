@@ -143,19 +143,20 @@ def test_a_lossy_path_wants_an_algorithm_that_tolerates_loss(tmp_path: Path) -> 
 
 
 def test_a_budget_is_kept_and_an_unfinished_answer_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    finished: list[str] = []
+
     class Slow(Pecking):
         def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
             for _ in range(10):
                 time.sleep(0.02)
                 if progress is not None and not progress(0.1):
                     raise backends.Cancelled
+            finished.append(scenario.hash)
             return super().run(scenario, seed, progress)
 
     monkeypatch.setattr(backends, "get", lambda name, memory=None: Slow())
-    started_s = time.monotonic()
     found = elephan.compare(["bic", "htcp"], **PATH, budget="6 s", jobs=1, store=Store(tmp_path))
-    assert found.wall_seconds < 6
-    assert time.monotonic() - started_s < 8  # the budget, and two seconds for a busy host to notice
+    assert 0 < len(finished) <= 6 / 0.2  # a run takes 0.2 s at least, so that a busy host finishes fewer
     assert not found.answer.settled
     assert "Not settled" in found.answer.text
 

@@ -189,3 +189,8 @@ def test_a_flow_of_linux_is_of_tcp_and_keeps_all_samples(
     with pytest.raises(ScenarioError, match=sentence) as refused:
         dumbbell(flow, **more)
     assert "\n" not in str(refused.value)
+
+
+def test_each_flow_of_a_group_is_a_flow_of_linux() -> None:
+    made = plan({"algorithm": "cubic", "count": 3}, {"algorithm": "reno"})
+    assert [flow["congestion"] for flow in made["flows"]] == ["cubic", "cubic", "cubic", "reno"]

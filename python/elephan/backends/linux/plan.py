@@ -209,9 +209,10 @@ def _files(scenario: Scenario, form: Spec, real: list[int]) -> dict[int, CFile |
     found: dict[int, CFile | None] = {}
     units: dict[str, CFile] = {}
     names: dict[str, CFile] = {}
+    tables = [table for table, flow in enumerate(scenario.flow) for _ in range(flow.count)]
     for i in real:
-        flow = scenario.flow[i]
-        where = f"flow[{i}].algorithm"
+        flow = scenario.flow[tables[i]]
+        where = f"flow[{tables[i]}].algorithm"
         try:
             file = own.c_file(flow.algorithm) if own.in_c(flow.algorithm) else _twin(form.flows[i])
         except ScenarioError as error:
