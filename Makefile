@@ -82,10 +82,13 @@ verify: setup
 	$(BIN)/python benches/linux_pairs.py
 	$(BIN)/python -m tests.interval_coverage --rows .elephan/interval_coverage.jsonl
 
-# make fuzz    random scenarios, TIME=60s, JOBS=2 processes, from SEED on; a failure is printed with the seed that replays it
+# make fuzz    random scenarios, TIME=60s, JOBS=2 processes, from SEED on; a failure is printed with the seed that replays it. Before that, CALLS=10000 sequences of calls of hostile transports
 TIME ?= 60s
 JOBS ?= 2
+CALLS ?= 10000
 fuzz: setup
+	@PROPTEST_CASES=$(CALLS) cargo test --quiet --locked -p elephan-cc --test hostile_transport
+	@PROPTEST_CASES=$(CALLS) cargo test --quiet --locked -p elephan-quinn --lib hostile
 	@$(BIN)/python -m tests.fuzz --time $(TIME) --jobs $(JOBS) $(if $(SEED),--first $(SEED))
 
 # make form    the JSON Schema of the canonical form and Python's types of it, after a change of crates/sim/src/spec

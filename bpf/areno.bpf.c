@@ -4,21 +4,21 @@
  */
 #include "round_trip.h"
 
-/* Bandwidth for which the probe part grows by one segment a round trip (M), bit/s. */
+/* Bandwidth for which the probe window grows by one segment a round trip (M), bit/s. */
 PARAM(bandwidth_unit, 10e6);
-/* How fast the increase falls with the level of congestion (alpha). */
+/* Steepness of the increase's fall with the congestion level (alpha). */
 PARAM(steepness, 10);
 /* Weight of the past in the RTT at which losses happen. */
 PARAM(history, 0.85);
-/* Increase of the probe part at full congestion, besides Reno's own, segments. */
+/* Increase of the probe window for each round trip at full congestion, besides Reno's own, segments. */
 PARAM(increase_constant, 0);
-/* Which RTT shows congestion: the mean of the last round trip, or the last sample. */
+/* RTT that shows congestion: the mean of the last round trip, or the last sample. */
 enum { MEAN, LAST };
 CHOICE(rtt_source, MEAN, LAST);
-/* First action on a loss: update the RTT at which losses happen, or compare the level with that of earlier losses. */
+/* First step on a loss: update the RTT at which losses happen, or compute the level with that of earlier losses. */
 enum { UPDATE_FIRST, LEVEL_FIRST };
 CHOICE(loss_order, UPDATE_FIRST, LEVEL_FIRST);
-/* Probe before the first loss, when no RTT of losses is known. */
+/* Grow the probe window before the first loss, while no RTT of a loss is known. */
 PARAM(probe_at_first, 1);
 /* Weight of the past in the bandwidth estimate. */
 PARAM(filter_pole, 0.9);
@@ -26,7 +26,7 @@ PARAM(filter_pole, 0.9);
 #define LOG2_E FX(1.4426950408889634)
 
 struct state {
-	/* Its window is the sum of both parts. */
+	/* Sum of Reno's window and the probe window. */
 	struct window win;
 	fx probe;
 	/* us; FX_MAX before the first sample. */
@@ -37,7 +37,7 @@ struct state {
 	fx last_rtt;
 	struct round_trip round;
 	struct acked_rate rate;
-	/* Increase of the probe part, segments a round trip. */
+	/* Increase of the probe window, segments a round trip. */
 	fx increase;
 	fx saved_probe;
 };
@@ -61,7 +61,7 @@ static fx probe_increase(fx c, fx most)
 	return fx_mul(most, exp_minus(fx_mul(a, c))) + fx_mul(beta, c) + gamma;
 }
 
-/* Level of congestion, 0 to 1, that an RTT shows. */
+/* Congestion level, 0 to 1, that an RTT shows. */
 static fx level(const struct state *s, fx rtt)
 {
 	if (s->congested == 0)
@@ -97,7 +97,7 @@ static void measure(struct state *s, const struct ack *ack)
 	}
 }
 
-/* The level of congestion at a loss, and what the loss teaches. */
+/* Congestion level at a loss; also updates the RTT at which losses happen. */
 static fx level_at_loss(struct state *s)
 {
 	fx rtt = s->last_rtt, before = level(s, rtt);
@@ -134,7 +134,7 @@ static void on_ack(struct state *s, const struct ack *ack)
 		return;
 	w = s->win.w;
 	probe = fx_max(s->probe + fx_muldiv(n, fx_min(s->increase, w - FX_ONE), w), 0);
-	/* The probe part gives back nothing that Reno's part has. */
+	/* The probe window does not fall below 0, so it never takes away from Reno's window. */
 	s->win.w += fx_div(n, w) + (probe - s->probe);
 	s->probe = probe;
 }

@@ -9,21 +9,21 @@ PARAM(s_max, 32);
 PARAM(s_min, 0.01);
 /* Fraction of the window given up on a loss. */
 PARAM(beta, 0.125);
-/* Window below which it is standard TCP, segments. */
+/* Window below which BIC grows as standard TCP, segments. */
 PARAM(low_window, 14);
-/* Aim below the last maximum when that is lower than the one before. */
+/* Set the target below the last maximum if that maximum is lower than the one before. */
 PARAM(fast_convergence, 1);
-/* Reference of fast convergence: the maximum recorded at the last loss, or max_win as it stands. */
+/* Reference of fast convergence: the maximum recorded at the last loss, or max_win. */
 enum { RECORDED, MAX_WIN };
 CHOICE(converge_against, RECORDED, MAX_WIN);
-/* When the target moves: with each ACK, or once a round trip. */
+/* Time of a new target: with each ACK, or once a round trip. */
 enum { EACH_ACK, EACH_ROUND };
 CHOICE(search_update, EACH_ACK, EACH_ROUND);
 
 struct search {
 	fx max_win;
 	fx target_win;
-	/* Growth for each segment acknowledged in this round, where the target moves once a round; 0 before the first. */
+	/* Growth for each segment acknowledged in this round, if the target moves once a round; 0 before the first. */
 	fx per_ack;
 	fx ss_cwnd;
 	fx ss_target;
@@ -34,7 +34,7 @@ struct state {
 	struct window win;
 	struct search search;
 	struct search saved_search;
-	/* Maximum recorded at the last loss, segments; 0 before one. */
+	/* Maximum recorded at the last loss, segments; 0 before the first loss. */
 	fx last_max;
 	fx saved_last_max;
 };
@@ -94,7 +94,7 @@ static void search(struct state *s, fx n, bool round_start)
 	}
 }
 
-/* The window that a loss leaves, with the maximum recorded. */
+/* Records the maximum; returns the window after a loss. */
 static fx reduced(struct state *s)
 {
 	fx w = s->win.w, before, target;

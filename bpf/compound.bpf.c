@@ -10,29 +10,29 @@ PARAM(alpha, 0.125);
 PARAM(k, 0.75);
 /* Fraction of the window given up on a loss. */
 PARAM(beta, 0.5);
-/* dwnd shrinks by this times the segments in queues. */
+/* Factor of dwnd's decrease, times the segments in queues. */
 PARAM(zeta, 1);
-/* Segments in queues below which dwnd grows, at first, and between what tuning sets it. */
+/* Initial threshold of segments in queues below which dwnd grows, and the limits of its tuning. */
 PARAM(gamma, 30);
 PARAM(gamma_low, 5);
 PARAM(gamma_high, 30);
-/* Fraction of the way that gamma moves at each loss; 0: fixed. */
+/* Fraction of the way to its target by which gamma moves at each loss; 0: gamma is fixed. */
 PARAM(gamma_gain, 0.25);
 /* Window below which dwnd is 0, segments. */
 PARAM(low_window, 38);
 /* Base of dwnd's growth: the segments sent in the last round trip, or dwnd itself. */
 enum { WINDOW, DWND };
 CHOICE(grow_from, WINDOW, DWND);
-/* Which RTT stands for a round trip. */
+/* RTT used for a round trip. */
 enum { MIN, MEAN };
 CHOICE(rtt_filter, MIN, MEAN);
 /* Spread the growth of dwnd over the next round trip. */
 PARAM(spread, 1);
-/* Forget the base RTT when sending resumes after an idle time. */
+/* Forget the base RTT when sending resumes after an idle period. */
 PARAM(forget_base, 0);
 
 struct state {
-	/* Its window is the sum of Reno's and dwnd. */
+	/* Sum of Reno's window and dwnd. */
 	struct window win;
 	fx dwnd;
 	fx saved_dwnd;
@@ -42,10 +42,10 @@ struct state {
 	struct round_trip round;
 	/* Reno's window when the round began. */
 	fx reno_at_start;
-	/* Queue that Reno alone would keep, segments. */
+	/* Queue that Reno alone would cause, segments. */
 	fx diff_reno;
 	bool has_diff;
-	/* Growth of dwnd that is not spread yet, and for each segment acknowledged. */
+	/* Remaining growth of dwnd in this round trip, and growth for each segment acknowledged. */
 	fx left;
 	fx pace;
 };
@@ -69,13 +69,13 @@ static fx increment(fx w)
 	return fx_max(fx_mul(p_alpha, fx_exp2(fx_mul(p_k, fx_log2(w)))) - FX_ONE, 0);
 }
 
-/* Keeps Reno's slow start from regaining the reduction of dwnd. */
+/* Lowers the threshold, so that slow start does not regain the reduction of dwnd. */
 static void keep_out_of_slow_start(struct state *s)
 {
 	s->win.ssthresh = fx_min(s->win.ssthresh, fx_max(s->win.w, FLOOR));
 }
 
-/* Segments in queues when `sent` were sent in a round trip of rtt us. */
+/* Segments in queues if `sent` segments were sent in a round trip of rtt us. */
 static fx queued(const struct state *s, fx sent, fx rtt)
 {
 	return sent - fx_muldiv(sent, s->base, rtt);
@@ -91,7 +91,7 @@ static void grow_dwnd(struct state *s, fx segments)
 	}
 }
 
-/* The decision of a round of which `round` is known and that began with Reno's window at reno_then. */
+/* Changes dwnd after a round with the measurements `round`, which began with Reno's window at reno_then. */
 static void decide(struct state *s, const struct round_trip *round, fx reno_then)
 {
 	fx rtt = p_rtt_filter == FX(MIN) ? round->min : round_mean(round);
@@ -120,7 +120,7 @@ static void end_round(struct state *s)
 	if (in_slow_start(&s->win))
 		return;
 	if (s->win.w < p_low_window) {
-		/* The window left for Reno; one that is below the floor already is not raised. */
+		/* Reno's window alone; a window already below the floor is not raised. */
 		s->win.w = fx_max(reno(s), fx_min(FLOOR, s->win.w));
 		s->dwnd = 0;
 		keep_out_of_slow_start(s);
@@ -140,7 +140,7 @@ static void spread(struct state *s, fx n)
 	add(s, share);
 }
 
-/* Tunes gamma to what Reno alone had queued before a loss. */
+/* Tunes gamma to the queue that Reno alone would have caused before a loss. */
 static void tune(struct state *s)
 {
 	fx way;
@@ -154,7 +154,7 @@ static void tune(struct state *s)
 	s->gamma = fx_clamp(s->gamma + fx_mul(way, p_gamma_gain), p_gamma_low, p_gamma_high);
 }
 
-/* A loss or a timeout ends the round trip and what it measured. */
+/* Ends the round trip and its measurements at a loss or a timeout. */
 static void interrupt(struct state *s)
 {
 	s->saved_dwnd = s->dwnd;
@@ -179,7 +179,7 @@ static void on_ack(struct state *s, const struct ack *ack)
 		s->base = fx_min(s->base, ack->rtt);
 	round_add(&s->round, ack);
 	if (!may_grow(ack) || ack->acked <= 0) {
-		/* A round trip in which the window was not what limited the flow says nothing. */
+		/* A round trip in which something other than the window limited the flow is not used. */
 		if (ack->round_start)
 			round_forget(&s->round);
 		return;
@@ -232,7 +232,7 @@ static void on_recovery_exit(struct state *s, __u64 now)
 
 static void on_undo(struct state *s)
 {
-	/* A window that has grown beyond the old one meanwhile stays Reno's. */
+	/* A window that has since grown beyond the old one stays Reno's. */
 	if (undo(&s->win) && s->win.w <= s->win.saved_w)
 		s->dwnd = s->saved_dwnd;
 }

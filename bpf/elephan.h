@@ -26,29 +26,29 @@
 /* No sample. */
 #define NONE ((fx)-1)
 
-/* One acknowledgement that delivers something. */
+/* One ACK of new data. */
 struct ack {
 	/* Microseconds. */
 	__u64 now;
-	/* Round-trip time and one-way delay (plus a constant), us; a one-way delay may be negative, so it has a flag. */
+	/* Round-trip time and one-way delay plus a constant, us. A one-way delay may be negative, so it has a flag. */
 	fx rtt;
 	fx owd;
 	/* Smallest RTT of the connection, us. */
 	fx min_rtt;
 	/* Segments newly delivered, cumulatively or by SACK, each counted once. */
 	fx acked;
-	/* Segments outstanding after it. */
+	/* Segments outstanding after this ACK. */
 	__u32 in_flight;
 	bool has_owd;
 	/* First ACK of a new round. */
 	bool round_start;
-	/* The window is frozen, only estimators may move. */
+	/* The window must not change; only estimators are updated. */
 	bool in_recovery;
 	/* The window, and not the application or the receiver, limited the sender. */
 	bool window_limited;
 };
 
-/* A loss, an ECN echo or a timeout; at most one a recovery. */
+/* A loss, an ECN echo or a timeout; at most one for each recovery. */
 struct signal {
 	__u64 now;
 	fx min_rtt;
@@ -62,12 +62,12 @@ struct window {
 	fx saved_w;
 	fx saved_ssthresh;
 	bool has_saved;
-	/* From a loss to the end of its recovery; of those, from a timeout on. */
+	/* True from a loss to the end of its recovery, and true from a timeout in it on. */
 	bool recovering;
 	bool timed_out;
-	/* The kernel has just asked for a threshold, and has not said yet why. */
+	/* The kernel has just asked for a threshold, and has not yet reported the reason. */
 	bool asked;
-	/* An ACK of which it is not known yet whether the window may move. */
+	/* An ACK for which the kernel has not yet reported if the window may change. */
 	bool has_pending;
 	bool has_origin;
 	/* After a timeout or an idle time: the algorithm's window and threshold count, not what the kernel made of them. */
@@ -82,7 +82,7 @@ struct window {
 	struct ack pending;
 };
 
-/* Events for user space: 0 none, 1 each round, 2 each ACK. */
+/* Events reported to user space: 0 none, 1 each round, 2 each ACK. */
 PARAM(trace, 0);
 
 #define INTERNALS_MAX 8
@@ -101,10 +101,10 @@ struct record {
 	fx own[INTERNALS_MAX];
 };
 
-/* How loss-based algorithms grow before the first sign of congestion: by RFC 5681, or limited by RFC 3742. */
+/* Slow start of loss-based algorithms: RFC 5681's, or limited slow start (RFC 3742). */
 enum { STANDARD, LIMITED };
 CHOICE(slow_start, STANDARD, LIMITED);
-/* Window up to which limited slow start doubles each round trip, segments. */
+/* Window up to which limited slow start doubles the window each round trip, segments. */
 PARAM(limited_max_ssthresh, 100);
 
 static __always_inline bool before(__u32 a, __u32 b)
@@ -130,7 +130,7 @@ static __always_inline fx slow_start_increment(fx w)
 	return fx_div(FX_ONE, fx_from(fx_floor(fx_div(w, fx_half(p_limited_max_ssthresh)))));
 }
 
-/* Slow start's share of an ACK. Returns the segments that are left for congestion avoidance. */
+/* Applies slow start to an ACK. Returns the segments that remain for congestion avoidance. */
 static __always_inline fx slow_start(struct window *win, const struct ack *ack)
 {
 	fx wanted, grow;
@@ -145,7 +145,7 @@ static __always_inline fx slow_start(struct window *win, const struct ack *ack)
 	return fx_div(fx_max(wanted - win->ssthresh, 0), grow);
 }
 
-/* `a` segments more for each window of segments acknowledged; `n` of them now. */
+/* Grows the window by `a` segments for each window of segments acknowledged; `n` segments are acknowledged now. */
 static __always_inline void grow_per_round(struct window *win, fx n, fx a)
 {
 	win->w += fx_muldiv(n, a, win->w);
@@ -158,7 +158,7 @@ static __always_inline void save(struct window *win)
 	win->has_saved = true;
 }
 
-/* A congestion signal: the window and the threshold become `target` segments. */
+/* Applies a congestion signal: sets the window and the threshold to `target` segments. */
 static __always_inline void reduce_to(struct window *win, fx target)
 {
 	save(win);
@@ -166,7 +166,7 @@ static __always_inline void reduce_to(struct window *win, fx target)
 	win->w = win->ssthresh;
 }
 
-/* A timeout: the window becomes one segment, the threshold `target`. */
+/* Applies a timeout: sets the window to one segment and the threshold to `target`. */
 static __always_inline void time_out(struct window *win, fx target)
 {
 	save(win);
@@ -174,13 +174,13 @@ static __always_inline void time_out(struct window *win, fx target)
 	win->w = FX_ONE;
 }
 
-/* Sending resumes after an idle time. */
+/* Limits the window to the initial window when sending resumes after an idle period. */
 static __always_inline void idle(struct window *win)
 {
 	win->w = fx_min(win->w, win->initial);
 }
 
-/* The last signal was spurious. Whether there is anything to restore. */
+/* Restores the state before the last signal, which was spurious. Returns false if nothing was saved. */
 static __always_inline bool undo(struct window *win)
 {
 	if (!win->has_saved)
@@ -191,23 +191,23 @@ static __always_inline bool undo(struct window *win)
 	return true;
 }
 
-/* The kernel's recovery ended below the window: go on from there. */
+/* Lowers the window to the one at which the kernel's recovery ended. */
 static __always_inline void moderate_window(struct window *win, fx w)
 {
 	if (w < win->w)
 		win->w = fx_max(w, FX_ONE);
 }
 
-/* Hooks that an algorithm leaves to its `win`, where it has nothing of its own to do. */
+/* Hooks of an algorithm that only act on its `win`. */
 
-/* Every one but those whose window has parts. */
+/* Hooks of every algorithm whose window has a single component. */
 #define WINDOW_METHODS												       \
 	static void moderate(struct state *s, fx w)								       \
 	{													       \
 		moderate_window(&s->win, w);									       \
 	}
 
-/* Losses and timeouts both leave what reduced() says. */
+/* The target after losses and timeouts is reduced(). */
 #define WINDOW_CUTS												       \
 	static void on_congestion(struct state *s, const struct signal *signal)					       \
 	{													       \

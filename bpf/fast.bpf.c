@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * FAST TCP (C. Jin, D. Wei, S. Low, INFOCOM 2004; Wei et al., ToN 14(6), 2006): crates/cc/src/fast.rs with the papers'
- * update. Recovery is the kernel's; FAST's own window counts again when it is over.
+ * update. The kernel does the recovery; FAST's own window applies again afterwards.
  */
 #include "elephan.h"
 
 /* Segments that the flow keeps in queues. */
 PARAM(alpha, 200);
-/* Fraction of the way to the target that one update goes. */
+/* Fraction of the way to the target covered by one update. */
 PARAM(gamma, 0.5);
 /* Averaged queueing delay below which the window doubles each round trip, us. */
 PARAM(mi_threshold, 750);
-/* Update in every so many round trips, 1 or 2. */
+/* Round trips between two updates, 1 or 2. */
 PARAM(update_every, 2);
 /* Largest weight of a new RTT sample in the average. */
 PARAM(filter_max, 0.25);
-/* Round trip of the empty path, us, where it is known; 0: the smallest RTT that this flow has seen. */
+/* Round-trip time of the empty path, us, if known; 0: the smallest RTT of this flow. */
 PARAM(known_rtt, 0);
 /* Fraction of the window given up on a loss. */
 PARAM(decrease, 0.5);
 
-/* Samples' weight: 3/w. */
+/* Weight of a sample, times the window: 3/w. */
 #define FILTER_SEGMENTS FX(3)
 
 struct state {
@@ -29,7 +29,7 @@ struct state {
 	fx base;
 	/* Averaged RTT, us; 0 before the first sample. */
 	fx avg;
-	/* Increase still to be released, and how much of it each acknowledged segment releases. */
+	/* Increase not yet added to the window, and the amount added for each acknowledged segment. */
 	fx pending;
 	fx per_ack;
 	bool update_round;
@@ -99,7 +99,7 @@ static void on_ack(struct state *s, const struct ack *ack)
 		return;
 	}
 	if (ack->round_start) {
-		/* The rest of the last round's increase is due now, or lost if the window was not used. */
+		/* The rest of the last round's increase is added now, or dropped if the window was not used. */
 		if (ack->window_limited)
 			release(s, FX_MAX);
 		s->pending = 0;
@@ -145,7 +145,7 @@ static void moderate(struct state *s, fx w)
 	if (w >= s->win.w)
 		return;
 	moderate_window(&s->win, w);
-	/* An increase decided at a larger window is not due at this one. */
+	/* An increase decided at a larger window does not apply to this one. */
 	s->pending = 0;
 }
 

@@ -98,7 +98,7 @@ __noinline fx fx_mul(fx a, fx b)
 	return (a < 0) != (b < 0) ? -(fx)sum : (fx)sum;
 }
 
-/* a / b; of nothing by nothing FX_MAX too. */
+/* a / b; FX_MAX for 0 / 0 too. */
 __noinline fx fx_div(fx a, fx b)
 {
 	__u64 x = a < 0 ? -(__u64)a : (__u64)a, y = b < 0 ? -(__u64)b : (__u64)b;
@@ -111,7 +111,7 @@ __noinline fx fx_div(fx a, fx b)
 	rest = x % y;
 	if (whole >> 31)
 		return (a < 0) != (b < 0) ? -FX_MAX : FX_MAX;
-	/* rest 2^32 / y with the divisor cut to 32 bits, so that the dividend has room. */
+	/* rest 2^32 / y, with the divisor truncated to 32 bits so that the dividend fits. */
 	shift = bit_length(y) - 32;
 	if (shift > 0)
 		part = (rest << (32 - shift)) / (y >> shift);
@@ -123,7 +123,7 @@ __noinline fx fx_div(fx a, fx b)
 	return (a < 0) != (b < 0) ? -(fx)whole : (fx)whole;
 }
 
-/* a n / d, of an absolute error of about a 2^-32. */
+/* a n / d, with an absolute error of about a 2^-32. */
 static __always_inline fx fx_muldiv(fx a, fx n, fx d)
 {
 	return fx_mul(a, fx_div(n, d));
@@ -152,7 +152,7 @@ __noinline fx fx_log2(fx x)
 		return -FX_MAX;
 	bits = bit_length((__u64)x);
 	result = fx_from(bits - 1 - FX_BITS);
-	/* The mantissa, 1 <= m < 2, with 31 fractional bits: its square has room. */
+	/* The mantissa, 1 <= m < 2, with 31 fractional bits, so that its square fits. */
 	mantissa = bits > 32 ? (__u64)x >> (bits - 32) : (__u64)x << (32 - bits);
 	for (i = 1; i <= 31; i++) {
 		mantissa = (mantissa * mantissa) >> 31;
@@ -164,7 +164,7 @@ __noinline fx fx_log2(fx x)
 	return result;
 }
 
-/* 2^x, of the Taylor series of e^(f ln 2) in the fractional part. */
+/* 2^x, by the Taylor series of e^(f ln 2) for the fractional part f. */
 __noinline fx fx_exp2(fx x)
 {
 	__s64 whole = fx_floor(x);

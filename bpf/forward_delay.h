@@ -11,11 +11,11 @@
 
 #include "elephan.h"
 
-/* How delays are averaged: each ACK weighs 3/w, or 3/flight, the mean or the smallest of a round trip, the last. */
+/* Average of delays: each ACK weighs 3/w, or 3/flight; the mean or the smallest of a round trip; the last sample. */
 enum { FAST_FILTER, NS2_FILTER, MEAN_ROUND, MIN_ROUND, LAST_SAMPLE };
 CHOICE(filter, FAST_FILTER, LAST_SAMPLE);
 
-/* A sample's weight is so many segments over the window. */
+/* Weight of a sample, times the window, segments. */
 #define FILTER_SEGMENTS FX(3)
 
 struct forward_delay {
@@ -33,7 +33,7 @@ struct forward_delay {
 	bool has_base;
 };
 
-/* The round is not representative (recovery). */
+/* Discards the round, which is not representative (recovery). */
 static __always_inline void delay_forget_round(struct forward_delay *d)
 {
 	d->samples = 0;
@@ -43,7 +43,7 @@ static __always_inline void delay_forget_round(struct forward_delay *d)
 	d->rtt_min = 0;
 }
 
-/* The path was unused: the averages begin anew, the base stays. */
+/* Resets the averages after the path was unused; the base stays. */
 static __always_inline void delay_forget(struct forward_delay *d)
 {
 	d->queueing = 0;
@@ -52,7 +52,7 @@ static __always_inline void delay_forget(struct forward_delay *d)
 	delay_forget_round(d);
 }
 
-/* An average above the old base is larger by the same amount above the new one. */
+/* Lowers the base delay. The averaged queueing delay grows by the same amount. */
 static __always_inline void delay_lower_base(struct forward_delay *d, fx base)
 {
 	if (d->begun && d->has_base) {

@@ -4,18 +4,18 @@
  */
 #include "round_trip.h"
 
-/* Queueing delay below which the window grows (and three times which it shrinks above), us. */
+/* Queueing delay below which the window grows, us; it shrinks above three times this delay. */
 PARAM(queue_delay, 4000);
-/* The window grows by the bandwidth times this in a round trip, us. */
+/* Time that gives the growth for each round trip when multiplied by the bandwidth, us. */
 PARAM(growth_delay, 1000);
 /* Flows that share the growth (N). */
 PARAM(flows, 1);
-/* Smallest threshold, in segments of its own in queues. */
+/* Smallest threshold, in own segments in queues. */
 PARAM(queue_min, 1);
-/* The virtual Reno window after a loss: half of the window before it, or the window after it. */
+/* Virtual Reno window after a loss: half of the window before it, or the window after it. */
 enum { HALF, REDUCED };
 CHOICE(reno_reset, HALF, REDUCED);
-/* Which RTT stands for a round trip. */
+/* RTT used for a round trip. */
 enum { MIN, MEAN };
 CHOICE(rtt_statistic, MIN, MEAN);
 /* Smallest fraction of the window kept on a loss. */
@@ -23,7 +23,7 @@ PARAM(keep_min, 0.5);
 /* Weight of the past in the bandwidth estimate. */
 PARAM(filter_pole, 0.9);
 
-/* The thresholds on the queue are this apart. */
+/* Ratio of the upper to the lower threshold on the queue. */
 #define HOLD_RATIO 3
 
 struct state {
@@ -68,7 +68,7 @@ static void forget_round(struct state *s)
 	s->per_segment = 0;
 }
 
-/* Window kept on a loss: the window without the queue. */
+/* Window kept on a loss: the window without the flow's share of the queue. */
 static fx keep(const struct state *s)
 {
 	return s->rtt > 0 ? fx_clamp(fx_div(s->base, s->rtt), p_keep_min, FX_ONE) : p_keep_min;
@@ -96,7 +96,7 @@ static void on_ack(struct state *s, const struct ack *ack)
 	if (ack->round_start && !ack->in_recovery)
 		end_round(s);
 	if (in_slow_start(&s->win)) {
-		/* The rest of this ACK beyond the threshold begins congestion avoidance with the next one. */
+		/* Segments of this ACK beyond the threshold are not counted; congestion avoidance begins with the next ACK. */
 		slow_start(&s->win, ack);
 		s->reno = s->win.w;
 		return;

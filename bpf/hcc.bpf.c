@@ -8,23 +8,23 @@
 
 /* Segments that the flow keeps in the queues of the forward path. */
 PARAM(alpha, 400);
-/* The largest change is this fraction of alpha, before it is halved. */
+/* Largest change, as a fraction of alpha, before `part` is applied. */
 PARAM(gamma, 0.5);
-/* Smallest step of the search, before it is halved, segments. */
+/* Smallest step of the search, before `part` is applied, segments. */
 PARAM(i_min, 1);
 /* Averaged forward queueing delay that ends the start, us. */
 PARAM(mi_threshold, 750);
-/* Fraction of the clipped change that one update makes. */
+/* Fraction of the clipped change that is made in one update. */
 PARAM(part, 0.5);
-/* Clip the change before its part is taken, or after. */
+/* Clip the change before it is multiplied by `part`, or after. */
 enum { CLIP_THEN_PART, PART_THEN_CLIP };
 CHOICE(clip_order, CLIP_THEN_PART, PART_THEN_CLIP);
-/* Clock of "per RTT": rounds of sequence numbers, or averaged round-trip times. */
+/* Interval of the updates "per RTT": rounds of sequence numbers, or averaged round-trip times. */
 enum { ROUND, TIMER };
 CHOICE(update_clock, ROUND, TIMER);
 /* Spread an increase over the round that follows. */
 PARAM(spread_increase, 1);
-/* How the start doubles: by one for each segment acknowledged, or by the window once a round. */
+/* Doubling of the window in the start: by one for each segment acknowledged, or by the window once a round. */
 enum { PER_ACK, PER_ROUND };
 CHOICE(start_growth, PER_ACK, PER_ROUND);
 /* Double again whenever the averaged queueing delay is below the threshold. */
@@ -32,38 +32,38 @@ PARAM(mi_reentry, 0);
 /* Response to a loss in the start: the same as later, or none. */
 enum { HALVE, IGNORE };
 CHOICE(start_loss, HALVE, IGNORE);
-/* A loss below the last loss reference puts the new one a quarter lower. */
+/* Lower the new loss reference by a quarter if it is below the last one. */
 PARAM(fast_convergence, 0);
-/* When the lower end of the search moves: at each update, or when its whole step is made. */
+/* Time at which the lower end of the search moves: each update, or the end of its whole step. */
 enum { EVERY_ROUND, ON_TARGET };
 CHOICE(search_from, EVERY_ROUND, ON_TARGET);
-/* Updates beyond the loss reference without a loss before the delay takes over. */
+/* Updates beyond the loss reference without a loss, before the delay controls the window again. */
 PARAM(pass_rounds, 1);
-/* How the connection goes on after a timeout: slow start to half the window of the loss and the search, or anew. */
+/* Behavior after a timeout: slow start to half of the window at the loss and the search, or a new start. */
 enum { SEARCH, START };
 CHOICE(after_timeout, SEARCH, START);
 /* Averaged queueing delay below which the anticipated window counts as infinite, us. */
 PARAM(q_floor, 1);
-/* Window below which it grows as standard TCP; 0: none. */
+/* Window below which HCC grows as standard TCP; 0: no such window. */
 PARAM(low_window, 0);
-/* Target window that follows from the delay: alpha D/Q, or twice FAST's step. */
+/* Target of the window while the delay controls it: alpha D/Q, or twice FAST's step. */
 enum { RATIO, FAST };
 CHOICE(reference, RATIO, FAST);
 
-/* Which of the rules is on: doubling; the delay leads; the search; slow start after a timeout or an idle time. */
+/* Rule in use: doubling; control by delay; the search; slow start after a timeout or an idle period. */
 enum mode { MODE_START, MODE_DELAY, MODE_LOSS, MODE_RESTART };
 
 struct state {
 	struct window win;
 	struct forward_delay delay;
-	/* Window of the last loss, segments; 0: none. */
+	/* Window at the last loss, segments; 0: none. */
 	fx loss_ref;
-	/* Updates that went beyond it. */
+	/* Updates that went beyond the loss reference. */
 	fx passed;
 	/* Target of the search's step, and of each half of it (on_target only). */
 	fx search_end;
 	fx search_step;
-	/* Increase still to be released, and how much of it each acknowledged segment releases. */
+	/* Increase not yet added to the window, and the amount added for each acknowledged segment. */
 	fx pending;
 	fx per_ack;
 	fx saved_loss_ref;
@@ -81,7 +81,7 @@ static fx largest_step(void)
 	return fx_mul(p_gamma, p_alpha);
 }
 
-/* The step of one update towards a window `distance` away (Table 1), at least `smallest`. */
+/* Step of one update towards a window `distance` away (Table 1), at least `smallest`. */
 static fx step(fx distance, fx smallest)
 {
 	if (p_clip_order == FX(CLIP_THEN_PART))
@@ -89,7 +89,7 @@ static fx step(fx distance, fx smallest)
 	return fx_clamp(fx_mul(p_part, distance), smallest, largest_step());
 }
 
-/* Distance to where the delay leads (equation 3). */
+/* Distance to the anticipated window (equation 3). */
 static fx distance(const struct state *s)
 {
 	fx q = s->delay.queueing, d = s->delay.rtt, w = s->win.w;
@@ -99,7 +99,7 @@ static fx distance(const struct state *s)
 	return q < p_q_floor ? FX_MAX : fx_muldiv(p_alpha, d, q) - w;
 }
 
-/* Decreases at once, increases over the round that follows. */
+/* Applies a decrease at once, and an increase over the next round. */
 static void move_by(struct state *s, fx change)
 {
 	if (change <= 0) {
@@ -121,7 +121,7 @@ static fx search_step(struct state *s)
 
 	if (p_search_from == FX(EVERY_ROUND))
 		return step(half_way, p_i_min);
-	/* Half a step of slack, since the halves of a spread increase are sums of many. */
+	/* Half a step of tolerance for rounding, since a spread increase is a sum of many terms. */
 	if (s->win.w + fx_half(s->search_step) > s->search_end || s->search_step == 0) {
 		s->search_step = step(half_way, p_i_min);
 		s->search_end = s->win.w + fx_div(s->search_step, p_part);
@@ -133,7 +133,7 @@ static void loss_update(struct state *s)
 {
 	fx change;
 
-	/* A window that was not used, or that was lowered since, has not passed anything. */
+	/* A window that was not used, or that was lowered since, has not passed the loss reference. */
 	if (s->win.w <= s->loss_ref)
 		s->passed = 0;
 	if (s->passed >= p_pass_rounds) {
@@ -188,7 +188,7 @@ static void in_restart(struct state *s, const struct ack *ack)
 	}
 }
 
-/* True if this ACK is the one of its round trip that updates the window. */
+/* True if this ACK is the one that updates the window in its round trip. */
 static bool due(struct state *s, const struct ack *ack)
 {
 	bool settling = s->settling;
@@ -215,7 +215,7 @@ static void by_rounds(struct state *s, const struct ack *ack)
 		return;
 	}
 	if (due(s, ack)) {
-		/* The rest of the last round's increase is due now, or lost if the window was not used. */
+		/* The rest of the last round's increase is added now, or dropped if the window was not used. */
 		if (ack->window_limited)
 			release(s, FX_MAX);
 		s->pending = 0;
@@ -333,7 +333,7 @@ static void moderate(struct state *s, fx w)
 	if (w >= s->win.w)
 		return;
 	moderate_window(&s->win, w);
-	/* An increase decided at a larger window is not due at this one. */
+	/* An increase decided at a larger window does not apply to this one. */
 	s->pending = 0;
 }
 

@@ -25,7 +25,7 @@ struct flow {
 	__u64 started_ns;
 };
 
-/* Reported values of an algorithm: its window, its threshold, and its INTERNALS, under the names in COLUMNS. */
+/* Values that an algorithm reports: its window, its threshold, and its INTERNALS, under the names in COLUMNS. */
 #define VALUE(name, value) own[n++] = value;
 #define COLUMN(name, value) "," #name
 #define COUNT(name, value) +1
@@ -188,7 +188,7 @@ static __always_inline __u32 threshold_to(fx ssthresh)
 	return whole >= INFINITE_SSTHRESH ? INFINITE_SSTHRESH : (__u32)whole;
 }
 
-/* Takes over a window that the kernel made by itself, but for what it made after an idle time or a timeout. */
+/* Takes over a window that the kernel set by itself, except after an idle period or a timeout. */
 static __always_inline bool adopt_window(__u32 cwnd, struct state *s)
 {
 	if (s->win.restarted) {
@@ -222,7 +222,7 @@ static __always_inline void publish(struct tcp_sock *tp, const struct state *s)
 		tp->snd_ssthresh = ssthresh;
 }
 
-/* The forward delay plus a constant: when the receiver acknowledged less when the segment left, by both clocks. */
+/* Forward delay plus a constant: the time of the ACK minus the time of the segment, by the two hosts' clocks. */
 static __always_inline void read_owd(const struct tcp_sock *tp, struct window *win, struct ack *ack)
 {
 	__u32 difference;
@@ -323,7 +323,7 @@ HOOK(void, el_cong_avoid, struct sock *sk, __u32 una, __u32 acked)
 	ack = &f->now.win.pending;
 	f->now.win.has_pending = false;
 	adopt(tp, &f->now);
-	/* Below the threshold a window that half of was used counts as full (the kernel's tcp_is_cwnd_limited). */
+	/* In slow start a window of which half was used counts as full (the kernel's tcp_is_cwnd_limited). */
 	ack->window_limited = READ_BIT(tp, is_cwnd_limited) ||
 			      (tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out);
 	on_ack(&f->now, ack);
@@ -434,7 +434,7 @@ HOOK(__u32, el_undo_cwnd, struct sock *sk)
 	return cwnd > tp->snd_cwnd ? (__u32)cwnd : tp->snd_cwnd;
 }
 
-/* The name that sockets ask for; the one of this run comes from the compiler's command line. */
+/* Name that sockets select; the compiler's command line gives that of this run. */
 #ifndef EL_NAME
 #define EL_NAME "el_unnamed"
 #endif
@@ -463,7 +463,7 @@ static void el_cwnd_event_of_linux(struct sock *sk, enum tcp_ca_event event)
 	el_cwnd_event(sk, event);
 }
 
-/* Not restricted: any socket may ask for it. */
+/* Not restricted: any socket may select it. */
 #define ALGORITHM                                                                                                      	static struct tcp_congestion_ops algorithm = {                                                                 		.flags = TCP_CONG_NON_RESTRICTED,                                                                      		.owner = THIS_MODULE,                                                                                  		.ssthresh = el_ssthresh,                                                                               		.cong_avoid = el_cong_avoid,                                                                           		.set_state = el_set_state,                                                                             		.cwnd_event = el_cwnd_event_of_linux,                                                                  		.pkts_acked = el_pkts_acked,                                                                           		.undo_cwnd = el_undo_cwnd,                                                                             		.init = el_init,                                                                                       		.release = el_release,                                                                                 		.name = EL_NAME,                                                                                       	};                                                                                                             	static int __init el_register(void)                                                                            	{                                                                                                              		return tcp_register_congestion_control(&algorithm);                                                    	}                                                                                                              	module_init(el_register);                                                                                      	MODULE_LICENSE("Dual MIT/GPL")
 #else
 #define ALGORITHM const char columns[] = COLUMNS

@@ -6,11 +6,11 @@
  */
 #include "elephan.h"
 
-/* Window up to which standard TCP is used (Low_Window), segments. */
+/* Largest window at which standard TCP's rules apply (Low_Window), segments. */
 PARAM(low_window, 38);
 /* Upper end of the response function (High_Window), segments. */
 PARAM(high_window, 83000);
-/* Loss rates at both ends, as log2: 10^-3 and 10^-7. */
+/* Base-2 logarithms of the loss rates at both ends: 10^-3 and 10^-7. */
 PARAM(log2_low_p, -9.965784284662087);
 PARAM(log2_high_p, -23.253496664211536);
 /* Decrease at high_window (High_Decrease). */
@@ -20,7 +20,7 @@ PARAM(min_decrease, 0.1);
 
 struct state {
 	struct window win;
-	/* a(w) as last computed, valid while the window is within these. */
+	/* Last computed a(w), valid while the window is within these limits. */
 	fx a;
 	fx fresh_from;
 	fx fresh_to;

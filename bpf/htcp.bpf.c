@@ -4,29 +4,29 @@
  */
 #include "elephan.h"
 
-/* Time after a loss during which it is standard TCP, us. */
+/* Time after a loss in which H-TCP grows as standard TCP, us. */
 PARAM(delta_l, 1000000);
 /* Smallest and largest fraction of the window kept on a loss. */
 PARAM(beta_min, 0.5);
 PARAM(beta_max, 0.8);
-/* Keep the ratio of the smallest to the largest RTT on a loss; off: keep beta_min. */
+/* Keep the fraction RTT_min / RTT_max of the window on a loss; off: keep beta_min. */
 PARAM(adaptive_backoff, 1);
-/* Keep only beta_min when the throughput of an epoch differs from that of the one before by this fraction. */
+/* Keep only beta_min if the throughputs of two successive epochs differ by this fraction. */
 PARAM(bandwidth_switch, 1);
 PARAM(throughput_ratio, 0.2);
-/* Scale alpha with the RTT, which is 1 at rtt_ref, us. */
+/* Scale alpha with the RTT, by a factor that is 1 at rtt_ref, us. */
 PARAM(rtt_scaling, 0);
 PARAM(rtt_ref, 100000);
-/* Smallest alpha, after compensation for beta; 0 for none. */
+/* Smallest alpha, after compensation for beta; 0: no limit. */
 PARAM(alpha_min, 0);
-/* Smallest RTT above which the backoff adapts, us. */
+/* Smallest RTT from which the backoff is adaptive, us. */
 PARAM(backoff_rtt_min, 0);
-/* A larger RTT sample is believed only within this much of the largest so far, us. */
+/* Largest difference between an RTT sample and the largest RTT so far, us; larger samples are ignored. */
 PARAM(rtt_max_slew, 20000);
 
-/* Fraction of the difference between the largest and the smallest RTT that stays after a loss. */
+/* Fraction of the difference between the largest and the smallest RTT that is kept after a loss. */
 #define RTT_MAX_AGEING FX(0.95)
-/* Time over which alpha is not computed again, us. */
+/* Smallest time between two computations of alpha, us. */
 #define ALPHA_PERIOD 1000
 #define US_PER_S FX(1000000)
 
@@ -35,14 +35,14 @@ struct state {
 	fx alpha;
 	fx beta;
 	__u64 alpha_until;
-	/* Delta counts from here, us. */
+	/* Start of Delta, us. */
 	__u64 t_last;
 	__u64 last_ack;
 	fx rtt_min;
 	/* 0 while unknown. */
 	fx rtt_max;
 	bool adaptive_ok;
-	/* Throughput, segments/s: of now, the epoch's largest, the previous epoch's. */
+	/* Throughput, segments/s: the current one, the epoch's largest, and the previous epoch's largest. */
 	fx b_now;
 	fx b_max;
 	fx b_old;
@@ -76,7 +76,7 @@ static void update_alpha(struct state *s, __u64 now)
 	s->alpha_until = now + ALPHA_PERIOD;
 }
 
-/* beta of this loss, and what it leaves for the next one. */
+/* Updates beta for this loss, and the reference throughput for the next one. */
 static void update_beta(struct state *s)
 {
 	if (p_bandwidth_switch) {
@@ -117,7 +117,7 @@ static void sample_throughput(struct state *s, __u64 now)
 	if (elapsed <= 0 || elapsed < s->rtt_min)
 		return;
 	sample = fx_muldiv(s->packets, US_PER_S, elapsed);
-	/* Within three whole round trips of the last loss. */
+	/* True within three whole round trips after the last loss. */
 	if (fx_floor(fx_div(fx_us(now - s->t_last), s->rtt_min)) <= 3) {
 		s->b_now = sample;
 		s->b_max = sample;
@@ -141,7 +141,7 @@ static void measure_throughput(struct state *s, const struct ack *ack)
 		sample_throughput(s, ack->now);
 }
 
-/* Moves the clock Delta forward by a time that does not count. */
+/* Excludes a time from the clock Delta. */
 static void freeze(struct state *s, __u64 us, __u64 now)
 {
 	s->t_last = s->t_last + us < now ? s->t_last + us : now;
@@ -149,7 +149,7 @@ static void freeze(struct state *s, __u64 us, __u64 now)
 	s->alpha_until = 0;
 }
 
-/* The window that a loss leaves, with beta and the measurements brought up to date. */
+/* Updates beta and the measurements; returns the window after a loss. */
 static fx reduced(struct state *s, __u64 now)
 {
 	s->saved_t_last = s->t_last;

@@ -15,19 +15,19 @@ PARAM(beta_max, 0.5);
 PARAM(d1, 0.01);
 PARAM(d2, 0.1);
 PARAM(d3, 0.8);
-/* Round trips with hardly any delay before alpha is alpha_max again, in a row or not. */
+/* Round trips with a delay of at most d1 before alpha is alpha_max again, consecutive or not. */
 PARAM(theta, 5);
 PARAM(theta_consecutive, 0);
-/* Window below which it is standard TCP, segments. */
+/* Window below which Illinois behaves as standard TCP, segments. */
 PARAM(window_threshold, 15);
-/* A loss keeps beta of the window, instead of giving it up. */
+/* Keep the fraction beta of the window on a loss, instead of 1 - beta. */
 PARAM(keeps_beta, 0);
 /* Round trips after a loss in which RTT samples are ignored. */
 PARAM(ignored_rounds, 0);
 /* Source of the largest RTT: all samples, or the means of all round trips. */
 enum { SAMPLE, ROUND_MEAN };
 CHOICE(max_source, SAMPLE, ROUND_MEAN);
-/* A timeout halves, whatever beta. */
+/* Halve on a timeout, independently of beta. */
 PARAM(halve_on_timeout, 1);
 
 struct state {
@@ -38,23 +38,23 @@ struct state {
 	fx base;
 	fx max;
 	struct round_trip round;
-	/* A round trip ended, and its decision is due as soon as recovery is over. */
+	/* A round trip has ended, and its update waits for the end of recovery. */
 	bool due;
-	/* The delay has been above d1 since alpha was last at its largest. */
+	/* The delay has exceeded d1 since alpha was last at its maximum. */
 	bool above;
 	/* Round trips. */
 	fx low;
 	fx ignored;
 };
 
-/* alpha and beta below the window threshold and after a timeout: standard TCP's. */
+/* alpha and beta of standard TCP, which apply below the window threshold and after a timeout. */
 static void standard(struct state *s)
 {
 	s->alpha = FX_ONE;
 	s->beta = fx_half(FX_ONE);
 }
 
-/* alpha of the curve, segments a round trip, for a delay da beyond d1 of dm, us. */
+/* alpha by the paper's curve, segments a round trip, for a delay da beyond d1 times dm, us. */
 static fx alpha_curve(fx da, fx dm)
 {
 	fx span = fx_mul(dm, FX_ONE - p_d1), beyond = da - fx_mul(dm, p_d1);
@@ -63,7 +63,7 @@ static fx alpha_curve(fx da, fx dm)
 	return fx_muldiv(p_alpha_max, span, span + fx_mul(beyond, steepness));
 }
 
-/* beta of the curve for a delay da of at most dm, us. */
+/* beta by the paper's curve for a delay da of at most dm, us. */
 static fx beta_curve(fx da, fx dm)
 {
 	fx d2 = fx_mul(p_d2, dm), d3 = fx_mul(p_d3, dm);
@@ -75,7 +75,7 @@ static fx beta_curve(fx da, fx dm)
 	return p_beta_min + fx_muldiv(p_beta_max - p_beta_min, da - d2, d3 - d2);
 }
 
-/* alpha by the rule of theta good round trips; on_curve is its value for a delay above d1. */
+/* alpha by the rule of theta round trips with almost no delay; on_curve is the curve's value above d1. */
 static fx alpha_by_theta(struct state *s, bool good, fx on_curve)
 {
 	if (!good) {
@@ -94,7 +94,7 @@ static fx alpha_by_theta(struct state *s, bool good, fx on_curve)
 	return p_alpha_max;
 }
 
-/* alpha and beta for the round trip that begins. */
+/* Computes alpha and beta for the next round trip. */
 static void end_round(struct state *s)
 {
 	struct round_trip round = s->round;
@@ -148,7 +148,7 @@ static void on_ack(struct state *s, const struct ack *ack)
 		grow_per_round(&s->win, n, s->alpha);
 }
 
-/* The window that a loss leaves. */
+/* Window after a loss. */
 static fx reduced(const struct state *s)
 {
 	fx part = fx_mul(s->beta, s->win.w);

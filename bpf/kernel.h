@@ -94,7 +94,7 @@ struct tcp_congestion_ops {
 
 /* Set when the object is loaded. */
 #define PARAM(name, value) const volatile fx p_##name = FX(value)
-/* A choice, by its place among those of the Rust twin, of which only those up to `last` are known here. */
+/* A choice, by its index among those of the Rust twin; only those up to `last` exist here. */
 #define CHOICE(name, value, last)                                                                                      \
 	PARAM(name, value);                                                                                            \
 	const volatile fx last_##name = FX(last)

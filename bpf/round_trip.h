@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What is measured in a round trip: its RTTs, and the rate at which segments are acknowledged (round_trip.rs). */
+/* Measurements of a round trip: its RTTs, and the rate of acknowledged segments (round_trip.rs). */
 #ifndef ELEPHAN_ROUND_TRIP_H
 #define ELEPHAN_ROUND_TRIP_H
 
 #include "elephan.h"
 
-/* Samples that a round needs before its smallest RTT counts: with fewer they may all be of delayed ACKs. */
+/* Smallest number of samples of a valid round: fewer samples may all be of delayed ACKs. */
 #define MIN_SAMPLES 3
 #define US_PER_S FX(1000000)
-/* A round trip is too short below this fraction of the smallest RTT. */
+/* Shortest round trip, as a fraction of the smallest RTT. */
 #define SHORT FX(0.999)
 
 struct round_trip {
@@ -45,7 +45,7 @@ static __always_inline fx round_mean(const struct round_trip *round)
 	return round->samples ? fx_mean(round->sum, round->samples) : FX_MAX;
 }
 
-/* Segments acknowledged a second, by round trips, low-pass filtered with a bilinear (Tustin) filter. */
+/* Rate of acknowledged segments, sampled once a round trip and low-pass filtered (bilinear, Tustin). */
 struct acked_rate {
 	/* Segments/s; 0 before the first round trip is over. */
 	fx rate;
@@ -60,7 +60,7 @@ static __always_inline void rate_restart(struct acked_rate *rate, __u64 now)
 	rate->since = now;
 }
 
-/* `pole` is the weight of the past. A round shorter than the smallest RTT, which compressed ACKs make, goes on. */
+/* `pole` is the weight of the past. A round shorter than the smallest RTT, a result of compressed ACKs, continues. */
 static __always_inline void rate_add(struct acked_rate *rate, const struct ack *ack, fx pole)
 {
 	fx elapsed, sample;

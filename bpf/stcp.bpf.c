@@ -8,7 +8,7 @@
 PARAM(increase, 0.01);
 /* Fraction of the window given up on a loss (b). */
 PARAM(decrease, 0.125);
-/* Window up to which standard TCP is used (lwnd), segments. */
+/* Largest window at which standard TCP's rules apply (lwnd), segments. */
 PARAM(legacy_window, 16);
 
 struct state {

@@ -5,27 +5,27 @@
  */
 #include "elephan.h"
 
-/* Segments in queues below which the window grows, above which it shrinks, above which slow start ends. */
+/* Thresholds of segments in queues: the window grows below alpha, shrinks above beta; slow start ends above gamma. */
 PARAM(alpha, 2);
 PARAM(beta, 4);
 PARAM(gamma, 1);
-/* How the segments in queues are computed: w (1 - base/rtt), to the nearest whole, or w (rtt - base)/base truncated. */
+/* Formula of segments in queues: w (1 - base/rtt), the same rounded, or w (rtt - base)/base truncated. */
 enum { PAPER, NS2, LINUX };
 CHOICE(diff, PAPER, LINUX);
-/* Which RTT stands for a round. */
+/* RTT used for a round. */
 enum { MIN, MEAN };
 CHOICE(round_rtt, MEAN, MEAN);
-/* Samples that a round needs; with fewer it is standard TCP on one ACK. */
+/* Smallest number of samples of a round; with fewer the flow behaves as standard TCP for one ACK. */
 PARAM(samples_min, 1);
-/* Slow start doubles every other round trip and measures in between. */
+/* Double the window every other round trip of slow start and measure in between. */
 PARAM(double_every_other, 1);
-/* Spread an increase over the round that follows. */
+/* Spread an increase over the next round. */
 PARAM(spread_increase, 0);
 /* Fraction of the window given up on a loss. */
 PARAM(decrease, 0.25);
 /* Window after a timeout, segments. */
 PARAM(timeout_window, 1);
-/* Forget the base RTT when sending resumes after an idle time. */
+/* Forget the base RTT when sending resumes after an idle period. */
 PARAM(forget_base, 0);
 
 struct state {
@@ -37,16 +37,16 @@ struct state {
 	__u64 rtt_sum;
 	__u32 samples;
 	bool slow_starting;
-	/* In a round of slow start that grows, not one that measures. */
+	/* True in a round of slow start in which the window grows, false in one that measures. */
 	bool growing;
-	/* Off between a timeout and the end of its recovery: standard slow start. */
+	/* False from a timeout to the end of its recovery, during which standard slow start applies. */
 	bool enabled;
 	bool saved_slow_starting;
 	/* Growth for each segment acknowledged, while an increase is spread. */
 	fx per_ack;
 };
 
-/* The segments of a real number, down. */
+/* A real number of segments, rounded down. */
 static fx whole(fx x)
 {
 	return fx_from(fx_floor(x));
@@ -64,7 +64,7 @@ static fx diff(const struct state *s, fx rtt)
 	return queued;
 }
 
-/* The floor does not raise a window that a timeout or moderation left below it. */
+/* Lowers the window, but not below the floor; a window already below the floor is not raised. */
 static void lower_to(struct state *s, fx w)
 {
 	s->win.w = fx_max(w, fx_min(FLOOR, s->win.w));
@@ -77,7 +77,7 @@ static void leave_slow_start(struct state *s)
 	s->per_ack = 0;
 }
 
-/* A lowered window is no reason for slow start. */
+/* Lowers the threshold to the window, so that a lowered window does not cause slow start. */
 static void lower_threshold(struct state *s)
 {
 	s->win.ssthresh = fx_min(s->win.ssthresh, s->win.w);
@@ -123,7 +123,7 @@ static void round_in_avoidance(struct state *s, fx rtt, bool grow)
 	}
 }
 
-/* The decision of a round that ends with this ACK. */
+/* Changes the window at the end of a round, which this ACK ends. */
 static void end_round(struct state *s, const struct ack *ack)
 {
 	if (s->samples && fx_from(s->samples) >= p_samples_min) {
@@ -162,7 +162,7 @@ static void on_ack(struct state *s, const struct ack *ack)
 		s->rtt_sum += (__u64)fx_floor(ack->rtt);
 		s->rtt_min = fx_min(s->rtt_min, ack->rtt);
 	}
-	/* The ACK that starts a round is of a segment of the round that ends. */
+	/* The ACK that starts a round acknowledges a segment of the previous round. */
 	if (ack->round_start && s->enabled)
 		end_round(s, ack);
 	if (!ack->window_limited)
@@ -224,7 +224,7 @@ static void on_undo(struct state *s)
 {
 	if (undo(&s->win))
 		s->slow_starting = s->saved_slow_starting && s->win.w < s->win.ssthresh;
-	/* No recovery is left to end. */
+	/* The timeout ends any recovery. */
 	s->enabled = true;
 	forget_round(s);
 }

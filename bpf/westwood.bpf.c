@@ -5,15 +5,15 @@
  */
 #include "elephan.h"
 
-/* How samples of bandwidth are smoothed: once with `pole`, or twice with 7/8. */
+/* Smoothing of the bandwidth samples: once with `pole`, or twice with 7/8. */
 enum { SINGLE, TWICE };
 CHOICE(filter, SINGLE, TWICE);
 PARAM(pole, 0.9);
 /* Shortest time over which bandwidth is sampled, us; otherwise one RTT. */
 PARAM(sample_min, 50000);
-/* A timeout sets the threshold by the estimate; off: half of the window. */
+/* Set the threshold to the estimate at a timeout; off: to half of the window. */
 PARAM(estimate_on_timeout, 1);
-/* A timeout makes the smallest RTT be learned anew. */
+/* Forget the smallest RTT at a timeout. */
 PARAM(relearn_rtt, 0);
 
 #define US_PER_S FX(1000000)
@@ -23,7 +23,7 @@ struct state {
 	/* Smoothed once and twice, segments/s. */
 	fx y1;
 	fx bwe;
-	/* The running sample: segments delivered, and since when, us. */
+	/* Current sample: segments delivered, and its start, us. */
 	fx bk;
 	__u64 t0;
 	/* us; FX_MAX before the first sample. */
@@ -63,7 +63,7 @@ static void measure(struct state *s, const struct ack *ack)
 	s->relearn = false;
 }
 
-/* Estimated bandwidth times the smallest RTT, segments; half of the window where nothing was measured yet. */
+/* Estimated bandwidth times the smallest RTT, segments; half of the window before the first measurement. */
 static fx estimate(const struct state *s)
 {
 	if (s->rtt_min == FX_MAX || !s->sampled)
@@ -101,7 +101,7 @@ static void on_timeout(struct state *s, const struct signal *signal)
 static void on_idle(struct state *s, __u64 now)
 {
 	idle(&s->win);
-	/* The sample that spans the pause says nothing. */
+	/* The sample that spans the idle period is discarded. */
 	s->bk = 0;
 	s->t0 = now;
 }

@@ -4,22 +4,22 @@
  */
 #include "round_trip.h"
 
-/* Segments in queues that are allowed. */
+/* Largest number of segments in queues. */
 PARAM(q_max, 80);
-/* The queue is divided by this when it is given up early. */
+/* Divisor of the queue in an early decrease. */
 PARAM(gamma, 1);
-/* Smallest fraction of the window given up on a loss, largest fraction given up early. */
+/* Smallest fraction of the window given up on a loss, and largest fraction in an early decrease. */
 PARAM(loss_min, 0.125);
 PARAM(early_max, 0.5);
-/* Queueing delay that is allowed, as a fraction of the base RTT. */
+/* Largest queueing delay, as a fraction of the base RTT. */
 PARAM(delay_max, 0.125);
-/* Round trips of slow mode in a row that prove competition with Reno. */
+/* Round trips of slow mode in a row that indicate competition with a Reno flow. */
 PARAM(rho, 16);
-/* Round trips of fast mode that make it forget a Reno flow. */
+/* Round trips of fast mode after which a Reno flow is forgotten. */
 PARAM(zeta, 50);
-/* Segments acknowledged for each segment of window in fast mode, at windows above it. */
+/* Segments acknowledged for each segment of growth in fast mode, at windows above this number. */
 PARAM(stcp_count, 100);
-/* Forget the base RTT when sending resumes after an idle time. */
+/* Forget the base RTT when sending resumes after an idle period. */
 PARAM(forget_base, 0);
 
 struct state {
@@ -28,26 +28,26 @@ struct state {
 	fx base;
 	struct round_trip round;
 	bool due;
-	/* Segments in queues, in the last complete round. */
+	/* Segments in queues in the last complete round. */
 	fx q;
 	/* Round trips of slow mode in a row; 0 is fast mode. */
 	fx slow;
 	fx fast_count;
-	/* The window of a Reno flow that may be competing, segments. */
+	/* Window of a Reno flow that may be competing, segments. */
 	fx reno_count;
 };
 
-/* Gives up the queue before it overflows. */
+/* Early decrease: empties the queue before it overflows. */
 static void decongest(struct state *s, fx q)
 {
 	fx w = s->win.w, cut = fx_min(fx_div(q, p_gamma), fx_mul(w, p_early_max));
 
-	/* Not below the floor, but a window that is there already is not raised. */
+	/* The window does not fall below the floor; a window already below the floor is not raised. */
 	s->win.w = fx_min(fx_max(fx_max(w - cut, s->reno_count), FLOOR), w);
 	s->win.ssthresh = fx_max(s->win.w, FLOOR);
 }
 
-/* The decision of a round that ends with this ACK. */
+/* Updates the mode at the end of a round, which this ACK ends. */
 static void end_round(struct state *s)
 {
 	struct round_trip round = s->round;
@@ -78,7 +78,7 @@ static void end_round(struct state *s)
 	s->q = q;
 }
 
-/* The window that a loss leaves. */
+/* Window after a loss. */
 static fx reduced(struct state *s)
 {
 	fx w = s->win.w, half = fx_max(fx_half(w), FLOOR);

@@ -339,7 +339,7 @@ def queues_page() -> str:
     from elephan.scenario import catalog
 
     parts = ["# Queues\n", QUEUES_INTRODUCTION]
-    for name, entry in catalog.queues().items():
+    for name, entry in catalog.all_queues().items():
         parts.append(f"## `{name}`: {entry['title']}\n\nSource: {entry['source']}\n")
         parts += _tables(name, entry)
     return "\n".join(parts)

@@ -12,7 +12,7 @@
 
 #define ELEPHAN_IN_LINUX
 
-/* The kernel's headers have these names for something else. */
+/* The kernel's headers use these names for other things. */
 #define ack el_ack
 #define before el_before
 #define flow el_flow

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Computes what standard input asks for: an operation's name and two numbers in units of 2^-32 a line. */
+/* Evaluates operations from standard input: each line has a name and two numbers in units of 2^-32. */
 #include "kernel.h"
 #include "fixed.h"
 

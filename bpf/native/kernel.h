@@ -44,7 +44,7 @@ struct tcp_sock {
 	bool tcp_usec_ts;
 };
 
-/* The socket is its tcp_sock, and what the algorithm keeps of it. */
+/* The socket: its tcp_sock, and the algorithm's state. */
 struct sock {
 	struct tcp_sock tp;
 	_Alignas(16) unsigned char state[2048];
@@ -55,7 +55,7 @@ struct ack_sample {
 	__s32 rtt_us;
 };
 
-/* The clock, us: what the driver says. */
+/* The clock, us, which the driver sets. */
 extern __u64 native_now;
 /* The driver may set a parameter by its name. */
 void native_param(const char *name, __s64 *value);

@@ -49,10 +49,10 @@ static void set_param(const char *name, __s64 value)
 	exit(2);
 }
 
-/* True if the kernel's question for a threshold does not arrive, and any number is the answer. */
+/* True if the kernel's call for a threshold is skipped, and any number is its result. */
 static bool unasked;
 
-/* A loss: the kernel's walk down to the threshold is over at once. */
+/* Handles a loss: the kernel's reduction to the threshold is immediate. */
 static void lose(struct sock *sk)
 {
 	sk->tp.snd_ssthresh = unasked ? 12716352 : el_ssthresh(sk);

@@ -1,4 +1,4 @@
-"""The compiled engine: what it offers to Python."""
+"""The compiled engine's interface for Python."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -7,16 +7,16 @@ from typing import Any, final
 class Cancelled(Exception): ...  # noqa: N818
 
 class CallbackError(Exception):
-    """An own algorithm raised; ``args`` are the flow's index, the callback and the simulated time in s."""
+    """A user's algorithm raised; ``args`` are the flow's index, the callback and the simulated time in s."""
 
 class EngineDefectError(Exception):
-    """A defect of the engine; ``args`` are what failed and the line of the source."""
+    """A defect of the engine; ``args`` are the failed check and the line of the source."""
 
 class ParameterError(ValueError):
-    """A parameter is wrong; ``args`` are its name, or ``None`` where several contradict each other, and the message."""
+    """A parameter is wrong; ``args`` are its name, or ``None`` if several contradict each other, and the message."""
 
 class MemoryLimitError(Exception):
-    """A run needs more memory than it may have."""
+    """A run needs more memory than its limit."""
 
 def run(
     spec_json: str,
@@ -38,7 +38,7 @@ def version() -> str: ...
 
 @final
 class Start:
-    """The connection begins."""
+    """Start of a connection."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Start:
 
 @final
 class Ack:
-    """An acknowledgement that advances the window or selectively acknowledges something."""
+    """An ACK that acknowledges new data, cumulatively or by SACK."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class Sent:
 
 @final
 class Lost:
-    """A segment found lost."""
+    """A segment declared lost."""
 
     def __init__(
         self,

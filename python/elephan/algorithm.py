@@ -1,7 +1,7 @@
 """`Algorithm`: a congestion control of your own, as a class.
 
-The endpoint calls an object of it at each event, and reads its attributes after each callback. Units are the papers':
-windows in segments, time in seconds, rates in segments per second.
+The endpoint calls an object of the class at each event, and reads its attributes after each callback. Units are those
+of the papers: windows in segments, time in seconds, rates in segments per second.
 """
 
 # ruff: noqa: B027  (callbacks that need not be written do nothing)
@@ -37,15 +37,17 @@ FLOOR = 2.0
 class Algorithm(ABC):
     """A congestion control algorithm; one object is made for each flow of each run.
 
-    Only `on_ack` and `on_congestion` must be written. An answer must depend on the callbacks alone: the object reads no
-    clock and no file, keeps its state in itself, and draws random numbers from a generator seeded with ``Start.seed``.
+    Only `on_ack` and `on_congestion` must be written. The attributes must depend on the callbacks alone: the object
+    reads no clock and no file, keeps its state in itself, and draws random numbers from a generator seeded with
+    ``Start.seed``.
 
     Attributes:
-        window: congestion window, segments, at least 1; the endpoint sends whole segments, so up to its floor.
+        window: congestion window, segments, at least 1; the endpoint sends whole segments, so it rounds the window
+            down.
         ssthresh: slow start threshold, segments; infinite before the first loss.
         pacing_rate: segments per second, or ``None``; only with the need ``"pacing"``.
-        recovery_floor: smallest window of a recovery that halves the rate step by step, segments.
-        needs: words out of `NEEDS`; what is not asked for is not computed, and costs nothing.
+        recovery_floor: smallest window during a recovery by rate halving, segments.
+        needs: words of `NEEDS`; the endpoint computes only the signals asked for, and the others cost nothing.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
@@ -56,52 +58,55 @@ class Algorithm(ABC):
 
     @property
     def recovery_floor(self) -> float:
-        """The threshold, unless the method is overridden; Linux 2.6 lets the window sink to half of it."""
+        """The threshold, unless the method is overridden; Linux 2.6 lets the window fall to half of the threshold."""
         return self.ssthresh
 
     def on_start(self, start: Start) -> None:
-        """The connection begins."""
+        """Handles the start of the connection."""
         self.window = max(start.initial_window, 1.0)
         self.ssthresh = max(start.initial_ssthresh, FLOOR)
 
     @abstractmethod
     def on_ack(self, ack: Ack) -> None:
-        """Every ACK that delivers something."""
+        """Handles an ACK that delivers new data."""
 
     @abstractmethod
     def on_congestion(self, signal: Signal) -> None:
-        """Once a recovery episode: set ``ssthresh`` and the window that the episode ends with."""
+        """Handles a congestion signal, once for each recovery: set ``ssthresh`` and the window at the recovery's
+        end."""
 
     def on_timeout(self, signal: Signal) -> None:
-        """The retransmission timer fired: half of the window becomes the threshold, and the window one segment."""
+        """Handles an expired retransmission timer: sets the threshold to half of the window, and the window to one
+        segment."""
         if not signal.repeated:
             self.ssthresh = max(self.window / 2.0, FLOOR)
         self.window = 1.0
 
     def on_idle(self, now: float, idle: float) -> None:
-        """Sending resumes after nothing was outstanding for ``idle`` seconds, longer than one RTO."""
+        """Handles the resumption of sending after nothing was outstanding for ``idle`` seconds, longer than one RTO."""
 
     def on_sent(self, sent: Sent) -> None:
-        """A segment went out."""
+        """Handles the sending of a segment."""
 
     def on_lost(self, lost: Lost) -> None:
-        """A segment was found lost; before `on_congestion` and the ACK's own `on_ack`."""
+        """Handles a lost segment; called before `on_congestion` and before `on_ack` for the same ACK."""
 
     def on_recovery_exit(self, now: float) -> None:
-        """Everything outstanding at the congestion signal or the timeout is acknowledged."""
+        """Handles the end of a recovery: all segments outstanding at the congestion signal or the timeout are
+        acknowledged."""
 
     def moderate(self, window: float) -> None:
-        """The endpoint's recovery rule ended below the window that was asked for: go on from there."""
+        """Lowers the window to the one at which the endpoint's recovery rule ended."""
         if window < self.window:
             self.window = max(window, 1.0)
 
     def on_undo(self, now: float) -> None:
-        """The last congestion signal or timeout turned out to be spurious: restore what it changed."""
+        """Restores the state before the last congestion signal or timeout, which turned out to be spurious."""
 
     def observe(self) -> Mapping[str, float]:
-        """Internal variables by name, recorded with the samples where the scenario has ``internals = true``.
+        """Internal variables by name, recorded with the samples if the scenario has ``internals = true``.
 
-        A value may be NaN while it is not known.
+        A value may be NaN while it is unknown.
         """
         return {}
 

@@ -1,4 +1,4 @@
-"""One scenario in each backend that can run it, and by how much they differ."""
+"""Comparison of a scenario's runs in each backend that can run it."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ LINK_QUANTITIES = {
 
 @dataclass(frozen=True)
 class Line:
-    """One number in each backend.
+    """One quantity in each backend.
 
     Attributes:
         of: name of the flow or the link.
-        quantity: what it is, with its unit.
-        reference: the simulator's mean over its seeds.
-        low: its smallest over the seeds.
-        high: its largest.
+        quantity: name of the quantity, with its unit.
+        reference: the simulator's mean over the seeds.
+        low: the simulator's smallest value over the seeds.
+        high: the simulator's largest value over the seeds.
         values: the other backends' values; ``None`` for a backend without such a number.
-        differences: differences of each from the reference, as a fraction of the reference; left out if that is 0 or
-        unknown.
-        within: whether each lies in the simulator's own range over its seeds.
-        spreads: of backends that measure, where each run is another: the largest value less the smallest.
-        repeatable: of those, whether the difference is no more than the spread, so that the host's own repeatability
-            may be all of it.
+        differences: difference of each backend from the reference, as a fraction of the reference; left out if the
+            reference is 0 or unknown.
+        within: for each backend, true if its value lies in the simulator's range over the seeds.
+        spreads: for each backend whose runs are measurements, the largest value less the smallest.
+        repeatable: for each of these, true if the difference does not exceed the spread, so that the host's
+            repeatability may explain it.
     """
 
     of: str
@@ -83,10 +83,10 @@ class BackendComparison:
     """A scenario in several backends.
 
     Attributes:
-        scenario: which.
-        runs: of each backend that could, by its name.
-        refused: why the others could not.
-        lines: numbers side by side.
+        scenario: the scenario.
+        runs: runs by the name of the backend.
+        refused: reason of each backend that could not run it.
+        lines: the quantities side by side.
         report_path: the page with windows and queues on common axes.
     """
 
@@ -118,22 +118,22 @@ def compare_backends(
     out: str | Path | None = None,
     progress: SweepProgress | None = None,
 ) -> BackendComparison:
-    """Run a scenario in each backend that can, and compare with the simulator.
+    """Run a scenario in each backend that can run it, and compare with the simulator.
 
     Args:
-        scenario: what to run.
-        seeds: how many in the backends where something is random; with several, the scenario is perturbed in all.
-        repeats: runs in a backend that measures, each with a seed of its own.
-        names: the backends, all by default; the simulator is always one.
-        jobs: runs at a time; one a core by default.
-        store: where results are kept.
+        scenario: the scenario to run.
+        seeds: number of seeds in backends with randomness; with several, the scenario is perturbed in all backends.
+        repeats: number of runs in a backend whose runs are measurements, each with its own seed.
+        names: the backends, all by default; the simulator is always included.
+        jobs: number of simultaneous runs; one per core by default.
+        store: folder of saved results.
         out: folder of the report; ``reports/<hash>`` by default.
-        progress: told how far each backend is.
+        progress: called with the progress of each backend.
 
     Raises:
         ScenarioError: not even the simulator can run it.
         SweepError: a run failed.
-        Interrupted: Ctrl-C; what was finished is saved.
+        Interrupted: Ctrl-C; finished runs are saved.
     """
     store = store or Store()
     if seeds > 1:
@@ -161,7 +161,7 @@ def compare_backends(
 def _wanted(scenario: Scenario, backend: backends.Backend, seeds: int, repeats: int) -> list[Scenario]:
     if backend.measures:
         return [scenario.with_seed(scenario.seed + i) for i in range(repeats)]
-    # The reference is asked for as many as were wanted, so that it says why there cannot be so many.
+    # The reference receives the full number, so that its error has the reason.
     return scenario.replicates(seeds if backend.name == REFERENCE or backend.varies(scenario) else 1)
 
 
@@ -207,7 +207,7 @@ def _line(of: str, quantity: str, values: Mapping[str, Sequence[float | None]]) 
 
 
 def _repeated(name: str, values: Sequence[float | None]) -> list[float]:
-    """The values of a backend that measures, if there are several."""
+    """Values of a backend whose runs are measurements, if there are several."""
     known = [value for value in values if value is not None]
     return known if len(known) > 1 and backends.kind(name).measures else []
 

@@ -1,8 +1,8 @@
-"""Functions of upper layers for a lower layer to call.
+"""Functions of upper layers that a lower layer calls.
 
 A run offers its summary and its figures as methods, and both are computed from metrics, which read runs. Runs do not
-import metrics: the package's top, which knows every layer, registers the place of each function
-(``"elephan.metrics.summary:summarize"``), and the function is imported when it is first called.
+import metrics: the package's top, which knows every layer, registers the path of each function
+(``"elephan.metrics.summary:summarize"``), which is imported at its first call.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _places: dict[str, str] = {}
 
 
 def register(places: Mapping[str, str]) -> None:
-    """Set the places of hooks, each as ``module:function``."""
+    """Set the paths of hooks, each as ``module:function``."""
     _places.update(places)
 
 

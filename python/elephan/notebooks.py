@@ -1,4 +1,4 @@
-"""Pieces of HTML that objects show of themselves in a notebook: tables and small drawings, in the page's own colors."""
+"""Pieces of HTML for objects in a notebook: tables and small drawings, in the page's own colors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLORS = ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#7f
 
 
 def escape(value: object) -> str:
-    """A text that may stand in HTML."""
+    """A text with escaped characters for HTML."""
     return html.escape(str(value))
 
 
@@ -60,12 +60,12 @@ def shown(value: Any) -> str:
 
 
 def details(title: str, inside: str) -> str:
-    """A part that is closed until the reader opens it."""
+    """A section that is initially closed."""
     return f"<details><summary>{escape(title)}</summary>{inside}</details>"
 
 
 def notes(lines: Iterable[str]) -> str:
-    """Warnings, one a line."""
+    """Warnings, one per line."""
     return "".join(f"<p>warning: {escape(line)}</p>" for line in lines)
 
 

@@ -1,6 +1,6 @@
-"""Progress of a sweep, for those who wait: a bar in a terminal, one in a notebook, or a line every few seconds.
+"""Progress of a sweep: a bar in a terminal or a notebook, or a line every few seconds.
 
-Nothing is shown of what takes less than two seconds.
+Nothing is shown for sweeps of less than two seconds.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _REDRAW_S = 0.25
 
 
 class Meter:
-    """Callback of a sweep, called with work done and in all, and with runs finished and in all; from any thread.
+    """Callback of a sweep, called from any thread with the work done and in total, and the runs finished and in total.
 
-    The unit of work is the caller's. The time left is estimated from the work that was done so far. The base class
+    The unit of work is the caller's. The remaining time is estimated from the work done so far. The base class
     shows nothing.
     """
 
@@ -37,7 +37,7 @@ class Meter:
         self._shown = False
 
     def __call__(self, done: float, total: float, finished: int, runs: int) -> None:
-        """Note how far the sweep is, and show it when it is time to."""
+        """Record the progress, and show it if it is due."""
         with self._lock:
             now_s = time.monotonic()
             if now_s < self._next_s or (not self._shown and finished >= runs):
@@ -52,7 +52,7 @@ class Meter:
         return PATIENCE_S
 
     def close(self) -> None:
-        """Take away what is shown."""
+        """Remove the display."""
 
 
 class Bar(Meter):
@@ -88,7 +88,7 @@ class Bar(Meter):
         self._task = self._bar.add_task("", total=total, runs="")
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         with self._lock:
             if self._bar is not None:
                 self._bar.stop()
@@ -108,14 +108,14 @@ class Lines(Meter):
 
 
 class Cell(Meter):
-    """A bar in the cell of a notebook. IPython alone draws it; the widgets of Jupyter are not needed."""
+    """A bar in the cell of a notebook. It needs only IPython, and not Jupyter's widgets."""
 
     def __init__(self) -> None:
         super().__init__()
         self._handle: Any = None
 
     def show(self, done: float, total: float, runs: str, passed_s: float, left_s: float | None) -> float:
-        """Draws the bar over the previous one."""
+        """Draw the bar in place of the previous one."""
         from html import escape
 
         text = _sentence(done, total, runs, passed_s, left_s)
@@ -132,7 +132,7 @@ class Cell(Meter):
             self._handle.update(data, raw=True)
 
     def close(self) -> None:
-        """Leave the time that it took."""
+        """Show the elapsed time."""
         with self._lock:
             if self._handle is not None:
                 took = f"{_clock(time.monotonic() - self._started_s)} for the sweep"
@@ -153,7 +153,7 @@ def _clock(seconds: float) -> str:
 
 
 def in_notebook() -> bool:
-    """True in the kernel of a notebook; IPython in a terminal is none."""
+    """True in the kernel of a notebook; false for IPython in a terminal."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
     return getattr(shell, "kernel", None) is not None
@@ -161,7 +161,7 @@ def in_notebook() -> bool:
 
 @contextmanager
 def meter(show: bool | None = None) -> Iterator[Meter]:
-    """A progress callback for the time of a sweep, fit for the place that looks at it.
+    """Progress callback of a sweep for its output: terminal, notebook or log.
 
     ``True`` shows progress everywhere, ``None`` only in a notebook or a terminal, ``False`` nowhere.
     """

@@ -1,7 +1,7 @@
-"""Rates of counted bytes: the one definition of throughput and of goodput, for every backend and every metric.
+"""Rates of counted bytes: the only definitions of throughput and of goodput, for all backends and metrics.
 
-The engine has the same two in Rust (``crates/sim/src/rates.rs``). Counts are increases over a time in seconds, one by
-one or as an array.
+The engine has the same two in Rust (``crates/sim/src/rates.rs``). Counts are increases over a time in seconds, as
+numbers or arrays.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ MBIT_PER_BYTE = 8e-6
 
 
 def rate_mbps(octets: Count, seconds: Count | float) -> Count:
-    """Bits over a time, Mbit/s: throughput where the bytes are those on the wire, with headers and duplicates."""
+    """Bits over a time, Mbit/s. It is the throughput if the bytes are those on the wire, with headers and
+    duplicates."""
     return 8 * octets / seconds / 1e6
 
 

@@ -1,4 +1,4 @@
-"""Work that a signal may not cut short: what is put into the host is taken back first."""
+"""Work that signals must not interrupt, such as the removal of temporary changes to the host."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _count = 0
 
 @contextmanager
 def unhurried() -> Iterator[None]:
-    """For this time nothing ends the process but the end of the work itself."""
+    """Defers signals that would end the process until the end of the block."""
     global _count
     with _lock:
         _count += 1
@@ -24,6 +24,6 @@ def unhurried() -> Iterator[None]:
 
 
 def is_at_work() -> bool:
-    """True while such work is under way in any thread."""
+    """True while any thread is in such a block."""
     with _lock:
         return _count > 0

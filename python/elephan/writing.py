@@ -1,4 +1,4 @@
-"""Writes files that appear whole or not at all."""
+"""Writes files atomically."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _READABLE = 0o644
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """A file beside ``path`` to write to; in the end it takes the place of ``path``, after an exception it is removed.
+    """A file beside ``path`` to write to; at the end it replaces ``path``, and after an exception it is removed.
 
-    A device or a pipe is written to as it is.
+    A device or a pipe is written directly.
 
     Raises:
-        OSError: it cannot be written; with the file's name, which the system leaves out where a disk is full.
+        OSError: it cannot be written; with the file's name, which the system omits if a disk is full.
     """
     path = Path(path)
     with naming(path):
         if path.exists() and not path.is_file():
             yield path
             return
-        # A link stays a link, and what it leads to is written.
+        # A link is kept, and its target is written.
         target = Path(os.path.realpath(path))
         try:
             descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:200]}.")
@@ -45,15 +45,15 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
-    """Name the file in an error of the system that does not.
+    """Add the file's name to an error of the system without one.
 
     Raises:
-        OSError: what was raised inside, with a name.
+        OSError: the error raised inside, with a name.
     """
     try:
         yield
     except OSError as error:
         if error.filename is not None:
             raise
-        # Polars gives a text alone.
+        # Polars returns only a text.
         raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(path)) from error

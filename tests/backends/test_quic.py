@@ -130,7 +130,7 @@ def test_an_algorithm_that_quinn_cannot_serve_is_refused(algorithm: str, reason:
     ("change", "reason"),
     [
         ({"internals": True}, "internals: the backend 'quic' cannot do internals"),
-        ({"stack": {"ack_every": 4}}, "quinn's own endpoints, which cannot be told ack_every = 4"),
+        ({"stack": {"ack_every": 4}}, "quinn's own endpoints, which do not support ack_every = 4"),
         ({"stack": {"payload": "1000 B"}}, "QUIC needs packets of at least 1228 B on the wire"),
         ({"flow": {"application": {"rate": "1 Mbit/s"}}}, "the backend 'quic' cannot do a flow with an application"),
     ],

@@ -1,4 +1,4 @@
-"""Differences of quinn's controllers from the RFCs, each shown on a path; docs/quic.md names their causes."""
+"""Differences of quinn's controllers from the RFCs, each shown on a path; docs/upstream.md names their causes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_quinn_s_bbr_is_not_paced_at_its_pacing_rate() -> None:
     assert ours["retransmits"] < 0.01 * ours["segments_sent"]
 
 
-def test_quinn_s_cubic_overtakes_the_reno_friendly_window_where_windows_are_small() -> None:
+def test_quinn_s_reno_friendly_window_grows_by_time_where_timeouts_are_frequent() -> None:
     path = {"rate": "10 Mbit/s", "rtt": "50 ms", "buffer": "100 packets", "loss": "15 %"}
     quinn, ours = (run(name, **path)["flows"]["goodput_mbps"][0] for name in ("quinn:cubic", "cubic"))
     assert quinn > 1.2 * ours

@@ -1,4 +1,4 @@
-"""Controllers of s2n-quic on quinn's connections, after `make s2n`; docs/quic.md has the causes of what differs."""
+"""Controllers of s2n-quic on quinn's connections, after `make s2n`; docs/upstream.md has the causes of what differs."""
 
 from __future__ import annotations
 

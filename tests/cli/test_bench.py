@@ -50,7 +50,7 @@ def test_without_the_examples_there_is_no_such_row(monkeypatch: pytest.MonkeyPat
     warnings: list[str] = []
     monkeypatch.setattr(two_flows, "MY_RENO", Path("nowhere.py"))
     assert two_flows.time_python(1, warnings.append) is None
-    assert warnings == ["nowhere.py is not there, so no algorithm in Python was timed"]
+    assert warnings == ["nowhere.py does not exist, so no algorithm in Python was timed"]
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, folder: Path, program: str) -> None:

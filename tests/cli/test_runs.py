@@ -243,7 +243,7 @@ def test_prune_keeps_what_a_report_names(
     assert [row["id"] for row in answer(arguments, capsys)["would_remove"]] == names[1:]
     both = [*arguments, "--reports", "reports", "--reports", "other", "--yes"]
     assert [row["id"] for row in answer(both, capsys)["removed"]] == names[2:]
-    assert "nothing says which runs" in complaint(["runs", "prune"], capsys)
+    assert "no runs are selected" in complaint(["runs", "prune"], capsys)
     assert "is not a folder" in complaint(["runs", "prune", "--unused", "--reports", "nowhere"], capsys)
     assert "not a span of time" in complaint(["runs", "prune", "--older-than", "long"], capsys)
     assert "write --unused too" in complaint(["runs", "prune", "--older-than", "1d", "--reports", "other"], capsys)

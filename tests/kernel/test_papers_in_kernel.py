@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,10 +98,14 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def pretended(monkeypatch: pytest.MonkeyPatch) -> None:
     """The simulator stands for the kernel, so that all but its runs is tried anywhere."""
-    monkeypatch.setattr(evaluation_in_kernel, "BACKEND", "sim")
-    monkeypatch.setattr(host, "require", lambda: None)
-    monkeypatch.setattr(evaluation_in_kernel, "failed_checks", lambda run: [])
+    pretend(monkeypatch)
     monkeypatch.setattr(kernel_column.KernelColumn, "host", "a pretended host")
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, failed: Callable[[Run], list[str]] = lambda _run: []) -> None:
+    real = evaluation_in_kernel.CARRIERS["kernel"]
+    mine = replace(real, backend="sim", require=lambda: None, failed_checks=failed)
+    monkeypatch.setitem(evaluation_in_kernel.CARRIERS, "kernel", mine)
 
 
 def simulated(paper: Paper, tmp_path: Path, store: Store) -> PaperResult:
@@ -237,7 +242,7 @@ def test_where_nothing_can_be_run_it_says_what_is_missing(
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["--on", "model"], "--on: papers do not run on 'model'; allowed: kernel, sim"),
+        (["--on", "model"], "--on: papers do not run on 'model'; allowed: kernel, linux, sim"),
         (["--only", "reno"], "--only: it selects runs in the kernel; write --on kernel --only"),
         (["--again"], "--again: it selects runs in the kernel; write --on kernel --again"),
     ],
@@ -265,7 +270,9 @@ def test_a_difference_that_the_twin_has_too_is_told_from_the_hosts(paper: Paper)
         {name: Judgment(by_name[name], each[i], "", "") for name, each in verdicts.items()}  # type: ignore[arg-type]
         for i in range(3)
     ]
-    column = kernel_column.KernelColumn(kernel_column.KernelPlan((), (), {}, paper, ""), [])
+    column = kernel_column.KernelColumn(
+        kernel_column.KernelPlan((), (), {}, evaluation_in_kernel.CARRIERS["kernel"], paper, ""), []
+    )
     column.judgments = {one.claim.id: one for one in judged[2].values()}
     column.twins = {one.claim.id: one for name, one in judged[1].items() if name != "marked"}
     simulated = list(judged[0].values())
@@ -309,9 +316,7 @@ def test_a_run_that_is_not_valid_is_shown_and_not_judged_by(
     result = simulated(paper, tmp_path, store)
     late = "the host was too busy"
     busy = twin(SCENARIOS["old cubic"]).scenario.hash
-    monkeypatch.setattr(
-        evaluation_in_kernel, "failed_checks", lambda run: [late] if run.manifest["scenario_hash"] == busy else []
-    )
+    pretend(monkeypatch, lambda run: [late] if run.manifest["scenario_hash"] == busy else [])
     column = in_kernel.add(result, in_kernel.plan(paper, store=store), store=store)
     assert (column.judgments["tiny.old"].verdict, column.judgments["tiny.reno"].verdict) == ("not_judged", "reproduced")
     assert f"it is not valid: {late}" in column.judgments["tiny.old"].why

@@ -86,7 +86,7 @@ def test_another_seed_is_another_phase() -> None:
 @pytest.mark.parametrize(
     ("flows", "more", "sentence"),
     [
-        ([FLOW | {"stack": "ns2"}], {}, "cannot be told"),
+        ([FLOW | {"stack": "ns2"}], {}, "which do not support"),
         ([FLOW | {"stack": {"hz": 1000}}], {}, "elephan lab linux build --hz 1000"),
         ([{"algorithm": "copa"}], {}, "Linux has no 'copa'"),
         ([{"algorithm": "cubic:rfc8312"}], {}, "Linux has its own cubic"),

@@ -253,7 +253,7 @@ def test_convergence_is_undefined_where_no_running_mean_fits() -> None:
     run = synthetic.run(synthetic.scenario(starts=["0 s", "20 s"]), rates)
     for metric in (metrics.convergence_time_s, metrics.delta_fair_convergence_time_s):
         assert metric(run, window=(0, 31)) > 0
-        with pytest.raises(metrics.MetricError, match="there together for 8 s; a running mean takes 10"):
+        with pytest.raises(metrics.MetricError, match="active together for 8 s; a running mean takes 10"):
             metric(run, window=(0, 28))
 
 
@@ -305,7 +305,7 @@ def test_rtt_fairness_is_short_over_long() -> None:
 def test_round_trips_of_every_packet_belong_to_the_measured_part() -> None:
     assert metrics.rtt_p99_ms(two())["bic-2"] == 110
     assert metrics.rtt_p99_ms(two(), window=(50, 100))["bic-2"] == 110
-    with pytest.raises(MetricError, match="for no other window"):
+    with pytest.raises(MetricError, match="not for other windows"):
         metrics.rtt_p99_ms(two(), window=(40, 100))
 
 

@@ -103,7 +103,7 @@ def test_a_recording_is_written_anew_and_nothing_else(here: Path) -> None:
     ("words", "told"),
     [
         (["cubic"], "elephan: 'cubic' is built in, and is in Rust already: the crate elephan-cc has it\n"),
-        (["cubik"], "elephan: 'cubik' is no algorithm of your own; write for example ./mine.py:Mine\n"),
+        (["cubik"], "elephan: 'cubik' is not a user-defined algorithm; write for example ./mine.py:Mine\n"),
         (["./mine.py:Mime"], "elephan: mine.py: there is no 'Mime' in it; did you mean 'Mine'?\n"),
         (
             ["./mine.py:Mine", "--set", "betta=1"],

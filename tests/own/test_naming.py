@@ -194,7 +194,12 @@ def test_what_cannot_be_told_apart_is_refused(here: Path) -> None:
         def on_ack(self, ack: elephan.Ack) -> None:
             log.write(str(ack))
 
-    with log, pytest.raises(ScenarioError, match=r"flow\[0\]\.algorithm: .*Mine cannot be told from another: it uses"):
+    with (
+        log,
+        pytest.raises(
+            ScenarioError, match=r"flow\[0\]\.algorithm: .*Mine cannot be distinguished from others: it uses"
+        ),
+    ):
         of(Mine)
 
 

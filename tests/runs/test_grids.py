@@ -186,7 +186,7 @@ def test_a_time_that_never_came_is_infinite_and_not_null(store: Store, monkeypat
     done = elephan.sweep([(base(start_jitter="10 ms"), seed) for seed in (1, 2)], store=store)
     frame = done.frame("throughput_cov")
     assert frame["throughput_cov"].to_list() == [math.inf, None]
-    assert frame["why"].to_list() == [None, "throughput_cov: there is no sample of it"]
+    assert frame["why"].to_list() == [None, "throughput_cov: it has no sample"]
 
 
 def test_scenarios_without_a_grid_are_told_apart_by_title_or_hash(store: Store) -> None:

@@ -214,17 +214,17 @@ def test_the_commands_show_groups(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "(median of 50)" in capsys.readouterr().out
     assert run_command(["run", *words, "--set", "record=quantile"]) == 2
     assert capsys.readouterr().err.strip() == (
-        "elephan: --set record=quantile: 'quantile' is not what to record; did you mean 'quantiles'?"
+        "elephan: --set record=quantile: 'quantile' is not a valid record; did you mean 'quantiles'?"
     )
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"record": "some"}, "record: 'some' is not what to record; it is 'all' or 'quantiles'"),
+        ({"record": "some"}, "record: 'some' is not a valid record; it is 'all' or 'quantiles'"),
         ({"record": "100"}, "record: '100' is a text; write the number of flows without quotes: 100"),
         ({"record": 0}, 'record: 0 flows cannot be recorded; write "quantiles" for none, or at least 1'),
-        ({"record": True}, "record: True is not what to record; it is 'all' or 'quantiles', or a number of flows"),
+        ({"record": True}, "record: True is not a valid record; it is 'all' or 'quantiles', or a number of flows"),
         ({"record": 10**8}, "record: 100000000 is not a number of flows to record"),
         ({"record": "quantiles", "internals": True}, "internals: of the flows that are recorded"),
     ],

@@ -209,5 +209,5 @@ def test_what_the_engine_refuses_is_named_as_the_user_wrote_it() -> None:
 
 def test_a_load_beyond_the_link_has_its_warning() -> None:
     stated = Scenario.from_toml(BASE + TRAFFIC, overrides={"traffic[0].load": "120%"})
-    assert any("120 % is all that its slowest link carries" in line for line in stated.warnings())
+    assert any("120 % is at least the rate of its slowest link" in line for line in stated.warnings())
     assert not any("slowest link carries" in line for line in Scenario.from_toml(BASE + TRAFFIC).warnings())

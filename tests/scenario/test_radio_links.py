@@ -133,10 +133,13 @@ def test_the_canonical_form_has_what_was_written_and_survives_toml() -> None:
         ({"aggregation": {"packet": 4}}, "dumbbell.aggregation.packet"),
         ({"retransmission": {"loss": "100%"}}, "dumbbell.retransmission.loss: 1 lets no packet through"),
         ({"retransmission": {"loss": "1%", "tries": 0}}, "dumbbell.retransmission.tries: 0 is not a number of"),
-        ({"aggregation": {"packets": 2}, "rate_trace": [1]}, "dumbbell.aggregation: needs a rate; a trace says itself"),
+        (
+            {"aggregation": {"packets": 2}, "rate_trace": [1]},
+            "dumbbell.aggregation: needs a rate; a trace itself determines",
+        ),
         (
             {"retransmission": {"loss": "1%"}, "channel": {"model": "sprout"}},
-            "dumbbell.retransmission: needs a rate; a trace says itself",
+            "dumbbell.retransmission: needs a rate; a trace itself determines",
         ),
     ],
     ids=str,

@@ -91,7 +91,7 @@ def test_a_link_without_a_router_on_the_path_is_named() -> None:
 def test_a_router_on_a_link_whose_rate_changes_and_intervals_that_differ_are_named() -> None:
     steps = [{"at": "5 s", "rate": "10 Mbit/s"}]
     found = dumbbell(["xcp"], "xcp", rate_steps=steps).warnings()
-    assert "bottleneck: its xcp router goes by its rate at the beginning, 20 Mbit/s" in found
+    assert "bottleneck: its xcp router uses its rate at the start, 20 Mbit/s" in found
     found = dumbbell(["vcp"], "vcp", queue_parameters={"t_rho": "100 ms"}).warnings()
     assert found == ["vcp-1: reckons with routers that measure every 200 ms, and bottleneck does every 100 ms"]
     flow = {"algorithm": "vcp", "parameters": {"t_rho": 0.1}}

@@ -133,7 +133,7 @@ def test_a_list_of_transfers_is_the_same_as_a_file_of_them(tmp_path: Path) -> No
     ("source", "line"),
     [
         ({"load": None}, "traffic[0].load: missing; write load, per_second, users, file or transfers"),
-        ({"per_second": 5}, "traffic[0].per_second: load says already when transfers begin"),
+        ({"per_second": 5}, "traffic[0].per_second: load already determines the starts of transfers"),
         ({"load": None, "users": 5}, "traffic[0].think: missing; users need"),
         ({"load": "0%"}, "traffic[0].load: '0%' is not a load"),
         ({"load": "90 Tbit/s"}, "traffic[0].load: needs more than 500 million transfers"),
@@ -258,7 +258,7 @@ def test_a_variable_bit_rate_comes_in_frames(tmp_path: Path) -> None:
         ({"frames": "40 ms", "arrivals": "poisson"}, "flow[0].datagrams.frames: contradicts arrivals"),
         ({"frame_shape": 2}, "flow[0].datagrams.frame_shape: has no meaning without frames"),
         ({"frames": "40 ms", "frame_shape": 0}, "flow[0].datagrams.frame_shape: 0 is not a shape"),
-        ({"frames": "1 us"}, "flow[0].datagrams.frames: '1 us' at 2 Mbit/s holds less than a byte"),
+        ({"frames": "1 us"}, "flow[0].datagrams.frames: '1 us' at 2 Mbit/s is less than a byte"),
         ({"frames": "2 h"}, "must be from 1 us to an hour"),
     ],
 )

@@ -35,20 +35,20 @@ def test_what_is_said_of_tcp_s_endpoints_leaves_udt_the_same_experiment() -> Non
 @pytest.mark.parametrize(
     ("flow", "more", "line"),
     [
-        ({"stack": "ns2"}, {}, "flow[0].stack.base: has no meaning for UDT"),
-        ({"stack": {"ecn": True}}, {}, "flow[0].stack.ecn: has no meaning for UDT"),
-        ({"stack": {"ack_every": 2}}, {}, "flow[0].stack.ack_every: has no meaning for UDT"),
-        ({"stack": {"receive_window": "64 KiB"}}, {}, "flow[0].stack.receive_window: has no meaning for UDT"),
+        ({"stack": "ns2"}, {}, "flow[0].stack.base: has no effect for UDT"),
+        ({"stack": {"ecn": True}}, {}, "flow[0].stack.ecn: has no effect for UDT"),
+        ({"stack": {"ack_every": 2}}, {}, "flow[0].stack.ack_every: has no effect for UDT"),
+        ({"stack": {"receive_window": "64 KiB"}}, {}, "flow[0].stack.receive_window: has no effect for UDT"),
         ({"stack": {"payload": "23 B"}}, {}, "flow[0].stack.payload: '23 B' is no payload of a UDT packet"),
-        ({"base_rtt_error": "1 ms"}, {}, "flow[0].base_rtt_error: has no meaning for UDT"),
-        ({"sender_clock": {"offset": "1 ms"}}, {}, "flow[0].sender_clock: has no meaning for UDT"),
+        ({"base_rtt_error": "1 ms"}, {}, "flow[0].base_rtt_error: has no effect for UDT"),
+        ({"sender_clock": {"offset": "1 ms"}}, {}, "flow[0].sender_clock: has no effect for UDT"),
         ({}, {"events": True}, "events: UDT's packets are not TCP's and have no event log"),
         ({"algorithm": "udt:2009"}, {}, "flow[0].algorithm: 'udt:2009' is not a preset of udt"),
         ({"parameters": {"syn": 5}}, {}, "flow[0].parameters.syn: 5 is not allowed"),
         (
             {},
             {"traffic": [{"algorithm": "udt", "load": "10%"}]},
-            "traffic[0].algorithm: 'udt' has endpoints of its own",
+            "traffic[0].algorithm: 'udt' has its own endpoints",
         ),
     ],
 )

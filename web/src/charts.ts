@@ -1,9 +1,9 @@
-// The pictures: quantities over time, one below another, with one cursor and one zoom.
+// Charts of quantities over time, one below another, with a common cursor and zoom.
 
 import uPlot from "uplot";
 import type { Series } from "./measures";
 
-// Okabe and Ito's colors, which people without full color vision can tell apart; the second set is for a dark page.
+// Okabe and Ito's colors, which are distinguishable with color blindness; the second set is for a dark page.
 const LIGHT = ["#0072b2", "#d55e00", "#00835d", "#b3589a", "#8a6d00", "#3a93c4", "#5b5b5b", "#a3333d"];
 const DARK = ["#56b4e9", "#ff9248", "#35c796", "#e89ccd", "#f0e442", "#9fd3f5", "#c2c8cf", "#ff8f8f"];
 const DASHES = [[], [8, 3], [2, 3], [10, 3, 2, 3], [5, 5], [1, 4], [12, 4], [3, 2, 3, 6]];
@@ -19,9 +19,9 @@ interface Panel {
   id: string;
   title: string;
   unit: string;
-  /** Its lines are flows, which dashes tell apart besides colors. */
+  /** Its lines are flows, distinguished by dashes and colors. */
   ofFlows: boolean;
-  /** Named lines of a series, with the place that their colors come from. */
+  /** Named lines of a series, with the index of their color. */
   lines(series: Series): { name: string; values: Float64Array; place: number }[];
 }
 
@@ -47,7 +47,7 @@ export class Charts {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.rebuild());
   }
 
-  /** Forgets the drawings, so that the next is made anew in the colors of the theme. */
+  /** Discards the drawings, so that the next ones have the colors of the theme. */
   rebuild(): void {
     this.key = "";
   }
@@ -67,7 +67,7 @@ export class Charts {
     });
   }
 
-  /** Shows a part of the time in all pictures; the whole without one. */
+  /** Shows an interval of time in all charts; the whole time without one. */
   zoom(span: [number, number] | null): void {
     this.span = span;
     const [min, max] = span ?? [0, this.endS()];
@@ -78,7 +78,7 @@ export class Charts {
     return this.span;
   }
 
-  /** All pictures one below another, with their titles, as one canvas. */
+  /** All charts one below another, with their titles, as one canvas. */
   picture(): HTMLCanvasElement {
     const canvases = this.plots.map((plot) => plot.ctx.canvas);
     const ratio = devicePixelRatio;

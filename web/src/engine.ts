@@ -1,4 +1,4 @@
-// The engine's module, by the functions that it exports (crates/wasm).
+// Interface to the engine's module, with the functions that it exports (crates/wasm).
 
 import type { QueueForm } from "./layout";
 
@@ -18,7 +18,7 @@ interface Exports {
   elephan_finish(): number;
 }
 
-/** Names that repeat: for each row the place of its name, or -1. */
+/** Repeating names: for each row the index of its name, or -1. */
 export interface Names {
   keys: Int32Array;
   words: string[];
@@ -48,13 +48,13 @@ export class Engine {
     return new Engine(instance.exports as unknown as Exports);
   }
 
-  /** Lays out a run instead of the one before. */
+  /** Lays out a run, which replaces the last one. */
   begin(canonical: object): void {
     this.put(JSON.stringify(canonical));
     this.checked(this.exports.elephan_begin());
   }
 
-  /** Goes on by so many slices; whether anything is left. */
+  /** Runs for a number of slices. Returns true if the run is not at its end. */
   advance(slices: number): boolean {
     return this.checked(this.exports.elephan_advance(slices)) === MORE;
   }
@@ -79,14 +79,14 @@ export class Engine {
     return JSON.parse(this.text()) as Record<string, unknown>;
   };
 
-  /** The engine's last message, in words. */
+  /** The engine's last message. */
   text(): string {
     return new TextDecoder().decode(this.output());
   }
 
   private put(text: string): void {
     const bytes = new TextEncoder().encode(text);
-    const at = this.exports.elephan_input(bytes.length); // may make the memory another buffer
+    const at = this.exports.elephan_input(bytes.length); // may replace the memory's buffer
     new Uint8Array(this.exports.memory.buffer, at, bytes.length).set(bytes);
   }
 
@@ -101,7 +101,7 @@ export class Engine {
   }
 }
 
-/** An answer of the engine, whose form crates/wasm/src/answer.rs tells. */
+/** An answer of the engine, in the form of crates/wasm/src/answer.rs. */
 export function parse(bytes: Uint8Array): Answer {
   const headBytes = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
   const head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + headBytes))) as Head;

@@ -1,5 +1,5 @@
-// The canonical form of a setting: numbers filled into forms that Python made (elephan/web/template.py), and the scenario file that
-// says the same. Tests hold that Python reads the file as this form.
+// The canonical form of a setting: numbers filled into forms made by Python (elephan/web/template.py), and the scenario
+// file with the same setting. Tests check that Python reads the file as this form.
 
 import type { Flow, Settings, Value } from "./settings";
 
@@ -9,11 +9,11 @@ export interface Template {
   scenario: Form;
   bottleneck: Form;
   access: Form;
-  /** Rate of an access link over that of the bottleneck. */
+  /** Ratio of an access link's rate to the bottleneck's. */
   access_rates: number;
   flow: Form;
   stacks: { plain: Form; ecn: Form };
-  /** Timer interrupts of a host a second, and the algorithms that count them. */
+  /** Timer interrupts per second of a host, and the algorithms that count them. */
   hz: number;
   counts_hz: string[];
   packet_bytes: number;
@@ -52,7 +52,7 @@ export function canonical(settings: Settings, template: Template, queueForm: Que
     rate_bps: rateBps,
     delay_ps: rttPs / 2,
     queue: queue(settings.queue, rateBps, settings.buffer_packets),
-    // Moving the point of a decimal number is exact in text alone.
+    // Moving the point of a decimal number is only exact in text.
     loss: lossy && !reverse ? { kind: "bernoulli", p: Number(`${settings.loss_percent}e-2`) } : { kind: "none" },
     record: reverse ? back : forth,
   });
@@ -90,7 +90,7 @@ function flowForm(flow: Flow, i: number, settings: Settings, template: Template)
   };
 }
 
-/** The scenario file that says the same. */
+/** The scenario file with the same setting. */
 export function toml(settings: Settings): string {
   const value = (v: Value) => (typeof v === "string" ? JSON.stringify(v) : String(v));
   const lines = [

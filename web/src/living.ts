@@ -1,4 +1,4 @@
-// "Run it here" in a report: the runs of the report again, with another buffer, algorithm or RTT.
+// "Run it here" in a report: repeats a run of the report with another buffer, algorithm or RTT.
 
 import { Charts } from "./charts";
 import type { Template } from "./layout";

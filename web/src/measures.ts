@@ -1,4 +1,4 @@
-// Series and numbers of a run, from the engine's tables. Tests hold that the numbers are those of elephan.metrics.
+// Series and numbers of a run, from the engine's tables. Tests check that the numbers equal those of elephan.metrics.
 
 import type { Names, Table, Tables } from "./engine";
 
@@ -10,14 +10,14 @@ export interface Series {
 
 const column = (table: Table | undefined, name: string) => (table?.[name] ?? new Float64Array(0)) as Float64Array;
 
-/** The rows of each name, one after another in the table. */
+/** Rows of each name, which are consecutive in the table. */
 function parts(table: Table | undefined, by: string): { names: string[]; rows: number } {
   const words = (table?.[by] as Names | undefined)?.words ?? [];
   const all = column(table, "time_s").length;
   return { names: words, rows: words.length > 0 ? all / words.length : 0 };
 }
 
-/** Change of a count a second, over the `back` samples before each. */
+/** Change of a count per second, over the `back` samples before each sample. */
 function slope(counts: Float64Array, times: Float64Array, back: number, unit: number): Float64Array {
   return counts.map((count, k) => {
     const from = Math.max(0, k - back);
@@ -78,7 +78,7 @@ export interface Numbers {
   segments: number;
 }
 
-/** The numbers over the measured part. */
+/** Numbers over the measurement window. */
 export function numbers(tables: Tables, summary: Record<string, unknown>, form: Record<string, any>): Numbers {
   const table = tables.flows;
   const names = (table?.name ?? []) as string[];
@@ -105,7 +105,7 @@ export function numbers(tables: Tables, summary: Record<string, unknown>, form: 
   };
 }
 
-/** Index of the first recorded link, which is the bottleneck that most flows share. */
+/** Index of the first recorded link, which is the bottleneck of most flows. */
 function atBottleneck(tables: Tables, form: Record<string, any>) {
   const { links } = tables;
   const { names, rows } = parts(links, "link");
@@ -116,7 +116,7 @@ function atBottleneck(tables: Tables, form: Record<string, any>) {
   const change = (name: string) => column(links, name)[to]! - column(links, name)[from]!;
   const spec = form.links.find((link: { name: string }) => link.name === names[0]);
   const dropped = change("dropped_packets");
-  // Packets whose wait ended: dropped, or taken for transmission.
+  // Packets that stopped waiting: dropped ones, and transmitted ones.
   const settled = change("arrived_packets") - change("queue_packets");
   return {
     utilization: (change("delivered_bytes") * 8) / (spec.rate_bps * seconds),

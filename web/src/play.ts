@@ -33,7 +33,7 @@ interface Result {
   wall_ms: number;
 }
 
-// In a page of the documentation, which has a title and a theme of its own.
+// A page of the documentation embeds this page and has its own title and theme.
 if (window.parent !== window) document.documentElement.dataset.embedded = "yes";
 
 const $ = <T extends HTMLElement>(id: string) => document.getElementById(id) as T;
@@ -52,7 +52,7 @@ let asked: { at: number; settings: Settings } | null = null;
 let lastInput = -Infinity;
 const charts = new Charts($("pictures"), () => settings.duration_s);
 
-// Measured by tests and benchmarks; the page itself shows the last of each.
+// Read by tests and benchmarks; the page itself shows the last value of each.
 const timings = { partial_ms: NaN, whole_ms: NaN, wall_ms: NaN, runs: 0, segments: 0 };
 Object.assign(window, { elephan: { timings, settings: () => settings, numbers: () => result?.numbers, toml: () => toml(settings), form: () => lastForm } });
 let lastForm: Record<string, unknown> | null = null;
@@ -108,13 +108,13 @@ function hear(message: FromWorker): void {
   }
 }
 
-/** Runs what the controls say; a newer input cancels the run before. */
+/** Runs the setting of the controls; a newer input cancels the last run. */
 function run(): void {
   const wrong = problem(settings, spellings, queues);
   try {
     history.replaceState(null, "", `#${toHash(settings)}`);
   } catch {
-    // A page in a frame without an address of its own has no link either.
+    // A page in a frame without its own address has no link either.
   }
   if (wrong !== null) {
     say(wrong, true);
@@ -128,7 +128,7 @@ function run(): void {
   send({ kind: "run", id, settings: asked.settings });
 }
 
-/** The controls have changed: the setting from before the change is the last setting. */
+/** Handles a change of the controls: the setting before it becomes the last setting. */
 function changed(): void {
   const now = performance.now();
   if (now - lastInput > 700 && result !== null) before = result;
@@ -242,7 +242,7 @@ function buildControls(): void {
   );
 }
 
-/** A run of more segments than a page does at once is made shorter; the control says so. */
+/** Shortens a run with more segments than a page simulates at once, and shows this at the control. */
 function shortened(): void {
   const most = Math.max(BOUNDS.duration_s[0], Math.floor((data.most_segments * 12000) / (settings.rate_mbps * 1e6)));
   const hint = $("duration_s-hint");
@@ -257,7 +257,7 @@ function shortened(): void {
   show();
 }
 
-/** Puts the settings into the controls. */
+/** Writes the settings to the controls. */
 function show(): void {
   for (const { name, log } of CONTROLS) {
     const number = $<HTMLInputElement>(name);

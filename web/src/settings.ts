@@ -6,9 +6,9 @@ export interface Flow {
   algorithm: string;
   parameters: Record<string, Value>;
   start_s: number;
-  /** Two-way propagation delay, ms; the path's if absent. */
+  /** Propagation round-trip time, ms; the path's if absent. */
   rtt_ms: number | null;
-  /** Sends on the reverse path. */
+  /** True if the flow sends on the reverse path. */
   left: boolean;
 }
 
@@ -23,7 +23,7 @@ export interface Settings {
   flows: Flow[];
 }
 
-/** Least and most of each number, as the page allows them. */
+/** Smallest and largest value of each number on the page. */
 export const BOUNDS = {
   rate_mbps: [1, 1000],
   rtt_ms: [1, 600],
@@ -36,12 +36,12 @@ export const BOUNDS = {
 
 export const MOST_FLOWS = 8;
 
-/** Segments that a setting would deliver at most, roughly. */
+/** Rough upper bound of the segments that a setting delivers. */
 export function segments(settings: Settings): number {
   return (settings.rate_mbps * 1e6 * settings.duration_s) / (1500 * 8);
 }
 
-/** One line that says why a setting cannot be run, or nothing. */
+/** One line with the reason why a setting cannot be run; null if it can. */
 export function problem(settings: Settings, algorithms: ReadonlySet<string>, queues: ReadonlySet<string>): string | null {
   for (const name of ["rate_mbps", "rtt_ms", "buffer_packets", "loss_percent", "duration_s"] as const) {
     const [low, high] = BOUNDS[name];

@@ -1,10 +1,10 @@
-// The worker of a page: runs one setting at a time, in slices, so that it hears of a newer one.
+// The worker of a page, which runs one setting at a time, in slices, so that it receives a newer one in between.
 
 import { Engine, Refusal } from "./engine";
 import { canonical, type Template } from "./layout";
 import type { FromWorker, ToWorker } from "./messages";
 
-const PATIENCE_MS = 12; // between two looks at the messages
+const PATIENCE_MS = 12; // between two checks for messages
 const FIRST_PICTURE_MS = 40;
 const NEXT_PICTURE_MS = 120;
 const MOST_SLICES = 4096;
@@ -16,7 +16,7 @@ let newest = 0;
 
 const say = (message: FromWorker) => (self as unknown as Worker).postMessage(message);
 
-/** Lets messages come in. A timer of zero would wait 4 ms after some turns. */
+/** Lets messages arrive. A timer of zero would wait 4 ms after some calls. */
 const channel = new MessageChannel();
 let resume: (() => void) | null = null;
 channel.port1.onmessage = () => resume?.();
@@ -72,7 +72,7 @@ async function run({ id, settings, form, changes }: Extract<ToWorker, { kind: "r
       return;
     }
     const words = engine.text();
-    engine = await Engine.load(module); // a trap leaves the old one in pieces
+    engine = await Engine.load(module); // a trap leaves the old instance inconsistent
     say({ kind: "refused", id, message: `the engine failed: ${words || String(error)}` });
   }
 }

@@ -1,10 +1,10 @@
 //! TCP-Africa (R. King, R. Baraniuk, R. Riedi, "TCP-Africa: an adaptive and fair rapid increase rule for scalable TCP",
-//! INFOCOM 2005): HighSpeed TCP while fewer than a segment or two of the flow wait in queues, standard TCP otherwise.
+//! INFOCOM 2005): HighSpeed TCP while the flow has at most a segment or two in queues, standard TCP otherwise.
 //!
-//! Variant: RFC 3649's closed form for both increase and decrease, HighSpeed TCP's decrease in either mode, and an RTT that
-//! is smoothed over eight samples. The paper's text was not available: the threshold 1.641 and the decrease in slow mode
-//! are unverified, the smoothing is that of a Linux derivative which has the fast mode only. Some descriptions halve in slow
-//! mode (preset `halving`).
+//! Variant: RFC 3649's closed form for both increase and decrease, HighSpeed TCP's decrease in either mode, and an RTT
+//! smoothed over eight samples. The paper's text was not available: the threshold 1.641 and the decrease in slow mode
+//! are unverified. The smoothing is that of a Linux derivative, which has the fast mode only. Some descriptions halve
+//! the window on a loss in slow mode (preset `halving`).
 
 use crate::algorithm::{Ack, Signal};
 use crate::hstcp::{Form, Hstcp, HstcpParams};
@@ -16,17 +16,17 @@ use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params,
 params! {
     /// Parameters of TCP-Africa.
     pub struct AfricaParams {
-        /// Segments in queues below which it is fast (α).
+        /// Threshold of the segments in queues (α): the flow is in fast mode below it.
         alpha: f64 = num(1.641, 0.0, 1e6, Unit::Segments), "King et al. 2005 (unverified)";
         /// Weight of a new sample in the smoothed RTT.
         rtt_gain: f64 = num(0.125, 1e-3, 1.0, Unit::None), "a Linux derivative of it";
-        /// A loss in slow mode halves.
+        /// Halve the window on a loss in slow mode.
         slow_halves: bool = flag(false), "some descriptions (unverified)";
     }
 }
 
 states! {
-    /// Rule of increase in use.
+    /// Increase rule in use.
     enum Mode {
         /// Standard TCP's.
         Slow = "slow",
@@ -42,7 +42,7 @@ pub struct Africa {
     p: AfricaParams,
     /// HighSpeed TCP's a(w) and b(w).
     law: Box<Hstcp>,
-    /// a(w) as last computed, valid while the window is within `fresh`.
+    /// Last computed a(w), valid while the window is within `fresh`.
     a: f64,
     fresh: (f64, f64),
     base: f64,
@@ -58,18 +58,19 @@ impl Africa {
         kind: Kind::Hybrid,
         signals: &["loss", "RTT"],
         source: "King, Baraniuk & Riedi, INFOCOM 2005",
-        doc: "HighSpeed TCP as long as the RTT shows hardly a segment of its own in queues, one segment a round trip from then \
-              on; a loss gives up what HighSpeed TCP would. The threshold is unverified.",
+        doc: "Grows as HighSpeed TCP does while the RTT shows that hardly any of its segments are in queues, and by \
+              one segment a round trip otherwise. A loss reduces the window by HighSpeed TCP's fraction. The threshold \
+              is unverified.",
         presets: &[
-            Preset::new("", "INFOCOM 2005, HighSpeed TCP's decrease always", &[]),
-            Preset::new("halving", "halves on a loss in slow mode", &[switch("slow_halves", true)]),
+            Preset::new("", "INFOCOM 2005, HighSpeed TCP's decrease in both modes", &[]),
+            Preset::new("halving", "halves the window on a loss in slow mode", &[switch("slow_halves", true)]),
         ],
         tables: &[AfricaParams::TABLE, HstcpParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
-    /// As [`Hstcp::new`], and [`BuildError::Conflict`] for the table of Linux, which is not used here.
+    /// Those of [`Hstcp::new`], and [`BuildError::Conflict`] for the table of Linux, which is not used here.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         if HstcpParams::read(settings)?.form == Form::Table {
             return settings.conflict("form must be 'closed'");
@@ -85,7 +86,7 @@ impl Africa {
         })
     }
 
-    /// Hardly anything of this flow is in queues.
+    /// True in fast mode: fewer than α of the flow's segments are in queues.
     #[inline]
     fn fast(&self) -> bool {
         self.win.w * (self.rtt - self.base) < self.p.alpha * self.rtt
@@ -101,9 +102,9 @@ impl Africa {
 
 observed! {
     self: Africa, self.win;
-    /// Mode: HighSpeed TCP's increase, or standard TCP's.
+    /// Mode: increase of HighSpeed TCP, or of standard TCP.
     mode = if self.fast() { Mode::Fast } else { Mode::Slow }, state(Mode::NAMES);
-    /// Additive increase of the fast mode, as last computed.
+    /// Last computed additive increase of the fast mode.
     a = self.a, number(Unit::Segments);
     /// Smallest RTT.
     base_s = self.base, number(Unit::Seconds);

@@ -1,7 +1,7 @@
-//! Interface between an endpoint and an algorithm: the events that the algorithm is told, and its answers.
+//! Interface between an endpoint and an algorithm: the events that the endpoint reports, and the algorithm's answers.
 //!
-//! Units are the papers': windows in segments, time in seconds, rates in segments per second. Nothing here
-//! knows the simulator: the same types can drive a real transport.
+//! Units are those of the papers: windows in segments, time in seconds, rates in segments per second. Nothing here
+//! depends on the simulator, so the same types can drive a real transport.
 
 use crate::jiffies::DEFAULT_HZ;
 use crate::observe::{Observe, states};
@@ -13,15 +13,15 @@ pub struct Start {
     pub now: f64,
     /// Segments.
     pub initial_window: f64,
-    /// Segments; infinite where slow start runs to the first loss.
+    /// Segments; infinite if slow start lasts until the first loss.
     pub initial_ssthresh: f64,
     /// Payload of a segment, bytes, for algorithms that count in bits.
     pub segment_bytes: f64,
     /// Timer interrupts a second of the sending host (Linux's `HZ`), for algorithms that count in [jiffies](crate::jiffies).
     pub hz: f64,
-    /// Seeds the algorithm's own [`Draws`](crate::draws::Draws), where it needs any.
+    /// Seed of the algorithm's [`Draws`](crate::draws::Draws), if it uses random numbers.
     pub seed: u64,
-    /// RTT of the handshake, s, where it was timed; it is the first sample of the smallest and the smoothed RTT.
+    /// RTT of the handshake, s, if it was measured. It is the first sample of the smallest RTT and of the smoothed RTT.
     pub rtt: Option<f64>,
 }
 
@@ -39,7 +39,7 @@ impl Default for Start {
     }
 }
 
-/// True if the algorithm uses explicit congestion notification by itself.
+/// Use of explicit congestion notification by the algorithm itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
     /// The endpoint's setting: none, or RFC 3168 with one [`Cause::Ecn`] a round trip.
@@ -61,7 +61,7 @@ pub enum Router {
 }
 
 impl Router {
-    /// The word that names it: the algorithm's, and the queue discipline's.
+    /// Name of the kind, which the algorithm and the queue discipline share.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -71,26 +71,26 @@ impl Router {
     }
 }
 
-/// Fields of a segment that XCP routers read about its sender.
+/// Fields of a segment's congestion header that its sender fills in for XCP routers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Request {
-    /// Round-trip time, s; 0 where it is not known yet.
+    /// Round-trip time, s; 0 while it is unknown.
     pub rtt: f64,
     /// Congestion window, segments.
     pub window: f64,
-    /// By how much the rate should grow on account of this segment, segments/s.
+    /// Increase of the sending rate that the sender wants from this segment, segments/s.
     pub increase: f64,
 }
 
 states! {
-    /// How loaded the most loaded VCP router of a path is.
+    /// Load of the most loaded VCP router on a path.
     #[derive(PartialOrd, Ord)]
     pub enum Load {
-        /// Below 80 % of what it aims at.
+        /// Below 80 % of the router's target utilization.
         Low = "low",
-        /// From there to all of it.
+        /// From 80 % to 100 % of the target utilization.
         High = "high",
-        /// More.
+        /// Above the target utilization.
         Overload = "overload",
     }
 }
@@ -98,13 +98,14 @@ states! {
 /// Answer of the routers on a path to the segments that one ACK is for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Answer {
-    /// Change of rate that XCP routers want, segments/s: the sum over the segments.
+    /// Change of the sending rate that XCP routers ask for, segments/s: the sum over the segments.
     Feedback(f64),
     /// Load that VCP routers report.
     Load(Load),
 }
 
-/// Needs of an algorithm besides ACKs, losses and timeouts. A signal that is not asked for is not computed, and costs nothing.
+/// Signals that an algorithm needs besides ACKs, losses and timeouts. The endpoint computes only the signals asked for;
+/// the others cost nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// [`Ack::window_at_send`].
@@ -119,21 +120,23 @@ pub struct Needs {
     pub sends: bool,
     /// [`Algorithm::pacing_rate`].
     pub pacing: bool,
-    /// The algorithm's window holds in recovery too, and not the endpoint's recovery rule (Linux `cong_control`).
+    /// The algorithm's window also applies during recovery, in place of the endpoint's recovery rule (Linux
+    /// `cong_control`).
     pub own_recovery: bool,
     /// ECN.
     pub ecn: Ecn,
-    /// Routers of a kind of their own: the algorithm is [`RouterAssisted`].
+    /// Kind of router that the algorithm, a [`RouterAssisted`] one, needs.
     pub router: Option<Router>,
     /// [`Start::hz`].
     pub hz: bool,
-    /// A round begins with the end of a recovery ([`Ack::round_start`]), and not where the last one ended: Linux's
+    /// A round begins when a recovery ends ([`Ack::round_start`]), and not only when the last round ended: Linux's
     /// `tcp_vegas_state`.
     pub rounds_restart: bool,
 }
 
 impl Needs {
-    /// True if anything has to be filled in with each ACK: a field of [`Ack`] that is empty otherwise, or an [`Answer`].
+    /// True if the endpoint must fill in something with each ACK: a field of [`Ack`] that is otherwise empty, or an
+    /// [`Answer`].
     #[must_use]
     #[inline]
     pub const fn with_acks(&self) -> bool {
@@ -145,9 +148,10 @@ impl Needs {
 /// segment that an ACK reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Delivery {
-    /// Segments/s; none where the interval is shorter than the smallest RTT, which makes it unreliable.
+    /// Segments/s; `None` if the interval is shorter than the smallest RTT, since such a rate is unreliable.
     pub rate: Option<f64>,
-    /// The longer of the times in which the sample's segments were sent and acknowledged, s.
+    /// The longer of two times, s: the one in which the sample's segments were sent, and the one in which they were
+    /// acknowledged.
     pub interval: f64,
     /// Segments delivered on this connection so far, this ACK included.
     pub delivered: f64,
@@ -161,14 +165,14 @@ pub struct Delivery {
     pub lost: f64,
 }
 
-/// A segment found lost, one by one.
+/// One segment that the endpoint declared lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lost {
     /// Seconds.
     pub now: f64,
-    /// When it was last sent, s.
+    /// Time at which the segment was last sent, s.
     pub sent_at: f64,
-    /// Segments delivered on this connection so far. 0 without [`Needs::delivery`], as all that follows.
+    /// Segments delivered on this connection so far. This field and those below are 0 without [`Needs::delivery`].
     pub delivered: f64,
     /// The same when the segment was sent.
     pub prior_delivered: f64,
@@ -187,20 +191,21 @@ pub struct Sent {
     pub now: f64,
     /// Segments outstanding, itself included.
     pub in_flight: f64,
-    /// It was sent before.
+    /// The segment was sent before.
     pub retransmission: bool,
 }
 
-/// One acknowledgement that advances the window or selectively acknowledges something.
+/// One ACK that acknowledges new data, cumulatively or by SACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
     /// Arrival time at the sender, s.
     pub now: f64,
     /// Segments newly delivered by this ACK, cumulatively or by SACK, each counted once.
     pub acked: f64,
-    /// Round-trip time of the newest segment that this ACK reports (by timestamp, so retransmissions are not ambiguous), s.
+    /// Round-trip time of the newest segment that this ACK reports, s. It comes from a timestamp, so retransmissions
+    /// are not ambiguous.
     pub rtt: Option<f64>,
-    /// One-way delay of the same segment as the two hosts' clocks show it: plus their unknown offset, s. Only with
+    /// One-way delay of the same segment, s, plus the unknown offset between the two hosts' clocks. Only with
     /// [`Needs::one_way_delay`].
     pub owd: Option<f64>,
     /// Smallest RTT since the connection began, this sample included, s. Infinite before the first sample.
@@ -209,31 +214,31 @@ pub struct Ack {
     pub srtt: f64,
     /// Delivery-rate sample; only with [`Needs::delivery`].
     pub delivery: Option<Delivery>,
-    /// Segments outstanding after this ACK: sent, and neither acknowledged nor SACKed nor marked lost.
+    /// Segments outstanding after this ACK: those sent that are neither acknowledged nor SACKed nor marked lost.
     pub in_flight: f64,
     /// Congestion window in force when the newest acknowledged segment was sent; only with [`Needs::window_at_send`],
     /// otherwise 0.
     pub window_at_send: f64,
-    /// First ACK of a new round: the segments outstanding when the last round began are all acknowledged.
+    /// First ACK of a new round: all segments that were outstanding when the last round began are acknowledged.
     pub round_start: bool,
-    /// The endpoint is in fast recovery, or this is a duplicate ACK that may begin one: the window is frozen, only
-    /// estimators may move.
+    /// The endpoint is in fast recovery, or this duplicate ACK may begin one. The window must not change then; only
+    /// estimators are updated.
     pub in_recovery: bool,
-    /// The window (or the pace at which it is spent), and not the application or the receiver, limited the sender.
+    /// The window or the pacing rate, and not the application or the receiver, limited the sender.
     pub window_limited: bool,
-    /// Segments among those newly delivered that a queue had marked; only with [`Ecn::Accurate`] and [`Ecn::L4s`].
+    /// Newly delivered segments that carried an ECN mark of a queue; only with [`Ecn::Accurate`] and [`Ecn::L4s`].
     pub marked: f64,
 }
 
 impl Ack {
-    /// True if the rules allow the window to grow on this ACK (not in recovery, and the window is what limits the flow).
+    /// True if the window may grow on this ACK: the flow is not in recovery, and the window limits it.
     #[must_use]
     #[inline]
     pub fn may_grow(&self) -> bool {
         !self.in_recovery && self.window_limited
     }
 
-    /// When the newest segment that this ACK reports was sent, s.
+    /// Time at which the newest segment that this ACK reports was sent, s.
     #[must_use]
     #[inline]
     pub fn sent_at(&self) -> f64 {
@@ -244,83 +249,85 @@ impl Ack {
 /// Cause of a congestion signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// A lost segment, found without a timeout.
+    /// A segment declared lost without a timeout.
     Loss,
     /// An ECN echo.
     Ecn,
 }
 
-/// A congestion signal or a timeout; at most one a recovery episode.
+/// A congestion signal or a timeout; at most one for each recovery.
 #[derive(Clone, Copy, Debug)]
 pub struct Signal {
     /// Seconds.
     pub now: f64,
-    /// Segments outstanding just before the loss was found (RFC 5681's FlightSize).
+    /// Segments outstanding just before the loss was detected (FlightSize of RFC 5681).
     pub in_flight: f64,
-    /// Why.
+    /// Cause of the signal.
     pub cause: Cause,
     /// Smoothed RTT, s.
     pub srtt: f64,
     /// Smallest RTT so far, s.
     pub min_rtt: f64,
-    /// A timeout that follows another without progress between them: `ssthresh` is kept (RFC 5681 section 3.1).
+    /// A timeout that follows another one without new data acknowledged between them: `ssthresh` is kept (RFC 5681
+    /// section 3.1).
     pub repeated: bool,
 }
 
 /// A congestion control algorithm.
 ///
 /// The endpoint sends while its estimate of the segments in flight is below [`Algorithm::window`], except in fast
-/// recovery, where its recovery rule (PRR, rate halving, RFC 6675) goes from the old window to the new one.
+/// recovery, where its recovery rule (PRR, rate halving, RFC 6675) moves from the old window to the new one.
 ///
-/// [`Observe`] gives its internal variables; an algorithm that shows none implements it without a method.
+/// [`Observe`] gives the algorithm's internal variables. An algorithm without any implements it without a method.
 pub trait Algorithm: Observe {
     /// The connection begins.
     fn on_start(&mut self, start: &Start);
-    /// Every ACK that delivers something.
+    /// Handles an ACK that delivers new data.
     fn on_ack(&mut self, ack: &Ack);
-    /// Once a recovery episode: set `ssthresh` and the window the episode ends with.
+    /// Handles a congestion signal, once for each recovery: sets `ssthresh` and the window at the end of the recovery.
     fn on_congestion(&mut self, signal: &Signal);
-    /// The retransmission timer fired: set `ssthresh`, restart the window.
+    /// Handles an expired retransmission timer: sets `ssthresh` and restarts the window.
     fn on_timeout(&mut self, signal: &Signal);
-    /// Sending resumes after nothing was outstanding for `idle` seconds (longer than one RTO).
+    /// Handles the resumption of sending after nothing was outstanding for `idle` seconds (longer than one RTO).
     fn on_idle(&mut self, _now: f64, _idle: f64) {}
-    /// A segment went out; only with [`Needs::sends`].
+    /// Handles the sending of a segment; only with [`Needs::sends`].
     fn on_sent(&mut self, _sent: &Sent) {}
-    /// A segment was found lost, a retransmitted one each time anew; called before [`Algorithm::on_congestion`] and the
-    /// ACK's own [`Algorithm::on_ack`]. Only with [`Needs::losses`].
+    /// Handles a lost segment; a segment that is lost again after its retransmission is reported again. Called before
+    /// [`Algorithm::on_congestion`] and before [`Algorithm::on_ack`] for the same ACK. Only with [`Needs::losses`].
     fn on_lost(&mut self, _lost: &Lost) {}
-    /// Everything outstanding at the congestion signal or the timeout is acknowledged.
+    /// Handles the end of a recovery: all segments outstanding at the congestion signal or the timeout are
+    /// acknowledged.
     fn on_recovery_exit(&mut self, _now: f64) {}
-    /// The endpoint's recovery rule ended below the window that the algorithm asked for: continue from `window`,
-    /// segments, if that is less. `ssthresh` stays.
+    /// Continues from `window`, segments, if that is smaller than the algorithm's window: the endpoint's recovery rule
+    /// ended below it. `ssthresh` stays.
     fn moderate(&mut self, window: f64);
-    /// The last congestion signal or timeout turned out to be spurious: restore what it changed.
+    /// Restores the state before the last congestion signal or timeout, which turned out to be spurious.
     fn on_undo(&mut self, _now: f64) {}
-    /// Congestion window, segments; the endpoint sends whole segments, so up to its floor.
+    /// Congestion window, segments. The endpoint sends whole segments, so it rounds the window down.
     fn window(&self) -> f64;
     /// Slow start threshold, segments; infinite before the first loss.
     fn ssthresh(&self) -> f64;
-    /// Smallest window during a recovery that halves the rate step by step, segments. Most of Linux 2.6's modules let it
-    /// sink to half of the target (`min_cwnd`), so as to end at the target when half of the flight was lost.
+    /// Smallest window during a recovery by rate halving, segments. Most modules of Linux 2.6 let the window fall to
+    /// half of the target (`min_cwnd`). The recovery then ends at the target if half of the flight was lost.
     fn recovery_floor(&self) -> f64 {
         self.ssthresh()
     }
-    /// Segments per second where the algorithm paces: segments then leave at this rate, one by one, as far as the window
-    /// allows. Asked after every callback; only with [`Needs::pacing`].
+    /// Pacing rate, segments/s; `None` without pacing. Segments leave one by one at this rate, as far as the window
+    /// allows. The endpoint reads it after every callback; only with [`Needs::pacing`].
     fn pacing_rate(&self) -> Option<f64> {
         None
     }
-    /// Needs of the algorithm; the same at any time.
+    /// Needs of the algorithm, which never change.
     #[inline]
     fn needs(&self) -> Needs {
         Needs::default()
     }
-    /// A copy with the same state, for transports that move connections between paths and for sources of transfers; nothing
-    /// where the algorithm cannot be copied. The registry's algorithms are `Clone`, and do not need it.
+    /// A copy with the same state, for transports that move connections between paths and for sources of transfers;
+    /// `None` if the algorithm cannot be copied. Algorithms of the registry are `Clone` and do not need this method.
     fn clone_boxed(&self) -> Option<Box<dyn Algorithm + Send>> {
         None
     }
-    /// The algorithm as one that routers assist: present exactly with [`Needs::router`].
+    /// The algorithm's interface to routers: `Some` exactly if [`Needs::router`] is set.
     fn router_assisted(&mut self) -> Option<&mut dyn RouterAssisted> {
         None
     }
@@ -328,11 +335,11 @@ pub trait Algorithm: Observe {
 
 /// An algorithm that routers assist: it writes requests into its segments, and its ACKs bring the routers' feedback.
 pub trait RouterAssisted {
-    /// Congestion header of a segment that is about to leave; `limited` where the window, and not the application or the
-    /// receiver, held the sender back last. Only with [`Router::Xcp`].
+    /// Congestion header of a segment that is about to leave. `limited` is true if the window, and not the application
+    /// or the receiver, limited the sender last. Only with [`Router::Xcp`].
     fn request(&mut self, _limited: bool) -> Request {
         Request::default()
     }
-    /// The routers' answer that came with an ACK; after the ACK's own [`Algorithm::on_ack`].
+    /// Handles the routers' answer that came with an ACK; called after [`Algorithm::on_ack`] for the same ACK.
     fn on_answer(&mut self, ack: &Ack, answer: Answer);
 }

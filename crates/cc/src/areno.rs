@@ -4,9 +4,10 @@
 //! as the RTT approaches the RTT at which losses happened. The decrease at a loss is smaller on a less congested path.
 //!
 //! Variant: in segments and real numbers. The paper's text was not available; the rules are those on which more than ten
-//! independent implementations agree. Differences: theirs count bytes and scale the increase differently. The constant 1 of
-//! the published increase is one byte there, so that at full congestion the sum grows as Reno does; here it is
-//! `increase_constant`, and 0. Growth is never above one segment for each segment acknowledged.
+//! independent implementations agree. Differences: theirs count bytes and scale the increase differently. The constant
+//! 1 of the published increase is one byte in these implementations, so that the sum grows as Reno does at full
+//! congestion. Here the constant is `increase_constant`, 0 by default. The window grows by at most one segment for each
+//! segment acknowledged.
 
 use crate::algorithm::{Ack, Signal, Start};
 use crate::loss_based::{LossBased, own_window};
@@ -16,33 +17,33 @@ use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, f
 use crate::round_trip::{AckedRate, RoundTrip};
 
 choices! {
-    /// Which RTT shows congestion:
+    /// RTT that shows congestion:
     /// - `mean`: The mean of the last round trip.
     /// - `last`: The last sample.
     pub enum RttSource { Mean = "mean", Last = "last" }
 
-    /// First effect of a loss:
-    /// - `update-first`: Update the RTT at which losses happen, then take the level of congestion.
-    /// - `level-first`: Take the level with the RTT of the losses before.
+    /// Order of two steps on a loss:
+    /// - `update-first`: First update the RTT at which losses happen, then compute the congestion level.
+    /// - `level-first`: First compute the congestion level with the RTT of earlier losses.
     pub enum LossOrder { UpdateFirst = "update-first", LevelFirst = "level-first" }
 }
 
 params! {
     /// Parameters of TCP Adaptive Reno.
     pub struct ArenoParams {
-        /// Bandwidth for which the probe part grows by one segment a round trip (M).
+        /// Bandwidth for which the probe window grows by one segment a round trip (M).
         bandwidth_unit: f64 = num(10e6, 1.0, 1e12, Unit::BitsPerSecond), "Shimonishi et al. 2006 as later papers give it (unverified)";
-        /// How fast the increase falls with the level of congestion (α).
+        /// Steepness of the increase's fall with the congestion level (α).
         steepness: f64 = num(10.0, 0.1, 100.0, Unit::None), "implementations of Shimonishi et al. 2006 (unverified)";
         /// Weight of the past in the RTT at which losses happen.
         history: f64 = num(0.85, 0.0, 1.0, Unit::None), "implementations of Shimonishi et al. 2006 (unverified)";
-        /// Increase of the probe part at full congestion, besides Reno's own.
+        /// Increase of the probe window for each round trip at full congestion, besides Reno's own.
         increase_constant: f64 = num(0.0, 0.0, 10.0, Unit::Segments), "the paper's formula has 1 of an unclear unit (unverified)";
-        /// Which RTT shows congestion.
+        /// RTT that shows congestion.
         rtt_source: RttSource = choice("mean", RttSource::WORDS), "implementations: mostly the last (unverified)";
-        /// First action on a loss.
+        /// Order of the two steps on a loss.
         loss_order: LossOrder = choice("update-first", LossOrder::WORDS), "most implementations (unverified)";
-        /// Probe before the first loss, when no RTT of losses is known.
+        /// Grow the probe window before the first loss, while no RTT of a loss is known.
         probe_at_first: bool = flag(true), "most implementations (unverified)";
         /// Weight of the past in the bandwidth estimate.
         filter_pole: f64 = num(0.9, 0.0, 0.999, Unit::None), "implementations: Westwood+ (unverified)";
@@ -52,12 +53,12 @@ params! {
 /// TCP Adaptive Reno.
 #[derive(Clone, Debug)]
 pub struct Areno {
-    /// The sum of both parts.
+    /// Sum of Reno's window and the probe window.
     win: LossWindow,
     p: ArenoParams,
     probe: f64,
     base: f64,
-    /// RTT at which losses happen, s; 0 before the first.
+    /// RTT at which losses happen, s; 0 before the first loss.
     congested: f64,
     /// RTT that shows congestion, and the last sample outside recovery, s; 0 while unknown.
     rtt: f64,
@@ -65,13 +66,13 @@ pub struct Areno {
     round: RoundTrip,
     rate: AckedRate,
     segment_bits: f64,
-    /// Increase of the probe part, segments a round trip.
+    /// Increase of the probe window, segments a round trip.
     increase: f64,
     saved_probe: f64,
 }
 
-/// Increase of the probe part at the level `c` of congestion, segments a round trip (W_inc), for an increase of `most`
-/// without the rest of the curve. Its value at 1 and its integral from 0 to 1 are `constant`.
+/// Increase of the probe window at congestion level `c`, segments a round trip (W_inc). `most` is the largest increase.
+/// The curve's value at 1 and its integral from 0 to 1 are `constant`.
 #[must_use]
 pub fn probe_increase(c: f64, most: f64, steepness: f64, constant: f64) -> f64 {
     let a = steepness;
@@ -88,16 +89,17 @@ impl Areno {
         kind: Kind::Hybrid,
         signals: &["loss", "RTT", "bandwidth"],
         source: "Shimonishi, Hama & Murase, PFLDnet 2006",
-        doc: "Reno plus a probe window that grows fast while queues are empty and is given back before the RTT reaches the one \
-              at which losses happened; a loss gives up between nothing and one half, by the same measure. The default \
-              follows what the implementations agree on, in segments.",
+        doc: "Reno plus a probe window. The probe window grows fast while queues are empty and shrinks again as the \
+              RTT approaches the RTT at which losses happened. A loss reduces the window by a fraction between 0 and \
+              one half, which depends on the same RTT. The default follows what the implementations agree on, in \
+              segments.",
         presets: &[Preset::new("", "PFLDnet 2006 as implemented, in segments", &[])],
         tables: &[ArenoParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
-    /// As [`LossWindow::real_valued`].
+    /// Those of [`LossWindow::real_valued`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = ArenoParams::read(settings)?;
         Ok(Self {
@@ -116,7 +118,7 @@ impl Areno {
         })
     }
 
-    /// Level of congestion, 0 to 1, that an RTT shows.
+    /// Congestion level, 0 to 1, that an RTT shows.
     fn level(&self, rtt: f64) -> f64 {
         if self.congested == 0.0 {
             if self.p.probe_at_first { 0.0 } else { 1.0 }
@@ -133,7 +135,7 @@ impl Areno {
         self.increase = probe_increase(self.level(rtt), most, self.p.steepness, self.p.increase_constant);
     }
 
-    /// The level of congestion at a loss, and what the loss teaches.
+    /// Congestion level at a loss; also updates the RTT at which losses happen.
     fn level_at_loss(&mut self) -> f64 {
         let rtt = self.last_rtt;
         let before = self.level(rtt);
@@ -149,7 +151,7 @@ observed! {
     self: Areno, self.win;
     /// Probe component of the window.
     probe = self.probe, number(Unit::Segments);
-    /// Increase of the probe part for each round trip.
+    /// Increase of the probe window for each round trip.
     increase = self.increase, number(Unit::Segments);
     /// Smallest RTT.
     base_s = self.base, number(Unit::Seconds);
@@ -193,7 +195,7 @@ impl LossBased for Areno {
     fn grow(&mut self, _ack: &Ack, n: f64) {
         let w = self.win.w;
         let probe = (self.probe + n * self.increase.min(w - 1.0) / w).max(0.0);
-        // The probe part gives back nothing that Reno's part has.
+        // The probe window does not fall below 0, so it never takes away from Reno's window.
         self.win.w += n / w + (probe - self.probe);
         self.probe = probe;
     }
@@ -324,7 +326,7 @@ mod tests {
         let grown = a.window() - 1000.0;
         close(grown, 20.0 * 11.0, 0.1);
         close(a.probe, grown - 20.0, 0.01);
-        // At 0.4 of the way to congestion a tenth of that goes back in each round trip.
+        // At a congestion level of 0.4 the probe window shrinks by a tenth of that each round trip.
         for _ in 0..250 {
             d.round(&mut a, 0.14);
         }

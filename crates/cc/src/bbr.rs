@@ -1,15 +1,16 @@
 //! BBR, version 1 (N. Cardwell, Y. Cheng, C. S. Gunn, S. Hassas Yeganeh, V. Jacobson, "BBR: congestion-based congestion
-//! control", ACM Queue 14(5), 2016). It paces at the largest delivery rate of the last ten round trips and keeps about two
-//! bandwidth-delay products in flight, whatever is lost.
+//! control", ACM Queue 14(5), 2016). It paces at the largest delivery rate of the last ten round trips and keeps about
+//! two bandwidth-delay products in flight, regardless of losses.
 //!
-//! Variant: as Linux runs it (`tcp_bbr.c` as of 5.x), with its additions to the article. These are a pacing rate 1 % below
-//! the estimate, room in the window for aggregated ACKs and for offloaded bursts, packet conservation in the first round of
-//! recovery, and the long-term rate of a policer. The windows are whole segments. The gains are the exact numbers, which the
-//! preset `linux` rounds to 256ths as the kernel does. Preset `2016` is the article without Linux's additions.
+//! Variant: Linux's module (`tcp_bbr.c` as of 5.x), with its additions to the article. These are a pacing rate 1 %
+//! below the estimate, room in the window for aggregated ACKs and for offloaded bursts, packet conservation in the
+//! first round of recovery, and the long-term rate of a policer. The windows are whole segments. The gains are the
+//! exact numbers, which the preset `linux` rounds to 256ths as the kernel does. Preset `2016` is the article without
+//! Linux's additions.
 //!
-//! Differences from Linux: a delayed ACK may refresh an expired minimum RTT; the kernel waits for one that is not delayed.
-//! No segments wait between the algorithm and the wire, so all segments in flight are in the network. Clocks are exact and
-//! not jiffies.
+//! Differences from Linux: a delayed ACK may refresh an expired minimum RTT, where the kernel waits for an ACK that is
+//! not delayed. No segments wait between the algorithm and the wire, so all segments in flight are in the network.
+//! Clocks are exact and not jiffies.
 
 use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Needs, Signal, Start};
 use crate::draws::Draws;
@@ -20,44 +21,44 @@ use crate::windowed::WindowedMax;
 params! {
     /// Parameters of BBR.
     pub struct BbrParams {
-        /// Pacing and window gain while the bandwidth is searched.
+        /// Pacing gain and window gain in Startup.
         startup_gain: f64 = num(2.0 / std::f64::consts::LN_2, 1.0, 10.0, Unit::None), "ACM Queue 2016; 2/ln 2";
-        /// Pacing gain while the queue of the search drains.
+        /// Pacing gain in Drain, which empties the queue that Startup left.
         drain_gain: f64 = num(std::f64::consts::LN_2 / 2.0, 0.01, 1.0, Unit::None), "ACM Queue 2016; ln 2/2";
-        /// Pacing gain of the phase that probes for more.
+        /// Pacing gain of the phase that probes for more bandwidth.
         probe_gain: f64 = num(1.25, 1.0, 10.0, Unit::None), "ACM Queue 2016";
-        /// Pacing gain of the phase after it.
+        /// Pacing gain of the phase after the probe, which drains the probe's queue.
         yield_gain: f64 = num(0.75, 0.01, 1.0, Unit::None), "ACM Queue 2016";
-        /// Window gain outside the search.
+        /// Window gain outside Startup and Drain.
         cwnd_gain: f64 = num(2.0, 1.0, 10.0, Unit::None), "ACM Queue 2016; Linux tcp_bbr.c";
-        /// Rounds that the largest delivery rate is remembered.
+        /// Length of the maximum filter of the delivery rate.
         bandwidth_rounds: f64 = num(10.0, 1.0, 1e3, Unit::RoundTrips), "Linux tcp_bbr.c (a gain cycle and 2)";
-        /// Time that the smallest RTT is believed.
+        /// Lifetime of the smallest RTT.
         min_rtt_window: f64 = num(10.0, 0.1, 1e4, Unit::Seconds), "ACM Queue 2016; Linux tcp_bbr.c";
-        /// Time spent with `min_window` in flight when it is believed no more.
+        /// Time in ProbeRTT, with `min_window` in flight, after the smallest RTT expired.
         probe_rtt_time: f64 = num(0.2, 0.0, 10.0, Unit::Seconds), "ACM Queue 2016; Linux tcp_bbr.c";
         /// Smallest window.
         min_window: f64 = num(4.0, 1.0, 100.0, Unit::Segments), "ACM Queue 2016; Linux tcp_bbr.c";
-        /// Growth of the bandwidth in a round below which the pipe may be full.
+        /// Factor of the bandwidth's growth in a round; below it the pipe may be full.
         full_growth: f64 = num(1.25, 1.0, 10.0, Unit::None), "Linux tcp_bbr.c";
-        /// Rounds without that growth after which it is.
+        /// Rounds in a row without that growth after which the pipe counts as full.
         full_rounds: f64 = num(3.0, 1.0, 100.0, Unit::RoundTrips), "Linux tcp_bbr.c";
-        /// Fraction of the bandwidth that the pacing rate stays below it.
+        /// Margin between bandwidth and pacing rate, as a fraction of the bandwidth.
         pacing_margin: f64 = num(0.01, 0.0, 0.5, Unit::None), "Linux tcp_bbr.c";
-        /// Room in the window for three bursts of a millisecond each, as offload makes them.
+        /// Enlarge the window by three bursts of 1 ms each, for segmentation offload.
         offload_budget: bool = flag(true), "Linux tcp_bbr.c";
-        /// Room in the window for what arrives acknowledged at once beyond the bandwidth.
+        /// Enlarge the window by the data that aggregated ACKs acknowledge beyond the bandwidth.
         ack_aggregation: bool = flag(true), "Linux tcp_bbr.c";
-        /// Look for a policer's rate in rounds with much loss.
+        /// Detect a policer's rate in rounds with many losses.
         policer: bool = flag(true), "Linux tcp_bbr.c";
     }
 }
 
 /// Phases of the gain cycle.
 const PHASES: u8 = 8;
-/// Rounds that each of the two slots of the ACK aggregation lasts.
+/// Length in rounds of each of the two slots of the filter of ACK aggregation.
 const AGGREGATION_ROUNDS: u32 = 5;
-/// Most that aggregation adds to the window, s of bandwidth.
+/// Largest addition to the window for ACK aggregation, s of bandwidth.
 const AGGREGATION_MOST_S: f64 = 0.1;
 /// Segments after which an aggregation epoch starts afresh.
 const AGGREGATION_RESET: f64 = (1_u32 << 20) as f64;
@@ -65,13 +66,13 @@ const AGGREGATION_RESET: f64 = (1_u32 << 20) as f64;
 const FIRST_RTT_S: f64 = 0.001;
 /// A policer's interval lasts this many rounds to four times as many.
 const POLICED_ROUNDS: u32 = 4;
-/// Lost for each delivered segment from which an interval may be policed.
+/// Smallest ratio of lost to delivered segments of an interval that counts as lossy.
 const POLICED_LOSS: f64 = 50.0 / 256.0;
-/// Intervals whose rates differ by no more than this fraction are alike.
+/// Largest difference, as a fraction, between the rates of two intervals that count as equal.
 const POLICED_ALIKE: f64 = 1.0 / 8.0;
-/// The same as a rate, bytes/s (4 kbit/s).
+/// Largest difference between two such rates, bytes/s (4 kbit/s).
 const POLICED_ALIKE_BYTES_PER_S: f64 = 500.0;
-/// Rounds that a policer's rate is used.
+/// Rounds for which a policer's rate is used.
 const POLICED_USE_ROUNDS: u32 = 48;
 /// Below this rate a burst is one segment, bytes/s (1.2 Mbit/s).
 const BURST_OF_ONE_BYTES_PER_S: f64 = 150_000.0;
@@ -81,7 +82,7 @@ const BURST_MOST_BYTES: f64 = 65_535.0;
 const POLICED_INTERVAL_MIN_S: f64 = 0.001;
 
 states! {
-    /// Its state.
+    /// State of BBR.
     enum Mode {
         Startup = "Startup",
         Drain = "Drain",
@@ -120,7 +121,7 @@ struct State {
     initial_window: f64,
     segment_bytes: f64,
     pacing_rate: f64,
-    /// Segments that one burst holds at that rate.
+    /// Segments of one burst at the pacing rate.
     burst: f64,
     rtt_seen: bool,
     pacing_gain: f64,
@@ -133,7 +134,8 @@ struct State {
     min_rtt_at: f64,
     probe_rtt_until: Option<f64>,
     probe_rtt_round_done: bool,
-    /// Samples of segments sent while ProbeRTT held the window down count as application-limited.
+    /// Count of delivered segments from which samples count as application-limited, since ProbeRTT held the window
+    /// down.
     limited_from: f64,
     limited_to: f64,
     phase: u8,
@@ -178,9 +180,10 @@ impl Bbr {
         kind: Kind::Model,
         signals: &["delivery rate", "RTT"],
         source: "Cardwell, Cheng, Gunn, Hassas Yeganeh & Jacobson, ACM Queue 14(5), 2016; Linux tcp_bbr.c",
-        doc: "It measures the bottleneck's rate and the path's smallest RTT and sends at the one, with twice their product \
-              allowed in flight; it probes for more every eight round trips and for the RTT every ten seconds. Losses change \
-              nothing but the first round of a recovery. The default is Linux's arithmetic with exact gains.",
+        doc: "Measures the bottleneck's rate and the path's smallest RTT. It sends at that rate and allows twice their \
+              product in flight. It probes for more bandwidth every eight round trips and measures the RTT anew every \
+              ten seconds. Losses change only the first round of a recovery. The default is Linux's arithmetic with \
+              exact gains.",
         presets: &[
             Preset::new("", "Linux's rules, exact gains", &[]),
             Preset::new(
@@ -204,7 +207,7 @@ impl Bbr {
     };
 
     /// # Errors
-    /// As [`Settings::read`].
+    /// Those of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = BbrParams::read(settings)?;
         let s = State {
@@ -254,19 +257,19 @@ impl Bbr {
         if self.s.policer.in_use { self.s.policer.rate } else { self.s.bandwidth.get() }
     }
 
-    /// Segments that `gain` bandwidth-delay products are, rounded up.
+    /// `gain` bandwidth-delay products, segments, rounded up.
     fn bdp(&self, bandwidth: f64, gain: f64) -> f64 {
         if self.s.min_rtt.is_finite() { (gain * bandwidth * self.s.min_rtt).ceil() } else { self.s.initial_window }
     }
 
-    /// Segments that one burst holds: about a millisecond of the pacing rate, segments/s.
+    /// Segments of one burst: about 1 ms at the pacing rate, segments/s.
     fn burst(pacing_rate: f64, segment_bytes: f64) -> f64 {
         let bytes_per_s = pacing_rate * segment_bytes;
         let least = if bytes_per_s < BURST_OF_ONE_BYTES_PER_S { 1.0 } else { 2.0 };
         ((bytes_per_s / 1024.0).min(BURST_MOST_BYTES) / segment_bytes).floor().clamp(least, 127.0)
     }
 
-    /// Room for bursts, for the pairs that delayed ACKs come in, and for the probing phase to have an effect.
+    /// Rounds a window up, to make room for bursts, for pairs of delayed ACKs and for an effect of the probing phase.
     fn quantized(&self, window: f64) -> f64 {
         if !self.p.offload_budget {
             return window;
@@ -279,7 +282,7 @@ impl Bbr {
         self.quantized(self.bdp(self.s.bandwidth.get(), gain))
     }
 
-    /// Takes a delivery-rate sample; whether it may only raise the estimate.
+    /// Takes a delivery-rate sample. Returns true if the sample may only raise the estimate.
     fn update_bandwidth(&mut self, ack: &Ack) -> bool {
         self.s.round_start = false;
         let Some(Delivery { rate: Some(rate), prior_delivered, app_limited, .. }) = ack.delivery else { return true };
@@ -312,7 +315,8 @@ impl Bbr {
         self.new_policer_interval(now);
     }
 
-    /// Two lossy intervals in a row with the same throughput look like a token bucket: take their mean for the bandwidth.
+    /// Detects a token bucket by two lossy intervals in a row with the same throughput, and uses their mean as the
+    /// bandwidth.
     fn look_for_policer(&mut self, now: f64, limited: bool) {
         let lossy = self.s.lost_now > 0.0;
         if self.s.policer.in_use {
@@ -368,7 +372,7 @@ impl Bbr {
         }
     }
 
-    /// The most that arrived acknowledged beyond the bandwidth since acknowledgements last fell behind it.
+    /// Updates the largest excess of acknowledged data over the bandwidth since ACKs last fell behind the bandwidth.
     fn update_aggregation(&mut self, ack: &Ack) {
         let bandwidth = self.bandwidth();
         let (round_start, w) = (self.s.round_start, self.s.w);
@@ -422,7 +426,7 @@ impl Bbr {
         self.s.phase_at = now;
     }
 
-    /// Any phase but the yielding one, so that flows do not probe in step.
+    /// Enters `ProbeBW` in a random phase other than the draining one, so that flows do not probe in step.
     fn enter_probe_bw(&mut self, now: f64) {
         self.s.mode = Mode::ProbeBw;
         self.s.phase = PHASES - 1 - (self.s.draws.bits() % 7) as u8;
@@ -524,7 +528,7 @@ impl Bbr {
         }
     }
 
-    /// The rate before any sample: the initial window in the RTT, as the search would send it.
+    /// Sets the pacing rate before any sample: the initial window in one RTT, times Startup's gain.
     fn first_pace(&mut self, rtt: f64) {
         let margin = 1.0 - self.p.pacing_margin;
         self.s.set_pacing_rate(self.p.startup_gain * self.s.initial_window / rtt * margin);
@@ -579,13 +583,13 @@ observed! {
     pacing_gain = self.s.pacing_gain, plain();
     /// Window gain.
     cwnd_gain = self.s.cwnd_gain, plain();
-    /// Phase of the gain cycle, 0 to 7; of the last cycle outside ProbeBW.
+    /// Phase of the gain cycle, 0 to 7; outside ProbeBW the last cycle's.
     cycle_index = self.s.phase, plain();
     /// 1 once Startup has filled the pipe.
     full_bw_reached = self.s.full_reached, plain();
     /// Largest excess of acknowledged data over the bandwidth.
     extra_acked = self.aggregation_room(), number(Unit::Segments);
-    /// 1 while a policer's rate is taken for the bandwidth.
+    /// 1 while a policer's rate is used as the bandwidth.
     lt_use_bw = self.s.policer.in_use, plain();
 }
 
@@ -639,7 +643,7 @@ impl Algorithm for Bbr {
             return;
         }
         self.save_window();
-        // A recovery that begins with the ACK that ends another goes on with it.
+        // A recovery that begins with the ACK that ends another one continues it.
         self.s.recovery_begins = !self.s.recovery_ends;
         (self.s.recovering, self.s.recovery_ends) = (true, false);
     }
@@ -647,7 +651,7 @@ impl Algorithm for Bbr {
     fn on_timeout(&mut self, signal: &Signal) {
         self.save_window();
         (self.s.recovering, self.s.recovery_begins, self.s.recovery_ends) = (true, false, false);
-        // Linux's stack sets the segments in flight (none) plus one (unverified).
+        // Linux's stack sets the window to the segments in flight (none) plus one (unverified).
         self.s.w = 1.0;
         self.s.full_bandwidth = 0.0;
         // The end of a round with a loss.

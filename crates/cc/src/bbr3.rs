@@ -1,14 +1,14 @@
 //! BBR, version 3 (draft-ietf-ccwg-bbr, "BBR congestion control", working copies of 2025 and 2026): version 1's model of the
-//! path with bounds that losses set. Beyond 2 % of loss a probe has gone too far, and the most that was safe in flight is
-//! remembered; between probes a loss lowers the rate and the window for a while.
+//! path with bounds that losses set. A probe that causes more than 2 % of loss has gone too far, and the largest safe
+//! volume in flight is remembered. Between probes a loss lowers the rate and the window until the next probe.
 //!
-//! Variant: the draft's procedures under their own names, with `ProbeRTT` every 5 s over a minimum of 10 s, as its published
-//! revisions have it (later working copies make both 10 s and size the window from the minimum that expires). Where the
-//! text is open, this is the choice. The gains follow the state table at each transition. The bound of the Reno
-//! coexistence is compared in segments. The volume caps are those of the bounding procedure, so none applies in Drain.
-//! Losses count as separate ranges when separate ACKs report them, as in Linux. ECN is ignored, since the draft has no
-//! rule for it.
-//! What a segment lost early in a burst says about the burst needs no care here: segments leave one by one.
+//! Variant: the draft's procedures under their own names, with `ProbeRTT` every 5 s and a minimum filter of 10 s, as in
+//! its published revisions. (Later working copies make both 10 s and size the window from the minimum that expires.)
+//! The text leaves some points open; these are the choices made here. The gains follow the state table at each
+//! transition. The bound for the coexistence with Reno is compared in segments. The volume caps are those of the
+//! bounding procedure, so none applies in Drain. Losses count as separate ranges when separate ACKs report them, as in
+//! Linux. ECN is ignored, since the draft has no rule for it. The draft corrects for a segment lost early in a burst;
+//! here segments leave one by one, so no correction is needed.
 
 use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Needs, Signal, Start};
 use crate::draws::Draws;
@@ -38,38 +38,38 @@ params! {
         up_cwnd_gain: f64 = num(2.25, 1.0, 10.0, Unit::None), "draft-ietf-ccwg-bbr §5.6.1";
         /// Window gain in ProbeRTT.
         probe_rtt_cwnd_gain: f64 = num(0.5, 0.0, 1.0, Unit::None), "draft-ietf-ccwg-bbr §2.8";
-        /// Loss in a round beyond which a probe went too far.
+        /// Largest fraction of segments lost in a round of a probe that has not gone too far.
         loss_threshold: f64 = num(0.02, 0.0, 0.9, Unit::None), "draft-ietf-ccwg-bbr §2.7";
-        /// Fraction of a bound that one round with losses leaves at least.
+        /// Smallest fraction of a bound that remains after a round with losses.
         beta: f64 = num(0.7, 0.01, 1.0, Unit::None), "draft-ietf-ccwg-bbr §2.7";
         /// Fraction of the long-term bound left free in ProbeBW_CRUISE.
         headroom: f64 = num(0.15, 0.0, 0.9, Unit::None), "draft-ietf-ccwg-bbr §2.7";
         /// Smallest window.
         min_window: f64 = num(4.0, 1.0, 100.0, Unit::Segments), "draft-ietf-ccwg-bbr §2.7";
-        /// Time that the smallest RTT is believed.
+        /// Lifetime of the smallest RTT.
         min_rtt_window: f64 = num(10.0, 0.1, 1e4, Unit::Seconds), "draft-ietf-ccwg-bbr §2.8";
-        /// Time between two ProbeRTT.
+        /// Time between two ProbeRTT phases.
         probe_rtt_interval: f64 = num(5.0, 0.1, 1e4, Unit::Seconds), "draft-ietf-ccwg-bbr-05 §2.8";
-        /// Time that ProbeRTT lasts at least.
+        /// Shortest duration of ProbeRTT.
         probe_rtt_time: f64 = num(0.2, 0.0, 10.0, Unit::Seconds), "draft-ietf-ccwg-bbr §2.8";
-        /// Shortest time between two probes for bandwidth; up to a second more is drawn.
+        /// Shortest time between two probes for bandwidth; a random time of up to 1 s is added.
         probe_wait: f64 = num(2.0, 0.0, 1e3, Unit::Seconds), "draft-ietf-ccwg-bbr §5.3.3.5";
-        /// Rounds between two probes that are enough where Reno would need no longer.
+        /// Largest number of rounds between two probes, for coexistence with Reno.
         probe_rounds: f64 = num(63.0, 1.0, 1e6, Unit::RoundTrips), "draft-ietf-ccwg-bbr §5.3.3.5";
-        /// Fraction of the bandwidth that the pacing rate stays below it.
+        /// Margin between bandwidth and pacing rate, as a fraction of the bandwidth.
         pacing_margin: f64 = num(0.01, 0.0, 0.5, Unit::None), "draft-ietf-ccwg-bbr §2.5";
     }
 }
 
-/// Separate losses in a round that end Startup (§5.3.1.3).
+/// Separate loss events in a round that end Startup (§5.3.1.3).
 const STARTUP_LOSSES: u32 = 6;
-/// Rounds after which Drain gives up (§5.3.2).
+/// Largest number of rounds in Drain (§5.3.2).
 const DRAIN_ROUNDS: f64 = 3.0;
-/// Time that one burst holds, s, and its limits, segments and bytes (§5.6.3).
+/// Duration of one burst, s, and its limits, segments and bytes (§5.6.3).
 const QUANTUM_S: f64 = 0.001;
 const QUANTUM_LEAST: f64 = 2.0;
 const QUANTUM_MOST_BYTES: f64 = 65_536.0;
-/// Bursts that the window has room for (§5.5.8).
+/// Bursts by which the window is enlarged (§5.5.8).
 const OFFLOAD_QUANTA: f64 = 3.0;
 /// RTT that the first pacing rate assumes, s.
 const FIRST_RTT_S: f64 = 0.001;
@@ -89,16 +89,16 @@ impl Bbr3 {
         kind: Kind::Model,
         signals: &["delivery rate", "RTT", "loss"],
         source: "draft-ietf-ccwg-bbr",
-        doc: "BBR's model of the path with bounds: more than 2 % of loss in a probe marks how much is too much in flight, a \
-              loss between probes lowers rate and window until the next one. It probes every two to three seconds, or as \
-              often as Reno would, and leaves 15 % of the bound to others in between.",
+        doc: "BBR's model of the path with bounds. More than 2 % of loss in a probe sets a bound on the volume in \
+              flight. A loss between probes lowers rate and window until the next probe. It probes every two to three \
+              seconds, or as often as Reno would, and leaves 15 % of the bound to other flows in between.",
         presets: &[Preset::new("", "draft-ietf-ccwg-bbr", &[])],
         tables: &[Bbr3Params::TABLE],
         variables: &[Self::VARIABLES],
     };
 
     /// # Errors
-    /// As [`Settings::read`].
+    /// Those of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = Bbr3Params::read(settings)?;
         Ok(Self { p: Box::new(p), s: Box::new(State::new()) })
@@ -122,7 +122,7 @@ impl Bbr3 {
         }
     }
 
-    /// Segments; the initial window before there is an RTT.
+    /// `gain` bandwidth-delay products, segments; the initial window before the first RTT sample.
     fn bdp(&self, bw: f64, gain: f64) -> f64 {
         if self.s.min_rtt.is_finite() { gain * bw * self.s.min_rtt } else { self.s.initial_window }
     }
@@ -154,13 +154,13 @@ impl Bbr3 {
         lost > self.p.loss_threshold * tx_in_flight
     }
 
-    /// The volume in flight at which losses crossed the threshold, the lost segment being the last of `tx_in_flight`.
+    /// Volume in flight at which losses crossed the threshold. The lost segment was the last of `tx_in_flight`.
     fn inflight_at_loss(&self, tx_in_flight: f64, lost: f64) -> f64 {
         let (before, lost_before) = (tx_in_flight - 1.0, lost - 1.0);
         before + (self.p.loss_threshold * before - lost_before) / (1.0 - self.p.loss_threshold)
     }
 
-    /// The draft's `RS`; none where the ACK has no sample.
+    /// The draft's `RS`; `None` if the ACK has no sample.
     fn sample(&self, ack: &Ack) -> Option<Sample> {
         let Delivery { rate, delivered, prior_delivered, app_limited, tx_in_flight, lost, .. } = ack.delivery?;
         let s = &*self.s;
@@ -197,7 +197,7 @@ impl Bbr3 {
         self.s.bw = self.s.max_bw().min(self.s.bw_shortterm);
     }
 
-    /// Much loss in a whole round of recovery is a full pipe as well.
+    /// Leaves Startup when the bandwidth stops growing, or after a whole round of recovery with many losses.
     fn leave_startup(&mut self, sample: &Sample) {
         let s = &mut *self.s;
         s.losses_in_round += u32::from(s.lost_now);
@@ -272,7 +272,7 @@ impl Bbr3 {
         }
     }
 
-    /// True if it decided a transition.
+    /// Adapts the long-term model; true if that decided a transition.
     fn adapt_long_term(&mut self, ack: &Ack, sample: &Sample) -> bool {
         let s = &mut *self.s;
         if s.ack_phase == AckPhase::ProbeStarting && s.round_start {
@@ -435,7 +435,7 @@ observed! {
     mode = self.s.mode, state(Mode::NAMES);
     /// Largest bandwidth of the last two probes (BBR.max_bw).
     max_bw = self.s.max_bw(), number(Unit::SegmentsPerSecond);
-    /// Bandwidth that rate and window go by (BBR.bw).
+    /// Bandwidth from which pacing rate and window follow (BBR.bw).
     bw = self.s.bw, number(Unit::SegmentsPerSecond);
     /// Bound of the bandwidth after a loss (BBR.bw_shortterm); null without one.
     bw_shortterm = self.s.bw_shortterm, number(Unit::SegmentsPerSecond);

@@ -1,11 +1,11 @@
 //! BIC-TCP (L. Xu, K. Harfoush, I. Rhee, "Binary increase congestion control for fast, long distance networks", INFOCOM
-//! 2004): a binary search for the window at which the last loss came, then probing beyond it.
+//! 2004): a binary search for the window at which the last loss happened, then probing beyond it.
 //!
 //! Variant: the paper's pseudo-code with the constants of the authors' ns-2 scripts (S_max 32, S_min 0.01, β 0.125, low
 //! window 14), since the paper's text was not available. The target follows each ACK; `search_update = round` has the
 //! paper's description instead, a new target each round trip. Fast convergence compares with the maximum recorded at the
-//! last loss. The pseudo-code compares with `max_win`, which probing has set to "large". Read literally, every loss after
-//! probing would look like the sign of a new flow.
+//! last loss. The pseudo-code compares with `max_win`, which probing has set to "large". Taken literally, every loss
+//! after probing would then look like a new flow's arrival.
 //!
 //! Differences:
 //! - Linux (presets `linux`, `linux-2.6`) keeps 819/1024 of the window, has S_max 16, divides the distance by 4, moves by
@@ -27,20 +27,20 @@ use crate::param::{
 };
 
 choices! {
-    /// Which increase rule is used:
+    /// Increase rule:
     /// - `paper`: The paper's pseudo-code.
     /// - `linux`: Linux's divisor for the window counter.
     pub enum Form { Paper = "paper", Linux = "linux" }
 
-    /// When the binary search takes a new target:
+    /// Time of a new target of the binary search:
     /// - `ack`: With each ACK, as in the pseudo-code.
     /// - `round`: Once a round trip, as in the description.
     pub enum SearchUpdate { Ack = "ack", Round = "round" }
 
-    /// Which maximum tells fast convergence that the share is shrinking:
+    /// Maximum with which fast convergence compares the window at a loss:
     /// - `recorded`: The maximum recorded at the last loss.
-    /// - `max_win`: `max_win` as it stands, as in the pseudo-code: after probing it is "large", and every loss
-    ///   converges.
+    /// - `max_win`: `max_win`, as in the pseudo-code. After probing it is "large", so every loss counts as a shrinking
+    ///   share.
     pub enum Against { Recorded = "recorded", MaxWin = "max_win" }
 }
 
@@ -49,35 +49,37 @@ params! {
     pub struct BicParams {
         /// The paper's increase rule or Linux's.
         form: Form = choice("paper", Form::WORDS), "Xu et al. 2004 §III; Linux tcp_bic.c";
-        /// Largest increase a round trip (S_max).
+        /// Largest increase for each round trip (S_max).
         s_max: f64 = num(32.0, 0.01, 1e6, Unit::Segments), "Xu et al. 2004; Linux has 16";
-        /// Smallest increase a round trip (S_min); the paper's form.
+        /// Smallest increase for each round trip (S_min); the paper's form.
         s_min: f64 = num(0.01, 1e-6, 1e3, Unit::Segments), "Xu et al. 2004";
         /// Fraction of the window given up on a loss (β).
         beta: f64 = num(0.125, 0.0, 1.0, Unit::None), "Xu et al. 2004; Linux has 205/1024";
-        /// Window below which it is standard TCP.
+        /// Window below which BIC grows as standard TCP.
         low_window: f64 = num(14.0, 0.0, 1e9, Unit::Segments), "Xu et al. 2004; Linux";
-        /// Aim below the last maximum when that is lower than the one before.
+        /// Set the target below the last maximum if that maximum is lower than the one before.
         fast_convergence: bool = flag(true), "Xu et al. 2004 §III.D";
         /// Reference of fast convergence, with which the window at a loss is compared; the paper's form.
         converge_against: Against = choice("recorded", Against::WORDS), "Xu et al. 2004 §III.D; max_win is the pseudo-code";
-        /// When the target moves; the paper's form.
+        /// Time of a new target; the paper's form.
         search_update: SearchUpdate = choice("ack", SearchUpdate::WORDS), "Xu et al. 2004 §III";
-        /// The search goes this fraction of the distance to the maximum each round trip: one in this many; Linux's form.
+        /// Inverse of the fraction of the distance to the maximum by which the search moves each round trip; Linux's
+        /// form.
         search_divisor: f64 = num(4.0, 2.0, 1e3, Unit::None), "Linux tcp_bic.c BICTCP_B";
-        /// Round trips from `search_divisor` below the maximum up to it; Linux's form.
+        /// Round trips that the last `search_divisor` segments below the maximum take; Linux's form.
         smooth_part: f64 = num(20.0, 1.0, 1e4, Unit::None), "Linux tcp_bic.c; 11 up to 2.6.12";
-        /// Allow for delayed ACKs by an estimate of the segments for each ACK, and grow by 5 % a round trip while no loss
-        /// has been seen; Linux's form.
+        /// Correct for delayed ACKs by an estimate of the segments per ACK, and grow by 5 % a round trip before the
+        /// first loss; Linux's form.
         per_ack_estimate: bool = flag(true), "Linux tcp_bic.c; not up to 2.6.12";
-        /// The window's counter adds the segments that an ACK acknowledges; off: one for each ACK. Arithmetic 'linux' only.
+        /// Count the segments that an ACK acknowledges towards the window's growth; off: count one for each ACK.
+        /// Arithmetic 'linux' only.
         count_segments: bool = flag(true), "Linux tcp_bic.c since 5.7";
     }
 }
 
-/// Time after which Linux computes its divisor again though the window has not moved, s (`HZ / 32`).
+/// Time after which Linux computes its divisor again if the window has not changed, s (`HZ / 32`).
 const LINUX_PERIOD_S: f64 = 1.0 / 32.0;
-/// Linux's largest divisor while no loss has been seen: 5 % growth a round trip.
+/// Linux's largest divisor before the first loss: 5 % of growth a round trip.
 const LINUX_UNKNOWN_CNT: f64 = 20.0;
 
 /// State of the paper's form.
@@ -85,7 +87,7 @@ const LINUX_UNKNOWN_CNT: f64 = 20.0;
 struct Search {
     max_win: f64,
     target_win: f64,
-    /// Growth for each segment acknowledged in this round, where the target moves once a round; 0 before the first.
+    /// Growth for each segment acknowledged in this round, if the target moves once a round; 0 before the first round.
     per_ack: f64,
     is_probing: bool,
     ss_cwnd: f64,
@@ -119,7 +121,7 @@ const UNKNOWN: Search = Search {
 pub struct Bic {
     win: LossWindow,
     p: BicParams,
-    /// Maximum recorded at the last loss, segments; 0 before one.
+    /// Maximum recorded at the last loss, segments; 0 before the first loss.
     last_max: f64,
     search: Search,
     linux: Linux,
@@ -135,14 +137,14 @@ impl Bic {
         kind: Kind::Loss,
         signals: &["loss"],
         source: "Xu, Harfoush, Rhee, INFOCOM 2004",
-        doc: "After a loss it goes back towards the window of the loss: at most 32 segments a round trip far from it, half \
-              of the distance near it; beyond it, it probes slowly first and then faster. The default is the paper's \
-              pseudo-code and constants.",
+        doc: "After a loss the window grows back towards the window at the loss: by at most 32 segments a round trip \
+              far from it, and by half of the distance near it. Beyond that window it probes, slowly first and then \
+              faster. The default is the paper's pseudo-code and constants.",
         presets: &[
             Preset::new("", "INFOCOM 2004, pseudo-code", &[]),
             Preset::new(
                 "2004",
-                "the pseudo-code to the letter: every loss after probing converges",
+                "the pseudo-code taken literally: fast convergence at every loss after probing",
                 &[word("converge_against", "max_win")],
             ),
             Preset::new("rounds", "INFOCOM 2004, one target a round trip", &[word("search_update", "round")]),
@@ -175,7 +177,7 @@ impl Bic {
     }
 
     /// # Errors
-    /// As [`Settings::read`], and [`BuildError::Conflict`] for values that do not go together.
+    /// Those of [`Settings::read`], and [`BuildError::Conflict`] for values that do not go together.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = BicParams::read(settings)?;
         let win = LossWindow::new(settings)?;
@@ -230,7 +232,7 @@ impl Bic {
         }
     }
 
-    /// Linux's divisor: one segment of window for so many ACKs.
+    /// Linux's divisor: number of ACKs for one segment of window.
     fn linux_cnt(&self) -> f64 {
         let (p, w) = (&self.p, self.win.w);
         if w <= p.low_window {
@@ -280,13 +282,13 @@ observed! {
     last_max = self.last_max, number(Unit::Segments);
     /// Upper end of the binary search (max_win); null while it is unknown.
     max_win = self.search.max_win, number(Unit::Segments);
-    /// Middle of the binary search, where the window is heading (target_win); null while it is unknown.
+    /// Middle of the binary search, towards which the window grows (target_win); null while it is unknown.
     target_win = self.search.target_win, number(Unit::Segments);
     /// 1 while the window probes beyond the maximum.
     is_probing = self.search.is_probing, plain();
-    /// Increase for each round trip of that probing (ss_cwnd).
+    /// Increase for each round trip while probing beyond the maximum (ss_cwnd).
     ss_cwnd = self.search.ss_cwnd, number(Unit::Segments);
-    /// ACKs or segments for one segment of growth, in Linux's form; 1 otherwise.
+    /// ACKs or segments needed for one segment of growth, in Linux's form; 1 otherwise.
     cnt = self.linux.cnt, number(Unit::Segments);
 }
 
@@ -322,7 +324,7 @@ impl LossBased for Bic {
         }
     }
 
-    /// The window that a loss leaves, with the maximum recorded.
+    /// Records the maximum; returns the window after a loss.
     fn reduced(&mut self, signal: &Signal) -> f64 {
         self.saved = (self.last_max, self.search);
         let (w, p) = (self.win.w, &self.p);
@@ -384,7 +386,7 @@ mod tests {
             d.round(&mut b, 0.1);
             close(b.window(), w, 1e-3);
         }
-        // The last steps are so small that a segment's rounding decides between 15 and 17.
+        // The last steps are so small that rounding to a segment decides between 15 and 17 rounds.
         let mut rounds = 8;
         while b.window() < 999.99 {
             d.round(&mut b, 0.1);

@@ -3,11 +3,10 @@
 //! RTT. The probability of a back-off grows with this gradient and not with the RTT itself, so no threshold is needed.
 //!
 //! Variant: Linux (tcp_cdg.c) in real numbers, with its own hybrid slow start, its filter for delayed ACKs, and sums of
-//! gradients in place of means: the default factor 42 a second is the paper's G of 3 ms by a window of 8, rounded up. A
-//! back-off takes a round trip: the window goes down with each segment acknowledged, as proportional rate reduction
-//! (RFC 6937) has it, and does not grow.
-//! Differences (from the module's notes, the paper and FreeBSD's module were not read): both have standard slow start
-//! and do not bound the shadow window.
+//! gradients in place of means. The default factor of 42 per second is the paper's G of 3 ms with a window of 8,
+//! rounded up. A back-off takes one round trip, in which the window falls with each segment acknowledged, by
+//! proportional rate reduction (RFC 6937), and does not grow. Differences, according to the module's notes: the paper
+//! and FreeBSD's module, neither of which was read, have standard slow start and do not bound the shadow window.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::draws::Draws;
@@ -22,27 +21,28 @@ params! {
         window: f64 = num(8.0, 1.0, 256.0, Unit::RoundTrips), "Linux tcp_cdg.c window";
         /// Fraction of the window kept at a back-off.
         backoff_beta: f64 = num(724.0 / 1024.0, 0.1, 1.0, Unit::None), "Linux tcp_cdg.c backoff_beta: the root of a half";
-        /// Back off with probability 1 - exp(-this × the summed gradient).
+        /// Factor f of the back-off probability 1 - exp(-f × summed gradient).
         backoff_factor: f64 = num(42.0, 0.0, 1e6, Unit::PerSecond), "Linux tcp_cdg.c backoff_factor; the paper's G of 3 ms";
-        /// Back-offs without effect after which the gradient is ignored; 0: never.
+        /// Back-offs without effect after which the gradient is ignored; 0: it is never ignored.
         use_ineff: f64 = num(5.0, 0.0, 1e3, Unit::None), "Linux tcp_cdg.c use_ineff; Hayes & Armitage 2011";
-        /// Remember the window that standard TCP would have, and fall back to half of that on a loss.
+        /// Keep a shadow window, the window without back-offs. A loss reduces the window to half of it, if that is not
+        /// an increase.
         use_shadow: bool = flag(true), "Linux tcp_cdg.c use_shadow; Hayes & Armitage 2011";
-        /// Take no notice of a loss while the queue seems not to be full.
+        /// Ignore a loss while the queue does not seem to be full.
         use_tolerance: bool = flag(false), "Linux tcp_cdg.c use_tolerance";
-        /// Leave slow start when ACK trains or delays show that the pipe is full.
+        /// Leave slow start when ACK trains or delays indicate a full pipe.
         hystart: bool = flag(true), "Linux tcp_cdg.c hystart_detect";
     }
 }
 
-/// A gradient sum at or below minus this shows that a back-off had an effect, s; smaller sums are noise to the
-/// tolerance.
+/// Noise of a gradient sum, s. A sum at or below its negative shows that a back-off had an effect; the tolerance of
+/// losses ignores smaller sums.
 const NOISE_S: f64 = 32e-6;
 /// Smallest thresholds of the slow start, s.
 const HYSTART_MIN_S: f64 = 125e-6;
-/// ACKs closer together than this belong to one train, s.
+/// Largest gap between two ACKs of one train, s.
 const TRAIN_GAP_S: f64 = 0.003;
-/// RTT samples that a round needs before its smallest counts in slow start.
+/// RTT samples of a round from which its smallest RTT is used in slow start.
 const HYSTART_SAMPLES: u32 = 8;
 /// Delayed ACKs that the filter remembers.
 const DELAYED_MAX: u32 = 5;
@@ -63,7 +63,7 @@ struct Extremes {
     max: f64,
 }
 
-/// Slow start's view of the round.
+/// State of slow start in the current round.
 #[derive(Clone, Copy, Debug)]
 struct Train {
     start: f64,
@@ -81,7 +81,7 @@ pub struct Cdg {
     draws: Draws,
     rtt: Option<Extremes>,
     previous: Option<Extremes>,
-    /// The last gradients, their sums, and where the next one goes.
+    /// The last gradients, their sums, and the position of the next one.
     gradients: Box<[Extremes]>,
     sum: Extremes,
     tail: usize,
@@ -92,7 +92,7 @@ pub struct Cdg {
     ineffectual: f64,
     /// In the round trip after a back-off.
     backing_off: bool,
-    /// The window before the last back-off.
+    /// Window before the last back-off.
     prior: f64,
     /// The next ACK does not end a round.
     settling: bool,
@@ -108,14 +108,14 @@ impl Cdg {
         kind: Kind::Delay,
         signals: &["RTT", "loss"],
         source: "Hayes & Armitage, IFIP Networking 2011; Linux tcp_cdg.c",
-        doc: "Standard TCP that also backs off, by chance, when the RTT rises: the faster, the likelier. Gives up looking at the RTT \
-              when backing off has no effect, because others fill the queue, and keeps a shadow window so as not to lose to \
-              them. The default is Linux's.",
+        doc: "Standard TCP that also backs off at random when the RTT rises: the faster the rise, the more probable \
+              the back-off. It ignores the RTT after back-offs without effect, since other flows then fill the queue. \
+              A shadow window protects its share from these flows. The default is Linux's module.",
         presets: &[
             Preset::new("", "Linux", &[]),
             Preset::new(
                 "scavenger",
-                "Linux without the two rules for living with loss-based flows",
+                "Linux without the two rules for coexistence with loss-based flows",
                 &[switch("use_shadow", false), value("use_ineff", 0.0)],
             ),
         ],
@@ -124,7 +124,7 @@ impl Cdg {
     };
 
     /// # Errors
-    /// As [`Settings::read`], and [`BuildError::Conflict`] where `window` is not a power of two.
+    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if `window` is not a power of two.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = CdgParams::read(settings)?;
         let rounds = p.window as usize;
@@ -153,8 +153,8 @@ impl Cdg {
         })
     }
 
-    /// Takes an RTT; a lone segment's sample after ACKs of several was probably delayed, and counts only if it is the
-    /// smallest.
+    /// Takes an RTT sample. The sample of a single segment after ACKs of several segments was probably delayed, and
+    /// counts only if it is the smallest.
     #[inline]
     fn sample(&mut self, ack: &Ack, rtt: f64) {
         if !ack.in_recovery {
@@ -175,7 +175,7 @@ impl Cdg {
         }));
     }
 
-    /// The summed gradient after a round with `now`, s.
+    /// Summed gradient after a round with the RTTs `now`, s.
     fn gradient(&mut self, now: Extremes, before: Extremes) -> f64 {
         let new = Extremes { min: now.min - before.min, max: now.max - before.max };
         let old = std::mem::replace(&mut self.gradients[self.tail], new);
@@ -218,7 +218,7 @@ impl Cdg {
         true
     }
 
-    /// The end of a round. Whether it backs off.
+    /// Ends a round. Returns true if the flow backs off.
     fn end_round(&mut self) -> bool {
         let Some(now) = self.rtt else { return false };
         let gradient = self.previous.map_or(0.0, |before| self.gradient(now, before));
@@ -234,8 +234,9 @@ impl Cdg {
         true
     }
 
-    /// Brings the window nearer to the threshold after a back-off. The first segment sent after the back-off must find the queue as
-    /// it was: if it found a drained one, its RTT would hide from the sum of gradients that the back-off had an effect.
+    /// Moves the window towards the threshold after a back-off. The first segment sent after the back-off must find the
+    /// queue unchanged. If it found a drained queue, its low RTT would hide the effect of the back-off from the sum of
+    /// gradients.
     fn walk_down(&mut self, acked: f64) {
         let share = 1.0 - self.win.ssthresh / self.prior;
         self.win.w = (self.win.w - acked * share).max(self.win.ssthresh).min(self.win.w);
@@ -245,7 +246,8 @@ impl Cdg {
         (self.previous, self.rtt, self.train) = (self.rtt, None, NO_TRAIN);
     }
 
-    /// Slow start ends when the ACKs of a round take as long as half the path, or the smallest RTT rises by an eighth.
+    /// Ends slow start when the ACKs of a round span half of the smallest RTT, or when the smallest RTT rises by an
+    /// eighth.
     fn look_for_the_exit(&mut self, ack: &Ack) {
         if let Some(seen) = self.rtt {
             self.base = self.base.min(seen.min);
@@ -286,7 +288,7 @@ impl Cdg {
         if self.p.use_shadow { self.shadow.max(half) } else { half }
     }
 
-    /// A reduction is over: the next rounds' RTTs are compared with those of its round.
+    /// Ends a reduction: the RTTs of the next rounds are compared with those of its round.
     fn settle(&mut self) {
         self.backing_off = false;
         self.queue = Queue::Unknown;
@@ -300,7 +302,7 @@ observed! {
     g_min_s = self.sum.min / self.p.window, number(Unit::Seconds);
     /// Gradient of a round trip's largest RTT, averaged (g_max).
     g_max_s = self.sum.max / self.p.window, number(Unit::Seconds);
-    /// State of the queue, inferred from the gradients; unknown where losses are not tolerated.
+    /// State of the queue, inferred from the gradients; unknown if losses are not tolerated.
     queue = self.queue, state(Queue::NAMES);
     /// Shadow window: the window without backoffs on delay.
     shadow = self.shadow, number(Unit::Segments);
@@ -315,8 +317,9 @@ impl Algorithm for Cdg {
         self.win.start(start);
         self.draws = Draws::new(start.seed);
         self.shadow = self.win.w;
-        // Linux's module keeps the RTT of the SYN (its `init` does not clear it), so the first gradients are positive by what a
-        // segment takes longer than a SYN, and not those of the largest RTT, which rises with each burst of slow start.
+        // Linux's module keeps the RTT of the SYN, which its `init` does not clear. The first gradients are therefore
+        // the additional time of a segment over a SYN, and not those of the largest RTT, which rises with each burst of
+        // slow start.
         self.rtt = start.rtt.map(|rtt| Extremes { min: rtt, max: rtt });
     }
 
@@ -523,7 +526,7 @@ mod tests {
         for (grow_max, w) in [(1e-3, 800.0), (0.0, 400.0)] {
             let mut c = cdg(&[("use_tolerance", Setting::Bool(true))]);
             d.start_at(&mut c, 800.0);
-            // The smallest RTT rises; where the largest stays, the queue is full.
+            // The smallest RTT rises. If the largest RTT does not, the queue is full.
             c.gradient(Extremes { min: 0.101, max: 0.2 + grow_max }, Extremes { min: 0.1, max: 0.2 });
             assert_eq!(c.queue, if grow_max > 0.0 { Queue::NotFull } else { Queue::Full });
             d.lose(&mut c);
@@ -555,7 +558,7 @@ mod tests {
             d.burst(&mut c, rtt, 0.01);
             assert_eq!(c.ssthresh().is_finite(), ends, "{rtt}");
         }
-        // Or when an ACK train lasts half the path.
+        // Slow start also ends when an ACK train lasts half of the smallest RTT.
         let (mut d, mut c) = (Driver::new(), cdg(&[]));
         d.start(&mut c, 100.0);
         d.burst(&mut c, 0.1, 0.049);

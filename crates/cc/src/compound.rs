@@ -1,12 +1,13 @@
 //! Compound TCP (K. Tan, J. Song, Q. Zhang, M. Sridharan, "A Compound TCP approach for high-speed and long distance
 //! networks", INFOCOM 2006; draft-sridharan-tcpm-ctcp). The window is the sum of Reno's and of a second one, dwnd. In a
-//! round trip with less than γ segments in queues dwnd grows by α·win^k; in others it gives up ζ times the queue. γ is tuned
-//! to the buffer (TUBE, "tuning by emulation").
+//! round trip with fewer than γ segments in queues, dwnd grows by α·win^k. In other round trips it shrinks by ζ times
+//! the queue. γ is tuned to the buffer (TUBE, "tuning by emulation").
 //!
 //! Variant: INFOCOM's growth from the whole window, in real numbers, spread over the round trip that follows. dwnd is used
-//! from 38 segments on and rests in slow start. γ moves by a quarter towards 3/4 of what Reno alone would have queued. The
-//! texts of the draft and of the paper were not available: ζ, the tuning's weight and the low window (INFOCOM's may be 41)
-//! are those of the implementations. The draft leaves the RTT of a round trip open; here it is the smallest.
+//! from 38 segments on and rests in slow start. At each loss γ moves by a quarter of the way towards 3/4 of the
+//! segments that Reno alone would have queued. The texts of the draft and of the paper were not available: ζ, the
+//! tuning's weight and the low window (INFOCOM's may be 41) are those of the implementations. The draft leaves the RTT
+//! of a round trip open; here it is the smallest.
 //!
 //! Differences:
 //! - Drafts -00 and -01 grow from dwnd instead (preset `draft-00`).
@@ -14,8 +15,8 @@
 //!   spreading) and `linux-jan2008` (tuning by a half, no low window, dwnd also in slow start, a loss taken from Reno's
 //!   share).
 //! - The module that Linux 2.6.18 had for a short time has no tuning (`linux-2.6`). ns-2's TCP/Linux has that module. While
-//!   timestamps are off, it gives the module one RTT sample a round trip. That is too few for dwnd, so the module is Reno
-//!   (`ns2`).
+//!   timestamps are off, it gives the module one RTT sample a round trip. That is too few for dwnd, so the module
+//!   behaves as Reno (`ns2`).
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_getters};
@@ -41,35 +42,35 @@ choices! {
 params! {
     /// Parameters of Compound TCP.
     pub struct CompoundParams {
-        /// Growth of the window for each round trip is this times window^k (α).
+        /// Factor α of the window's growth for each round trip, α·window^k.
         alpha: f64 = num(0.125, 0.0, 1e3, Unit::None), "Tan et al. 2006";
         /// Exponent of the growth; the Linux modules have 3/4 always.
         k: f64 = num(0.75, 0.0, 1.0, Unit::None), "Tan et al. 2006";
         /// Fraction of the window given up on a loss (β).
         beta: f64 = num(0.5, 0.0, 1.0, Unit::None), "Tan et al. 2006";
-        /// dwnd shrinks by this times the segments in queues (ζ; η in the drafts).
+        /// Factor of dwnd's decrease, ζ times the segments in queues (η in the drafts).
         zeta: f64 = num(1.0, 0.0, 1e3, Unit::None), "Linux modules; in the paper unverified";
-        /// Segments in queues below which dwnd grows (γ), at first.
+        /// Initial threshold γ: dwnd grows while fewer segments are in queues.
         gamma: f64 = num(30.0, 0.0, 1e6, Unit::Segments), "Tan et al. 2006";
         /// Smallest γ that tuning sets.
         gamma_low: f64 = num(5.0, 0.0, 1e6, Unit::Segments), "Andrew's module; in the draft unverified";
         /// Largest γ that tuning sets.
         gamma_high: f64 = num(30.0, 0.0, 1e6, Unit::Segments), "Andrew's module; in the draft unverified";
-        /// Fraction of the way that γ moves at each loss; 0: fixed.
+        /// Fraction of the way to its target by which γ moves at each loss; 0: γ is fixed.
         gamma_gain: f64 = num(0.25, 0.0, 1.0, Unit::None), "Andrew's module 1.1 (January 2008: 0.5); in the draft unverified";
         /// Window below which dwnd is 0.
         low_window: f64 = num(38.0, 0.0, 1e6, Unit::Segments), "Andrew's module; INFOCOM 41? (unverified)";
         /// Base of dwnd's growth.
         grow_from: GrowFrom = choice("window", GrowFrom::WORDS), "Tan et al. 2006; drafts -00, -01: dwnd";
-        /// Which RTT stands for a round trip.
+        /// RTT used for a round trip.
         rtt_filter: RoundRtt = choice("min", RoundRtt::WORDS), "Linux modules; the draft does not say";
         /// Spread the growth of dwnd over the next round trip.
         spread: bool = flag(true), "Andrew's module 1.3";
         /// Source of the detailed rules.
         rules: Rules = choice("draft", Rules::WORDS), "Tan et al. 2006; Linux modules";
-        /// Forget the base RTT when sending resumes after an idle time.
+        /// Forget the base RTT when sending resumes after an idle period.
         forget_base: bool = flag(false), "Linux module of 2006: on";
-        /// Timestamps give an RTT sample for every ACK; off: one each round trip.
+        /// Take an RTT sample from every ACK, by timestamps; off: one sample each round trip.
         timestamps: bool = flag(true), "ns-2 tcp-linux.cc";
     }
 }
@@ -77,7 +78,7 @@ params! {
 /// Compound TCP.
 #[derive(Clone, Debug)]
 pub struct Compound {
-    /// Its window is the sum of both.
+    /// Sum of Reno's window and dwnd.
     win: LossWindow,
     p: CompoundParams,
     dwnd: f64,
@@ -86,9 +87,10 @@ pub struct Compound {
     round: RoundTrip,
     /// Reno's window when the round began.
     reno_at_start: f64,
-    /// Queue that Reno alone would keep; in the modules in halves of a segment.
+    /// Queue that Reno alone would cause, segments; in the modules in units of half a segment.
     diff_reno: Option<f64>,
-    /// Growth of dwnd that is not spread yet, and for each segment acknowledged (module 1.3: ACKs for each segment).
+    /// Remaining growth of dwnd in this round trip, and the growth for each segment acknowledged (module 1.3: ACKs for
+    /// each segment of growth).
     left: f64,
     pace: f64,
     acks: f64,
@@ -118,9 +120,10 @@ impl Compound {
         kind: Kind::Hybrid,
         signals: &["loss", "RTT"],
         source: "Tan et al., INFOCOM 2006; draft-sridharan-tcpm-ctcp",
-        doc: "Reno's window plus a second one that grows with the 3/4 power of the window while few segments wait in queues, \
-              and gives way to a queue so that Reno remains. The threshold is tuned to the buffer (TUBE). The default \
-              follows INFOCOM 2006 in real numbers, with what the implementations agree on where its text is open.",
+        doc: "Reno's window plus a second one, dwnd. dwnd grows with the 3/4 power of the window while few segments \
+              wait in queues, and shrinks to 0 as a queue builds, so that Reno's window remains. The threshold is \
+              tuned to the buffer (TUBE). The default follows INFOCOM 2006 in real numbers. Points that its text \
+              leaves open follow the implementations where these agree.",
         presets: &[
             Preset::new("", "INFOCOM 2006 with tuning (TUBE)", &[]),
             Preset::new("draft-00", "drafts -00 and -01: grows from dwnd", &[word("grow_from", "dwnd")]),
@@ -205,20 +208,20 @@ impl Compound {
         (grown - 1.0).max(0.0)
     }
 
-    /// The window left for Reno where dwnd is not used. A window that is below the floor already is not raised.
+    /// Removes dwnd, so that the window is Reno's alone. A window already below the floor is not raised.
     fn drop_dwnd(&mut self) {
         self.win.w = self.reno().max(FLOOR.min(self.win.w));
         self.dwnd = 0.0;
     }
 
-    /// Keeps Reno's slow start from regaining the reduction of dwnd, which it does in the modules.
+    /// Lowers the threshold, so that slow start does not regain the reduction of dwnd, as it does in the modules.
     fn keep_out_of_slow_start(&mut self) {
         if self.p.rules == Rules::Draft {
             self.win.ssthresh = self.win.ssthresh.min(self.win.w.max(FLOOR));
         }
     }
 
-    /// The RTTs of an interrupted round are not used. The module of 2006 still uses its segments: it counts them
+    /// Discards the RTTs of an interrupted round. The module of 2006 still uses the round's segments: it counts them
     /// from the last round that ended.
     fn forget_round(&mut self) {
         let acked = if self.p.rules == Rules::Early { self.round.acked } else { 0.0 };
@@ -229,7 +232,7 @@ impl Compound {
         std::mem::replace(&mut self.round, RoundTrip::NEW)
     }
 
-    /// The decision of a round that ends.
+    /// Changes dwnd at the end of a round.
     fn end_round(&mut self) {
         let (round, reno_then) = (self.begin_round(), self.reno_at_start);
         self.reno_at_start = self.reno();
@@ -258,15 +261,15 @@ impl Compound {
             self.grow_dwnd(self.increment(from));
         } else {
             let cut = self.p.zeta * queued;
-            // The first module truncates what is left, the later one what is given up.
+            // The first module truncates the remaining dwnd, the later one truncates the decrease.
             let left = if early { self.win.whole(self.dwnd - cut) } else { self.dwnd - self.win.whole(cut) };
             self.add(left.max(0.0) - self.dwnd);
             self.keep_out_of_slow_start();
         }
     }
 
-    /// Segments in queues when `sent` were sent in a round trip of `rtt` s. The modules have it in halves, rounded up, and
-    /// add a microsecond to each RTT.
+    /// Segments in queues if `sent` segments were sent in a round trip of `rtt` s. The modules compute it in half
+    /// segments, rounded up, and add 1 µs to each RTT.
     fn queued(&self, sent: f64, rtt: f64) -> f64 {
         if self.p.rules == Rules::Draft {
             return sent * (1.0 - self.base / rtt);
@@ -284,7 +287,7 @@ impl Compound {
             self.pace = if self.p.rules == Rules::Draft {
                 segments / self.win.w
             } else {
-                // Twice as fast, for the sake of delayed ACKs.
+                // Growth is twice as fast, to correct for delayed ACKs.
                 (self.win.w / (2.0 * segments)).floor().max(1.0)
             };
         }
@@ -310,8 +313,8 @@ impl Compound {
         }
     }
 
-    /// Growth of Reno's component as the module of 2006 has it: by itself in slow start, then one segment for as many
-    /// ACKs as the window has segments.
+    /// Grows Reno's component by the rules of the module of 2006: in slow start Reno's component alone, then by one
+    /// segment for as many ACKs as the window has segments.
     #[inline]
     fn grow_early(&mut self) {
         if self.reno() <= self.win.ssthresh {
@@ -325,7 +328,7 @@ impl Compound {
         }
     }
 
-    /// Tunes γ to what Reno alone had queued before a loss.
+    /// Tunes γ to the queue that Reno alone would have caused before a loss.
     fn tune(&mut self) {
         let Some(diff) = self.diff_reno.take() else { return };
         if self.p.gamma_gain > 0.0 {
@@ -335,21 +338,21 @@ impl Compound {
         }
     }
 
-    /// Shares what is left of a window of `before` segments among both parts; Reno's was `reno`, and its share by the
-    /// draft is `reno_left`.
+    /// Divides the window after a loss between Reno's component and dwnd. The window was `before`, Reno's component
+    /// `reno`; the draft leaves it `reno_left`.
     fn share(&mut self, reno: f64, before: f64, reno_left: f64) {
         let w = self.win.w;
         self.dwnd = match self.p.rules {
             Rules::Draft => (w - reno_left).max(0.0),
             Rules::Release13 => (self.dwnd * w / before).floor(),
-            // Reno's part bears it, unless one of them is too large by itself, as one is after any halving. (At exact
-            // halves the module leaves nothing to Reno, which is not copied.)
+            // Reno's component takes the whole decrease, unless one component alone exceeds the new window, as after
+            // any halving. (At exact halves the module leaves nothing to Reno; that is not copied.)
             Rules::Early if reno > w || self.dwnd >= w => 0.0,
             Rules::Early => self.dwnd,
         };
     }
 
-    /// A loss or a timeout ends the round trip and what it measured.
+    /// Ends the round trip and its measurements at a loss or a timeout.
     fn interrupt(&mut self) {
         self.saved = Some(self.dwnd);
         self.tune();
@@ -358,7 +361,7 @@ impl Compound {
     }
 }
 
-/// The fourth root as the first Linux module finds it: by Newton's method in whole numbers, which ends within one of it.
+/// Fourth root by the first Linux module's method: Newton's in integers, which ends within one of the root.
 fn fourth_root(a: f64) -> f64 {
     let a = a as u64;
     let mut x = 1_u64 << ((64 - a.leading_zeros()) >> 2);
@@ -371,7 +374,7 @@ fn fourth_root(a: f64) -> f64 {
     }
 }
 
-/// w^(3/4) as the later Linux module computes it: by two square roots in whole numbers.
+/// w^(3/4) by the later Linux module's method: two integer square roots.
 fn three_quarter_power(w: f64) -> f64 {
     let root = libm::sqrt(libm::floor(libm::sqrt(w)) * 65_536.0).floor();
     if root > 0.0 { (w * 256.0 / root).floor() } else { 0.0 }
@@ -379,7 +382,7 @@ fn three_quarter_power(w: f64) -> f64 {
 
 observed! {
     self: Compound, self.win;
-    /// Loss-based window (cwnd in the paper); the window in use is the sum of both.
+    /// Loss-based window (cwnd in the paper); the window in use is its sum with dwnd.
     cwnd = self.reno(), number(Unit::Segments);
     /// Delay-based window.
     dwnd = self.dwnd, number(Unit::Segments);
@@ -424,7 +427,7 @@ impl Algorithm for Compound {
                 self.end_round();
             }
         } else if ack.round_start {
-            // A round trip in which the window was not what limited the flow says nothing.
+            // A round trip in which something other than the window limited the flow is not used.
             self.forget_round();
         }
     }
@@ -467,7 +470,7 @@ impl Algorithm for Compound {
 
     fn on_undo(&mut self, _now: f64) {
         if let (Some(w), Some(dwnd)) = (self.win.undo(), self.saved.take()) {
-            // A window that has grown beyond the old one meanwhile stays Reno's.
+            // A window that has since grown beyond the old one stays Reno's.
             self.dwnd = if self.win.w > w { self.dwnd } else { dwnd };
         }
     }

@@ -1,17 +1,17 @@
 //! Copa (V. Arun, H. Balakrishnan, "Copa: practical delay-based congestion control for the internet", NSDI 2018). The
-//! sending rate is steered to 1/(δ dq), with dq the queueing delay, in steps that grow while they keep going the same way.
-//! In equilibrium a flow has 1/δ segments in the queue, which its oscillation empties every five round trips or so. A queue
-//! that does not empty belongs to other flows, and δ then follows losses.
+//! sending rate is steered to 1/(δ dq), with dq the queueing delay, in steps that grow while the direction stays the
+//! same. In equilibrium a flow has 1/δ segments in the queue. Its oscillation empties the queue about every five round
+//! trips. A queue that does not empty belongs to other flows, and δ then follows losses.
 //!
-//! Variant: the paper's rules as the authors' sender and others restate them. The paper's text was not available, and its
-//! parameters are marked unverified. The velocity is bounded at every step so that a round trip at most doubles the window,
-//! as in the authors' sender.
+//! Variant: the paper's rules, as the authors' sender and other implementations state them. The paper's text was not
+//! available, and its parameters are marked unverified. The velocity is bounded at every step so that a round trip at
+//! most doubles the window, as in the authors' sender.
 //!
 //! Preset `mvfst` is Meta's: δ = 0.05, the latest RTT for the queueing delay, no competitive mode, and a slow start that
 //! doubles the window at once every round trip. Its unbounded velocity and its pacing over the smoothed RTT are left out.
 //!
-//! Not modelled: the brake of the authors' later senders beyond 30 % of loss. On slow links a flow has a few dozen segments
-//! of its own in the pipe. Several flows in phase with each other may then miss the empty queue and compete.
+//! Not modelled: the authors' later senders slow down beyond 30 % of loss. On slow links a flow has a few dozen
+//! segments of its own in the pipe. Several flows in phase with each other may then miss the empty queue and compete.
 
 use crate::algorithm::{Ack, Algorithm, Lost, Needs, Signal, Start};
 use crate::observe::{observed, states};
@@ -21,8 +21,8 @@ use crate::param::{
 use crate::windowed::{WindowedMax, WindowedMin};
 
 choices! {
-    /// Which RTT the queueing delay is computed from:
-    /// - `standing`: The standing RTT: the smallest of the last half round trip.
+    /// RTT from which the queueing delay is computed:
+    /// - `standing`: The standing RTT, which is the smallest of the last half round trip.
     /// - `latest`: The latest sample.
     pub enum QueueingRtt { Standing = "standing", Latest = "latest" }
 }
@@ -30,27 +30,28 @@ choices! {
 params! {
     /// Parameters of Copa.
     pub struct CopaParams {
-        /// Inverse of the segments that a flow keeps in the queue.
+        /// Inverse of the number of segments that a flow keeps in the queue (δ).
         delta: f64 = num(0.5, 1e-4, 100.0, Unit::PerSegment), "Arun & Balakrishnan 2018 (unverified); mvfst has 0.05";
         /// Which RTT the queueing delay is computed from.
         queueing_rtt: QueueingRtt = choice("standing", QueueingRtt::WORDS), "Arun & Balakrishnan 2018; mvfst: latest";
-        /// Time over which the smallest RTT is the base.
+        /// Length of the minimum filter of the RTT, whose result is the base RTT.
         min_rtt_window: f64 = num(10.0, 0.1, 1e4, Unit::Seconds), "Arun & Balakrishnan 2018; mvfst";
-        /// The standing RTT is the smallest of this many smoothed RTTs.
+        /// Length of the minimum filter of the standing RTT, in smoothed RTTs.
         standing_rtts: f64 = num(0.5, 0.01, 10.0, Unit::None), "Arun & Balakrishnan 2018; mvfst";
         /// Round trips in the same direction after which the velocity doubles.
         same_direction: f64 = num(3.0, 1.0, 100.0, Unit::None), "Arun & Balakrishnan 2018; mvfst";
-        /// Compete with flows that fill the queue.
+        /// Switch to competitive mode against flows that fill the queue.
         competitive: bool = flag(true), "Arun & Balakrishnan 2018; mvfst: no";
-        /// The queue is nearly empty below this fraction of its largest delay in four round trips.
+        /// Fraction of the largest queueing delay of four round trips below which the queue counts as nearly empty.
         nearly_empty: f64 = num(0.1, 0.0, 1.0, Unit::None), "Arun & Balakrishnan 2018";
-        /// Round trips without a nearly empty queue after which it competes.
+        /// Round trips without a nearly empty queue after which competitive mode begins.
         patience: f64 = num(5.0, 1.0, 1e3, Unit::None), "Arun & Balakrishnan 2018 (unverified)";
-        /// Give up a velocity gained in the other direction at once, not with the next round trip.
+        /// Reset the velocity at once when the direction changes, and not at the next round trip.
         turn_at_once: bool = flag(true), "mvfst; the authors' sender has a like rule; Arun & Balakrishnan 2018 (unverified)";
-        /// Slow start doubles the window at once every round trip, not by one segment for each acknowledged.
+        /// Double the window in one step every round trip of slow start, and not by one segment for each segment
+        /// acknowledged.
         double_at_once: bool = flag(false), "mvfst; the authors' sender: no";
-        /// Pacing rate in units of a window each standing RTT.
+        /// Pacing rate, in windows per standing RTT.
         pacing_gain: f64 = num(2.0, 1.0, 100.0, Unit::None), "Arun & Balakrishnan 2018; mvfst";
         /// Smallest window.
         min_window: f64 = num(2.0, 1.0, 100.0, Unit::Segments), "the authors' sender; mvfst";
@@ -61,11 +62,11 @@ params! {
 const RANGE_RTTS: f64 = 4.0;
 
 states! {
-    /// Which δ is in use.
+    /// Source of the δ in use.
     enum Mode {
         /// The parameter's.
         Default = "default",
-        /// One that follows losses, against flows that fill the queue.
+        /// A δ that follows losses, against flows that fill the queue.
         Competitive = "competitive",
     }
 }
@@ -116,9 +117,9 @@ impl Copa {
         kind: Kind::Delay,
         signals: &["RTT", "loss"],
         source: "Arun & Balakrishnan, NSDI 2018",
-        doc: "It moves its rate towards the inverse of the queueing delay, faster the longer it goes one way, so that each flow \
-              keeps about two segments in the queue and the queue empties regularly. Where it does not, other flows fill it, \
-              and Copa becomes as aggressive as losses allow.",
+        doc: "Moves its rate towards the inverse of the queueing delay, in steps that grow while the direction stays \
+              the same. Each flow keeps about two segments in the queue, and the queue empties regularly. If the queue \
+              does not empty, other flows fill it, and Copa becomes as aggressive as losses allow.",
         presets: &[
             Preset::new("", "NSDI 2018, delta 0.5", &[]),
             Preset::new(
@@ -137,7 +138,7 @@ impl Copa {
     };
 
     /// # Errors
-    /// As [`Settings::read`].
+    /// Those of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = CopaParams::read(settings)?;
         let s = State {
@@ -174,12 +175,13 @@ impl Copa {
         velocity / (self.s.delta * self.w)
     }
 
-    /// From the smallest and the largest RTT of the last four round trips and the smallest of all.
+    /// True if the queue is nearly empty, by the smallest and the largest RTT of the last four round trips and the base
+    /// RTT.
     fn is_nearly_empty(&self, least: f64, rtt_min: f64, rtt_max: f64) -> bool {
         least < rtt_min + self.p.nearly_empty * (rtt_max - rtt_min)
     }
 
-    /// Direction and velocity, once a round trip.
+    /// Updates direction and velocity, once a round trip.
     fn test_direction(&mut self, now: f64) {
         let s = &mut *self.s;
         if now - s.tested_at < s.srtt {
@@ -198,7 +200,7 @@ impl Copa {
         s.velocity = s.velocity.min(self.w * s.delta).max(1.0);
     }
 
-    /// A velocity gained in the opposite direction is of no use now.
+    /// Changes direction, and resets the velocity gained in the opposite direction.
     fn turn(&mut self, upward: bool, now: f64) {
         let s = &mut *self.s;
         if s.upward != upward && s.velocity > 1.0 {
@@ -207,12 +209,12 @@ impl Copa {
         }
     }
 
-    /// True if somebody else keeps the queue from emptying, and how hard to push then.
+    /// Chooses the mode, which is competitive if other flows keep the queue from emptying, and its δ.
     fn choose_mode(&mut self, now: f64, rtt: f64, rtt_min: f64) {
         let srtt = self.s.srtt;
         let rtt_max = self.s.rtt_max.update(rtt, now, RANGE_RTTS * srtt);
         let least = self.s.rtt_least.update(rtt, now, RANGE_RTTS * srtt);
-        // With no range at all there is no queue to be nearly empty: it is empty.
+        // Without any range of RTTs there is no queue.
         if rtt_max <= rtt_min || self.is_nearly_empty(least, rtt_min, rtt_max) {
             self.s.emptied_at = now;
         }
@@ -395,7 +397,7 @@ mod tests {
         }
         c.on_lost(&Lost { now: 1.25, ..Lost::default() });
         close(c.s.delta, 0.5, 1e-12);
-        // Never gentler than the default, and once a round trip.
+        // δ never exceeds the default, and changes once a round trip.
         c.s.delta = 0.1;
         c.on_lost(&Lost { now: 1.3, ..Lost::default() });
         assert_eq!(c.s.delta, 0.1);

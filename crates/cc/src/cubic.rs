@@ -1,10 +1,10 @@
 //! CUBIC (RFC 9438; I. Rhee, L. Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", PFLDnet 2005): the window is a cubic
-//! function of the time since the last loss, flat around the window at which that loss came.
+//! function of the time since the last loss, flat around the window at which that loss happened.
 //!
 //! Variant: RFC 9438, equations by number. The default differs from the RFC in two rules. Slow start ends by HyStart and not
 //! by HyStart++ (`slow_start = hystart++` gives the RFC's). A loss reduces the window and not the flight size (`reduce_from
-//! = flight` gives the RFC's letter). RFC 9438 §4.6 allows the latter if the window does not grow while the application is
-//! the limit, as here.
+//! = flight` gives the RFC's letter). RFC 9438 §4.6 allows reducing the window if it does not grow while the
+//! application limits the flow, as here.
 //!
 //! Presets:
 //! - `2005` keeps 0.8, grows by at most `s_max` segments/s (value not verified in the paper) and estimates Reno's window
@@ -15,8 +15,8 @@
 //! - `ns2` is the same without TCP timestamps, which ns-2's TCP/Linux does not use by default. The smallest RTT stays
 //!   unknown, which disables the cap.
 //!
-//! In all of them growth is at most one segment for each acknowledged, as in slow start. While idle or limited by the
-//! application the clock stands still (Linux: idle only).
+//! In all presets the window grows by at most one segment for each segment acknowledged, as in slow start. The time of
+//! the cubic function stands still while the flow is idle or limited by the application (Linux: while it is idle only).
 
 use crate::algorithm::{Ack, Cause, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
@@ -28,10 +28,10 @@ use crate::param::{
 };
 
 choices! {
-    /// How the window of a standard TCP flow is estimated:
-    /// - `acked`: Grows with each segment acknowledged (RFC 9438 eq. 4).
-    /// - `time`: From the time since the loss (RFC 8312 eq. 4, PFLDnet 2005).
-    /// - `off`: Not at all.
+    /// Estimate of the window of a standard TCP flow:
+    /// - `acked`: It grows with each segment acknowledged (RFC 9438 eq. 4).
+    /// - `time`: It is a function of the time since the loss (RFC 8312 eq. 4, PFLDnet 2005).
+    /// - `off`: There is no estimate.
     pub enum RenoEstimate { Acked = "acked", Time = "time", Off = "off" }
 
     /// Scope of the growth cap:
@@ -49,32 +49,32 @@ params! {
         beta: f64 = num(0.7, 0.1, 0.999, Unit::None), "RFC 9438 §4.6; PFLDnet 2005 has 0.8";
         /// Fraction of the window kept on an ECN echo.
         beta_ecn: f64 = num(0.7, 0.1, 0.999, Unit::None), "RFC 9438 §4.6; RFC 8511 §3 allows 0.85";
-        /// Aim below the last maximum when that is lower than the one before.
+        /// Set the plateau below the last maximum if that maximum is lower than the one before.
         fast_convergence: bool = flag(true), "RFC 9438 §4.7";
-        /// How the window that standard TCP would have is estimated; CUBIC is never below it.
+        /// Estimate of the window that standard TCP would have; CUBIC's window is never smaller.
         reno_estimate: RenoEstimate = choice("acked", RenoEstimate::WORDS), "RFC 9438 §4.3";
-        /// Largest target, in windows; 0 for none.
+        /// Largest target, in windows; 0: no limit.
         target_cap: f64 = num(1.5, 0.0, 1e3, Unit::Windows), "RFC 9438 eq. 2";
-        /// Largest growth (S_max); 0 for none.
+        /// Largest growth (S_max); 0: no limit.
         s_max: f64 = num(0.0, 0.0, 1e9, Unit::SegmentsPerSecond), "PFLDnet 2005 (value not verified); Linux 2.6.22 has 16 per 0.1 s";
-        /// On which side of the last maximum `s_max` holds.
+        /// Side of the last maximum on which `s_max` applies.
         s_max_region: CapRegion = choice("always", CapRegion::WORDS), "PFLDnet 2005; Linux 2.6.22";
-        /// True if TCP timestamps are on; without them Linux 2.6 never learns the smallest RTT. Linux 2.6 form only.
+        /// Use of TCP timestamps, without which Linux 2.6 never learns the smallest RTT. Linux 2.6 form only.
         timestamps: bool = flag(true), "Linux 2.6.22 tcp_cubic.c; ns-2 ts_option_ is off";
     }
 }
 
-/// Time after which Linux computes its divisor again though the window has not moved, s (`HZ / 32`).
+/// Time after which Linux computes its divisor again if the window has not changed, s (`HZ / 32`).
 const LINUX_PERIOD_S: f64 = 1.0 / 32.0;
-/// Time after an epoch's start during which Linux takes no RTT for the smallest, s (`HZ`).
+/// Time after an epoch's start during which Linux ignores RTT samples for the smallest RTT, s (`HZ`).
 const LINUX_EARLY_S: f64 = 1.0;
-/// Units of time a second of Linux's cubic function.
+/// Time units per second of Linux's cubic function.
 const BICTCP_HZ: f64 = 1024.0;
-/// Linux's divisor before the first loss: the largest value that it may have today, and the value of 2.6.22.
+/// Linux's largest divisor before the first loss today, and its divisor in 2.6.22.
 const UNKNOWN_CNT: f64 = 20.0;
 const UNKNOWN_CNT_26: f64 = 50.0;
 
-/// The epoch in progress, and what a spurious loss restores.
+/// State of an epoch: the one in progress, or the one that a spurious loss restores.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     begun: bool,
@@ -136,9 +136,9 @@ impl Cubic {
         kind: Kind::Loss,
         signals: &["loss", "ECN", "RTT"],
         source: "RFC 9438; Rhee & Xu, PFLDnet 2005; Ha, Rhee & Xu, 2008",
-        doc: "The window is a cubic function of the time since the last loss: fast back to the window of that loss, flat \
-              around it, then faster and faster; never below what standard TCP would have. The default is RFC 9438 with \
-              HyStart, reducing the window and not what is in flight.",
+        doc: "The window is a cubic function of the time since the last loss. It grows fast up to the window at that \
+              loss, slowly around it, and then faster and faster. It is never smaller than the window that standard \
+              TCP would have. The default is RFC 9438 with HyStart; a loss reduces the window and not the flight size.",
         presets: &[
             Preset::new("", "RFC 9438", &[word("slow_start", "hystart")]),
             Preset::new(
@@ -195,7 +195,7 @@ impl Cubic {
     }
 
     /// # Errors
-    /// As [`Settings::read`].
+    /// Those of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = CubicParams::read(settings)?;
         let beta = (p.beta * 1024.0).round();
@@ -275,7 +275,7 @@ impl Cubic {
         self.win.arithmetic == Arithmetic::Linux26
     }
 
-    /// Linux keeps the smallest RTT, without the samples of an epoch's first second.
+    /// Updates Linux's smallest RTT, which leaves out samples of an epoch's first second.
     #[inline]
     fn linux_delay(&mut self, ack: &Ack) {
         let since = self.jiffies.between(self.epoch.start, ack.now);
@@ -289,7 +289,7 @@ impl Cubic {
         }
     }
 
-    /// Linux's divisor from the cubic function: one segment of window for so many acknowledged.
+    /// Linux's divisor from the cubic function: number of acknowledged segments for one segment of window.
     fn linux_cubic_cnt(&self, now: f64) -> f64 {
         let (e, w) = (&self.epoch, self.win.w);
         let hz = self.jiffies.hz();
@@ -325,7 +325,7 @@ impl Cubic {
                 if !self.epoch.begun {
                     let unknown = self.epoch.w_max;
                     self.begin_epoch(now);
-                    // Linux does not take the window of an epoch's start for a maximum.
+                    // Linux does not use the window at an epoch's start as a maximum.
                     self.epoch.w_max = unknown;
                     self.linux.acked = n;
                 }
@@ -342,7 +342,7 @@ impl Cubic {
         self.win.grow_one_in(n, self.linux.cnt);
     }
 
-    /// Linux's Reno estimate, and the limits on the divisor that come last.
+    /// Updates Linux's Reno estimate, and applies the last limits on the divisor.
     fn linux_friendly(&mut self, w: f64) {
         let l = &mut self.linux;
         if self.p.reno_estimate != RenoEstimate::Off {
@@ -363,7 +363,7 @@ impl Cubic {
         if self.epoch.begun { value } else { f64::NAN }
     }
 
-    /// W_est; NaN where it is not a state: not estimated, or computed from the time.
+    /// W_est; NaN if it is not estimated, or computed from the time.
     fn reno_estimate(&self) -> f64 {
         match self.p.reno_estimate {
             RenoEstimate::Off => f64::NAN,
@@ -372,7 +372,7 @@ impl Cubic {
         }
     }
 
-    /// Moves the epoch's start forward by a time that does not count, such as an idle time.
+    /// Moves the epoch's start forward by a time that does not count, such as an idle period.
     fn freeze(&mut self, seconds: f64, now: f64) {
         for epoch in [&mut self.epoch, &mut self.saved] {
             epoch.start = (epoch.start + seconds).min(now);
@@ -384,9 +384,9 @@ observed! {
     self: Cubic, self.win;
     /// Time from the beginning of an epoch to its plateau (K); null between a loss and the first growth after it.
     k_s = self.in_epoch(self.epoch.k), number(Unit::Seconds);
-    /// Time since the epoch began, at the last ACK (t); unknown (null) when K is.
+    /// Time from the epoch's start to the last ACK (t); null when K is.
     t_s = self.in_epoch(self.last_ack - self.epoch.start), number(Unit::Seconds);
-    /// Window of the plateau, which the cubic function has at t = K; unknown (null) when K is.
+    /// Window of the plateau, which is the cubic function's value at t = K; null when K is.
     origin = self.in_epoch(self.epoch.origin), number(Unit::Segments);
     /// Window at the last loss, after fast convergence (W_max).
     w_max = self.epoch.w_max, number(Unit::Segments);
@@ -432,7 +432,7 @@ impl LossBased for Cubic {
         }
     }
 
-    /// The window that a loss leaves, with the maximum recorded (RFC 9438 §4.6, §4.7).
+    /// Records the maximum; returns the window after a loss (RFC 9438 §4.6, §4.7).
     fn reduced(&mut self, signal: &Signal) -> f64 {
         self.saved = self.epoch;
         let w = self.win.w;
@@ -447,7 +447,8 @@ impl LossBased for Cubic {
     }
 
     fn after_timeout(&mut self, _signal: &Signal) {
-        // The next epoch starts from the window that slow start reaches (RFC 9438 §4.8; Linux forgets all too).
+        // The next epoch starts from the window that slow start reaches (RFC 9438 §4.8; Linux also forgets the whole
+        // state).
         self.epoch = NO_EPOCH;
         self.linux = Linux { beta_scale: self.linux.beta_scale, ..NO_LINUX };
     }
@@ -458,7 +459,7 @@ impl LossBased for Cubic {
     }
 
     fn undone(&mut self, restored: bool) {
-        // RFC 9438 §4.9: only where the loss had lowered the window.
+        // RFC 9438 §4.9: only if the loss had lowered the window.
         if restored {
             self.epoch = self.saved;
         }

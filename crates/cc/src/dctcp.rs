@@ -3,11 +3,11 @@
 //!
 //! Variant: α from the marks of each round trip (RFC 8257 §3.3, steps 1 to 8). The window falls at the first mark of a
 //! window of data, as in RFC 3168, the paper and all kernels, and not at its end, as in the RFC's step 9 (`reaction =
-//! window-end`). Losses halve (RFC 8257 §3.5). With a mark in the same window of data
-//! they halve the window before the mark, so that there is one reduction. Preset `linux`: whole segments, α in
-//! 1/1024 by shifts, which falls to 0 below 16/1024 and does not see fewer marks than one in 64, and no growth in the
-//! window of data after a reduction. Marks in fast recovery and while a timeout is repaired count towards α but cut
-//! nothing.
+//! window-end`). Losses halve (RFC 8257 §3.5). A loss after a mark in the same window of data halves the window that
+//! held before the mark, so that there is one reduction. Preset `linux`: whole segments, and no growth in the window of
+//! data after a reduction. α is computed by shifts in units of 1/1024: it falls to 0 below 16/1024, and ignores a share
+//! of marks below one in 64. Marks in fast recovery, and during the recovery after a timeout, count towards α but do
+//! not reduce the window.
 
 use crate::algorithm::{Ack, Ecn, Needs, Signal};
 use crate::loss_based::{LossBased, own_window};
@@ -16,9 +16,9 @@ use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, word};
 
 choices! {
-    /// When marks reduce the window:
-    /// - `first-mark`: At the first mark after the window of data that the last reduction belongs to.
-    /// - `window-end`: Where a round trip with marks ends, α having been brought up to date.
+    /// Time of the reductions for marks:
+    /// - `first-mark`: At the first mark after the window of data of the last reduction.
+    /// - `window-end`: At the end of a round trip with marks, after the update of α.
     pub enum Reaction { FirstMark = "first-mark", WindowEnd = "window-end" }
 }
 
@@ -29,9 +29,9 @@ params! {
         g: f64 = num(0.0625, 1e-4, 1.0, Unit::None), "RFC 8257 §4.2";
         /// α before the first sample.
         initial_alpha: f64 = num(1.0, 0.0, 1.0, Unit::None), "RFC 8257 §3.3; Linux dctcp_alpha_on_init";
-        /// When marks reduce the window.
+        /// Time of the reductions for marks.
         reaction: Reaction = choice("first-mark", Reaction::WORDS), "SIGCOMM 2010; Linux; RFC 8257 §3.3: window-end";
-        /// Go on growing in the window of data after a reduction.
+        /// Let the window grow in the window of data after a reduction.
         grow_after_mark: bool = flag(true), "RFC 8257 §3.3 is silent; Linux does not (CWR state)";
     }
 }
@@ -39,11 +39,11 @@ params! {
 /// Linux's unit of α.
 const ALPHA_ONE: f64 = 1024.0;
 
-/// The share of marked segments, smoothed.
+/// Smoothed fraction of marked segments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MarkShare {
     pub alpha: f64,
-    /// Segments of this observation: delivered, and marked.
+    /// Segments of this observation: delivered ones, and marked ones.
     pub acked: f64,
     pub marked: f64,
 }
@@ -52,9 +52,9 @@ observed! {
     self: MarkShare;
     /// Smoothed fraction of marked segments (α).
     alpha = self.alpha, plain();
-    /// Segments delivered in the running observation.
+    /// Segments delivered in the current observation.
     acked = self.acked, number(Unit::Segments);
-    /// Marked ones of these.
+    /// Marked segments among them.
     marked = self.marked, number(Unit::Segments);
 }
 
@@ -78,7 +78,8 @@ impl MarkShare {
         (self.acked, self.marked) = (0.0, 0.0);
     }
 
-    /// The same in Linux's integers, with `g` as a shift: without marks at all, α below 1/g units is forgotten.
+    /// Ends the observation in Linux's integers, with `g` as a shift. Without any marks, an α below 1/g units becomes
+    /// 0.
     fn close_linux(&mut self, g: f64) {
         let mut units = self.alpha * ALPHA_ONE;
         let fall = (units * g).floor();
@@ -97,17 +98,18 @@ pub struct Dctcp {
     win: LossWindow,
     p: DctcpParams,
     share: MarkShare,
-    /// Segments sent before this were sent before the last reduction, s.
+    /// Time of the last reduction, s: segments sent earlier belong to the window of data before it.
     reduced_at: f64,
-    /// The window before that reduction, where marks made it.
+    /// Window before that reduction, if marks caused it.
     window_before: Option<f64>,
-    /// A mark came on an ACK on which nothing may be decided.
+    /// A mark arrived with an ACK on which the window must not change.
     pending: bool,
-    /// A timeout is being repaired: the window is down already.
+    /// Recovery after a timeout, when the window is already reduced.
     repairing: bool,
 }
 
-/// A segment sent this much earlier than a reduction by its timestamps was sent right after it, s.
+/// Error of a segment's computed send time, s: a segment sent right after a reduction may seem to precede it by this
+/// much.
 const CLOCK_ERROR_S: f64 = 1e-9;
 
 impl Dctcp {
@@ -118,9 +120,9 @@ impl Dctcp {
         kind: Kind::Loss,
         signals: &["ECN marks counted", "loss"],
         source: "RFC 8257; Alizadeh et al., SIGCOMM 2010",
-        doc: "For data centers whose switches mark above a threshold: the more of its segments come back marked, the more of \
-              its window it gives up, up to one half. That keeps the queue short and its swing small. The default reduces at \
-              the first mark of a window of data.",
+        doc: "For data centers whose switches mark segments above a queue threshold. The larger the fraction of marked \
+              segments, the larger the reduction of the window, up to one half. The queue stays short and varies \
+              little. The default reduces the window at the first mark of a window of data.",
         presets: &[
             Preset::new("", "RFC 8257", &[]),
             Preset::new(
@@ -139,7 +141,7 @@ impl Dctcp {
     };
 
     /// # Errors
-    /// As [`Settings::read`].
+    /// Those of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = DctcpParams::read(settings)?;
         Ok(Self {

@@ -1,17 +1,18 @@
-//! Base delay and current delay as LEDBAT keeps them (RFC 6817 §2.4.2): the minimum of each of the last minutes, and the
-//! minimum of the last few samples.
+//! Base delay and current delay of LEDBAT (RFC 6817 §2.4.2): the minimum of each of the last minutes, and the minimum
+//! of the last few samples.
 
 use std::collections::VecDeque;
 
 use crate::observe::observed;
 
-/// How long one base minimum is collected, s (RFC 6817 §2.4.2).
+/// Interval of one base minimum, s (RFC 6817 §2.4.2).
 const MINUTE_S: f64 = 60.0;
 
-/// Delays of one connection; one-way or round trip, with or without an unknown offset: only differences count.
+/// Delays of one connection: one-way delays or RTTs, with or without an unknown clock offset, since only differences
+/// are used.
 #[derive(Clone, Debug)]
 pub struct DelayHistory {
-    /// The oldest minute first; infinite where a minute had no sample.
+    /// Minimum of each minute, the oldest first; infinite for a minute without samples.
     minutes: VecDeque<f64>,
     minute_began: f64,
     base: f64,
@@ -28,7 +29,8 @@ observed! {
 }
 
 impl DelayHistory {
-    /// `minutes` of minima for the base delay, the last `samples` for the current one; at least one each.
+    /// A history with `minutes` minima for the base delay and the last `samples` for the current delay, at least one of
+    /// each.
     #[must_use]
     pub fn new(minutes: usize, samples: usize) -> Self {
         let (minutes, kept) = (minutes.max(1), samples.max(1));

@@ -1,13 +1,14 @@
 //! EEFAST, Enhanced FAST (W. Xu et al., Journal of Systems and Software 83(12), 2010): FAST with the queueing delay of
 //! the forward path alone, so that queues on the reverse path do not slow the flow down.
 //!
-//! The paper itself was not available. This follows the authors' HCC paper (Xu et al., JNCA 34, 2011, section 3.2): the
-//! forward queueing delay from one-way delays, alpha segments queued forward, the anticipated window alpha D/Q, FAST's
-//! largest increment gamma alpha. Variant: those put into FAST's update, every other round trip and
-//! spread over the round that follows (unverified). Preset `anticipated` goes straight to the anticipated window, by at
-//! most gamma alpha (unverified): HCC presents halving that step as its own. Its gain is twice HCC's: with b the pipe
-//! over all alphas, an error e becomes -b e, stable below b = 1. So it swings by gamma alpha on any long fat path.
-//! Doubling, losses and timeouts are FAST's, as is the need for a buffer above the sum of all alphas.
+//! The paper itself was not available. This module follows the authors' HCC paper (Xu et al., JNCA 34, 2011, section
+//! 3.2): the forward queueing delay comes from one-way delays, alpha segments are queued on the forward path, the
+//! anticipated window is alpha D/Q, and FAST's largest increment is gamma alpha. Variant: FAST's update with these
+//! quantities, every other round trip, spread over the next round (unverified). Preset `anticipated` goes straight to
+//! the anticipated window, by at most gamma alpha (unverified): HCC presents halving that step as its own improvement.
+//! The gain of `anticipated` is twice HCC's: with b the pipe over the sum of all alphas, an error e becomes -b e, which
+//! is stable below b = 1. The window therefore oscillates by gamma alpha on any long fat path. The reactions to
+//! doubling, losses and timeouts are FAST's, and so is the need for a buffer above the sum of all alphas.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::forward_delay::{ForwardDelay, ForwardDelayParams};
@@ -18,7 +19,7 @@ use crate::plain_window::PlainWindow;
 use crate::spread::Spread;
 
 choices! {
-    /// How the window is updated:
+    /// Update of the window:
     /// - `fast`: w + γ (alpha - w Q/D).
     /// - `anticipated`: To alpha D/Q, by at most γα.
     pub enum Form { Fast = "fast", Anticipated = "anticipated" }
@@ -29,13 +30,13 @@ params! {
     pub struct EefastParams {
         /// Segments that the flow keeps in the queues of the forward path.
         alpha: f64 = num(200.0, 1.0, 1e9, Unit::Segments), "as FAST's here; Xu et al. 2011 use 400 at 200 Mbit/s for its successor";
-        /// Fraction of the way to the target that one update goes (γ).
+        /// Fraction of the way to the target covered by one update (γ).
         gamma: f64 = num(0.5, 1e-3, 1.0, Unit::None), "Jin et al. 2004 eq. 7; Xu et al. 2011 section 3.2.2";
         /// Averaged forward queueing delay below which the window doubles each round trip.
         mi_threshold: f64 = num(0.00075, 0.0, 10.0, Unit::Seconds), "unverified; ns-2 tcp-fast.cc mi_threshold_";
-        /// Update in every so many round trips, 1 or 2.
+        /// Round trips between two updates, 1 or 2.
         update_every: f64 = num(2.0, 1.0, 2.0, Unit::RoundTrips), "unverified; Wei et al. 2006 for FAST";
-        /// How the window is updated.
+        /// Update rule of the window.
         form: Form = choice("fast", Form::WORDS), "unverified; Xu et al. 2011 section 3.2 fits both";
         /// Fraction of the window given up on a loss.
         decrease: f64 = num(0.5, 0.0, 1.0, Unit::None), "unverified; FAST";
@@ -60,9 +61,9 @@ impl Eefast {
         kind: Kind::Delay,
         signals: &["one-way delay", "RTT", "loss"],
         source: "Xu et al., JSS 83(12), 2010, as reported in Xu et al., JNCA 34, 2011",
-        doc: "FAST that looks at the queueing delay of the forward path alone: it keeps alpha segments in forward queues, whatever \
-              happens on the reverse path. Its own paper was not available: the update rule is a reconstruction from its successor \
-              HCC. Needs a buffer larger than the sum of all alphas.",
+        doc: "FAST with the queueing delay of the forward path alone. It keeps alpha segments in forward queues, \
+              regardless of the reverse path. Its own paper was not available; the update rule is a reconstruction \
+              from its successor HCC. It needs a buffer larger than the sum of all alphas.",
         presets: &[
             Preset::new("", "FAST's update with the forward queueing delay (reconstruction)", &[]),
             Preset::new(
@@ -76,7 +77,7 @@ impl Eefast {
     };
 
     /// # Errors
-    /// As [`Settings::read`], and [`BuildError::Conflict`] where `update_every` is neither 1 nor 2.
+    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if `update_every` is neither 1 nor 2.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = EefastParams::read(settings)?;
         if p.update_every != 1.0 && p.update_every != 2.0 {
@@ -91,7 +92,7 @@ impl Eefast {
         })
     }
 
-    /// The window after one update; the averaged queueing delay is above 0.
+    /// Window after one update, for an averaged queueing delay above 0.
     fn target(&self) -> f64 {
         let (p, q, d) = (&self.p, self.delay.queueing(), self.delay.rtt());
         let most = p.gamma * p.alpha;
@@ -134,7 +135,7 @@ observed! {
     self: Eefast, self.delay;
     /// Window after an update now.
     target = self.target(), number(Unit::Segments);
-    /// Increase that is decided and still to be released to the window.
+    /// Decided increase that is not yet added to the window.
     pending = self.spread.pending, number(Unit::Segments);
 }
 
@@ -158,7 +159,7 @@ impl Algorithm for Eefast {
             return;
         }
         if ack.round_start {
-            // The rest of the last round's increase is due now, or lost if the window was not used.
+            // The rest of the last round's increase is added now, or dropped if the window was not used.
             if ack.window_limited {
                 self.win.w += self.spread.release(f64::INFINITY);
             }
@@ -194,7 +195,7 @@ impl Algorithm for Eefast {
 
     fn moderate(&mut self, window: f64) {
         if self.win.moderate(window) {
-            // An increase decided at a larger window is not due at this one.
+            // An increase decided at a larger window does not apply to this one.
             self.spread.pending = 0.0;
         }
     }
@@ -284,7 +285,8 @@ mod tests {
 
     #[test]
     fn the_window_settles_with_alpha_segments_in_the_queue() {
-        // The driver halves the RTT into two one-way delays, so half of a queue is seen: twice alpha wait.
+        // The driver divides the RTT into two equal one-way delays, so the flow sees half of a queue and keeps twice
+        // alpha segments in it.
         let (mut d, mut e) = (Driver::new(), eefast("", 100.0));
         d.start(&mut e, 10.0);
         let queue = run_over_link(&mut d, &mut e, 10_000.0, 0.1, 60.0);

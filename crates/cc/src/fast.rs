@@ -3,19 +3,22 @@
 //!
 //! Variant: the papers' update every other round trip. Increases are spread over the round that follows, and the RTT filter
 //! is min(3/w, 1/4). While the averaged queueing delay is below `mi_threshold`, each acknowledged segment adds one
-//! (multiplicative increase). The papers leave open when this is tested; as in ns-2, the test is made on every ACK, also
-//! after a loss. The base RTT is the smallest that this flow has seen. A flow that starts into a standing queue therefore
-//! takes that queue for propagation delay, unless `known_rtt` tells it better.
+//! segment to the window (multiplicative increase). The papers leave open when the delay is compared with the
+//! threshold; as in ns-2, it is on every ACK, also after a loss. The base RTT is the smallest RTT of this flow. A flow
+//! that starts while there is a standing queue therefore counts that queue as propagation delay, unless `known_rtt` is
+//! set.
 //!
 //! Differences:
-//! - ns-2's module (preset `ns2`, version 1.1.3) moves the window every 10 ms, several times within an update round. Each
-//!   move starts from the window in force when the segment now acknowledged was sent. The module has no 2w bound, filters
-//!   with min(3/flight, 1/256), releases increases one by one and learns nothing from ACKs in recovery.
+//! - ns-2's module (preset `ns2`, version 1.1.3) moves the window every 10 ms, several times within an update round.
+//!   Each change starts from the window in force when the acknowledged segment was sent. The module has no 2w bound,
+//!   filters with min(3/flight, 1/256), applies increases one segment at a time and takes no samples from ACKs in
+//!   recovery.
 //! - Version 1.1 (preset `ns2-1.1`) updates every round. Its retransmission of holes older than two RTTs belongs to the
 //!   endpoint and is not modelled.
-//! - Two rules differ from the module. First, the earlier window is the flight noted at the last ACK outside recovery. For
-//!   segments sent in a recovery that is the flight before the loss, so the window comes back harder and loses more often
-//!   while it overshoots. Second, the first RTT is that of a 40-byte SYN, a little less than the RTT of data.
+//! - Two rules differ from the module. First, the module's earlier window is the flight size at the last ACK outside
+//!   recovery. For segments sent in a recovery this is the flight size before the loss, so the module's window grows
+//!   back faster and has more losses while it overshoots. Second, its first RTT is that of a 40-byte SYN, a little less
+//!   than the RTT of data.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::window_getters;
@@ -25,7 +28,7 @@ use crate::plain_window::PlainWindow;
 use crate::spread::Spread;
 
 choices! {
-    /// When and how the window is updated:
+    /// Time and form of the window's update:
     /// - `paper`: Once in an update round, spread over the next round.
     /// - `ns2`: ns-2 module: every `update_period` within an update round.
     pub enum Timing { Paper = "paper", Ns2 = "ns2" }
@@ -35,22 +38,23 @@ params! {
     /// Parameters of FAST.
     pub struct FastParams {
         /// Segments that the flow keeps in queues.
-        alpha: f64 = num(200.0, 1.0, 1e9, Unit::Segments), "no paper fixes it and Weigle et al. 2006 do not state theirs; between ns-2's 100 and the 400 of later papers";
+        alpha: f64 = num(200.0, 1.0, 1e9, Unit::Segments), "no paper gives a value, nor do Weigle et al. 2006; between \
+                                                            ns-2's 100 and the 400 of later papers";
         /// Width of the band above `alpha` in which the window stays (β - α); ns-2 timing only.
         dead_band: f64 = num(0.0, 0.0, 1e9, Unit::Segments), "ns-2 tcp-fast.cc: alpha_ = beta_ = 100";
-        /// Fraction of the way to the target that one update goes (γ).
+        /// Fraction of the way to the target covered by one update (γ).
         gamma: f64 = num(0.5, 1e-3, 1.0, Unit::None), "Jin et al. 2004 eq. 7";
         /// Averaged queueing delay below which the window doubles each round trip.
         mi_threshold: f64 = num(0.00075, 0.0, 10.0, Unit::Seconds), "ns-2 tcp-fast.cc mi_threshold_";
-        /// Update in every so many round trips, 1 or 2.
+        /// Round trips between two updates, 1 or 2.
         update_every: f64 = num(2.0, 1.0, 2.0, Unit::RoundTrips), "Wei et al. 2006; ns-2 before 1.1.3 has 1";
-        /// The papers' update or ns-2's.
+        /// Time and form of the update: the papers' or ns-2's.
         timing: Timing = choice("paper", Timing::WORDS), "Jin et al. 2004; ns-2 tcp-fast.cc 1.1.3";
         /// Smallest time between updates; ns-2 timing only.
         update_period: f64 = num(0.01, 0.0, 10.0, Unit::Seconds), "ns-2 fast_update_cwnd_interval_";
         /// Largest weight of a new RTT sample in the average.
         filter_max: f64 = num(0.25, 1e-6, 1.0, Unit::None), "Jin et al. 2004 (not verified in its text); ns-2 has 1/256";
-        /// Round-trip time of the empty path, if known; 0: the smallest RTT that this flow has seen.
+        /// Round-trip time of the empty path, if known; 0: the smallest RTT of this flow.
         known_rtt: f64 = num(0.0, 0.0, 100.0, Unit::Seconds), "Xu et al. 2011 section 4 lets each flow know its propagation delay";
         /// Fraction of the window given up on a loss.
         decrease: f64 = num(0.5, 0.0, 1.0, Unit::None), "ns-2 tcp-fast.cc; Jin et al. 2004";
@@ -59,7 +63,7 @@ params! {
 
 /// Smallest window, segments (ns-2).
 const FLOOR: f64 = 2.0;
-/// Samples' weight: 3/w (Jin et al. 2004).
+/// Weight of a sample, times the window: 3/w (Jin et al. 2004).
 const FILTER_SEGMENTS: f64 = 3.0;
 /// Base RTT below which ns-2 applies increases at once, s.
 const NS2_SPREAD_RTT_S: f64 = 0.004;
@@ -110,10 +114,10 @@ impl Fast {
         kind: Kind::Delay,
         signals: &["RTT", "loss"],
         source: "Jin, Wei, Low, INFOCOM 2004; Wei et al., ToN 2006; ns-2 tcp-fast 1.1.3",
-        doc: "Keeps alpha segments of its own in queues, whatever the path: the window moves towards base RTT over averaged \
-              RTT times itself plus alpha. Needs a buffer larger than the sum of all alphas; a late flow takes more than \
-              its share, since it takes the queue of the others for propagation delay of its path. The default updates every other \
-              round trip.",
+        doc: "Keeps alpha of its own segments in queues on any path: the window w moves towards w times base RTT over \
+              averaged RTT, plus alpha. It needs a buffer larger than the sum of all alphas. A late-starting flow gets \
+              more than its share, since it counts the queue of the other flows as propagation delay. The default \
+              updates the window every other round trip.",
         presets: &[
             Preset::new("", "INFOCOM 2004, every other round trip", &[]),
             Preset::new("ns2", "ns-2 module 1.1.3", &Self::ns2_preset(2.0)),
@@ -128,7 +132,7 @@ impl Fast {
     }
 
     /// # Errors
-    /// As [`Settings::read`], and [`BuildError::Conflict`] where `update_every` is neither 1 nor 2.
+    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if `update_every` is neither 1 nor 2.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = FastParams::read(settings)?;
         if p.update_every != 1.0 && p.update_every != 2.0 {
@@ -162,7 +166,7 @@ impl Fast {
         if self.avg > 0.0 { self.avg } else { f64::NAN }
     }
 
-    /// The window after one update, from the current window and the window at the time of the delay's measurement.
+    /// Window after one update, from the current window and the window at the time of the delay's measurement.
     fn target(&self, w_old: f64) -> f64 {
         let p = &self.p;
         (1.0 - p.gamma) * self.win.w + p.gamma * (w_old * self.base / self.avg + p.alpha)
@@ -192,7 +196,7 @@ impl Fast {
             return;
         }
         if ack.round_start {
-            // The rest of the last round's increase is due now, or lost if the window was not used.
+            // The rest of the last round's increase is added now, or dropped if the window was not used.
             if ack.window_limited {
                 self.win.w += self.spread.release(f64::INFINITY);
             }
@@ -242,7 +246,7 @@ impl Fast {
         }
     }
 
-    /// ns-2 releases an increase one segment at a time, every `spacing` ACKs.
+    /// Applies an increase by ns-2's rule: one segment at a time, every `spacing` ACKs.
     fn pace_ns2(&mut self, increase: f64, window_limited: bool) {
         let n = &mut self.ns2;
         if increase >= 1.0 {
@@ -294,7 +298,7 @@ observed! {
     queueing_s = self.averaged() - self.base, number(Unit::Seconds);
     /// Window after an update now.
     target = self.target(self.win.w), number(Unit::Segments);
-    /// Increase that is decided and still to be released to the window.
+    /// Decided increase that is not yet added to the window.
     pending = if self.p.timing == Timing::Ns2 { self.ns2.pending } else { self.spread.pending }, number(Unit::Segments);
 }
 
@@ -347,7 +351,7 @@ impl Algorithm for Fast {
 
     fn moderate(&mut self, window: f64) {
         if self.win.moderate(window) {
-            // An increase decided at a larger window is not due at this one.
+            // An increase decided at a larger window does not apply to this one.
             (self.spread.pending, self.ns2.pending) = (0.0, 0.0);
         }
     }

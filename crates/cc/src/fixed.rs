@@ -1,7 +1,7 @@
 //! A constant window: no congestion control at all.
 //!
-//! Variant: none; it is the yardstick. A flow with it shows the capacity of a path, an endpoint or the simulator itself
-//! without congestion control, and the benchmark uses it as its bound.
+//! Variant: none. A flow with this window shows the capacity of a path, an endpoint or the simulator itself without
+//! congestion control. The benchmark uses it as its upper bound.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::observe::Observe;
@@ -10,7 +10,7 @@ use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params};
 params! {
     /// Parameters of the constant window.
     pub struct FixedParams {
-        /// The window, at all times.
+        /// The constant window.
         window: f64 = num(100.0, 1.0, 268_435_456.0, Unit::Segments), "the user's";
     }
 }
@@ -29,14 +29,15 @@ impl Fixed {
         kind: Kind::Loss,
         signals: &[],
         source: "no congestion control; RFC 9293 §3.8.6 (the window alone)",
-        doc: "A constant window that nothing changes, neither ACKs nor losses: the bound that an algorithm is held against.",
+        doc: "A constant window, which neither ACKs nor losses change: the reference for a comparison with an \
+              algorithm.",
         presets: &[Preset::new("", "a constant window", &[])],
         tables: &[FixedParams::TABLE],
         variables: &[],
     };
 
     /// # Errors
-    /// As [`Settings::read`].
+    /// Those of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         Ok(Self { p: FixedParams::read(settings)? })
     }

@@ -1,25 +1,25 @@
 //! Estimates of the forward path from one-way delays: the smallest delay so far, and averages of the forward queueing
 //! delay and of the round-trip time.
 //!
-//! A constant difference of the two hosts' clocks is in the smallest delay too, and so cancels. Two other errors do not
-//! cancel. Take an algorithm that aims at alpha segments queued on a link of C segments/s. The first error is drift. If
-//! the receiver's clock gains d seconds a second, the measured delay grows for ever: after t seconds alpha - C d t
-//! segments are queued, and once that is 0 the rate falls as alpha/(d t). If the clock loses d seconds a second,
-//! alpha + C d t segments are queued. At 200 Mbit/s and 1,000 bytes, 50 ppm are 1.25 segments a second: alpha 400 is gone
-//! after 320 s. The second error is resolution. With clocks that tick every r seconds, the smallest measured delay of a
-//! path of delay D is a whole number of ticks, but the average is D. So C (D mod r) fewer segments are queued: at most
-//! 25 with ticks of 1 ms and 250 with 10 ms on that link.
+//! A constant offset between the two hosts' clocks is also in the smallest delay, so it cancels. Two other errors do
+//! not cancel. Take an algorithm that aims at alpha segments queued on a link of C segments/s. The first error is
+//! drift. If the receiver's clock gains d seconds a second, the measured delay grows without limit. After t seconds
+//! alpha - C d t segments are queued; once that is 0, the rate falls as alpha/(d t). If the clock loses d seconds a
+//! second, alpha + C d t segments are queued. At 200 Mbit/s and 1,000 bytes, a drift of 50 ppm is 1.25 segments a
+//! second, so the queue of alpha = 400 segments is gone after 320 s. The second error is resolution. With clocks that
+//! tick every r seconds, the smallest measured delay of a path of delay D is a whole number of ticks, but the average
+//! is D. So C (D mod r) fewer segments are queued: at most 25 with ticks of 1 ms and 250 with 10 ms on that link.
 
 use crate::algorithm::Ack;
 use crate::observe::observed;
 use crate::param::{choice, choices, num, params};
 
 choices! {
-    /// How delays are averaged:
+    /// Average of the delays:
     /// - `fast`: Each ACK weighs 3/w, at most a quarter.
     /// - `ns2`: Each ACK weighs 3/flight, at most 1/256.
     /// - `mean_round`: The mean of the last round trip.
-    /// - `min_round`: The smallest of the last round trip.
+    /// - `min_round`: The smallest sample of the last round trip.
     /// - `last`: The last sample.
     pub enum Filter { Fast = "fast", Ns2 = "ns2", MeanRound = "mean_round", MinRound = "min_round", Last = "last" }
 }
@@ -27,14 +27,14 @@ choices! {
 params! {
     /// Parameters of the measurement.
     pub struct ForwardDelayParams {
-        /// How queueing delay and round-trip time are averaged.
+        /// Average of queueing delay and round-trip time.
         filter: Filter = choice("fast", Filter::WORDS), "unstated in Xu et al. 2011; FAST's filter is the nearest relative";
-        /// One-way delay of an empty forward path as the two clocks show it; 0: learned from the smallest seen.
+        /// One-way delay of the empty forward path, measured by the two clocks; 0: the smallest sample of the flow.
         known_owd: f64 = num(0.0, 0.0, 10.0, Unit::Seconds), "Xu et al. 2011 section 4 lets each flow know its propagation delay";
     }
 }
 
-/// A sample's weight is so many segments over the window.
+/// Weight of a sample, times the window, segments.
 const FILTER_SEGMENTS: f64 = 3.0;
 
 /// Sums, or smallest values, over a round trip.
@@ -67,7 +67,7 @@ observed! {
 }
 
 impl ForwardDelay {
-    /// Nothing is known but what the user says.
+    /// An estimate without samples.
     #[must_use]
     pub fn new(p: ForwardDelayParams) -> Self {
         let base = if p.known_owd > 0.0 { p.known_owd } else { f64::INFINITY };
@@ -129,7 +129,7 @@ impl ForwardDelay {
         }
     }
 
-    /// An average above the old base is larger by the same amount above the new one.
+    /// Lowers the base delay. The averaged queueing delay grows by the same amount.
     fn lower_base(&mut self, base: f64) {
         if self.begun && self.base.is_finite() {
             let more = self.base - base;
@@ -139,12 +139,12 @@ impl ForwardDelay {
         self.base = base;
     }
 
-    /// The round is not representative (recovery).
+    /// Discards the round, which is not representative (recovery).
     pub fn forget_round(&mut self) {
         self.round = Round::default();
     }
 
-    /// The path was unused: the averages begin anew, the base stays.
+    /// Resets the averages after the path was unused; the base stays.
     pub fn forget(&mut self) {
         (self.queueing, self.rtt, self.begun, self.round) = (0.0, 0.0, false, Round::default());
     }
@@ -188,7 +188,7 @@ mod tests {
         let mut d = delays(Filter::Last, 0.02);
         d.sample(&ack(0.036, 0.056, false), 100.0);
         close(d.queueing(), 0.016, 1e-12);
-        // A sample below it is taken all the same.
+        // A sample below the known delay is used nevertheless.
         d.sample(&ack(0.019, 0.04, false), 100.0);
         d.sample(&ack(0.02, 0.04, false), 100.0);
         close(d.queueing(), 0.001, 1e-12);

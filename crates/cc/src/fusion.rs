@@ -1,14 +1,14 @@
 //! TCP-Fusion (K. Kaneko, T. Fujikawa, Z. Su, J. Katto, "TCP-Fusion: a hybrid congestion control algorithm for high-speed
-//! networks", PFLDnet 2007): Vegas' three ways with thresholds on the queueing delay, Westwood's decrease, and never less than
-//! a virtual Reno flow would have.
+//! networks", PFLDnet 2007): the three rules of Vegas with thresholds on the queueing delay, Westwood's decrease, and
+//! at least the window of a virtual Reno flow.
 //!
-//! Variant: segments and real numbers, one decision a round trip, carried out over the round trip that follows. Only the
+//! Variant: segments and real numbers, one decision a round trip, which is applied over the next round trip. Only the
 //! paper's abstract was available; the rules are those of two independent implementations and of later papers by its
-//! authors. Differences: one of the implementations takes a step per ACK once a round trip, which makes it w times too slow
-//! and is not copied. The virtual Reno window after a loss is not documented; half of the window before it is the only
-//! choice that fits the published model (`reno_reset` has the other one). A loss is judged by the newest RTT sample: in
-//! slow start the last round trip's is of a much shorter queue, and hardly anything would be given up. Growth is never above one segment for each
-//! segment acknowledged.
+//! authors. Differences: one of the implementations applies the step for one ACK only once a round trip. Its growth is
+//! w times too slow, which is not copied. The virtual Reno window after a loss is not documented; half of the window
+//! before the loss is the only choice that fits the published model (`reno_reset` has the other choice). The decrease
+//! at a loss follows the newest RTT sample. In slow start, the RTT of the last round trip is that of a much shorter
+//! queue, and the decrease would be too small. The window grows by at most one segment for each segment acknowledged.
 
 use crate::algorithm::{Ack, Signal, Start};
 use crate::loss_based::{LossBased, own_window};
@@ -27,17 +27,17 @@ choices! {
 params! {
     /// Parameters of TCP-Fusion.
     pub struct FusionParams {
-        /// Queueing delay below which the window grows (and three times which it shrinks above).
+        /// Queueing delay below which the window grows; it shrinks above three times this delay.
         queue_delay: f64 = num(0.004, 1e-6, 1.0, Unit::Seconds), "implementations: 4 ms, a timer tick (unverified)";
-        /// The window grows by the bandwidth times this in a round trip.
+        /// Time that gives the growth for each round trip when multiplied by the bandwidth.
         growth_delay: f64 = num(0.001, 0.0, 1.0, Unit::Seconds), "implementations: B/(12 Mbit/s) segments (unverified)";
         /// Flows that share the growth (N).
         flows: f64 = num(1.0, 1.0, 1e6, Unit::None), "named in a paper of the authors, in no implementation (unverified)";
-        /// Smallest threshold, in segments of its own in queues.
+        /// Smallest threshold, in own segments in queues.
         queue_min: f64 = num(1.0, 0.0, 1e6, Unit::Segments), "one implementation (unverified)";
         /// The virtual Reno window after a loss.
         reno_reset: RenoReset = choice("half", RenoReset::WORDS), "published model of the authors (unverified)";
-        /// Which RTT stands for a round trip.
+        /// RTT used for a round trip.
         rtt_statistic: RoundRtt = choice("min", RoundRtt::WORDS), "as Vegas in Linux (unverified)";
         /// Smallest fraction of the window kept on a loss.
         keep_min: f64 = num(0.5, 0.1, 1.0, Unit::None), "implementations of Kaneko et al. 2007 (unverified)";
@@ -46,7 +46,7 @@ params! {
     }
 }
 
-/// The thresholds on the queue are this apart.
+/// Ratio of the upper to the lower threshold on the queue.
 const HOLD_RATIO: f64 = 3.0;
 
 /// TCP-Fusion.
@@ -54,7 +54,7 @@ const HOLD_RATIO: f64 = 3.0;
 pub struct Fusion {
     win: LossWindow,
     p: FusionParams,
-    /// The virtual Reno window, segments.
+    /// Virtual Reno window, segments.
     reno: f64,
     base: f64,
     /// RTT of the newest sample, s; 0 while unknown.
@@ -74,16 +74,17 @@ impl Fusion {
         kind: Kind::Hybrid,
         signals: &["loss", "RTT", "bandwidth"],
         source: "Kaneko, Fujikawa, Su & Katto, PFLDnet 2007",
-        doc: "Grows by the bandwidth times a millisecond in each round trip with less than 4 ms of queueing delay, rests up to \
-              12 ms and shrinks above; a loss gives up just what is in the queue, at most one half; and the window is never \
-              below that of a virtual Reno flow. The default follows the implementations, in segments.",
+        doc: "The window grows by the bandwidth times 1 ms in each round trip with less than 4 ms of queueing delay, \
+              stays constant up to 12 ms, and shrinks above. A loss reduces it by the flow's segments in the queue, \
+              but by at most one half. It is never smaller than the window of a virtual Reno flow. The default follows \
+              the implementations, in segments.",
         presets: &[Preset::new("", "PFLDnet 2007 as implemented, in segments", &[])],
         tables: &[FusionParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
-    /// As [`LossWindow::real_valued`].
+    /// Those of [`LossWindow::real_valued`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = FusionParams::read(settings)?;
         Ok(Self {
@@ -124,7 +125,7 @@ impl Fusion {
         self.per_segment = 0.0;
     }
 
-    /// Window kept on a loss: the window without the queue.
+    /// Window kept on a loss: the window without the flow's share of the queue.
     fn keep(&self) -> f64 {
         if self.rtt > 0.0 { (self.base / self.rtt).clamp(self.p.keep_min, 1.0) } else { self.p.keep_min }
     }
@@ -132,7 +133,7 @@ impl Fusion {
 
 observed! {
     self: Fusion, self.win;
-    /// Window of a virtual Reno flow, below which the window is never.
+    /// Window of a virtual Reno flow, the lower bound of the window.
     reno = self.reno, number(Unit::Segments);
     /// Smallest RTT.
     base_s = self.base, number(Unit::Seconds);
@@ -154,7 +155,7 @@ impl LossBased for Fusion {
     fn acknowledge(&mut self, ack: &Ack) {
         self.measure(ack);
         if self.win.in_slow_start() {
-            // The rest of this ACK beyond the threshold begins congestion avoidance with the next one.
+            // Segments of this ACK beyond the threshold are not counted; congestion avoidance begins with the next ACK.
             self.win.slow_start(ack);
             self.reno = self.win.w;
             return;
@@ -182,7 +183,7 @@ impl LossBased for Fusion {
     fn grow(&mut self, _ack: &Ack, n: f64) {
         self.reno += n / self.reno;
         self.win.w = (self.win.w + n * self.per_segment).max(self.reno).max(FLOOR);
-        // Slow start must not win back the segments given up here.
+        // Slow start must not regain the segments given up here.
         self.win.ssthresh = self.win.ssthresh.min(self.win.w);
     }
 
@@ -243,7 +244,7 @@ mod tests {
         Fusion::new(&settings(&Fusion::ENTRY, "", values).expect("it is right")).expect("it is right")
     }
 
-    /// 333 segments over a base of 40 ms, and 100 Mbit/s of 12,000-bit segments.
+    /// A window of 333 segments, a base RTT of 40 ms, and 100 Mbit/s of 12,000-bit segments.
     fn at(values: &[(&str, Setting)]) -> (Driver, Fusion) {
         let (d, mut f) = (Driver::new(), fusion(values));
         d.start_at(&mut f, 333.0);
@@ -324,7 +325,7 @@ mod tests {
     fn small_windows_have_a_threshold_of_one_segment() {
         let (_, mut f) = at(&[]);
         f.win.w = 4.0;
-        // Half a segment in the queue at 46 ms, where 333 segments would rest.
+        // Half a segment in the queue at 46 ms, an RTT at which a window of 333 segments would stay.
         assert!(f.change(0.046) > 0.0);
     }
 

@@ -1,25 +1,27 @@
 //! HCC TCP (W. Xu, Z. Zhou, D.T. Pham, C. Ji, M. Yang, Q. Liu, "Hybrid congestion control for high-speed networks", Journal
 //! of Network and Computer Applications 34, 2011, sections 3.1 to 3.4, equations 1 to 4 and Table 1). The forward queueing
-//! delay sets the window so that `alpha` segments wait on the forward path. A loss halves the window and starts a binary
-//! search for the window of the loss (the loss reference). The search ends when the window passes it.
+//! delay sets the window so that `alpha` segments wait on the forward path. A loss halves the window and starts a
+//! binary search for the window at the loss (the loss reference). The search ends when the window exceeds the loss
+//! reference.
 //!
-//! Variant: the paper as far as it says. The paper leaves some rules open, and each of them is a parameter: the smallest
+//! Variant: the paper's rules. The paper leaves some rules open, and each of them is a parameter: the smallest
 //! step of the search, the threshold that ends the start, the average, the order of clipping and halving, when the search's
-//! lower end moves, losses in the start, timeouts. By Table 1 and the prose, "passes the loss
-//! reference" means that the delay leads again at the next update after the step beyond the reference (`pass_rounds`
-//! 1). Increases are spread over the following round, so a segment sent with that window is only acknowledged one update
-//! later (`pass_rounds` 2). The paper's "default maximum value" of the loss reference is never compared with anything and
-//! has no parameter. There is no update in recovery and in the round trip after it.
+//! lower end moves, losses in the start, timeouts. By Table 1 and the prose, "passes the loss reference" means that the
+//! delay controls the window again from the next update after the step beyond the reference (`pass_rounds` 1).
+//! Increases are spread over the following round, so a segment sent with that window is only acknowledged one update
+//! later (`pass_rounds` 2). The paper's "default maximum value" of the loss reference is never compared with anything
+//! and has no parameter. There is no update in recovery nor in the round trip after it.
 //!
-//! The delay's update is not stable on every path. Let b = C R / (N alpha), with R the round trip without queue. The
+//! The update by delay is not stable on every path. Let b = C R / (N alpha), with R the round trip without queue. The
 //! anticipated window falls by b segments for each segment that the window rises above the equilibrium, so an error e
-//! becomes e (1/2 - b/2): stable below b = 3. With the round trip that a measurement takes, z² - z/2 + b/2 = 0: stable below
-//! b = 2. Above that the clip bounds it: the window swings by some hundred segments around the equilibrium (at 200 Mbit/s,
-//! 40 ms and alpha 400, where b = 2.5, the queue between 300 and 520), so that a buffer not much above alpha loses packets.
-//! Its mean is alpha less the effect of spreading the increases: alpha/16 where every update is a full step (b from about 6
-//! on). With `reference` "fast" the error is 1 - gamma of the last one and nothing swings.
+//! becomes e (1/2 - b/2), which is stable below b = 3. With the measurement's lag of one round trip, the characteristic
+//! equation is z² - z/2 + b/2 = 0, which is stable below b = 2. Above b = 2 the clip bounds the oscillation. The window
+//! oscillates by some hundred segments around the equilibrium, and a buffer not much above alpha loses packets. (At 200
+//! Mbit/s, 40 ms and alpha 400, b is 2.5 and the queue varies between 300 and 520 segments.) The queue's mean is alpha
+//! less the effect of spreading the increases, which is alpha/16 if every update is a full step (b from about 6 on).
+//! With `reference` "fast" an error becomes 1 - gamma of itself, and the window does not oscillate.
 //!
-//! No code of the authors is public. The `forward_delay` module says what the hosts' clocks do to it.
+//! No code of the authors is public. The `forward_delay` module states the effects of the hosts' clocks.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::forward_delay::{ForwardDelay, ForwardDelayParams};
@@ -30,39 +32,39 @@ use crate::plain_window::PlainWindow;
 use crate::spread::Spread;
 
 choices! {
-    /// First operation on the distance to the reference:
-    /// - `clip_then_part`: Clip it to ±γα, then take its part.
-    /// - `part_then_clip`: Take its part, then clip that.
+    /// Order of two operations on the distance to the reference:
+    /// - `clip_then_part`: Clip the distance to ±γα, then multiply by `part`.
+    /// - `part_then_clip`: Multiply the distance by `part`, then clip the product.
     pub enum ClipOrder { ClipThenPart = "clip_then_part", PartThenClip = "part_then_clip" }
 
-    /// When the window is updated:
-    /// - `round`: Once in each round of sequence numbers.
-    /// - `timer`: When an averaged round-trip time has passed.
+    /// Time of the window's updates:
+    /// - `round`: An update in each round of sequence numbers.
+    /// - `timer`: An update after each averaged round-trip time.
     pub enum UpdateClock { Round = "round", Timer = "timer" }
 
-    /// How the start doubles:
-    /// - `per_ack`: By one for each segment acknowledged.
-    /// - `per_round`: By the window, once a round.
+    /// Doubling of the window in the start:
+    /// - `per_ack`: By one segment for each segment acknowledged.
+    /// - `per_round`: By the whole window, once a round.
     pub enum StartGrowth { PerAck = "per_ack", PerRound = "per_round" }
 
     /// Effect of a loss in the start:
-    /// - `halve`: The same as later.
-    /// - `ignore`: Nothing.
+    /// - `halve`: The window is halved, as after the start.
+    /// - `ignore`: The loss has no effect.
     pub enum StartLoss { Halve = "halve", Ignore = "ignore" }
 
-    /// When the lower end of the search moves:
-    /// - `every_round`: It is the window of now, at each update.
-    /// - `on_target`: It stays until its whole step is made, by halves.
+    /// Time at which the lower end of the search moves:
+    /// - `every_round`: At each update it is the current window.
+    /// - `on_target`: It stays until its whole step is made, in halves.
     pub enum SearchFrom { EveryRound = "every_round", OnTarget = "on_target" }
 
-    /// How the connection goes on after a timeout:
-    /// - `search`: Slow start to half the window of the loss, then the search.
-    /// - `start`: From the beginning, with no loss reference.
+    /// Behaviour after a timeout:
+    /// - `search`: Slow start up to half of the window at the loss, then the search.
+    /// - `start`: A new start, without a loss reference.
     pub enum AfterTimeout { Search = "search", Start = "start" }
 
-    /// Target of the window under delay:
+    /// Target of the window while the delay controls it:
     /// - `ratio`: alpha D/Q (the paper).
-    /// - `fast`: Twice FAST's step γ (alpha - w Q/D), of which half is made: no swing, for research.
+    /// - `fast`: Twice FAST's step γ (alpha - w Q/D), of which half is made. It does not oscillate; for research.
     pub enum Reference { Ratio = "ratio", Fast = "fast" }
 }
 
@@ -71,58 +73,59 @@ params! {
     pub struct HccParams {
         /// Segments that the flow keeps in the queues of the forward path.
         alpha: f64 = num(400.0, 1.0, 1e9, Unit::Segments), "Xu et al. 2011 section 4: 400 at 200 Mbit/s, 2000 at 1 Gbit/s";
-        /// The largest change is this fraction of alpha, before it is halved (γ).
+        /// Largest change, as a fraction of alpha, before `part` is applied (γ).
         gamma: f64 = num(0.5, 1e-3, 1.0, Unit::None), "Xu et al. 2011 section 4; Imax = γα, section 3.2.2";
-        /// Smallest step of the search, before it is halved (Imin).
+        /// Smallest step of the search, before `part` is applied (Imin).
         i_min: f64 = num(1.0, 0.0, 1e6, Unit::Segments), "unstated in Xu et al. 2011; BIC has 0.01";
         /// Averaged forward queueing delay that ends the start.
         mi_threshold: f64 = num(0.00075, 0.0, 10.0, Unit::Seconds), "unstated in Xu et al. 2011; ns-2 tcp-fast.cc mi_threshold_";
-        /// Fraction of the clipped change that one update makes.
+        /// Fraction of the clipped change that is made in one update.
         part: f64 = num(0.5, 1e-3, 1.0, Unit::None), "Xu et al. 2011 section 3.2.2 and Table 1: a half";
-        /// Clip the change before its part is taken, or after.
+        /// Clip the change before it is multiplied by `part`, or after.
         clip_order: ClipOrder = choice("clip_then_part", ClipOrder::WORDS), "Xu et al. 2011 Table 1";
-        /// Clock of "per RTT".
+        /// Interval of the updates "per RTT".
         update_clock: UpdateClock = choice("round", UpdateClock::WORDS), "unstated in Xu et al. 2011";
         /// Spread an increase over the round that follows.
         spread_increase: bool = flag(true), "unstated in Xu et al. 2011; otherwise a burst of γα/2";
-        /// How the start doubles.
+        /// Doubling of the window in the start.
         start_growth: StartGrowth = choice("per_ack", StartGrowth::WORDS), "Xu et al. 2011 Table 1: W = 2 Wold per RTT";
         /// Double again whenever the averaged queueing delay is below the threshold, as FAST does.
         mi_reentry: bool = flag(false), "Xu et al. 2011 Table 1 doubles in Startup() only";
         /// Response to a loss in the start.
         start_loss: StartLoss = choice("halve", StartLoss::WORDS), "Xu et al. 2011 section 3.4; Table 1 has no such branch";
-        /// Value kept as the loss reference: the window, or the segments outstanding.
+        /// Value of the loss reference: the window, or the segments outstanding.
         reference_from: ReduceFrom = choice("window", ReduceFrom::WORDS), "Xu et al. 2011 section 3.3: the window size";
-        /// A loss below the last loss reference puts the new one a quarter lower, as BIC does.
+        /// Lower the new loss reference by a quarter if it is below the last one, as BIC does.
         fast_convergence: bool = flag(false), "not in Xu et al. 2011";
-        /// When the lower end of the search moves.
-        search_from: SearchFrom = choice("every_round", SearchFrom::WORDS), "Xu et al. 2011 Table 1; its section 3.3 reads as on_target";
-        /// Updates beyond the loss reference without a loss before the delay takes over.
+        /// Time at which the lower end of the search moves.
+        search_from: SearchFrom = choice("every_round", SearchFrom::WORDS), "Xu et al. 2011 Table 1; its section 3.3 \
+                                                                             suggests on_target";
+        /// Updates beyond the loss reference without a loss, before the delay controls the window again.
         pass_rounds: f64 = num(1.0, 1.0, 100.0, Unit::Updates), "Xu et al. 2011 Table 1: passed, and no loss detected";
-        /// How the connection goes on after a timeout.
+        /// Behaviour after a timeout.
         after_timeout: AfterTimeout = choice("search", AfterTimeout::WORDS), "unstated in Xu et al. 2011";
         /// Averaged queueing delay below which the anticipated window counts as infinite.
-        q_floor: f64 = num(1e-6, 1e-12, 1.0, Unit::Seconds), "ours: keeps equation 3 finite";
-        /// Window below which it grows as standard TCP; 0: none.
+        q_floor: f64 = num(1e-6, 1e-12, 1.0, Unit::Seconds), "chosen here: keeps equation 3 finite";
+        /// Window below which HCC grows as standard TCP; 0: no such window.
         low_window: f64 = num(0.0, 0.0, 1e6, Unit::Segments), "not in Xu et al. 2011; BIC has 14";
-        /// Target window that follows from the delay.
+        /// Target of the window while the delay controls it.
         reference: Reference = choice("ratio", Reference::WORDS), "Xu et al. 2011 equation 3";
     }
 }
 
-/// Fraction of the window that a loss leaves (Table 1).
+/// Fraction of the window that remains after a loss (Table 1).
 const BACKOFF: f64 = 0.5;
 
 states! {
-    /// Which of the rules is on.
+    /// Rule in use.
     enum Mode {
         /// Doubling.
         Start = "start",
-        /// The forward queueing delay leads.
+        /// The forward queueing delay controls the window.
         Delay = "delay",
         /// The search for the loss reference.
         Loss = "loss",
-        /// Slow start after a timeout or an idle time, then the search.
+        /// Slow start after a timeout or an idle period, then the search.
         Restart = "restart",
     }
 }
@@ -134,9 +137,9 @@ pub struct Hcc {
     delay: ForwardDelay,
     mode: Mode,
     win: PlainWindow,
-    /// Window of the last loss, segments; none in the start and while the delay leads.
+    /// Window at the last loss, segments; `None` in the start and while the delay controls the window.
     loss_ref: Option<f64>,
-    /// Updates that went beyond it.
+    /// Updates that went beyond the loss reference.
     passed: f64,
     /// Target of the search's step, and of each half of it (on_target only).
     search_end: f64,
@@ -158,20 +161,20 @@ impl Hcc {
         kind: Kind::Hybrid,
         signals: &["one-way delay", "RTT", "loss"],
         source: "Xu, Zhou, Pham, Ji, Yang, Liu, JNCA 34, 2011",
-        doc: "The forward queueing delay leads the window to where alpha segments wait on the forward path, by at most half of \
-              gamma alpha a round trip; queues on the reverse path do not matter. After a loss it halves and searches for the \
-              window of that loss by halves, until it gets past it. Swings by some hundred segments where the pipe holds more \
-              than twice alpha.",
+        doc: "Steers the window by the forward queueing delay, so that alpha segments wait on the forward path. The \
+              window changes by at most half of gamma alpha a round trip. Queues on the reverse path have no effect. A \
+              loss halves the window and starts a binary search for the window at the loss, until the window exceeds \
+              it. The window oscillates by some hundred segments if the pipe holds more than twice alpha.",
         presets: &[
             Preset::new("", "JNCA 2011, Table 1", &[]),
             Preset::new(
                 "prose",
-                "JNCA 2011, section 3.3: the lower end of the search moves when its step is made",
+                "JNCA 2011, section 3.3: the lower end of the search moves after its whole step",
                 &[word("search_from", "on_target")],
             ),
             Preset::new(
                 "steady",
-                "with FAST's step in place of the anticipated window: does not swing",
+                "with FAST's step in place of the anticipated window: does not oscillate",
                 &[word("reference", "fast")],
             ),
         ],
@@ -180,7 +183,7 @@ impl Hcc {
     };
 
     /// # Errors
-    /// As [`Settings::read`], and [`BuildError::Conflict`] where the smallest step is above the largest.
+    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if the smallest step is above the largest.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = HccParams::read(settings)?;
         if p.i_min > p.gamma * p.alpha {
@@ -203,7 +206,7 @@ impl Hcc {
         })
     }
 
-    /// The step of one update towards a window `distance` away (Table 1), at least `smallest`.
+    /// Step of one update towards a window `distance` away (Table 1), at least `smallest`.
     fn step(&self, distance: f64, smallest: f64) -> f64 {
         let largest = self.p.gamma * self.p.alpha;
         match self.p.clip_order {
@@ -212,7 +215,7 @@ impl Hcc {
         }
     }
 
-    /// Distance to where the delay leads (equation 3).
+    /// Distance to the anticipated window (equation 3).
     fn distance(&self) -> f64 {
         let (p, q, d) = (&self.p, self.delay.queueing(), self.delay.rtt());
         match p.reference {
@@ -228,7 +231,7 @@ impl Hcc {
     }
 
     fn loss_update(&mut self, loss_ref: f64) {
-        // A window that was not used, or that was lowered since, has not passed anything.
+        // A window that was not used, or that was lowered since, has not passed the loss reference.
         if self.win.w <= loss_ref {
             self.passed = 0.0;
         }
@@ -240,7 +243,7 @@ impl Hcc {
         let step = match self.p.search_from {
             SearchFrom::EveryRound => self.step((loss_ref - self.win.w) / 2.0, self.p.i_min),
             SearchFrom::OnTarget => {
-                // Half a step of slack, since the halves of a spread increase are sums of many.
+                // Half a step of tolerance for rounding, since a spread increase is a sum of many terms.
                 if self.win.w + self.search_step / 2.0 > self.search_end || self.search_step == 0.0 {
                     self.search_step = self.step((loss_ref - self.win.w) / 2.0, self.p.i_min);
                     self.search_end = self.win.w + self.search_step / self.p.part;
@@ -259,7 +262,7 @@ impl Hcc {
         self.saved = Some((self.mode, self.loss_ref));
     }
 
-    /// Decreases at once, increases over the round that follows.
+    /// Applies a decrease at once, and an increase over the next round.
     fn move_by(&mut self, step: f64) {
         if step <= 0.0 {
             self.win.w = (self.win.w + step).max(FLOOR.min(self.win.w));
@@ -303,7 +306,7 @@ impl Hcc {
         }
     }
 
-    /// True if this ACK is the one of its round trip that updates the window.
+    /// True if this ACK is the one that updates the window in its round trip.
     #[inline]
     fn due(&mut self, ack: &Ack) -> bool {
         let due = match self.p.update_clock {
@@ -333,7 +336,7 @@ impl Hcc {
             return;
         }
         if self.due(ack) {
-            // The rest of the last round's increase is due now, or lost if the window was not used.
+            // The rest of the last round's increase is added now, or dropped if the window was not used.
             if ack.window_limited {
                 self.win.w += self.spread.release(f64::INFINITY);
             }
@@ -356,13 +359,13 @@ impl Hcc {
 
 observed! {
     self: Hcc, self.delay;
-    /// Rules in use: doubling, the delay's, the search for the loss reference, or slow start before that search.
+    /// Rule in use: doubling, control by delay, the search for the loss reference, or slow start before that search.
     mode = self.mode, state(Mode::NAMES);
-    /// Loss reference: the window of the last loss; null while the delay leads.
+    /// Loss reference: the window at the last loss; null while the delay controls the window.
     loss_ref = self.loss_ref.unwrap_or(f64::NAN), number(Unit::Segments);
-    /// Window to which the delay leads (the anticipated window, equation 3); null without a queue.
+    /// Anticipated window (equation 3); null without a queue.
     reference = self.win.w + self.distance(), number(Unit::Segments);
-    /// Increase that is decided and still to be released to the window.
+    /// Decided increase that is not yet added to the window.
     pending = self.spread.pending, number(Unit::Segments);
 }
 
@@ -450,7 +453,7 @@ impl Algorithm for Hcc {
 
     fn moderate(&mut self, window: f64) {
         if self.win.moderate(window) {
-            // An increase decided at a larger window is not due at this one.
+            // An increase decided at a larger window does not apply to this one.
             self.spread.pending = 0.0;
         }
     }

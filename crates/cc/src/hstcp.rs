@@ -2,14 +2,14 @@
 //!
 //! Variant: the closed form of RFC 3649 §5 with its constants, and standard TCP below `low_window`. a(w) is computed again
 //! when the window has moved by 0.1 %; the RFC reports an implementation that does this every 0.1 s. b(w) is exact at each
-//! loss. Where the RFC's formulas leave the range that it gives, a(w) is at least 1 and b(w) at least `min_decrease`.
+//! loss. Outside the range that the RFC gives for its formulas, a(w) is at least 1 and b(w) at least `min_decrease`.
 //!
 //! Differences:
 //! - P_0 is 10⁻³ as in the RFC's text. ns-2 has 1.5/38² (preset `ns2`, which also halves on the first loss and in slow
 //!   start).
-//! - Linux has the RFC's table but takes a and b from the upper end of each bin: up to one segment a round trip more than
-//!   the closed form. It counts ACKs. Its row is only looked up in congestion avoidance, so a loss in the first slow start
-//!   halves (presets `linux` and `linux-2.6`, the latter with Linux 2.6's slow start rule).
+//! - Linux has the RFC's table but uses a and b of the upper end of each bin, up to one segment a round trip more than
+//!   the closed form. It counts ACKs. It looks up the row only in congestion avoidance, so a loss in the first slow
+//!   start halves the window (presets `linux` and `linux-2.6`, the latter with Linux 2.6's slow start rule).
 
 use crate::algorithm::{Ack, Signal};
 use crate::loss_based::{LossBased, own_window};
@@ -29,7 +29,7 @@ params! {
     pub struct HstcpParams {
         /// Closed form or Linux's table.
         form: Form = choice("closed", Form::WORDS), "RFC 3649 §5; Linux tcp_highspeed.c";
-        /// Window up to which standard TCP is used (Low_Window); closed form.
+        /// Largest window at which standard TCP's rules apply (Low_Window); closed form.
         low_window: f64 = num(38.0, 1.0, 1e6, Unit::Segments), "RFC 3649 §5";
         /// Upper end of the response function (High_Window); closed form.
         high_window: f64 = num(83000.0, 2.0, 1e9, Unit::Segments), "RFC 3649 §5";
@@ -44,10 +44,11 @@ params! {
     }
 }
 
-/// Windows at which Linux's table steps to the next additive increase, and the decrease in 1/256 for windows up to there.
+/// Rows of Linux's table: the upper end of a range of windows, and the decrease in this range in units of 1/256. Each
+/// row increases a(w) by one.
 const TABLE: [(f64, f64); 72] = table();
 
-/// RFC 3649 appendix B without its last row, the decreases rounded as Linux has them.
+/// RFC 3649 appendix B without its last row, with Linux's rounding of the decreases.
 #[rustfmt::skip]
 const fn table() -> [(f64, f64); 72] {
     const W: [u32; 72] = [
@@ -76,7 +77,7 @@ const fn table() -> [(f64, f64); 72] {
 pub struct Hstcp {
     pub(crate) win: LossWindow,
     p: HstcpParams,
-    /// a(w) as last computed, valid while the window is within `fresh`.
+    /// Last computed a(w), valid while the window is within `fresh`.
     a: f64,
     fresh: (f64, f64),
     /// Row of the table in use.
@@ -91,13 +92,14 @@ impl Hstcp {
         kind: Kind::Loss,
         signals: &["loss"],
         source: "RFC 3649 (limited slow start: RFC 3742)",
-        doc: "AIMD that grows faster and gives up less the larger its window is: from one segment a round trip and one \
-              half at 38 segments to 72 segments and one tenth at 83,000. The default is the closed form of the RFC.",
+        doc: "AIMD whose increase grows and whose decrease shrinks with the window: from one segment a round trip and \
+              one half at 38 segments, to 72 segments and one tenth at 83,000. The default is the closed form of the \
+              RFC.",
         presets: &[
             Preset::new("", "RFC 3649, closed form", &[]),
             Preset::new(
                 "ns2",
-                "ns-2 windowOption_ 8: P_0 = 1.5/38^2, halves on the first loss and in slow start",
+                "ns-2 windowOption_ 8: P_0 = 1.5/38^2, halves the window on the first loss and in slow start",
                 &[value("low_p", 1.5 / (38.0 * 38.0)), switch("halve_in_slow_start", true)],
             ),
             Preset::new("linux", "Linux: table, whole segments", &[word("form", "table"), word("arithmetic", "linux")]),
@@ -112,7 +114,7 @@ impl Hstcp {
     };
 
     /// # Errors
-    /// As [`Settings::read`], and [`BuildError::Conflict`] where the two ends of the response function are not in order.
+    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if the two ends of the response function are not in order.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = HstcpParams::read(settings)?;
         if p.high_window <= p.low_window {
@@ -139,7 +141,7 @@ impl Hstcp {
         (0.5 + (self.p.high_decrease - 0.5) * self.x(w)).max(self.p.min_decrease)
     }
 
-    /// a(w) of the closed form (RFC 3649 §5): the increase that makes the response function p(w) hold.
+    /// a(w) of the closed form (RFC 3649 §5): the increase that results in the response function p(w).
     #[must_use]
     pub fn a(&self, w: f64) -> f64 {
         if w <= self.p.low_window {
@@ -150,12 +152,12 @@ impl Hstcp {
         (w * w * p * 2.0 * b / (2.0 - b)).max(1.0)
     }
 
-    /// a(w) of the window of now, segments a round trip.
+    /// a(w) of the current window, segments a round trip.
     fn increase(&self) -> f64 {
         if self.p.form == Form::Closed { self.a(self.win.w) } else { (self.row + 1) as f64 }
     }
 
-    /// b(w) of the window of now.
+    /// b(w) of the current window.
     fn decrease(&self) -> f64 {
         if self.p.form == Form::Closed { self.b(self.win.w) } else { TABLE[self.row].1 / 256.0 }
     }
@@ -181,7 +183,8 @@ impl Hstcp {
             self.win.grow_per_round(n, a);
             return;
         }
-        // Unlike in the other modules of Linux the counter gains a for each ACK, however much it acknowledges.
+        // Unlike in Linux's other modules, each ACK adds a to the counter, independently of the segments that it
+        // acknowledges.
         self.win.counter += a;
         if self.win.counter >= self.win.w {
             self.win.counter -= self.win.w;
@@ -192,9 +195,9 @@ impl Hstcp {
 
 observed! {
     self: Hstcp, self.win;
-    /// Additive increase at the window of now, a(w).
+    /// Additive increase at the current window, a(w).
     a = self.increase(), number(Unit::Segments);
-    /// Fraction of the window that a loss gives up at the window of now, b(w).
+    /// Decrease at a loss at the current window, b(w), as a fraction of the window.
     b = self.decrease(), plain();
 }
 
@@ -270,7 +273,7 @@ mod tests {
     fn the_response_function_is_the_rfc_s() {
         let s = libm::log(83_000.0 / 38.0) / libm::log(1e-7 / 1e-3);
         close(s, -0.83482, 1e-4);
-        // In terms of the closed form: p(w) from a(w), b(w) inverts W(p) = 38 (p/1e-3)^S.
+        // The p(w) that follows from a(w) and b(w) is the inverse of W(p) = 38 (p/1e-3)^S.
         let h = hstcp("");
         for (p, w) in [(1e-5, 1776.0), (1e-6, 12141.0)] {
             close(38.0 * libm::pow(p / 1e-3, s), w, 1e-3);
@@ -281,7 +284,7 @@ mod tests {
 
     #[test]
     fn growth_by_the_rfc_s_script_is_the_published_one() {
-        // The RFC's script has p(w) = 1/(12.8 w^1.2) where its text has the exact form; b(w) is the same.
+        // The RFC's script has p(w) = 1/(12.8 w^1.2) in place of the text's exact form; b(w) is the same.
         let h = hstcp("");
         let script = |w: f64| {
             let b = h.b(w);

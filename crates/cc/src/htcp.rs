@@ -2,15 +2,15 @@
 //! draft-leith-tcp-htcp-06). The increase depends on the time since the last loss, the decrease on the ratio of the smallest
 //! to the largest RTT.
 //!
-//! Variant: adaptive backoff and the bandwidth switch are on and RTT scaling is off, as the ns-2 code of 2005 is taken to
-//! be; its text was not available. Measurements are as Linux makes them. Growth is never above one segment for each segment
-//! acknowledged, which Linux's counter implies. The clock Δ counts from the end of recovery, as in Linux. It stands still
-//! while the connection is idle or limited by its application. No known implementation does that; without it, α would be
-//! huge on return.
+//! Variant: adaptive backoff and the bandwidth switch are on, and RTT scaling is off. This is assumed of the ns-2 code
+//! of 2005, whose text was not available. Measurements follow Linux. The window grows by at most one segment for each
+//! segment acknowledged, as Linux's counter implies. The clock Δ counts from the end of recovery, as in Linux. It
+//! stands still while the connection is idle or limited by its application. No known implementation does that; without
+//! it, α would be huge when sending resumes.
 //!
 //! Differences:
 //! - Linux scales with the RTT by default and works in 1/128 (preset `linux`).
-//! - Linux 2.6.22 measures with the smoothed RTT and only from the first loss on (preset `linux-2.6`, ns-2's TCP/Linux).
+//! - Linux 2.6.22 measures the smoothed RTT, and only after the first loss (preset `linux-2.6`, ns-2's TCP/Linux).
 //! - FreeBSD has neither adaptive backoff nor scaling and floors α at 1 (preset `freebsd`). Its misplaced ageing of the
 //!   largest RTT is not copied.
 
@@ -24,39 +24,40 @@ use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params,
 params! {
     /// Parameters of H-TCP.
     pub struct HtcpParams {
-        /// Time after a loss during which it is standard TCP (Δ_L).
+        /// Time after a loss in which H-TCP grows as standard TCP (Δ_L).
         delta_l: f64 = num(1.0, 0.0, 1e6, Unit::Seconds), "Shorten & Leith 2004; draft-leith-tcp-htcp-06 §4.1";
         /// Smallest fraction of the window kept on a loss.
         beta_min: f64 = num(0.5, 0.1, 1.0, Unit::None), "draft-leith-tcp-htcp-06 §4.2";
         /// Largest fraction of the window kept on a loss.
         beta_max: f64 = num(0.8, 0.1, 1.0, Unit::None), "draft-leith-tcp-htcp-06 §4.2";
-        /// Keep the ratio of the smallest to the largest RTT on a loss; off: keep `beta_min`.
+        /// Keep a fraction of the window on a loss that is the ratio of the smallest to the largest RTT; off: keep
+        /// `beta_min`.
         adaptive_backoff: bool = flag(true), "draft-leith-tcp-htcp-06 §4.2; Linux";
-        /// Keep only `beta_min` when the throughput of an epoch differs from that of the one before.
+        /// Keep only `beta_min` if the throughputs of two successive epochs differ.
         bandwidth_switch: bool = flag(true), "Linux tcp_htcp.c";
-        /// Difference of throughput that the bandwidth switch reacts to.
+        /// Relative difference of the throughputs from which the bandwidth switch reacts.
         throughput_ratio: f64 = num(0.2, 0.0, 1.0, Unit::None), "draft-leith-tcp-htcp-06 §4.2; Linux";
         /// Scale α with the RTT.
         rtt_scaling: bool = flag(false), "Linux has it on, FreeBSD off";
-        /// RTT at which the scale is 1.
+        /// RTT at which the scaling factor is 1.
         rtt_ref: f64 = num(0.1, 1e-3, 10.0, Unit::Seconds), "Linux tcp_htcp.c";
-        /// Smallest α, after compensation for β; 0 for none.
+        /// Smallest α, after compensation for β; 0: no limit.
         alpha_min: f64 = num(0.0, 0.0, 1.0, Unit::Segments), "FreeBSD and ns-3 have 1, Linux none";
-        /// Smallest RTT above which the backoff adapts.
+        /// Smallest RTT from which the backoff is adaptive.
         backoff_rtt_min: f64 = num(0.0, 0.0, 1.0, Unit::Seconds), "Linux has 10 ms";
-        /// A larger RTT sample is believed only within this much of the largest so far.
+        /// Largest difference between an RTT sample and the largest RTT so far; larger samples are ignored.
         rtt_max_slew: f64 = num(0.02, 0.0, 10.0, Unit::Seconds), "Linux tcp_htcp.c";
-        /// Measure with the smoothed RTT, in congestion avoidance from the first loss on.
+        /// Measure the smoothed RTT, in congestion avoidance after the first loss.
         smoothed_rtt: bool = flag(false), "Linux 2.6.22";
     }
 }
 
-/// Percentage of the difference between the largest and the smallest RTT that stays after a loss (Linux, FreeBSD).
+/// Percentage of the difference between the largest and the smallest RTT that is kept after a loss (Linux, FreeBSD).
 const RTT_MAX_AGEING_PERCENT: f64 = 95.0;
-/// Time over which α is not computed again, s.
+/// Smallest time between two computations of α, s.
 const ALPHA_PERIOD_S: f64 = 0.001;
 
-/// Linux's inverse of the RTT scale, in eighths: from a half to ten.
+/// Smallest and largest value of Linux's inverse of the RTT scale, in eighths.
 const SCALE_EIGHTHS: (f64, f64) = (4.0, 80.0);
 const SCALE_ONE: f64 = 8.0;
 
@@ -74,17 +75,17 @@ pub struct Htcp {
     alpha: f64,
     beta: f64,
     alpha_until: f64,
-    /// Δ counts from here, s.
+    /// Start of Δ, s.
     t_last: f64,
     last_ack: f64,
     jiffies: Jiffies,
-    /// s, in integer arithmetic jiffies; infinite while unknown.
+    /// Smallest RTT, s (jiffies in integer arithmetic); infinite while unknown.
     rtt_min: f64,
-    /// In the same unit; 0 while unknown.
+    /// Largest RTT, in the same unit; 0 while unknown.
     rtt_max: f64,
     adaptive_ok: bool,
     lost: bool,
-    /// Throughput, segments/s: of now, the epoch's largest, the previous epoch's.
+    /// Throughput, segments/s: the current one, the epoch's largest, and the previous epoch's largest.
     b_now: f64,
     b_max: f64,
     b_old: f64,
@@ -101,9 +102,9 @@ impl Htcp {
         kind: Kind::Loss,
         signals: &["loss", "RTT", "throughput"],
         source: "Shorten & Leith, PFLDnet 2004; draft-leith-tcp-htcp-06",
-        doc: "Grows faster the longer ago the last loss is, and keeps the fraction of its window that just leaves the queue \
-              empty: the smallest RTT over the largest. The default has adaptive backoff and the bandwidth switch on and \
-              RTT scaling off, as the ns-2 code of 2005 is taken to be.",
+        doc: "The increase grows with the time since the last loss. A loss keeps the fraction of the window that just \
+              empties the queue: the smallest RTT over the largest. The default has adaptive backoff and the bandwidth \
+              switch on and RTT scaling off, as is assumed of the ns-2 code of 2005.",
         presets: &[
             Preset::new("", "PFLDnet 2004, as in ns-2 in 2005 (RTT scaling off)", &[]),
             Preset::new(
@@ -123,7 +124,7 @@ impl Htcp {
             ),
             Preset::new(
                 "freebsd",
-                "FreeBSD: halves, α at least 1",
+                "FreeBSD: halves the window, α at least 1",
                 &[switch("adaptive_backoff", false), switch("bandwidth_switch", false), value("alpha_min", 1.0)],
             ),
         ],
@@ -132,7 +133,7 @@ impl Htcp {
     };
 
     /// # Errors
-    /// As [`Settings::read`], and [`BuildError::Conflict`] where `beta_min` is above `beta_max`.
+    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if `beta_min` is above `beta_max`.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = HtcpParams::read(settings)?;
         if p.beta_min > p.beta_max {
@@ -177,7 +178,7 @@ impl Htcp {
         self.jiffies.quotient(SCALE_ONE * self.p.rtt_ref / self.rtt_min).clamp(least, most)
     }
 
-    /// α(Δ) before scaling; Linux has it in whole segments, from jiffies.
+    /// α(Δ) before scaling; in Linux a whole number of segments, from jiffies.
     fn unscaled_alpha(&self, now: f64) -> f64 {
         if !self.win.integer() {
             return alpha_of(now - self.t_last - self.p.delta_l);
@@ -194,7 +195,7 @@ impl Htcp {
     fn update_alpha(&mut self, now: f64) {
         let alpha0 = self.unscaled_alpha(now);
         let alpha1 = if self.win.integer() && self.p.rtt_scaling && self.rtt_min.is_finite() {
-            // One division of integers, so that the quotient's whole part is exact.
+            // A single division of integers, so that the quotient's whole part is exact.
             (alpha0 * SCALE_ONE / self.inverse_scale()).floor()
         } else {
             alpha0 * self.scale()
@@ -205,7 +206,7 @@ impl Htcp {
         self.alpha_until = now + ALPHA_PERIOD_S;
     }
 
-    /// β of this loss, and the reference for the next one.
+    /// Updates β for this loss, and the reference throughput for the next one.
     fn update_beta(&mut self) {
         if self.p.bandwidth_switch {
             let old = std::mem::replace(&mut self.b_old, self.b_max);
@@ -227,8 +228,8 @@ impl Htcp {
         }
     }
 
-    /// An RTT as this arithmetic keeps it: Linux in jiffies, rounded up, in 2.6 truncated. The rounding decides on which
-    /// eighth the RTT scale falls.
+    /// An RTT in the unit of the arithmetic: in Linux jiffies, rounded up (in 2.6 truncated). The rounding decides
+    /// which eighth the RTT scale is.
     fn round_trip(&self, rtt: f64) -> f64 {
         match self.win.arithmetic {
             Arithmetic::Fluid => rtt,
@@ -247,13 +248,13 @@ impl Htcp {
         if self.win.integer() { self.jiffies.between(from, to) } else { to - from }
     }
 
-    /// Round trips since the last loss ended, as Linux counts them: truncated.
+    /// Round trips since the end of the last recovery, truncated as in Linux.
     fn rounds_since_loss(&self, now: f64) -> f64 {
         (self.between(self.t_last, now) / self.rtt_min).floor()
     }
 
     #[inline]
-    /// A time as this arithmetic keeps it, in s.
+    /// A time in the unit of the arithmetic, converted to s.
     fn seconds(&self, time: f64) -> f64 {
         if self.win.integer() { self.jiffies.seconds(time) } else { time }
     }
@@ -295,7 +296,7 @@ impl Htcp {
 
     fn sample_throughput(&mut self, now: f64) {
         let elapsed = self.between(self.packets_since, now);
-        // No RTT yet: the comparison with infinity fails and the count goes on.
+        // Without an RTT the comparison with infinity fails, and counting continues.
         if elapsed <= 0.0 || elapsed < self.rtt_min {
             return;
         }
@@ -310,7 +311,7 @@ impl Htcp {
         self.packets_since = now;
     }
 
-    /// Moves the clock Δ forward by a time that does not count.
+    /// Excludes a time from the clock Δ.
     fn freeze(&mut self, seconds: f64, now: f64) {
         self.t_last = (self.t_last + seconds).min(now);
         self.saved.0 = (self.saved.0 + seconds).min(now);
@@ -322,7 +323,7 @@ observed! {
     self: Htcp, self.win;
     /// Additive increase for each round trip (α).
     alpha = self.alpha, number(Unit::Segments);
-    /// Fraction of the window that a loss keeps (β).
+    /// Fraction of the window kept on a loss (β).
     beta = self.beta, plain();
     /// Time since the last congestion event, at the last ACK (Δ).
     delta_s = (self.last_ack - self.t_last).max(0.0), number(Unit::Seconds);
@@ -332,7 +333,7 @@ observed! {
     rtt_max_s = self.seconds(self.rtt_max), number(Unit::Seconds);
     /// Throughput of the last measurement (B).
     b_now = self.b_now, number(Unit::SegmentsPerSecond);
-    /// Largest throughput of the congestion epoch before.
+    /// Largest throughput of the previous congestion epoch.
     b_old = self.b_old, number(Unit::SegmentsPerSecond);
 }
 
@@ -368,7 +369,7 @@ impl LossBased for Htcp {
     #[inline]
     fn grow(&mut self, ack: &Ack, n: f64) {
         if self.win.integer() {
-            // The counter is compared before this ACK is added, in Linux 2.6 and today.
+            // Linux 2.6 and later compare the counter before they add this ACK.
             if self.win.counter * self.alpha >= self.win.w {
                 self.win.w += 1.0;
                 self.win.counter = 0.0;
@@ -384,7 +385,7 @@ impl LossBased for Htcp {
         self.win.grow_per_round(n, self.alpha.min(self.win.w));
     }
 
-    /// The window that a loss leaves, with β and the measurements brought up to date.
+    /// Updates β and the measurements; returns the window after a loss.
     fn reduced(&mut self, signal: &Signal) -> f64 {
         self.saved = (self.t_last, self.rtt_max, self.b_old);
         self.update_beta();
@@ -475,7 +476,8 @@ mod tests {
         (h.rtt_min, h.rtt_max, h.adaptive_ok, h.b_old, h.b_max) = (0.1, 0.15, true, 1000.0, 1250.0);
         h.update_beta();
         assert_eq!((h.beta, h.adaptive_ok), (0.5, false));
-        // The next event, without a change, still halves and allows the one after it to adapt.
+        // The next loss, with an unchanged throughput, still halves the window, and enables the adaptive backoff for
+        // the loss after it.
         h.update_beta();
         assert_eq!((h.beta, h.adaptive_ok), (0.5, true));
         h.update_beta();
@@ -495,7 +497,7 @@ mod tests {
                 100 => 4757.5,
                 _ => continue,
             };
-            // A round's ACKs are those of the window at its start: growth is late by up to a round, less at a large window.
+            // A round has as many ACKs as the window at its start has segments, so growth lags by up to a round.
             close(h.window() - from, gained, 0.01);
         }
     }

@@ -1,12 +1,12 @@
-//! TCP Hybla (C. Caini, R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", 2004): a long path
-//! grows its window as fast, in segments a second, as standard TCP on a path of the reference RTT.
+//! TCP Hybla (C. Caini, R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", 2004): the sending
+//! rate on a path with a long RTT grows as fast as that of standard TCP on a path with the reference RTT.
 //!
 //! Variant: ρ is the smallest RTT over 25 ms (Linux's reference; ns-3 has 50 ms), at least 1 and at most 16, real-valued.
-//! The paper's text was not available; it is said to scale the initial window by ρ too (`scale_start`, off). Linux
-//! (presets `linux`, `linux-2.6`) takes ρ from the smallest *smoothed* RTT in eighths, 2^ρ from a table of eighths, counts
-//! in 1/128 of a segment, starts from a window of ρ and grows as standard TCP from a timeout to its repair. Since its
-//! increment is truncated, 2.6.22's window stands still above 128ρ² segments; later versions add a segment there for each
-//! window acknowledged. ns-2's TCP/Linux is `linux-2.6`.
+//! The paper's text was not available; according to others it also scales the initial window by ρ (`scale_start`, off).
+//! Linux (presets `linux`, `linux-2.6`) computes ρ in eighths from the smallest *smoothed* RTT, reads 2^ρ from a table
+//! for eighths, and counts in 1/128 of a segment. It starts from a window of ρ, and grows as standard TCP from a
+//! timeout to the end of its recovery. The increment is truncated, so the window of 2.6.22 does not grow above 128ρ²
+//! segments. Later versions add a segment there for each window acknowledged. ns-2's TCP/Linux is `linux-2.6`.
 
 use crate::algorithm::{Ack, Signal, Start};
 use crate::loss_based::{LossBased, own_window};
@@ -20,16 +20,16 @@ params! {
     pub struct HyblaParams {
         /// RTT of the reference connection (RTT_0).
         rtt0: f64 = num(0.025, 1e-3, 10.0, Unit::Seconds), "Linux tcp_hybla.c; ns-3 has 50 ms; Caini & Firrincieli 2004 (unverified)";
-        /// Largest ρ: in slow start each segment acknowledged adds 2^ρ - 1.
+        /// Largest ρ. In slow start each segment acknowledged adds 2^ρ - 1 segments.
         rho_max: f64 = num(16.0, 1.0, 20.0, Unit::None), "Linux tcp_hybla.c (a shift of at most 16)";
-        /// Largest window; 0 for none.
+        /// Largest window; 0: no limit.
         window_max: f64 = num(0.0, 0.0, 1e9, Unit::Segments), "Linux tcp_hybla.c has 65,535";
         /// Multiply the initial window by ρ at the first RTT sample.
         scale_start: bool = flag(false), "Caini & Firrincieli 2004 (unverified)";
     }
 }
 
-/// 2^(i/8) in 1/128, as Linux has them (the true values are 128, 139.6, 152.2, 166.0, 181.0, 197.4, 215.3, 234.8).
+/// Linux's table of 2^(i/8) in 1/128 (exact values: 128, 139.6, 152.2, 166.0, 181.0, 197.4, 215.3, 234.8).
 const FRACTIONS: [f64; 8] = [128.0, 139.0, 152.0, 165.0, 181.0, 197.0, 215.0, 234.0];
 
 /// TCP Hybla.
@@ -38,13 +38,13 @@ pub struct Hybla {
     win: LossWindow,
     p: HyblaParams,
     rho: f64,
-    /// Segments for each acknowledged in slow start: 2^ρ - 1, in Linux's form in 1/128.
+    /// Growth for each segment acknowledged in slow start, 2^ρ - 1 segments; in Linux's form in 1/128.
     leap: f64,
-    /// The RTT that ρ comes from, s; infinite before the first sample.
+    /// RTT from which ρ is computed, s; infinite before the first sample.
     rtt_min: f64,
     /// Linux's count of 1/128 segments.
     cents: f64,
-    /// Linux grows as standard TCP until the repair ends.
+    /// True from a timeout to the end of its recovery, while Linux grows as standard TCP.
     reno: bool,
 }
 
@@ -60,25 +60,21 @@ impl Hybla {
         kind: Kind::Loss,
         signals: &["loss", "ECN", "RTT"],
         source: "Caini & Firrincieli, Int. J. Satellite Communications and Networking 22(5), 2004",
-        doc: "Standard TCP with the disadvantage of long round trips taken out: the increase for each segment acknowledged \
-              is multiplied so that the window grows, in segments a second, as on a path of 25 ms. The default has ρ from \
-              the smallest RTT and real-valued arithmetic.",
+        doc: "Standard TCP without the disadvantage of long round trips: the increase for each segment acknowledged is \
+              multiplied, so that the sending rate grows as on a path of 25 ms. The default has ρ from the smallest \
+              RTT and real-valued arithmetic.",
         presets: &[
             Preset::new("", "Hybla with RTT_0 = 25 ms", &[]),
             Preset::new("ns3", "ns-3: RTT_0 = 50 ms", &[value("rtt0", 0.05)]),
             Preset::new("linux", "Linux: eighths and 1/128, from a window of ρ", &Self::linux("linux")),
-            Preset::new(
-                "linux-2.6",
-                "Linux 2.6.22, ns-2 TCP/Linux: stands still above 128ρ²",
-                &Self::linux("linux-2.6"),
-            ),
+            Preset::new("linux-2.6", "Linux 2.6.22, ns-2 TCP/Linux: no growth above 128ρ²", &Self::linux("linux-2.6")),
         ],
         tables: &[HyblaParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
-    /// As [`Settings::read`], and [`BuildError::Conflict`] for another slow start in Linux's form, which has its own.
+    /// Those of [`Settings::read`], and [`BuildError::Conflict`] for another slow start in Linux's form, which has its own.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let win = LossWindow::new(settings)?;
         if win.integer() && LossParams::read(settings)?.slow_start != SlowStartKind::Standard {
@@ -121,10 +117,11 @@ impl Hybla {
         }
     }
 
-    /// Segments of one ACK that slow start leaves to congestion avoidance.
+    /// Slow start's growth on an ACK. Returns the segments that remain for congestion avoidance.
     #[inline]
     fn slow_start(&mut self, ack: &Ack) -> f64 {
-        // The shared slow start only knows one for one: it decides whether and until when, the leap is added here.
+        // The shared slow start adds one segment for each segment acknowledged, and decides when slow start ends. The
+        // additional growth is added here.
         let (before, threshold) = (self.win.w, self.win.ssthresh);
         let left = self.win.slow_start(ack);
         let plain = self.win.w - before;
@@ -151,7 +148,7 @@ impl Hybla {
         let increment = if slow_start {
             self.leap
         } else {
-            // Twice the square of eighths: ρ² in 1/128.
+            // ρ² in units of 1/128.
             (128.0 * self.rho * self.rho / self.win.w).floor()
         };
         if increment < 128.0 {
@@ -178,7 +175,7 @@ observed! {
     self: Hybla, self.win;
     /// Normalized round-trip time, RTT / RTT_0 (ρ).
     rho = self.rho, plain();
-    /// RTT that ρ comes from.
+    /// RTT from which ρ is computed.
     rtt_min_s = self.rtt_min, number(Unit::Seconds);
 }
 
@@ -200,7 +197,7 @@ impl LossBased for Hybla {
             self.learn(rtt, ack.may_grow());
         }
         if self.win.integer() {
-            // A window of ρ that is larger than what was sent before it was known is not full yet.
+            // If the window of ρ exceeds the segments sent before ρ was known, the window is not full yet.
             if self.win.w <= ack.in_flight + ack.acked {
                 self.grow_linux(ack);
             }
@@ -291,7 +288,7 @@ mod tests {
         // 28.2 ms are nine eighths of 25 ms.
         d.ack(&mut h, 1.0, 0.0282, 0.1);
         assert_eq!((h.rho, h.leap), (1.125, 2.0 * 139.0 - 128.0));
-        // It starts from ρ segments, and 150/128 of a segment more.
+        // The window starts from ρ segments, plus 150/128 of a segment.
         assert_eq!((h.window(), h.cents), (2.0, 22.0));
     }
 

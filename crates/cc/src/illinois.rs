@@ -1,19 +1,20 @@
 //! TCP-Illinois (S. Liu, T. Başar, R. Srikant, "TCP-Illinois: a loss and delay-based congestion control algorithm for
 //! high-speed networks", VALUETOOLS 2006; Performance Evaluation 65, 2008). Losses decide in which direction the window
-//! moves, and the mean queueing delay of the last round trip decides how fast. As the delay goes from none to the largest
-//! ever seen, the increase α falls from 10 to 0.3 segments a round trip, and the decrease β rises from 1/8 to 1/2.
+//! moves, and the mean queueing delay of the last round trip decides how fast. As the delay rises from 0 to the largest
+//! delay so far, the increase α falls from 10 to 0.3 segments a round trip, and the decrease β rises from 1/8 to 1/2.
 //!
 //! Variant: the paper's curves in real numbers with Linux's constants. The paper's own α_min and window threshold were not
-//! available; another simulator's documentation gives 0.1 and 10. α is at its largest again after five good round trips,
-//! consecutive or not, as in Linux. A timeout halves.
+//! available; another simulator's documentation gives 0.1 and 10. α returns to its maximum after five round trips with
+//! almost no delay, consecutive or not, as in Linux. A timeout sets the threshold to half of the window.
 //!
 //! Differences of Linux:
-//! - Preset `linux` has α in 1/128 and β in 1/64. A timeout's threshold uses the current β. A count that was collected at a
-//!   small α is spent at the next one, up to 33 segments at once.
-//! - Up to 2.6.23 it kept β of the window instead of giving up β (preset `linux-2.6`, as in ns-2's TCP/Linux).
-//! - With that corrected, the largest RTT remains a problem. Every sample counts, so one sample that a busy host delayed
-//!   makes all queues look small for ever (preset `linux-2.6.23`). Leith et al. 2008 tested it with RTT samples ignored for
-//!   two round trips after a loss (preset `leith2008`).
+//! - Preset `linux` has α in 1/128 and β in 1/64. A timeout's threshold uses the current β. Segments counted at a small
+//!   α are multiplied by the next α, which may add up to 33 segments at once.
+//! - Up to 2.6.23 a loss kept the fraction β of the window instead of the fraction 1 - β (preset `linux-2.6`, as in
+//!   ns-2's TCP/Linux).
+//! - In the corrected module the largest RTT remains a problem. Every sample counts, so a single sample that a busy
+//!   host delayed makes all later queues look small (preset `linux-2.6.23`). Leith et al. 2008 tested it with RTT
+//!   samples ignored for two round trips after a loss (preset `leith2008`).
 
 use crate::algorithm::{Ack, Signal};
 use crate::loss_based::{LossBased, own_window};
@@ -25,9 +26,9 @@ use crate::param::{
 use crate::round_trip::RoundTrip;
 
 choices! {
-    /// Samples over which the largest RTT is taken:
-    /// - `sample`: Of all samples.
-    /// - `round-mean`: Of the mean RTTs of all round trips, which one outlier does not spoil.
+    /// Source of the largest RTT:
+    /// - `sample`: All samples.
+    /// - `round-mean`: The mean RTTs of all round trips, which are robust to a single outlier.
     pub enum MaxSource { Sample = "sample", RoundMean = "round-mean" }
 }
 
@@ -48,29 +49,29 @@ params! {
         d2: f64 = num(0.1, 0.0, 1.0, Unit::None), "Linux tcp_illinois.c";
         /// Fraction of the largest queueing delay from which β is `beta_max` (d_3).
         d3: f64 = num(0.8, 0.0, 1.0, Unit::None), "Linux tcp_illinois.c";
-        /// Round trips with hardly any delay before α is `alpha_max` again (θ).
+        /// Round trips with a delay of at most `d1` before α is `alpha_max` again (θ).
         theta: f64 = num(5.0, 1.0, 1e6, Unit::RoundTrips), "Linux tcp_illinois.c";
-        /// A round trip with delay makes the count of those start again.
+        /// Reset the count of these round trips at a round trip with more delay.
         theta_consecutive: bool = flag(false), "the paper's intent, unverified; Linux: off";
-        /// Window below which it is standard TCP (W_thresh).
+        /// Window below which Illinois behaves as standard TCP (W_thresh).
         window_threshold: f64 = num(15.0, 0.0, 1e6, Unit::Segments), "Linux tcp_illinois.c; in the paper unverified (10?)";
-        /// A loss keeps β of the window, instead of giving it up.
+        /// Keep the fraction β of the window on a loss, instead of 1 - β.
         keeps_beta: bool = flag(false), "Linux 2.6.22, corrected in November 2007; ns-2.35's TCP/Linux";
         /// Round trips after a loss in which RTT samples are ignored; the first one ends with recovery.
         ignored_rounds: f64 = num(0.0, 0.0, 100.0, Unit::RoundTrips), "Leith et al. 2008 §VIII: 2";
         /// Source of the largest RTT: single samples, or the means of round trips.
         max_source: MaxSource = choice("sample", MaxSource::WORDS), "Linux tcp_illinois.c";
-        /// A timeout halves, whatever β.
+        /// Halve on a timeout, independently of β.
         halve_on_timeout: bool = flag(true), "RFC 5681 §3.1; Linux: off";
     }
 }
 
-/// α and β below the window threshold and after a timeout: standard TCP's.
+/// α and β of standard TCP, which apply below the window threshold and after a timeout.
 const STANDARD: (f64, f64) = (1.0, 0.5);
 /// Linux's fixed point for α and for β.
 const ALPHA_SCALE: f64 = 128.0;
 const BETA_SCALE: f64 = 64.0;
-/// Largest RTT sample that Linux believes, µs.
+/// Limit to which Linux truncates RTT samples, µs.
 const LINUX_RTT_MAX_US: f64 = 3_355_443.0;
 
 /// TCP-Illinois.
@@ -83,12 +84,12 @@ pub struct Illinois {
     base: f64,
     max: f64,
     round: RoundTrip,
-    /// A round trip ended, and its decision is due as soon as recovery is over.
+    /// True if a round trip has ended and its update waits for the end of recovery.
     due: bool,
-    /// The delay has been above d_1 since α was last at its largest.
+    /// True if the delay has exceeded d_1 since α was last at its maximum.
     above: bool,
     low: f64,
-    /// Round trips in which samples are still to be ignored.
+    /// Remaining round trips in which samples are ignored.
     ignored: f64,
     /// Mean queueing delay of the last round trip, s; NaN before the first.
     delay: f64,
@@ -102,9 +103,9 @@ impl Illinois {
         kind: Kind::Hybrid,
         signals: &["loss", "RTT"],
         source: "Liu, Başar & Srikant, VALUETOOLS 2006; Performance Evaluation 65, 2008",
-        doc: "AIMD whose increase falls and whose decrease rises with the queueing delay, measured against the largest \
-              delay seen: up to ten segments a round trip while queues are empty, one eighth given up on a loss then. The \
-              default has the paper's curves in real numbers with Linux's constants.",
+        doc: "AIMD whose increase falls and whose decrease rises with the queueing delay, relative to the largest \
+              delay so far. While queues are empty the window grows by ten segments a round trip, and a loss reduces \
+              it by one eighth. The default has the paper's curves in real numbers with Linux's constants.",
         presets: &[
             Preset::new("", "VALUETOOLS 2006, Linux's constants", &[]),
             Preset::new(
@@ -114,12 +115,12 @@ impl Illinois {
             ),
             Preset::new(
                 "linux-2.6",
-                "Linux 2.6.22, ns-2 TCP/Linux: keeps β where it should give up β",
+                "Linux 2.6.22, ns-2 TCP/Linux: a loss keeps β instead of 1 - β",
                 &[word("arithmetic", "linux-2.6"), switch("halve_on_timeout", false), switch("keeps_beta", true)],
             ),
             Preset::new(
                 "linux-2.6.23",
-                "Linux 2.6.23, backoff corrected: a single late sample spoils the largest RTT",
+                "Linux 2.6.23, backoff corrected: a single delayed sample distorts the largest RTT",
                 &[word("arithmetic", "linux-2.6"), switch("halve_on_timeout", false)],
             ),
             Preset::new(
@@ -133,7 +134,7 @@ impl Illinois {
     };
 
     /// # Errors
-    /// As [`Settings::read`], and [`BuildError::Conflict`] where the ends of a range are in the wrong order.
+    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if the ends of a range are in the wrong order.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = IllinoisParams::read(settings)?;
         for (low, high, names) in [
@@ -161,13 +162,13 @@ impl Illinois {
         })
     }
 
-    /// α of the curve, segments a round trip, for a delay `da` beyond d_1 of `dm`, s.
+    /// α by the paper's curve, segments a round trip, for a delay `da` beyond d_1 times `dm`, s.
     fn alpha_curve(&self, da: f64, dm: f64) -> f64 {
         let (span, beyond) = (dm * (1.0 - self.p.d1), da - dm * self.p.d1);
         span * self.p.alpha_max / (span + beyond * (self.p.alpha_max - self.p.alpha_min) / self.p.alpha_min)
     }
 
-    /// β of the curve for a delay `da` of at most `dm`, s.
+    /// β by the paper's curve for a delay `da` of at most `dm`, s.
     fn beta_curve(&self, da: f64, dm: f64) -> f64 {
         let (d2, d3) = (self.p.d2 * dm, self.p.d3 * dm);
         if da <= d2 {
@@ -179,7 +180,7 @@ impl Illinois {
         }
     }
 
-    /// α as Linux computes it: whole microseconds, 1/128.
+    /// α by Linux's computation: whole microseconds, 1/128.
     fn alpha_linux(&self, da: f64, dm: f64, d1: f64) -> f64 {
         let (most, least) =
             ((self.p.alpha_max * ALPHA_SCALE).floor(), (self.p.alpha_min * ALPHA_SCALE).floor().max(1.0));
@@ -187,7 +188,7 @@ impl Illinois {
         (span * most / (span + (beyond * (most - least) / least).floor())).floor() / ALPHA_SCALE
     }
 
-    /// β as Linux computes it: whole microseconds, 1/64.
+    /// β by Linux's computation: whole microseconds, 1/64.
     fn beta_linux(&self, da: f64, dm: f64) -> f64 {
         let (least, most) = ((self.p.beta_min * BETA_SCALE).floor(), (self.p.beta_max * BETA_SCALE).floor());
         let (d2, d3) = ((dm * self.p.d2).floor(), (dm * self.p.d3).floor());
@@ -201,7 +202,7 @@ impl Illinois {
         beta / BETA_SCALE
     }
 
-    /// α by the rule of θ good round trips; `on_curve` is its value for a delay above d_1.
+    /// α by the rule of θ round trips with almost no delay; `on_curve` is the curve's value for a delay above d_1.
     fn alpha_by_theta(&mut self, good: bool, on_curve: f64) -> f64 {
         if !good {
             self.above = true;
@@ -220,7 +221,7 @@ impl Illinois {
         self.p.alpha_max
     }
 
-    /// α and β for the round trip that begins.
+    /// Computes α and β for the next round trip.
     fn end_round(&mut self) {
         let round = std::mem::replace(&mut self.round, RoundTrip::NEW);
         self.due = false;
@@ -253,7 +254,7 @@ impl Illinois {
         }
     }
 
-    /// The window that a loss leaves.
+    /// Window after a loss.
     fn given_up(&self, signal: &Signal) -> f64 {
         let from = self.win.reduced_from(signal);
         if self.win.must_halve() {
@@ -268,7 +269,7 @@ observed! {
     self: Illinois, self.win;
     /// Additive increase for each round trip (α).
     alpha = self.alpha, number(Unit::Segments);
-    /// Fraction of the window that a loss gives up (β).
+    /// Decrease at a loss, as a fraction of the window (β).
     beta = self.beta, plain();
     /// Mean queueing delay of the last round trip (d_a); null before the first.
     da_s = self.delay, number(Unit::Seconds);
@@ -291,7 +292,7 @@ impl LossBased for Illinois {
         }
         let slow_start = self.win.in_slow_start();
         let n = self.win.slow_start(ack);
-        // Linux gives what slow start leaves of an ACK to nobody.
+        // Linux drops the segments of an ACK that slow start does not use.
         if n > 0.0 && !(slow_start && self.win.integer()) {
             self.grow(ack, n);
         }
@@ -357,7 +358,7 @@ mod tests {
         Illinois::new(&settings(&Illinois::ENTRY, preset, values).expect("it is right")).expect("it is right")
     }
 
-    /// In congestion avoidance at `w`, with RTTs from 0.1 to 0.2 s seen.
+    /// Illinois in congestion avoidance at window `w`, after RTTs from 0.1 to 0.2 s.
     fn at(preset: &str, values: &[(&str, Setting)], w: f64) -> (Driver, Illinois) {
         let (d, mut i) = (Driver::new(), illinois(preset, values));
         let ssthresh = w.min(w - 1.0).max(2.0);
@@ -366,7 +367,7 @@ mod tests {
         (d, i)
     }
 
-    /// A window of ACKs at `rtt`, of which the last one ends the round.
+    /// ACKs for one window at RTT `rtt`, of which the last one ends the round.
     fn round(d: &mut Driver, i: &mut Illinois, rtt: f64) {
         let n = i.window().floor();
         for k in 1..=n as u64 {
@@ -425,7 +426,7 @@ mod tests {
             let before = i.window();
             assert_eq!(i.alpha, 10.0);
             d.round(&mut i, 0.1);
-            // Linux loses the rest of each step.
+            // Linux drops the fraction of each step.
             close(i.window() - before, 10.0, 0.1);
         }
         let (mut d, mut i) = at("linux", &[], 1000.0);
@@ -504,7 +505,7 @@ mod tests {
 
     #[test]
     fn one_late_sample_spoils_the_largest_rtt_unless_it_follows_a_loss_and_those_are_ignored() {
-        // Queues of up to 100 ms, and after a loss one sample that the host held for a second.
+        // Queueing delays of up to 100 ms, and after a loss one sample that the host delayed by a second.
         let beta_after = |preset: &str, values: &[(&str, Setting)]| {
             let (mut d, mut i) = at(preset, values, 1000.0);
             round(&mut d, &mut i, 0.2);
@@ -519,7 +520,7 @@ mod tests {
         let (alpha, beta) = beta_after("linux-2.6.23", &[]);
         assert!(alpha > 2.0 && beta == 0.125, "{alpha} {beta}");
         assert_eq!(beta_after("leith2008", &[]), (38.0 / 128.0, 0.5));
-        // The mean of a round of 500 samples hardly moves.
+        // The mean of a round of 500 samples hardly changes.
         let (_, beta) = beta_after("", &[("max_source", Setting::Text("round-mean"))]);
         close(beta, 0.5, 1e-9);
     }

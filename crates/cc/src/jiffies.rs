@@ -7,7 +7,7 @@ pub const DEFAULT_HZ: f64 = 1000.0;
 /// Microseconds in a second.
 const US: f64 = 1e6;
 
-/// A clock of `HZ` jiffies a second.
+/// A clock with `HZ` jiffies a second.
 #[derive(Clone, Copy, Debug)]
 pub struct Jiffies {
     hz: f64,
@@ -20,13 +20,13 @@ impl Default for Jiffies {
 }
 
 impl Jiffies {
-    /// `hz` jiffies a second.
+    /// A clock with `hz` jiffies a second.
     #[must_use]
     pub fn new(hz: f64) -> Self {
         Self { hz }
     }
 
-    /// Seconds of so many jiffies.
+    /// Converts a number of jiffies to seconds.
     #[must_use]
     pub fn seconds(self, jiffies: f64) -> f64 {
         jiffies / self.hz
@@ -53,23 +53,23 @@ impl Jiffies {
         self.at(to) - self.at(from)
     }
 
-    /// A measured time of `seconds`: whole microseconds, rounded up to jiffies (`usecs_to_jiffies`).
+    /// A measured time of `seconds` in jiffies: truncated to microseconds, then rounded up (`usecs_to_jiffies`).
     #[inline]
     #[must_use]
     pub fn from_measured(self, seconds: f64) -> f64 {
-        // A thousandth of a microsecond keeps a product that is just below a whole number there.
+        // The thousandth of a microsecond corrects a product that rounding put just below a whole number.
         let us = (seconds * US + 1e-3).floor();
         (us * self.hz / US).ceil()
     }
 
-    /// A constant of `seconds`, rounded up to jiffies (`msecs_to_jiffies`).
+    /// A constant of `seconds` in jiffies, rounded up (`msecs_to_jiffies`).
     #[inline]
     #[must_use]
     pub fn from_constant(self, seconds: f64) -> f64 {
         (seconds * self.hz - 1e-9).ceil()
     }
 
-    /// A quotient of `HZ` such as `HZ / 20`, truncated, for a constant of `seconds`.
+    /// A constant of `seconds` in jiffies, truncated like the quotient `HZ / 20`.
     #[inline]
     #[must_use]
     pub fn quotient(self, seconds: f64) -> f64 {

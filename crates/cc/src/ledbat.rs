@@ -1,13 +1,15 @@
 //! LEDBAT (RFC 6817, "Low extra delay background transport"): the window moves in proportion to the distance of the one-way
-//! queueing delay from a target. So the flow uses the capacity that others leave, and adds no more delay than the target.
+//! queueing delay from a target. The flow thus uses the capacity that other flows leave, and adds no more delay than
+//! the target.
 //!
 //! Variant: the RFC's pseudocode with its largest target and gain. It has no slow start: the RFC allows one, and the
-//! pseudocode shows none. ECN counts as a loss. Without one-way delays it takes the RTT.
+//! pseudocode shows none. ECN counts as a loss. Without one-way delays it uses the RTT.
 //!
-//! Preset `libutp` is BitTorrent's. It grows by 3,000 bytes a round trip at most, keeps thirteen minutes of base delays and
-//! filters three samples. Its slow start adds one segment a round trip and ends at 0.9 of the target. The delay is never
-//! above the RTT. Two of its rules are not modelled. One is the penalty for clocks that drift by more than 40 ms a second.
-//! The other lets growth go on for a second while the window is not filled; here growth stops at once.
+//! Preset `libutp` is BitTorrent's. It grows by at most 3,000 bytes a round trip, keeps thirteen minutes of base delays
+//! and filters three samples. Its slow start adds one segment a round trip and ends at 0.9 of the target. The delay is
+//! never above the RTT. Two of its rules are not modelled. One is the penalty for clocks that drift by more than 40 ms
+//! a second. The other lets the window grow for another second after the flow stops filling it; here growth stops at
+//! once.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::delay_history::DelayHistory;
@@ -19,35 +21,35 @@ use crate::param::{
 use crate::plain_window::PlainWindow;
 
 choices! {
-    /// How a connection starts:
-    /// - `none`: In proportion to the distance from the target, as ever after.
-    /// - `reno`: Doubling every round trip to the threshold or the first loss.
-    /// - `libutp`: A segment a round trip, or what the target allows if that is more, to `slow_start_exit`.
+    /// Growth at the start of a connection:
+    /// - `none`: In proportion to the distance from the target, as later.
+    /// - `reno`: Doubling every round trip, until the threshold or the first loss.
+    /// - `libutp`: One segment a round trip, or more if the target allows more, until `slow_start_exit`.
     pub enum Beginning { None = "none", Reno = "reno", Libutp = "libutp" }
 }
 
 params! {
     /// Parameters of LEDBAT.
     pub struct LedbatParams {
-        /// Queueing delay that it aims at.
+        /// Target queueing delay.
         target: f64 = num(0.1, 1e-4, 10.0, Unit::Seconds), "RFC 6817 §2.4.2 (at most 100 ms); libutp";
-        /// Segments by which the window grows in a round trip with no queue.
+        /// Growth of the window in a round trip without a queue.
         gain: f64 = num(1.0, 1e-3, 100.0, Unit::Segments), "RFC 6817 §2.4.2 (at most 1)";
-        /// The same in bytes, where it is not 0.
+        /// Growth of the window in a round trip without a queue, in bytes; 0: `gain` applies.
         gain_bytes: f64 = num(0.0, 0.0, 1e6, Unit::Bytes), "libutp has 3000";
-        /// Segments that the window may be above what is in flight.
+        /// Largest excess of the window over the flight size.
         allowed_increase: f64 = num(1.0, 0.0, 1e9, Unit::Segments), "RFC 6817 §2.4.2; libutp has no such bound";
         /// Smallest window.
         min_window: f64 = num(2.0, 1.0, 100.0, Unit::Segments), "RFC 6817 §2.4.2";
-        /// Minutes over which the base delay is the minimum.
+        /// Length of the minimum filter of the base delay.
         base_history: f64 = num(10.0, 1.0, 1e3, Unit::Minutes), "RFC 6817 §2.4.2; libutp has 13";
-        /// Samples of which the smallest is the current delay.
+        /// Number of samples in the minimum filter of the current delay.
         current_filter: f64 = num(4.0, 1.0, 1e3, Unit::None), "RFC 6817 §2.4.2 (at least 4); libutp has 3";
-        /// How a connection starts.
+        /// Growth at the start of a connection.
         slow_start: Beginning = choice("none", Beginning::WORDS), "RFC 6817 §2.4.2 (none shown, one allowed); libutp";
         /// Fraction of the target at which libutp's slow start ends.
         slow_start_exit: f64 = num(0.9, 0.01, 10.0, Unit::None), "libutp";
-        /// Take no delay for longer than the RTT.
+        /// Limit a delay sample to the RTT.
         bound_by_rtt: bool = flag(false), "libutp";
     }
 }
@@ -70,9 +72,9 @@ impl Ledbat {
         kind: Kind::Delay,
         signals: &["one-way delay", "loss"],
         source: "RFC 6817",
-        doc: "It steers the queueing delay on the way to the receiver to a target of 100 ms: below it the window grows by up to \
-              one segment a round trip, above it it shrinks in proportion. A flow that fills the queue further starves it. The \
-              default is the RFC's pseudocode, without a slow start.",
+        doc: "Steers the queueing delay of the forward path to a target of 100 ms. Below the target the window grows \
+              by up to one segment a round trip; above the target it shrinks in proportion to the excess. A flow that \
+              fills the queue further starves it. The default is the RFC's pseudocode, without a slow start.",
         presets: &[
             Preset::new("", "RFC 6817, target 100 ms, gain 1", &[]),
             Preset::new(
@@ -94,7 +96,7 @@ impl Ledbat {
     };
 
     /// # Errors
-    /// As [`Settings::read`].
+    /// Those of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = LedbatParams::read(settings)?;
         Ok(Self {
@@ -114,7 +116,7 @@ impl Ledbat {
         }
     }
 
-    /// Distance from the target in units of it: at most 1, whatever a clock shows.
+    /// Distance from the target, in units of the target, at most 1.
     fn off_target(&self, queueing: f64) -> f64 {
         ((self.p.target - queueing) / self.p.target).min(1.0)
     }
@@ -145,7 +147,7 @@ impl Ledbat {
 
 observed! {
     self: Ledbat, self.delays;
-    /// Distance from the target in units of it.
+    /// Distance from the target, in units of the target.
     off_target = self.off_target(self.delays.queueing()), plain();
     /// 1 during slow start.
     slow_starting = self.slow_starting, plain();
@@ -174,7 +176,7 @@ impl Algorithm for Ledbat {
             return;
         }
         let queueing = self.queueing(ack);
-        // libutp counts no more than a window; an ACK for more is of what was sent before it shrank.
+        // libutp counts at most one window for each ACK: an ACK for more is for segments sent before the window shrank.
         let mut step = self.gain * self.off_target(queueing) * (ack.acked / self.win.w).min(1.0);
         if self.slow_starting {
             step = self.slow_start(ack, queueing, step);
@@ -226,7 +228,7 @@ mod tests {
         Ledbat::new(&settings(&Ledbat::ENTRY, preset, values).expect("it is right")).expect("it is right")
     }
 
-    /// Change that one ACK makes to a window of ten at this queueing delay, s.
+    /// Change of a window of ten segments by one ACK at this queueing delay, s.
     fn step(l: &mut Ledbat, queueing: f64) -> f64 {
         let mut d = Driver::new();
         d.start_at(l, 10.0);

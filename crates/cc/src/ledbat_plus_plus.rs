@@ -1,12 +1,12 @@
 //! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus): LEDBAT with changes that experience with it suggested.
-//! It measures the round trip and aims at 60 ms. On short paths it grows more slowly than Reno. Above the target it gives
-//! up a fraction of the window, not a number of segments. Now and then it nearly stops, so that every flow sees the path
-//! without a queue.
+//! It measures the RTT, and its target is 60 ms. On paths with a short RTT it grows more slowly than Reno. Above the
+//! target it reduces the window by a fraction, not by a number of segments. At intervals it reduces the window to two
+//! segments, so that every flow measures the path without a queue.
 //!
-//! Variant: the draft's rules as implementations restate them. The draft's text was not available, and rules that only
-//! implementations show are marked unverified. The ramp after a slowdown is the same slow start with the same gain,
-//! without its exit on delay. A loss halves
-//! and, like a timeout, leaves the schedule of the slowdowns alone. ECN counts as a loss.
+//! Variant: the draft's rules as they appear in implementations. The draft's text was not available, and rules that
+//! only implementations show are marked unverified. The ramp after a slowdown is the same slow start with the same
+//! gain, without its exit on delay. A loss halves the window. Neither a loss nor a timeout changes the schedule of the
+//! slowdowns. ECN counts as a loss.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::delay_history::DelayHistory;
@@ -18,25 +18,26 @@ use crate::plain_window::PlainWindow;
 params! {
     /// Parameters of LEDBAT++.
     pub struct LedbatPlusPlusParams {
-        /// Queueing delay that it aims at.
+        /// Target queueing delay.
         target: f64 = num(0.06, 1e-4, 10.0, Unit::Seconds), "draft-irtf-iccrg-ledbat-plus-plus §4.5";
-        /// The gain is at least one over this.
+        /// Inverse of the smallest gain.
         gain_divisor_max: f64 = num(16.0, 1.0, 1e3, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.2";
-        /// Gain C of the decrease, a round trip: w · C · (queueing delay / target − 1) above the target.
+        /// Gain C of the decrease above the target, which is w · C · (queueing delay / target − 1) a round trip.
         decrease: f64 = num(1.0, 0.0, 100.0, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.3 (Constant)";
         /// Largest fraction of the window given up in a round trip.
         decrease_max: f64 = num(0.5, 0.0, 1.0, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.3";
         /// Fraction of the target at which the first slow start ends.
         slow_start_exit: f64 = num(0.75, 0.01, 10.0, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.1";
-        /// Window in a slowdown, and the smallest. The draft starts with it too; here the endpoint's initial window rules.
+        /// Window in a slowdown, and smallest window. The draft also starts with it; here the endpoint's initial window
+        /// applies.
         min_window: f64 = num(2.0, 1.0, 100.0, Unit::Segments), "draft-irtf-iccrg-ledbat-plus-plus §4.4";
-        /// Round trips from the end of the first slow start to the first slowdown, and that a slowdown holds.
+        /// Round trips from the end of the first slow start to the first slowdown, and duration of a slowdown.
         slowdown_rtts: f64 = num(2.0, 0.0, 100.0, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.4";
-        /// Time between two slowdowns in units of the time that the last one took.
+        /// Time between two slowdowns, in units of the last slowdown's duration.
         slowdown_interval: f64 = num(9.0, 0.0, 1e3, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.4";
-        /// Minutes over which the base delay is the minimum.
+        /// Length of the minimum filter of the base delay.
         base_history: f64 = num(10.0, 1.0, 1e3, Unit::Minutes), "RFC 6817 §2.4.2";
-        /// Samples of which the smallest is the current delay.
+        /// Number of samples in the minimum filter of the current delay.
         current_filter: f64 = num(4.0, 1.0, 1e3, Unit::None), "RFC 6817 §2.4.2 (unverified for LEDBAT++)";
     }
 }
@@ -47,12 +48,12 @@ enum Phase {
     /// The first slow start.
     Start,
     Avoidance,
-    /// A slowdown that began then and holds until then, s.
+    /// A slowdown, with its start and its end, s.
     Hold {
         began: f64,
         until: f64,
     },
-    /// Back up to the threshold, after a slowdown that began then, s, or a timeout.
+    /// Slow start up to the threshold, after a slowdown (with its start, s) or a timeout.
     Ramp {
         began: Option<f64>,
     },
@@ -61,7 +62,7 @@ enum Phase {
 impl Phase {
     const NAMES: &[&str] = &["initial_slow_start", "congestion_avoidance", "slowdown", "ramp_up"];
 
-    /// Place of its name.
+    /// Index of the phase's name.
     fn place(self) -> u8 {
         match self {
             Phase::Start => 0,
@@ -90,16 +91,16 @@ impl LedbatPlusPlus {
         kind: Kind::Delay,
         signals: &["RTT", "loss"],
         source: "draft-irtf-iccrg-ledbat-plus-plus",
-        doc: "A background transport that keeps 60 ms of queue at most: additive increase with a gain that depends on the base \
-              RTT, multiplicative decrease above the target, and a slowdown to two segments for two round trips about a \
-              tenth of the time, from which every flow learns the true base RTT.",
+        doc: "A background transport with a target queueing delay of 60 ms: additive increase with a gain that depends \
+              on the base RTT, and multiplicative decrease above the target. For about a tenth of the time it slows \
+              down to two segments for two round trips, so that every flow measures the true base RTT.",
         presets: &[Preset::new("", "draft-irtf-iccrg-ledbat-plus-plus", &[])],
         tables: &[LedbatPlusPlusParams::TABLE],
         variables: &[Self::VARIABLES, DelayHistory::VARIABLES],
     };
 
     /// # Errors
-    /// As [`Settings::read`].
+    /// Those of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = LedbatPlusPlusParams::read(settings)?;
         Ok(Self {
@@ -111,7 +112,8 @@ impl LedbatPlusPlus {
         })
     }
 
-    /// Segments a round trip: one on long paths, a sixteenth on the shortest.
+    /// Additive increase, segments a round trip: one on paths with a long base RTT, a sixteenth on those with the
+    /// shortest.
     fn gain(&self, base: f64) -> f64 {
         let divisor = (2.0 * self.p.target / base).ceil();
         1.0 / divisor.clamp(1.0, self.p.gain_divisor_max)
@@ -139,7 +141,7 @@ impl LedbatPlusPlus {
         }
     }
 
-    /// Slow start with the gain; only the first one looks at the delay.
+    /// Slow start, multiplied by the gain; only the first one ends by delay.
     fn slow_start(&mut self, ack: &Ack, gain: f64, queueing: f64) {
         let first = self.phase == Phase::Start;
         if first && queueing > self.p.slow_start_exit * self.p.target {
@@ -166,7 +168,7 @@ impl LedbatPlusPlus {
 
 observed! {
     self: LedbatPlusPlus, self.delays;
-    /// Phase; the first slow start looks at the delay.
+    /// Phase; only the first slow start ends by delay.
     phase = self.phase.place(), state(Phase::NAMES);
     /// Additive increase for each round trip (GAIN).
     gain = self.gain(self.delays.base()), number(Unit::Segments);
@@ -201,7 +203,7 @@ impl Algorithm for LedbatPlusPlus {
     }
 
     fn on_congestion(&mut self, signal: &Signal) {
-        // In a slowdown the threshold is what the ramp goes back to: half of it, as the window would have been.
+        // In a slowdown the threshold is the window to which the ramp returns, so the loss halves the threshold.
         if let Phase::Hold { .. } | Phase::Ramp { began: Some(_) } = self.phase {
             self.win.save();
             self.win.ssthresh = (self.win.ssthresh / 2.0).max(self.p.min_window);
@@ -271,7 +273,7 @@ mod tests {
     fn a_slowdown_holds_two_round_trips_and_the_next_comes_after_nine_times_its_length() {
         let (mut d, mut l) = (Driver::new(), ledbat());
         d.start_at(&mut l, 8.0);
-        // At the threshold: the first slow start is over with the first ACK, its slowdown is two round trips later.
+        // At the threshold the first slow start ends with the first ACK; its slowdown follows two round trips later.
         d.ack(&mut l, 1.0, 0.2, 0.2);
         assert_eq!(l.phase, Phase::Avoidance);
         close(l.next_slowdown - d.now, 0.4, 1e-9);
@@ -283,7 +285,7 @@ mod tests {
             let gap = 0.2 / l.window();
             d.ack(&mut l, 1.0, 0.2, gap);
         }
-        // Two round trips at two segments, then 2, 3, ... 7 acknowledged one after the other at one window a round trip.
+        // Two round trips at two segments, then windows of 2, 3, ... 7 segments, each acknowledged in one round trip.
         let took = d.now - began;
         assert!((0.6..0.8).contains(&took), "{took}");
         close(l.next_slowdown - began, 10.0 * took, 1e-9);

@@ -1,8 +1,9 @@
-//! Congestion control algorithms for long fat networks, one file each.
+//! Congestion control algorithms for long fat networks, one file for each algorithm.
 //!
-//! An algorithm hears of ACKs, losses and timeouts and answers with a window, in the units of the papers: segments,
-//! seconds, segments per second. It reads no clock, has no randomness that its caller did not seed and knows no simulator. All transcendentals
-//! come from `libm`, so that results are the same on every machine.
+//! The caller reports ACKs, losses and timeouts to an algorithm, and the algorithm answers with a window. Units are
+//! those of the papers: segments, seconds, segments per second. An algorithm reads no clock, takes random numbers only
+//! from its caller's seed, and does not depend on a simulator. All transcendental functions come from `libm`, so
+//! results are the same on every machine.
 //!
 //! [`build`] a [`Controller`] by name and drive it through [`Algorithm`]; [`estimators`] has the measurements that a
 //! transport needs for that. A transport that counts bytes, such as a QUIC stack, drives it through
@@ -23,7 +24,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `examples/toy_transport.rs` is a whole sender. To add an algorithm: write a file like those here and put one line into
+//! `examples/toy_transport.rs` is a whole sender. To add an algorithm, write a file like those here and add one line to
 //! `registry.rs`.
 //!
 //! | module | algorithm |
@@ -60,10 +61,10 @@
 //! | [`bbr3`] | BBR, version 3 |
 //! | [`vivace`] | PCC Vivace |
 //! | [`hcc`] | HCC TCP |
-//! | [`udt`] | UDT, which is no TCP: its endpoint is its own |
-//! | [`fixed`] | no congestion control: the yardstick |
-//! | [`xcp`] | XCP: routers say by how much a rate changes |
-//! | [`vcp`] | VCP: routers say how loaded they are |
+//! | [`udt`] | UDT, which has its own endpoint, since it is no TCP |
+//! | [`fixed`] | no congestion control, for comparison |
+//! | [`xcp`] | XCP: routers ask for a change of the rate |
+//! | [`vcp`] | VCP: routers report their load |
 
 pub mod africa;
 mod algorithm;

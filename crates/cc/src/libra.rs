@@ -1,10 +1,11 @@
-//! TCP Libra (G. Marfia et al., "TCP Libra: exploring RTT-fairness for TCP", 2005): AIMD whose increase and decrease depend on
-//! the RTT so that flows of different RTTs get the same rate, with an increase that grows with the path's capacity and falls
-//! as the queue fills.
+//! TCP Libra (G. Marfia et al., "TCP Libra: exploring RTT-fairness for TCP", 2005): AIMD whose increase and decrease
+//! depend on the RTT, so that flows of different RTTs get the same rate. The increase grows with the path's capacity
+//! and falls as the queue fills.
 //!
-//! Variant: all of it is from memory of the paper and unverified, the constants above all; in particular the unit in which
-//! the capacity enters, taken as Mbit/s here. The capacity is the largest rate of a round trip, or given. Do not compare
-//! others with it without the paper. Growth is never above one segment for each segment acknowledged.
+//! Variant: all rules are from memory of the paper and unverified, the constants above all. The unit of the capacity in
+//! the increase, Mbit/s here, is also unverified. The capacity is a parameter, or the largest rate of a round trip. Do
+//! not use this module for comparisons without the paper. The window grows by at most one segment for each segment
+//! acknowledged.
 
 use crate::algorithm::{Ack, Signal, Start};
 use crate::loss_based::{LossBased, own_window};
@@ -18,11 +19,11 @@ params! {
     pub struct LibraParams {
         /// Increase for each Mbit/s of capacity (k_1).
         k1: f64 = num(2.0, 0.0, 1e6, Unit::None), "Marfia et al. 2005 (unverified)";
-        /// How fast the increase falls with the queue (k_2).
+        /// Steepness of the increase's fall with the queue (k_2).
         k2: f64 = num(2.0, 0.0, 1e3, Unit::None), "Marfia et al. 2005 (unverified)";
-        /// RTT well below which rates do not depend on it (T_0).
+        /// Scale of RTTs (T_0): for RTTs well below it, rates do not depend on the RTT.
         t0: f64 = num(1.0, 1e-3, 1e3, Unit::Seconds), "Marfia et al. 2005 (unverified)";
-        /// Decrease: a loss gives up T_1/(2 (T_0 + RTT)).
+        /// Scale T_1 of the decrease at a loss, T_1/(2 (T_0 + RTT)) of the window.
         t1: f64 = num(1.0, 0.0, 1e3, Unit::Seconds), "Marfia et al. 2005 (unverified)";
         /// Capacity of the path; 0: the largest rate measured in a round trip.
         capacity: f64 = num(0.0, 0.0, 1e9, Unit::MegabitsPerSecond), "Marfia et al. 2005: from packet pairs (unverified)";
@@ -54,15 +55,16 @@ impl Libra {
         kind: Kind::Hybrid,
         signals: &["loss", "RTT", "bandwidth"],
         source: "Marfia et al., TCP Libra, 2005 (from memory)",
-        doc: "AIMD made fair between flows of different RTTs: the increase goes with the square of the RTT, the capacity and \
-              how empty the queue is. Rules and constants are from memory and unverified; not for comparisons.",
+        doc: "AIMD with fairness between flows of different RTTs: the increase is proportional to the square of the \
+              RTT and to the capacity, and falls as the queue fills. Rules and constants are from memory and \
+              unverified; not for comparisons.",
         presets: &[Preset::new("", "2005, from memory (unverified)", &[])],
         tables: &[LibraParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
-    /// As [`LossWindow::real_valued`], and [`BuildError::Conflict`] where a loss could take more than the window.
+    /// Those of [`LossWindow::real_valued`], and [`BuildError::Conflict`] if a loss could take more than the window.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = LibraParams::read(settings)?;
         if p.t1 > 2.0 * p.t0 {
@@ -162,7 +164,7 @@ mod tests {
         Libra::new(&settings(&Libra::ENTRY, "", values).expect("it is right")).expect("it is right")
     }
 
-    // All of these follow from rules and constants that are unverified.
+    // All of these values follow from unverified rules and constants.
     #[test]
     fn the_unverified_increase_goes_with_capacity_rtt_and_queue() {
         let mut l = libra(&[("capacity", Setting::Num(100.0))]);

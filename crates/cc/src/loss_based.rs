@@ -1,7 +1,8 @@
 //! Loss-based algorithms: a [`LossWindow`], with rules for its growth and for the window after a loss.
 //!
-//! Most of them differ from standard TCP in these rules alone. [`LossBased`] has the rules, and each type with these
-//! rules is an [`Algorithm`]: the window does slow start, reductions, timeouts, idle restarts and undo.
+//! Most of them differ from standard TCP in these rules alone. [`LossBased`] declares the rules, and each type that
+//! implements it is an [`Algorithm`]. [`LossWindow`] implements slow start, reductions, timeouts, idle restarts and
+//! undo.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::LossWindow;
@@ -9,14 +10,14 @@ use crate::observe::Observe;
 
 /// The rules of a loss-based algorithm.
 pub trait LossBased: Observe {
-    /// Smallest window during a recovery that halves the rate, in units of the threshold: half, as most of Linux 2.6's modules
-    /// have it (`min_cwnd`), or 1.
+    /// Smallest window during a recovery by rate halving, in units of the threshold: one half, as in most modules of
+    /// Linux 2.6 (`min_cwnd`), or 1.
     const RECOVERY_FLOOR: f64 = 0.5;
 
-    /// The window; `own_window!` writes this method and the next.
+    /// The window. `own_window!` implements this method and the next one.
     fn win(&self) -> &LossWindow;
 
-    /// The window, to change it.
+    /// The window, mutable.
     fn win_mut(&mut self) -> &mut LossWindow;
 
     /// [`Algorithm::needs`].
@@ -25,21 +26,21 @@ pub trait LossBased: Observe {
         Needs::default()
     }
 
-    /// The connection has begun.
+    /// Handles the start of the connection.
     fn begin(&mut self, start: &Start) {
         let _ = start;
     }
 
-    /// Looks at an ACK before the window may grow.
+    /// Takes the samples of an ACK, before the window may grow.
     #[inline]
     fn measure(&mut self, ack: &Ack) {
         let _ = ack;
     }
 
-    /// Congestion avoidance: `n` segments (ACKs, in Linux 2.6's arithmetic) are newly acknowledged.
+    /// Grows the window in congestion avoidance, for `n` newly acknowledged segments (ACKs, in Linux 2.6's arithmetic).
     fn grow(&mut self, ack: &Ack, n: f64);
 
-    /// Every ACK: measurement, slow start, and the rest of the ACK for congestion avoidance.
+    /// Handles an ACK: takes samples, applies slow start, and passes the remaining segments to congestion avoidance.
     #[inline]
     fn acknowledge(&mut self, ack: &Ack) {
         self.measure(ack);
@@ -49,49 +50,49 @@ pub trait LossBased: Observe {
         }
     }
 
-    /// The threshold and the window that a congestion signal leaves, segments.
+    /// Threshold and window after a congestion signal, segments.
     fn reduced(&mut self, signal: &Signal) -> f64;
 
-    /// A congestion signal has reduced the window.
+    /// Called after a congestion signal has reduced the window.
     fn after_reduction(&mut self, signal: &Signal) {
         let _ = signal;
     }
 
-    /// The threshold that a timeout leaves, segments; not asked where the timeout repeats one.
+    /// Threshold after a timeout, segments; not called for a repeated timeout.
     fn reduced_by_timeout(&mut self, signal: &Signal) -> f64 {
         self.reduced(signal)
     }
 
-    /// A timeout has restarted the window.
+    /// Called after a timeout has restarted the window.
     fn after_timeout(&mut self, signal: &Signal) {
         let _ = signal;
     }
 
-    /// Sending resumes after `idle` seconds.
+    /// Called when sending resumes after `idle` seconds.
     fn resume(&mut self, now: f64, idle: f64) {
         let _ = (now, idle);
     }
 
-    /// A recovery is over.
+    /// Called when a recovery ends.
     fn recovered(&mut self, now: f64) {
         let _ = now;
     }
 
-    /// The endpoint's recovery has ended, and lowered the window to the recovery's result if it was above.
+    /// Called after the end of the endpoint's recovery, which may have lowered the window.
     fn moderated(&mut self) {}
 
-    /// Smallest window during a recovery that halves the rate, segments.
+    /// Smallest window during a recovery by rate halving, segments.
     fn lowest_in_recovery(&self) -> f64 {
         self.win().ssthresh * Self::RECOVERY_FLOOR
     }
 
-    /// The last signal was spurious; `restored` if the window had anything to restore.
+    /// Called when the last signal was spurious; `restored` is true if the window was restored.
     fn undone(&mut self, restored: bool) {
         let _ = restored;
     }
 }
 
-/// The two methods of [`LossBased`] that give the field `win`.
+/// The two methods of [`LossBased`] that return the field `win`.
 macro_rules! own_window {
     () => {
         #[inline]

@@ -1,28 +1,30 @@
-//! The window arithmetic that all loss-based algorithms share: slow start, growth by real numbers or by Linux's integer
+//! The window arithmetic that all loss-based algorithms share: slow start, growth in real numbers or by Linux's integer
 //! counters, reduction, timeout, idle restart and undo.
 //!
 //! Common rules and their sources: a repeated timeout of the same segment leaves `ssthresh` alone (RFC 5681
 //! §3.1; ns-2's TCP/Linux reduces each time); a timeout inside recovery reduces again (RFC 5681, ns-2; Linux keeps the
-//! first reduction); after an idle time the window is at most the initial one (RFC 5681 §4.1).
+//! first reduction); after an idle period the window is at most the initial one (RFC 5681 §4.1).
 
 use crate::algorithm::{Ack, Signal, Start};
 use crate::observe::{observed, states};
 use crate::param::{BuildError, Settings, choice, choices, flag, num, params};
 use crate::slow_start::{SlowStart, SlowStartKind, Step};
 
-/// Largest window of an algorithm that multiplies it on each ACK, segments: Linux's `snd_cwnd` has 32 bits. Without a bound
-/// the product reaches infinity.
+/// Largest window of an algorithm that multiplies the window on each ACK, segments: Linux's `snd_cwnd` has 32 bits.
+/// Without a bound the product would reach infinity.
 pub const MOST: f64 = 4_294_967_296.0;
 
 /// Smallest slow start threshold, and smallest window after a loss, segments (RFC 5681 §3.1).
 pub const FLOOR: f64 = 2.0;
 
 choices! {
-    /// How the window grows:
-    /// - `fluid`: A real-valued window; every segment acknowledged counts.
-    /// - `linux`: A whole number of segments and a counter; every segment acknowledged counts (Linux since 3.18).
-    /// - `linux-2.6`: The counter of Linux 2.6: one per ACK however much it acknowledges, and one ACK more than the
-    ///   divisor for each step; slow start while the window is at most the threshold. ns-2's TCP/Linux has this form.
+    /// Growth of the window:
+    /// - `fluid`: The window is a real number, and every segment acknowledged counts.
+    /// - `linux`: The window is a whole number of segments with a counter, and every segment acknowledged counts (Linux
+    ///   since 3.18).
+    /// - `linux-2.6`: The counter of Linux 2.6 counts ACKs, independently of the segments that they acknowledge. A step
+    ///   takes one ACK more than the divisor. Slow start lasts while the window is at most the threshold. ns-2's
+    ///   TCP/Linux has this form.
     pub enum Arithmetic { Fluid = "fluid", Linux = "linux", Linux26 = "linux-2.6" }
 
     /// Quantity that a loss reduces:
@@ -34,15 +36,16 @@ choices! {
 params! {
     /// Parameters of every loss-based algorithm.
     pub struct LossParams {
-        /// How the window grows before the first sign of congestion.
+        /// Form of slow start.
         slow_start: SlowStartKind = choice("standard", SlowStartKind::WORDS), "RFC 5681 §3.1";
-        /// Window up to which limited slow start doubles each round trip.
+        /// Window up to which limited slow start doubles the window each round trip.
         limited_max_ssthresh: f64 = num(100.0, 2.0, 1e9, Unit::Segments), "RFC 3742 §2";
         /// Quantity that a loss reduces: the window, or the segments outstanding.
         reduce_from: ReduceFrom = choice("window", ReduceFrom::WORDS), "Linux and ns-2; RFC 5681 §3.1 says flight";
         /// Arithmetic of the window: a real number, or Linux's integer with a counter.
         arithmetic: Arithmetic = choice("fluid", Arithmetic::WORDS), "Linux tcp_cong.c";
-        /// Halve on the first loss and on any loss in slow start, whatever the algorithm's own decrease.
+        /// Halve the window on the first loss and on any loss in slow start, independently of the algorithm's own
+        /// decrease.
         halve_in_slow_start: bool = flag(false), "ns-2 tcp.cc, for all of its window options";
     }
 }
@@ -64,7 +67,7 @@ macro_rules! window_getters {
 }
 pub(crate) use window_getters;
 
-/// The same, and moderation by the window's own rule.
+/// The methods of `window_getters`, and moderation by the window's own rule.
 macro_rules! window_methods {
     () => {
         fn moderate(&mut self, window: f64) {
@@ -81,14 +84,14 @@ states! {
     pub enum Phase {
         /// Below the slow start threshold.
         SlowStart = "slow_start",
-        /// The same, and HyStart++ is in its conservative phase (RFC 9406).
+        /// Below the threshold, in the conservative phase of HyStart++ (RFC 9406).
         ConservativeSlowStart = "conservative_slow_start",
         /// At the threshold or above.
         CongestionAvoidance = "congestion_avoidance",
     }
 }
 
-/// Window, threshold and what belongs to them.
+/// Window, threshold and the state of their growth.
 #[derive(Clone, Debug)]
 pub struct LossWindow {
     /// Congestion window, segments.
@@ -100,7 +103,7 @@ pub struct LossWindow {
     initial_window: f64,
     saved: Option<(f64, f64)>,
     slow_start: SlowStart,
-    /// How the window grows.
+    /// Growth of the window.
     pub arithmetic: Arithmetic,
     reduce_from: ReduceFrom,
     halve_in_slow_start: bool,
@@ -109,13 +112,13 @@ pub struct LossWindow {
 
 observed! {
     self: LossWindow;
-    /// Phase of the window's growth, whether or not a recovery interrupts it.
+    /// Phase of the window's growth, also during a recovery.
     phase = self.phase(), state(Phase::NAMES);
 }
 
 impl LossWindow {
     /// # Errors
-    /// As [`Settings::read`].
+    /// Those of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = LossParams::read(settings)?;
         Ok(Self {
@@ -135,7 +138,7 @@ impl LossWindow {
     /// Like [`LossWindow::new`], for algorithms that are known in real numbers only.
     ///
     /// # Errors
-    /// As [`Settings::read`], and [`BuildError::Conflict`] where the arithmetic is one of whole segments.
+    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if the arithmetic is one of whole segments.
     pub fn real_valued(settings: &Settings) -> Result<Self, BuildError> {
         let window = Self::new(settings)?;
         if window.integer() {
@@ -164,7 +167,7 @@ impl LossWindow {
         self.arithmetic != Arithmetic::Fluid
     }
 
-    /// `x` as this arithmetic keeps it.
+    /// `x` in the arithmetic's precision: a whole number of segments in integer arithmetic.
     #[inline]
     #[must_use]
     pub fn whole(&self, x: f64) -> f64 {
@@ -188,8 +191,8 @@ impl LossWindow {
         }
     }
 
-    /// Slow start's share of an ACK. Returns the segments (ACKs, for Linux 2.6) that are left for congestion avoidance:
-    /// none where the window may not grow.
+    /// Applies slow start to an ACK. Returns the segments (ACKs, for Linux 2.6) that remain for congestion avoidance; 0
+    /// if the window must not grow.
     #[inline]
     pub fn slow_start(&mut self, ack: &Ack) -> f64 {
         if ack.in_recovery || ack.acked <= 0.0 {
@@ -218,7 +221,8 @@ impl LossWindow {
         };
         if self.arithmetic == Arithmetic::Linux26 {
             if grow >= 1.0 {
-                // The count of congestion avoidance, from before the threshold was raised to the window, stays.
+                // The counter of congestion avoidance stays; it dates from before the threshold was raised to the
+                // window.
                 self.w += 1.0;
             } else {
                 self.counted(grow);
@@ -235,8 +239,8 @@ impl LossWindow {
         left
     }
 
-    /// Adds `segments` to the counter and its whole part to the window. What congestion avoidance may have counted is worth
-    /// one segment at most.
+    /// Adds `segments` to the counter, and the counter's whole part to the window. A count left from congestion
+    /// avoidance adds at most one segment.
     fn counted(&mut self, segments: f64) {
         self.counter = self.counter.min(1.0) + segments;
         let step = self.counter.floor();
@@ -244,14 +248,14 @@ impl LossWindow {
         self.counter -= step;
     }
 
-    /// One segment of window for each `divisor` segments acknowledged; `n` segments are acknowledged now.
+    /// Grows the window by one segment for each `divisor` segments acknowledged; `n` segments are acknowledged now.
     #[inline]
     pub fn grow_one_in(&mut self, n: f64, divisor: f64) {
         match self.arithmetic {
             Arithmetic::Fluid => self.w += n / divisor,
             Arithmetic::Linux => {
                 let divisor = divisor.floor().max(1.0);
-                // Credit gathered under a larger divisor buys one segment, not a burst.
+                // A count collected under a larger divisor adds one segment, not a burst.
                 if self.counter >= divisor {
                     self.counter = 0.0;
                     self.w += 1.0;
@@ -274,7 +278,7 @@ impl LossWindow {
         }
     }
 
-    /// `a` segments more for each window of segments acknowledged; `n` of them now.
+    /// Grows the window by `a` segments for each window of segments acknowledged; `n` segments are acknowledged now.
     #[inline]
     pub fn grow_per_round(&mut self, n: f64, a: f64) {
         if self.arithmetic == Arithmetic::Fluid {
@@ -293,13 +297,13 @@ impl LossWindow {
         }
     }
 
-    /// True if this loss halves whatever the algorithm says (`halve_in_slow_start`).
+    /// True if this loss halves the window, independently of the algorithm's decrease (`halve_in_slow_start`).
     #[must_use]
     pub fn must_halve(&self) -> bool {
         self.halve_in_slow_start && (!self.decreased || self.in_slow_start())
     }
 
-    /// A congestion signal: the window and the threshold become `target` segments.
+    /// Applies a congestion signal: sets the window and the threshold to `target` segments.
     pub fn reduce_to(&mut self, target: f64) {
         self.saved = Some((self.w, self.ssthresh));
         self.ssthresh = self.whole(target).max(FLOOR);
@@ -316,7 +320,8 @@ impl LossWindow {
         self.w = self.w.min(before);
     }
 
-    /// A timeout: the window becomes one segment, the threshold `target`, unless the timeout repeats one without progress.
+    /// Applies a timeout: sets the window to one segment and the threshold to `target`; a repeated timeout keeps the
+    /// threshold.
     pub fn time_out(&mut self, target: f64, repeated: bool) {
         self.saved = Some((self.w, self.ssthresh));
         if !repeated {
@@ -328,13 +333,14 @@ impl LossWindow {
         self.slow_start.on_timeout();
     }
 
-    /// Sending resumes after an idle time.
+    /// Limits the window to the initial window when sending resumes after an idle period.
     pub fn idle(&mut self) {
         self.w = self.w.min(self.initial_window);
         self.counter = 0.0;
     }
 
-    /// The last signal was spurious. Gives the window from before it, where there is one to restore.
+    /// Restores the state before the last signal, which was spurious. Returns the earlier window if there is one to
+    /// restore.
     pub fn undo(&mut self) -> Option<f64> {
         let (w, ssthresh) = self.saved.take()?;
         self.w = self.w.max(w);
@@ -343,7 +349,7 @@ impl LossWindow {
         Some(w)
     }
 
-    /// The endpoint's recovery ended below the window: go on from there.
+    /// Lowers the window to the one at which the endpoint's recovery ended.
     pub fn moderate(&mut self, window: f64) {
         if window < self.w {
             self.w = self.whole(window).max(1.0);
@@ -352,24 +358,24 @@ impl LossWindow {
     }
 }
 
-/// Segments per ACK as Linux's BIC and early CUBIC estimate them: sixteenths, EWMA with gain 1/16, truncated. From its
-/// start at 2 the truncation stops it at 31/16 where every segment is acknowledged by itself, so that growth, which is
-/// divided by this ratio, is then almost twice the nominal one.
+/// Estimate of the segments per ACK in Linux's BIC and early CUBIC: an EWMA with gain 1/16, truncated to sixteenths. It
+/// starts at 2. If every segment is acknowledged by itself, the truncation stops it at 31/16. The divisor of the
+/// window's growth is divided by this ratio, so growth is then almost twice as fast as intended.
 #[derive(Clone, Copy, Debug)]
 pub struct AckRatio(i32);
 
 impl AckRatio {
-    /// The value at the start of a connection: two segments an ACK.
+    /// Value at the start of a connection: two segments per ACK.
     pub const START: Self = Self(32);
 
-    /// One ACK of `n` segments outside recovery.
+    /// Takes an ACK of `n` segments outside recovery.
     #[inline]
     pub fn update(&mut self, n: f64) {
-        // Linux's 32 bits would wrap at an ACK of 2³¹ sixteenths of a segment and more; this stays at its largest value.
+        // Linux's 32 bits would overflow at an ACK of 2³¹ sixteenths of a segment or more; here the value saturates.
         self.0 = self.0.saturating_add(n as i32 - (self.0 >> 4));
     }
 
-    /// `cnt` ACKs' worth of segments in ACKs, at least one.
+    /// Divides `cnt` segments by the ratio: the number of ACKs, at least one.
     #[inline]
     #[must_use]
     pub fn divide(self, cnt: f64) -> f64 {

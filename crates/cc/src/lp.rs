@@ -1,27 +1,28 @@
 //! TCP-LP (A. Kuzmanovic, E. W. Knightly, "TCP-LP: a distributed algorithm for low priority data transfer", INFOCOM 2003)
-//! and HSTCP-LP (the same authors, PFLDnet 2004): standard TCP, or HighSpeed TCP, that gives way as soon as the one-way
-//! delay rises above a small fraction of its range.
+//! and HSTCP-LP (the same authors, PFLDnet 2004): standard TCP, or HighSpeed TCP, that reduces its window as soon as
+//! the one-way delay rises above a small fraction of its range.
 //!
 //! Variant: an early indication of congestion is a smoothed one-way delay of more than the smallest plus 15 % of the range.
 //! It halves the window and starts an inference time of three round trips without growth. A second indication, on data sent
-//! after the first, brings the window down to one segment. Indications count from the first loss on, since only a loss shows
-//! the range. Growth after a reaction is additive. The extremes of the delay are those of the last `memory` seconds. Neither
-//! paper was available: constants are Linux's, and statements about the papers are marked unverified.
+//! after the first, brings the window down to one segment. Indications count only after the first loss, since only a
+//! loss shows the range. Growth after a reaction is additive. The extremes of the delay are those of the last `memory`
+//! seconds. Neither paper was available: constants are Linux's, and statements about the papers are marked unverified.
 //!
 //! Linux (presets `linux`, `linux-2.6`) differs:
-//! - Its delays are differences of TCP timestamps in words of 32 bits. An integer quotient converts them by an estimate of
-//!   the receiver's clock rate. Where that estimate passes 1000, as it does with each growing queue, or falls below 501, the
-//!   delays jump by the whole uptime. They are smoothed in integers.
-//! - After each indication the extremes are set to once and twice the smoothed delay. The largest sample counts only when a
-//!   second one comes.
+//! - Its delays are differences of TCP timestamps in 32-bit words, converted by an integer quotient with an estimate of
+//!   the receiver's clock rate. The delays jump by the whole uptime if this estimate exceeds 1000, as with each growing
+//!   queue, or falls below 501. The delays are smoothed in integers.
+//! - After each indication the extremes are set to the smoothed delay and twice the smoothed delay. The largest sample
+//!   counts only after a second one.
 //! - Indications count from the beginning, and slow start follows them.
-//! - Since Linux 4.10 each connection's timestamps begin at a random number. A delay is then a random number of up to 2³²
-//!   ms, beside which the real delay is nothing. After one indication at most, `linux` is standard TCP.
-//! - Before 4.13 timestamps were jiffies. Preset `linux-2.6` is for hosts that were started together; clocks that differ are
-//!   the scenario's.
+//! - Since Linux 4.10 each connection's timestamps begin at a random number. A delay is then a random number of up to
+//!   2³² ms, and the real delay is negligible beside it. After at most one indication, `linux` behaves as standard TCP.
+//! - Before 4.13 timestamps were jiffies. Preset `linux-2.6` assumes hosts that started at the same time; the scenario
+//!   sets differences of their clocks.
 //!
 //! ns-2's TCP/Linux has words of 64 bits and rounds timestamps to the nearest millisecond (preset `ns2-timestamps`).
-//! Timestamps are off there unless a script turns them on, and without them it is standard TCP (preset `ns2`).
+//! Timestamps are off in ns-2 unless a script turns them on; without them TCP-LP behaves as standard TCP (preset
+//! `ns2`).
 
 mod timestamps;
 
@@ -36,35 +37,35 @@ use crate::reno::{Reno, RenoParams};
 use timestamps::{Clock, Timestamps};
 
 choices! {
-    /// How delays are measured:
-    /// - `exact`: As real numbers with their sign; extremes over a time.
-    /// - `linux`: As Linux does since 4.13, in its integers.
-    /// - `linux-2.6`: As Linux did before, with jiffies for timestamps.
-    /// - `ns2`: As Linux 2.6 in words of 64 bits, with timestamps rounded to the nearest.
+    /// Measurement of the delays:
+    /// - `exact`: Signed real numbers, with extremes over a time.
+    /// - `linux`: Linux's integers since 4.13.
+    /// - `linux-2.6`: Linux's integers before 4.13, with jiffies as timestamps.
+    /// - `ns2`: Integers of Linux 2.6 in 64-bit words, with timestamps rounded to the nearest.
     pub enum Delays { Exact = "exact", Linux = "linux", Linux26 = "linux-2.6", Ns2 = "ns2" }
 }
 
 params! {
     /// Parameters of low priority.
     pub struct LpParams {
-        /// Fraction of the range of one-way delays above its smallest from which there is congestion (δ).
+        /// Threshold of congestion (δ), as a fraction of the range of one-way delays above the smallest.
         threshold: f64 = num(0.15, 0.0, 1.0, Unit::None), "Kuzmanovic & Knightly 2003; Linux tcp_lp.c";
-        /// Delay above the smallest that timestamps cannot distinguish from none: without it a path without queues
-        /// would count the flow's own bursts as congestion.
+        /// Resolution of timestamps: a delay less than this above the smallest is no congestion. Otherwise the flow's
+        /// own bursts would count as congestion on a path without queues.
         tick: f64 = num(0.001, 0.0, 1.0, Unit::Seconds), "Linux's TCP timestamps tick in ms; the paper's in more";
         /// Weight of a new sample of the delay (γ).
         smoothing: f64 = num(0.125, 0.001, 1.0, Unit::None), "Kuzmanovic & Knightly 2003; Linux tcp_lp.c";
         /// Time without growth after a reaction.
         inference: f64 = num(3.0, 0.0, 1e3, Unit::RoundTrips), "Linux tcp_lp.c";
-        /// How long the extremes of the delay are remembered; 0 for always.
+        /// Lifetime of the extremes of the delay; 0: unlimited.
         memory: f64 = num(180.0, 0.0, 1e6, Unit::Seconds), "chosen here: minutes";
-        /// React from the first loss on only.
+        /// React only after the first loss.
         from_first_loss: bool = flag(true), "Kuzmanovic & Knightly 2003 (unverified); Linux has it off";
-        /// Slow start up to the old threshold follows a reaction; off: only additive growth does.
+        /// Use slow start up to the old threshold after a reaction; off: grow additively only.
         slow_start_after: bool = flag(false), "Kuzmanovic & Knightly 2003 (unverified); Linux has it on";
-        /// How delays are measured.
+        /// Measurement of the delays.
         delays: Delays = choice("exact", Delays::WORDS), "Linux tcp_lp.c";
-        /// True if TCP timestamps are on; without them Linux has no delays.
+        /// Use of TCP timestamps, without which Linux has no delays.
         timestamps: bool = flag(true), "Linux tcp_lp.c; ns-2 ts_option_ is off";
     }
 }
@@ -72,18 +73,19 @@ params! {
 params! {
     /// Parameters of HSTCP-LP.
     pub struct HstcpLpParams {
-        /// The first indication takes HighSpeed TCP's b(w) of the window; off: half of it.
+        /// Reduce the window by HighSpeed TCP's fraction b(w) at the first indication; off: by half.
         own_decrease: bool = flag(false), "Kuzmanovic, Knightly & Cottrell, PFLDnet 2004 (unverified)";
     }
 }
 
-/// Windows in which the wait of a delayed ACK is left out: one segment always waits, of a few some do.
+/// Largest window whose delays are corrected for delayed ACKs: with one segment every ACK is delayed, with few segments
+/// some are.
 const ALONE: f64 = 2.0;
 const FEW: f64 = 16.0;
-/// Weight of a new sample of the delay in Linux, which has no other.
+/// Weight of a new sample of the delay in Linux, where it is a constant.
 const LINUX_SMOOTHING: f64 = 0.125;
 
-/// Action that follows from an ACK's delay.
+/// Reaction to an ACK's delay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Early {
     Nothing,
@@ -97,15 +99,15 @@ struct Watch {
     p: LpParams,
     /// None before the first sample.
     smoothed: Option<f64>,
-    /// Extremes of this period of memory and of the one before.
+    /// Extremes of the current memory period and of the one before.
     now: (f64, f64),
     before: (f64, f64),
     period_end: f64,
     /// Smallest delay of this round trip and of the one before; small windows only.
     rounds: (f64, f64),
-    /// Linux's own measurement; none where delays are real numbers, and where there are no timestamps.
+    /// Linux's own measurement; `None` if delays are real numbers, or without timestamps.
     linux: Option<Timestamps>,
-    /// Seconds; none while no reaction counts.
+    /// Time of the last reaction, s; `None` while there is none.
     reacted_at: Option<f64>,
     inference_s: f64,
     armed: bool,
@@ -113,13 +115,14 @@ struct Watch {
 
 observed! {
     self: Watch;
-    /// Smoothed one-way delay, plus the offset of the two clocks; null in Linux's forms, which keep ticks of timestamps.
+    /// Smoothed one-way delay, plus the offset of the two clocks; null in Linux's forms, which count in ticks of
+    /// timestamps.
     delay_s = self.smoothed.unwrap_or(f64::NAN), number(Unit::Seconds);
-    /// Smallest one-way delay; null as above.
+    /// Smallest one-way delay; null in Linux's forms.
     delay_min_s = self.extremes().0, number(Unit::Seconds);
-    /// Largest one-way delay; null as above.
+    /// Largest one-way delay; null in Linux's forms.
     delay_max_s = self.extremes().1, number(Unit::Seconds);
-    /// Time of the last early reaction; null before the first and after an idle time.
+    /// Time of the last early reaction; null before the first one and after an idle period.
     reacted_at_s = self.reacted_at.unwrap_or(f64::NAN), number(Unit::Seconds);
 }
 
@@ -190,7 +193,7 @@ impl Watch {
         smoothed > low + (self.p.threshold * (high - low)).max(self.p.tick)
     }
 
-    /// True if the window may not grow for now.
+    /// True during the inference time, in which the window must not grow.
     #[inline]
     fn infers(&self, now: f64) -> bool {
         match &self.linux {
@@ -199,8 +202,8 @@ impl Watch {
         }
     }
 
-    /// The delay without the receiver's wait for another segment to acknowledge with it: the smallest of a round trip where
-    /// the window is small, and none where it is one segment.
+    /// Delay without the delayed ACK's wait: for a small window the smallest delay of a round trip, for a window of one
+    /// segment none.
     #[inline]
     fn without_waiting(&mut self, ack: &Ack, delay: f64, window: f64) -> Option<f64> {
         if window >= FEW {
@@ -230,14 +233,14 @@ impl Watch {
         }
     }
 
-    /// Reaction to this ACK; none in recovery, though Linux's extremes begin anew there too.
+    /// Reaction to this ACK; none in recovery, though Linux's extremes are reset there too.
     #[inline]
     fn judge(&mut self, ack: &Ack) -> Early {
         let again = self.infers(ack.now);
         let early = if let Some(linux) = &mut self.linux {
             self.armed && linux.is_early()
         } else {
-            // Data from before the reaction can only tell what is known already.
+            // The delay of data sent before the reaction shows no new congestion.
             let known = again && self.reacted_at.is_some_and(|at| ack.sent_at() < at);
             self.armed && !ack.in_recovery && self.is_early() && !known
         };
@@ -253,9 +256,9 @@ impl Watch {
     }
 }
 
-/// Interface that low priority needs of the algorithm that it holds back.
+/// Interface of an algorithm that can run at low priority.
 pub trait Yields: Algorithm {
-    /// The window of now becomes the slow start threshold.
+    /// Sets the slow start threshold to the current window.
     fn leave_slow_start(&mut self);
 }
 
@@ -271,7 +274,7 @@ impl Yields for Hstcp {
     }
 }
 
-/// An algorithm that gives way to everyone else.
+/// An algorithm at low priority, which gives way to all other flows.
 #[derive(Clone, Debug)]
 pub struct LowPriority<A> {
     inner: A,
@@ -303,9 +306,9 @@ impl Lp {
         kind: Kind::Hybrid,
         signals: &["one-way delay", "loss", "ECN"],
         source: "Kuzmanovic & Knightly, INFOCOM 2003; RFC 6297 §3.3",
-        doc: "Standard TCP for data that nobody waits for: it halves its window as soon as the one-way delay rises above 15 % \
-              of its range, and goes down to one segment if that does not help, so that others hardly notice it. The \
-              default measures delays exactly and reacts from the first loss on.",
+        doc: "Standard TCP for background transfers. It halves its window as soon as the one-way delay rises above 15 \
+              % of its range, and reduces it to one segment if the delay stays high. Other flows are hardly affected. \
+              The default measures delays exactly and reacts only after the first loss.",
         presets: &[
             Preset::new("", "INFOCOM 2003, with Linux's constants", &[]),
             Preset::new(
@@ -320,7 +323,7 @@ impl Lp {
             ),
             Preset::new(
                 "ns2-timestamps",
-                "ns-2.35 TCP/Linux with timestamps: Linux 2.6.22 in words of 64 bits",
+                "ns-2.35 TCP/Linux with timestamps: Linux 2.6.22 in 64-bit words",
                 &Self::linux("linux-2.6", "ns2", true),
             ),
             Preset::new(
@@ -334,7 +337,7 @@ impl Lp {
     };
 
     /// # Errors
-    /// As [`Settings::read`], and [`BuildError::Conflict`] where Linux's delays should be smoothed by another weight.
+    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if Linux's delays should be smoothed by another weight.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let watch = Watch::read(settings)?;
         Ok(Self { inner: Reno::new(settings)?, watch, keep: |_, _| 0.5 })
@@ -349,8 +352,8 @@ impl HstcpLp {
         kind: Kind::Hybrid,
         signals: &["one-way delay", "loss"],
         source: "Kuzmanovic, Knightly & Cottrell, PFLDnet 2004; RFC 6297 §3.3",
-        doc: "HighSpeed TCP's growth and response to losses with TCP-LP's response to delay, so that a large window is found \
-              soon again once others leave. That the early reaction is TCP-LP's could not be checked.",
+        doc: "HighSpeed TCP's growth and response to losses with TCP-LP's response to delay, so that the window grows \
+              back fast once other flows leave. The use of TCP-LP's early reaction could not be verified.",
         presets: &[
             Preset::new("", "TCP-LP's reactions (unverified)", &[]),
             Preset::new(
@@ -364,7 +367,7 @@ impl HstcpLp {
     };
 
     /// # Errors
-    /// As [`Hstcp::new`] and [`Lp::new`].
+    /// Those of [`Hstcp::new`] and [`Lp::new`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let watch = Watch::read(settings)?;
         let own = HstcpLpParams::read(settings)?.own_decrease;
@@ -414,12 +417,12 @@ impl<A: Yields> Algorithm for LowPriority<A> {
             return;
         }
         if early == Early::Halve && self.watch.linux.is_some() {
-            // Linux's inference time begins with the next ACK: the window grows on this one.
+            // Linux's inference time begins with the next ACK, so the window grows on this one.
             self.react(early);
             self.inner.on_ack(ack);
             return;
         }
-        // Estimators of the inner algorithm go on, its window does not.
+        // The inner algorithm's estimators are updated, but its window does not grow.
         self.inner.on_ack(&Ack { window_limited: false, ..*ack });
         self.react(early);
     }
@@ -510,7 +513,7 @@ mod tests {
             (a.watch.now, a.watch.smoothed, a.watch.period_end) = ((0.02, 0.06), Some(0.06), 1e9);
             delayed(&mut d, &mut a, 0.06, 0.1);
             assert_eq!(a.window(), 32.0);
-            // Data from before the reaction does not count, and nothing grows.
+            // Data sent before the reaction does not count, and the window does not grow.
             delayed(&mut d, &mut a, 0.06, 0.05);
             assert_eq!(a.window(), 32.0);
             delayed(&mut d, &mut a, 0.06, second_after - 0.05);
@@ -538,7 +541,7 @@ mod tests {
         (a.watch.now, a.watch.period_end) = ((0.02, 0.06), 1e9);
         delayed(&mut d, &mut a, 0.06, 0.1);
         assert_eq!((a.watch.smoothed, a.window()), (None, 2.0));
-        // Every second one waits, of three.
+        // Every second ACK is delayed, at a window of three.
         for turn in 0..100 {
             delayed(&mut d, &mut a, if turn % 2 == 0 { 0.02 } else { 0.06 }, 0.05);
             assert!(!a.watch.is_early());
@@ -609,11 +612,11 @@ mod tests {
             let (mut d, mut a) = (Driver::new(), lp(preset, &[]));
             d.now = 10.0;
             d.start_at(&mut a, 64.0);
-            // The clock's rate takes two timestamps that differ.
+            // The estimate of the clock's rate needs two different timestamps.
             delayed(&mut d, &mut a, 0.05, 0.1);
             assert_eq!(a.window(), 65.0);
             delayed(&mut d, &mut a, 0.05, 0.1);
-            // The ACK that halves still lets slow start grow.
+            // On the ACK that halves the window, slow start still grows it.
             assert_eq!((a.window(), kept(&a)), (33.0, (50, 100, 50)));
             delayed(&mut d, &mut a, 0.05, 0.1);
             assert_eq!(a.window(), 33.0);
@@ -629,7 +632,7 @@ mod tests {
 
     #[test]
     fn linux_smooths_in_integers() {
-        // Eighths of a millisecond are kept; what is subtracted is whole: 400, 400 + 51 − 50, and so on.
+        // The sum is kept in eighths of a millisecond, and whole numbers are subtracted: 400, 400 + 51 − 50, and so on.
         let (mut d, mut a) = (Driver::new(), lp("linux-2.6", &[]));
         d.now = 10.0;
         d.start_at(&mut a, 64.0);
@@ -650,7 +653,7 @@ mod tests {
         delayed(&mut d, &mut a, 0.05, 0.1);
         delayed(&mut d, &mut a, 0.05, 0.1);
         let before = kept(&a).2;
-        // 36 ms of the receiver's clock for 20 of the sender's: 1800 Hz, of which a 64th counts.
+        // The receiver's clock advances by 36 ms while the sender's advances by 20 ms: 1800 Hz, with weight 1/64.
         delayed(&mut d, &mut a, 0.066, 0.02);
         let jump = (kept(&a).2 - before) as f64;
         close(jump, d.now * 1000.0 / 8.0, 0.01);
@@ -658,7 +661,8 @@ mod tests {
 
     #[test]
     fn a_random_offset_leaves_linux_one_reaction_at_most() {
-        // The delay goes up and down between 20 and 60 ms, slowly enough for the clock's rate: 2.6 reacts all the time.
+        // The delay varies between 20 and 60 ms, slowly enough for the estimate of the clock's rate: 2.6 reacts
+        // throughout.
         let reactions = |preset: &str, seed: u64| {
             let (mut d, mut a) = (Driver::new(), lp(preset, &[]));
             d.now = 10.0;

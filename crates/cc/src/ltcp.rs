@@ -1,11 +1,12 @@
 //! LTCP (S. Bhandarkar, S. Jain, A. L. N. Reddy, "LTCP: improving the performance of TCP in highspeed networks", CCR
 //! 36(1), 2006; draft-bhandarkar-ltcp-01): one flow behaves as K virtual flows, and K grows with its window.
 //!
-//! Variant: layer K begins at W_K = K(K+1)(K-1)/6 · W_T segments; in it a round trip adds K segments and a loss takes
-//! `decrease` of the window, which costs at most one layer up to K = 19. Below W_T it is standard TCP. Only the abstracts
-//! of the paper and the draft were available: every formula and constant here is unverified, though they are consistent
-//! with each other and with the properties that the abstracts claim. The layer always follows from the window; RTT
-//! compensation, K_R = (RTT/`rtt_ref`)^(1/3), is off, and its normalization is a parameter.
+//! Variant: layer K begins at W_K = K(K+1)(K-1)/6 · W_T segments; In layer K a round trip adds K segments, and a loss
+//! reduces the window by the fraction `decrease`, which is at most one layer up to K = 19. Below W_T the flow behaves
+//! as standard TCP. Only the abstracts of the paper and the draft were available: every formula and constant here is
+//! unverified, though they are consistent with each other and with the properties claimed in the abstracts. The layer
+//! always follows from the window. RTT compensation, K_R = (RTT/`rtt_ref`)^(1/3), is off by default, and its
+//! normalization is a parameter.
 
 use crate::algorithm::{Ack, Signal};
 use crate::loss_based::{LossBased, own_window};
@@ -22,7 +23,7 @@ params! {
         decrease: f64 = num(0.15, 0.01, 0.9, Unit::None), "Bhandarkar, Jain & Reddy 2006 (unverified)";
         /// Multiply the increase by the cube root of the RTT over `rtt_ref`.
         rtt_compensation: bool = flag(false), "Bhandarkar, Jain & Reddy 2006 (unverified)";
-        /// RTT at which the compensation is 1.
+        /// RTT at which the factor of the compensation is 1.
         rtt_ref: f64 = num(0.1, 1e-3, 10.0, Unit::Seconds), "chosen here";
     }
 }
@@ -32,10 +33,10 @@ params! {
 pub struct Ltcp {
     win: LossWindow,
     p: LtcpParams,
-    /// The layer, and the windows between which it is.
+    /// The layer, and the smallest and largest window of it.
     k: f64,
     layer: (f64, f64),
-    /// K_R, and the RTT that it was computed for.
+    /// K_R, and the RTT from which it was computed.
     k_r: f64,
     rtt: f64,
 }
@@ -48,9 +49,9 @@ impl Ltcp {
         kind: Kind::Loss,
         signals: &["loss", "ECN"],
         source: "Bhandarkar, Jain & Reddy, CCR 36(1), 2006; draft-bhandarkar-ltcp-01",
-        doc: "Behaves as several standard flows in one: a new layer each time the window has grown enough for one loss to \
-              cost at most one layer; a round trip adds as many segments as there are layers. Its formulas and constants \
-              could not be checked against the paper.",
+        doc: "Behaves as several standard flows. A new layer begins once the window is so large that a loss costs at \
+              most one layer. Each round trip adds one segment for each layer. Formulas and constants could not be \
+              verified in the paper.",
         presets: &[
             Preset::new("", "LTCP without RTT compensation (unverified)", &[]),
             Preset::new("rtt", "with RTT compensation (unverified)", &[switch("rtt_compensation", true)]),
@@ -60,7 +61,7 @@ impl Ltcp {
     };
 
     /// # Errors
-    /// As [`Settings::read`].
+    /// Those of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = LtcpParams::read(settings)?;
         let layer = (0.0, p.w_t);
@@ -75,7 +76,7 @@ impl Ltcp {
     /// Finds the layer of the window.
     #[cold]
     fn find_layer(&mut self) {
-        // From the cube root that is about right, one step or two.
+        // The cube root is close to the layer; one or two steps correct it.
         self.k = libm::cbrt(6.0 * self.win.w / self.p.w_t).floor().max(1.0);
         while self.threshold(self.k + 1.0) <= self.win.w {
             self.k += 1.0;
@@ -95,7 +96,7 @@ impl Ltcp {
 
 observed! {
     self: Ltcp, self.win;
-    /// Layer (K): standard flows that the flow behaves as.
+    /// Layer (K): number of standard flows as which the flow behaves.
     k = self.k, plain();
     /// Factor for the RTT (K_R).
     k_r = self.k_r, plain();

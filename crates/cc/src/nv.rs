@@ -1,11 +1,11 @@
 //! TCP NV, "New Vegas" (L. Brakmo, "TCP-NV: congestion avoidance for data centers", Linux Plumbers Conference 2010;
-//! Linux tcp_nv.c): compares the window with the product of the best rate of the last round trips and the smallest RTT,
-//! plus a few segments.
+//! Linux tcp_nv.c): keeps the window close to the largest rate of the last round trips times the smallest RTT, plus a
+//! few segments.
 //!
-//! Variant: Linux, whole segments; there is no paper to differ from. For data centers where all flows are NV. What it
-//! needs of a segment's flight when it was sent comes from the delivery-rate sample. After each recovery the smallest
-//! RTT is measured anew, as there. Its parameter for growth faster than one segment a round trip, off by default, is
-//! left out.
+//! Variant: Linux's module, in whole segments; no paper exists. NV is for data centers where all flows use NV. The
+//! flight size at the time of a segment's transmission comes from the delivery-rate sample. After each recovery the
+//! smallest RTT is measured anew, as in Linux. Linux's parameter for growth faster than one segment a round trip is off
+//! by default and left out here.
 
 use crate::algorithm::{Ack, Needs, Signal, Start};
 use crate::draws::Draws;
@@ -17,46 +17,47 @@ use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params, word}
 params! {
     /// Parameters of NV.
     pub struct NvParams {
-        /// Segments that may wait in queues.
+        /// Largest number of segments in queues.
         pad: f64 = num(10.0, 0.0, 1e6, Unit::Segments), "Linux tcp_nv.c nv_pad";
-        /// No growth this close to that.
+        /// Distance from `pad` within which the window does not grow.
         pad_buffer: f64 = num(2.0, 0.0, 1e6, Unit::Segments), "Linux tcp_nv.c nv_pad_buffer";
-        /// The smallest RTT is forgotten about this often.
+        /// Mean lifetime of the smallest RTT.
         reset_period: f64 = num(5.0, 0.1, 1e4, Unit::Seconds), "Linux tcp_nv.c nv_reset_period";
         /// Smallest window without losses.
         min_cwnd: f64 = num(2.0, 2.0, 1e4, Unit::Segments), "Linux tcp_nv.c nv_min_cwnd";
-        /// Fraction of the excess given up, in 128ths.
+        /// Fraction of the excess by which the window shrinks, in 128ths.
         congestion_decrease: f64 = num(38.0, 0.0, 128.0, Unit::Of128), "Linux tcp_nv.c nv_cong_dec_mult: 30 %";
         /// Fraction of the window kept on a loss, in 1024ths.
         loss_keep: f64 = num(819.0, 128.0, 1024.0, Unit::Of1024), "Linux tcp_nv.c nv_loss_dec_factor: 80 %";
         /// Weight of a new RTT in the average, in 256ths; 0: no average.
         rtt_factor: f64 = num(128.0, 0.0, 256.0, Unit::Of256), "Linux tcp_nv.c nv_rtt_factor";
-        /// RTT of the path, if known; it bounds the smallest RTT; 0: unknown.
+        /// RTT of the path, if known, which bounds the smallest RTT; 0: unknown.
         base_rtt: f64 = num(0.0, 0.0, 10.0, Unit::Seconds), "Linux tcp_nv.c: asked of a BPF program";
-        /// Decisions without congestion after which a growth rate lowered by timeouts doubles; 0: it is not lowered.
+        /// Decisions without congestion after which the growth rate doubles again, if timeouts lowered it; 0: timeouts
+        /// do not lower it.
         growth_rate_neg: f64 = num(8.0, 0.0, 1e3, Unit::Decisions), "Linux tcp_nv.c nv_cwnd_growth_rate_neg";
-        /// RTT samples that a decision to shrink needs.
+        /// RTT samples needed for a decision to shrink.
         dec_eval_min: f64 = num(60.0, 0.0, 254.0, Unit::Samples), "Linux tcp_nv.c nv_dec_eval_min_calls";
-        /// RTT samples that a decision to grow needs.
+        /// RTT samples needed for a decision to grow.
         inc_eval_min: f64 = num(20.0, 0.0, 254.0, Unit::Samples), "Linux tcp_nv.c nv_inc_eval_min_calls";
-        /// RTT samples that the end of the first slow start needs.
+        /// RTT samples needed to end the first slow start.
         ssthresh_eval_min: f64 = num(30.0, 0.0, 254.0, Unit::Samples), "Linux tcp_nv.c nv_ssthresh_eval_min_calls";
         /// Round trips without enough samples after which growth stops.
         stop_rtt_cnt: f64 = num(10.0, 0.0, 254.0, Unit::RoundTrips), "Linux tcp_nv.c nv_stop_rtt_cnt";
-        /// Round trips that a decision to shrink needs.
+        /// Round trips needed for a decision to shrink.
         rtt_min_cnt: f64 = num(2.0, 0.0, 254.0, Unit::RoundTrips), "Linux tcp_nv.c nv_rtt_min_cnt";
     }
 }
 
-/// The smallest RTT is forgotten for the first time after this, s.
+/// Lifetime of the first smallest RTT, s.
 const FIRST_RESET_S: f64 = 2.0;
-/// Fraction of a known RTT below which none is believed.
+/// Lower bound of valid RTT samples, as a fraction of a known RTT.
 const LOWER_BOUND: f64 = 205.0 / 256.0;
-/// Counters stop here.
+/// Largest value of the counters.
 const COUNT_MAX: f64 = 255.0;
-/// Lowest growth: one segment in 2⁸ windows.
+/// Smallest growth exponent: one segment in 2⁸ windows.
 const GROWTH_MIN: i32 = -8;
-/// A round with a single sample is extended by this many segments, and by two more each time.
+/// Segments by which a round with a single sample is extended; each extension adds two more.
 const MIN_ROUND: f64 = 4.0;
 const MIN_ROUND_STEP: f64 = 2.0;
 const MIN_ROUND_MAX: f64 = 81.0;
@@ -77,9 +78,9 @@ pub struct Nv {
     rtt_min: f64,
     rtt_min_next: f64,
     reset_at: f64,
-    /// Best rate since the last decision, segments/s.
+    /// Largest rate since the last decision, segments/s.
     rate: f64,
-    /// Delivered so far; the round ends beyond the second; delivered at the last sample.
+    /// Segments delivered so far; the count at which the round ends; the count at the last sample.
     una: f64,
     round_end: f64,
     una_at_sample: f64,
@@ -95,16 +96,16 @@ impl Nv {
         kind: Kind::Delay,
         signals: &["RTT", "delivery rate", "loss"],
         source: "Brakmo, Linux Plumbers Conference 2010; Linux tcp_nv.c",
-        doc: "Vegas for data centers: the window may exceed the product of the best rate and the smallest RTT by ten segments. Many \
-              samples make a decision, the smallest RTT is forgotten every few seconds, and the window shrinks by a fraction of \
-              the excess.",
+        doc: "Vegas for data centers: the window may exceed the largest rate times the smallest RTT by ten segments, \
+              and shrinks by a fraction of any further excess. A decision needs many samples. The smallest RTT expires \
+              every few seconds.",
         presets: &[Preset::new("", "Linux", &[word("arithmetic", "linux")])],
         tables: &[NvParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],
     };
 
     /// # Errors
-    /// As [`Settings::read`].
+    /// Those of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         Ok(Self {
             p: NvParams::read(settings)?,
@@ -133,7 +134,7 @@ impl Nv {
         (self.round_end, self.una_at_sample, self.restart) = (self.una, self.una, false);
     }
 
-    /// Takes an RTT and the flight that its segment was sent in.
+    /// Takes an RTT sample, and the flight size when its segment was sent.
     #[inline]
     fn sample(&mut self, now: f64, rtt: f64, flight: f64) {
         if self.p.rtt_factor == 0.0 {
@@ -178,7 +179,7 @@ impl Nv {
         }
     }
 
-    /// The window is beyond `most`. Whether that is a decision.
+    /// Shrinks the window, which exceeds `most`. Returns true if that was a decision.
     fn shrink(&mut self, most: f64) -> bool {
         if self.rounds < self.p.rtt_min_cnt {
             return false;
@@ -204,7 +205,7 @@ impl Nv {
         true
     }
 
-    /// The window is well below what the path takes. Whether that is a decision.
+    /// Lets the window grow, which is well below the path's capacity. Returns true if that was a decision.
     fn release(&mut self) -> bool {
         if self.samples < self.p.inc_eval_min {
             return false;
@@ -227,9 +228,9 @@ observed! {
     rtt_min_s = self.rtt_min, number(Unit::Seconds);
     /// Largest rate since the last decision.
     rate = self.rate, number(Unit::SegmentsPerSecond);
-    /// Window that the largest rate needs at the smallest RTT; null before an RTT.
+    /// Largest rate times the smallest RTT; null before an RTT sample.
     needed = self.rate * self.rtt_min, number(Unit::Segments);
-    /// Exponent of the growth factor: growth is divided by 2 to the negative of it.
+    /// Exponent e of the growth factor 2^e.
     growth = self.growth, plain();
     /// 1 while the window may grow.
     may_grow = self.may_grow, plain();
@@ -311,7 +312,7 @@ impl LossBased for Nv {
     }
 
     fn undone(&mut self, _restored: bool) {
-        // No recovery is left to end.
+        // The timeout ends any recovery.
         self.restart = true;
     }
 }
@@ -327,7 +328,7 @@ mod tests {
         Nv::new(&settings(&Nv::ENTRY, "", values).expect("it is right")).expect("it is right")
     }
 
-    /// At 25,000 segments a second and 4 ms: 100 segments without queue.
+    /// NV at 25,000 segments a second and 4 ms: 100 segments without a queue.
     fn at(w: f64, samples: f64) -> Nv {
         let mut v = nv(&[]);
         (v.win.w, v.win.ssthresh) = (w, 50.0);
@@ -431,7 +432,7 @@ mod tests {
         for k in 1..800 {
             v.sample(f64::from(k) * 0.01, 0.2, 10.0);
         }
-        // The first reset keeps the old one, which is in both; the second does not.
+        // The first reset keeps the old smallest RTT, since both periods contain it; the second does not.
         close(v.rtt_min, 0.2, 1e-3);
         assert!(v.reset_at > 8.0 && v.reset_at < 15.0);
     }

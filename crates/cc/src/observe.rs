@@ -1,11 +1,11 @@
 //! Internal variables of algorithms, such as CUBIC's K or the state of BBR, for observers.
 //!
 //! `observed!` declares each variable once, with its unit, its definition and the expression of its value. A time is in
-//! seconds, and its name ends in `_s`. A value that is not known yet is NaN or infinite.
+//! seconds, and its name ends in `_s`. An unknown value is NaN or infinite.
 
 use crate::unit::Unit;
 
-/// An internal variable, as the documentation sees it.
+/// Declaration of an internal variable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Variable {
     /// Name.
@@ -19,18 +19,18 @@ pub struct Variable {
 /// Kind of the values of a variable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Form {
-    /// Numbers in a unit.
+    /// A number in a unit.
     Number(Unit),
-    /// States: 0 is the first of these names, 1 the second, and so on.
+    /// A state: 0 is the first of these names, 1 the second, and so on.
     State(&'static [&'static str]),
 }
 
-/// Takes the name and the value of one variable after the other.
+/// Callback that takes the name and the value of each variable.
 pub type Observer<'a> = dyn FnMut(&str, f64) + 'a;
 
-/// Something that has internal variables.
+/// A type with internal variables.
 pub trait Observe {
-    /// Gives each variable to `observer`: the same ones, in the same order, at any time.
+    /// Passes each variable to `observer`: always the same variables, in the same order.
     fn observe(&self, observer: &mut Observer<'_>) {
         let _ = observer;
     }
@@ -54,12 +54,12 @@ pub const fn state(names: &'static [&'static str]) -> Form {
     Form::State(names)
 }
 
-/// Declares the internal variables of a type: `/// definition`, then `name = value, form;`. The variables of its parts that are
-/// listed after the type (`self.win`) follow its own.
+/// Declares the internal variables of a type: `/// definition`, then `name = value, form;`. The variables of the
+/// components listed after the type (`self.win`) follow its own.
 macro_rules! observed {
     ($this:ident: $owner:ty $(, $part:expr)*; $($(#[doc = $doc:literal])+ $name:ident = $value:expr, $form:expr;)*) => {
         impl $owner {
-            /// Its own internal variables, without those of its components.
+            /// Internal variables of the type, without those of its components.
             pub const VARIABLES: &'static [$crate::observe::Variable] = {
                 #[allow(unused_imports)]
                 use $crate::{observe::{number, plain, state}, unit::Unit};

@@ -1,8 +1,8 @@
 //! Parameters as data: an algorithm or a queue discipline declares each of its parameters once, with type, range, unit,
 //! default, source and meaning.
 //!
-//! [`params!`](crate::params) turns that declaration into a struct, a constant table for the documentation and the checked
-//! reading of the values that a user gives. [`Parameter::check`] is the only check of a value.
+//! [`params!`](crate::params) turns that declaration into a struct, a constant table for the documentation, and a
+//! function that reads and checks a user's values. [`Parameter::check`] is the only check of a value.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,11 +14,11 @@ use crate::words::hint;
 /// A user's value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A number, in the unit that the parameter declares; a duration in ps.
+    /// A number in the parameter's unit; a duration in ps.
     Num(f64),
     /// On or off.
     Bool(bool),
-    /// One of the words that the parameter declares.
+    /// One of the parameter's words.
     Text(String),
     /// A number of packets, of bytes, or both.
     Amount(Amount),
@@ -65,7 +65,7 @@ pub enum Type {
     Switch,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A time that a user writes with its unit. It is kept in ps, which a float holds exactly up to 2.5 hours.
+    /// A time, which a user writes with its unit. It is stored in ps; a float is exact up to 2.5 hours.
     Duration,
     /// A queue length in packets.
     Packets,
@@ -74,7 +74,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// The name in lists.
+    /// Name of the type in lists.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -88,7 +88,7 @@ impl Type {
         }
     }
 
-    /// A value as a user would write it, for messages.
+    /// An example of a value, for messages.
     fn example(self) -> String {
         match self {
             Type::Number | Type::Integer => "1".to_owned(),
@@ -103,11 +103,11 @@ impl Type {
 /// Default of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Default {
-    /// The value where neither a preset nor the user says otherwise.
+    /// The value that holds unless a preset or the user sets another one.
     Value(Setting),
-    /// A value must be given.
+    /// No default: the user must give a value.
     Required,
-    /// The value that this formula, in words, gives for the link.
+    /// A value computed from the link by this formula, in words.
     Derived(&'static str),
 }
 
@@ -126,7 +126,8 @@ pub struct Domain {
     pub unit: Unit,
 }
 
-/// Picoseconds of a nanosecond, a microsecond, a millisecond and a second, for the declaration of durations.
+/// One nanosecond in picoseconds, for the declaration of durations; [`US`], [`MS`] and [`S`] are a microsecond, a
+/// millisecond and a second.
 pub const NS: f64 = 1e3;
 /// See [`NS`].
 pub const US: f64 = 1e6;
@@ -160,44 +161,44 @@ pub const fn flag(default: bool) -> Domain {
     Domain { kind: Type::Switch, default, min: 0.0, max: 1.0, unit: Unit::None }
 }
 
-/// Declares one word out of a few.
+/// Declares a choice between words.
 #[must_use]
 pub const fn choice(default: &'static str, words: &'static [&'static str]) -> Domain {
     let default = Default::Value(Setting::Text(default));
     Domain { kind: Type::Word(words), default, min: 0.0, max: 0.0, unit: Unit::None }
 }
 
-/// Declares a number, of `kind`, whose default follows from the link by `formula`, in words.
+/// Declares a number of type `kind`, whose default is computed from the link by `formula`, in words.
 #[must_use]
 pub const fn derived(kind: Type, formula: &'static str, min: f64, max: f64, unit: Unit) -> Domain {
     Domain { kind, default: Default::Derived(formula), min, max, unit }
 }
 
-/// Declares an amount between `min` and `max` packets or bytes that must be given.
+/// Declares an amount between `min` and `max` packets or bytes, without a default.
 #[must_use]
 pub const fn required_amount(min: f64, max: f64) -> Domain {
     Domain { kind: Type::Amount, default: Default::Required, min, max, unit: Unit::PacketsOrBytes }
 }
 
-/// One parameter, as the documentation and the error messages see it.
+/// Declaration of one parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
     /// Name, as a user writes it.
     pub name: &'static str,
     /// Type, range, unit and default.
     pub domain: Domain,
-    /// Paper or RFC with section, or the code that the value comes from.
+    /// Source of the default: paper or RFC with section, or code.
     pub source: &'static str,
     /// Meaning.
     pub doc: &'static str,
 }
 
-/// Named values of some parameters: where the sources of an algorithm disagree, each source is a preset.
+/// Named values of some parameters. If the sources of an algorithm disagree, each source is a preset.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Preset {
-    /// The text behind the colon; empty for the algorithm's own name.
+    /// Name after the colon; empty for the algorithm's own name.
     pub name: &'static str,
-    /// Which source it stands for.
+    /// Source that the preset follows.
     pub title: &'static str,
     /// The parameters that it changes.
     pub overrides: &'static [(&'static str, Setting)],
@@ -240,12 +241,12 @@ pub enum Kind {
     Hybrid,
     /// A model of the path: its bandwidth and delay, or the utility of a rate there.
     Model,
-    /// Feedback of routers, which have to be of the algorithm's own kind.
+    /// Feedback of routers, which must be of the algorithm's own kind.
     Router,
 }
 
 impl Kind {
-    /// The word used in lists.
+    /// Name of the kind in lists.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -258,7 +259,7 @@ impl Kind {
     }
 }
 
-/// An algorithm as the registry describes it.
+/// Description of an algorithm in the registry.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Name, as a user writes it.
@@ -271,9 +272,9 @@ pub struct Entry {
     pub signals: &'static [&'static str],
     /// Paper or RFC.
     pub source: &'static str,
-    /// One paragraph: the idea, and how the default differs from the sources.
+    /// One paragraph: the idea, and the differences of the default from the sources.
     pub doc: &'static str,
-    /// The first one is the algorithm without a suffix.
+    /// Presets; the first one is the algorithm without a suffix.
     pub presets: &'static [Preset],
     /// The parameter tables: the algorithm's own, then those it shares.
     pub tables: &'static [&'static [Parameter]],
@@ -282,7 +283,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Every parameter once, with the defaults of the algorithm without a suffix.
+    /// Every parameter, with the defaults of the algorithm without a suffix.
     #[must_use]
     pub fn parameters(&self) -> Vec<Parameter> {
         let mut all: Vec<Parameter> = self.tables.iter().flat_map(|table| table.iter().copied()).collect();
@@ -301,22 +302,22 @@ impl Entry {
     }
 }
 
-/// A value, a name or a parameter that cannot be used.
+/// An error in a value, a name or a parameter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problem {
-    /// The algorithm or the queue discipline; empty where its name is unknown.
+    /// The algorithm or the queue discipline; empty if its name is unknown.
     pub owner: String,
-    /// The parameter, where one is to blame.
+    /// The parameter, if the error is in one.
     pub parameter: Option<String>,
-    /// The value that was read, and what is allowed.
+    /// The value that was read, and the allowed values.
     pub message: String,
 }
 
-/// The reason why an algorithm or a queue could not be built from a user's values.
+/// An error from which an algorithm or a queue cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// Nothing of the kind has this name.
+    /// No algorithm or queue has this name.
     UnknownName(Problem),
     /// The algorithm has no such preset.
     UnknownPreset(Problem),
@@ -324,18 +325,18 @@ pub enum BuildError {
     UnknownParameter(Problem),
     /// A parameter without a default was not given.
     Missing(Problem),
-    /// A number where a word was expected, or the like.
+    /// A value of another type, such as a number instead of a word.
     WrongType(Problem),
     /// A number outside its range, or not a number.
     OutOfRange(Problem),
-    /// A word that is none of the parameter's.
+    /// A word that is not one of the parameter's.
     UnknownWord(Problem),
-    /// Values that are each allowed, but not together.
+    /// Values that are allowed, but not in combination.
     Conflict(Problem),
 }
 
 impl BuildError {
-    /// The details.
+    /// Details of the error.
     #[must_use]
     pub fn problem(&self) -> &Problem {
         match self {
@@ -350,13 +351,13 @@ impl BuildError {
         }
     }
 
-    /// No entry of the kind `article`, such as "an algorithm", is called `name`.
+    /// Error: no entry of the kind `article`, such as "an algorithm", is called `name`.
     pub fn unknown_name(name: &str, article: &str, known: &[&str]) -> Self {
         let message = format!("'{name}' is not {article}; {}", hint(name, known));
         Self::UnknownName(Problem { message, ..Problem::default() })
     }
 
-    /// `owner` has no parameter `name`.
+    /// Error: `owner` has no parameter `name`.
     pub fn unknown_parameter(owner: &str, name: &str, known: &[&str]) -> Self {
         let allowed = if known.is_empty() { "it has none".to_owned() } else { hint(name, known) };
         let message = format!("not a parameter of {owner}; {allowed}");
@@ -376,7 +377,7 @@ impl fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
-/// A number without a trail of digits.
+/// Formats a number without rounding noise in its last digits.
 fn shown(x: f64) -> String {
     match x.abs() {
         _ if x.is_nan() => "nan".to_owned(),
@@ -405,7 +406,7 @@ impl fmt::Display for Value {
 }
 
 impl Domain {
-    /// A number of this domain, with its unit if it differs from the range's.
+    /// Formats a number of this domain, with its unit if the unit differs from the range's.
     fn shown(&self, x: f64) -> String {
         match self.kind {
             Type::Duration => shown_time(x),
@@ -473,7 +474,7 @@ impl Parameter {
     }
 }
 
-/// The checked values that an algorithm or a queue is built with: the defaults, then a preset's, then the user's.
+/// Checked values for an algorithm or a queue: the defaults, replaced by a preset's values, replaced by the user's.
 #[derive(Clone, Debug)]
 pub struct Settings {
     owner: &'static str,
@@ -481,7 +482,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Puts the three layers together and checks each value.
+    /// Combines the three layers and checks each value.
     ///
     /// # Errors
     /// All but [`BuildError::UnknownName`], [`BuildError::UnknownPreset`] and [`BuildError::Conflict`].
@@ -514,10 +515,10 @@ impl Settings {
         Ok(Self { owner, values })
     }
 
-    /// The settings of an algorithm with one of its presets.
+    /// Returns the settings of an algorithm with one of its presets.
     ///
     /// # Errors
-    /// As [`Settings::new`], and [`BuildError::UnknownPreset`].
+    /// Those of [`Settings::new`], and [`BuildError::UnknownPreset`].
     pub fn resolve(entry: &Entry, preset: &str, given: &BTreeMap<String, Value>) -> Result<Self, BuildError> {
         let Some(found) = entry.presets.iter().find(|p| p.name == preset) else {
             let known: Vec<&str> = entry.presets.iter().map(|p| p.name).filter(|name| !name.is_empty()).collect();
@@ -533,10 +534,11 @@ impl Settings {
         &self.values
     }
 
-    /// The value of one parameter, as the type of a field; the default of a parameter that is not in the owner's tables.
+    /// The value of one parameter, converted to the type of a field. A parameter that is not in the owner's tables has
+    /// its default.
     ///
     /// # Errors
-    /// [`BuildError::WrongType`] where the field's type is not the declared one.
+    /// [`BuildError::WrongType`] if the field's type is not the declared one.
     pub fn read<T: Field>(&self, parameter: &Parameter) -> Result<T, BuildError> {
         let value = match (self.values.get(parameter.name), parameter.domain.default) {
             (Some(value), _) => T::of(parameter, value),
@@ -553,16 +555,16 @@ impl Settings {
         Err(BuildError::Conflict(Problem { owner, parameter: None, message }))
     }
 
-    /// An error about the value of `parameter`, which another one does not allow.
+    /// An error about a value of `parameter` that another parameter's value does not allow.
     pub fn conflict_of<T>(&self, parameter: &str, message: impl Into<String>) -> Result<T, BuildError> {
         let (owner, message) = (self.owner.to_owned(), message.into());
         Err(BuildError::Conflict(Problem { owner, parameter: Some(parameter.to_owned()), message }))
     }
 }
 
-/// A type that a field of a parameter struct may have.
+/// A type of a field of a parameter struct.
 pub trait Field: Sized {
-    /// The value that [`Parameter::check`] has allowed; nothing where the declaration has another type than the field.
+    /// Converts a value that passed [`Parameter::check`]; `None` if the declared type differs from the field's.
     fn of(parameter: &Parameter, value: &Value) -> Option<Self>;
 }
 
@@ -591,7 +593,7 @@ impl Field for Amount {
     }
 }
 
-/// The place of a value among the parameter's words; for `choices!`.
+/// Index of a value among the parameter's words; for `choices!`.
 #[must_use]
 pub fn place_of_word(parameter: &Parameter, value: &Value) -> Option<usize> {
     match (parameter.domain.kind, value) {
@@ -600,7 +602,7 @@ pub fn place_of_word(parameter: &Parameter, value: &Value) -> Option<usize> {
     }
 }
 
-/// Declares enums whose variants are the words of a parameter. The comment before an enum says what each word means.
+/// Declares enums whose variants are the words of a parameter. The comment before an enum defines each word.
 macro_rules! choices {
     ($($(#[$meta:meta])* pub enum $name:ident { $($variant:ident = $word:literal),+ $(,)? })+) => {$(
         $(#[$meta])*
@@ -622,7 +624,8 @@ macro_rules! choices {
     )+};
 }
 
-/// Declares a parameter struct: `/// doc`, then `name: type = domain, "source";`. `Unit` is known in the domains.
+/// Declares a parameter struct: `/// doc`, then `name: type = domain, "source";`. The domains can use `Unit` without a
+/// path.
 #[macro_export]
 macro_rules! params {
     ($(#[$meta:meta])* pub struct $name:ident {
@@ -645,7 +648,7 @@ macro_rules! params {
                 }),+]
             };
 
-            /// Reads the values that an algorithm or a queue is built with.
+            /// Reads the values for an algorithm or a queue.
             ///
             /// # Errors
             /// As `Settings::read`.

@@ -1,5 +1,5 @@
-//! A path for the tests of the algorithms that pace or measure delivery: a bottleneck with a finite buffer and random
-//! loss, delivery-rate samples, lost segments one by one, several flows.
+//! A path for the tests of algorithms that pace or measure delivery: a bottleneck with a finite buffer and random
+//! losses, several flows, delivery-rate samples, and a report of each lost segment.
 
 use std::collections::VecDeque;
 
@@ -11,14 +11,14 @@ use crate::estimators::{DeliverySampler, MinRtt, RoundCounter, seconds};
 struct Packet {
     number: u64,
     sent: f64,
-    /// Infinite: it will not arrive.
+    /// Time of its acknowledgement, s; infinite for a lost segment.
     acknowledged: f64,
     queueing: f64,
     window: f64,
     passed: u8,
 }
 
-/// One flow and what its endpoint knows.
+/// One flow and its endpoint's state.
 pub struct Flow<'a> {
     pub algorithm: &'a mut dyn Algorithm,
     pub delivered: f64,
@@ -36,14 +36,14 @@ pub struct Flow<'a> {
     recovery: Option<Recovery>,
 }
 
-/// A recovery: the segments sent before it, and the point at which they are repaired.
+/// A recovery, with the segments sent before it and the segment that ends it.
 #[derive(Clone, Copy)]
 struct Recovery {
     /// Segments sent before it began.
     end: u64,
-    /// It ends with the ACK of this one, which left when the last of them was sent again.
+    /// The recovery ends with the ACK of this segment, which left together with the last retransmission.
     repaired: u64,
-    /// Something sent since is lost as well: the next recovery's.
+    /// True if a segment sent during this recovery is also lost, so that another recovery follows.
     more: bool,
 }
 
@@ -85,7 +85,7 @@ impl<'a> Flow<'a> {
         self.flying.iter().map(|p| p.acknowledged).find(|t| t.is_finite()).unwrap_or(f64::INFINITY)
     }
 
-    /// Nothing arrives any more: a retransmission timeout.
+    /// Time of the retransmission timeout, if nothing arrives any more.
     fn times_out_at(&self) -> f64 {
         if self.flying.is_empty() { f64::INFINITY } else { self.last_progress + (2.0 * self.srtt).max(1.0) }
     }
@@ -102,7 +102,7 @@ pub struct Path {
     pub rate: f64,
     /// Round-trip time without a queue, s.
     pub base: f64,
-    /// Segments that fit into the queue.
+    /// Buffer of the queue, segments.
     pub buffer: f64,
     /// Probability that a segment is lost on the way.
     pub loss: f64,
@@ -121,7 +121,7 @@ impl Path {
         ((self.free_at - self.now) * self.rate).max(0.0)
     }
 
-    /// Runs to `until` s; `watch` sees the path and the flows at every ACK.
+    /// Runs until `until` s; calls `watch` with the path and the flows at every ACK.
     pub fn run(&mut self, flows: &mut [Flow<'_>], until: f64, mut watch: impl FnMut(&Path, &[Flow<'_>])) {
         loop {
             let (mut at, mut what, mut which) = (f64::INFINITY, 0, 0);
@@ -225,7 +225,7 @@ impl Path {
         flow.algorithm.on_ack(&ack);
     }
 
-    /// A segment that three later ones have passed is lost.
+    /// Declares a segment lost if three later ones were acknowledged.
     fn find_losses(&mut self, flow: &mut Flow<'_>, before: usize, in_flight: f64) {
         for packet in flow.flying.iter_mut().take(before) {
             packet.passed += 1;
@@ -270,11 +270,11 @@ impl Path {
 
 /// Result of a single bulk flow over the second half of a run.
 pub struct Outcome {
-    /// Fraction of the capacity that was delivered.
+    /// Delivered segments, as a fraction of the capacity.
     pub utilization: f64,
-    /// Mean queue that an ACK sees, segments.
+    /// Mean queue at the times of the ACKs, segments.
     pub queue: f64,
-    /// Lost of what was sent.
+    /// Lost segments, as a fraction of those sent.
     pub loss: f64,
 }
 

@@ -1,5 +1,5 @@
-//! The window of an algorithm with rules of its own for growth and reduction: its two numbers, and the rules that all
-//! such windows share.
+//! Window of an algorithm with its own rules for growth and reduction: window, threshold, and the rules that all such
+//! windows share.
 
 use crate::algorithm::Start;
 
@@ -15,27 +15,27 @@ pub struct PlainWindow {
 }
 
 impl PlainWindow {
-    /// Before the connection begins.
+    /// State before the connection begins.
     pub const NEW: Self = Self { w: 1.0, ssthresh: f64::INFINITY, initial: 1.0, saved: None };
 
-    /// The connection begins, with a threshold of at least `floor` segments.
+    /// Starts the connection, with a threshold of at least `floor` segments.
     pub fn start(&mut self, start: &Start, floor: f64) {
         self.w = start.initial_window.max(1.0);
         self.initial = self.w;
         self.ssthresh = start.initial_ssthresh.max(floor);
     }
 
-    /// Sending resumes after an idle time: the window is at most the initial one (RFC 5681 §4.1).
+    /// Limits the window to the initial window when sending resumes after an idle period (RFC 5681 §4.1).
     pub fn idle(&mut self) {
         self.w = self.w.min(self.initial);
     }
 
-    /// Remembers both numbers, before a signal that may turn out to be spurious changes them.
+    /// Saves window and threshold before a signal, which may turn out to be spurious, changes them.
     pub fn save(&mut self) {
         self.saved = Some((self.w, self.ssthresh));
     }
 
-    /// The last signal was spurious. Whether there was anything to restore.
+    /// Restores window and threshold after a spurious signal. Returns false if nothing was saved.
     pub fn undo(&mut self) -> bool {
         let Some((w, ssthresh)) = self.saved.take() else { return false };
         self.w = self.w.max(w);
@@ -43,7 +43,8 @@ impl PlainWindow {
         true
     }
 
-    /// The endpoint's recovery ended at `window` segments. Whether that is below the window.
+    /// Lowers the window to `window` segments, at which the endpoint's recovery ended. Returns true if that changed the
+    /// window.
     pub fn moderate(&mut self, window: f64) -> bool {
         let lower = window < self.w;
         if lower {

@@ -1,15 +1,14 @@
 //! TCP Prague (RFC 9331's requirements; draft-briscoe-iccrg-prague-congestion-control; L4STeam Linux `tcp_prague` 0.6):
-//! DCTCP for the Internet, on paths that mark ECT(1) packets early (L4S).
+//! DCTCP for the Internet, for paths whose queues mark ECT(1) packets early (L4S).
 //!
 //! Variant: the Linux code's rules, real-valued. α is kept from the first mark on. A mark reduces the window by α/2, at
-//! most once a round trip. Segments without a mark add 1/w each and marked segments nothing, so two marks a round trip
-//! balance the growth. From 500 round trips after slow start on it is independent of RTTs below 25 ms: growth is scaled
-//! by
-//! (RTT/25 ms)², and α and reductions come at most every 25 ms. Paced at w/RTT, twice that while the window is below half of
-//! the threshold. A loss halves. The draft was not available; the code was read. Differences from it: the window falls
-//! at once and not by one segment an ACK. Segments leave one by one, so its limit on bursts has no effect. The
-//! detection of a queue with classic ECN is left out, as it is off in the code too. Scalings other than `rate` are left
-//! out.
+//! most once a round trip. Each segment without a mark adds 1/w and marked segments add nothing, so two marks a round
+//! trip balance the growth. From 500 round trips after slow start, the behavior is independent of RTTs below 25 ms:
+//! growth is scaled by (RTT/25 ms)², and updates of α and reductions come at most every 25 ms. The pacing rate is
+//! w/RTT, and twice that while the window is below half of the threshold. A loss halves the window. The draft was not
+//! available; the code was read. Differences from it: the window falls at once and not by one segment an ACK. Segments
+//! leave one by one, so the code's limit on bursts has no effect. The detection of a queue with classic ECN, which is
+//! off in the code, is left out. Scalings other than `rate` are left out.
 
 use crate::algorithm::{Ack, Algorithm, Ecn, Needs, Signal, Start};
 use crate::dctcp::MarkShare;
@@ -24,7 +23,7 @@ params! {
         g: f64 = num(0.0625, 1e-4, 1.0, Unit::None), "tcp_prague PRAGUE_SHIFT_G; RFC 8257 §4.2";
         /// α before the first sample.
         initial_alpha: f64 = num(1.0, 0.0, 1.0, Unit::None), "tcp_prague; picoquic has 0";
-        /// Behave as at `rtt_virtual` where the RTT is shorter.
+        /// Behave on paths with an RTT below `rtt_virtual` as on one with this RTT.
         rtt_independence: bool = flag(true), "tcp_prague prague_rtt_scaling; RFC 9331 §4.3";
         /// RTT below which the behavior does not depend on the RTT.
         rtt_virtual: f64 = num(0.025, 1e-6, 10.0, Unit::Seconds), "tcp_prague prague_rtt_target";
@@ -42,20 +41,22 @@ pub struct Prague {
     saw_mark: bool,
     /// Round trips since slow start ended.
     rounds: f64,
-    /// Segments added for a window of unmarked ones.
+    /// Growth for a window of unmarked segments.
     scale: f64,
     srtt: f64,
     share_closed_at: f64,
-    /// Segments sent before this belong to the last window of data that had a mark, s.
+    /// End of the last window of data with a mark, s: segments sent earlier belong to it.
     marked_at: f64,
     reduced_at: f64,
-    /// In fast recovery nothing grows; from a timeout to its repair nothing is cut.
+    /// True in fast recovery, in which the window does not grow, and in the recovery after a timeout, in which marks do
+    /// not reduce it.
     in_loss: bool,
     repairing: bool,
     pending: bool,
 }
 
-/// A segment sent this much earlier than a mark's arrival by its timestamps was sent right after it, s.
+/// Error of a segment's computed send time, s: a segment sent right after a mark's arrival may seem to precede it by
+/// this much.
 const CLOCK_ERROR_S: f64 = 1e-9;
 
 impl Prague {
@@ -66,8 +67,8 @@ impl Prague {
         kind: Kind::Loss,
         signals: &["ECN marks counted", "RTT", "loss", "pacing"],
         source: "RFC 9331; draft-briscoe-iccrg-prague-congestion-control; L4STeam tcp_prague 0.6",
-        doc: "DCTCP made fit for the Internet's low-latency service: paced, responding to every mark by its share, growing \
-              only on what came back unmarked, and, once it has run for a while, as aggressive at short round-trip times as \
+        doc: "DCTCP for the Internet's low-latency service. It paces, reduces its window in proportion to the share of \
+              marks, and grows only for unmarked segments. After some time it is as aggressive at RTTs below 25 ms as \
               at 25 ms.",
         presets: &[
             Preset::new("", "L4STeam Linux 0.6", &[]),
@@ -78,7 +79,7 @@ impl Prague {
     };
 
     /// # Errors
-    /// As [`Settings::read`].
+    /// Those of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = PragueParams::read(settings)?;
         Ok(Self {
@@ -102,7 +103,7 @@ impl Prague {
         self.p.rtt_independence && !self.win.in_slow_start() && self.rounds >= self.p.transition
     }
 
-    /// Fraction of the growth at the virtual RTT that one round trip of `rtt` s has.
+    /// Growth in a round trip of `rtt` s, as a fraction of the growth in a virtual RTT.
     fn scale_of(&self, rtt: f64) -> f64 {
         let part = (rtt / self.p.rtt_virtual).min(1.0);
         part * part
@@ -126,7 +127,7 @@ impl Prague {
         self.scale = if self.independent() { self.scale_of(self.srtt) } else { 1.0 };
     }
 
-    /// The first mark of a window of data.
+    /// Reduces the window at the first mark of a window of data.
     fn react(&mut self, now: f64) {
         self.pending = false;
         self.marked_at = now;

@@ -1,5 +1,5 @@
-//! Every algorithm, once: one line each makes its variant of [`Controller`], its entry in [`registry`] and its way through
-//! [`build`].
+//! List of the algorithms: one line defines an algorithm's variant of [`Controller`], its entry in [`registry`] and its
+//! case in [`build`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::udt::Udt;
 
 macro_rules! algorithms {
     ($($variant:ident = $ty:ty),+ $(,)?) => {
-        /// A congestion controller of any kind, dispatched without a pointer.
+        /// A congestion controller of any algorithm, dispatched without a pointer.
         #[non_exhaustive]
         pub enum Controller {
             $(#[doc = concat!("[`", stringify!($ty), "`]")] $variant($ty),)+
@@ -34,13 +34,14 @@ macro_rules! algorithms {
             };
         }
 
-        /// Returns what an algorithm that needs nothing with ACKs makes of one. The question costs nothing: for all but the
-        /// few whose needs depend on parameters the compiler knows the answer.
+        /// Passes an ACK to an algorithm that needs nothing besides ACKs, and returns its reaction. The test costs
+        /// nothing: the compiler knows its result, except for the few algorithms whose needs depend on parameters.
         macro_rules! fast_path {
             ($self:ident, $ack:ident) => {
                 match $self {
                     $(Controller::$variant(a) => if !a.needs().with_acks() {
-                        // A copy for each: where one algorithm's rules are not inlined, only its own copy is in memory.
+                        // A copy for each algorithm: if an algorithm's rules are not inlined, only its own copy is in
+                        // memory.
                         let own = $ack;
                         a.on_ack(&own);
                         return a.window();
@@ -51,7 +52,7 @@ macro_rules! algorithms {
         }
 
         impl Controller {
-            /// A copy with the same state; nothing for an algorithm of the user's own that cannot be copied
+            /// A copy with the same state; `None` for a user's algorithm that cannot be copied
             /// ([`Algorithm::clone_boxed`]).
             #[must_use]
             pub fn try_clone(&self) -> Option<Self> {
@@ -112,19 +113,19 @@ algorithms! {
     Dctcp = crate::dctcp::Dctcp,
     Prague = crate::prague::Prague,
     Fixed = crate::fixed::Fixed,
-    // Routers that help.
+    // Router-assisted.
     Xcp = crate::xcp::Xcp,
     Vcp = crate::vcp::Vcp,
 }
 
-/// Controls of transports other than TCP, whose endpoints speak to them in their own terms.
+/// Algorithms of transports other than TCP, whose endpoints have their own interface to them.
 const OTHER_TRANSPORTS: &[Entry] = &[Udt::ENTRY];
 
 impl Controller {
-    /// [`Algorithm::on_ack`] and the window that follows from it, with one dispatch. An algorithm that needs nothing with ACKs
-    /// gets the ACK as it is: the rules become part of an endpoint's hot path where they are short, so that the ACK need not
-    /// be written into memory. For the others, and for an algorithm of the user's own, `complete` fills in the fields
-    /// of [`Needs::with_acks`] and returns the routers' answer.
+    /// [`Algorithm::on_ack`] and the window that follows from it, with one dispatch. An algorithm that needs nothing
+    /// besides ACKs gets the ACK unchanged. Short rules are inlined into the endpoint's hot path, so the ACK need not
+    /// be written to memory. For the other algorithms, and for a user's own, `complete` fills in the fields of
+    /// [`Needs::with_acks`] and returns the routers' answer.
     #[inline(always)]
     pub fn react(&mut self, ack: Ack, complete: impl FnOnce(&mut Ack) -> Option<Answer>) -> f64 {
         fast_path!(self, ack);
@@ -214,16 +215,16 @@ pub fn registry() -> &'static [Entry] {
     REGISTRY
 }
 
-/// The same of transports other than TCP; [`build`] does not know them.
+/// Every algorithm of transports other than TCP; [`build`] does not build them.
 #[must_use]
 pub fn other_transports() -> &'static [Entry] {
     OTHER_TRANSPORTS
 }
 
-/// The entry of `spec` among `entries`, which is `name` or `name:preset`, with the settings that `params` make.
+/// Finds `spec`, which is `name` or `name:preset`, among `entries`, and reads its settings from `params`.
 ///
 /// # Errors
-/// As [`build`], but for [`BuildError::Conflict`] and what is wrong with a value.
+/// Those of [`build`], except [`BuildError::Conflict`] and errors in a value.
 fn resolve(
     spec: &str,
     params: &BTreeMap<String, Value>,
@@ -237,19 +238,21 @@ fn resolve(
     Ok((entry, Settings::resolve(entry, preset, params)?))
 }
 
-/// Builds a controller from `name` or `name:preset`; `params` go before the preset, the preset before the defaults.
+/// Builds a controller from `name` or `name:preset`; `params` override the preset, and the preset overrides the
+/// defaults.
 ///
 /// # Errors
-/// Every kind of [`BuildError`]: unknown names, words and parameters, values outside their limits or against each other.
+/// Every kind of [`BuildError`]: unknown names, words and parameters, values outside their limits, and conflicting
+/// values.
 pub fn build(spec: &str, params: &BTreeMap<String, Value>) -> Result<Controller, BuildError> {
     let (entry, settings) = resolve(spec, params, REGISTRY)?;
     construct(entry.name, &settings).unwrap_or_else(|| unreachable!("'{}' is in the registry", entry.name))
 }
 
-/// Like [`build`], for the control of a UDT endpoint: `spec` is `udt` or `udt:preset`.
+/// Builds the rate control of a UDT endpoint: `spec` is `udt` or `udt:preset`.
 ///
 /// # Errors
-/// As [`build`].
+/// Those of [`build`].
 pub fn build_udt(spec: &str, params: &BTreeMap<String, Value>) -> Result<Udt, BuildError> {
     Udt::new(&resolve(spec, params, OTHER_TRANSPORTS)?.1)
 }

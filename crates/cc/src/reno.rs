@@ -1,8 +1,8 @@
 //! Standard TCP congestion avoidance: AIMD(1, 1/2), as NewReno and SACK TCP use it (RFC 5681, RFC 6582, RFC 6675).
 //!
-//! Variant: byte counting (every segment acknowledged counts), so delayed ACKs do not slow it down; recovery is the
-//! endpoint's. Differences: RFC 5681 halves what is in flight, the default here halves the window as
-//! Linux and ns-2 do (`reduce_from`, preset `rfc5681`). Linux keeps whole segments and a counter (preset `linux`); Linux
+//! Variant: byte counting (every segment acknowledged counts), so delayed ACKs do not slow the growth. The endpoint
+//! does the recovery. Differences: RFC 5681 halves the flight size; the default here halves the window, as Linux and
+//! ns-2 do (`reduce_from`, preset `rfc5681`). Linux keeps whole segments and a counter (preset `linux`); Linux
 //! 2.6 without byte counting counts ACKs and takes w + 1 of them for a step (preset `linux-2.6`).
 
 use crate::algorithm::{Ack, Cause, Signal};
@@ -38,13 +38,13 @@ impl Reno {
         kind: Kind::Loss,
         signals: &["loss", "ECN"],
         source: "RFC 5681, RFC 6582, RFC 6675",
-        doc: "Standard TCP: one segment more each round trip, half of the window on a loss. The baseline, and what the \
-              others fall back to at small windows. The default counts every acknowledged segment and halves the window; \
-              RFC 5681 halves what is in flight.",
+        doc: "Standard TCP: it adds one segment each round trip and halves the window on a loss. It is the baseline, \
+              and other algorithms behave like it at small windows. The default counts every acknowledged segment and \
+              halves the window; RFC 5681 halves the flight size.",
         presets: &[
             Preset::new("", "RFC 5681 with byte counting, real-valued window", &[]),
-            Preset::new("rfc5681", "halves what is in flight", &[word("reduce_from", "flight")]),
-            Preset::new("abe", "RFC 8511: gives up a fifth on an ECN echo", &[value("decrease_ecn", 0.2)]),
+            Preset::new("rfc5681", "x", &[word("reduce_from", "flight")]),
+            Preset::new("abe", "RFC 8511: reduces the window by a fifth on an ECN echo", &[value("decrease_ecn", 0.2)]),
             Preset::new("linux", "Linux", &[word("arithmetic", "linux")]),
             Preset::new("linux-2.6", "Linux 2.6.22", &[word("arithmetic", "linux-2.6")]),
         ],
@@ -53,7 +53,7 @@ impl Reno {
     };
 
     /// # Errors
-    /// As [`Settings::read`].
+    /// Those of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         Ok(Self { win: LossWindow::new(settings)?, p: RenoParams::read(settings)? })
     }
@@ -162,7 +162,7 @@ mod tests {
     fn linux_counts_segments_and_2_6_counts_acks_and_one_more() {
         let (mut d, mut now, mut old) = (Driver::new(), reno("linux"), reno("linux-2.6"));
         d.start_at(&mut now, 10.0);
-        // Linux 2.6 is still in slow start at the threshold itself.
+        // Linux 2.6 is still in slow start if the window equals the threshold.
         old.on_start(&Start { now: 0.0, initial_window: 10.0, initial_ssthresh: 9.0, ..Start::default() });
         for _ in 0..5 {
             d.ack(&mut now, 2.0, 0.1, 0.01);

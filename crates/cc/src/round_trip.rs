@@ -5,17 +5,16 @@ use crate::algorithm::Ack;
 use crate::param::choices;
 
 choices! {
-    /// Which RTT stands for a round trip:
-    /// - `min`: The smallest of its samples.
-    /// - `mean`: Their mean.
+    /// RTT used for a round trip:
+    /// - `min`: The smallest of the round trip's samples.
+    /// - `mean`: The mean of the round trip's samples.
     pub enum RoundRtt { Min = "min", Mean = "mean" }
 }
 
-/// Samples that a round needs before its smallest RTT counts: with fewer they may all be of delayed ACKs (Linux
-/// tcp_vegas.c).
+/// Smallest number of samples of a valid round: fewer samples may all be of delayed ACKs (Linux tcp_vegas.c).
 pub const MIN_SAMPLES: u32 = 3;
 
-/// A round trip is too short below this fraction of the smallest RTT: rounding must not make a fair one so.
+/// Shortest round trip, as a fraction of the smallest RTT; it is below 1 because of rounding.
 const SHORT: f64 = 0.999;
 
 /// RTTs and acknowledged segments of one round trip.
@@ -27,12 +26,12 @@ pub struct RoundTrip {
     pub sum: f64,
     /// Number of samples.
     pub samples: u32,
-    /// Segments acknowledged: those that were sent in the round before.
+    /// Segments acknowledged, which were sent in the previous round.
     pub acked: f64,
 }
 
 impl RoundTrip {
-    /// A round of which nothing is known yet.
+    /// A round without samples.
     pub const NEW: Self = Self { min: f64::INFINITY, sum: 0.0, samples: 0, acked: 0.0 };
 
     /// Counts an ACK.
@@ -62,8 +61,8 @@ impl RoundTrip {
     }
 }
 
-/// The rate at which segments are acknowledged, by round trips, low-pass filtered: the bandwidth estimate of TCP Westwood+
-/// with a bilinear (Tustin) filter.
+/// Bandwidth estimate of TCP Westwood+: the rate of acknowledged segments, sampled once a round trip and low-pass
+/// filtered by a bilinear (Tustin) filter.
 #[derive(Clone, Copy, Debug)]
 pub struct AckedRate {
     /// Estimate, segments/s; 0 before the first round trip is over.
@@ -75,20 +74,20 @@ pub struct AckedRate {
 }
 
 impl AckedRate {
-    /// `pole` is the weight of the past; 0 for the last two samples only.
+    /// An estimator whose filter weighs the past with `pole`; 0: only the last two samples count.
     #[must_use]
     pub fn new(pole: f64) -> Self {
         Self { rate: 0.0, pole, sample: 0.0, acked: 0.0, since: 0.0 }
     }
 
-    /// Discards the counts: the connection begins, or sends again after an idle time.
+    /// Discards the counts when the connection begins, or resumes sending after an idle period.
     pub fn restart(&mut self, now: f64) {
         self.acked = 0.0;
         self.since = now;
     }
 
     /// Counts an ACK, and takes a sample at the end of a round trip. A round shorter than the smallest RTT, which
-    /// compressed ACKs make, goes on.
+    /// results from compressed ACKs, continues.
     #[inline]
     pub fn add(&mut self, ack: &Ack) {
         self.acked += ack.acked;

@@ -1,35 +1,35 @@
-//! Slow starts, shared by the algorithms: standard (RFC 5681), limited (RFC 3742), HyStart (as Linux has it) and
+//! Slow starts, shared by the algorithms: standard (RFC 5681), limited (RFC 3742), HyStart (Linux's) and
 //! HyStart++ (RFC 9406).
 //!
 //! Differences from Linux: HyStart's ACK-train test has no allowance for segmentation offload, since segments here are
-//! sent one by one, and takes the sender to be unpaced. HyStart++ counts at most L = 8 segments of an ACK,
-//! as RFC 9406 has it for senders that do not pace, whether this one does or not.
+//! sent one by one, and assumes an unpaced sender. HyStart++ counts at most L = 8 segments of an ACK, which RFC 9406
+//! requires of senders that do not pace, also for a sender that paces.
 
 use crate::algorithm::Ack;
 use crate::param::choices;
 
 choices! {
-    /// How the window grows until the first sign of congestion:
+    /// Form of slow start:
     /// - `standard`: One segment for each segment acknowledged (RFC 5681).
     /// - `limited`: At most about half `limited_max_ssthresh` segments a round trip (RFC 3742).
-    /// - `hystart`: Left when ACK trains or delays show that the pipe is full (Linux 5.x and later).
-    /// - `hystart++`: Delay increase, then a cautious phase (RFC 9406).
+    /// - `hystart`: It ends when ACK trains or delays indicate a full pipe (Linux 5.x and later).
+    /// - `hystart++`: A delay increase starts a conservative phase, which then ends slow start (RFC 9406).
     pub enum SlowStartKind {
         Standard = "standard", Limited = "limited", Hystart = "hystart", HystartPlusPlus = "hystart++",
     }
 }
 
-/// Window from which HyStart looks for the exit, segments (Linux `hystart_low_window`).
+/// Smallest window at which HyStart may end slow start, segments (Linux `hystart_low_window`).
 const LOW_WINDOW: f64 = 16.0;
-/// ACKs closer together than this belong to one train, s (Linux `hystart_ack_delta_us`).
+/// Largest gap between two ACKs of one train, s (Linux `hystart_ack_delta_us`).
 const ACK_DELTA_S: f64 = 0.002;
-/// RTT samples that a round needs before its minimum counts (RFC 9406 §4.3 N_RTT_SAMPLE; Linux).
+/// RTT samples of a round from which its minimum is used (RFC 9406 §4.3 N_RTT_SAMPLE; Linux).
 const MIN_SAMPLES: u32 = 8;
-/// Growth in the conservative phase is divided by this (RFC 9406 §4.3).
+/// Divisor of the growth in the conservative phase (RFC 9406 §4.3).
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
-/// Segments of one ACK that count (RFC 9406 §4.3: L, without pacing).
+/// Largest number of segments counted for one ACK (RFC 9406 §4.3: L, without pacing).
 const MOST_OF_AN_ACK: f64 = 8.0;
-/// Rounds that the conservative phase lasts (RFC 9406 §4.3).
+/// Length of the conservative phase, rounds (RFC 9406 §4.3).
 const CSS_ROUNDS: u32 = 5;
 
 /// Delay increase that counts as a queue, s: an eighth of the RTT, between 4 and 16 ms (RFC 9406 §4.3; Linux).
@@ -78,17 +78,17 @@ pub struct SlowStart {
     rounds: Rounds,
 }
 
-/// Outcome of one ACK in slow start.
+/// Result of one ACK in slow start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
     /// Grow by this many segments for each segment acknowledged.
     Grow(f64),
-    /// The pipe is full: the window of now becomes the slow start threshold.
+    /// Leave slow start, since the pipe is full: the current window becomes the slow start threshold.
     Leave,
 }
 
 impl SlowStart {
-    /// `max_ssthresh` in segments, for [`SlowStartKind::Limited`] only.
+    /// Slow start of a new connection. `max_ssthresh`, segments, is for [`SlowStartKind::Limited`] only.
     #[must_use]
     pub fn new(kind: SlowStartKind, max_ssthresh: f64) -> Self {
         Self { kind, max_ssthresh, rounds: NO_ROUNDS }
@@ -100,7 +100,7 @@ impl SlowStart {
         self.kind == SlowStartKind::HystartPlusPlus && !self.rounds.found && self.rounds.css_baseline.is_finite()
     }
 
-    /// Looks at an ACK that arrives in slow start with the window at `window` segments.
+    /// Handles an ACK in slow start at a window of `window` segments.
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack, window: f64) -> Step {
         match self.kind {
@@ -111,12 +111,13 @@ impl SlowStart {
         }
     }
 
-    /// A loss or an ECN echo ended slow start. HyStart++ is for the first slow start of a connection only.
+    /// Handles a loss or an ECN echo, which ends slow start. HyStart++ applies to the first slow start of a connection
+    /// only.
     pub fn on_congestion(&mut self) {
         self.rounds.found |= self.kind == SlowStartKind::HystartPlusPlus;
     }
 
-    /// A timeout: HyStart starts afresh (Linux), HyStart++ stays off (RFC 9406 §4.3).
+    /// Handles a timeout: HyStart starts anew (Linux), HyStart++ stays off (RFC 9406 §4.3).
     pub fn on_timeout(&mut self) {
         let over = self.kind == SlowStartKind::HystartPlusPlus;
         self.rounds = Rounds { found: over, ..NO_ROUNDS };
@@ -133,7 +134,7 @@ impl SlowStart {
         }
         if ack.now - r.train_end <= ACK_DELTA_S {
             r.train_end = ack.now;
-            // Half the RTT: without pacing a full train reaches back one forward delay only.
+            // Half of the RTT: without pacing a full train spans one forward delay only.
             r.found |= ack.now - r.start > ack.min_rtt / 2.0;
         }
         r.rtt_min = r.rtt_min.min(rtt);
@@ -290,7 +291,7 @@ mod tests {
         d.burst(&mut r, 0.1, 0.05);
         assert_eq!(r.window(), 128.0);
         d.burst(&mut r, 0.12, 0.05);
-        // The first seven samples still count one for one.
+        // Growth is still one for one during the first seven samples.
         let mut before = r.window();
         close(before, 128.0 + 7.0 + 121.0 / 4.0, 1e-12);
         for round in 1..=4 {

@@ -1,11 +1,11 @@
-//! An increase that is decided once in a round trip, and released to the window over the round that follows.
+//! An increase that is decided once in a round trip, and added to the window over the next round.
 
-/// An increase on its way to the window.
+/// A decided increase, which is added to the window step by step.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spread {
-    /// Segments still to be released.
+    /// Segments not yet added to the window.
     pub pending: f64,
-    /// Segments that each acknowledged segment releases.
+    /// Segments added for each segment acknowledged.
     pub per_ack: f64,
 }
 
@@ -15,7 +15,7 @@ impl Spread {
         *self = Self { pending: segments, per_ack: segments / window };
     }
 
-    /// Releases up to `segments`; returns the part of it that was pending.
+    /// Releases up to `segments` of the pending increase, and returns the amount.
     #[inline]
     pub fn release(&mut self, segments: f64) -> f64 {
         let step = segments.min(self.pending);
@@ -23,7 +23,7 @@ impl Spread {
         step
     }
 
-    /// Releases what `acked` acknowledged segments release.
+    /// Releases the increase for `acked` acknowledged segments, and returns it.
     #[inline]
     pub fn on_ack(&mut self, acked: f64) -> f64 {
         self.release(self.per_ack * acked)

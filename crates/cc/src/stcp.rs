@@ -1,13 +1,13 @@
 //! Scalable TCP (T. Kelly, "Scalable TCP: improving performance in highspeed wide area networks", CCR 33(2), 2003).
 //!
-//! Variant: the paper's constants. Each segment acknowledged adds 0.01 segments, and a loss gives up one eighth. Up to a
-//! window of `legacy_window` it is standard TCP.
+//! Variant: the paper's constants. Each segment acknowledged adds 0.01 segments, and a loss reduces the window by one
+//! eighth. Up to a window of `legacy_window` the flow behaves as standard TCP.
 //!
 //! Differences:
 //! - The paper adds 0.01 for each ACK, so that delayed ACKs halve its growth. Here each acknowledged segment counts.
-//! - Linux has no legacy window. Its counter grows by one segment for each min(w, C) acknowledged, which is standard TCP's
-//!   growth below C. It gives up an eighth at any window; of fewer than 8 segments that is nothing, since the eighth is
-//!   truncated.
+//! - Linux has no legacy window. Its window grows by one segment for each min(w, C) segments acknowledged, which is
+//!   standard TCP's growth below C. A loss reduces any window by an eighth, truncated, so a window of fewer than 8
+//!   segments is not reduced.
 //! - C was 50 for each ACK, chosen for delayed ACKs. With a receiver that acknowledges every segment the growth was 2 % a
 //!   round trip (preset `linux-2.6`, and ns-2's TCP/Linux). Today C is 100 for each segment (preset `linux`).
 
@@ -24,7 +24,7 @@ params! {
         increase: f64 = num(0.01, 1e-6, 1.0, Unit::Segments), "Kelly 2003; RFC 3649 §8";
         /// Fraction of the window given up on a loss (b).
         decrease: f64 = num(0.125, 0.0, 1.0, Unit::None), "Kelly 2003; RFC 3649 §8";
-        /// Window up to which standard TCP is used (lwnd).
+        /// Largest window at which standard TCP's rules apply (lwnd).
         legacy_window: f64 = num(16.0, 0.0, 1e9, Unit::Segments), "Kelly 2003 (value not verified in its text)";
     }
 }
@@ -34,7 +34,7 @@ params! {
 pub struct Stcp {
     win: LossWindow,
     p: StcpParams,
-    /// Segments acknowledged for one segment of growth (C = 1/a).
+    /// Number of segments acknowledged for one segment of growth (C = 1/a).
     per_step: f64,
 }
 
@@ -46,9 +46,9 @@ impl Stcp {
         kind: Kind::Loss,
         signals: &["loss"],
         source: "T. Kelly, CCR 33(2), 2003; RFC 3649 §8",
-        doc: "Multiplicative increase and decrease: 1 % more each round trip, one eighth less on a loss, so that the time \
-              to recover from a loss does not depend on the window. Two synchronized flows keep the ratio of their \
-              windows. The default counts every acknowledged segment.",
+        doc: "Multiplicative increase and decrease: the window grows by 1 % each round trip and shrinks by one eighth \
+              on a loss, so the time to recover from a loss does not depend on the window. Two synchronized flows keep \
+              the ratio of their windows. The default counts every acknowledged segment.",
         presets: &[
             Preset::new("", "Kelly 2003", &[]),
             Preset::new(
@@ -67,7 +67,7 @@ impl Stcp {
     };
 
     /// # Errors
-    /// As [`Settings::read`].
+    /// Those of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = StcpParams::read(settings)?;
         Ok(Self { win: LossWindow::new(settings)?, p, per_step: 1.0 / p.increase })
@@ -109,7 +109,7 @@ mod tests {
         Stcp::new(&settings(&Stcp::ENTRY, preset, &[]).expect("it is right")).expect("it is right")
     }
 
-    /// Round trips, with the fraction of the last one, until the window is `target`.
+    /// Round trips, with the fraction of the last one, until the window reaches `target`.
     fn rounds_to(s: &mut Stcp, target: f64) -> f64 {
         let mut d = Driver::new();
         let mut rounds = 0.0;
@@ -169,7 +169,7 @@ mod tests {
         close(s.window(), 11.0, 5e-3);
     }
 
-    // The value of the legacy window is the one here that was not verified in the paper.
+    // The legacy window is the only one of these values that was not verified in the paper.
     #[test]
     fn the_peak_law_meets_standard_tcp_near_the_legacy_window() {
         let p = StcpParams::read(&settings(&Stcp::ENTRY, "", &[]).expect("it is right")).expect("it is right");

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::algorithm::{Ack, Algorithm, Cause, Signal, Start};
 use crate::param::{BuildError, Entry, Setting, Settings};
 
-/// The settings of a preset with some more values.
+/// Settings of a preset with further values.
 pub fn settings(entry: &Entry, preset: &str, values: &[(&str, Setting)]) -> Result<Settings, BuildError> {
     let params: BTreeMap<_, _> = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
     Settings::resolve(entry, preset, &params)
 }
 
-/// A connection in which nothing is lost unless asked for.
+/// A connection without losses, except those that a test asks for.
 pub struct Driver {
     pub now: f64,
     pub min_rtt: f64,
@@ -98,7 +98,7 @@ impl Driver {
         }
     }
 
-    /// A loss and at once the end of its recovery.
+    /// A loss, followed at once by the end of its recovery.
     pub fn lose(&self, algorithm: &mut impl Algorithm) {
         algorithm.on_congestion(&self.signal(algorithm, Cause::Loss));
         algorithm.on_recovery_exit(self.now);
@@ -115,8 +115,9 @@ pub fn close(got: f64, expected: f64, tolerance: f64) {
     assert!((got - expected).abs() <= tolerance * expected.abs(), "{got} is not {expected} within {tolerance}");
 }
 
-/// Runs a bulk flow for `seconds` over a link of `rate` segments/s with an endless queue and a round trip of `base` s without
-/// it; each segment is acknowledged by itself. Returns the mean number of segments in the queue over the last half.
+/// Runs a bulk flow for `seconds` over a link of `rate` segments/s with an unlimited queue and an RTT of `base` s
+/// without the queue; each segment is acknowledged by itself. Returns the mean number of segments in the queue over the
+/// last half.
 pub fn run_over_link(driver: &mut Driver, algorithm: &mut impl Algorithm, rate: f64, base: f64, seconds: f64) -> f64 {
     let mut flying: VecDeque<(f64, f64, f64)> = VecDeque::new();
     let (mut link_free, mut round_end, mut queued, mut acks) = (0.0_f64, 0.0, 0.0, 0.0);

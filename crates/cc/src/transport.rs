@@ -1,14 +1,15 @@
 //! Adapter for transports that count bytes: [`ByteDriver`] drives a [`Controller`] from events in bytes, packet numbers and
 //! picoseconds, as a QUIC stack reports them (RFC 9002).
 //!
-//! The adapter contains no congestion control. It converts units, feeds the [estimators](crate::estimators), and keeps the
-//! rules that RFC 9002 and RFC 9000 give a sender: one congestion event per recovery period (RFC 9002 §7.3.2), persistent
-//! congestion (§7.6), a minimum window of two datagrams (§7.2) and a reset on a new path (RFC 9000 §9.4).
+//! The adapter contains no congestion control. It converts units, feeds the [estimators](crate::estimators), and
+//! applies the rules of RFC 9002 and RFC 9000 for a sender: one congestion event per recovery period (RFC 9002 §7.3.2),
+//! persistent congestion (§7.6), a minimum window of two datagrams (§7.2) and a reset on a new path (RFC 9000 §9.4).
 //!
 //! A segment of the algorithm is one datagram of the current MTU.
 //!
-//! Every input is accepted: an instant before the last one counts as the last one, a packet that was never sent counts as
-//! sent at the start, more than 2⁴⁰ bytes in one event count as 2⁴⁰, and a datagram has between 1 and 65,527 bytes.
+//! Every input is accepted. An instant before the last one counts as the last one, a packet that was never sent counts
+//! as sent at the start, and more than 2⁴⁰ bytes in one event count as 2⁴⁰. A datagram size is clamped to 1 to 65,527
+//! bytes.
 
 use crate::algorithm::{Ack, Algorithm, Cause, Ecn, Lost, Needs, Sent, Signal, Start};
 use crate::estimators::{DeliverySampler, MinRtt, RoundCounter, SegmentRing, seconds};
@@ -16,24 +17,24 @@ use crate::registry::Controller;
 
 /// Minimum window, datagrams (RFC 9002 §7.2).
 const MINIMUM_DATAGRAMS: f64 = 2.0;
-/// Packets that one acknowledgement or transmission may concern, and the span of packet numbers that is remembered.
+/// Largest number of packets in one acknowledgement or transmission, and largest span of packet numbers kept.
 const MOST_OUTSTANDING: u64 = 1 << 20;
 /// Delay that a receiver may add to an ACK, s (RFC 9000 §18.2, `max_ack_delay`).
 const MAX_ACK_DELAY: f64 = 0.025;
 /// Granularity of timers, s (RFC 9002 §6.1.2).
 const GRANULARITY: f64 = 0.001;
-/// Packets that one transmission may concern; a larger step of the packet number has skipped some.
+/// Largest number of packets in one transmission; a larger step of the packet number is a gap of skipped numbers.
 const MOST_SKIPPED: u64 = 1024;
-/// Bytes that one event may concern, 1 TiB.
+/// Largest number of bytes in one event, 1 TiB.
 const MOST_BYTES: u64 = 1 << 40;
 /// Largest window, 1 PiB: 24 hours at 100 Gbit/s.
 const MOST_WINDOW_BYTES: u64 = 1 << 50;
 /// The largest UDP payload, bytes.
 const LARGEST_MTU: u32 = 65_527;
-/// Instants stay below 2⁶² ps, 53 days, so that no sum of them overflows.
+/// Latest instant, ps (53 days): sums of instants below it do not overflow.
 const LATEST_PS: u64 = 1 << 62;
 
-/// Properties of a connection when it begins.
+/// Initial properties of a connection.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Connection {
@@ -70,7 +71,7 @@ pub struct Offers {
 }
 
 impl Offers {
-    /// The first requirement of an algorithm that the transport does not meet, in words; nothing if it meets all.
+    /// The first of the algorithm's needs that the transport does not meet, in words; `None` if it meets all.
     #[must_use]
     pub fn missing(&self, needs: &Needs) -> Option<&'static str> {
         let cases = [
@@ -101,7 +102,7 @@ pub struct Acked {
     pub app_limited: bool,
     /// One-way delay of the newest packet plus the offset of the two clocks, ps, if the transport measures it.
     pub owd_ps: Option<i64>,
-    /// Bytes among those acknowledged that a queue had marked, if the transport counts them.
+    /// Acknowledged bytes that carried an ECN mark of a queue, if the transport counts them.
     pub marked_bytes: u64,
 }
 
@@ -109,7 +110,7 @@ pub struct Acked {
 #[derive(Debug)]
 pub struct ByteDriver {
     controller: Controller,
-    /// The controller before its start, for new paths.
+    /// The controller in its state before the start, for new paths.
     pristine: Option<Controller>,
     needs: Needs,
     connection: Connection,
@@ -119,7 +120,7 @@ pub struct ByteDriver {
     path: Path,
     /// Send time of the newest packet when the current recovery period began, ps.
     recovery: Option<u64>,
-    /// A recovery period has begun, and none of its packets is acknowledged yet.
+    /// True if a recovery period has begun and none of its packets is acknowledged yet.
     recovering: bool,
 }
 
@@ -135,7 +136,7 @@ struct Path {
     rtt_var: f64,
     /// Next packet number to be sent.
     next: u64,
-    /// Every packet below this number counts as no longer outstanding.
+    /// Lowest packet number that may be outstanding.
     base: u64,
     last_sent_ps: u64,
 }
@@ -144,7 +145,7 @@ impl Clone for ByteDriver {
     /// A driver with the same state.
     ///
     /// # Panics
-    /// If the algorithm is the user's own and cannot be copied; [`ByteDriver::new`] refuses these.
+    /// Panics for a user's algorithm that cannot be copied; [`ByteDriver::new`] rejects these.
     fn clone(&self) -> Self {
         let copy = |controller: &Controller| controller.try_clone();
         let (Some(controller), pristine) = (copy(&self.controller), self.pristine.as_ref().and_then(copy)) else {
@@ -194,7 +195,7 @@ impl ByteDriver {
         });
     }
 
-    /// Takes an instant: time never goes back.
+    /// Converts an instant to s; an instant before the last one counts as the last one.
     fn at(&mut self, now_ps: u64) -> f64 {
         self.now_ps = self.now_ps.max(now_ps.min(LATEST_PS));
         seconds(self.now_ps)
@@ -209,7 +210,7 @@ impl ByteDriver {
         (self.segments(self.in_flight) + 0.5).min(f64::from(u32::MAX)) as u32
     }
 
-    /// `bytes` were sent; the last packet among them has number `packet`.
+    /// Records that `bytes` were sent, in packets of which the last one has number `packet`.
     pub fn on_sent(&mut self, now_ps: u64, bytes: u64, packet: u64) {
         let now = self.at(now_ps);
         if self.in_flight == 0 && self.path.srtt > 0.0 {
@@ -222,7 +223,7 @@ impl ByteDriver {
         let in_flight = self.datagrams_in_flight();
         let packet = packet.min(u64::MAX - 1);
         let first = self.path.next.max(packet.saturating_sub(self.segments(bytes).min(MOST_SKIPPED as f64) as u64));
-        // Packet numbers that were skipped are not outstanding, and need no memory.
+        // Skipped packet numbers are not outstanding and need no memory.
         let skipped = packet.saturating_sub(self.path.next) > MOST_SKIPPED;
         let base = if skipped { first } else { packet.saturating_sub(MOST_OUTSTANDING) };
         self.path.base = self.path.base.max(base);
@@ -242,7 +243,7 @@ impl ByteDriver {
         }
     }
 
-    /// An ACK frame acknowledges packets.
+    /// Handles an ACK frame that acknowledges packets.
     pub fn on_acked(&mut self, acked: &Acked) {
         let now = self.at(acked.now_ps);
         let sent_ps = acked.newest_sent_ps.min(self.now_ps);
@@ -298,13 +299,13 @@ impl ByteDriver {
         }
     }
 
-    /// Probe timeout, s (RFC 9002 §6.2.1): a sender that was silent for longer has been idle.
+    /// Probe timeout, s (RFC 9002 §6.2.1); a sender that sent nothing for longer was idle.
     fn probe_timeout(&self) -> f64 {
         self.path.srtt + (4.0 * self.path.rtt_var).max(GRANULARITY) + MAX_ACK_DELAY
     }
 
-    /// Packet number `packet` is found lost; before [`ByteDriver::on_congestion`] of the same instant. Only a transport with
-    /// [`Offers::losses`] calls it.
+    /// Handles the loss of packet number `packet`; called before [`ByteDriver::on_congestion`] of the same instant.
+    /// Only a transport with [`Offers::losses`] calls it.
     pub fn on_lost(&mut self, now_ps: u64, packet: u64) {
         self.at(now_ps);
         if self.needs.losses {
@@ -324,8 +325,9 @@ impl ByteDriver {
         }
     }
 
-    /// Congestion: `lost_bytes` were found lost, or an ECN mark was echoed; the newest packet concerned was sent at `sent_ps`.
-    /// Packets sent before the current recovery period began cause no second reaction (RFC 9002 §7.3.2).
+    /// Handles congestion: `lost_bytes` were declared lost, or an ECN mark was echoed. The newest of these packets was
+    /// sent at `sent_ps`. Packets sent before the current recovery period began cause no second reaction (RFC 9002
+    /// §7.3.2).
     pub fn on_congestion(&mut self, now_ps: u64, sent_ps: u64, cause: Cause, lost_bytes: u64) {
         self.at(now_ps);
         let sent_ps = sent_ps.min(self.now_ps);
@@ -337,8 +339,8 @@ impl ByteDriver {
         self.in_flight = self.in_flight.saturating_sub(lost_bytes);
     }
 
-    /// Persistent congestion (RFC 9002 §7.6): every packet of a long period is lost. The algorithm takes it as a retransmission
-    /// timeout, and keeps `ssthresh` if a recovery period has already lowered it.
+    /// Handles persistent congestion (RFC 9002 §7.6): every packet of a long period is lost. For the algorithm it is a
+    /// retransmission timeout, which keeps `ssthresh` if a recovery period has already lowered it.
     pub fn on_persistent_congestion(&mut self, now_ps: u64, lost_bytes: u64) {
         self.at(now_ps);
         let signal = self.signal(Cause::Loss, self.recovering);
@@ -347,15 +349,15 @@ impl ByteDriver {
         self.in_flight = self.in_flight.saturating_sub(lost_bytes);
     }
 
-    /// The last reaction to congestion was spurious: every packet that counted as lost has been acknowledged.
+    /// Undoes the last reaction to congestion, which was spurious: every packet declared lost has been acknowledged.
     pub fn on_spurious_loss(&mut self, now_ps: u64) {
         let now = self.at(now_ps);
         self.controller.on_undo(now);
         (self.recovery, self.recovering) = (None, false);
     }
 
-    /// The connection moves to a new path: the algorithm and all estimates begin anew (RFC 9000 §9.4). A transport does not
-    /// call it where only the port of the peer has changed.
+    /// Handles the move of the connection to a new path: resets the algorithm and all estimates (RFC 9000 §9.4). A
+    /// transport does not call it if only the port of the peer has changed.
     pub fn on_path_change(&mut self, now_ps: u64) {
         self.at(now_ps);
         if let Some(pristine) = self.pristine.as_ref().and_then(Controller::try_clone) {
@@ -368,8 +370,8 @@ impl ByteDriver {
         self.start();
     }
 
-    /// The datagram size changes. A larger size keeps the window in bytes; a smaller one keeps it in datagrams, which lowers it
-    /// in bytes.
+    /// Changes the datagram size. A larger size keeps the window in bytes; a smaller size keeps it in datagrams, which
+    /// lowers it in bytes.
     pub fn on_mtu(&mut self, mtu_bytes: u32) {
         let mtu_bytes = mtu_bytes.clamp(1, LARGEST_MTU);
         let mtu = f64::from(mtu_bytes);
@@ -387,14 +389,14 @@ impl ByteDriver {
         ((self.controller.window().max(MINIMUM_DATAGRAMS) * self.mtu) as u64).min(MOST_WINDOW_BYTES)
     }
 
-    /// Slow start threshold, bytes; nothing before the first loss.
+    /// Slow start threshold, bytes; `None` before the first loss.
     #[must_use]
     pub fn ssthresh(&self) -> Option<u64> {
         let ssthresh = self.controller.ssthresh();
         ssthresh.is_finite().then_some((ssthresh * self.mtu) as u64)
     }
 
-    /// Pacing rate, bytes per second, of an algorithm that paces.
+    /// Pacing rate, bytes per second; `None` without pacing.
     #[must_use]
     pub fn pacing_rate(&self) -> Option<f64> {
         self.controller.pacing_rate().map(|rate| rate * self.mtu)

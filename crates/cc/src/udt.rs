@@ -1,22 +1,23 @@
-//! UDT's native rate control: AIMD on the packet sending period, with increases that shrink as the capacity comes near.
+//! UDT's native rate control: AIMD on the packet sending period, with increases that shrink as the rate approaches the
+//! capacity.
 //!
 //! Sources: Y. Gu, UDT: UDP-based Data Transfer Protocol, draft-gg-udt-03 (April 2010), section 7.2; the UDT library,
-//! version 4 (BSD license), which differs from it; Y. Gu and R. Grossman, UDT: UDP-based data transfer for high-speed wide
-//! area networks, Computer Networks 51(7), 2007. `udt` is the library since January 2012, `udt:2008` the library of
-//! December 2008, `udt:draft` the draft.
+//! version 4 (BSD license), which differs from the draft; Y. Gu and R. Grossman, UDT: UDP-based data transfer for
+//! high-speed wide area networks, Computer Networks 51(7), 2007. `udt` is the library since January 2012, `udt:2008`
+//! the library of December 2008, `udt:draft` the draft.
 //!
 //! UDT is no TCP: its receiver measures the arrival rate A and, by packet pairs, the capacity B, reports them in an ACK every
-//! SYN, and reports losses in NAKs. So this is no [`Algorithm`](crate::Algorithm) for a TCP endpoint; an endpoint of its own
-//! tells it of ACKs, NAKs and timeouts. Packets are counted in whole packets, rates in packets/s, times in seconds; C is
-//! the present rate, 1/P.
+//! SYN, and reports losses in NAKs. UDT is therefore no [`Algorithm`](crate::Algorithm) for a TCP endpoint: its own
+//! endpoint reports ACKs, NAKs and timeouts. Units are whole packets, packets/s and seconds. C is the current rate,
+//! 1/P.
 //!
-//! Decisions of ours where the sources are silent or wrong:
-//! - Period that follows from a window: (RTT + SYN) / window, as in the library since 2009. The library before has the
+//! Choices made here for points that the sources leave open or have wrong:
+//! - The period for a given window is (RTT + SYN) / window, as in the library since 2009. Earlier libraries have the
 //!   inverse, window / (RTT + SYN), which is a rate.
 //! - Periods are not rounded. The library rounds a period up to whole microseconds at each decrease: at 10 Gbit/s, a
 //!   decrease is then 40 % instead of 11 %.
-//! - In the draft the period begins at 0 and no rule lifts it from there when slow start ends with an ACK. Here it then
-//!   becomes 1/A, as it does when slow start ends with a NAK.
+//! - In the draft the period is initially 0, and no rule changes it when slow start ends with an ACK. Here it then
+//!   becomes 1/A, as when slow start ends with a NAK.
 
 mod history;
 
@@ -29,9 +30,9 @@ use crate::param::{
 };
 
 choices! {
-    /// The least increase:
-    /// - `hundredth`: A hundredth of a packet for each SYN: the rate gains at least one packet/s each SYN.
-    /// - `byte`: One byte for each SYN: 1/MSS of a packet.
+    /// Smallest increase:
+    /// - `hundredth`: A hundredth of a packet per SYN: the rate grows by at least one packet/s each SYN.
+    /// - `byte`: One byte per SYN, which is 1/MSS of a packet.
     pub enum Floor { Hundredth = "hundredth", Byte = "byte" }
 
     /// Condition that ends slow start, besides a NAK and a timeout:
@@ -39,40 +40,41 @@ choices! {
     /// - `first_ack`: The first ACK.
     pub enum SlowStart { Window = "window", FirstAck = "first_ack" }
 
-    /// Which further NAKs of a congestion period slow the sender down, r drawn between 1 and their usual number:
-    /// - `multiples`: Among the next few NAKs, those whose number is a multiple of r.
+    /// Further NAKs of a congestion period that lower the rate, with r drawn between 1 and the usual number of NAKs:
+    /// - `multiples`: Those of the next few NAKs whose number is a multiple of r.
     /// - `spaced`: The r-th, the 2r-th, and so on, a few times.
     pub enum Schedule { Multiples = "multiples", Spaced = "spaced" }
 
     /// Source of the endpoint's timers:
-    /// - `library`: Expiration, `k` times in a row: k (RTT + 4 RTTVar) + SYN, at least k times the least. The same ACK
-    ///   again: after RTT + 4 RTTVar.
-    /// - `draft`: Expiration: k (4 RTT + RTTVar + SYN), at least the least. The same ACK again: after 2 RTT.
+    /// - `library`: Expiration, `k` times in a row: k (RTT + 4 RTTVar) + SYN, at least k times `min_expiration`. The
+    ///   same ACK again: after RTT + 4 RTTVar.
+    /// - `draft`: Expiration: k (4 RTT + RTTVar + SYN), at least `min_expiration`. The same ACK again: after 2 RTT.
     pub enum Timers { Library = "library", Draft = "draft" }
 }
 
 params! {
-    /// Parameters of UDT: first the rate control's, then the endpoint's.
+    /// Parameters of UDT: those of the rate control, then those of the endpoint.
     pub struct UdtParams {
-        /// SYN: the time from one increase to the next, and from one ACK to the next.
+        /// SYN: interval between two increases, and between two ACKs.
         syn: f64 = num(0.01, 1e-4, 1.0, Unit::Seconds), "draft-gg-udt-03 §4";
-        /// β of the increase: packets × bytes for each bit/s of the available bandwidth.
+        /// Factor β of the increase: packets × bytes for each bit/s of available bandwidth.
         beta: f64 = num(1.5e-6, 1e-9, 1e-3, Unit::PacketByteSecondsPerBit), "draft-gg-udt-03 §7.2";
-        /// The least increase.
+        /// Smallest increase.
         floor: Floor = choice("hundredth", Floor::WORDS), "draft-gg-udt-03 §7.2 (min_inc); UDT4 of 24 January 2012";
-        /// Part by which a period grows at a decrease; the rate loses 1/9.
+        /// Relative growth of the period at a decrease; by default the rate falls by 1/9.
         decrease: f64 = num(0.125, 0.001, 10.0, Unit::None), "draft-gg-udt-03 §7.2; UDT4 onLoss";
-        /// Further decreases in a congestion period, at most; as multiples, NAKs that may lead to one, the first included.
+        /// Largest number of further decreases in a congestion period. For `multiples`: NAKs that may cause a decrease,
+        /// the first one included.
         more_decreases: f64 = num(5.0, 0.0, 1000.0, Unit::None), "draft-gg-udt-03 §7.2; UDT4 onLoss";
-        /// Which further NAKs of a congestion period lead to a decrease.
+        /// Further NAKs of a congestion period that cause a decrease.
         schedule: Schedule = choice("multiples", Schedule::WORDS), "UDT4 onLoss; spaced: draft-gg-udt-03 §7.2";
-        /// Below the rate of the last decrease, take at most a ninth of the capacity as available.
+        /// Limit the available bandwidth to a ninth of the capacity while the rate is below that of the last decrease.
         cap: bool = flag(true), "UDT4 onACK; not in the draft";
-        /// Leave out the increase that follows a NAK.
+        /// Skip the increase after a NAK.
         pause: bool = flag(true), "UDT4 onACK (m_bLoss); not in the draft";
         /// Event that ends slow start, besides a NAK and a timeout.
         slow_start: SlowStart = choice("window", SlowStart::WORDS), "UDT4 onACK; first_ack: draft-gg-udt-03 §7.2";
-        /// A NAK that ends slow start is answered with a decrease too, and not only with the arrival rate.
+        /// Decrease the rate at a NAK that ends slow start, in addition to setting it to the arrival rate.
         decrease_at_exit: bool = flag(false), "draft-gg-udt-03 §7.2; on: UDT4 of December 2008";
         /// Sending period in slow start.
         initial_period: f64 = num(1e-6, 0.0, 1.0, Unit::Seconds), "UDT4; draft-gg-udt-03 §7.2 has 0";
@@ -80,30 +82,30 @@ params! {
         initial_window: f64 = num(16.0, 1.0, 1e6, Unit::Packets), "draft-gg-udt-03 §7.2";
         /// Margin of the window over A (RTT + SYN).
         margin: f64 = num(16.0, 1.0, 1e6, Unit::Packets), "draft-gg-udt-03 §7.2";
-        /// Packets that may be unacknowledged at most: the receiver's buffer.
+        /// Largest number of unacknowledged packets: the receiver's buffer.
         flow_window: f64 = num(25_600.0, 2.0, 1e8, Unit::Packets), "UDT4 (UDT_FC)";
-        /// Arrival rate before the first ACK; 0 means unknown, and then the first value is taken unchanged.
+        /// Arrival rate before the first ACK; 0: unknown, so that the first measurement replaces it.
         initial_arrival_rate: f64 = num(16.0, 0.0, 1e9, Unit::PacketsPerSecond), "UDT4; the draft has none";
-        /// Capacity before the first ACK; 0 means unknown, and then the first value is taken unchanged.
+        /// Capacity before the first ACK; 0: unknown, so that the first measurement replaces it.
         initial_capacity: f64 = num(1.0, 0.0, 1e9, Unit::PacketsPerSecond), "UDT4; the draft has none";
-        /// Packet pairs that the receiver remembers.
+        /// Number of packet pairs in the receiver's history.
         pairs: f64 = num(64.0, 2.0, 1024.0, Unit::Pairs), "UDT4 (CPktTimeWindow); draft-gg-udt-03 §6.2 has 16";
-        /// The capacity is the mean of the pairs near the median, and not the median.
+        /// Compute the capacity from the mean of the pairs near the median, and not from the median.
         mean_of_pairs: bool = flag(true), "UDT4 getBandwidth; off: draft-gg-udt-03 §6.2";
-        /// Packets that a light ACK, a number alone, is sent for between two ACKs.
+        /// Packets after which the receiver sends a light ACK, which has only a packet number, between two ACKs.
         light_ack: f64 = num(64.0, 1.0, 1e6, Unit::Packets), "UDT4 (self-clocking interval)";
-        /// The receiver reports a loss again, k RTT after its last report, k = 2, 3, ….
+        /// Report a loss again k RTT after its last report, with k = 2, 3, ….
         repeat_naks: bool = flag(false), "UDT4 (periodic NAKs disabled); on: draft-gg-udt-03 §6.2";
-        /// When the expiration timer fires, and when an ACK is sent again: as in the library, or as in the draft.
+        /// Rules of the expiration timer and of the repetition of ACKs: the library's or the draft's.
         timers: Timers = choice("library", Timers::WORDS), "UDT4 checkTimers, sendCtrl; draft: draft-gg-udt-03 §4, §6.2";
-        /// The least period of the expiration timer.
+        /// Shortest period of the expiration timer.
         min_expiration: f64 = num(0.3, 0.001, 60.0, Unit::Seconds), "UDT4; draft-gg-udt-03 §4 has 0.5";
     }
 }
 
 impl UdtParams {
-    /// Time without a word from the receiver after which everything unacknowledged is sent again, s; `k` counts such times
-    /// in a row, from 1.
+    /// Time without packets from the receiver after which all unacknowledged packets are sent again, s; `k` counts such
+    /// times in a row, from 1.
     #[must_use]
     pub fn expiration_s(&self, k: f64, rtt: f64, rtt_var: f64) -> f64 {
         match self.timers {
@@ -112,7 +114,7 @@ impl UdtParams {
         }
     }
 
-    /// Time after which an ACK that says nothing new is sent once more, s.
+    /// Time after which an ACK without new data is sent again, s.
     #[must_use]
     pub fn ack_again_s(&self, rtt: f64, rtt_var: f64) -> f64 {
         match self.timers {
@@ -121,7 +123,7 @@ impl UdtParams {
         }
     }
 
-    /// Distance of two looks at what is to be reported again, s.
+    /// Interval between two checks for losses to report again, s.
     #[must_use]
     pub fn repeat_s(&self, rtt: f64, rtt_var: f64) -> f64 {
         4.0 * rtt + rtt_var + self.syn
@@ -139,13 +141,13 @@ pub struct Udt {
     window: f64,
     slow_start: bool,
     last_increase: f64,
-    /// Next packet expected by the receiver when slow start last looked.
+    /// Next packet expected by the receiver at slow start's last update.
     last_ack: u32,
-    /// A NAK has come since the last increase.
+    /// True if a NAK has arrived since the last increase.
     loss: bool,
-    /// P before the last first decrease of a congestion period.
+    /// P before the first decrease of the last congestion period.
     last_dec_period: f64,
-    /// Packets below were sent before the last decrease.
+    /// Next packet number at the last decrease: packets below it were sent before.
     recover: u32,
     nak_count: u32,
     avg_nak_num: u32,
@@ -156,15 +158,15 @@ pub struct Udt {
 
 observed! {
     self: Udt;
-    /// Time from the beginning of a packet to that of the next (P).
+    /// Sending period: time from the start of a packet to that of the next (P).
     period_s = self.period, number(Unit::Seconds);
-    /// Packets that may be unacknowledged (W).
+    /// Largest number of unacknowledged packets (W).
     window = self.window(), number(Unit::Packets);
     /// 1 during slow start.
     slow_starting = self.slow_start, plain();
-    /// P before the last first decrease of a congestion period (LastDecPeriod).
+    /// P before the first decrease of the last congestion period (LastDecPeriod).
     last_dec_period_s = self.last_dec_period, number(Unit::Seconds);
-    /// NAKs of this congestion period so far (NAKCount).
+    /// Number of NAKs in this congestion period so far (NAKCount).
     nak_count = self.nak_count, plain();
     /// Smoothed number of NAKs in a congestion period (AvgNAKNum).
     avg_nak_num = self.avg_nak_num, plain();
@@ -178,17 +180,17 @@ impl Udt {
         kind: Kind::Loss,
         signals: &["a UDT endpoint: NAKs, arrival rates, packet pairs"],
         source: "Gu & Grossman, Computer Networks 51(7), 2007; draft-gg-udt-03; the UDT library, version 4",
-        doc: "Rate control over datagrams, and not TCP: the sender's packets are a period apart, the receiver acknowledges every \
-              10 ms and reports losses by negative acknowledgements. Every 10 ms the rate gains a step that depends on the order \
-              of magnitude of the bandwidth still free, as packet pairs show it, and on nothing else: not on the RTT. A \
-              congestion period takes a ninth of the rate, and a ninth again for some of its further NAKs. A window, the arrival \
-              rate times RTT + 10 ms, caps what is under way. The default is the library as it is since January 2012, with \
-              periods that are not rounded to microseconds.",
+        doc: "Rate control over datagrams, not TCP. The sender spaces its packets by a period. The receiver \
+              acknowledges every 10 ms and reports losses by negative acknowledgements (NAKs). Every 10 ms the rate \
+              grows by a step that depends only on the order of magnitude of the unused bandwidth, measured by packet \
+              pairs, and not on the RTT. A congestion period lowers the rate by a ninth, and some of its further NAKs \
+              by another ninth. A window, the arrival rate times RTT + 10 ms, limits the packets in flight. The \
+              default is the library since January 2012, with periods that are not rounded to microseconds.",
         presets: &[
             Preset::new("", "the UDT library, version 4, since January 2012", &[]),
             Preset::new(
                 "2008",
-                "the UDT library of December 2008: increases of down to a byte",
+                "the UDT library of December 2008: increases as small as a byte",
                 &[word("floor", "byte"), switch("decrease_at_exit", true)],
             ),
             Preset::new(
@@ -215,7 +217,7 @@ impl Udt {
     };
 
     /// # Errors
-    /// As [`Settings::read`].
+    /// Those of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = UdtParams::read(settings)?;
         Ok(Self {
@@ -237,16 +239,17 @@ impl Udt {
         })
     }
 
-    /// The connection begins; `packet_bytes` is a packet with its headers. `seed` is for what is drawn at decreases.
+    /// Starts the connection. `packet_bytes` is the size of a packet with its headers; `seed` is for random draws at
+    /// decreases.
     pub fn on_start(&mut self, now: f64, packet_bytes: f64, seed: u64) {
         self.packet_bytes = packet_bytes;
         self.last_increase = now;
         self.draws = Draws::new(seed);
     }
 
-    /// An ACK (no light one) that acknowledges all packets below `next`, perhaps for the first time.
+    /// Handles a full ACK, which acknowledges all packets below `next`, perhaps not for the first time.
     pub fn on_ack(&mut self, now: f64, next: u32, path: &Estimates) {
-        // The tolerance is for sums of periods that are SYN themselves.
+        // The tolerance allows for rounding in sums of periods.
         if now - self.last_increase < self.p.syn * (1.0 - 1e-9) {
             return;
         }
@@ -264,8 +267,8 @@ impl Udt {
                 SlowStart::FirstAck => {
                     self.leave_slow_start(path);
                     if path.arrival_rate > 0.0 {
-                        // The draft has no margin here. A sender with nothing in flight may send one packet, so that a
-                        // window of less than one is one of one.
+                        // The draft has no margin here. A sender with nothing in flight may send one packet, so a
+                        // window below one counts as one.
                         self.window = (path.arrival_rate * (path.rtt + self.p.syn)).max(1.0);
                     }
                     return;
@@ -282,7 +285,7 @@ impl Udt {
         self.period = self.period * self.p.syn / (self.period * inc + self.p.syn);
     }
 
-    /// Packets to be sent more in the next SYN, where the capacity is `capacity` packets/s.
+    /// Additional packets in the next SYN at a capacity of `capacity` packets/s.
     #[must_use]
     pub fn increase(&self, capacity: f64) -> f64 {
         let mut available = capacity - self.rate();
@@ -297,8 +300,8 @@ impl Udt {
         if bits <= 0.0 { floor } else { (next_power_of_ten(bits) * self.p.beta / self.packet_bytes).max(floor) }
     }
 
-    /// A NAK: `first` is the lowest packet that it reports, and `next` the first that was never sent. Answers whether a
-    /// congestion period begins.
+    /// Handles a NAK: `first` is the lowest packet that it reports, and `next` the first packet never sent. Returns
+    /// true if a congestion period begins.
     pub fn on_nak(&mut self, first: u32, next: u32, path: &Estimates) -> bool {
         if self.slow_start {
             self.leave_slow_start(path);
@@ -328,7 +331,8 @@ impl Udt {
                 self.dec_count = self.dec_count.saturating_add(1);
             }
             Schedule::Spaced => {
-                // The draft does not say when a NAK is counted; only before its own turn can the first decrease come.
+                // The draft leaves open when a NAK is counted. Counting before this test is the only order in which the
+                // first further decrease is possible.
                 let due = self.nak_count == self.dec_count * self.dec_random;
                 if due && f64::from(self.dec_count) <= self.p.more_decreases {
                     self.slow_down(next);
@@ -345,7 +349,7 @@ impl Udt {
         self.recover = next;
     }
 
-    /// Nothing was heard of the receiver for too long.
+    /// Handles an expired timer: no packet from the receiver arrived in time.
     pub fn on_timeout(&mut self, path: &Estimates) {
         if self.slow_start {
             self.leave_slow_start(path);
@@ -364,33 +368,33 @@ impl Udt {
         self.window.min(self.p.flow_window)
     }
 
-    /// P: from the beginning of a packet to that of the next, s.
+    /// P: time from the start of a packet to that of the next, s.
     #[must_use]
     pub fn period(&self) -> f64 {
         self.period
     }
 
-    /// C = 1/P, packets/s; infinite before the draft's slow start ends.
+    /// Rate C = 1/P, packets/s; infinite until the draft's slow start ends.
     #[must_use]
     pub fn rate(&self) -> f64 {
         1.0 / self.period
     }
 
-    /// True if the sender still starts slowly.
+    /// True in slow start.
     #[must_use]
     pub fn in_slow_start(&self) -> bool {
         self.slow_start
     }
 
-    /// The values that it was built with.
+    /// The parameters' values.
     #[must_use]
     pub fn parameters(&self) -> &UdtParams {
         &self.p
     }
 }
 
-/// The smallest power of ten that is at least `x` and at least 1: max(1, 10^⌈log₁₀ x⌉). It is found by multiplication,
-/// since a rounded logarithm can miss an exact power of ten.
+/// The smallest power of ten that is at least `x` and at least 1: max(1, 10^⌈log₁₀ x⌉). It is computed by
+/// multiplication, since a rounded logarithm can miss an exact power of ten.
 fn next_power_of_ten(x: f64) -> f64 {
     let mut power = 1.0;
     while power < x * (1.0 - 1e-12) {

@@ -25,7 +25,7 @@ pub enum Unit {
     Packets,
     /// Packets per second.
     PacketsPerSecond,
-    /// Packets or bytes, as the user writes.
+    /// Packets or bytes, by the user's choice.
     PacketsOrBytes,
     /// UDT's β: packets by which an increase grows for a byte of a packet and a bit/s of spare rate.
     PacketByteSecondsPerBit,
@@ -45,16 +45,16 @@ pub enum Unit {
     Decisions,
     /// Congestion windows.
     Windows,
-    /// Parts of 128, as a kernel has them.
+    /// 128ths, as in a kernel.
     Of128,
-    /// Parts of 256.
+    /// 256ths.
     Of256,
-    /// Parts of 1024.
+    /// 1024ths.
     Of1024,
 }
 
 impl Unit {
-    /// The unit as lists and messages show it; empty for a ratio, a switch or a word.
+    /// Name of the unit in lists and messages; empty for a ratio, a switch or a word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,14 +1,15 @@
 //! VCP, the variable-structure congestion control protocol (Y. Xia, L. Subramanian, I. Stoica, S. Kalyanaraman, "One More Bit
-//! Is Enough", SIGCOMM 2005): routers write into the two ECN bits whether their load is low, high or too high, and the sender
-//! multiplies, adds or cuts accordingly.
+//! Is Enough", SIGCOMM 2005): routers write into the two ECN bits if their load is low, high or in overload. The sender
+//! then increases its window multiplicatively, increases it additively, or decreases it.
 //!
-//! Variant: the parameters scale with the smoothed RTT so that flows of different RTTs get the same rate: (1 + ξ)^(T/t_ρ) a
-//! round trip, or α (T/t_ρ)² segments. After a decrease the window is frozen for t_ρ and then grows by addition for one
-//! round trip, whatever routers say meanwhile, since their answers are from before it took effect. Preset `ns2` is the
-//! authors' ns-2 sender. Its reference of the additive scaling is 100 ms, bounded at both ends; T/t_ρ is at most 2.5.
-//! It holds back only further decreases: it follows a router that is no longer overloaded at once. Losses and
-//! timeouts are Reno's. A window of at most 64 segments is sent in a power of two of equal slots if these are longer
-//! than t_ρ/2, so that a router sees its load in every interval (from the ns-2 sender).
+//! Variant: the parameters scale with the smoothed RTT, so that flows of different RTTs get the same rate. A round trip
+//! multiplies the window by (1 + ξ)^(T/t_ρ), or adds α (T/t_ρ)² segments. After a decrease the window is frozen for
+//! t_ρ, and then grows additively for one round trip. Routers' answers are ignored in this time, since they precede the
+//! effect of the decrease. Preset `ns2` is the authors' ns-2 sender. Its reference RTT of the additive scaling is 100
+//! ms, and the scaling is bounded at both ends; T/t_ρ is at most 2.5. It only delays further decreases: when a router
+//! is no longer overloaded, it reacts at once. Losses and timeouts are Reno's. A window of at most 64 segments is sent
+//! in a power of two of equal slots if these are longer than t_ρ/2, so that a router sees its load in every interval
+//! (from the ns-2 sender).
 
 use crate::algorithm::{Ack, Algorithm, Answer, Load, Needs, Router, RouterAssisted, Signal, Start};
 use crate::loss_window::{LossWindow, MOST, window_methods};
@@ -16,44 +17,45 @@ use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, value, word};
 
 choices! {
-    /// Behavior of the sender between a decrease and the time when it shows in the routers' load:
-    /// - `hold`: Nothing for t_ρ, then it adds for a round trip.
-    /// - `follow`: What routers say, but no further decrease (ns-2).
+    /// Behavior of the sender between a decrease and its effect on the routers' load:
+    /// - `hold`: The window is frozen for t_ρ, then grows additively for a round trip.
+    /// - `follow`: The sender follows the routers, but without a further decrease (ns-2).
     pub enum Settle { Hold = "hold", Follow = "follow" }
 
-    /// How the additive step depends on the RTT:
-    /// - `square`: As (T/T_ref)².
-    /// - `bounded`: The same between 0.2 and 5 T_ref, proportional below and with slope 1 above (ns-2).
+    /// Dependence of the additive step on the RTT T:
+    /// - `square`: Proportional to (T/T_ref)².
+    /// - `bounded`: Proportional to (T/T_ref)² between 0.2 and 5 T_ref, proportional to T below and with slope 1 above
+    ///   (ns-2).
     pub enum Scaling { Square = "square", Bounded = "bounded" }
 }
 
 params! {
     /// Parameters of VCP.
     pub struct VcpParams {
-        /// Interval over which routers measure their load (t_ρ); theirs should be the same.
+        /// Interval over which routers measure their load (t_ρ); routers should have the same value.
         t_rho: f64 = num(0.2, 1e-3, 10.0, Unit::Seconds), "SIGCOMM 2005; ns-2 vcp-queue.h";
         /// Gain of the multiplicative increase (k): ξ = k (1/0.8 − 1).
         k: f64 = num(0.25, 1e-3, 10.0, Unit::None), "ns-2 vcp-src.h";
-        /// Segments added a round trip of T_ref (α).
+        /// Segments added in a round trip of T_ref (α).
         alpha: f64 = num(1.0, 1e-3, 1e6, Unit::Segments), "ns-2 vcp-src.h";
-        /// Fraction of the window that a decrease leaves (β).
+        /// Fraction of the window kept at a decrease (β).
         beta: f64 = num(0.875, 0.1, 0.999, Unit::None), "SIGCOMM 2005; ns-2 vcp-src.cc";
         /// Round-trip time at which the additive step is α (T_ref).
         t_ref: f64 = num(0.2, 1e-3, 10.0, Unit::Seconds), "SIGCOMM 2005 (t_ρ); ns-2: 0.1";
-        /// How the additive step depends on the RTT.
+        /// Dependence of the additive step on the RTT.
         scaling: Scaling = choice("square", Scaling::WORDS), "SIGCOMM 2005; ns-2: bounded";
-        /// Largest T/t_ρ that the multiplicative increase reckons with.
+        /// Largest T/t_ρ in the multiplicative increase.
         rtts_max: f64 = num(1e6, 0.1, 1e6, Unit::None), "SIGCOMM 2005 has no bound; ns-2: 2.5";
-        /// Behavior between a decrease and the time when it shows in the routers' load.
+        /// Behavior between a decrease and its effect on the routers' load.
         settle: Settle = choice("hold", Settle::WORDS), "SIGCOMM 2005; ns-2: follow";
         /// Spread small windows over long round trips.
         pace: bool = flag(true), "ns-2 vcp-src.cc";
     }
 }
 
-/// Load up to which it counts as low.
+/// Utilization up to which the load counts as low.
 pub const LOW_BELOW: f64 = 0.8;
-/// Windows above this are not paced, segments.
+/// Largest window that is paced, segments.
 const PACED_UP_TO: f64 = 64.0;
 /// Limits of the bounded scaling, in units of T_ref.
 const BENDS: (f64, f64) = (0.2, 5.0);
@@ -65,9 +67,9 @@ pub struct Vcp {
     win: LossWindow,
     /// Smoothed RTT, s.
     rtt: f64,
-    /// Nothing changes before, s.
+    /// Time until which the window is frozen, s.
     frozen_until: f64,
-    /// There is no further decrease before, s.
+    /// Time until which there is no further decrease, s.
     settled_at: f64,
     /// Load that routers reported last.
     load: Option<Load>,
@@ -81,12 +83,12 @@ impl Vcp {
         kind: Kind::Router,
         signals: &["VCP routers"],
         source: "Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005",
-        doc: "Routers say in two bits whether their load is low, high or too high. A router (`queue = \"vcp\"`) compares what \
-             arrived in the last 200 ms and what waits with its capacity, and writes the answer into the ECN bits of each \
-             segment unless a router before it was more loaded; the receiver echoes it. Below 80 % the sender multiplies \
-             its window, from there on it adds, and above 100 % it takes an eighth away and waits until that shows. Queues \
-             stay short and hardly anything is dropped, but shares become equal only as fast as adding and cutting make \
-             them.",
+        doc: "Routers report by two bits if their load is low, high or in overload. A router (`queue = \"vcp\"`) \
+              compares the arrivals of the last 200 ms and its queue with its capacity. It writes the load into the \
+              ECN bits of each segment, unless an earlier router was more loaded, and the receiver echoes it. Below 80 \
+              % the sender increases its window multiplicatively, from 80 % additively, and above 100 % it reduces the \
+              window by an eighth and waits for the effect. Queues stay short and drops are rare, but shares converge \
+              only at the speed of additive increase and decrease.",
         presets: &[
             Preset::new("", "SIGCOMM 2005", &[]),
             Preset::new(
@@ -100,19 +102,19 @@ impl Vcp {
     };
 
     /// # Errors
-    /// As [`Settings::read`].
+    /// Those of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let (p, win) = (VcpParams::read(settings)?, LossWindow::new(settings)?);
         Ok(Self { p, win, rtt: 0.0, frozen_until: f64::NEG_INFINITY, settled_at: f64::NEG_INFINITY, load: None })
     }
 
-    /// Growth in low load, segments for each acknowledged: as often a round trip as there are segments in the window.
+    /// Growth at low load for each segment acknowledged, segments.
     fn multiplied(&self) -> f64 {
         let xi = self.p.k * (1.0 / LOW_BELOW - 1.0);
         libm::pow(1.0 + xi, (self.rtt / self.p.t_rho).min(self.p.rtts_max)) - 1.0
     }
 
-    /// Growth in high load, segments a round trip.
+    /// Growth at high load, segments a round trip.
     fn added(&self) -> f64 {
         let x = self.rtt / self.p.t_ref;
         let scale = match self.p.scaling {
@@ -132,14 +134,15 @@ impl Vcp {
         }
     }
 
-    /// Load that the sender may respond to by now.
+    /// Load to which the sender may now respond.
     fn allowed(&self, ack: &Ack, load: Load) -> Option<Load> {
         let unsettled = ack.now < self.settled_at;
         match self.p.settle {
             _ if !unsettled => Some(load),
             _ if ack.now < self.frozen_until => None,
             Settle::Hold => Some(Load::High),
-            // ns-2: in the first interval another overload changes nothing, in the round trip after it the sender adds.
+            // ns-2: in the first interval another overload has no effect; in the round trip after it the window grows
+            // additively.
             Settle::Follow if load == Load::Overload => (ack.now >= self.settled_at - self.rtt).then_some(Load::High),
             Settle::Follow => Some(load),
         }

@@ -1,23 +1,25 @@
 //! TCP Vegas (L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on a global internet", JSAC 13(8), 1995).
-//! Once a round trip the window moves by one segment, so that between `alpha` and `beta` of the flow's own segments wait in
-//! queues.
+//! Once a round trip the window changes by at most one segment, so that between `alpha` and `beta` of the flow's own
+//! segments wait in queues.
 //!
-//! Variant: the paper's rules as the sources report them, since its parameter text was not available. The RTT is the mean of
-//! the round. The window doubles every other round trip in slow start. Recovery is the standard one, and a loss gives up a
-//! quarter. Two rules are not modelled: the fine-grained retransmission timer, which belongs to the endpoint, and the
-//! halving for a segment lost twice.
+//! Variant: the paper's rules as later sources report them, since the paper's text on parameters was not available. The
+//! RTT is the mean of the round. The window doubles every other round trip in slow start. Recovery is standard TCP's,
+//! and a loss reduces the window by a quarter. Two rules are not modelled: the fine-grained retransmission timer, which
+//! belongs to the endpoint, and the halving for a segment lost twice.
 //!
 //! Differences:
-//! - ns-2 (preset `ns2`) rounds the difference and spreads the increase over a round. It lets a round with one segment in
-//!   flight raise the base RTT, which is not copied.
-//! - Linux (preset `linux`) divides by the base RTT and not by the RTT, so its difference is larger, and in whole segments.
-//!   It takes the smallest RTT of the round, doubles every round trip and halves on a loss.
-//! - Linux 2.6 (preset `linux-2.6`, which ns-2's TCP/Linux runs) divides by the RTT in halves of a segment, and takes the
-//!   segments sent in the round before for the window. After each recovery it counts rounds anew, from where the last round
-//!   before it began. It leaves slow start with a threshold of 2 and never changes the threshold otherwise.
+//! - ns-2 (preset `ns2`) rounds the difference and spreads the increase over a round. A round with one segment in
+//!   flight may raise the base RTT there; that is not copied.
+//! - Linux (preset `linux`) divides by the base RTT and not by the RTT, so its difference is larger; it is in whole
+//!   segments. Linux uses the smallest RTT of the round, doubles the window every round trip of slow start and halves
+//!   it on a loss.
+//! - Linux 2.6 (preset `linux-2.6`, which ns-2's TCP/Linux runs) divides by the RTT in halves of a segment, and uses
+//!   the number of segments sent in the previous round as the window. After each recovery it counts rounds anew, from
+//!   the start of the last round before the recovery. It leaves slow start with a threshold of 2 and never changes the
+//!   threshold otherwise.
 //! - ns-3 (preset `ns3`) is Linux with the paper's difference rounded up. Its threshold stays between three quarters of the
-//!   window and one segment below the window. A loss leaves that threshold, not half of the window.
-//! - INET moves by a segment with every ACK of a round and subtracts without sign. It has no preset.
+//!   window and one segment below the window. A loss sets the window to that threshold, and not to half of the window.
+//! - INET changes the window by a segment with every ACK of a round and subtracts unsigned numbers. It has no preset.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::loss_window::window_getters;
@@ -29,12 +31,13 @@ use crate::plain_window::PlainWindow;
 use crate::round_trip::{RoundRtt, RoundTrip};
 
 choices! {
-    /// How the segments that the flow has in queues are computed:
+    /// Formula of the segments that the flow has in queues:
     /// - `paper`: w (1 - base/rtt).
-    /// - `ns2`: The same to the nearest whole segment.
+    /// - `ns2`: The paper's value, rounded to the nearest whole segment.
     /// - `linux`: w (rtt - base)/base, truncated.
-    /// - `ns3`: The paper's, of whole segments and rounded up.
-    /// - `linux-2.6`: The paper's in halves of a segment, of the segments sent in the round before.
+    /// - `ns3`: The paper's value of a whole window, rounded up.
+    /// - `linux-2.6`: The paper's value in halves of a segment, with the segments sent in the previous round as the
+    ///   window.
     pub enum Diff { Paper = "paper", Ns2 = "ns2", Linux = "linux", Ns3 = "ns3", Linux26 = "linux-2.6" }
 }
 
@@ -43,25 +46,26 @@ params! {
     pub struct VegasParams {
         /// Segments in queues below which the window grows.
         alpha: f64 = num(2.0, 0.0, 1e6, Unit::Segments), "Brakmo & Peterson 1995 (1 or 2); ns-2 has 1";
-        /// Segments in queues above which it shrinks.
+        /// Segments in queues above which the window shrinks.
         beta: f64 = num(4.0, 0.0, 1e6, Unit::Segments), "Brakmo & Peterson 1995 (3 or 4); ns-2 has 3";
         /// Segments in queues above which slow start ends.
         gamma: f64 = num(1.0, 0.0, 1e6, Unit::Segments), "Brakmo & Peterson 1995; ns-2; Linux";
-        /// How the segments in queues are computed.
+        /// Formula of the segments in queues.
         diff: Diff = choice("paper", Diff::WORDS), "Brakmo & Peterson 1995; ns-2 tcp-vegas.cc; Linux tcp_vegas.c";
-        /// Which RTT stands for a round.
+        /// RTT used for a round.
         round_rtt: RoundRtt = choice("mean", RoundRtt::WORDS), "ns-2: mean; Linux: min";
-        /// Samples that a round needs; with fewer it is standard TCP on one ACK.
+        /// Smallest number of samples of a round; after a round with fewer the flow behaves as standard TCP for one
+        /// ACK.
         samples_min: f64 = num(1.0, 1.0, 1e3, Unit::None), "Linux has 3";
-        /// Slow start doubles every other round trip and measures in between.
+        /// Double the window every other round trip of slow start and measure in between.
         double_every_other: bool = flag(true), "Brakmo & Peterson 1995; Linux: every round trip";
-        /// Spread an increase over the round that follows.
+        /// Spread an increase over the next round.
         spread_increase: bool = flag(false), "ns-2 tcp-vegas.cc";
-        /// Fraction of the window given up on a loss; ns-3 goes down to its threshold instead.
+        /// Fraction of the window given up on a loss; in ns-3's form the window falls to the threshold instead.
         decrease: f64 = num(0.25, 0.0, 1.0, Unit::None), "ns-2 tcp-vegas.cc; Linux has 0.5";
         /// Window after a timeout.
         timeout_window: f64 = num(1.0, 1.0, 10.0, Unit::Segments), "RFC 5681 §3.1; ns-2 has 2";
-        /// Forget the base RTT when sending resumes after an idle time.
+        /// Forget the base RTT when sending resumes after an idle period.
         forget_base: bool = flag(false), "Linux tcp_vegas.c";
     }
 }
@@ -72,15 +76,15 @@ const FLOOR: f64 = 2.0;
 /// Linux 2.6's state of a round; segments are counted from the beginning of the connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Linux26 {
-    /// Delivered so far.
+    /// Segments delivered so far.
     una: f64,
-    /// First and next to be sent when the round began, and the window then.
+    /// At the start of the round: lowest outstanding segment, next segment to be sent, and window.
     begin_una: f64,
     begin_next: f64,
     begin_w: f64,
-    /// A round begins with the next ACK, whatever it acknowledges.
+    /// True if a round begins with the next ACK in any case.
     enable: bool,
-    /// Acknowledged since the last step of standard TCP.
+    /// Segments acknowledged since standard TCP's last step.
     counted: f64,
 }
 
@@ -90,9 +94,9 @@ pub struct Vegas {
     p: VegasParams,
     win: PlainWindow,
     slow_starting: bool,
-    /// In a round of slow start that grows, not one that measures.
+    /// True in a round of slow start in which the window grows, false in one that measures.
     growing: bool,
-    /// Off between a timeout and the end of its recovery: standard slow start.
+    /// False from a timeout to the end of its recovery, during which standard slow start applies.
     enabled: bool,
     base: f64,
     round: RoundTrip,
@@ -101,7 +105,7 @@ pub struct Vegas {
     /// Segments in queues at the last decision; NaN before the first.
     last_diff: f64,
     linux26: Linux26,
-    /// True if it was in slow start before the last signal.
+    /// True if the flow was in slow start before the last signal.
     saved: bool,
 }
 
@@ -113,8 +117,9 @@ impl Vegas {
         kind: Kind::Delay,
         signals: &["RTT", "loss"],
         source: "Brakmo & Peterson, JSAC 13(8), 1995",
-        doc: "Once a round trip it compares its window with what the base RTT would need: with fewer than alpha segments in \
-              queues it grows by one, with more than beta it shrinks by one. The default is the paper's arithmetic.",
+        doc: "Once a round trip it compares its window with the window needed at the base RTT. With fewer than alpha \
+              segments in queues the window grows by one segment, with more than beta it shrinks by one. The default \
+              is the paper's arithmetic.",
         presets: &[
             Preset::new("", "JSAC 1995, alpha 2, beta 4", &[]),
             Preset::new(
@@ -168,7 +173,7 @@ impl Vegas {
     };
 
     /// # Errors
-    /// As [`Settings::read`], and [`BuildError::Conflict`] where `alpha` is above `beta`.
+    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if `alpha` is above `beta`.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = VegasParams::read(settings)?;
         if p.alpha > p.beta {
@@ -201,7 +206,8 @@ impl Vegas {
         }
     }
 
-    /// The floor does not raise a window that a timeout or moderation left below it.
+    /// Lowers the window, but not below the floor. A window already below the floor, after a timeout or moderation, is
+    /// not raised.
     fn lower_to(&mut self, w: f64) {
         self.win.w = w.max(FLOOR.min(self.win.w));
     }
@@ -212,7 +218,7 @@ impl Vegas {
         self.per_ack = 0.0;
     }
 
-    /// A lowered window is no reason for slow start.
+    /// Lowers the threshold to the window, so that a lowered window does not cause slow start.
     fn lower_threshold(&mut self) {
         let below = if self.p.diff == Diff::Ns3 { (self.win.w - 1.0).max(FLOOR) } else { self.win.w };
         self.win.ssthresh = self.win.ssthresh.min(below);
@@ -253,7 +259,7 @@ impl Vegas {
         }
     }
 
-    /// The decision of a round that ends with this ACK.
+    /// Changes the window at the end of a round, which this ACK ends.
     fn end_round(&mut self, ack: &Ack) {
         let enough = f64::from(self.round.samples) >= self.p.samples_min;
         if enough {
@@ -286,8 +292,7 @@ impl Vegas {
         }
     }
 
-    /// Half-segments of `window` that would be on the way without queues, in whole microseconds, of which Linux counts
-    /// one more.
+    /// Half-segments of `window` in flight without queues. Times are whole microseconds, to which Linux adds one.
     fn target_linux26(&self, window: f64, rtt: f64) -> f64 {
         let us = |seconds: f64| (seconds * 1e6).floor() + 1.0;
         (2.0 * window * us(self.base) / us(rtt)).floor()
@@ -322,7 +327,8 @@ impl Vegas {
         self.slow_starting = self.win.w <= self.win.ssthresh;
     }
 
-    /// The decision of a round in which `window` segments were sent, with the window at `old_w` when it began.
+    /// Changes the window after a round in which `window` segments were sent; the window was `old_w` at the round's
+    /// start.
     fn round_linux26(&mut self, window: f64, old_w: f64, window_limited: bool) {
         let target = self.target_linux26(window, self.round.min);
         let diff = 2.0 * window - target;
@@ -332,7 +338,7 @@ impl Vegas {
                 self.win.ssthresh = FLOOR;
                 self.lower_to(self.win.w.min((target / 2.0).floor() + 1.0));
             }
-            // Slow start's step comes after it, threshold or not.
+            // Slow start's step follows, independently of the new threshold.
             if window_limited {
                 self.win.w += 1.0;
             }
@@ -361,7 +367,7 @@ impl Vegas {
         self.win.save();
         self.saved = self.slow_starting;
         let given_up = self.p.decrease * self.win.w;
-        // Linux 2.6 rounds what it keeps, the others what they give up.
+        // Linux 2.6 rounds the remaining window, the others round the decrease.
         let given_up = if self.p.diff == Diff::Linux26 { given_up.ceil() } else { given_up.floor() };
         if self.p.diff == Diff::Ns3 {
             self.lower_threshold();
@@ -378,11 +384,11 @@ observed! {
     self: Vegas;
     /// Smallest RTT (BaseRTT).
     base_s = self.base, number(Unit::Seconds);
-    /// Segments of the flow in queues (Diff), as of the last decision; null before the first.
+    /// Segments of the flow in queues (Diff) at the last decision; null before the first one.
     diff = self.last_diff, number(Unit::Segments);
     /// 1 during slow start.
     slow_starting = self.slow_starting, plain();
-    /// RTT samples of the running round trip.
+    /// RTT samples of the current round trip.
     samples = self.round.samples, number(Unit::Samples);
 }
 
@@ -407,7 +413,7 @@ impl Algorithm for Vegas {
             return;
         }
         self.round.add(ack);
-        // The ACK that starts a round is of a segment of the round that ends.
+        // The ACK that starts a round acknowledges a segment of the previous round.
         if ack.round_start && self.enabled {
             self.end_round(ack);
         }
@@ -469,7 +475,7 @@ impl Algorithm for Vegas {
         if self.win.undo() {
             self.slow_starting = self.saved && self.win.w < self.win.ssthresh;
         }
-        // No recovery is left to end.
+        // The timeout ends any recovery.
         self.on_recovery_exit(now);
     }
 

@@ -1,13 +1,14 @@
 //! TCP Veno (C. P. Fu, S. C. Liew, "TCP Veno: TCP enhancement for transmission over wireless access networks", JSAC 21(2),
-//! 2003): standard TCP that judges by Vegas' backlog, N = w (RTT - base)/RTT, whether a loss was congestion or chance.
+//! 2003): standard TCP that classifies a loss by Vegas' backlog, N = w (RTT - base)/RTT, as congestion or as a random
+//! loss.
 //!
-//! Variant: N is computed once a round trip from the smallest RTT of that round. A loss in slow start counts as congestion,
-//! whatever N was. Growth at a backlog of β or more is half a segment a round trip; the paper has one segment every other
-//! round trip. An ECN mark is never chance: it halves.
+//! Variant: N is computed once a round trip from the smallest RTT of that round. A loss in slow start counts as
+//! congestion for any N. Growth at a backlog of β or more is half a segment a round trip; the paper has one segment
+//! every other round trip. An ECN mark always counts as congestion and halves the window.
 //!
 //! Differences: Linux (presets `linux`, `linux-2.6`) computes N on every ACK from the samples since the last one, in halves
-//! of a segment. It counts RTT samples once for the whole connection, adds a segment every second window and trusts N in
-//! slow start too. ns-2's TCP/Linux is `linux-2.6`.
+//! of a segment. It counts RTT samples once for the whole connection, adds a segment every second window and also uses
+//! N in slow start. ns-2's TCP/Linux is `linux-2.6`.
 
 use crate::algorithm::{Ack, Cause, Signal};
 use crate::loss_based::{LossBased, own_window};
@@ -18,13 +19,13 @@ use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params, word}
 params! {
     /// Parameters of Veno.
     pub struct VenoParams {
-        /// Backlog from which the path counts as congested.
+        /// Smallest backlog of a congested path.
         beta: f64 = num(3.0, 0.0, 1e6, Unit::Segments), "Fu & Liew 2003; Linux tcp_veno.c; ns-3";
         /// Fraction of the window kept on a loss without congestion.
         keep_random: f64 = num(0.8, 0.1, 1.0, Unit::None), "Fu & Liew 2003; Linux tcp_veno.c; ns-3";
         /// Fraction of the window kept on a loss in congestion.
         keep_congested: f64 = num(0.5, 0.1, 1.0, Unit::None), "Fu & Liew 2003; Linux tcp_veno.c; ns-3";
-        /// RTT samples that a backlog needs; with fewer it is standard TCP.
+        /// Smallest number of RTT samples of a valid backlog; with fewer the flow behaves as standard TCP.
         samples_min: f64 = num(3.0, 1.0, 1e3, Unit::Samples), "Linux tcp_veno.c; ns-3";
     }
 }
@@ -40,9 +41,9 @@ pub struct Veno {
     samples: f64,
     /// Backlog, segments.
     n: f64,
-    /// With Linux: the next full window adds a segment.
+    /// In Linux's form: true if the next full window adds a segment.
     inc: bool,
-    /// Linux is standard TCP from a timeout to its repair.
+    /// True from a timeout to the end of its recovery, while Linux behaves as standard TCP.
     reno: bool,
 }
 
@@ -54,9 +55,9 @@ impl Veno {
         kind: Kind::Hybrid,
         signals: &["loss", "ECN", "RTT"],
         source: "Fu & Liew, IEEE JSAC 21(2), 2003",
-        doc: "Standard TCP that keeps four fifths of its window on a loss while Vegas' estimate of its backlog is below \
-              three segments, since such a loss is likely chance, and grows at half the pace while it is not below. The \
-              default estimates once a round trip.",
+        doc: "Standard TCP that estimates its backlog as Vegas does. While the backlog is below three segments, a loss \
+              is probably random and keeps four fifths of the window. Otherwise a loss halves the window, which also \
+              grows at half the speed. The default estimates the backlog once a round trip.",
         presets: &[
             Preset::new("", "Fu & Liew 2003", &[]),
             Preset::new("linux", "Linux: the backlog of each ACK, whole segments", &[word("arithmetic", "linux")]),
@@ -67,7 +68,7 @@ impl Veno {
     };
 
     /// # Errors
-    /// As [`Settings::read`].
+    /// Those of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         Ok(Self {
             win: LossWindow::new(settings)?,
@@ -93,7 +94,7 @@ impl Veno {
         self.samples += 1.0;
     }
 
-    /// The backlog of the round that ended, where it had samples enough.
+    /// Computes the backlog of the round that ended, if it had enough samples.
     #[cold]
     fn end_round(&mut self) {
         if self.samples >= self.p.samples_min {
@@ -139,7 +140,7 @@ impl Veno {
         self.inc = !self.inc;
     }
 
-    /// A fresh round, after something that makes the samples so far worthless.
+    /// Begins a new round after an event that invalidates the samples.
     fn restart(&mut self) {
         self.rtt = f64::INFINITY;
         if !self.win.integer() {
@@ -225,13 +226,13 @@ mod tests {
         Veno::new(&settings(&Veno::ENTRY, preset, &[]).expect("it is right")).expect("it is right")
     }
 
-    /// A connection with a base of 100 ms whose window of `w` then sees `rtt` s.
+    /// A connection with a base RTT of 100 ms, whose window of `w` then has an RTT of `rtt` s.
     fn at(preset: &str, w: f64, rtt: f64) -> (Driver, Veno) {
         let (mut d, mut v) = (Driver::new(), veno(preset));
         d.start_at(&mut v, w);
         d.round(&mut v, 0.1);
         d.round(&mut v, rtt);
-        // One more ACK ends the round, from the window that it is asked for.
+        // One more ACK ends the round, at the window `w`.
         v.win.w = w;
         d.now += rtt;
         let ack = d.make_ack(&v, 1.0, rtt, true);

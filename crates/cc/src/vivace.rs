@@ -1,14 +1,15 @@
 //! PCC Vivace (M. Dong, T. Meng, D. Zarchy, E. Arslan, Y. Gilad, P. B. Godfrey, M. Schapira, "PCC Vivace:
-//! online-learning congestion control", NSDI 2018): it tries a slightly higher and a slightly lower rate, computes the
-//! utility of each, and moves its rate along the gradient. The utility of a rate counts throughput, a rising RTT and
-//! losses.
+//! online-learning congestion control", NSDI 2018): it sends at a slightly higher and a slightly lower rate, computes
+//! the utility of each, and moves its rate along the gradient. The utility of a rate counts throughput, a rising RTT
+//! and losses.
 //!
-//! Variant: the authors' later code (PCC-Uspace, the Vivace rate controller): three pairs of intervals, the steps' amplifier a
-//! power of 1.2, their bound growing by 5 % of the rate. Preset `paper` has the constants that are reported of the paper
-//! itself, whose text was not available: they are unverified. Mbit/s are 10⁶ bit/s throughout, where that code also has 2²⁰.
-//! An interval lasts the smallest RTT and at least five segments. Not modelled: that code's longer intervals while RTT samples
-//! come in clumps, and its trend of the RTT over six intervals. The regression's error is that of the fitted line. After a
-//! timeout the window is one segment until the next ACK, as any algorithm's is in Linux.
+//! Variant: the authors' later code (PCC-Uspace, the Vivace rate controller): three pairs of intervals, an amplifier of
+//! the steps with the power 1.2, and a bound of the steps that grows by 5 % of the rate. Preset `paper` has the
+//! constants that others report of the paper itself; its text was not available, so they are unverified. A Mbit/s is
+//! 10⁶ bit/s throughout; the authors' code also uses 2²⁰. An interval lasts the smallest RTT and at least five
+//! segments. Not modelled: the code's longer intervals while RTT samples arrive in bursts, and its trend of the RTT
+//! over six intervals. The regression's error is that of the fitted line. After a timeout the window is one segment
+//! until the next ACK, as with any algorithm in Linux.
 
 use std::collections::VecDeque;
 
@@ -24,35 +25,35 @@ mod tests;
 use interval::Interval;
 
 choices! {
-    /// How steps grow while they go on in one direction:
+    /// Growth of the steps while the direction stays the same:
     /// - `power`: floor((n + 1)/2)^1.2 in the n-th round.
     /// - `paper`: n in the first three rounds, then 2n - 3.
     pub enum Amplifier { Power = "power", Paper = "paper" }
 
-    /// Which slopes of the RTT are noise:
-    /// - `error`: Those below their regression's own error.
-    /// - `threshold`: Those below `gradient_threshold`.
+    /// Slopes of the RTT that count as noise:
+    /// - `error`: Slopes below their regression's error.
+    /// - `threshold`: Slopes below `gradient_threshold`.
     pub enum Noise { Error = "error", Threshold = "threshold" }
 }
 
 params! {
     /// Parameters of Vivace.
     pub struct VivaceParams {
-        /// Exponent of the throughput's worth.
+        /// Exponent of the throughput in the utility.
         exponent: f64 = num(0.9, 0.01, 1.0, Unit::None), "Dong et al. 2018; PCC-Uspace";
-        /// Price of a rising RTT.
+        /// Weight of a rising RTT in the utility.
         latency_price: f64 = num(900.0, 0.0, 1e6, Unit::None), "Dong et al. 2018; PCC-Uspace";
-        /// Price of a loss.
+        /// Weight of losses in the utility.
         loss_price: f64 = num(11.35, 0.0, 1e6, Unit::None), "Dong et al. 2018; PCC-Uspace";
-        /// Fraction of the rate by which a probe is above or below it.
+        /// Distance of a probe from the rate, as a fraction of the rate.
         probe_step: f64 = num(0.05, 1e-3, 0.5, Unit::None), "Dong et al. 2018; PCC-Uspace";
         /// Mbit/s for each unit of the utility's gradient.
         conversion: f64 = num(1.0, 1e-3, 1e3, Unit::None), "Dong et al. 2018; PCC-Uspace (theta)";
-        /// How steps grow while they go on in one direction.
+        /// Growth of the steps while the direction stays the same.
         amplifier: Amplifier = choice("power", Amplifier::WORDS), "PCC-Uspace; Dong et al. 2018 (unverified)";
         /// Largest first step as a fraction of the rate.
         bound: f64 = num(0.05, 1e-3, 1.0, Unit::None), "PCC-Uspace; Dong et al. 2018 (unverified)";
-        /// By how much that grows each time it binds.
+        /// Growth of `bound` each time that it limits a step, as a fraction of the rate.
         bound_step: f64 = num(0.05, 0.0, 1.0, Unit::None), "PCC-Uspace; Dong et al. 2018: 0.1 (unverified)";
         /// Smallest step.
         min_step: f64 = num(0.5, 0.0, 1e3, Unit::MegabitsPerSecond), "PCC-Uspace";
@@ -60,33 +61,33 @@ params! {
         min_rate: f64 = num(0.5, 1e-3, 1e3, Unit::MegabitsPerSecond), "PCC-Uspace";
         /// Largest rate.
         max_rate: f64 = num(1e6, 1.0, 1e9, Unit::MegabitsPerSecond), "none in the sources";
-        /// Which slopes of the RTT are noise.
+        /// Slopes of the RTT that count as noise.
         noise: Noise = choice("error", Noise::WORDS), "PCC-Uspace; Dong et al. 2018 (unverified)";
-        /// Slopes below this are noise, with `threshold`.
+        /// Slope of the RTT below which it counts as noise, with `threshold`.
         gradient_threshold: f64 = num(0.01, 0.0, 1.0, Unit::None), "Dong et al. 2018 (unverified)";
-        /// Segments that an interval has at least.
+        /// Smallest number of segments of an interval.
         interval_segments: f64 = num(5.0, 2.0, 1e3, Unit::Segments), "PCC-Uspace";
         /// Limit on the segments outstanding, in units of the rate times the smallest RTT.
         outstanding: f64 = num(2.5, 1.0, 100.0, Unit::None), "PCC-Uspace";
     }
 }
 
-/// Pairs of intervals that a decision needs (PCC-Uspace).
+/// Pairs of intervals needed for a decision (PCC-Uspace).
 const PAIRS: usize = 3;
 /// The amplifier's power (PCC-Uspace).
 const AMPLIFIER_POWER: f64 = 1.2;
-/// RTT that the first rate assumes, and the longest that raises it, s (PCC-Uspace).
+/// RTT assumed for the first rate, and largest RTT that raises the first rate, s (PCC-Uspace).
 const FIRST_RTT_S: f64 = 0.1;
-/// A rise of the RTT within one interval that the first phase forgives, s (PCC-Uspace).
+/// Largest rise of the RTT within one interval that the first phase ignores, s (PCC-Uspace).
 const FORGIVEN_AT_START_S: f64 = 0.001;
-/// Round trips, and s beside them, after which what an interval still waits for will not come.
+/// Time after which outstanding segments of an interval are given up: round trips, plus s.
 const PATIENCE_RTTS: f64 = 4.0;
 const PATIENCE_S: f64 = 0.2;
 /// Smallest window, segments.
 const FLOOR: f64 = 4.0;
 
 states! {
-    /// Its state.
+    /// State of Vivace.
     enum Mode {
         Starting = "starting",
         Probing = "probing",
@@ -104,14 +105,14 @@ struct Worth {
 #[derive(Clone, Debug)]
 struct State {
     mode: Mode,
-    /// Mbit/s around which it probes.
+    /// Rate around which Vivace probes, Mbit/s.
     rate: f64,
     upward: bool,
     rounds: u32,
     bound_raised: f64,
     last: Worth,
     intervals: VecDeque<Interval>,
-    /// The next probe of a pair is the higher one.
+    /// True if the next probe of a pair is the higher one.
     next_high: bool,
     limited: bool,
     min_rtt: f64,
@@ -137,14 +138,14 @@ impl Vivace {
         kind: Kind::Model,
         signals: &["rate", "loss", "RTT"],
         source: "Dong et al., NSDI 2018; PCC-Uspace",
-        doc: "It sends at slightly higher and lower rates in turn, computes what each was worth from throughput, the slope of the \
-              RTT and losses, and follows the gradient. No event has a rule of its own: losses up to about 5 % only lower a \
-              rate's worth. The default has the constants of the authors' code.",
+        doc: "Sends at slightly higher and lower rates in turn, computes the utility of each from throughput, the \
+              slope of the RTT and losses, and follows the gradient. No event has its own rule: losses of up to about \
+              5 % only lower a rate's utility. The default has the constants of the authors' code.",
         presets: &[
             Preset::new("", "PCC-Uspace", &[]),
             Preset::new(
                 "paper",
-                "NSDI 2018 as reported (unverified)",
+                "NSDI 2018 as reported by others (unverified)",
                 &[word("amplifier", "paper"), value("bound_step", 0.1), word("noise", "threshold")],
             ),
         ],
@@ -153,7 +154,7 @@ impl Vivace {
     };
 
     /// # Errors
-    /// As [`Settings::read`], and [`BuildError::Conflict`] where the smallest rate is above the largest.
+    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if the smallest rate is above the largest.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = VivaceParams::read(settings)?;
         if p.min_rate > p.max_rate {
@@ -210,7 +211,7 @@ impl Vivace {
         }
     }
 
-    /// Mbit/s for a gradient in utility for each Mbit/s, within the bound of now.
+    /// Step of the rate, Mbit/s, for a utility gradient per Mbit/s, within the current bound.
     fn step(&mut self, gradient: f64, amplification: f64) -> f64 {
         let step = self.p.conversion * gradient.abs() * amplification;
         let most = self.s.rate * (self.p.bound + self.p.bound_step * self.s.bound_raised);
@@ -252,7 +253,7 @@ impl Vivace {
         }
     }
 
-    /// Two of three pairs for more are enough; for less it takes all.
+    /// Decides after the probes. Two of three pairs are enough to raise the rate; all are needed to lower it.
     fn probing(&mut self, worths: &[Worth]) {
         let higher = |pair: &[Worth]| (pair[0].utility > pair[1].utility) == (pair[0].rate > pair[1].rate);
         let up = worths.chunks_exact(2).filter(|pair| higher(pair)).count();
@@ -313,7 +314,7 @@ impl Vivace {
         if self.s.mode == Mode::Probing { 2 * PAIRS } else { 1 }
     }
 
-    /// True if the segment that leaves now begins an interval.
+    /// True if the segment that is now sent begins an interval.
     fn is_time_for_next(&self, now: f64) -> bool {
         let Some(current) = self.s.intervals.back() else { return true };
         if self.s.min_rtt.is_infinite() {
@@ -343,7 +344,7 @@ impl Vivace {
         self.pacing_rate = rate / self.s.segment_mbit;
     }
 
-    /// The interval that a segment sent at `sent_at` belongs to; a nanosecond for the rounding of differences.
+    /// Index of the interval of a segment sent at `sent_at`, with 1 ns of tolerance for rounding.
     fn index_of(&self, sent_at: f64) -> Option<usize> {
         self.s.intervals.iter().rposition(|i| i.began <= sent_at + 1e-9)
     }
@@ -353,13 +354,13 @@ impl Vivace {
         interval.closed && (interval.outstanding() <= 0.0 || given_up)
     }
 
-    /// Decides once all intervals that the mode waits for are over.
+    /// Decides once all intervals that the mode needs are over.
     fn decide(&mut self, now: f64) {
         let wanted = self.wanted();
         let intervals = &self.s.intervals;
         let over = intervals.iter().filter(|i| i.useful).take_while(|i| self.is_over(i, now)).count();
         if over < wanted {
-            // One that does not count and is over makes room.
+            // An interval that is over and does not count is removed.
             while self.s.intervals.len() > 1 && self.s.intervals.front().is_some_and(|i| !i.useful && i.closed) {
                 self.s.intervals.pop_front();
             }
@@ -376,7 +377,7 @@ impl Vivace {
             }
         }
         if limited {
-            // Says nothing about the path.
+            // An application-limited interval shows nothing about the path.
             return;
         }
         match self.s.mode {
@@ -391,15 +392,15 @@ observed! {
     self: Vivace;
     /// Mode.
     mode = self.s.mode, state(Mode::NAMES);
-    /// Rate around which it probes.
+    /// Rate around which Vivace probes.
     rate_mbps = self.s.rate, number(Unit::MegabitsPerSecond);
-    /// Utility of the last rate that a decision went by.
+    /// Utility of the last rate used for a decision.
     utility = self.s.last.utility, plain();
     /// 1 while the rate moves upward.
     upward = self.s.upward, plain();
     /// Decisions in the same mode and direction, in a row.
     rounds = self.s.rounds, number(Unit::Decisions);
-    /// Times that the bound of a step was raised.
+    /// Number of increases of a step's bound.
     bound_raised = self.s.bound_raised, plain();
 }
 
@@ -442,7 +443,7 @@ impl Algorithm for Vivace {
             let interval = &mut self.s.intervals[newest];
             interval.line.add(ack.sent_at() - interval.began, rtt);
             interval.limited |= self.s.limited;
-            // An ACK for several may reach back into earlier intervals.
+            // An ACK for several segments may reach back into earlier intervals.
             let mut left = ack.acked;
             for interval in self.s.intervals.iter_mut().take(newest + 1).rev() {
                 let taken = left.min(interval.outstanding().max(0.0));
@@ -466,8 +467,8 @@ impl Algorithm for Vivace {
     fn on_congestion(&mut self, _signal: &Signal) {}
 
     fn on_timeout(&mut self, _signal: &Signal) {
-        // Vivace has no rule of its own. Its transports send one or two probes per timeout, which doubles (RFC 9002, 6.2; Linux's
-        // tcp_enter_loss), until something is acknowledged and the rate sets the window again.
+        // Vivace has no rule for timeouts. Transports send one or two probes for each timeout, and double the timeout
+        // (RFC 9002, 6.2; Linux's tcp_enter_loss), until an ACK arrives and the rate sets the window again.
         self.w = 1.0;
     }
 

@@ -2,13 +2,14 @@
 //! congestion control", CCR 2004): standard TCP's growth; on a loss the threshold becomes the estimated bandwidth times
 //! the smallest RTT.
 //!
-//! Variant: one bandwidth sample a round trip (that is the "+"), a single pole of 0.9, and a window that a loss never
-//! raises. Bandwidth is counted from the ACKs themselves. The paper's text was not available: filter and floor are
-//! those of ns-3 and Linux. ns-3 averages each sample with the one before (Tustin), which is not copied. Linux (presets
-//! `linux`, `linux-2.6`) filters twice with 7/8, in whole bytes a jiffy. It halves the window for the duration of
-//! recovery. When recovery ends, the window becomes the estimate, which may be *above* the window before the loss. ns-2's
-//! TCP/Linux (preset `ns2`) runs the module of 2.6.22 without the event at the end of recovery. There the threshold is
-//! half the window, the estimate is only the smallest window during recovery, and the rest is standard TCP.
+//! Variant: one bandwidth sample a round trip (the "+" of the name), a single pole of 0.9, and a loss that never raises
+//! the window. The bandwidth is computed from the ACKs themselves. The paper's text was not available: filter and floor
+//! are those of ns-3 and Linux. ns-3 averages each sample with the previous one (Tustin), which is not copied. Linux
+//! (presets `linux`, `linux-2.6`) filters twice with 7/8, in whole bytes per jiffy. It halves the window during
+//! recovery. When recovery ends, the window becomes the estimate, which may be *above* the window before the loss.
+//! ns-2's TCP/Linux (preset `ns2`) runs the module of 2.6.22 without the event at the end of recovery. In it the
+//! threshold becomes half of the window, the estimate is only the smallest window during recovery, and all other rules
+//! are standard TCP's.
 
 use crate::algorithm::{Ack, Cause, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
@@ -20,32 +21,33 @@ use crate::param::{
 };
 
 choices! {
-    /// How samples of bandwidth are smoothed:
+    /// Smoothing of the bandwidth samples:
     /// - `single`: Once, with `pole`.
     /// - `twice`: Twice, with 7/8 each (Linux).
     pub enum Filter { Single = "single", Twice = "twice" }
 
     /// Use of the estimate after a loss:
     /// - `at-once`: The window becomes the estimate at once, unless it is smaller.
-    /// - `at-exit`: Half of the window, and the estimate when recovery ends (Linux).
-    /// - `floor`: Half of the window; the estimate is the smallest window in recovery (ns-2's TCP/Linux).
+    /// - `at-exit`: The window becomes half of itself, and the estimate when recovery ends (Linux).
+    /// - `floor`: The window becomes half of itself; the estimate is only the smallest window in recovery (ns-2's
+    ///   TCP/Linux).
     pub enum Response { AtOnce = "at-once", AtExit = "at-exit", Floor = "floor" }
 }
 
 params! {
     /// Parameters of Westwood+.
     pub struct WestwoodParams {
-        /// Once or twice smoothed.
+        /// Smoothing of the bandwidth samples: once or twice.
         filter: Filter = choice("single", Filter::WORDS), "Grieco & Mascolo 2004 (unverified); ns-3; Linux has twice";
-        /// Weight of the old value where smoothed once.
+        /// Weight of the old value with `single` smoothing.
         pole: f64 = num(0.9, 0.0, 0.999, Unit::None), "Grieco & Mascolo 2004 (unverified); ns-3";
         /// Shortest time over which bandwidth is sampled; otherwise one RTT.
         sample_min: f64 = num(0.05, 0.0, 10.0, Unit::Seconds), "Linux tcp_westwood.c";
         /// Use of the estimate on a loss.
         response: Response = choice("at-once", Response::WORDS), "Grieco & Mascolo 2004; Linux has at-exit";
-        /// A timeout sets the threshold by the estimate; off: half of the window.
+        /// Set the threshold to the estimate at a timeout; off: to half of the window.
         estimate_on_timeout: bool = flag(true), "Grieco & Mascolo 2004; Linux since 2.6.24";
-        /// A timeout makes the smallest RTT be learned anew.
+        /// Forget the smallest RTT at a timeout.
         relearn_rtt: bool = flag(false), "Linux has it on since 2.6.24";
     }
 }
@@ -56,18 +58,18 @@ pub struct Westwood {
     win: LossWindow,
     p: WestwoodParams,
     segment_bytes: f64,
-    /// Smoothed once and, for Linux, twice: segments/s, in integer arithmetic bytes a jiffy.
+    /// Bandwidth smoothed once and, for Linux, twice: segments/s, or bytes per jiffy in integer arithmetic.
     y1: f64,
     bwe: f64,
     sampled: bool,
-    /// The running sample: segments delivered, and since when.
+    /// Current sample: segments delivered, and its start.
     bk: f64,
     t0: f64,
     jiffies: Jiffies,
-    /// s, in integer arithmetic jiffies; infinite before the first sample.
+    /// Smallest RTT: s, or jiffies in integer arithmetic; infinite before the first sample.
     rtt_min: f64,
     relearn: bool,
-    /// The estimate when the recovery that is under way began, where its end matters.
+    /// Estimate at the start of the current recovery, if the end of recovery uses it.
     repairing: Option<f64>,
 }
 
@@ -96,9 +98,9 @@ impl Westwood {
         kind: Kind::Loss,
         signals: &["loss", "ECN", "RTT", "bandwidth from ACKs"],
         source: "Grieco & Mascolo, CCR 34(2), 2004",
-        doc: "Grows as standard TCP does; on a loss it keeps what the path carried: the estimated bandwidth times the \
-              smallest RTT, so that a random loss costs little and a full queue is just emptied. The default samples once \
-              a round trip, filters with 0.9 and never raises the window on a loss.",
+        doc: "Grows as standard TCP does. On a loss the window becomes the estimated bandwidth times the smallest RTT, \
+              so a random loss costs little and a full queue is just emptied. The default samples once a round trip, \
+              filters with 0.9 and never raises the window on a loss.",
         presets: &[
             Preset::new("", "Westwood+ with a single pole of 0.9", &[]),
             Preset::new(
@@ -114,7 +116,7 @@ impl Westwood {
     };
 
     /// # Errors
-    /// As [`Settings::read`].
+    /// Those of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         Ok(Self {
             win: LossWindow::new(settings)?,
@@ -132,7 +134,7 @@ impl Westwood {
         })
     }
 
-    /// An RTT as this arithmetic keeps it: in jiffies, that of 2.6 from the smoothed RTT, which is truncated.
+    /// An RTT in the unit of the arithmetic: in integer arithmetic jiffies; for 2.6 the smoothed RTT, truncated.
     #[inline]
     fn round_trip(&self, ack: &Ack, latest: f64) -> f64 {
         match self.win.arithmetic {
@@ -142,17 +144,17 @@ impl Westwood {
         }
     }
 
-    /// An RTT as this arithmetic keeps it, in s.
+    /// An RTT in the unit of the arithmetic, converted to s.
     fn seconds(&self, rtt: f64) -> f64 {
         if self.win.integer() { self.jiffies.seconds(rtt) } else { rtt }
     }
 
-    /// The filtered estimate of the bandwidth, segments/s.
+    /// Filtered estimate of the bandwidth, segments/s.
     fn bandwidth(&self) -> f64 {
         if self.win.integer() { self.bwe * self.jiffies.hz() / self.segment_bytes } else { self.bwe }
     }
 
-    /// Time since the running sample began, and the shortest that a sample takes.
+    /// Time since the start of the current sample, and the shortest duration of a sample.
     #[inline]
     fn elapsed(&self, now: f64) -> (f64, f64) {
         if self.win.integer() {
@@ -185,8 +187,8 @@ impl Westwood {
         self.win.whole(segments).max(FLOOR)
     }
 
-    /// True if a signal sets the window to the estimate, and not the recovery's end: an ECN echo has no recovery whose end
-    /// could be waited for.
+    /// True if the window becomes the estimate at the signal, and not at the end of recovery. An ECN echo has no
+    /// recovery, so it is always handled at once.
     fn at_once(&self, signal: &Signal) -> bool {
         self.p.response == Response::AtOnce || (self.p.response == Response::AtExit && signal.cause == Cause::Ecn)
     }
@@ -258,7 +260,7 @@ impl LossBased for Westwood {
     }
 
     fn resume(&mut self, now: f64, _idle: f64) {
-        // The sample that spans the pause says nothing.
+        // The sample that spans the idle period is discarded.
         (self.bk, self.t0) = (0.0, now);
     }
 
@@ -269,7 +271,7 @@ impl LossBased for Westwood {
                 self.win.ssthresh = self.estimate();
                 self.win.w = self.win.ssthresh;
             }
-            // A floor above half of the window is where ns-2's window stays.
+            // If the floor is above half of the window, ns-2's window stays at the floor.
             Some(floor) => self.win.w = self.win.w.max(floor),
         }
     }

@@ -1,8 +1,8 @@
-//! The largest or smallest of recent samples in constant space.
+//! Largest or smallest of the recent samples, in constant space.
 //!
-//! Kathleen Nichols' filter: the best sample of the window, the best since that one and the best since the second, so that
-//! a successor is at hand when the best one grows too old. Its value is never older than the window. Where samples
-//! worsen steadily, it may miss the true extreme by their change in a fraction of the window.
+//! Kathleen Nichols' filter keeps three samples: the best one of the window, the best one after it, and the best one
+//! after the second. When the best sample expires, the second one replaces it. The value is never older than the
+//! window. If samples worsen steadily, the value may miss the true extreme by their change in a fraction of the window.
 
 #[derive(Clone, Copy, Debug)]
 struct Sample {
@@ -10,12 +10,12 @@ struct Sample {
     at: f64,
 }
 
-/// A windowed maximum; time in any unit that only grows (seconds, rounds).
+/// A windowed maximum. Time is in any unit that never decreases (seconds, rounds).
 #[derive(Clone, Copy, Debug)]
 pub struct WindowedMax([Sample; 3]);
 
 impl WindowedMax {
-    /// A filter that has seen `value` at time `at` only.
+    /// A filter with one sample, `value` at time `at`.
     #[must_use]
     pub fn new(value: f64, at: f64) -> Self {
         Self([Sample { value, at }; 3])
@@ -28,7 +28,7 @@ impl WindowedMax {
         self.0[0].value
     }
 
-    /// Takes a sample, forgets those older than `window`, and gives the largest.
+    /// Takes a sample, drops those older than `window`, and returns the largest.
     #[inline]
     pub fn update(&mut self, value: f64, at: f64, window: f64) -> f64 {
         let new = Sample { value, at };
@@ -49,7 +49,8 @@ impl WindowedMax {
                 *s = [s[1], s[2], new];
             }
         } else if s[1].at == s[0].at && age > window / 4.0 {
-            // A quarter of the window without a second best, half without a third: take the newest.
+            // After a quarter of the window without a second best sample, or half without a third, the newest one
+            // replaces it.
             (s[1], s[2]) = (new, new);
         } else if s[2].at == s[1].at && age > window / 2.0 {
             s[2] = new;
@@ -63,7 +64,7 @@ impl WindowedMax {
 pub struct WindowedMin(WindowedMax);
 
 impl WindowedMin {
-    /// A filter that has seen nothing.
+    /// A filter without samples.
     #[must_use]
     pub fn new() -> Self {
         Self(WindowedMax::new(f64::NEG_INFINITY, 0.0))
@@ -76,7 +77,7 @@ impl WindowedMin {
         -self.0.get()
     }
 
-    /// Takes a sample, forgets those older than `window`, and gives the smallest.
+    /// Takes a sample, drops those older than `window`, and returns the smallest.
     #[inline]
     pub fn update(&mut self, value: f64, at: f64, window: f64) -> f64 {
         -self.0.update(-value, at, window)

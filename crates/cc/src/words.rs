@@ -1,9 +1,9 @@
-//! The nearest right word to a mistyped one, for messages.
+//! Nearest known word to a mistyped one, for messages.
 
-/// Words of a list that a message still names.
+/// Longest list of words that a message names.
 const LONGEST_LIST: usize = 16;
 
-/// The end of a message about an unknown word: `did you mean 'cubic'?`, or the words that are allowed where none is near.
+/// End of a message about an unknown word: `did you mean 'cubic'?`, or the allowed words if none is near.
 #[must_use]
 pub fn hint(word: &str, known: &[&str]) -> String {
     match nearest(word, known) {
@@ -13,8 +13,8 @@ pub fn hint(word: &str, known: &[&str]) -> String {
     }
 }
 
-/// The known word that `word` most likely stands for: a third of the letters may be wrong, and always one. Case and the choice
-/// of `-`, `_` or a space do not count.
+/// The known word nearest to `word`. A third of the letters may differ, and always at least one. Case is ignored, and
+/// so is the choice between `-`, `_` and a space.
 fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = |text: &str| -> Vec<char> {
         text.chars().flat_map(char::to_lowercase).map(|c| if c == '-' || c == ' ' { '_' } else { c }).collect()
@@ -35,7 +35,8 @@ fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     near.min().map(|(_, _, candidate)| candidate).or_else(begun)
 }
 
-/// Edits (insert, delete, replace, swap two neighbors) between two words: their optimal string alignment.
+/// Number of edits (insert, delete, replace, swap two neighbors) between two words: their optimal string alignment
+/// distance.
 fn distance(left: &[char], right: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut above: Vec<usize> = (0..=right.len()).collect();

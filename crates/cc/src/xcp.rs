@@ -1,11 +1,12 @@
 //! XCP, the explicit control protocol (D. Katabi, M. Handley, C. Rohrs, "Congestion Control for High Bandwidth-Delay Product
-//! Networks", SIGCOMM 2002). Each segment carries the sender's window and round-trip time to the routers. It comes back with
-//! the change of window that the tightest of them wants.
+//! Networks", SIGCOMM 2002). Each segment carries the sender's window and round-trip time to the routers. Its ACK
+//! returns the change of window that the bottleneck router asks for.
 //!
-//! Variant: the header has the form that the paper's Appendix A recommends. It carries changes of rate and not of window, so
-//! that routers need not divide. The sender multiplies by its smoothed RTT, as ns-2's does. While the window is its limit it
-//! asks for as much as routers have, and otherwise for no more than it has. A loss halves the window and a timeout restarts
-//! it, as in standard TCP (§3.3). There is no slow start: before the first RTT is known routers give nothing.
+//! Variant: the header has the form recommended in the paper's Appendix A. It carries changes of rate and not of
+//! window, so that routers need not divide. The sender multiplies the change by its smoothed RTT, as ns-2's sender
+//! does. While the window limits the sender, it asks for any increase that routers allow; otherwise it asks for none. A
+//! loss halves the window and a timeout restarts it, as in standard TCP (§3.3). There is no slow start: routers give no
+//! increase before the first RTT is known.
 
 use crate::algorithm::{Ack, Algorithm, Answer, Needs, Request, Router, RouterAssisted, Signal, Start};
 use crate::loss_window::{LossWindow, window_methods};
@@ -18,7 +19,7 @@ pub struct Xcp {
     win: LossWindow,
     /// Smoothed RTT, s; 0 before the first sample.
     rtt: f64,
-    /// Change of rate that routers wanted with the last ACK, segments/s.
+    /// Change of rate that routers asked for with the last ACK, segments/s.
     feedback: f64,
 }
 
@@ -30,20 +31,20 @@ impl Xcp {
         kind: Kind::Router,
         signals: &["XCP routers"],
         source: "Katabi, Handley, Rohrs, SIGCOMM 2002",
-        doc: "Routers say by how much a rate changes. Each segment carries its sender's window and round-trip time; each \
-             router on the path (`queue = \"xcp\"`) works out, once in a mean round-trip time, how much more or less traffic \
-             it wants and shares that out among the segments, so that all flows get the same; the smallest share that a \
-             segment meets comes back with its ACK, and the window follows. Queues stay nearly empty and hardly anything \
-             is dropped, unless ACKs come in bunches: data on the reverse path bunch them, and then the segments leave in \
-             bunches too, which pacing (`pacing = true` in the stack) spreads. The router's parameters are those of the \
-             queue.",
+        doc: "Routers ask for a change of each flow's rate. Each segment carries its sender's window and round-trip \
+              time. Once in a mean round-trip time, each router on the path (`queue = \"xcp\"`) computes by how much \
+              its traffic should change, and divides the change among the segments, so that all flows get the same \
+              rate. The smallest change that a segment meets on its path returns with its ACK, and the window follows \
+              it. Queues stay nearly empty and drops are rare, unless ACKs arrive in bursts. Data on the reverse path \
+              cause such bursts, and the segments then leave in bursts too; pacing (`pacing = true` in the stack) \
+              spreads them. The router's parameters are those of the queue.",
         presets: &[Preset::new("", "SIGCOMM 2002", &[])],
         tables: &[],
         variables: &[Self::VARIABLES],
     };
 
     /// # Errors
-    /// As [`Settings::read`].
+    /// Those of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         Ok(Self { win: LossWindow::new(settings)?, rtt: 0.0, feedback: 0.0 })
     }
@@ -51,7 +52,7 @@ impl Xcp {
 
 observed! {
     self: Xcp;
-    /// Change of rate that routers wanted with the last ACK (H_feedback over the RTT).
+    /// Change of rate that routers asked for with the last ACK (H_feedback over the RTT).
     feedback = self.feedback, number(Unit::SegmentsPerSecond);
 }
 

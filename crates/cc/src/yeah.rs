@@ -1,5 +1,5 @@
-//! YeAH-TCP (A. Baiocchi, A. Castellani, F. Vacirca, "YeAH-TCP: yet another highspeed TCP", PFLDnet 2007). While the flow
-//! has few segments of its own in queues it is Scalable TCP, and above that standard TCP. It empties the queue as long as no
+//! YeAH-TCP (A. Baiocchi, A. Castellani, F. Vacirca, "YeAH-TCP: yet another highspeed TCP", PFLDnet 2007). While few of
+//! the flow's segments are in queues it grows as Scalable TCP, otherwise as standard TCP. It empties the queue while no
 //! Reno flow seems to compete.
 //!
 //! Variant: the rules of the authors' Linux module in real numbers. The paper's text was not available; its limit φ on the
@@ -7,10 +7,10 @@
 //!
 //! Differences:
 //! - Linux works in whole segments and microseconds (preset `linux`).
-//! - Linux 2.6.22 counts ACKs, takes 101 of them for a step in fast mode and forgets the base RTT when sending resumes
+//! - Linux 2.6.22 counts ACKs, needs 101 of them for a step in fast mode, and forgets the base RTT when sending resumes
 //!   (preset `linux-2.6`, ns-2's TCP/Linux).
-//! - Another simulator has the delay limit 1/φ as a quotient of integers, 0, and computes the decrease from the bytes in
-//!   flight.
+//! - In another simulator the delay limit 1/φ is a quotient of integers, which is 0, and the decrease is computed from
+//!   the bytes in flight.
 
 use crate::algorithm::{Ack, Needs, Signal};
 use crate::loss_based::{LossBased, own_window};
@@ -22,29 +22,29 @@ use crate::round_trip::{MIN_SAMPLES, RoundTrip};
 params! {
     /// Parameters of YeAH-TCP.
     pub struct YeahParams {
-        /// Segments in queues that are allowed (`Q_max`).
+        /// Largest number of segments in queues (`Q_max`).
         q_max: f64 = num(80.0, 0.0, 1e9, Unit::Segments), "Linux tcp_yeah.c; in the paper unverified";
-        /// The queue is divided by this when it is given up early (γ).
+        /// Divisor of the queue in an early decrease (γ).
         gamma: f64 = num(1.0, 0.1, 1e6, Unit::None), "Linux tcp_yeah.c; in the paper unverified";
         /// Smallest fraction of the window given up on a loss (2^-δ).
         loss_min: f64 = num(0.125, 0.0, 1.0, Unit::None), "Linux tcp_yeah.c: δ = 3; in the paper unverified";
-        /// Largest fraction of the window given up early (2^-ε).
+        /// Largest fraction of the window given up in an early decrease (2^-ε).
         early_max: f64 = num(0.5, 0.0, 1.0, Unit::None), "Linux tcp_yeah.c: ε = 1; in the paper unverified";
-        /// Queueing delay that is allowed, as a fraction of the base RTT (1/φ).
+        /// Largest queueing delay, as a fraction of the base RTT (1/φ).
         delay_max: f64 = num(0.125, 0.0, 1e3, Unit::None), "Linux tcp_yeah.c: φ = 8; in the paper unverified";
-        /// Round trips of slow mode in a row that prove competition with Reno (ρ).
+        /// Round trips of slow mode in a row that indicate competition with a Reno flow (ρ).
         rho: f64 = num(16.0, 1.0, 1e6, Unit::RoundTrips), "Linux tcp_yeah.c; in the paper unverified";
-        /// Round trips of fast mode that make it forget a Reno flow (ζ).
+        /// Round trips of fast mode after which a Reno flow is forgotten (ζ).
         zeta: f64 = num(50.0, 0.0, 1e6, Unit::RoundTrips), "Linux tcp_yeah.c; in the paper unverified";
-        /// Segments acknowledged for each segment of window in fast mode, at windows above it.
+        /// Segments acknowledged for each segment of growth in fast mode, at windows above this number.
         stcp_count: f64 = num(100.0, 1.0, 1e6, Unit::Segments), "Linux tcp_yeah.c; Scalable TCP's 0.01";
-        /// Forget the base RTT when sending resumes after an idle time.
+        /// Forget the base RTT when sending resumes after an idle period.
         forget_base: bool = flag(false), "Linux tcp_vegas.c: on";
     }
 }
 
 states! {
-    /// Rule of increase in use.
+    /// Increase rule in use.
     enum Mode {
         /// Standard TCP's.
         Slow = "slow",
@@ -61,12 +61,12 @@ pub struct Yeah {
     base: f64,
     round: RoundTrip,
     due: bool,
-    /// Segments in queues, in the last complete round.
+    /// Segments in queues in the last complete round.
     q: f64,
     /// Round trips of slow mode in a row; 0 is fast mode.
     slow: f64,
     fast_count: f64,
-    /// The window of a Reno flow that may be competing, segments.
+    /// Window of a Reno flow that may be competing, segments.
     reno_count: f64,
 }
 
@@ -78,9 +78,10 @@ impl Yeah {
         kind: Kind::Hybrid,
         signals: &["loss", "RTT"],
         source: "Baiocchi, Castellani & Vacirca, PFLDnet 2007; Linux tcp_yeah.c",
-        doc: "Scalable TCP while fewer than 80 of its segments wait in queues and the RTT is within an eighth of its base, \
-              standard TCP above. What it has queued it gives up at once, unless sixteen such round trips in a row show that \
-              a Reno flow competes. The default has the authors' Linux rules in real numbers.",
+        doc: "Scalable TCP while at most 80 of its segments wait in queues and the RTT exceeds its base by at most an \
+              eighth; otherwise standard TCP. It then empties the queue by an early decrease, unless sixteen such \
+              round trips in a row indicate a competing Reno flow. The default has the authors' Linux rules in real \
+              numbers.",
         presets: &[
             Preset::new("", "PFLDnet 2007 as in the authors' module, real numbers", &[]),
             Preset::new("linux", "Linux", &[word("arithmetic", "linux"), switch("forget_base", true)]),
@@ -95,7 +96,7 @@ impl Yeah {
     };
 
     /// # Errors
-    /// As [`Settings::read`].
+    /// Those of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         Ok(Self {
             win: LossWindow::new(settings)?,
@@ -110,19 +111,19 @@ impl Yeah {
         })
     }
 
-    /// Linux adds a microsecond to each sample, so that none is 0.
+    /// An RTT in the unit of the arithmetic; Linux adds 1 µs to each sample, so that none is 0.
     fn in_ticks(&self, rtt: f64) -> f64 {
         if self.win.integer() { (rtt * 1e6).round() + 1.0 } else { rtt }
     }
 
-    /// Segments of this flow in queues, and whether they or their delay are too much.
+    /// Segments of this flow in queues, and true if they or their delay exceed the limit.
     fn queue(&self, rtt: f64) -> (f64, bool) {
         let (rtt, base) = (self.in_ticks(rtt), self.in_ticks(self.base));
         let q = self.win.whole(self.win.w * (rtt - base) / rtt);
         (q, q > self.p.q_max || rtt - base > self.win.whole(self.p.delay_max * base))
     }
 
-    /// The decision of a round that ends with this ACK.
+    /// Updates the mode at the end of a round, which this ACK ends.
     fn end_round(&mut self) {
         let round = std::mem::replace(&mut self.round, RoundTrip::NEW);
         self.due = false;
@@ -150,11 +151,11 @@ impl Yeah {
         self.q = q;
     }
 
-    /// Gives up the queue before it overflows.
+    /// Early decrease: empties the queue before it overflows.
     fn decongest(&mut self, q: f64) {
         let w = self.win.w;
         let cut = self.win.whole(q / self.p.gamma).min(self.win.whole(w * self.p.early_max));
-        // Not below the floor, but a window that is there already is not raised.
+        // The window does not fall below the floor; a window already below the floor is not raised.
         self.win.w = (w - cut).max(self.reno_count).max(FLOOR).min(w);
         self.win.ssthresh = self.win.w.max(FLOOR);
     }
@@ -162,7 +163,7 @@ impl Yeah {
 
 observed! {
     self: Yeah, self.win;
-    /// Mode: Scalable TCP's increase, or standard TCP's.
+    /// Mode: increase of Scalable TCP, or of standard TCP.
     mode = if self.slow > 0.0 { Mode::Slow } else { Mode::Fast }, state(Mode::NAMES);
     /// Segments of the flow in queues, in the last round trip (Q).
     q = self.q, number(Unit::Segments);
@@ -221,7 +222,7 @@ impl LossBased for Yeah {
         }
     }
 
-    /// The window that a loss leaves.
+    /// Window after a loss.
     fn reduced(&mut self, signal: &Signal) -> f64 {
         let w = self.win.reduced_from(signal);
         let half = self.win.whole(w / 2.0).max(FLOOR);
@@ -264,7 +265,7 @@ mod tests {
         Yeah::new(&settings(&Yeah::ENTRY, preset, &[]).expect("it is right")).expect("it is right")
     }
 
-    /// In congestion avoidance at `w` after a round whose smallest RTT was `rtt`, over a base of 0.1 s.
+    /// YeAH in congestion avoidance at window `w`, after a round with smallest RTT `rtt`; the base RTT is 0.1 s.
     fn after_a_round(preset: &str, w: f64, rtt: f64) -> (Driver, Yeah) {
         let (d, mut y) = (Driver::new(), yeah(preset));
         y.on_start(&Start { initial_window: w, initial_ssthresh: 2.0, ..Start::default() });
@@ -322,7 +323,7 @@ mod tests {
             close(y.window() - 1000.0, per_round, 1e-3);
             let (mut d, mut y) = after_a_round(preset, 500.0, 0.1126);
             d.burst(&mut y, 0.1, 0.1);
-            // Linux 2.6 takes as many ACKs as the window has segments.
+            // Linux 2.6 needs as many ACKs as the window has segments.
             close(y.window() - 500.0, 1.0, 0.01);
         }
     }

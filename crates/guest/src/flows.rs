@@ -1,4 +1,5 @@
-//! The flows: one thread that waits for sockets and for one timer, since each switch between processes costs host time.
+//! The flows of a guest: a single thread waits for sockets and for one timer, since each switch between processes costs
+//! host time.
 
 use std::fs;
 use std::io;
@@ -13,24 +14,24 @@ use crate::sys;
 
 const SENDER_PORT: u16 = 5001;
 const RECEIVER_PORT: u16 = 5002;
-/// Unsent data of a flow that stops: they are sent after its stop.
+/// Largest amount of unsent data of a flow with a stop, bytes, since they are sent after the stop.
 const UNSENT_BYTES: libc::c_int = 32 << 10;
 const CHUNK_BYTES: usize = 256 << 10;
-/// Time between the first connection and the earliest that it may be made, ns.
+/// Time before the first connection for which the guest must be ready, ns.
 const LEAD_NS: u64 = 1_000_000_000;
 /// `SOF_TIMESTAMPING_TX_ACK`, `SOFTWARE` and `OPT_TSONLY`.
 const LAST_BYTE_ACKED: u32 = 1 << 9 | 1 << 4 | 1 << 11;
-/// Places in `struct tcp_info`.
+/// Offsets in `struct tcp_info`.
 const UNACKNOWLEDGED: usize = 24;
 const NOT_SENT: usize = 144;
-/// Reports of the progress of a run.
+/// Number of progress reports of a run.
 const REPORTS: u64 = 100;
 const TIMER: u64 = u64::MAX;
 
-/// Words of a flow in a record: see [`Transfer::record`].
+/// Number of words of a flow in a record: see [`Transfer::record`].
 pub const FLOW_WORDS: usize = 19;
 /// Words of a watched queue in a record.
-pub const QUEUE_WORDS: usize = 4;
+pub const QUEUE_WORDS: usize = 5;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Stage {
@@ -45,7 +46,7 @@ struct Transfer<'a> {
     flow: &'a Flow,
     stage: Stage,
     start_ns: u64,
-    /// Bytes that are not written yet, and those of them that the application has supplied.
+    /// Bytes not written yet, and bytes that the application has supplied of these.
     left: u64,
     ready: u64,
     application: Option<Application>,
@@ -58,9 +59,9 @@ struct Transfer<'a> {
 
 /// Records of a run, in words of eight bytes, and the start and completion of each flow.
 pub struct Log {
-    /// Time, flows and queues at each look.
+    /// Time, flows and queues of each record.
     pub words: Vec<u64>,
-    /// Start and completion of each flow, ns; `u64::MAX` where a transfer was not completed.
+    /// Start and completion of each flow, ns; `u64::MAX` if a transfer was not completed.
     pub flows: Vec<(u64, u64)>,
 }
 
@@ -93,7 +94,7 @@ pub fn run(plan: &Plan, path: &mut Path) -> io::Result<Log> {
     }
     path.enter(SENDERS)?;
     let lead_ns = LEAD_NS + plan.flows.iter().map(|flow| flow.connect_before_ns).max().unwrap_or(0);
-    // Whole seconds, so that the phase is that of the plan whatever the time that the path has taken.
+    // Whole seconds, so that the phase is that of the plan, independently of the time for laying the path.
     let earliest_ns = (sys::now_ns() + lead_ns).next_multiple_of(1_000_000_000) + plan.phase_ns;
     let zero_ns = plan.zero_ns.unwrap_or(earliest_ns);
     if zero_ns < earliest_ns {
@@ -134,7 +135,7 @@ pub fn run(plan: &Plan, path: &mut Path) -> io::Result<Log> {
     Ok(log)
 }
 
-/// Times of all looks, ns, in order and once each.
+/// Times of all records, ns, in order and without duplicates.
 fn looks(plan: &Plan) -> impl Iterator<Item = u64> {
     let mut times: Vec<u64> = (0..=plan.duration_ns / plan.look_ns).map(|k| k * plan.look_ns).collect();
     times.extend(&plan.more_looks_ns);
@@ -149,7 +150,9 @@ fn look(time_ns: u64, transfers: &[Transfer], path: &mut Path, log: &mut Log) ->
         log.words.extend(transfer.record(time_ns)?);
     }
     for counts in path.queues()? {
-        log.words.extend([counts.length.into(), counts.dropped.into(), counts.sent.into(), counts.sent_bytes]);
+        let [length, dropped, sent, marked] =
+            [counts.length, counts.dropped, counts.sent, counts.marked].map(u64::from);
+        log.words.extend([length, dropped, sent, counts.sent_bytes, marked]);
     }
     Ok(())
 }
@@ -183,7 +186,7 @@ impl<'a> Transfer<'a> {
         })
     }
 
-    /// Time at which the clock has something to do for the flow.
+    /// Time of the flow's next action by the clock.
     fn next_ns(&self, zero_ns: u64) -> Option<u64> {
         match self.stage {
             Stage::Waiting => Some(zero_ns + self.start_ns - self.flow.connect_before_ns),
@@ -197,7 +200,7 @@ impl<'a> Transfer<'a> {
         }
     }
 
-    /// Does what is due: the connection, the start, the stop.
+    /// Takes the due action: connects, starts or stops the flow.
     fn clock(&mut self, i: usize, now_ns: u64, zero_ns: u64, set: &OwnedFd, chunk: &[u8]) -> io::Result<()> {
         while self.next_ns(zero_ns).is_some_and(|due| due <= now_ns) {
             match self.stage {
@@ -223,7 +226,7 @@ impl<'a> Transfer<'a> {
         let socket = sys::tcp_socket()?;
         sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, self.flow.send_buffer_bytes)?;
         if self.flow.pacing {
-            // A limit that is never reached: with one, TCP paces by itself.
+            // A limit that is never reached; setting it makes TCP pace by itself.
             sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, u64::MAX - 1)?;
         }
         if self.application.is_some() {
@@ -259,14 +262,14 @@ impl<'a> Transfer<'a> {
         }
     }
 
-    /// Takes what the application hands over by a time.
+    /// Takes the data that the application hands over until a time.
     fn hand_over(&mut self, now_ns: u64) {
         if let Some(application) = &mut self.application {
             self.ready += u64::from(application.take(Time(1000 * now_ns))) * u64::from(self.flow.payload_bytes);
         }
     }
 
-    /// Writes until the buffer is full, or all is written.
+    /// Writes until the buffer is full or all data are written.
     fn send(&mut self, chunk: &[u8]) -> io::Result<()> {
         let Some(sender) = self.sender.as_ref().filter(|_| self.stage == Stage::Sending) else { return Ok(()) };
         while self.left.min(self.ready) > 0 {
@@ -293,7 +296,7 @@ impl<'a> Transfer<'a> {
         sys::set_option(receiver, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
     }
 
-    /// Notes the time at which the sender has all of a transfer acknowledged.
+    /// Records the time at which all data of a transfer are acknowledged.
     fn complete(&mut self, zero_ns: u64) -> io::Result<()> {
         let Some(sender) = self.sender.as_ref().filter(|_| self.left == 0 && self.completed_ns.is_none()) else {
             return Ok(());
@@ -315,7 +318,7 @@ impl<'a> Transfer<'a> {
             self.taken += count as u64;
         }
         if let Some(window) = self.flow.receive_window_bytes {
-            // Linux forgets the bound when it learns how large the packets are (tcp_update_scaling_ratio).
+            // Linux discards the bound when it learns the size of packets (tcp_update_scaling_ratio).
             sys::set_option(receiver, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, window)?;
         }
         if self.flow.size_segments.is_some() {
@@ -335,12 +338,14 @@ impl<'a> Transfer<'a> {
         sys::tcp_info(sender, &mut sent)?;
         sys::tcp_info(receiver, &mut received)?;
         let long = |bytes: &[u8; 256], at: usize| word(bytes, at) | word(bytes, at + 4) << 32;
-        // Congestion state, cwnd, ssthresh, srtt, minimum RTT, unacknowledged, SACKed, lost, retransmitted and under way.
+        // Congestion state, cwnd, ssthresh, srtt, minimum RTT, and segments unacknowledged, SACKed, lost, and
+        // retransmitted in flight.
         words[0] = sent[1].into();
         for (to, offset) in [80, 76, 68, 148, UNACKNOWLEDGED, 28, 32, 36].into_iter().enumerate() {
             words[1 + to] = word(&sent, offset);
         }
-        // Retransmissions, segments with data, timeouts, duplicates that were reported, time busy and limited by the window.
+        // Retransmissions, segments with data, timeouts, reported duplicates, busy time, and time limited by the
+        // window.
         words[9] = word(&sent, 100);
         words[10] = word(&sent, 156);
         words[11] = word(&sent, 240) & 0xffff;
@@ -351,7 +356,7 @@ impl<'a> Transfer<'a> {
         // Bytes in order and segments with data at the receiver.
         words[16] = long(&received, 128);
         words[17] = word(&received, 152);
-        // Segments that were acknowledged with an echo of a mark.
+        // Segments acknowledged with an ECN echo.
         words[18] = word(&sent, 196);
         Ok(words)
     }

@@ -1,6 +1,6 @@
 //! The first program of a Linux guest in virtual time.
 //!
-//! On the host, `elephan-guest launch PARENT PROGRAM ARGUMENT…` becomes a program that ends with its parent.
+//! On the host, `elephan-guest launch PARENT PROGRAM ARGUMENT…` executes a program that ends with its parent.
 //! In the guest it reads `/plan.json`, lays the path, runs the flows, and writes `/log` and `/result.json`, or `/error`. Then it ends the guest.
 
 mod flows;
@@ -39,7 +39,7 @@ fn run() -> io::Result<()> {
     fs::write("/result.json", result.to_string())
 }
 
-/// Becomes another program, which the kernel kills when the parent ends; returns only with the error.
+/// Executes another program, which the kernel kills when the parent ends. Returns only with an error.
 fn launch() -> String {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let [verb, parent, program, rest @ ..] = words.as_slice() else {
@@ -52,7 +52,7 @@ fn launch() -> String {
     if let Err(error) = sys::die_with_parent() {
         return error.to_string();
     }
-    // The parent may have ended before it was asked for.
+    // The parent may have ended before the request.
     if parent != Some(unix::process::parent_id()) {
         return "the parent has ended".into();
     }

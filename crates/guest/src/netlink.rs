@@ -1,10 +1,10 @@
-//! Messages of the routing family: devices, addresses, routes and netem.
+//! Messages of the routing family: devices, addresses, routes, netem and other queue disciplines.
 
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::plan::{Netem, Route};
+use crate::plan::{Netem, Queue, Route};
 use crate::sys;
 
 const HEADER_BYTES: usize = 16;
@@ -23,12 +23,28 @@ const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
 const RTM_NEWQDISC: u16 = 36;
 const RTM_GETQDISC: u16 = 38;
+const RTM_NEWTCLASS: u16 = 40;
+/// Handles of the limit of a rate, of its class, and of the discipline in it.
+const LIMIT: u32 = 0x1_0000;
+const CLASS: u32 = 0x1_0001;
+const INNER: u32 = 0x2_0000;
+/// Class of the discipline for its packets, and the handle of the queue in it.
+const INNER_CLASS: u32 = 0x2_0001;
+const PACKETS: u32 = 0x3_0000;
+/// A delay beyond every run, ns.
+const FOREVER_NS: u64 = 1 << 60;
+/// Version of the messages of HTB.
+const HTB_VERSION: u32 = 3;
+/// Bytes that HTB lets a class send in its turn, which counts where classes share a rate.
+const TURN_BYTES: u32 = 1514;
 const UP_WITHOUT_ARP: u32 = 0x1 | 0x80;
-/// Bytes of the Ethernet header, which netem counts and a path's rate does not.
+/// Bytes of the Ethernet header, which netem counts and a path's rate excludes.
 const ETHERNET_BYTES: i32 = 14;
 const WAITING_MAX: u32 = 1000;
+/// A frame that stays in a queue: an Ethernet header and little more.
+const HELD_BYTES: usize = 16;
 
-/// A conversation with one network namespace.
+/// A connection to one network namespace.
 pub struct Netlink {
     socket: OwnedFd,
     buffer: Vec<u8>,
@@ -37,23 +53,34 @@ pub struct Netlink {
 /// Counts of a queue since the beginning, and its length.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct QueueCounts {
-    /// Packets that wait, that in transmission among them.
+    /// Waiting packets, including the packet in transmission.
     pub length: u32,
     /// Packets that were dropped.
     pub dropped: u32,
     /// Packets that left.
     pub sent: u32,
-    /// Bytes that left, with the Ethernet header.
+    /// Bytes that left, with the Ethernet header where netem is the queue.
     pub sent_bytes: u64,
+    /// Packets that were marked.
+    pub marked: u32,
+}
+
+/// Counting of the packets in a discipline in a limit of a rate.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted {
+    /// Place of the count of marks in its statistics, bytes.
+    pub marks_at: usize,
+    /// Frames that stay in it.
+    pub held: u32,
 }
 
 impl Netlink {
-    /// A conversation with the namespace of this thread.
+    /// Opens a connection to the namespace of this thread.
     pub fn new() -> io::Result<Self> {
         Ok(Self { socket: sys::netlink()?, buffer: vec![0; 1 << 16] })
     }
 
-    /// Makes a pair of devices with the same hardware address; the second end is in another namespace.
+    /// Creates a pair of devices with the same hardware address; the second end is in another namespace.
     pub fn pair(&mut self, number: usize, mtu: u32, peer: &impl AsRawFd) -> io::Result<()> {
         let end = |name: &str| {
             let mut body = vec![0; 16];
@@ -87,7 +114,7 @@ impl Netlink {
         self.ask(RTM_NEWLINK, ACK, &body)
     }
 
-    /// Switches a device on; nobody has to ask for hardware addresses on it.
+    /// Switches a device on, without address resolution (ARP).
     pub fn up(&mut self, name: &str) -> io::Result<()> {
         let mut body = vec![0; 4];
         body.extend(sys::device_index(name)?.to_ne_bytes());
@@ -96,8 +123,8 @@ impl Netlink {
         self.ask(RTM_NEWLINK, ACK, &body)
     }
 
-    /// True once the kernel has made a device pass packets on: before, it drops them. The kernel does so for a hundred devices a
-    /// second (linkwatch).
+    /// True once the kernel has enabled a device; before, the device drops packets. The kernel enables a hundred
+    /// devices a second (linkwatch).
     pub fn is_up(&mut self, name: &str) -> io::Result<bool> {
         let mut body = vec![0; 4];
         body.extend(sys::device_index(name)?.to_ne_bytes());
@@ -143,18 +170,56 @@ impl Netlink {
 
     /// Puts netem on a device.
     pub fn netem(&mut self, name: &str, netem: &Netem) -> io::Result<()> {
-        let mut body = vec![0; 4];
-        body.extend(sys::device_index(name)?.to_ne_bytes());
-        body.extend(0_u32.to_ne_bytes());
-        body.extend(ROOT.to_ne_bytes());
-        body.extend(0_u32.to_ne_bytes());
-        attribute(&mut body, 1, b"netem\0");
+        let mut body = discipline(sys::device_index(name)?, 0, ROOT, "netem");
         attribute(&mut body, 2, &options(netem));
         self.ask(RTM_NEWQDISC, CREATE | 0x100, &body)
     }
 
-    /// Counts of the root queues of this namespace, by the index of the device.
-    pub fn queues(&mut self) -> io::Result<Vec<(u32, QueueCounts)>> {
+    /// Puts a queue discipline on a device, in a class of HTB that serves it at the rate.
+    ///
+    /// The class saves nothing up: the next packet is taken out of the queue when the transmission of the one before is
+    /// over. Packets count without their Ethernet header (`TCA_STAB`).
+    pub fn queue(&mut self, name: &str, queue: &Queue) -> io::Result<()> {
+        let index = sys::device_index(name)?;
+        let mut limit = discipline(index, LIMIT, ROOT, "htb");
+        attribute(&mut limit, 2, &shaper());
+        attribute(&mut limit, 8, &size_without_ethernet());
+        self.ask(RTM_NEWQDISC, CREATE | 0x100, &limit)?;
+        let mut class = discipline(index, CLASS, LIMIT, "htb");
+        attribute(&mut class, 2, &class_of_rate(queue.rate_bps));
+        self.ask(RTM_NEWTCLASS, CREATE, &class)?;
+        let mut inner = discipline(index, INNER, CLASS, &queue.kind);
+        let mut values = Vec::new();
+        for (kind, value) in &queue.options {
+            attribute(&mut values, *kind, value);
+        }
+        attribute(&mut inner, 2, &values);
+        self.ask(RTM_NEWQDISC, CREATE | 0x100, &inner)?;
+        queue.idle_limit.map_or(Ok(()), |limit| self.packets_of_discipline(index, limit, FOREVER_NS, CREATE | 0x100))
+    }
+
+    /// Lets a discipline learn of idle times.
+    ///
+    /// HTB does not ask an empty discipline for packets, so that one which counts idle times, as RED does, never learns that
+    /// it is idle. Its packets are therefore in a netem in which one small frame stays for ever: HTB then asks it when the
+    /// transmission of the last packet is over. The device has to be up.
+    pub fn hold_a_frame(&mut self, name: &str, queue: &Queue) -> io::Result<()> {
+        let Some(limit) = queue.idle_limit else { return Ok(()) };
+        let index = sys::device_index(name)?;
+        sys::send_frame(index, &[0; HELD_BYTES])?;
+        self.packets_of_discipline(index, limit, 0, ACK)
+    }
+
+    fn packets_of_discipline(&mut self, index: u32, limit: u32, delay_ns: u64, flags: u16) -> io::Result<()> {
+        let netem = Netem { rate_bps: None, delay_ns, limit: limit.saturating_add(1), loss: 0, loss_seed: 0 };
+        let mut body = discipline(index, PACKETS, INNER_CLASS, "netem");
+        attribute(&mut body, 2, &options(&netem));
+        self.ask(RTM_NEWQDISC, flags, &body)
+    }
+
+    /// Counts of the queues of this namespace, by the index of the device: those of the discipline in a limit of a rate,
+    /// and else of the root. `own` gives the discipline of a device that has one in a limit of a rate.
+    pub fn queues(&mut self, own: impl Fn(u32) -> Option<Counted>) -> io::Result<Vec<(u32, QueueCounts)>> {
         self.send(RTM_GETQDISC, DUMP, &[0; 20])?;
         let mut found = Vec::new();
         loop {
@@ -163,7 +228,7 @@ impl Netlink {
                 match kind {
                     NLMSG_DONE => return Ok(found),
                     NLMSG_ERROR => return Err(failure(body)),
-                    _ => found.extend(queue(body)),
+                    _ => found.extend(counts(body, &own)),
                 }
             }
         }
@@ -190,7 +255,7 @@ impl Netlink {
     }
 }
 
-/// Name of the end of a pair that sends.
+/// Name of the sending end of a pair.
 pub fn near_end(number: usize) -> String {
     format!("a{number}")
 }
@@ -200,9 +265,54 @@ fn outer_name(number: usize) -> String {
     format!("eth{number}")
 }
 
-/// Name of the other end.
+/// Name of the receiving end of a pair.
 pub fn far_end(number: usize) -> String {
     format!("b{number}")
+}
+
+/// The beginning of a message about a discipline or a class (`struct tcmsg`), and its kind.
+fn discipline(index: u32, handle: u32, parent: u32, kind: &str) -> Vec<u8> {
+    let mut body = vec![0; 4];
+    for word in [index, handle, parent, 0] {
+        body.extend(word.to_ne_bytes());
+    }
+    attribute(&mut body, 1, &[kind.as_bytes(), &[0]].concat());
+    body
+}
+
+/// Options of HTB: `struct tc_htb_glob`, which sends all packets into the one class.
+fn shaper() -> Vec<u8> {
+    let words = [HTB_VERSION, 1, CLASS & 0xffff, 0, 0].map(u32::to_ne_bytes).concat();
+    let mut options = Vec::new();
+    attribute(&mut options, 2, &words);
+    options
+}
+
+/// `struct tc_sizespec` in its attribute: the size of a packet without its Ethernet header.
+fn size_without_ethernet() -> Vec<u8> {
+    let mut spec = vec![0; 4];
+    spec.extend((-ETHERNET_BYTES).to_ne_bytes());
+    spec.extend([0; 16]);
+    let mut made = Vec::new();
+    attribute(&mut made, 1, &spec);
+    made
+}
+
+/// Options of a class: `struct tc_htb_opt`, the rate as the least and the most, and nothing saved up.
+fn class_of_rate(rate_bps: u64) -> Vec<u8> {
+    const ETHERNET: u8 = 1;
+    let bytes_per_s = rate_bps / 8;
+    let short = u32::try_from(bytes_per_s).unwrap_or(u32::MAX);
+    let rate = [&[0, ETHERNET, 0, 0, 0, 0, 0, 0][..], &short.to_ne_bytes()].concat();
+    let more = [0, 0, TURN_BYTES, 0, 0].map(u32::to_ne_bytes).concat();
+    let mut options = Vec::new();
+    attribute(&mut options, 1, &[rate.as_slice(), &rate, &more].concat());
+    if bytes_per_s >= u64::from(u32::MAX) {
+        for kind in [6, 7] {
+            attribute(&mut options, kind, &bytes_per_s.to_ne_bytes());
+        }
+    }
+    options
 }
 
 /// `struct tc_netem_qopt` and the attributes behind it.
@@ -234,10 +344,11 @@ fn failure(body: &[u8]) -> io::Error {
     io::Error::from_raw_os_error(-code)
 }
 
-/// The root queue of a device, of an answer to a dump.
-fn queue(body: &[u8]) -> Option<(u32, QueueCounts)> {
+/// Counts of a device's queue, of an answer to a dump: the discipline in a limit of a rate, or a root that is no such limit.
+fn counts(body: &[u8], own: &impl Fn(u32) -> Option<Counted>) -> Option<(u32, QueueCounts)> {
     let index = word(body, 4)?;
-    if word(body, 12)? != ROOT {
+    let own = own(index);
+    if word(body, 12)? != if own.is_some() { CLASS } else { ROOT } {
         return None;
     }
     let mut counts = QueueCounts::default();
@@ -249,9 +360,11 @@ fn queue(body: &[u8]) -> Option<(u32, QueueCounts)> {
                 counts.sent = word(value, 8)?;
             }
             3 => (counts.length, counts.dropped) = (word(value, 0)?, word(value, 8)?),
+            4 => counts.marked = own.map_or(Some(0), |own| word(value, own.marks_at))?,
             _ => (),
         }
     }
+    counts.length = counts.length.saturating_sub(own.map_or(0, |own| own.held));
     Some((index, counts))
 }
 
@@ -316,9 +429,35 @@ mod tests {
     }
 
     #[test]
+    fn a_class_has_the_rate_as_least_and_most_and_saves_nothing_up() {
+        let made = class_of_rate(100_000_000);
+        let option = attributes(&made).find(|(kind, _)| *kind == 1).expect("the parameters").1;
+        assert_eq!([8, 20, 24, 28].map(|at| word(option, at)), [Some(12_500_000), Some(12_500_000), Some(0), Some(0)]);
+        let wide = class_of_rate(80_000_000_000);
+        let rates: Vec<_> = attributes(&wide).filter(|(kind, _)| *kind > 1).map(|(_, value)| value.to_vec()).collect();
+        assert_eq!(rates, vec![10_000_000_000_u64.to_ne_bytes().to_vec(); 2]);
+    }
+
+    #[test]
+    fn the_discipline_in_a_limit_of_a_rate_counts_and_not_the_limit() {
+        let answer = |parent: u32| {
+            let (mut body, mut stats) = (discipline(5, INNER, parent, "codel"), Vec::new());
+            attribute(&mut stats, 3, &[7_u32, 0, 2, 0, 0].map(u32::to_ne_bytes).concat());
+            attribute(&mut stats, 4, &[0_u32, 9].map(u32::to_ne_bytes).concat());
+            attribute(&mut body, 7, &stats);
+            body
+        };
+        let own = |_| Some(Counted { marks_at: 4, held: 1 });
+        let expected = QueueCounts { length: 6, dropped: 2, marked: 9, ..QueueCounts::default() };
+        assert_eq!(counts(&answer(CLASS), &own), Some((5, expected)));
+        assert_eq!(counts(&answer(ROOT), &own), None);
+        assert_eq!(counts(&answer(ROOT), &|_| None), Some((5, QueueCounts { length: 7, marked: 0, ..expected })));
+    }
+
+    #[test]
     fn a_truncated_answer_ends_the_reading() {
         assert_eq!(messages(&[40, 0, 0, 0, 2, 0]).count(), 0);
         assert_eq!(attributes(&[9, 0, 1, 0, 1]).count(), 0);
-        assert_eq!(queue(&[0; 10]), None);
+        assert_eq!(counts(&[0; 10], &|_| None), None);
     }
 }

@@ -1,4 +1,4 @@
-//! The path: network namespaces, and devices with netem between them.
+//! The path: network namespaces, and devices with netem or another queue discipline between them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -6,7 +6,7 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use crate::netlink::{Netlink, QueueCounts, far_end, near_end};
+use crate::netlink::{Counted, Netlink, QueueCounts, far_end, near_end};
 use crate::plan::Plan;
 use crate::sys;
 
@@ -23,9 +23,11 @@ pub struct Path {
     namespaces: Vec<File>,
     talks: Vec<Netlink>,
     watched: Vec<(usize, u32)>,
+    /// The kernel's own queue disciplines, by namespace and device.
+    own: BTreeMap<(usize, u32), Counted>,
 }
 
-/// Adds to an error where it came from.
+/// Adds the place of an error to it.
 pub fn at(place: impl AsRef<str>) -> impl FnOnce(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("{}: {error}", place.as_ref()))
 }
@@ -39,7 +41,7 @@ impl Path {
     pub fn lay(plan: &Plan) -> io::Result<Self> {
         let (mut namespaces, mut talks) = (Vec::new(), Vec::new());
         set(&plan.guest_sysctls)?;
-        // A namespace has two, a flow three.
+        // A namespace has two descriptors, a flow three.
         sys::allow_descriptors(1024 + 2 * plan.namespaces as u64 + 3 * plan.flows.len() as u64)?;
         let mut outside = Netlink::new()?;
         let origin = File::open("/proc/thread-self/ns/net")?;
@@ -49,7 +51,7 @@ impl Path {
             namespaces.push(File::open("/proc/thread-self/ns/net")?);
             talks.push(Netlink::new()?);
         }
-        let mut path = Self { namespaces, talks, watched: Vec::new() };
+        let mut path = Self { namespaces, talks, watched: Vec::new(), own: BTreeMap::new() };
         for number in 0..plan.devices.len() {
             if plan.devices[number].to.is_none() {
                 sys::enter(&origin)?;
@@ -72,21 +74,27 @@ impl Path {
             }
         }
         path.wait_until_running(plan)?;
+        for (number, device) in plan.devices.iter().enumerate() {
+            if let Some(queue) = &device.queue {
+                path.enter(device.from)?;
+                path.talks[device.from].hold_a_frame(&near_end(number), queue).map_err(at(&queue.kind))?;
+            }
+        }
         Ok(path)
     }
 
-    /// Waits until the kernel has made every device pass packets on; before, a device drops them.
+    /// Waits until the kernel has enabled every device; before, a device drops packets.
     fn wait_until_running(&mut self, plan: &Plan) -> io::Result<()> {
         let mut left = RUNNING_WITHIN;
         for (number, device) in plan.devices.iter().enumerate() {
-            // A device that leads out of the guest has no carrier that the kernel would watch.
+            // A device that leads out of the guest has no carrier state that the kernel watches.
             let Some(to) = device.to else { continue };
             for (namespace, name) in [(to, far_end(number)), (device.from, near_end(number))] {
                 self.enter(namespace)?;
                 while !self.talks[namespace].is_up(&name)? {
                     if left.is_zero() {
                         return Err(io::Error::other(format!(
-                            "device {name} passes nothing on after {RUNNING_WITHIN:?}"
+                            "device {name} still drops packets after {RUNNING_WITHIN:?}"
                         )));
                     }
                     thread::sleep(LOOK_AGAIN);
@@ -97,7 +105,7 @@ impl Path {
         Ok(())
     }
 
-    /// Takes a device that leads out of the guest.
+    /// Moves a device that leads out of the guest into its namespace.
     fn adopt(&mut self, plan: &Plan, number: usize, outside: &mut Netlink) -> io::Result<()> {
         let device = &plan.devices[number];
         outside.adopt(number, device.mtu, &self.namespaces[device.from])?;
@@ -120,6 +128,11 @@ impl Path {
         if let Some(netem) = &device.netem {
             self.talks[device.from].netem(&name, netem)?;
         }
+        if let Some(queue) = &device.queue {
+            self.talks[device.from].queue(&name, queue).map_err(at(&queue.kind))?;
+            let counted = Counted { marks_at: queue.marks_at, held: queue.idle_limit.is_some().into() };
+            self.own.insert((device.from, sys::device_index(&name)?), counted);
+        }
         self.talks[device.from].up(&name)?;
         if device.watched {
             self.watched.push((device.from, sys::device_index(&name)?));
@@ -128,7 +141,7 @@ impl Path {
         self.talks[to].up(&far_end(number))
     }
 
-    /// Enters a namespace: sockets that are made next are in it.
+    /// Enters a namespace, in which new sockets are then created.
     pub fn enter(&self, namespace: usize) -> io::Result<()> {
         sys::enter(&self.namespaces[namespace])
     }
@@ -139,7 +152,8 @@ impl Path {
         let mut answers: Vec<(usize, Vec<(u32, QueueCounts)>)> = Vec::new();
         for &(namespace, index) in &self.watched {
             if !answers.iter().any(|(known, _)| *known == namespace) {
-                answers.push((namespace, self.talks[namespace].queues()?));
+                let own = |index| self.own.get(&(namespace, index)).copied();
+                answers.push((namespace, self.talks[namespace].queues(own)?));
             }
             let (_, counts) = answers.iter().find(|(known, _)| *known == namespace).ok_or(io::ErrorKind::NotFound)?;
             found.push(counts.iter().find(|(of, _)| *of == index).map_or(QueueCounts::default(), |found| found.1));

@@ -1,4 +1,4 @@
-//! The plan of a run: what the backend has worked out of a scenario, in a file beside the program.
+//! The plan of a run, which the backend derives from a scenario and writes into a file beside the program.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -16,15 +16,15 @@ pub struct Plan {
     pub seed: u64,
     /// Length, ns.
     pub duration_ns: u64,
-    /// Interval of looks at sockets and queues, ns.
+    /// Interval between records of sockets and queues, ns.
     pub look_ns: u64,
-    /// Further times of looks, ns, in order; the last is the end.
+    /// Further times of records, ns, in order; the last one is the end.
     pub more_looks_ns: Vec<u64>,
     /// Bound of the random delay of each start, ps.
     pub start_jitter_ps: u64,
     /// Phase of the flows against the guest's timer interrupts, ns.
     pub phase_ns: u64,
-    /// The guest's time at which the run begins, ns, where the path is outside the guest; the guest chooses it where absent.
+    /// The guest's time at the start of the run, ns, if the path is outside the guest; the guest chooses it if absent.
     #[serde(default)]
     pub zero_ns: Option<u64>,
     /// Network namespaces; the first has the senders and the second the receivers.
@@ -33,9 +33,9 @@ pub struct Plan {
     pub guest_sysctls: BTreeMap<String, String>,
     /// Settings under `/proc/sys` of every network namespace.
     pub sysctls: BTreeMap<String, String>,
-    /// Devices that lead from one namespace to another.
+    /// Devices between two namespaces.
     pub devices: Vec<Device>,
-    /// Routes through them.
+    /// Routes through these devices.
     pub routes: Vec<Route>,
     /// Flows.
     pub flows: Vec<Flow>,
@@ -44,28 +44,31 @@ pub struct Plan {
 /// A pair of virtual devices; its first end may have netem.
 #[derive(Debug, Deserialize)]
 pub struct Device {
-    /// Namespace of the end that sends.
+    /// Namespace of the sending end.
     pub from: usize,
-    /// Namespace of the other end; the end of a device of the host that runs the guest is outside.
+    /// Namespace of the other end; absent if that end is outside the guest.
     pub to: Option<usize>,
     /// Largest packet, bytes.
     pub mtu: u32,
     /// Rate, delay and limit of the first end.
     pub netem: Option<Netem>,
+    /// Queue discipline of the first end behind a limit of the rate, in place of netem.
+    #[serde(default)]
+    pub queue: Option<Queue>,
     /// True if the queue is looked at.
     pub watched: bool,
-    /// True where segments leave a host: they are cut to the size of packets there.
+    /// True at a host's output, at which segments are divided into packets.
     pub host: bool,
 }
 
 /// Parameters of netem.
 #[derive(Debug, Deserialize)]
 pub struct Netem {
-    /// Rate, bit/s; unlimited where absent.
+    /// Rate, bit/s; unlimited if absent.
     pub rate_bps: Option<u64>,
     /// Delay, ns.
     pub delay_ns: u64,
-    /// Packets that it holds, that in transmission among them.
+    /// Capacity, packets, including the packet in transmission.
     pub limit: u32,
     /// Loss probability, in units of 2⁻³².
     pub loss: u32,
@@ -73,20 +76,36 @@ pub struct Netem {
     pub loss_seed: u64,
 }
 
+/// A queue discipline of the kernel, served at a rate.
+#[derive(Debug, Deserialize)]
+pub struct Queue {
+    /// Rate, bit/s.
+    pub rate_bps: u64,
+    /// The kernel's name of the discipline.
+    pub kind: String,
+    /// Its options: numbers of attributes, and their values.
+    pub options: Vec<(u16, Vec<u8>)>,
+    /// Place of the count of marks in the discipline's own statistics, bytes.
+    pub marks_at: usize,
+    /// Limit of a first-in, first-out queue that lets the discipline learn of idle times, packets.
+    #[serde(default)]
+    pub idle_limit: Option<u32>,
+}
+
 /// A route to one address.
 #[derive(Debug, Deserialize)]
 pub struct Route {
-    /// Namespace that has it.
+    /// Namespace of the route.
     pub namespace: usize,
     /// Destination.
     pub to: Ipv4Addr,
     /// Position of the device.
     pub device: usize,
-    /// Initial congestion window, segments; the kernel's where absent.
+    /// Initial congestion window, segments; the kernel's default if absent.
     pub initial_window: Option<u32>,
-    /// First window that a receiver advertises, segments; that of its buffer where absent.
+    /// First window that a receiver advertises, segments; given by its buffer if absent.
     pub receive_window: Option<u32>,
-    /// Largest packet, bytes; the device's where absent.
+    /// Largest packet, bytes; the device's if absent.
     pub mtu: Option<u32>,
     /// True if connections of the route ask for explicit congestion notification.
     pub ecn: bool,
@@ -95,7 +114,7 @@ pub struct Route {
 /// A flow.
 #[derive(Debug, Deserialize)]
 pub struct Flow {
-    /// Name in the scenario, which names its random stream too.
+    /// Name in the scenario, which is also the name of its random stream.
     pub name: String,
     /// Address of the sender.
     pub sender: Ipv4Addr,
@@ -103,7 +122,7 @@ pub struct Flow {
     pub receiver: Ipv4Addr,
     /// The kernel's name of its congestion control.
     pub congestion: String,
-    /// The receiver's, which counts where packets can be marked: its ACKs follow the marks as its congestion control wants.
+    /// The kernel's name of the receiver's congestion control, which decides the form of ECN echoes.
     pub receiver_congestion: Option<String>,
     /// Start without jitter, ps.
     pub start_ps: u64,
@@ -115,11 +134,11 @@ pub struct Flow {
     pub size_segments: Option<u64>,
     /// Payload of a full segment, bytes.
     pub payload_bytes: u32,
-    /// Application that hands the data over; without one all data is there at the start.
+    /// Application that hands over the data; without one all data are available at the start.
     pub application: Option<ApplicationSpec>,
-    /// Send buffer as the socket option has it, bytes.
+    /// Value of the socket option of the send buffer, bytes.
     pub send_buffer_bytes: u32,
-    /// Receive buffer as the socket option has it, bytes.
+    /// Value of the socket option of the receive buffer, bytes.
     pub receive_buffer_bytes: u32,
     /// Advertised window, bytes; the buffer's if absent.
     pub receive_window_bytes: Option<u32>,
@@ -130,14 +149,14 @@ pub struct Flow {
 }
 
 impl Plan {
-    /// Start of a flow, ns: as in a simulation with the same seed.
+    /// Start of a flow, ns; the same as in a simulation with the same seed.
     pub fn start_ns(&self, flow: usize) -> u64 {
         let flow = &self.flows[flow];
         let mut jitter = Stream::new(self.seed, &format!("flow {} start", flow.name));
         (flow.start_ps + jitter.below(self.start_jitter_ps + 1)) / 1000
     }
 
-    /// Application of a flow, as in a simulation with the same seed.
+    /// Application of a flow; the same as in a simulation with the same seed.
     pub fn application(&self, flow: usize) -> Option<Application> {
         let this = &self.flows[flow];
         let end_ns = this.stop_ns.unwrap_or(self.duration_ns).min(self.duration_ns);

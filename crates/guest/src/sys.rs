@@ -46,7 +46,7 @@ pub fn new_namespace() -> io::Result<()> {
     done(unsafe { libc::unshare(libc::CLONE_NEWNET) }.into()).map(drop)
 }
 
-/// Enters a network namespace that is there.
+/// Enters an existing network namespace.
 pub fn enter(namespace: &impl AsRawFd) -> io::Result<()> {
     // SAFETY: no memory is passed.
     done(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }.into()).map(drop)
@@ -60,7 +60,7 @@ pub fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A timer that can be waited for.
+/// Creates a timer as a descriptor.
 pub fn timer() -> io::Result<OwnedFd> {
     // SAFETY: no memory is passed.
     owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK) })
@@ -76,20 +76,20 @@ pub fn set_timer(timer: &OwnedFd, at_ns: u64) -> io::Result<()> {
     done(unsafe { libc::timerfd_settime(fd, libc::TFD_TIMER_ABSTIME, &spec, std::ptr::null_mut()) }.into()).map(drop)
 }
 
-/// A set of descriptors that are waited for.
+/// Creates a set of descriptors to wait for.
 pub fn poll_set() -> io::Result<OwnedFd> {
     // SAFETY: no memory is passed.
     owned(unsafe { libc::epoll_create1(0) })
 }
 
-/// Adds a descriptor to a set; `key` comes back with its events.
+/// Adds a descriptor to a set; its events carry `key`.
 pub fn watch(set: &OwnedFd, descriptor: RawFd, events: libc::c_int, key: u64) -> io::Result<()> {
     let mut event = libc::epoll_event { events: events as u32, u64: key };
     // SAFETY: the event lives as long as the call.
     done(unsafe { libc::epoll_ctl(set.as_raw_fd(), libc::EPOLL_CTL_ADD, descriptor, &mut event) }.into()).map(drop)
 }
 
-/// Waits for events, and gives their keys.
+/// Waits for events, and stores their keys.
 pub fn wait(set: &OwnedFd, keys: &mut Vec<u64>) -> io::Result<()> {
     let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
     keys.clear();
@@ -103,7 +103,7 @@ pub fn wait(set: &OwnedFd, keys: &mut Vec<u64>) -> io::Result<()> {
     Ok(())
 }
 
-/// A TCP socket that never waits.
+/// Creates a non-blocking TCP socket.
 pub fn tcp_socket() -> io::Result<OwnedFd> {
     // SAFETY: no memory is passed.
     owned(unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0) })
@@ -126,7 +126,7 @@ pub fn set_congestion_control(socket: &OwnedFd, name: &str) -> io::Result<()> {
     done(result.into()).map(drop)
 }
 
-/// Reads `struct tcp_info`; the rest of the buffer is zero where the kernel's is shorter.
+/// Reads `struct tcp_info`; if the kernel's structure is shorter, the rest of the buffer is zero.
 pub fn tcp_info(socket: &OwnedFd, into: &mut [u8; 256]) -> io::Result<()> {
     into.fill(0);
     let mut size = into.len() as libc::socklen_t;
@@ -155,7 +155,7 @@ pub fn bind(socket: &OwnedFd, ip: Ipv4Addr, port: u16) -> io::Result<()> {
     done(unsafe { libc::bind(socket.as_raw_fd(), (&raw const at).cast(), ADDRESS_BYTES) }.into()).map(drop)
 }
 
-/// Takes connections.
+/// Listens for connections.
 pub fn listen(socket: &OwnedFd) -> io::Result<()> {
     // SAFETY: no memory is passed.
     done(unsafe { libc::listen(socket.as_raw_fd(), 1) }.into()).map(drop)
@@ -171,7 +171,7 @@ pub fn connect(socket: &OwnedFd, ip: Ipv4Addr, port: u16) -> io::Result<()> {
     }
 }
 
-/// Takes one connection.
+/// Accepts one connection.
 pub fn accept(listener: &OwnedFd) -> io::Result<OwnedFd> {
     let none = std::ptr::null_mut();
     // SAFETY: no address is asked for.
@@ -186,13 +186,13 @@ fn unless_full(result: isize) -> io::Result<Option<usize>> {
     }
 }
 
-/// Takes up to a number of bytes off a socket without copying them; `None` if there are too few.
+/// Discards up to a number of bytes from a socket without copying them; `None` if there are too few.
 pub fn discard(socket: &OwnedFd, most: usize) -> io::Result<Option<usize>> {
     // SAFETY: with MSG_TRUNC nothing is written.
     unless_full(unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC) })
 }
 
-/// Sends data; `None` where the buffer is full.
+/// Sends data; `None` if the buffer is full.
 pub fn send(socket: &OwnedFd, data: &[u8]) -> io::Result<Option<usize>> {
     // SAFETY: the data lives as long as the call.
     unless_full(unsafe { libc::send(socket.as_raw_fd(), data.as_ptr().cast(), data.len(), libc::MSG_NOSIGNAL) })
@@ -211,6 +211,21 @@ pub fn receive(socket: &OwnedFd, into: &mut [u8]) -> io::Result<usize> {
     done(count as i64).map(|count| count as usize)
 }
 
+/// Sends a frame, Ethernet header and all, through a device.
+pub fn send_frame(device: u32, frame: &[u8]) -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    let socket = owned(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })?;
+    // SAFETY: a zeroed sockaddr_ll is valid.
+    let mut to: libc::sockaddr_ll = unsafe { zeroed() };
+    to.sll_family = libc::AF_PACKET as libc::c_ushort;
+    to.sll_ifindex = device as libc::c_int;
+    to.sll_halen = 6;
+    let size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    let (data, fd) = (frame.as_ptr().cast(), socket.as_raw_fd());
+    // SAFETY: the frame and the address live as long as the call.
+    done(unsafe { libc::sendto(fd, data, frame.len(), 0, (&raw const to).cast(), size) } as i64).map(drop)
+}
+
 /// Index of a device in this namespace.
 pub fn device_index(name: &str) -> io::Result<u32> {
     let name = CString::new(name)?;
@@ -219,20 +234,20 @@ pub fn device_index(name: &str) -> io::Result<u32> {
     if index == 0 { Err(io::Error::last_os_error()) } else { Ok(index) }
 }
 
-/// Switches off the segmentation by a device, so that packets leave it with the size that they have on a path.
+/// Switches off segmentation offload of a device, so that packets leave it with their size on the path.
 pub fn segment_in_host(name: &str) -> io::Result<()> {
     const ETHTOOL_STSO: u32 = 0x1f;
     const ETHTOOL_SGSO: u32 = 0x24;
     switch_off(name, &[ETHTOOL_STSO, ETHTOOL_SGSO])
 }
 
-/// Switches off that a device's packets of one flow are put together before TCP has them.
+/// Switches off receive offload (GRO) of a device, which would merge packets of a flow before TCP gets them.
 pub fn receive_one_by_one(name: &str) -> io::Result<()> {
     const ETHTOOL_SGRO: u32 = 0x2c;
     switch_off(name, &[ETHTOOL_SGRO])
 }
 
-/// Lets this process have as many descriptors as a plan needs.
+/// Raises this process's limit of descriptors to the number that a plan needs.
 pub fn allow_descriptors(count: u64) -> io::Result<()> {
     let limit = libc::rlimit { rlim_cur: count, rlim_max: count };
     // SAFETY: the limit lives as long as the call.
@@ -251,7 +266,7 @@ fn switch_off(name: &str, features: &[u32]) -> io::Result<()> {
         }
         request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
         match done(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &mut request) }.into()) {
-            // A device that does not have it.
+            // The device does not have this feature.
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => (),
             result => drop(result?),
         }

@@ -1,7 +1,8 @@
 //! The guest's clock: a client of the protocol in `include/uapi/linux/um_timetravel.h`, with its schedule in shared memory.
 //!
-//! A guest that has nothing more to do at its time says WAIT; the time at which it wants to go on is in the schedule. RUN lets it go on at
-//! a time. It could advance by itself up to, and not including, the schedule's `free_until`, which is the next nanosecond here.
+//! A guest that has done all work at its time sends WAIT; the time at which it wants to continue is in the schedule.
+//! RUN lets it continue at a time. A guest may advance by itself until before the schedule's `free_until`, which is the
+//! next nanosecond here.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Read, Write};
@@ -19,7 +20,7 @@ const START: u32 = 1;
 const WAIT: u32 = 3;
 const RUN: u32 = 6;
 
-/// Places in `struct um_timetravel_schedshm`.
+/// Offsets in `struct um_timetravel_schedshm`.
 const VERSION: u64 = 0;
 const LENGTH: u64 = 4;
 const FREE_UNTIL: u64 = 8;
@@ -28,7 +29,7 @@ const RUNNING: u64 = 24;
 const CLIENTS: u64 = 26;
 const FIRST_CLIENT: u64 = 4096;
 const CLIENT_BYTES: u64 = 128;
-/// Places in `union um_timetravel_schedshm_client`.
+/// Offsets in `union um_timetravel_schedshm_client`.
 const CAPABILITIES: u64 = 0;
 const FLAGS: u64 = 4;
 const WANTED: u64 = 8;
@@ -36,7 +37,7 @@ const WANTED: u64 = 8;
 const SCHEDULE_VERSION: u32 = 2;
 const SHARES_TIME: u32 = 1;
 const WANTS_TO_RUN: u32 = 1;
-/// Numbers of this program and of the guest in the schedule.
+/// Client numbers of this program and of the guest in the schedule.
 const CONTROLLER: u16 = 0;
 const GUEST: u16 = 1;
 const BYTES: u64 = FIRST_CLIENT + 2 * CLIENT_BYTES;
@@ -54,7 +55,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock at zero for the guest at the other end.
+    /// A clock at zero, for the guest at the socket's other end.
     pub fn new(stream: UnixStream) -> io::Result<Self> {
         let file = memfd_create("schedule", MemfdFlags::CLOEXEC)?;
         ftruncate(&file, BYTES)?;
@@ -89,13 +90,13 @@ impl Clock {
         self.get(CURRENT)
     }
 
-    /// Sets the clock of a waiting guest: what interrupts it sees this time.
+    /// Sets the clock of a waiting guest; an interrupt then sees this time.
     pub fn set(&self, now_ns: u64) -> io::Result<()> {
         self.put(RUNNING, CONTROLLER)?;
         self.put(CURRENT, now_ns)
     }
 
-    /// When a waiting guest wants to go on, ns.
+    /// Time at which a waiting guest wants to continue, ns.
     pub fn wanted_ns(&self) -> io::Result<u64> {
         let client = FIRST_CLIENT + CLIENT_BYTES;
         if self.get::<u32>(client + CAPABILITIES)? & SHARES_TIME == 0 {
@@ -107,7 +108,7 @@ impl Clock {
         Ok(if wants { self.get(client + WANTED)? } else { u64::MAX })
     }
 
-    /// Lets a waiting guest do all that it has to do at a time.
+    /// Lets a waiting guest do all of its work at a time.
     pub fn run(&mut self, now_ns: u64) -> io::Result<()> {
         self.put(FREE_UNTIL, now_ns + 1)?;
         self.put(CURRENT, now_ns)?;
@@ -132,7 +133,7 @@ impl Clock {
         Ok(false)
     }
 
-    /// Hands the schedule over, and a place for logs, which no kernel writes to.
+    /// Passes the guest the schedule, and a file for logs, which no kernel writes to.
     fn start(&self, number: u32) -> io::Result<()> {
         let log = File::options().write(true).open("/dev/null")?;
         let files = [self.file.as_fd(), log.as_fd()];

@@ -1,5 +1,5 @@
-//! A network device of the guest: virtio over a vhost-user socket, with kicks and interrupts as messages, so that they and the
-//! clock's messages come in one order.
+//! A network device of the guest: virtio over a vhost-user socket, with kicks and interrupts as messages, so that these
+//! and the clock's messages have a defined order.
 
 use std::fs::File;
 use std::io::{self, IoSliceMut, Read, Write};
@@ -20,7 +20,7 @@ mod request {
     pub const GET_PROTOCOL_FEATURES: u32 = 15;
     pub const SET_SLAVE_REQ_FD: u32 = 21;
 }
-/// The device's one request: an interrupt.
+/// The device's only request: an interrupt.
 const VRING_CALL: u32 = 4;
 
 const VERSION: u32 = 1;
@@ -35,7 +35,7 @@ const FEATURES: u64 = 1 | 1 << 1 | 1 << 15 | 1 << 28 | 1 << 30 | 1 << 32;
 /// `REPLY_ACK`, `SLAVE_REQ`, `INBAND_NOTIFICATIONS`.
 const PROTOCOL_FEATURES: u64 = 1 << 3 | 1 << 5 | 1 << 14;
 const QUEUE_SIZE: u16 = 256;
-/// The queue of packets for the guest, and of those that it sends.
+/// Queue of packets for the guest, and queue of packets from the guest.
 const INTO_GUEST: usize = 0;
 const OUT_OF_GUEST: usize = 1;
 
@@ -57,7 +57,7 @@ fn long(bytes: &[u8], at: usize) -> io::Result<u64> {
     found.map(u64::from_ne_bytes).ok_or_else(|| broken("a short message"))
 }
 
-/// A device.
+/// A network device of the guest.
 #[derive(Debug)]
 pub struct Device {
     listener: UnixListener,
@@ -69,13 +69,13 @@ pub struct Device {
 }
 
 impl Device {
-    /// A device behind a socket, which the guest has not opened yet.
+    /// A device at a socket that the guest has not opened yet.
     pub fn new(listener: UnixListener) -> io::Result<Self> {
         let queue = || Queue::new(QUEUE_SIZE).map_err(io::Error::other);
         Ok(Self { listener, stream: None, calls: None, memory: None, queues: [queue()?, queue()?] })
     }
 
-    /// Descriptor to wait for: the guest's messages, or its connection.
+    /// Descriptor to wait for: that of the guest's messages, or that of its connection.
     pub fn descriptor(&self) -> rustix::fd::BorrowedFd<'_> {
         use std::os::fd::AsFd;
         self.stream.as_ref().map_or_else(|| self.listener.as_fd(), AsFd::as_fd)
@@ -88,7 +88,7 @@ impl Device {
             return Ok(());
         };
         let Some((header, files)) = header(stream)? else {
-            // The driver has let the device go.
+            // The driver has closed the device.
             self.stream = None;
             return Ok(());
         };
@@ -161,7 +161,7 @@ impl Device {
         if any { self.interrupt(OUT_OF_GUEST) } else { Ok(()) }
     }
 
-    /// Gives the guest a frame with its header; [`Device::announce`] tells it.
+    /// Gives the guest a frame with its header; [`Device::announce`] notifies the guest.
     pub fn give(&mut self, frame: &mut [u8]) -> io::Result<()> {
         let Some(memory) = &self.memory else { return Err(broken("a packet before the device is there")) };
         let queue = &mut self.queues[INTO_GUEST];
@@ -187,12 +187,12 @@ impl Device {
         Ok(())
     }
 
-    /// Tells the guest of frames that it was given.
+    /// Notifies the guest of new frames.
     pub fn announce(&mut self) -> io::Result<()> {
         self.interrupt(INTO_GUEST)
     }
 
-    /// Interrupts the guest, unless it does not want that, and waits until it knows.
+    /// Interrupts the guest, unless it has disabled interrupts, and waits for its acknowledgement.
     fn interrupt(&mut self, queue: usize) -> io::Result<()> {
         let Some(memory) = &self.memory else { return Err(broken("an interrupt without memory")) };
         let flags: u16 = memory.read_obj(GuestAddress(self.queues[queue].avail_ring())).map_err(io::Error::other)?;
@@ -216,7 +216,7 @@ fn message(kind: u32, flags: u32, value: u64) -> [u8; HEADER_BYTES + 8] {
     bytes
 }
 
-/// The header of a message, and the files that come with it; nothing at the end of the conversation.
+/// Header of a message, with the files passed with it; `None` at the end of the connection.
 fn header(stream: &mut UnixStream) -> io::Result<Option<([u8; HEADER_BYTES], Vec<OwnedFd>)>> {
     let mut bytes = [0; HEADER_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];

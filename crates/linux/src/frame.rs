@@ -1,4 +1,4 @@
-//! Frames of the guest's devices: the flow that one belongs to, its size, and its ECN bits.
+//! Frames of the guest's devices: addresses, size and ECN bits.
 
 use std::net::Ipv4Addr;
 
@@ -9,7 +9,7 @@ use crate::device::NET_HEADER_BYTES;
 /// Offset of the IP packet.
 const IP: usize = NET_HEADER_BYTES + Ethernet2Header::LEN;
 
-/// Properties of a packet that the engine knows.
+/// Properties of a packet that the engine needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Source address.
@@ -22,7 +22,7 @@ pub struct Seen {
     pub ecn: IpEcn,
 }
 
-/// Reads the headers of a frame; `None` if it is not of IPv4.
+/// Reads the headers of a frame; `None` if it is not IPv4.
 pub fn seen(frame: &[u8]) -> Option<Seen> {
     let header = Ipv4HeaderSlice::from_slice(frame.get(IP..)?).ok()?;
     Some(Seen {
@@ -33,7 +33,7 @@ pub fn seen(frame: &[u8]) -> Option<Seen> {
     })
 }
 
-/// Writes into a packet that it has experienced congestion.
+/// Marks a packet with Congestion Experienced (CE).
 pub fn mark(frame: &mut [u8]) -> Option<()> {
     let (mut header, _) = Ipv4Header::from_slice(frame.get(IP..)?).ok()?;
     header.ecn = IpEcn::CongestionExperienced;

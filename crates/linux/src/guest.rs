@@ -1,7 +1,7 @@
-//! A guest in lockstep: either it runs, and its time stands, or it waits, and nothing changes.
+//! A guest in lockstep: either it runs while its time stands still, or it waits.
 //!
-//! It never advances its time by itself, so that what it has sent when it waits was all sent at one known time, and no packet needs a
-//! message of its own.
+//! It never advances its time by itself. All packets that it has sent when it waits were therefore sent at one known
+//! time, and need no separate messages.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,7 +21,7 @@ const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 /// A frame for the guest, with the header of its device.
 #[derive(Debug)]
 pub struct Arrival {
-    /// When it arrives, ns.
+    /// Time of arrival, ns.
     pub at_ns: u64,
     /// The device: 0 of the senders, 1 of the receivers.
     pub side: usize,
@@ -35,12 +35,13 @@ pub struct Guest {
     child: Child,
     clock: Clock,
     devices: [Device; 2],
-    /// When it wants to go on, while it waits, ns.
+    /// Time at which the waiting guest wants to continue, ns.
     wanted_ns: u64,
     ended: bool,
 }
 
-/// Frames that the guest sends, as they come: time in ns, device, header and frame; and the arrivals to come, in order of time.
+/// Callback for each frame of the guest: time in ns, device, header and frame, and the future arrivals in order of
+/// time.
 pub type Sent<'a> = &'a mut dyn FnMut(u64, usize, Vec<u8>, &mut VecDeque<Arrival>);
 
 impl Guest {
@@ -67,12 +68,12 @@ impl Guest {
         Ok(this)
     }
 
-    /// When it wants to go on, ns.
+    /// Time at which the guest wants to continue, ns.
     pub fn wanted_ns(&self) -> u64 {
         self.wanted_ns
     }
 
-    /// Lets the guest do everything before a time, with the frames that arrive until then.
+    /// Runs the guest until before a time, with the frames that arrive until then.
     pub fn run_until(&mut self, limit_ns: u64, arrivals: &mut VecDeque<Arrival>, sent: Sent<'_>) -> io::Result<()> {
         while !self.ended {
             let next_ns = arrivals.front().map_or(u64::MAX, |arrival| arrival.at_ns);
@@ -106,7 +107,8 @@ impl Guest {
         Ok(())
     }
 
-    /// Serves a running guest until it waits, and takes what it has sent: all of it at the one time at which it ran.
+    /// Serves a running guest until it waits, and takes the frames that it has sent, all of them at the time at which
+    /// it ran.
     fn follow(&mut self, now_ns: u64, arrivals: &mut VecDeque<Arrival>, sent: Sent<'_>) -> io::Result<()> {
         loop {
             let [one, other] = &self.devices;
@@ -136,7 +138,7 @@ impl Guest {
         Ok(())
     }
 
-    /// Serves a message; nothing comes back where the guest has closed its sockets, as it does when it ends.
+    /// Serves a message; `None` if the guest has closed its sockets, as at its end.
     fn has_ended<T>(&mut self, serve: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<Option<T>> {
         match serve(self) {
             Ok(served) => Ok(Some(served)),
@@ -153,7 +155,7 @@ impl Guest {
         self.ended
     }
 
-    /// Lets the guest come to its end.
+    /// Runs the guest until its end.
     pub fn finish(&mut self) -> io::Result<()> {
         self.run_until(u64::MAX, &mut VecDeque::new(), &mut |_, _, _, _| ())?;
         if !self.ended {

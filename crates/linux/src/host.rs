@@ -22,7 +22,7 @@ const RECEIVERS: usize = 1;
 /// Reason that ends a run early.
 pub type Failure = Arc<Mutex<Option<String>>>;
 
-/// The guest, and how its addresses and its clock map to the engine's flows and time.
+/// The guest, with the mapping of its addresses and its clock to the engine's flows and time.
 #[derive(Debug)]
 pub struct LinuxHost {
     guest: Guest,
@@ -36,7 +36,8 @@ struct Map {
     zero_ns: u64,
     /// Positions of the flows by source and destination of the packets of their senders.
     flows: BTreeMap<(Ipv4Addr, Ipv4Addr), usize>,
-    /// Time from a frame to its arrival before the run begins, of each flow and direction: propagation, and transmission of a byte, ns.
+    /// Delay of a frame before the run begins, for each flow and direction, ns: propagation, and transmission of a
+    /// byte.
     shortcuts: Vec<[(u64, f64); 2]>,
 }
 
@@ -51,7 +52,7 @@ impl Map {
         Self { zero_ns: plan.zero_ns, flows, shortcuts: spec.flows.iter().map(shortcuts).collect() }
     }
 
-    /// The flow of a frame that a device has sent, and its headers.
+    /// Flow and headers of a frame that a device has sent.
     fn flow_of(&self, side: usize, frame: &[u8]) -> Result<(usize, Seen), String> {
         let seen = frame::seen(frame).ok_or_else(|| format!("a frame of {} B that is not of IPv4", frame.len()))?;
         let ends = if side == SENDERS { (seen.source, seen.destination) } else { (seen.destination, seen.source) };
@@ -61,7 +62,7 @@ impl Map {
         })
     }
 
-    /// A frame before the run begins, of a connection that is being made: no other packet is on its way.
+    /// Delivers a frame of a handshake before the run begins, when no other packet is in flight.
     fn shorten(
         &self,
         now_ns: u64,
@@ -76,17 +77,17 @@ impl Map {
         Ok(())
     }
 
-    /// The time in the run, of a time of the guest.
+    /// Converts the guest's time to the run's.
     fn time(&self, ns: u64) -> Time {
         Time(ns.saturating_sub(self.zero_ns).saturating_mul(PS_PER_NS))
     }
 
-    /// The guest's first nanosecond that is not before a time of the run.
+    /// Converts the run's time to the guest's, rounded up to ns.
     fn ns(&self, time: Time) -> u64 {
         self.zero_ns + time.0.div_ceil(PS_PER_NS)
     }
 
-    /// Sends a frame on the path.
+    /// Sends a frame into the path.
     fn send(&self, now_ns: u64, side: usize, frame: Vec<u8>, way: &mut dyn Way) -> Result<(), String> {
         let (flow, seen) = self.flow_of(side, &frame)?;
         if !way.has_room_for(1) {
@@ -106,7 +107,8 @@ impl Map {
     }
 }
 
-/// Adds an arrival behind those of the same time. One that was on its way as the run began may come after those of the run's first packets.
+/// Adds an arrival after those of the same time. A packet in flight at the start of the run may arrive after the run's
+/// first packets.
 fn insert(arrivals: &mut VecDeque<Arrival>, arrival: Arrival) {
     let place = arrivals.partition_point(|other| other.at_ns <= arrival.at_ns);
     arrivals.insert(place, arrival);
@@ -117,7 +119,7 @@ fn unless_failed(why: Option<String>) -> io::Result<()> {
 }
 
 impl LinuxHost {
-    /// Boots the guest of a plan up to the beginning of the run.
+    /// Boots the guest of a plan until the start of the run.
     pub fn boot(plan: Plan, spec: &Spec, failure: Failure) -> io::Result<Self> {
         let (mut command, map) = (plan.command(), Map::new(&plan, spec));
         let (mut arrivals, mut wrong) = (VecDeque::new(), None);

@@ -11,9 +11,9 @@ use serde::Deserialize;
 /// A run's guest.
 #[derive(Debug, Deserialize)]
 pub struct Plan {
-    /// The guest's time at which the run begins, ns.
+    /// The guest's time at the start of the run, ns.
     pub zero_ns: u64,
-    /// Processor for this program and the guest; any where absent.
+    /// Processor for this program and the guest; any if absent.
     pub processor: Option<usize>,
     /// Program and arguments of the guest.
     pub command: Vec<String>,

@@ -1,5 +1,6 @@
-//! Arguments of the callbacks of an algorithm written in Python: [`elephan_cc`]'s own structures, whose fields are read when they are looked
-//! at. They can be made by keyword too, so that an algorithm can be tried without a simulation.
+//! Arguments of the callbacks of an algorithm written in Python: [`elephan_cc`]'s own structures, whose fields are
+//! converted on access. They can also be constructed by keyword, so that an algorithm can be tested without a
+//! simulation.
 
 use elephan_cc::{Ack, Cause, Delivery, Lost, Sent, Signal, Start};
 use pyo3::IntoPyObjectExt;
@@ -42,28 +43,28 @@ macro_rules! told {
     };
 }
 
-/// A field as Python writes it.
+/// A field in Python's notation.
 fn written<'py, T: IntoPyObject<'py>>(py: Python<'py>, name: &str, value: T) -> PyResult<String> {
     let value = value.into_bound_py_any(py)?;
     Ok(format!("{name}={}", value.repr()?))
 }
 
 told! {
-    /// The connection begins.
+    /// Start of a connection.
     PyStart(Start) as "Start" {
         /// Seconds.
         now: f64 = 0.0,
         /// Segments.
         initial_window: f64 = 10.0,
-        /// Segments; infinite where slow start runs to the first loss.
+        /// Segments; infinite if slow start lasts until the first loss.
         initial_ssthresh: f64 = f64::INFINITY,
         /// Payload of a segment, bytes.
         segment_bytes: f64 = 1448.0,
         /// Timer interrupts a second of the sending host (Linux's `HZ`).
         hz: f64 = 1000.0,
-        /// Seeds the algorithm's own random numbers, where it needs any.
+        /// Seed of the algorithm's random numbers, if it uses any.
         seed: u64 = 0,
-        /// RTT of the handshake, s; `None` where it was not timed.
+        /// RTT of the handshake, s; `None` if it was not measured.
         rtt: Option<f64> = None,
     }
 }
@@ -75,19 +76,19 @@ told! {
         now: f64 = 0.0,
         /// Segments outstanding, itself included.
         in_flight: f64 = 1.0,
-        /// It was sent before.
+        /// The segment was sent before.
         retransmission: bool = false,
     }
 }
 
 told! {
-    /// A segment found lost.
+    /// A segment declared lost.
     PyLost(Lost) as "Lost" {
         /// Seconds.
         now: f64 = 0.0,
-        /// When it was last sent, s.
+        /// Time at which the segment was last sent, s.
         sent_at: f64 = 0.0,
-        /// Segments delivered on this connection so far; 0 without the need "delivery", as all that follows.
+        /// Segments delivered on this connection so far. This field and those below are 0 without the need "delivery".
         delivered: f64 = 0.0,
         /// The same when the segment was sent.
         prior_delivered: f64 = 0.0,
@@ -103,9 +104,10 @@ told! {
 told! {
     /// A delivery-rate sample, of the newest segment that an ACK reports.
     PyDelivery(Delivery) as "Delivery" {
-        /// Segments/s; `None` where the interval is too short to be reliable.
+        /// Segments/s; `None` if the interval is too short for a reliable rate.
         rate: Option<f64> = None,
-        /// The longer of the times in which the sample's segments were sent and acknowledged, s.
+        /// The longer of two times, s: the one in which the sample's segments were sent, and the one in which they were
+        /// acknowledged.
         interval: f64 = 0.0,
         /// Segments delivered on this connection so far, this ACK included.
         delivered: f64 = 0.0,
@@ -120,7 +122,7 @@ told! {
     }
 }
 
-/// An acknowledgement that advances the window or selectively acknowledges something.
+/// An ACK that acknowledges new data, cumulatively or by SACK.
 #[pyclass(frozen, module = "elephan", name = "Ack")]
 #[derive(Clone, Copy, Debug)]
 pub struct PyAck(pub Ack);
@@ -181,7 +183,7 @@ impl PyAck {
     fn rtt(&self) -> Option<f64> {
         self.0.rtt
     }
-    /// One-way delay of the same segment as the two hosts' clocks show it, s; only with the need "one_way_delay".
+    /// One-way delay of the same segment by the two hosts' clocks, s; only with the need "one_way_delay".
     #[getter]
     fn owd(&self) -> Option<f64> {
         self.0.owd
@@ -216,7 +218,7 @@ impl PyAck {
     fn round_start(&self) -> bool {
         self.0.round_start
     }
-    /// The endpoint is in fast recovery, or this duplicate ACK may begin one: the window is frozen.
+    /// The endpoint is in fast recovery, or this duplicate ACK may begin one; the window must not change.
     #[getter]
     fn in_recovery(&self) -> bool {
         self.0.in_recovery
@@ -226,17 +228,17 @@ impl PyAck {
     fn window_limited(&self) -> bool {
         self.0.window_limited
     }
-    /// Segments among those newly delivered that a queue had marked; only with the needs "accurate_ecn" and "l4s".
+    /// Newly delivered segments that carried an ECN mark of a queue; only with the needs "accurate_ecn" and "l4s".
     #[getter]
     fn marked(&self) -> f64 {
         self.0.marked
     }
-    /// Not in recovery, and the window is what limits the flow.
+    /// True if the window may grow: the flow is not in recovery, and the window limits it.
     #[getter]
     fn may_grow(&self) -> bool {
         self.0.may_grow()
     }
-    /// When the newest segment that this ACK reports was sent, s.
+    /// Time at which the newest segment that this ACK reports was sent, s.
     #[getter]
     fn sent_at(&self) -> f64 {
         self.0.sent_at()
@@ -305,7 +307,7 @@ impl PySignal {
     fn now(&self) -> f64 {
         self.0.now
     }
-    /// Segments outstanding just before the loss was found.
+    /// Segments outstanding just before the loss was detected.
     #[getter]
     fn in_flight(&self) -> f64 {
         self.0.in_flight
@@ -328,7 +330,7 @@ impl PySignal {
     fn min_rtt(&self) -> f64 {
         self.0.min_rtt
     }
-    /// A timeout that follows another without progress between them.
+    /// True for a timeout that follows another one without new data acknowledged between them.
     #[getter]
     fn repeated(&self) -> bool {
         self.0.repeated

@@ -1,4 +1,4 @@
-//! Panics of the engine: a defect that is told as one, with the place, and never ends more than the run that met it.
+//! Panics of the engine. A panic is reported as a defect, with its place in the source, and ends only its run.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
@@ -7,7 +7,7 @@ thread_local! {
     static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Has panics note where they come from; nothing is printed.
+/// Makes panics record their place; nothing is printed.
 pub fn listen() {
     std::panic::set_hook(Box::new(|info: &PanicHookInfo<'_>| {
         let place = info.location().map_or_else(String::new, ToString::to_string);
@@ -15,16 +15,16 @@ pub fn listen() {
     }));
 }
 
-/// A panic: what it says, and the line of the source.
+/// A panic: its message, and the line of the source.
 #[derive(Debug)]
 pub struct Defect {
-    /// The failed assertion, or what else it says.
+    /// The failed assertion, or another message.
     pub message: String,
     /// `file:line:column`.
     pub place: String,
 }
 
-/// Does something; a panic in it is an answer.
+/// Calls a function, and returns a panic in it as an error.
 pub fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Defect> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
         let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());

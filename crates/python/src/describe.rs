@@ -7,7 +7,7 @@ use elephan_cc::param::{Default, Domain, S, Type};
 use elephan_cc::{Algorithm, Parameter, Setting};
 use serde_json::{Map, Value, json};
 
-/// A number of a domain: durations in s, integers as such, nothing for an infinite bound.
+/// A number of a domain: durations in s, integers as integers, null for an infinite bound.
 fn number(domain: &Domain, x: f64) -> Value {
     match domain.kind {
         Type::Duration => json!(x / S),
@@ -80,15 +80,16 @@ pub fn algorithms() -> Value {
     Value::Array(elephan_cc::registry().iter().chain(elephan_cc::other_transports()).map(entry).collect())
 }
 
-/// Every queue discipline with its presets and parameters.
+/// Every queue discipline with its presets and parameters, those that only a backend of its own runs last.
 pub fn queues() -> Value {
     let preset = |p: &elephan_sim::queue::Preset| json!({"name": p.name, "title": p.title, "overrides": {}, "below_limit": p.below_limit});
-    let entry = |e: &elephan_sim::queue::Entry| {
+    let entry = |e: &elephan_sim::queue::Entry, backend: Option<&str>| {
         json!({
-            "name": e.name, "kind": "queue", "title": e.title, "source": e.source,
+            "name": e.name, "kind": "queue", "backend": backend, "title": e.title, "source": e.source,
             "presets": e.presets.iter().map(preset).collect::<Vec<_>>(),
             "parameters": e.parameters().iter().map(parameter).collect::<Vec<_>>(),
         })
     };
-    Value::Array(elephan_sim::queue::entries().map(entry).collect())
+    let simulated = elephan_sim::queue::entries().map(|e| entry(e, None));
+    Value::Array(simulated.chain(elephan_sim::queue::linux::entries().map(|e| entry(e, Some("linux")))).collect())
 }

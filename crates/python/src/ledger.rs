@@ -1,5 +1,5 @@
-//! Memory of each thread, counted by the allocator: a run is one thread's, so its memory can be told from that of
-//! others.
+//! Memory of each thread, counted by the allocator. A run has one thread, so its memory can be distinguished from that
+//! of other runs.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -12,7 +12,7 @@ thread_local! {
 pub struct Counting;
 
 fn count(bytes: i64) {
-    // A thread that ends may free after its counter is gone.
+    // A thread that ends may free memory after its counter is gone.
     let _ = LIVE.try_with(|live| live.set(live.get() + bytes));
 }
 
@@ -49,7 +49,7 @@ fn held() -> i64 {
     LIVE.with(Cell::get)
 }
 
-/// Memory of this process that is really there, bytes; nothing where the system does not say.
+/// Resident memory of this process, bytes; `None` if the system does not report it.
 fn resident() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
@@ -64,13 +64,13 @@ pub struct MemoryBound {
 }
 
 impl MemoryBound {
-    /// From now on at most `limit` bytes.
+    /// A bound of `limit` bytes from now on.
     pub fn new(limit: u64) -> Self {
         Self { limit, held: held(), resident: resident() }
     }
 
-    /// True if this thread asked for more, and the process has grown by more. Memory that was asked for and never used
-    /// does not count, nor does that of others.
+    /// True if this thread allocated more than the bound and the process grew by more. Memory that was never used does
+    /// not count, nor does that of other threads.
     pub fn is_exceeded(&self) -> bool {
         let asked = u64::try_from(held() - self.held).unwrap_or(0);
         asked > self.limit

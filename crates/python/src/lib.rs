@@ -1,4 +1,4 @@
-//! The binding: `run(json) -> Arrow tables`. Nothing else lives here.
+//! The binding: `run(json) -> Arrow tables`.
 
 mod callbacks;
 mod defects;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use elephan_cc::Controller;
-use elephan_sim::algorithms::{check_algorithms, controller};
+use elephan_sim::algorithms::{check_algorithms, controller, controllers};
 use elephan_sim::crowd::{QUANTILES, Spread};
 use elephan_sim::engine::preferred_slice;
 use elephan_sim::tables::{self, Table};
@@ -30,45 +30,46 @@ use own::{Failure, Own};
 #[global_allocator]
 static ALLOCATOR: ledger::Counting = ledger::Counting;
 
-create_exception!(elephan._engine, Cancelled, PyException, "The progress callback asked the run to stop.");
+create_exception!(elephan._engine, Cancelled, PyException, "The progress callback stopped the run.");
 create_exception!(
     elephan._engine,
     CallbackError,
     PyException,
-    "A user's algorithm raised; args are the flow's index, the callback and the simulated time in s, the cause is what it raised."
+    "A user's algorithm raised an exception, which is the cause; args are the flow's index, the callback and the \
+     simulated time in s."
 );
 create_exception!(
     elephan._engine,
     MemoryLimitError,
     PyException,
-    "A run needs, or while it ran needed, more memory than it may have."
+    "A run needs more memory than its limit, by the estimate before its start or while it ran."
 );
 create_exception!(
     elephan._engine,
     EngineDefectError,
     PyException,
-    "The engine failed at a check of its own; args are what failed and the line of the source."
+    "The engine failed an internal check; args are the failed check and the line of the source."
 );
 
-/// How often the progress callback is called, wall time.
+/// Interval of the progress callback, wall time.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
 
-/// How often the engine looks whether it is to stop, and at its memory, wall time.
+/// Interval of the checks for cancellation and memory, wall time.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Windows between two looks are at most so many, however little happens in them.
+/// Largest number of slices between two checks.
 const MOST_WINDOWS: u32 = 4096;
 
-/// The Python algorithms of a run, by the index of their flow.
+/// Python algorithms of a run, by the index of their flow.
 type Objects = BTreeMap<usize, Py<PyAny>>;
 
 /// Simulates a canonical scenario; releases the GIL, unless `algorithms` has any.
 ///
-/// `progress`, where given, is called about five times a second with the fraction done; a false answer raises `Cancelled`.
-/// `algorithms` are the objects of the flows whose algorithm is written in Python, by the flows' index. The run may take
-/// `memory` bytes.
-/// Raises `ValueError` (`path: message`) for a spec that cannot be run, `CallbackError` for what an algorithm raised,
-/// `MemoryLimitError` for a run that needs more memory, and `EngineDefectError` for a defect of the engine.
+/// `progress`, if given, is called about five times a second with the fraction done; if it returns false, `Cancelled`
+/// is raised. `algorithms` are the objects of the flows whose algorithm is written in Python, by the flows' index. The
+/// run is limited to `memory` bytes. Raises `ValueError` (`path: message`) for a spec that cannot be run,
+/// `CallbackError` for what an algorithm raised, `MemoryLimitError` for a run that needs more memory, and
+/// `EngineDefectError` for a defect of the engine.
 #[pyfunction]
 #[pyo3(signature = (spec_json, progress=None, algorithms=None, memory=u64::MAX))]
 fn run<'py>(
@@ -104,7 +105,7 @@ fn run_spec<'py>(
     let outcome = match algorithms {
         Some(objects) if !objects.is_empty() => simulate_own(py, spec, &objects, &mut watch, room)?,
         _ => py.detach(|| {
-            let engine = Engine::while_wanted(spec.clone(), preferred_slice(spec), controller, || watch.layout());
+            let engine = Engine::while_wanted(spec.clone(), preferred_slice(spec), controllers(), || watch.layout());
             let engine = engine.map_err(|error| watch.raise(error))?;
             simulate(engine.limit_memory(room), &mut watch, || false)
         })?,
@@ -128,7 +129,7 @@ fn capsule(table: Table, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     Ok(Bound::new(py, table)?.into_any())
 }
 
-/// Decides while a run is laid out and while it goes on whether it may.
+/// Checks for cancellation and memory during the layout and the run.
 struct Watch<'a> {
     progress: Option<&'a Py<PyAny>>,
     bound: &'a MemoryBound,
@@ -141,7 +142,7 @@ impl<'a> Watch<'a> {
         Self { progress, bound, reported: Instant::now(), raised: None }
     }
 
-    /// Asks the callback about five times a second, and lets Python handle a pending Ctrl-C.
+    /// Calls the callback about five times a second, and lets Python handle a pending Ctrl-C.
     fn report(&mut self, now: Instant, fraction: f64) -> bool {
         if now.duration_since(self.reported) < REPORT_EVERY {
             return true;
@@ -153,7 +154,7 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// Looks at the memory that the run has taken.
+    /// Checks the memory of the run.
     fn has_memory(&mut self) -> bool {
         if self.bound.is_exceeded() {
             let message = format!("memory: the run took more than {} MiB", self.bound.limit_mib());
@@ -163,7 +164,7 @@ impl<'a> Watch<'a> {
         true
     }
 
-    /// An error if the layout is not to go on.
+    /// Returns an error if the layout must stop.
     fn layout(&mut self) -> Result<(), RunError> {
         if self.report(Instant::now(), 0.0) { Ok(()) } else { Err(RunError::Cancelled(0.0)) }
     }
@@ -178,8 +179,8 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Runs to the end, or until `stop` says so, `progress` answers no, either raises, or memory is spent. The engine is asked
-/// every few milliseconds, however much happens in one of its windows.
+/// Runs until the end, or until `stop` or `progress` stops the run, either raises, or the memory limit is reached.
+/// These are checked every few milliseconds, independently of the work in a slice.
 fn simulate(engine: Engine, watch: &mut Watch<'_>, stop: impl Fn() -> bool) -> PyResult<Outcome> {
     let mut looked = Instant::now();
     let mut windows = 1;
@@ -197,11 +198,10 @@ fn simulate(engine: Engine, watch: &mut Watch<'_>, stop: impl Fn() -> bool) -> P
     outcome.map_err(|error| watch.raise(error))
 }
 
-/// Like [`simulate`], with algorithms written in Python. The thread stays attached to the interpreter for the whole run: with
-/// Reno in Python an ACK takes 380 ns of CPU time so, and 450 ns where each callback attaches anew. Several runs at a
-/// time gained nothing measurable from that, since nearly all of the time is the interpreter's. Others get their turn
-/// inside
-/// the callbacks, where the interpreter hands itself over every few milliseconds.
+/// Runs with algorithms written in Python. The thread stays attached to the interpreter for the whole run: with Reno in
+/// Python an ACK then takes 380 ns of CPU time, and 450 ns if each callback attaches anew. Attaching anew had no
+/// measurable advantage for several simultaneous runs, since nearly all of the time is the interpreter's. Other threads
+/// run inside the callbacks, where the interpreter switches threads every few milliseconds.
 fn simulate_own(py: Python<'_>, spec: &Spec, objects: &Objects, watch: &mut Watch<'_>, room: u64) -> PyResult<Outcome> {
     let failure = Failure::default();
     let mut own = BTreeMap::new();
@@ -220,14 +220,14 @@ fn simulate_own(py: Python<'_>, spec: &Spec, objects: &Objects, watch: &mut Watc
     let Some(raised) = failure.get() else { return outcome };
     let error = raised.error.clone_ref(py);
     if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-        return Err(error); // it may come inside a callback, and is not the algorithm's
+        return Err(error); // an interrupt may arrive inside a callback, and is not the algorithm's error
     }
     let wrapped = CallbackError::new_err((raised.flow, raised.callback, raised.now));
     wrapped.set_cause(py, Some(error));
     Err(wrapped)
 }
 
-/// Asks the callback whether to go on; also lets Python handle a pending Ctrl-C.
+/// Calls the callback; false stops the run. Also lets Python handle a pending Ctrl-C.
 fn ask(progress: Option<&Py<PyAny>>, fraction: f64) -> PyResult<bool> {
     Python::attach(|py| {
         py.check_signals()?;
@@ -235,15 +235,15 @@ fn ask(progress: Option<&Py<PyAny>>, fraction: f64) -> PyResult<bool> {
     })
 }
 
-/// Raises `ValueError` (`path: message`) for a spec that cannot be run. Algorithms written in Python are not looked at.
+/// Raises `ValueError` (`path: message`) for a spec that cannot be run. Algorithms written in Python are not checked.
 #[pyfunction]
 fn check(spec_json: &str) -> PyResult<()> {
     let spec = Spec::read(spec_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    let checked = elephan_sim::queue::check(&spec.links).and_then(|_| check_algorithms(&spec));
+    let checked = elephan_sim::queue::check_form(&spec.links).and_then(|()| check_algorithms(&spec));
     checked.map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
-/// The memory that a canonical scenario is certain to need, bytes; how far its windows and unbounded queues grow is not in it.
+/// The memory that a canonical scenario is certain to need, bytes, without the growth of windows and unbounded queues.
 /// Raises `ValueError` as `check`.
 #[pyfunction]
 fn memory(spec_json: &str) -> PyResult<u64> {
@@ -251,7 +251,7 @@ fn memory(spec_json: &str) -> PyResult<u64> {
     Ok(spec.memory_bytes())
 }
 
-/// Quantiles that a crowd is shown by, from the least to the most.
+/// Quantiles of a crowd, from the smallest to the largest.
 #[pyfunction]
 fn quantiles() -> [f64; 7] {
     QUANTILES
@@ -269,7 +269,7 @@ fn algorithms() -> String {
     describe::algorithms().to_string()
 }
 
-/// Every queue discipline, as a JSON list.
+/// Every queue discipline, as a JSON list; those of Linux, which the engine does not run, have a backend.
 #[pyfunction]
 fn queues() -> String {
     describe::queues().to_string()

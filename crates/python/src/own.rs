@@ -1,4 +1,4 @@
-//! An algorithm of the user's own: [`Algorithm`] over a Python object.
+//! A user's own algorithm: [`Algorithm`] for a Python object.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,12 +11,12 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::callbacks::{PyAck, PyLost, PySent, PySignal, PyStart};
 
-/// The first exception of a run; later callbacks are not called any more.
+/// The first exception of a run, after which callbacks are not called.
 #[derive(Debug)]
 pub struct Raised {
     /// Index of the flow whose algorithm raised.
     pub flow: usize,
-    /// In which callback.
+    /// Name of the callback.
     pub callback: &'static str,
     /// Simulated time, s.
     pub now: f64,
@@ -41,7 +41,7 @@ pub struct Own {
 
 impl Own {
     /// # Errors
-    /// Exception of reading its needs.
+    /// An exception while its needs are read.
     pub fn new(object: &Bound<'_, PyAny>, flow: usize, failure: Failure) -> PyResult<Self> {
         let words: Vec<String> = object.call_method0(intern!(object.py(), "_needs"))?.extract()?;
         Ok(Self {
@@ -56,7 +56,7 @@ impl Own {
         })
     }
 
-    /// Calls back, and looks at what the object says then.
+    /// Calls a callback, and then reads the object's window, threshold and pacing rate.
     #[inline]
     fn call<A>(&mut self, callback: &'static str, now: f64, call: A)
     where
@@ -77,7 +77,7 @@ impl Own {
     }
 
     fn raise(&self, callback: &'static str, error: PyErr) {
-        // Only the first counts, and nobody else is asked after it.
+        // Only the first exception counts; no callback is called after it.
         let _ = self.failure.set(Raised { flow: self.flow, callback, now: self.now, error });
     }
 
@@ -110,7 +110,8 @@ impl Own {
     }
 }
 
-/// A pacing rate that nobody would obey, returned once a round trip: a violation is found, and the check costs nothing.
+/// Rejects a pacing rate of an algorithm without the need "pacing". Checking once a round trip finds the error at
+/// almost no cost.
 fn check_unasked(object: &Bound<'_, PyAny>) -> PyResult<()> {
     if object.getattr(intern!(object.py(), "pacing_rate"))?.is_none() {
         return Ok(());
@@ -118,14 +119,14 @@ fn check_unasked(object: &Bound<'_, PyAny>) -> PyResult<()> {
     refuse("pacing_rate is set, but 'pacing' is not among its needs".to_owned())
 }
 
-/// An attribute that has to be a number.
+/// Reads an attribute, which must be a number.
 #[inline]
 fn number(object: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> PyResult<f64> {
     let value = object.getattr(name)?;
     value.extract().map_err(|_| PyTypeError::new_err(format!("{name} is {value:?}, which is not a number")))
 }
 
-/// An entry of what `observe` returns.
+/// An entry of the dictionary that `observe` returns.
 fn named(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<(String, f64)> {
     let Ok(name) = name.extract::<String>() else {
         return Err(PyTypeError::new_err(format!("observe returned the name {name:?}, which is not a text")));
@@ -141,7 +142,7 @@ fn refuse(message: String) -> PyResult<()> {
 }
 
 /// # Errors
-/// A word that is no need.
+/// An unknown need.
 fn needs(words: &[String]) -> PyResult<Needs> {
     let mut needs = Needs::default();
     for word in words {

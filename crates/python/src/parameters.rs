@@ -1,4 +1,4 @@
-//! Parameters that a user gives, checked against their declarations.
+//! Checks of a user's parameters against their declarations.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ create_exception!(
     elephan._engine,
     ParameterError,
     PyValueError,
-    "A parameter is wrong; args are its name, or None where several contradict each other, and the message."
+    "A parameter is wrong; args are its name, or None if several contradict each other, and the message."
 );
 
 fn refused(error: &BuildError) -> PyErr {
@@ -53,7 +53,7 @@ pub fn check_parameters(algorithm: &str, parameters: &Bound<'_, PyDict>) -> PyRe
     built.map_err(|error| refused(&error))
 }
 
-/// The parameters of a queue as the canonical form has them, as JSON: `given`, with durations in ps and amounts as pairs of
+/// The parameters of a queue in the canonical form, as JSON: `given`, with durations in ps and amounts as pairs of
 /// packets and bytes, and the defaults for a link of `rate_bps` whose largest data packets have `packet_bytes`. Raises
 /// `ParameterError`.
 #[pyfunction]

@@ -1,4 +1,4 @@
-//! From the algorithm that a flow names to a congestion controller of quinn.
+//! Construction of quinn's congestion controller for the algorithm that a flow names.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,7 +16,7 @@ pub const SMALLEST_MTU: u32 = 1200;
 /// The smallest UDP payload that quinn sends: a packet with a connection id of 8 bytes, a tag and an ACK.
 const SMALLEST_PAYLOAD: u16 = 20;
 
-/// Answers at a time when the next datagram may leave, if none may then.
+/// Function of the time: the next departure, if no datagram may leave at this time.
 pub type Pacing = Box<dyn Fn(Instant) -> Option<Instant> + Send>;
 
 /// Congestion control of a flow, and the datagrams that it needs.
@@ -39,7 +39,7 @@ pub fn wire_bytes(flow: &FlowSpec) -> (u16, u16) {
 /// Congestion control of the flow at position `index`.
 ///
 /// # Errors
-/// A name or a parameter that is unknown, or something that an algorithm needs and quinn does not serve.
+/// An unknown name or parameter, or a need of an algorithm that quinn does not meet.
 pub fn chosen(index: usize, flow: &FlowSpec, seed: u64) -> Result<Chosen, SpecError> {
     let refused = |message: String| SpecError::new(format!("flows[{index}].algorithm"), message);
     let parameters = flow.parameters.iter().map(|(name, value)| (name.clone(), value_of(value))).collect();
@@ -81,7 +81,7 @@ fn s2n(name: &str, flow: &FlowSpec, initial: u64, seed: u64, mtu: u16) -> Result
     Ok((Arc::new(factory), Some(Box::new(move |now| pacer.held_until(now)))))
 }
 
-/// A controller of s2n-quic, which is not built in.
+/// Error: the controllers of s2n-quic are not built in.
 #[cfg(not(feature = "s2n"))]
 fn s2n(name: &str, _flow: &FlowSpec, _initial: u64, _seed: u64, _mtu: u16) -> Result<Factory, String> {
     Err(format!(

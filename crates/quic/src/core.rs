@@ -1,4 +1,5 @@
-//! One end of a connection: quinn's endpoint and its connection, between datagrams of the engine and events for the application.
+//! One end of a connection: quinn's endpoint and connection, with the engine's datagrams on one side and events for the
+//! application on the other.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -27,7 +28,7 @@ pub const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 
 /// The server's address.
 pub const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)), 4433);
 
-/// Connection ids in the order of their numbers; `first` tells the two ends of a flow, and the flows, apart.
+/// Generator of connection ids by number; `first` differs for each end of each flow.
 struct Ids {
     next: u64,
 }
@@ -55,20 +56,20 @@ pub struct Settings {
     pub seed: u64,
     /// UDP payload of a full datagram, bytes.
     pub mtu: u16,
-    /// Bytes that may be received and not read yet; unlimited where absent.
+    /// Receive window, bytes that may be received and not read yet; unlimited if absent.
     pub receive_window: Option<u64>,
-    /// Packets may be marked.
+    /// True if packets are ECN-capable.
     pub ecn: bool,
     /// Estimates of this end's forward delay; if there are any, datagrams have time stamps.
     pub forward_delay: Option<ForwardDelay>,
     /// Clock of this host, which time stamps show.
     pub clock: ClockSpec,
-    /// When packets leave: later than quinn decides where the scenario has senders jitter.
+    /// Departures of packets, which the scenario's send jitter delays.
     pub departures: Departures,
 }
 
 impl Settings {
-    /// Quinn's transport: its defaults, but for a constant MTU, flow control and no idle timeout.
+    /// Quinn's transport configuration: its defaults, except for a constant MTU, flow control and no idle timeout.
     pub fn transport(&self, factory: Option<Arc<dyn ControllerFactory + Send + Sync>>) -> TransportConfig {
         let mut transport = TransportConfig::default();
         transport.initial_mtu(self.mtu).min_mtu(self.mtu).mtu_discovery_config(None).max_idle_timeout(None);
@@ -93,7 +94,7 @@ pub struct Core {
     clock: ClockSpec,
     departures: Departures,
     pacing: Option<Pacing>,
-    /// When quinn next acts by itself.
+    /// Time of quinn's next timer.
     pub timer: Time,
     /// Packets sent and received.
     pub counts: PacketCounts,
@@ -147,7 +148,7 @@ impl Core {
         }
     }
 
-    /// The time as quinn sees it, in whole nanoseconds.
+    /// The time for quinn, in whole nanoseconds.
     fn instant(&self, now: Time) -> Instant {
         self.base + Duration::from_nanos(now.0 / 1000)
     }
@@ -164,7 +165,7 @@ impl Core {
         }
     }
 
-    /// Takes a packet off the network.
+    /// Takes a packet from the network.
     pub fn receive(&mut self, packet: &Packet, out: &mut dyn Outlet) {
         self.counts.received += 1;
         let Some(payload) = out.beside().take_payload(packet) else { return };
@@ -200,7 +201,7 @@ impl Core {
         }
     }
 
-    /// When the controller lets the next datagram leave, if it paces and none may leave now.
+    /// Time at which the controller allows the next datagram, if it paces and allows none now.
     fn held_until(&self, instant: Instant) -> Option<Instant> {
         self.pacing.as_ref().and_then(|pacing| pacing(instant))
     }
@@ -213,7 +214,7 @@ impl Core {
         }
     }
 
-    /// Sends everything that quinn may send now; false if there was nothing.
+    /// Sends all datagrams that quinn may send now; false if there were none.
     pub fn transmit(&mut self, now: Time, out: &mut dyn Outlet) -> bool {
         let instant = self.instant(now);
         let mut any = false;
@@ -249,7 +250,7 @@ impl Core {
         out.send(Packet::new(leaves, now, flow, 0, bytes, flags, id));
     }
 
-    /// The next event for the application, after quinn's own have gone between connection and endpoint.
+    /// The next event for the application, after the exchange of events between quinn's connection and endpoint.
     pub fn event(&mut self) -> Option<Event> {
         let (handle, connection) = self.connection.as_mut()?;
         while let Some(event) = connection.poll_endpoint_events() {
@@ -264,7 +265,7 @@ impl Core {
         Some(event)
     }
 
-    /// Asks quinn when it next acts by itself.
+    /// Reads the time of quinn's next timer.
     pub fn set_timer(&mut self, now: Time) {
         let base = self.base;
         let due = self.connection.as_mut().and_then(|(_, connection)| connection.poll_timeout());

@@ -22,12 +22,12 @@ use crate::core::{Core, Settings};
 use crate::session::Null;
 use crate::watch::{Shared, Watching, with};
 
-/// Data is written in pieces of so many bytes, which are never copied.
+/// Data that is written in pieces of this size, without copying.
 static ZEROS: [u8; 1 << 18] = [0; 1 << 18];
 
-/// Data that waits in the sender beyond the windows that it may have outstanding, bytes: the application never limits the sender.
+/// Unsent data in the sender beyond its windows, bytes, so that the application never limits the sender.
 const BACKLOG_BYTES: u64 = 1 << 20;
-/// Windows of data in the sender's memory: data sent after a loss waits for it.
+/// Number of windows of data in the sender's memory, since data sent after a loss waits for its repair.
 const WINDOWS_KEPT: u64 = 4;
 
 /// Both ends of the flow at position `index`; quinn's log of the sender goes to `log`.
@@ -88,7 +88,7 @@ struct SendingEnd {
     stop: Time,
     mtu: f64,
     stream: Option<StreamId>,
-    /// Bytes that are still to be written; nothing if there is no end.
+    /// Remaining bytes to write; `None` for an unlimited transfer.
     left: Option<u64>,
     finished: bool,
     now: Time,
@@ -119,7 +119,7 @@ impl SendingEnd {
         }
     }
 
-    /// Takes the samples due by now; nothing has changed since the event before.
+    /// Takes the samples due by now; the state has not changed since the last event.
     fn sample(&mut self, now: Time) {
         self.now = now;
         if self.stats.due() > now {
@@ -131,7 +131,7 @@ impl SendingEnd {
         stats.sample_until(now, |_| row);
     }
 
-    /// Lets quinn do what it may, and notes what has changed.
+    /// Lets quinn send, and records the changes.
     fn drive(&mut self, out: &mut dyn Outlet) {
         loop {
             while let Some(event) = self.core.event() {
@@ -158,7 +158,7 @@ impl SendingEnd {
         }
     }
 
-    /// Hands data over, as much as quinn keeps.
+    /// Hands over as much data as quinn accepts.
     fn write(&mut self) {
         let (Some(id), Some((_, connection))) = (self.stream, &mut self.core.connection) else { return };
         if self.finished {
@@ -210,7 +210,7 @@ impl SendingEnd {
     }
 }
 
-/// Before the connection begins.
+/// State before the connection begins.
 const NOTHING: SenderSample = SenderSample {
     cwnd: f64::NAN,
     ssthresh: f64::INFINITY,
@@ -339,7 +339,7 @@ impl ReceivingEnd {
         self.core.set_timer(self.now);
     }
 
-    /// Reads everything that has arrived, in any order.
+    /// Reads all data that have arrived, in any order.
     fn read(&mut self) {
         let (Some(id), Some((_, connection))) = (self.stream, &mut self.core.connection) else { return };
         let mut stream = connection.recv_stream(id);

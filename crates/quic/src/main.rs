@@ -3,7 +3,7 @@
 //! ```text
 //! elephan-quic run FOLDER     reads FOLDER/spec.json; writes flows.arrow, samples.arrow, links.arrow and summary.json there;
 //!                             a line on standard output is the simulated fraction
-//! elephan-quic qlog FOLDER    as run, and quinn's own log of the flow at position N goes to FOLDER/N.sqlog
+//! elephan-quic qlog FOLDER    the same as run, and writes quinn's own log of the flow at position N to FOLDER/N.sqlog
 //! elephan-quic check          reads a scenario from standard input, and rejects it where it cannot be run
 //! ```
 //!
@@ -32,7 +32,7 @@ use elephan_sim::spec::ForeignSpec;
 use elephan_sim::tables::{self, Table};
 use elephan_sim::{Engine, Outcome, RunError, Spec, SpecError, Time, Transport};
 
-/// How often the simulated fraction is written, wall time.
+/// Interval of reports of the simulated fraction, wall time.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
 
 #[derive(Debug, thiserror::Error)]
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Reads a scenario, all flows of which are QUIC's.
+/// Reads a scenario whose flows are all QUIC's.
 fn read(text: &str) -> Result<Spec, Failure> {
     let mut spec = Spec::from_json(text)?;
     make_foreign(&mut spec);
@@ -134,7 +134,7 @@ fn simulate(spec: &Spec, mut logs: Vec<Option<File>>) -> Result<Outcome, Failure
         if reported.elapsed() >= REPORT_EVERY {
             reported = Instant::now();
             println!("{fraction}");
-            return std::io::stdout().flush().is_ok(); // nobody listens: the caller has gone
+            return std::io::stdout().flush().is_ok(); // the caller has ended
         }
         true
     })?;

@@ -1,7 +1,7 @@
 //! The operating system's randomness, replaced by a sequence of the run's seed.
 //!
 //! Quinn's BBR draws the phase of its cycle from the thread's generator, which is seeded by `getrandom(2)`, and offers no seed
-//! of its own. This program's `getrandom` stands before the C library's, so that such a run too depends on its seed alone. The
+//! of its own. This program's `getrandom` replaces the C library's, so such a run also depends on its seed alone. The
 //! program has no secrets.
 #![allow(unsafe_code, reason = "a symbol of the C library is replaced, and its buffer is a pointer")]
 

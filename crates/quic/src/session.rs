@@ -1,5 +1,6 @@
-//! A cryptographic session that encrypts nothing: the messages of a handshake of one round trip, and tags of 16 zero bytes, so that packets
-//! have the sizes that TLS 1.3 with AES-GCM gives them. It draws nothing, so a run depends on its seed alone.
+//! A cryptographic session without encryption: the messages of a handshake of one round trip, and tags of 16 zero
+//! bytes. Packets thus have the same sizes as with TLS 1.3 and AES-GCM. The session draws no random numbers, so a run
+//! depends on its seed alone.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -69,7 +70,7 @@ impl HeaderKey for Null {
     }
 }
 
-/// Fowler-Noll-Vo: reset tokens have to differ, not to be secret.
+/// Fowler-Noll-Vo hash: reset tokens must differ, but need not be secret.
 impl HmacKey for Null {
     fn sign(&self, data: &[u8], signature_out: &mut [u8]) {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -142,11 +143,11 @@ enum Step {
     Begin,
     /// Client: its hello is sent.
     Greeted,
-    /// The peer's hello has come; keys of the handshake are due.
+    /// The peer's hello has arrived; keys of the handshake follow.
     Answered,
     /// Keys of the handshake are in use.
     Keyed,
-    /// Client: the server's end of the handshake has come.
+    /// Client: the server's end of the handshake has arrived.
     Confirmed,
     /// Server: its end of the handshake is sent.
     Finishing,
@@ -170,7 +171,7 @@ impl NullSession {
         Self { side, step: Step::Begin, own, peer: None, inbox: Vec::new() }
     }
 
-    /// Takes a whole message, if one has come.
+    /// Takes a whole message, if one has arrived.
     fn message(&mut self) -> Option<Vec<u8>> {
         let (length, rest) = self.inbox.split_first_chunk::<2>()?;
         let length = usize::from(u16::from_be_bytes(*length));

@@ -1,5 +1,5 @@
-//! A controller that watches another: it passes every call on, and keeps what quinn tells congestion controllers alone (RTT
-//! samples, loss events, bytes in flight) for the tables.
+//! A controller around another one: it passes every call on, and records the values that quinn reports only to
+//! congestion controllers (RTT samples, loss events, bytes in flight) for the tables.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,11 +13,11 @@ use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 pub struct Seen {
     /// RTT samples that the tables have not taken yet: the newest packet's of each ACK.
     pub rtts: Vec<Duration>,
-    /// The latest of them.
+    /// Latest RTT sample.
     pub latest: Option<Duration>,
     /// Bytes in flight.
     pub in_flight: u64,
-    /// ACKs that acknowledged something.
+    /// ACKs of new data.
     pub acks: u64,
     /// Reactions to losses: calls that lowered the window.
     pub loss_events: u64,

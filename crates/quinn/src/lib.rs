@@ -9,10 +9,11 @@
 //! # Ok::<(), String>(())
 //! ```
 //!
-//! An algorithm that needs more than quinn's [`Controller`](quinn_proto::congestion::Controller) has is refused with the reason:
-//! a pacing rate (quinn's pacer obeys none), counts of CE marks, each lost packet by its number. The one-way delay comes from
-//! time stamps that the caller's socket adds to datagrams ([`stamp`]); the feature `socket` has a UDP socket for the crate quinn that
-//! does. No algorithm is copied here: [`elephan_cc::transport::ByteDriver`] drives those of `elephan-cc`.
+//! An algorithm that needs more than quinn's [`Controller`](quinn_proto::congestion::Controller) offers is rejected
+//! with the reason. Not offered are a pacing rate (quinn's pacer takes none), counts of CE marks, and the number of
+//! each lost packet. The one-way delay comes from time stamps that the caller's socket adds to datagrams ([`stamp`]);
+//! the feature `socket` has such a UDP socket for the crate quinn. This crate contains no algorithm:
+//! [`elephan_cc::transport::ByteDriver`] drives those of `elephan-cc`.
 
 #[cfg(feature = "socket")]
 pub mod socket;
@@ -37,7 +38,7 @@ type Maker = Arc<dyn Fn() -> Result<Controller, String> + Send + Sync>;
 /// One of quinn's own controllers, `cubic`, `newreno` or `bbr`, with an initial window in bytes, or quinn's default.
 ///
 /// # Errors
-/// A sentence: quinn has none of this name.
+/// A sentence: quinn has no controller of this name.
 pub fn quinns_own(name: &str, initial_window: Option<u64>) -> Result<Arc<dyn ControllerFactory + Send + Sync>, String> {
     macro_rules! factory {
         ($config:ty) => {{
@@ -56,7 +57,7 @@ pub fn quinns_own(name: &str, initial_window: Option<u64>) -> Result<Arc<dyn Con
     }
 }
 
-/// Makes controllers with one of Elephan's algorithms: a congestion controller factory of quinn.
+/// Quinn's congestion controller factory for one of Elephan's algorithms.
 #[derive(Clone)]
 pub struct Elephan {
     algorithm: String,
@@ -70,15 +71,16 @@ impl Elephan {
     /// An algorithm by its name, `name` or `name:preset`, with its default parameters.
     ///
     /// # Errors
-    /// A sentence: an unknown name, or the first thing that the algorithm needs and quinn does not serve.
+    /// A sentence about an unknown name, or about the first need of the algorithm that quinn does not meet.
     pub fn new(algorithm: &str) -> Result<Self, String> {
         Self::with(algorithm, BTreeMap::new(), None)
     }
 
-    /// Like [`Elephan::new`], with parameters, and the forward delays that the socket measures for the connection.
+    /// An algorithm by its name, with parameters and with the forward delays that the socket measures for the
+    /// connection.
     ///
     /// # Errors
-    /// As [`Elephan::new`], or a parameter that is wrong.
+    /// Those of [`Elephan::new`], or a parameter that is wrong.
     pub fn with(
         algorithm: &str,
         parameters: BTreeMap<String, Value>,
@@ -93,8 +95,8 @@ impl Elephan {
     /// the same each time, for each connection; `name` is its name in messages.
     ///
     /// # Errors
-    /// A sentence: the first thing that the algorithm needs and quinn does not serve, or that [`Algorithm::clone_boxed`] gives
-    /// no copy, which quinn asks for.
+    /// A sentence about the first need of the algorithm that quinn does not meet, or about a missing copy: quinn needs
+    /// [`Algorithm::clone_boxed`].
     pub fn own<A: Algorithm + Send + 'static>(
         name: &str,
         make: impl Fn() -> A + Send + Sync + 'static,
@@ -147,33 +149,30 @@ impl fmt::Debug for Elephan {
 
 impl ControllerFactory for Elephan {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
-        let driver = self.drive(current_mtu).unwrap_or_else(|_| unreachable!("the constructor has driven it"));
-        let forward_delay = self.forward_delay.clone();
-        Box::new(Driven {
-            driver: Mutex::new(driver),
-            forward_delay,
-            origin: now,
-            bytes: 0,
-            newest_sent: None,
-            newest: 0,
-        })
+        Box::new(Driven::new(&self, now, current_mtu))
     }
 }
 
 /// One of Elephan's algorithms as a controller of quinn.
 #[derive(Debug)]
 struct Driven {
-    /// Never contended: quinn asks that a controller be `Sync`, and an algorithm of the user's own need not be.
+    /// The lock is never contended. Quinn requires a controller to be `Sync`, which a user's own algorithm need not be.
     driver: Mutex<ByteDriver>,
     forward_delay: Option<ForwardDelay>,
     origin: Instant,
-    /// Bytes of the ACK frame that quinn is reporting, and when the newest of its packets was sent.
+    /// Bytes of the ACK frame that quinn is reporting, and the send time of its newest packet.
     bytes: u64,
     newest_sent: Option<Instant>,
     newest: u64,
 }
 
 impl Driven {
+    fn new(factory: &Elephan, now: Instant, mtu: u16) -> Self {
+        let driver = factory.drive(mtu).unwrap_or_else(|_| unreachable!("the constructor has driven it"));
+        let (driver, forward_delay) = (Mutex::new(driver), factory.forward_delay.clone());
+        Self { driver, forward_delay, origin: now, bytes: 0, newest_sent: None, newest: 0 }
+    }
+
     fn ps(&self, at: Instant) -> u64 {
         let since: Duration = at.saturating_duration_since(self.origin);
         (since.as_nanos() as u64).saturating_mul(1000)
@@ -181,6 +180,16 @@ impl Driven {
 
     fn driver(&self) -> MutexGuard<'_, ByteDriver> {
         self.driver.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn copy(&self) -> Self {
+        Self { driver: Mutex::new(self.driver().clone()), forward_delay: self.forward_delay.clone(), ..*self }
+    }
+
+    /// Adds one packet to the ACK frame that quinn is reporting.
+    fn take_acked(&mut self, sent: Instant, bytes: u64) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.newest_sent = self.newest_sent.max(Some(sent));
     }
 }
 
@@ -190,8 +199,7 @@ impl congestion::Controller for Driven {
     }
 
     fn on_ack(&mut self, _now: Instant, sent: Instant, bytes: u64, _app_limited: bool, _rtt: &RttEstimator) {
-        self.bytes += bytes;
-        self.newest_sent = self.newest_sent.max(Some(sent));
+        self.take_acked(sent, bytes);
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest_packet_num_acked: Option<u64>) {
@@ -224,8 +232,8 @@ impl congestion::Controller for Driven {
         self.driver().on_mtu(new_mtu.into());
     }
 
-    /// One byte more than the window: quinn sends while the bytes in flight, the new datagram included, are below its
-    /// window, and the algorithms' windows count whole datagrams.
+    /// The algorithm's window plus one byte: quinn sends while the bytes in flight, the new datagram included, are
+    /// below its window, and the algorithms' windows count whole datagrams.
     fn window(&self) -> u64 {
         self.driver().window() + 1
     }
@@ -238,7 +246,7 @@ impl congestion::Controller for Driven {
     }
 
     fn clone_box(&self) -> Box<dyn congestion::Controller> {
-        Box::new(Self { driver: Mutex::new(self.driver().clone()), forward_delay: self.forward_delay.clone(), ..*self })
+        Box::new(self.copy())
     }
 
     fn initial_window(&self) -> u64 {
@@ -249,6 +257,9 @@ impl congestion::Controller for Driven {
         self
     }
 }
+
+#[cfg(test)]
+mod hostile;
 
 #[cfg(test)]
 mod tests {

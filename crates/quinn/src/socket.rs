@@ -1,4 +1,5 @@
-//! A UDP socket for the crate quinn that adds time stamps to datagrams, for algorithms that go by the forward delay (feature `socket`).
+//! A UDP socket for the crate quinn that adds time stamps to datagrams, for algorithms that use the forward delay
+//! (feature `socket`).
 //!
 //! ```no_run
 //! # fn example(server: std::net::SocketAddr, config: quinn::EndpointConfig) -> Result<(), Box<dyn std::error::Error>> {
@@ -18,7 +19,8 @@
 //! ```
 //!
 //! Both ends of a connection need such a socket. A server calls [`StampedSocket::forward_delay`] with `Incoming::remote_address` and passes
-//! the configuration of that connection to `Incoming::accept_with`. A connection whose peer changes its address learns no delays any more.
+//! the configuration of that connection to `Incoming::accept_with`. A connection whose peer changes its address gets no
+//! further delays.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -64,8 +66,8 @@ impl StampedSocket {
         Self { inner, origin: Instant::now(), peers: Mutex::default() }
     }
 
-    /// Forward delays towards a peer, for the controller of the connection with it. The socket keeps them until the last controller that
-    /// has them is gone; datagrams from other addresses leave nothing behind.
+    /// Forward delays towards a peer, for the controller of its connection. The socket keeps them until their last
+    /// controller is dropped; datagrams from other addresses leave no state.
     #[must_use]
     pub fn forward_delay(&self, peer: SocketAddr) -> ForwardDelay {
         let mut peers = self.peers();
@@ -77,12 +79,12 @@ impl StampedSocket {
         self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// This host's clock: ps since the socket was made.
+    /// This host's clock: ps since the socket's creation.
     fn now_ps(&self) -> i64 {
         i64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(i64::MAX).saturating_mul(1000)
     }
 
-    /// Takes the stamps off the datagrams that one receive call has put into `buffer`, and closes the gaps.
+    /// Removes the stamps from the datagrams that one receive call has written to `buffer`, and closes the gaps.
     fn take(&self, buffer: &mut [u8], meta: &mut RecvMeta, now_ps: i64) {
         let mut peers = self.peers();
         let mut stamper = peers.get_mut(&meta.addr);
@@ -108,7 +110,8 @@ impl AsyncUdpSocket for StampedSocket {
         self.inner.clone().create_io_poller()
     }
 
-    /// Stamps one datagram and sends it. Quinn gives one at a time, as [`StampedSocket::max_transmit_segments`] says.
+    /// Stamps one datagram and sends it. Quinn passes one at a time, because of
+    /// [`StampedSocket::max_transmit_segments`].
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
         let mut datagram = Vec::with_capacity(transmit.contents.len() + STAMP_BYTES);
         datagram.extend_from_slice(transmit.contents);
@@ -140,7 +143,7 @@ impl AsyncUdpSocket for StampedSocket {
         self.inner.local_addr()
     }
 
-    /// One datagram a call: each has the time at which it leaves.
+    /// One datagram per call, since each has its own departure time.
     fn max_transmit_segments(&self) -> usize {
         1
     }

@@ -1,8 +1,9 @@
-//! Time stamps that a socket adds to datagrams, for algorithms that go by the forward delay (HCC, LEDBAT).
+//! Time stamps that a socket adds to datagrams, for algorithms that use the forward delay (HCC, LEDBAT).
 //!
-//! QUIC has no time stamps. A [`Stamper`] at each end appends 16 bytes to every datagram: when it leaves by the sender's clock, and the
-//! one-way delay of the datagram that arrived last from the peer. The peer's stamper takes them off, before quinn sees the datagram.
-//! Both ends must stamp. Datagrams are [`STAMP_BYTES`] longer, so quinn's MTU is set smaller by as much.
+//! QUIC has no time stamps. A [`Stamper`] at each end appends 16 bytes to every datagram: its departure time by the
+//! sender's clock, and the one-way delay of the last datagram from the peer. The peer's stamper removes them before
+//! quinn gets the datagram. Both ends must stamp. Datagrams are [`STAMP_BYTES`] longer, so quinn's MTU is reduced by
+//! the same amount.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -13,7 +14,7 @@ pub const STAMP_BYTES: usize = 16;
 /// No delay is known.
 const UNKNOWN: i64 = i64::MIN;
 
-/// Latest forward delay of a connection, shared by the socket that learns it and the controller that reads it.
+/// Latest forward delay of a connection, shared by the socket that measures it and the controller that reads it.
 #[derive(Clone, Debug)]
 pub struct ForwardDelay(Arc<AtomicI64>);
 
@@ -24,14 +25,15 @@ impl Default for ForwardDelay {
 }
 
 impl ForwardDelay {
-    /// Delay of the newest datagram that the peer has reported, plus the offset of the two clocks, ps; nothing before the first.
+    /// Delay of the newest datagram that the peer has reported, plus the offset of the two clocks, ps; `None` before
+    /// the first one.
     #[must_use]
     pub fn latest_ps(&self) -> Option<i64> {
         Some(self.0.load(Ordering::Relaxed)).filter(|&delay| delay != UNKNOWN)
     }
 }
 
-/// One end's stamps.
+/// Stamps of one end of a connection.
 #[derive(Clone, Debug)]
 pub struct Stamper {
     forward_delay: ForwardDelay,
@@ -52,15 +54,15 @@ impl Stamper {
         datagram.extend_from_slice(&self.arrived.to_le_bytes());
     }
 
-    /// Takes the stamp off a datagram that has arrived at `now_ps` by the clock of this host. False if the datagram is shorter
-    /// than a stamp, and so was not stamped.
+    /// Removes the stamp of a datagram that arrived at `now_ps` by this host's clock. Returns false if the datagram is
+    /// shorter than a stamp, and so was not stamped.
     pub fn take(&mut self, datagram: &mut Vec<u8>, now_ps: i64) -> bool {
         let Some(length) = self.read(datagram, now_ps) else { return false };
         datagram.truncate(length);
         true
     }
 
-    /// Like [`Stamper::take`], and returns the length of the datagram without its stamp, bytes.
+    /// Reads the stamp of a datagram. Returns the length of the datagram without its stamp, bytes.
     pub fn read(&mut self, datagram: &[u8], now_ps: i64) -> Option<usize> {
         let length = unstamped(datagram)?;
         let word = |at: usize| {
@@ -75,20 +77,20 @@ impl Stamper {
         Some(length)
     }
 
-    /// True while something else, such as a controller, has the delays that these stamps learn.
+    /// True while another owner, such as a controller, shares the delays of these stamps.
     #[cfg(feature = "socket")]
     pub(crate) fn is_read(&self) -> bool {
         Arc::strong_count(&self.forward_delay.0) > 1
     }
 
-    /// Handle to the delays that these stamps learn.
+    /// Handle to the delays of these stamps.
     #[cfg(feature = "socket")]
     pub(crate) fn forward_delay(&self) -> ForwardDelay {
         self.forward_delay.clone()
     }
 }
 
-/// Length of a stamped datagram without its stamp, bytes; nothing if it is shorter than a stamp.
+/// Length of a stamped datagram without its stamp, bytes; `None` if it is shorter than a stamp.
 pub(crate) fn unstamped(datagram: &[u8]) -> Option<usize> {
     datagram.len().checked_sub(STAMP_BYTES)
 }

@@ -1,14 +1,15 @@
 //! Congestion controllers of s2n-quic as congestion controllers of quinn.
 //!
 //! The controllers are those of the crate `s2n-quic-core`, driven through its public trait
-//! [`CongestionController`]. Loss detection, ACKs and streams are quinn's. s2n-quic asks its
-//! controllers when the next packet may leave; quinn has no such question, so that the program that drives quinn's connection asks [`Pacer`]
-//! before it lets quinn transmit. Quinn's own pacer is switched off: it paces no window above 4 GiB, and the adapter shows quinn such a window
-//! while its controller lets a datagram go, and one byte while it does not.
+//! [`CongestionController`]. Loss detection, ACKs and streams are quinn's. s2n-quic asks its controllers for the
+//! departure time of the next packet. Quinn does not, so the program that drives quinn's connection asks [`Pacer`]
+//! before it lets quinn transmit. Quinn's own pacer is switched off, since it paces no window above 4 GiB. The adapter
+//! shows quinn such a window while its controller allows a datagram, and a window of one byte otherwise.
 //!
-//! A controller is told what s2n-quic 1.88 tells it (`recovery/manager.rs`), in the same order: the RTT, lost packets, CE marks, then what was
-//! acknowledged. Three things differ. The RTT is not corrected by the receiver's ACK delay, which quinn does not show controllers. CE marks have
-//! no count, so that BBR is refused on flows with ECN. A datagram below 100 bytes carries no data and is not counted.
+//! A controller gets the reports of s2n-quic 1.88 (`recovery/manager.rs`) in the same order: the RTT, lost packets, CE
+//! marks, then acknowledged packets. Three things differ. The RTT is not corrected by the receiver's ACK delay, which
+//! quinn does not show controllers. CE marks have no count, so BBR is rejected on flows with ECN. A datagram below
+//! 100 bytes carries no data and is not counted.
 
 mod state;
 
@@ -26,12 +27,12 @@ use s2n_quic_core::recovery::{CongestionController, bbr, cubic};
 
 use crate::state::State;
 
-/// Largest UDP payload that the controllers can count with, bytes: BBR multiplies it by 4 in 16 bits.
+/// Largest UDP payload that the controllers support, bytes: BBR multiplies it by 4 in 16 bits.
 pub const LARGEST_MTU: u16 = u16::MAX / 4;
 
 /// A window above the largest that quinn paces.
 const OPEN: u64 = 1 << 40;
-/// A window that no datagram fits into.
+/// A window smaller than any datagram.
 const CLOSED: u64 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,7 +41,7 @@ enum Kind {
     Bbr,
 }
 
-/// Makes controllers: a congestion controller factory of quinn.
+/// Quinn's congestion controller factory for a controller of s2n-quic.
 #[derive(Clone)]
 pub struct S2n {
     kind: Kind,
@@ -50,11 +51,11 @@ pub struct S2n {
 }
 
 impl S2n {
-    /// The controller `cubic` or `bbr` with an initial window in bytes; `seed` is for the phases of BBR, and `ecn` says whether the flow's
-    /// packets may be marked.
+    /// The controller `cubic` or `bbr` with an initial window in bytes; `seed` is for the phases of BBR, and `ecn` is
+    /// true if the flow's packets are ECN-capable.
     ///
     /// # Errors
-    /// A sentence: s2n-quic has none of this name, or it cannot be served.
+    /// A sentence: s2n-quic has no controller of this name, or quinn cannot meet its needs.
     pub fn new(name: &str, initial_window: u32, seed: u64, ecn: bool) -> Result<Self, String> {
         let kind = match name {
             "cubic" => Kind::Cubic,
@@ -65,7 +66,7 @@ impl S2n {
         Ok(Self { kind, initial_window, seed, pacer: Pacer::default() })
     }
 
-    /// Tells when the newest controller of this factory lets packets leave.
+    /// Departure times of the newest controller of this factory.
     #[must_use]
     pub fn pacer(&self) -> Pacer {
         self.pacer.clone()
@@ -127,7 +128,7 @@ impl fmt::Debug for Pacer {
     }
 }
 
-/// Locks what the threads of a connection share; nothing is left half done in it.
+/// Locks the state that the threads of a connection share, which is never left inconsistent.
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! A controller of s2n-quic, the packets that it has been told of, and the RTTs.
+//! A controller of s2n-quic, the packets reported to it, and the RTTs.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use s2n_quic_core::recovery::congestion_controller::Publisher;
 use s2n_quic_core::recovery::{CongestionController, RttEstimator};
 use s2n_quic_core::time::{Clock, NoopClock, Timestamp};
 
-/// A smaller datagram carries no data, bytes; most are ACKs, which congestion control does not count.
+/// Smallest datagram with data, bytes; smaller ones are mostly ACKs, which congestion control does not count.
 const SMALLEST_DATA: u64 = 100;
 
 /// A datagram that is outstanding.
@@ -31,14 +31,14 @@ struct Acked<I> {
     bytes: u64,
 }
 
-/// A controller and what it has been told.
+/// A controller and the reports that it has got.
 #[derive(Clone, Debug)]
 pub struct State<C: CongestionController> {
     inner: C,
     origin: Instant,
     rtt: RttEstimator,
     random: SplitMix,
-    /// In the order in which they were sent.
+    /// Outstanding datagrams, in the order of their transmission.
     outstanding: VecDeque<Sent<C::PacketInfo>>,
     outstanding_bytes: u64,
     /// Largest packet number that was acknowledged.
@@ -51,7 +51,7 @@ pub struct State<C: CongestionController> {
 }
 
 impl<C: CongestionController> State<C> {
-    /// A controller that has been told nothing.
+    /// A controller without reports.
     pub fn new(inner: C, origin: Instant, seed: u64) -> Self {
         Self {
             inner,
@@ -67,12 +67,12 @@ impl<C: CongestionController> State<C> {
         }
     }
 
-    /// The time as s2n-quic sees it, in whole microseconds.
+    /// The time for s2n-quic, in whole microseconds.
     fn stamp(&self, at: Instant) -> Timestamp {
         NoopClock.get_time() + at.saturating_duration_since(self.origin)
     }
 
-    /// A datagram was sent.
+    /// Records the transmission of a datagram.
     pub fn on_sent(&mut self, now: Instant, bytes: u64, number: u64) {
         if bytes < SMALLEST_DATA {
             return;
@@ -84,7 +84,7 @@ impl<C: CongestionController> State<C> {
         self.outstanding_bytes += bytes;
     }
 
-    /// One packet of an ACK frame.
+    /// Records one packet of an ACK frame.
     pub fn on_acked(&mut self, sent: Instant, bytes: u64) {
         self.flush();
         let from = self.outstanding.partition_point(|packet| packet.at < sent);
@@ -99,7 +99,7 @@ impl<C: CongestionController> State<C> {
         self.acking = Some(Acked { newest_sent, info, bytes: so_far + packet.bytes });
     }
 
-    /// The end of an ACK frame.
+    /// Records the end of an ACK frame.
     pub fn on_acks_end(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
         self.app_limited = Some(app_limited);
         self.discard(in_flight);
@@ -114,7 +114,8 @@ impl<C: CongestionController> State<C> {
         self.pending = Some((now, acked));
     }
 
-    /// Forgets the oldest packets where quinn counts less in flight: those of the handshake, whose keys it has discarded.
+    /// Removes the oldest packets if quinn counts fewer bytes in flight: those of the handshake, whose keys it has
+    /// discarded.
     fn discard(&mut self, in_flight: u64) {
         while let Some(oldest) = self.outstanding.front()
             && self.outstanding_bytes.saturating_sub(in_flight) >= oldest.bytes
@@ -126,8 +127,8 @@ impl<C: CongestionController> State<C> {
         }
     }
 
-    /// Packets of `lost` bytes are declared lost; the newest of them was sent at `sent`. Quinn declares every outstanding packet before the
-    /// newest lost one to be lost.
+    /// Records that packets of `lost` bytes are declared lost, of which the newest was sent at `sent`. Quinn declares
+    /// every outstanding packet before the newest lost one to be lost.
     pub fn on_lost(&mut self, now: Instant, sent: Instant, persistent: bool, lost: u64) {
         let at = self.stamp(now);
         let (mut left, mut before) = (lost, None);
@@ -148,7 +149,7 @@ impl<C: CongestionController> State<C> {
         }
     }
 
-    /// An ACK told of one CE mark or more.
+    /// Records an ACK that reports CE marks.
     pub fn on_mark(&mut self, now: Instant) {
         let at = self.stamp(now);
         self.inner.on_explicit_congestion(1, at, &mut Nobody);
@@ -159,7 +160,7 @@ impl<C: CongestionController> State<C> {
         self.inner.on_mtu_update(mtu, &mut Nobody);
     }
 
-    /// Tells the controller of the ACK frame whose losses it knows by now.
+    /// Reports the pending ACK frame to the controller, which has got the frame's losses by now.
     fn flush(&mut self) {
         let Some((now, acked)) = self.pending.take() else { return };
         let (sent, now) = (self.stamp(acked.newest_sent), self.stamp(now));
@@ -167,7 +168,7 @@ impl<C: CongestionController> State<C> {
         self.inner.on_ack(sent, bytes, acked.info, &self.rtt, &mut self.random, now, &mut Nobody);
     }
 
-    /// True if the controller lets a datagram be sent, its pacing aside.
+    /// True if the controller's window allows a datagram, regardless of pacing.
     pub fn may_send(&mut self) -> bool {
         self.flush();
         !self.inner.is_congestion_limited() || self.inner.requires_fast_retransmission()
@@ -178,7 +179,7 @@ impl<C: CongestionController> State<C> {
         self.inner.congestion_window().into()
     }
 
-    /// When the next packet may leave, if none may leave now.
+    /// Departure time of the next packet, if none may leave now.
     pub fn departure(&mut self, now: Instant) -> Option<Instant> {
         self.flush();
         let departure = self.inner.earliest_departure_time()?;
@@ -189,7 +190,7 @@ impl<C: CongestionController> State<C> {
     }
 }
 
-/// Takes a controller's events.
+/// Receiver of a controller's events, which ignores them.
 struct Nobody;
 
 impl Publisher for Nobody {

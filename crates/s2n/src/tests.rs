@@ -121,7 +121,7 @@ impl Publisher for Rates {
     fn on_bbr_state_changed(&mut self, _state: BbrState) {}
 }
 
-/// The second difference of docs/quic.md: s2n-quic's estimator measures 3 packets in the time of 2. It fails when s2n-quic begins each ACK's
+/// The first difference of s2n-quic in docs/upstream.md: s2n-quic's estimator measures 3 packets in the time of 2. It fails when s2n-quic begins each ACK's
 /// sample anew; the page should say so then.
 #[test]
 fn s2n_s_rate_sample_keeps_the_interval_of_an_earlier_ack() {

@@ -1,4 +1,4 @@
-//! From the algorithm that a spec names to a congestion control.
+//! Construction of the congestion control that a spec names.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use elephan_cc::{Algorithm, BuildError, Controller, Router, Value};
 
 use crate::spec::{FlowSpec, Spec, SpecError, value_of};
 
-/// The congestion control of a TCP flow.
+/// Builds the congestion control of a TCP flow.
 ///
 /// # Errors
 /// An unknown algorithm, preset or parameter, or a value out of range.
@@ -15,10 +15,27 @@ pub fn controller(index: usize, flow: &FlowSpec) -> Result<Controller, SpecError
     elephan_cc::build(&flow.algorithm, &parameters(flow)).map_err(|e| refused(index, &e))
 }
 
+/// Builds the controllers of a run's flows in their order, as [`controller`] does. Flows alike get copies of one: the parameters of a crowd
+/// are read once.
+pub fn controllers() -> impl FnMut(usize, &FlowSpec) -> Result<Controller, SpecError> {
+    let mut last: Option<(FlowSpec, Controller)> = None;
+    move |index, flow| {
+        if let Some((before, built)) = &last
+            && (&before.algorithm, &before.parameters) == (&flow.algorithm, &flow.parameters)
+            && let Some(copy) = built.try_clone()
+        {
+            return Ok(copy);
+        }
+        let built = controller(index, flow)?;
+        last = built.try_clone().map(|copy| (flow.clone(), copy));
+        Ok(built)
+    }
+}
+
 /// The rate control of a flow of UDT.
 ///
 /// # Errors
-/// As [`controller`].
+/// Those of [`controller`].
 pub(crate) fn udt_control(index: usize, flow: &FlowSpec) -> Result<elephan_cc::udt::Udt, SpecError> {
     elephan_cc::build_udt(&flow.algorithm, &parameters(flow)).map_err(|e| refused(index, &e))
 }
@@ -26,7 +43,7 @@ pub(crate) fn udt_control(index: usize, flow: &FlowSpec) -> Result<elephan_cc::u
 /// Rejects an algorithm that cannot be built, or whose routers are missing.
 ///
 /// # Errors
-/// As [`controller`].
+/// Those of [`controller`].
 fn check_algorithm(spec: &Spec, index: usize, flow: &FlowSpec) -> Result<(), SpecError> {
     if flow.is_udt() {
         udt_control(index, flow).map(|_| ())
@@ -41,7 +58,7 @@ fn parameters(flow: &FlowSpec) -> BTreeMap<String, Value> {
     flow.parameters.iter().map(|(name, json)| (name.clone(), value_of(json))).collect()
 }
 
-/// The error of a flow whose algorithm cannot be built.
+/// Error of a flow whose algorithm cannot be built.
 fn refused(index: usize, error: &BuildError) -> SpecError {
     let Problem { parameter, message, .. } = error.problem();
     match parameter {
@@ -50,7 +67,7 @@ fn refused(index: usize, error: &BuildError) -> SpecError {
     }
 }
 
-/// An algorithm that needs routers of a kind must have one on the path of its data.
+/// Rejects an algorithm that needs routers of a kind without one on the path of its data.
 pub(crate) fn check_routers(
     spec: &Spec,
     place: &str,
@@ -67,11 +84,11 @@ pub(crate) fn check_routers(
     Err(SpecError::new(format!("{place}.algorithm"), message))
 }
 
-/// Rejects unknown algorithms, wrong parameters, and algorithms without the routers that they need. Algorithms of the user's own
-/// are not checked.
+/// Rejects unknown algorithms, wrong parameters, and algorithms without the routers that they need. A user's own
+/// algorithms are not checked.
 ///
 /// # Errors
-/// The first that is wrong.
+/// The first error found.
 pub fn check_algorithms(spec: &Spec) -> Result<(), SpecError> {
     for (index, flow) in spec.flows.iter().enumerate().filter(|(_, flow)| flow.source_sha256.is_none()) {
         check_algorithm(spec, index, flow)?;
@@ -82,7 +99,7 @@ pub fn check_algorithms(spec: &Spec) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// Like [`controller`], for the transfers of a source, with the routers that it needs.
+/// Builds the congestion control for the transfers of a source, and checks for the routers that it needs.
 pub(crate) fn source_controller(spec: &Spec, index: usize, flow: &FlowSpec) -> Result<Controller, SpecError> {
     let place = format!("traffic[{index}]");
     let of_source = |e: SpecError| SpecError::new(e.path.replacen("flows", "traffic", 1), e.message);

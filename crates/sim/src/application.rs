@@ -1,34 +1,35 @@
-//! An application that hands over a segment now and then.
+//! An application that hands segments to the sender over time.
 //!
-//! Its clock runs while it is on. Segments come at equal distances of that clock, as a Poisson process, or in frames of
-//! random size. An off time can interrupt an interval; the rest of the interval then passes in the next on time. So the mean
-//! rate is the stated rate times the share of on time, however short the bursts are.
+//! Its clock runs in on periods only. By this clock, segments come at equal intervals, as a Poisson process, or in
+//! frames of random size. An off period can interrupt an interval; the rest of the interval passes in the next on
+//! period. The mean rate is therefore the stated rate times the fraction of on time, even with very short bursts.
 
 use crate::draw::{exponential, weibull};
 use crate::random::Stream;
 use crate::spec::{ApplicationSpec, DurationSpec, FlowSpec, FramesSpec, MOST_SEGMENTS, Spec};
 use crate::time::Time;
 
-/// Larger bursts of segments have to fit into the run's memory before the first of them leaves.
+/// Largest burst of segments for which memory is not checked: a larger one must fit into the run's memory before its
+/// first segment leaves.
 pub const SMALL_BURST: u32 = 4096;
 
-/// Bursts that may pass between two segments before others get their turn: a billion of them take seconds.
+/// Largest number of bursts computed at once between two segments; a billion of them would take seconds.
 const MOST_BURSTS: u32 = 10_000;
 
-/// Periods of being on and off.
+/// On and off periods.
 #[derive(Clone, Debug)]
 struct Bursts {
     on: DurationSpec,
     off: DurationSpec,
-    /// When the present or coming burst begins and ends.
+    /// Begin and end of the current or next on period.
     from: Time,
     to: Time,
-    /// Reading of the application's clock when it begins.
+    /// The application's clock at the start of this on period.
     clock: Time,
     draws: Stream,
 }
 
-/// Pace of the segments, with the state of their random times.
+/// Process of the segments' times, with its state.
 #[derive(Clone, Debug)]
 enum Pace {
     Even,
@@ -40,38 +41,40 @@ enum Pace {
         draws: Stream,
         interval_ps: u64,
         shape: f64,
-        /// Number of the present frame, from 1, and its segments that are left.
+        /// Number of the current frame, from 1, and the number of its remaining segments.
         frame: u64,
         ready: u64,
-        /// Bits that do not fill a segment yet: they go with the next frame.
+        /// Bits left over that do not fill a segment; they are added to the next frame.
         rest: f64,
         /// Rates from given times on, bit/s.
         steps: Vec<(Time, u64)>,
     },
 }
 
-/// Data that an application still has to hand over, and the times.
+/// An application's remaining data, and the times at which it hands them over.
 #[derive(Clone, Debug)]
 pub struct Application {
-    /// Bits of a segment × 10¹² and bit/s: their ratio is the distance of segments in ps.
+    /// Bits of a segment × 10¹², and the rate in bit/s: their ratio is the interval between segments in ps.
     bits_ps: u128,
     rate_bps: u128,
     pace: Pace,
     bursts: Option<Bursts>,
     start: Time,
     stop: Time,
-    /// Segments handed over, and how many there will be.
+    /// Segments handed over so far, and in total.
     handed: u64,
     total: u64,
     due: Time,
-    /// It went on and off so often that it looks again when it is due, and hands nothing over.
+    /// True after so many on and off periods that the computation continues at the next due time, at which no segment
+    /// is handed over.
     pausing: bool,
-    /// Since when all that was handed over is acknowledged.
+    /// Time since which all segments handed over are acknowledged.
     pub idle_since: Time,
 }
 
 impl Application {
-    /// The application of the flow `name` in the run `seed`: on from `start` to `stop`, `total` segments of `bits` each.
+    /// The application of the flow `name` in the run `seed`, with `total` segments of `bits` each between `start` and
+    /// `stop`.
     #[must_use]
     pub fn new(
         spec: &ApplicationSpec,
@@ -124,13 +127,13 @@ impl Application {
         Some(Box::new(Self::new(application, spec.seed, &flow.name, bits, (start, stop), total)))
     }
 
-    /// When it hands over the next segment; [`Time::NEVER`] once it is through.
+    /// Time at which it hands over the next segment; [`Time::NEVER`] after the last one.
     #[must_use]
     pub fn due(&self) -> Time {
         self.due
     }
 
-    /// True if nothing more will come.
+    /// True after the last segment.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.due == Time::NEVER
@@ -142,12 +145,12 @@ impl Application {
         self.handed == self.total
     }
 
-    /// The segments that are due by `now`; none if this was only a time to look again.
+    /// Takes the number of segments due by `now`; 0 if this was only a time to continue the computation.
     pub fn take(&mut self, now: Time) -> u32 {
         let before = self.handed;
         while self.due <= now {
             if !self.pausing {
-                // A frame's segments come at one time, all of them at once: there may be a thousand million.
+                // All segments of a frame come at one time; there may be a thousand million.
                 let together = match &self.pace {
                     Pace::Frames { ready, .. } => (*ready).min(self.total - self.handed).max(1),
                     Pace::Even | Pace::Poisson { .. } => 1,
@@ -160,7 +163,7 @@ impl Application {
         (self.handed - before) as u32
     }
 
-    /// Draws what follows after so many segments.
+    /// Draws the next interval or frame after `gone` segments.
     fn draw_next(&mut self, gone: u64) {
         match &mut self.pace {
             Pace::Even => {}
@@ -187,7 +190,7 @@ impl Application {
         }
     }
 
-    /// Works out when the next segment is due.
+    /// Computes the time of the next segment.
     fn schedule(&mut self) {
         let ps = match &self.pace {
             Pace::Poisson { at, .. } => u128::from(at.0),
@@ -311,7 +314,7 @@ mod tests {
             bursts: None,
             rate_steps: Vec::new(),
         };
-        // A segment of 100 bits in frames of 100,000 on average, so that rounding is nothing.
+        // Segments of 100 bits in frames of 100,000 bits on average, so that rounding is negligible.
         let times = times(&spec, 100, 4001, u64::MAX);
         let mut sizes = vec![0_u32; 100_000];
         for time in &times {

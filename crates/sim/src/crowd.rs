@@ -1,8 +1,9 @@
-//! A crowd: the samples of thousands of flows, reduced while the run goes on to quantiles over the flows of each group.
+//! A crowd: the samples of thousands of flows, reduced during the run to quantiles over the flows of each group.
 //!
 //! Senders and receivers sample themselves in their own turns. At the end of a slice all flows have passed the sample
 //! times before it. Their samples of these times are then reduced, and the samples of flows that are not recorded are
-//! dropped. So the memory grows with the flows and with the sample times, and not with their product.
+//! dropped. Memory therefore grows with the number of flows plus the number of sample times, and not with their
+//! product.
 
 use std::sync::Arc;
 
@@ -13,18 +14,18 @@ use crate::record::{ReceiverSample, SenderSample};
 use crate::spec::{Group, Spec};
 use crate::time::Time;
 
-/// Quantiles that are recorded: the least, quartiles, the middle 90 %, the most.
+/// Recorded quantiles: minimum, 5 %, quartiles, 95 % and maximum.
 pub const QUANTILES: [f64; 7] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0];
 
-/// Sampling intervals in a slice, at most: the samples of all flows wait for its end.
+/// Largest number of sampling intervals in a slice, since the samples of all flows are kept until its end.
 pub(crate) const SAMPLES_AT_ONCE: u64 = 4;
 
-/// A value for each of [`QUANTILES`]; NaN without any flow that has one.
+/// A value for each of [`QUANTILES`]; NaN if no flow has one.
 pub type Spread = [f64; QUANTILES.len()];
 
 /// The `q`-quantile of values in ascending order, interpolated linearly between two of them; `None` without values.
 ///
-/// Its place is q (n − 1), counted from 0, and it has the bits of NumPy's default.
+/// Its position is q (n − 1), counted from 0. The result equals that of NumPy's default method, bit for bit.
 #[must_use]
 pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
@@ -35,7 +36,7 @@ pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
     Some(if fraction < 0.5 { low + step * fraction } else { high - step * (1.0 - fraction) })
 }
 
-/// [`QUANTILES`] of values in any order. Those that are not numbers are left out.
+/// [`QUANTILES`] of values in any order; NaNs are left out.
 #[must_use]
 pub fn spread(values: &mut Vec<f64>) -> Spread {
     values.retain(|value| !value.is_nan());
@@ -46,7 +47,7 @@ pub fn spread(values: &mut Vec<f64>) -> Spread {
 /// A group of flows at a sample time.
 #[derive(Clone, Copy, Debug)]
 pub struct CrowdSample {
-    /// Active flows: those that have started, and have neither stopped nor completed.
+    /// Number of active flows, which have started and have neither stopped nor completed.
     pub active: u64,
     /// Congestion window, segments.
     pub cwnd: Spread,
@@ -54,7 +55,7 @@ pub struct CrowdSample {
     pub srtt: Spread,
     /// Segments outstanding.
     pub in_flight: Spread,
-    /// Payload of the distinct segments that arrived since the sample before, Mbit/s.
+    /// Payload of the distinct segments that arrived since the last sample, Mbit/s.
     pub goodput_mbps: Spread,
 }
 
@@ -63,7 +64,7 @@ pub struct CrowdSample {
 pub struct Crowd {
     /// Groups of the flows.
     pub groups: Vec<Group>,
-    /// Sample time by sample time, one for each group.
+    /// Rows in the order of sample times, with one row for each group.
     pub rows: Vec<CrowdSample>,
     /// Each flow's retransmissions and recovery episodes inside the measurement window.
     pub measured: Vec<MeasuredLosses>,
@@ -97,7 +98,7 @@ impl Values {
         self.goodput_mbps.push(goodput_mbps);
     }
 
-    /// Their quantiles; none of them is left.
+    /// Takes the values, and returns their quantiles.
     fn take(&mut self) -> CrowdSample {
         let Self { active, cwnd, srtt, in_flight, goodput_mbps } = self;
         let of = |values: &mut Vec<f64>| {
@@ -115,17 +116,17 @@ impl Values {
     }
 }
 
-/// A flow, as its group's quantiles need it.
+/// State of a flow that its group's quantiles need.
 #[derive(Debug)]
 struct Member {
     recorded: bool,
     stop: Time,
     payload_mbits: f64,
-    /// Distinct segments that had arrived at the sample time before.
+    /// Distinct segments that had arrived at the last sample time.
     delivered: u64,
-    /// Counts of its receiver at the two ends of the measurement window.
+    /// Counts of its receiver at the begin and the end of the measurement window.
     received: [ReceiverSample; 2],
-    /// Counts of its sender there.
+    /// Counts of its sender at the same times.
     losses: [MeasuredLosses; 2],
 }
 
@@ -133,7 +134,7 @@ struct Member {
 #[derive(Debug)]
 pub(crate) struct Reducer {
     times: Arc<[Time]>,
-    /// Sample times that are reduced.
+    /// Number of sample times reduced so far.
     done: usize,
     /// Ends of the measurement window.
     window: [Time; 2],
@@ -164,7 +165,7 @@ impl Reducer {
         }
     }
 
-    /// Reduces the samples of the times before `now`, which all flows have passed.
+    /// Reduces the samples taken before `now`, a time that all flows have passed.
     pub(crate) fn reduce(&mut self, now: Time, flows: &mut [[FlowEnd; 2]], sinks: &mut [Option<Receiver>]) {
         let passed = self.times.partition_point(|&time| time < now);
         if passed == self.done {
@@ -216,7 +217,7 @@ impl Reducer {
         }
     }
 
-    /// The quantiles, and the counts of each flow's receiver at the two ends of the measurement window.
+    /// Returns the quantiles, and each flow's receiver counts at the begin and the end of the measurement window.
     pub(crate) fn finish(self) -> (Crowd, Vec<[ReceiverSample; 2]>) {
         let losses = |member: &Member| {
             let [before, after] = member.losses;

@@ -1,14 +1,16 @@
-//! Draws from distributions, by inversion from one uniform number each, with a libm of our own: the same on every machine.
+//! Draws from distributions. Each draw inverts one uniform number, with the functions of the crate `libm`, so it is the
+//! same on every machine.
 
 use crate::random::Stream;
 use crate::spec::{DurationSpec, RttSpec, SizeSpec};
 use crate::time::Time;
 
-/// Longer draws than this count as this, ps: half of the longest run, so that times can be added up.
+/// Largest draw of a time, ps; longer draws are reduced to it. It is half of the longest run, so that sums of two times
+/// do not overflow.
 const LONGEST_PS: f64 = (1_u64 << 61) as f64;
 
 impl DurationSpec {
-    /// A length of time; at least 1 ps.
+    /// Draws a duration of at least 1 ps.
     pub fn draw(&self, stream: &mut Stream) -> Time {
         let ps = match *self {
             Self::Constant { mean_ps } => return Time(mean_ps),
@@ -20,7 +22,7 @@ impl DurationSpec {
 }
 
 impl SizeSpec {
-    /// A size in bytes; at least 1.
+    /// Draws a size of at least 1 byte.
     pub fn draw(&self, stream: &mut Stream) -> f64 {
         let bytes = match *self {
             Self::Constant { mean_bytes } => mean_bytes,
@@ -42,7 +44,7 @@ impl SizeSpec {
 }
 
 impl RttSpec {
-    /// A round-trip time.
+    /// Draws a round-trip time.
     pub fn draw(&self, stream: &mut Stream) -> Time {
         let u = stream.uniform();
         let above = self.shares.partition_point(|&share| share <= u).clamp(1, self.shares.len() - 1);
@@ -60,8 +62,8 @@ fn normal_cdf(x: f64) -> f64 {
 /// 1 / √(2π), as (2 / √π) / (2 √2).
 const ROOT_OF_TWO_PI_INVERSE: f64 = 0.5 * std::f64::consts::FRAC_1_SQRT_2 * std::f64::consts::FRAC_2_SQRT_PI;
 
-/// Inverse of [`normal_cdf`]: Abramowitz and Stegun 26.2.23, which is within 4.5 × 10⁻⁴, then Newton's method, which squares that
-/// each time.
+/// Inverse of [`normal_cdf`]: Abramowitz and Stegun 26.2.23, with an error below 4.5 × 10⁻⁴, then Newton's method, each
+/// step of which squares the error.
 fn normal_quantile(p: f64) -> f64 {
     let t = libm::sqrt(-2.0 * libm::log(p.min(1.0 - p).max(f64::MIN_POSITIVE)));
     let (above, below) = (0.010_328, 0.001_308);
@@ -74,17 +76,18 @@ fn normal_quantile(p: f64) -> f64 {
     x
 }
 
-/// Exponential with mean 1.
+/// Draws from the exponential distribution with mean 1.
 pub fn exponential(stream: &mut Stream) -> f64 {
     -libm::log1p(-stream.uniform())
 }
 
-/// Weibull with a mean: P(X > x) = exp(−(x / scale)^shape), scale = mean / Γ(1 + 1 / shape).
+/// Draws from the Weibull distribution with the given mean: P(X > x) = exp(−(x / scale)^shape), scale = mean / Γ(1 + 1
+/// / shape).
 pub fn weibull(stream: &mut Stream, mean: f64, shape: f64) -> f64 {
     mean / libm::tgamma(1.0 + 1.0 / shape) * libm::pow(exponential(stream), 1.0 / shape)
 }
 
-/// Pareto: above `scale`, with P(X > x) = (scale / x)^shape.
+/// Draws from the Pareto distribution: values above `scale`, with P(X > x) = (scale / x)^shape.
 pub fn pareto(stream: &mut Stream, scale: f64, shape: f64) -> f64 {
     scale * libm::exp(exponential(stream) / shape)
 }
@@ -153,7 +156,7 @@ mod tests {
         });
         let mean = draws.iter().sum::<f64>() / 1e5;
         let spec = SizeSpec::LognormalPareto { mu, sigma, body_share, tail_bytes, tail_shape, most_bytes };
-        // The bound counts the body without the end that is cut off.
+        // The bound does not count the truncated tail of the body.
         assert!((68_300.0..78_000.0).contains(&spec.mean_bytes_at_most()), "{}", spec.mean_bytes_at_most());
         // The standard deviation of a size is 0.77 MB, that of the mean of 100,000 is 2.4 kB.
         assert!((mean - 68_300.0).abs() < 5.0 * 2_400.0, "{mean}");

@@ -1,4 +1,4 @@
-//! The two ends of the flows of a run: one enum over all transports, each attached to the network.
+//! The two ends of each flow of a run: one enum over all transports, attached to the network.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::events::Log;
 use crate::network::{Attachment, MailboxId, Network};
 use crate::packet::FlowId;
 use crate::prefetch;
-use crate::random::Stream;
+use crate::random::Name;
 use crate::record::{ReceiverRecord, ReceiverSample, Sampled, SenderRecord, Sending};
 use crate::spec::{FlowSpec, Spec, SpecError};
 use crate::time::Time;
 
-/// Transport of a flow, as the caller of the engine chooses it.
+/// Transport of a flow, which the engine's caller chooses.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub enum Transport {
@@ -38,22 +38,20 @@ impl From<Controller> for Transport {
 
 /// Either end of a flow.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "half of all ends are TCP receivers, and nothing points to them")]
 enum Kind {
-    /// Apart, since it is five times as large as a receiver.
     TcpSender(Box<Sender>),
-    TcpReceiver(Receiver),
+    TcpReceiver(Box<Receiver>),
     Datagrams(Box<DatagramSender>),
     UdtSender(Box<UdtSender>),
     UdtReceiver(Box<UdtReceiver>),
     Foreign(Foreign),
     /// A receiver that the network evaluates inline.
     Inline,
-    /// An end on the host, which has the turn of all its ends.
+    /// An end on the host, which takes one turn for all its ends.
     Hosted,
 }
 
-/// Does the same with an end of any kind.
+/// Evaluates an expression for an end of any kind.
 macro_rules! with_end {
     ($kind:expr, $end:ident => $body:expr, inline => $inline:expr) => {
         match $kind {
@@ -61,7 +59,10 @@ macro_rules! with_end {
                 let $end = &mut **$end;
                 $body
             }
-            Kind::TcpReceiver($end) => $body,
+            Kind::TcpReceiver($end) => {
+                let $end = &mut **$end;
+                $body
+            }
             Kind::Datagrams($end) => {
                 let $end = &mut **$end;
                 $body
@@ -87,14 +88,14 @@ pub(crate) struct FlowEnd {
     attachment: Attachment,
 }
 
-/// When a flow starts: up to the scenario's jitter later than said.
+/// Start of a flow: the scenario's start plus a random delay up to its jitter.
 #[must_use]
 pub fn start_of(spec: &Spec, flow: &FlowSpec) -> Time {
-    let mut jitter = Stream::new(spec.seed, &format!("flow {} start", flow.name));
+    let mut jitter = Name::default().and("flow ").and(&flow.name).and(" start").stream(spec.seed);
     Time(flow.start_ps + jitter.below(spec.start_jitter_ps + 1))
 }
 
-/// Both ends of the flow number `flow`, with the transport that `make` gives it.
+/// Both ends of flow number `flow`, with the transport that `make` returns.
 pub(crate) fn ends_of<T: Into<Transport>>(
     flow: FlowId,
     spec: &Spec,
@@ -112,8 +113,8 @@ pub(crate) fn ends_of<T: Into<Transport>>(
         let sender = UdtSender::new(flow, spec, this, start, control, times);
         [Kind::UdtSender(Box::new(sender)), Kind::UdtReceiver(Box::new(receiver))]
     } else if this.datagrams {
-        let receiver =
-            inline.map_or_else(|| Kind::TcpReceiver(Receiver::of_flow(flow, spec, this, times)), |_| Kind::Inline);
+        let receiver = inline
+            .map_or_else(|| Kind::TcpReceiver(Box::new(Receiver::of_flow(flow, spec, this, times))), |_| Kind::Inline);
         let sender = DatagramSender::new(flow, spec, this, start, times);
         bytes = Some(sender.packet_bytes());
         [Kind::Datagrams(Box::new(sender)), receiver]
@@ -137,7 +138,7 @@ pub(crate) fn ends_of<T: Into<Transport>>(
                     sender.instruct(receiver);
                     Kind::Inline
                 } else {
-                    let mut receiver = Receiver::of_flow(flow, spec, this, times);
+                    let mut receiver = Box::new(Receiver::of_flow(flow, spec, this, times));
                     sender.instruct(&mut receiver);
                     Kind::TcpReceiver(receiver)
                 };
@@ -158,28 +159,31 @@ pub(crate) fn ends_of<T: Into<Transport>>(
 }
 
 impl FlowEnd {
-    /// Its turn: see [`Attachment::give_turn`].
+    /// Takes this end's turn: see [`Attachment::give_turn`].
     #[inline]
     pub(crate) fn take_turn<const LOGGED: bool>(&mut self, horizon: Time, network: &mut Network) -> Time {
         let Self { kind, attachment } = self;
         with_end!(kind, end => attachment.give_turn::<LOGGED, _>(end, horizon, network), inline => Time::NEVER)
     }
 
-    /// Fetches what its next turn will need. Its kind is not looked at: that would be a miss of the cache by itself.
+    /// Prefetches the data that the next turn needs. It does not read the end's kind, which would itself be a cache
+    /// miss.
     #[inline]
     pub(crate) fn fetch(&self) {
         prefetch::value(self);
     }
 
-    /// Fetches a sender, for a turn that comes soon.
+    /// Fetches the endpoint, for a turn that comes soon.
     #[inline]
-    pub(crate) fn fetch_sender(&self) {
-        if let Kind::TcpSender(sender) = &self.kind {
-            prefetch::value(&**sender);
+    pub(crate) fn fetch_endpoint(&self) {
+        match &self.kind {
+            Kind::TcpSender(sender) => prefetch::value(&**sender),
+            Kind::TcpReceiver(receiver) => prefetch::value(&**receiver),
+            _ => {}
         }
     }
 
-    /// Fetches what a sender's fields point to, for the next turn.
+    /// Prefetches the data behind a sender's pointers for the next turn.
     #[inline]
     pub(crate) fn fetch_behind(&self) {
         if let Kind::TcpSender(sender) = &self.kind {
@@ -207,7 +211,7 @@ impl FlowEnd {
         }
     }
 
-    /// Samples of a sender of the engine's own.
+    /// Samples of one of the engine's own senders.
     pub(crate) fn sending(&self) -> Option<Sending<'_>> {
         match &self.kind {
             Kind::TcpSender(sender) => Some(sender.sampled()),
@@ -217,7 +221,7 @@ impl FlowEnd {
         }
     }
 
-    /// Samples of a receiver of the engine's own that is not evaluated inline.
+    /// Samples of one of the engine's own receivers that is not evaluated inline.
     pub(crate) fn receiving(&self) -> &[ReceiverSample] {
         match &self.kind {
             Kind::TcpReceiver(receiver) => &receiver.samples,
@@ -253,13 +257,13 @@ impl FlowEnd {
     }
 }
 
-/// The packets that the two ends of a flow have sent and received.
+/// Numbers of packets that the two ends of a flow have sent and received.
 pub(crate) fn packets(ends: &mut [FlowEnd; 2], inline: Option<&Receiver>) -> [PacketCounts; 2] {
     let inline = || inline.map(EndpointState::packets).unwrap_or_default();
     ends.each_mut().map(|end| with_end!(&mut end.kind, end => end.packets(), inline => inline()))
 }
 
-/// Everything that the run keeps of the two ends of a flow.
+/// Returns the records that the run keeps of the two ends of a flow.
 pub(crate) fn into_records(ends: [FlowEnd; 2], inline: Option<Receiver>) -> (SenderRecord, ReceiverRecord) {
     match ends.map(|end| end.kind) {
         [Kind::UdtSender(sender), Kind::UdtReceiver(receiver)] => receiver.into_records(*sender),

@@ -1,9 +1,9 @@
-//! One run from beginning to end: time slices, and within each a turn of every node.
+//! One run from start to end: time slices, with a turn of every node in each slice.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::algorithms::controller;
+use crate::algorithms::controllers;
 use crate::crowd::{Reducer, SAMPLES_AT_ONCE};
 use crate::endpoint::Host;
 use crate::ends::{FlowEnd, Transport, ends_of, into_records, packets};
@@ -19,28 +19,30 @@ use crate::spec::{FlowSpec, Spec, SpecError};
 use crate::time::Time;
 use crate::traffic::Source;
 
-/// Longer slices save turns and cost cache; 4 ms of a 622 Mbit/s path are 300 packets.
+/// Length of slices without sources. Longer slices need fewer turns, but more cache; 4 ms of a 622 Mbit/s path are 300
+/// packets.
 pub const PREFERRED_SLICE: Time = Time(4 * Time::MILLISECOND.0);
 
-/// With thousands of senders a turn finds few ACKs for each, and none of it in cache; longer slices find more.
+/// Length of slices with sources. A turn of thousands of senders has few ACKs for each and finds none of the senders in
+/// the cache; a longer slice has more ACKs.
 pub const SLICE_WITH_SOURCES: Time = Time(5 * Time::MILLISECOND.0);
 
-/// In a turn of a shorter slice, one of thousands of flows would find less than so many segments of its own, and what it keeps
-/// would come into the cache for these alone.
+/// Smallest mean number of segments of a flow in a turn. With fewer, the state of each of thousands of flows would be
+/// loaded into the cache for too few segments.
 const SEGMENTS_PER_TURN: u128 = 4;
 
-/// Slices between two reports (progress, cancellation), to begin with.
+/// Initial number of slices between two reports (progress, cancellation).
 const SLICES_PER_REPORT: u32 = 16;
 
-/// Flows that are laid out between two looks at whether to go on.
+/// Number of flows laid out between two checks for cancellation.
 const LAID_OUT_AT_ONCE: u32 = 512;
 
-/// Distance in turns at which the last data of an endpoint is prefetched. Its address is prefetched at twice that
-/// distance, and so on.
+/// Number of turns by which the last data of an endpoint are prefetched ahead. Their address is prefetched twice as far
+/// ahead, and so on.
 const STEP: usize = 2;
 
-/// The turn of a node. The times that decide whether the slice has an event for it are together here: with thousands of
-/// flows, most turns find none, and a look at the endpoint itself would cost a cache miss each.
+/// The turn of a node. The times that decide if the node has an event in a slice are stored here together. With
+/// thousands of flows, most turns have no event, and reading the endpoint itself would cost a cache miss each.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     /// Turn of one end of a flow: the time of its timer, its mailbox, and its position among all ends.
@@ -75,15 +77,15 @@ impl Turn {
     }
 }
 
-/// The end of a flow whose turn this is, if there is any event in it.
+/// End of a flow whose turn this is, if the turn has an event.
 #[inline(always)]
 fn due_end(turn: Option<&Turn>, network: &Network, horizon: Time) -> Option<(MailboxId, usize)> {
     let Some(&Turn::End { timer, inbox, end }) = turn else { return None };
     (network.head(inbox).min(timer) < horizon).then_some((inbox, end as usize))
 }
 
-/// Length of slices that costs least; no result depends on it. It is some milliseconds, or long enough for the flows'
-/// bottlenecks to carry enough segments for all.
+/// Length of slices with the least cost, on which no result depends. It is some milliseconds, or long enough for the
+/// bottlenecks to carry enough segments of each flow.
 pub fn preferred_slice(spec: &Spec) -> Time {
     let least = if spec.traffic.is_empty() { PREFERRED_SLICE } else { SLICE_WITH_SOURCES };
     let rate = |link: usize| spec.links.get(link).map_or(0, |link| link.rate_bps);
@@ -97,7 +99,7 @@ pub fn preferred_slice(spec: &Spec) -> Time {
     ps.map_or(least, |ps| Time(u64::try_from(ps).unwrap_or(Time::FAR.0)).max(least))
 }
 
-/// The longest slice at whose end few samples of each flow wait to be reduced.
+/// Longest slice for which few samples of each flow are kept until its end.
 fn until_reduced(spec: &Spec) -> Time {
     match (spec.record_flows, spec.sample_period_ps) {
         (None, _) | (_, 0) => Time::NEVER,
@@ -105,7 +107,7 @@ fn until_reduced(spec: &Spec) -> Time {
     }
 }
 
-/// Counts of each receiver at the two ends of the measurement window, from its samples.
+/// Counts of each receiver at the begin and the end of the measurement window, from its samples.
 fn edges(times: &[Time], spec: &Spec, receivers: &[ReceiverRecord]) -> Vec<[ReceiverSample; 2]> {
     let places = [spec.measure.from_ps, spec.measure.to_ps].map(|ps| times.partition_point(|time| time.0 < ps));
     let at = |receiver: &ReceiverRecord| places.map(|k| receiver.samples.get(k).copied().unwrap_or_default());
@@ -119,7 +121,7 @@ pub struct Engine {
     network: Network,
     turns: Vec<Turn>,
     slice: Time,
-    /// Everything before it is done.
+    /// Time before which all events are done.
     now: Time,
     slices_per_report: u32,
     /// Sender and receiver of each flow.
@@ -127,7 +129,7 @@ pub struct Engine {
     sources: Vec<Source>,
     host: Option<Hosted>,
     times: Arc<[Time]>,
-    /// Reduces the samples of flows, where not all are kept.
+    /// Reduces the samples of flows, unless all are kept.
     reducer: Option<Reducer>,
 }
 
@@ -141,16 +143,16 @@ impl Engine {
         Self::with_slice(spec, preferred)
     }
 
-    /// Like [`Engine::new`], with slices of at most `preferred`. The result does not depend on it.
+    /// Lays out a run with slices of at most `preferred`, on which the result does not depend.
     ///
     /// # Errors
     /// A spec that cannot be run.
     pub fn with_slice(spec: Spec, preferred: Time) -> Result<Self, SpecError> {
-        Self::with_transports(spec, preferred, controller)
+        Self::with_transports(spec, preferred, controllers())
     }
 
     /// Like [`Engine::with_slice`], with the transport that `make` gives each flow but datagrams and UDT: TCP with a [`Controller`](elephan_cc::Controller), such
-    /// as [`controller`] builds, or endpoints of another crate.
+    /// as [`controllers`] builds, or endpoints of another crate.
     ///
     /// # Errors
     /// A spec that cannot be run, or an error of `make`.
@@ -162,11 +164,11 @@ impl Engine {
         Self::while_wanted(spec, preferred, make, || Ok(()))
     }
 
-    /// Like [`Engine::with_transports`], where `go_on` is asked every few milliseconds and ends the layout with an error of its own:
-    /// to lay out a million flows or to draw a load of many transfers takes seconds.
+    /// Lays out a run like [`Engine::with_transports`], and calls `go_on` every few milliseconds, which can end the
+    /// layout with an error. The layout of a million flows, or of a load with many transfers, takes seconds.
     ///
     /// # Errors
-    /// As [`Engine::with_transports`], or an error of `go_on`.
+    /// Those of [`Engine::with_transports`], or an error of `go_on`.
     pub fn while_wanted<T: Into<Transport>, E: From<SpecError>>(
         spec: Spec,
         preferred: Time,
@@ -199,30 +201,30 @@ impl Engine {
         Ok(Self { spec, network, turns, slice, now, slices_per_report, flows, sources, host: None, times, reducer })
     }
 
-    /// The same run, with the host that has both ends of all flows with [`Transport::Hosted`].
+    /// Adds the host that has both ends of all flows with [`Transport::Hosted`].
     #[must_use]
     pub fn with_host(mut self, host: Box<dyn Host>) -> Self {
         self.host = Some(Hosted::new(host, &self.spec, &self.network));
         self
     }
 
-    /// The same run, with at most `bytes` of memory for packets on their way.
+    /// Limits the memory for packets in flight to `bytes`.
     #[must_use]
     pub fn limit_memory(mut self, bytes: u64) -> Self {
         self.network.limit_memory(bytes);
         self
     }
 
-    /// The same run, with `report` told after each so many slices.
+    /// Sets the number of slices between two calls of `report`.
     #[must_use]
     pub fn reporting_every(self, slices: u32) -> Self {
         Self { slices_per_report: slices, ..self }
     }
 
-    /// Runs to the end. `report` is told the fraction done now and then and answers whether to go on.
+    /// Runs to the end. `report` is called at intervals with the fraction done, and returns false to stop the run.
     ///
     /// # Errors
-    /// [`RunError::Cancelled`] if `report` answers no.
+    /// [`RunError::Cancelled`] if `report` returns false.
     ///
     /// # Panics
     /// If a packet is unaccounted for or a clock goes back: a defect of the engine, not of the input.
@@ -231,14 +233,14 @@ impl Engine {
         self.run_reporting(|fraction| report(fraction).then_some(slices))
     }
 
-    /// Like [`Engine::run`], where `report` answers how many slices may pass before it is asked again, or nothing to
-    /// stop. So a caller with a clock can be asked at fixed times, however much happens in a slice.
+    /// Runs to the end. `report` returns the number of slices until its next call, or `None` to stop the run. A caller
+    /// with a clock can thus be called at fixed times, independently of the events in a slice.
     ///
     /// # Errors
-    /// As [`Engine::run`].
+    /// Those of [`Engine::run`].
     ///
     /// # Panics
-    /// As [`Engine::run`].
+    /// Those of [`Engine::run`].
     pub fn run_reporting(mut self, mut report: impl FnMut(f64) -> Option<u32>) -> Result<Outcome, RunError> {
         while self.advance(self.slices_per_report)? {
             let fraction = self.fraction();
@@ -248,11 +250,11 @@ impl Engine {
         Ok(self.finish())
     }
 
-    /// Goes on by at most so many slices, and answers whether anything is left. For a caller that has other work
+    /// Runs for at most `slices` slices. Returns true if the run is not at its end. It is for a caller with other work
     /// between the slices, such as a browser's worker, which receives no messages while it computes.
     ///
     /// # Errors
-    /// [`RunError::Memory`] and [`RunError::TooManyEvents`]; the run cannot go on then.
+    /// [`RunError::Memory`] and [`RunError::TooManyEvents`]; the run cannot continue then.
     pub fn advance(&mut self, slices: u32) -> Result<bool, RunError> {
         let end = Time(self.spec.duration_ps);
         for _ in 0..slices {
@@ -283,15 +285,15 @@ impl Engine {
         Ok(true)
     }
 
-    /// Part of the run that is done.
+    /// Fraction of the run that is done.
     #[must_use]
     pub fn fraction(&self) -> f64 {
         self.now.0 as f64 / self.spec.duration_ps as f64
     }
 
-    /// The samples of flows and links at the times that all of them have passed: the beginning of the output of
-    /// [`Engine::finish`], for a picture of a run under way. Everything else is empty. Of a run that keeps quantiles
-    /// alone there are none.
+    /// Samples of flows and links at the times that all of them have passed, for a picture of a run in progress: the
+    /// first part of the output of [`Engine::finish`]. All other fields are empty. A run that keeps only quantiles has
+    /// no such samples.
     #[must_use]
     pub fn so_far(&mut self) -> Outcome {
         self.network.sinks.iter_mut().flatten().for_each(|sink| sink.sample_before(self.now));
@@ -320,7 +322,7 @@ impl Engine {
         }
     }
 
-    /// The turn of each node, up to `horizon`. Returns whether there was any event.
+    /// Takes the turn of each node up to `horizon`. Returns true if there was any event.
     fn take_turns<const LOGGED: bool>(&mut self, horizon: Time) -> bool {
         let Self { spec, network, turns, flows, sources, host, .. } = self;
         let ends = flows.as_flattened_mut();
@@ -331,7 +333,7 @@ impl Engine {
             }
             if let Some((inbox, end)) = due_end(turns.get(i + 2 * STEP), network, horizon) {
                 network.fetch(inbox, FlowId(end as u32 / 2));
-                ends[end].fetch_sender();
+                ends[end].fetch_endpoint();
             }
             if let Some((inbox, end)) = due_end(turns.get(i + STEP), network, horizon) {
                 network.fetch_oldest(inbox);
@@ -367,10 +369,10 @@ impl Engine {
         turns.iter().map(next).min().unwrap_or(Time::NEVER)
     }
 
-    /// Results of a run of which nothing is left.
+    /// Returns the results of a run at its end.
     ///
     /// # Panics
-    /// If anything is left, and as [`Engine::run`].
+    /// If the run is not at its end, and those of [`Engine::run`].
     #[must_use]
     pub fn finish(mut self) -> Outcome {
         let end = Time(self.spec.duration_ps);
@@ -381,7 +383,7 @@ impl Engine {
         self.host.iter_mut().for_each(Hosted::finish);
         let mut reducer = self.reducer.take();
         if let Some(reducer) = &mut reducer {
-            // Samples at the very end are taken by now.
+            // The samples at the end of the run have been taken.
             reducer.reduce(end + Time(1), &mut self.flows, &mut self.network.sinks);
         }
         let samples = |(index, link): (usize, &mut Link)| link.finish(end).map(|samples| (index, samples));
@@ -410,8 +412,8 @@ impl Engine {
         }
     }
 
-    /// No packet is created, lost or duplicated unaccounted for: each end counts for itself, the network counts what links drop
-    /// and duplicate, and packets under way are counted one by one.
+    /// Checks the conservation of packets. Each end counts its own packets, the network counts those that links drop
+    /// and duplicate, and packets in flight are counted one by one.
     fn account(&mut self) -> Conservation {
         let Self { spec, network, flows, sources, host, .. } = self;
         let mut sum = Conservation::default();

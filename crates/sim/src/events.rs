@@ -1,8 +1,8 @@
-//! The event log: the events of each packet, where a scenario asks for it.
+//! The event log: the events of each packet, if a scenario asks for it.
 //!
-//! Each sender and the network keep a log of their own, so that none waits for another; the logs are put in order when
-//! the run is over. A run that does not ask has none of this: its flows take other turns ([`crate::engine`]), and only
-//! packets that are dropped or marked meet a question whether somebody looks.
+//! Each sender and the network have separate logs, so that none waits for another; the logs are merged at the end of
+//! the run. A run without an event log pays almost nothing: its flows take other turns ([`crate::engine`]), and only
+//! dropped or marked packets are tested for logging.
 
 use crate::packet::{FlowId, Packet, flag};
 use crate::sidecar::SackEntry;
@@ -27,7 +27,7 @@ pub enum Kind {
     Lost,
     /// A packet left a queue, or joined it, with a mark.
     Marked,
-    /// A link made a second packet of it.
+    /// A link duplicated a packet.
     Duplicated,
 }
 
@@ -36,7 +36,7 @@ impl Kind {
     pub const NAMES: [&str; 8] = ["sent", "received", "ack_sent", "acked", "dropped", "lost", "marked", "duplicated"];
 }
 
-/// Says that an event has no link, or no SACK blocks.
+/// Index for "no link" or "no SACK blocks".
 pub const NONE: u32 = u32::MAX;
 
 /// One event.
@@ -50,13 +50,13 @@ pub struct Event {
     pub flow: FlowId,
     /// See [`Packet::segment`].
     pub segment: u32,
-    /// Index of the link that dropped, lost or marked it, or [`NONE`].
+    /// Index of the link that dropped, lost or marked the packet, or [`NONE`].
     pub link: u32,
     /// Index of the ACK's SACK blocks, or [`NONE`].
     pub sack: u32,
-    /// Congestion window, segments, where a sender speaks; else NaN.
+    /// Congestion window, segments, in a sender's events; otherwise NaN.
     pub cwnd: f32,
-    /// Smoothed RTT, s, where a sender speaks and has one; else NaN.
+    /// Smoothed RTT, s, in a sender's events; NaN otherwise and before the first sample.
     pub srtt: f32,
     /// Segments outstanding, in the events of a sender.
     pub in_flight: u32,
@@ -73,7 +73,7 @@ pub struct Event {
 pub struct Blocks {
     /// Newest first.
     pub blocks: [(u32, u32); 3],
-    /// How many there are.
+    /// Number of blocks.
     pub count: u8,
 }
 
@@ -83,7 +83,7 @@ impl From<SackEntry> for Blocks {
     }
 }
 
-/// Events in the order in which one part of the simulation saw them.
+/// Events of one part of the simulation, in their order.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
     from: Time,
@@ -95,7 +95,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// An empty log of the part of the run that is asked for.
+    /// An empty log for the requested part of the run.
     #[must_use]
     pub fn new(spec: &EventsSpec) -> Self {
         Self { from: Time(spec.from_ps), to: spec.to_ps.map_or(Time::NEVER, Time), ..Self::default() }
@@ -107,7 +107,7 @@ impl Log {
         self.from <= at && at < self.to
     }
 
-    /// Something happened to `packet` at `at`.
+    /// Adds an event of `packet` at `at`.
     pub fn push(&mut self, kind: Kind, at: Time, packet: &Packet, link: u32, blocks: Option<Blocks>) {
         if !self.covers(at) {
             return;
@@ -144,20 +144,20 @@ impl Log {
     }
 }
 
-/// Drops, losses and marks at links. For each link, the packets that it had lost for other reasons than its queue when it last
-/// refused one.
+/// Log of drops, losses and marks at links. For each link it stores the number of packets lost for reasons other than
+/// the queue at its last refusal.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkLog {
     /// The events.
     pub log: Log,
     /// By link.
     pub lost: Vec<u64>,
-    /// Those that have a higher number are transfers that come and go, which are not logged.
+    /// Number of flows; higher flow numbers are transfers of sources, which are not logged.
     pub flows: u32,
 }
 
 impl NetworkLog {
-    /// A link did something to `packet` at `at`.
+    /// Adds an event of `packet` at a link at `at`.
     pub fn push(&mut self, kind: Kind, at: Time, packet: &Packet, link: u32, blocks: Option<Blocks>) {
         if packet.flow().0 < self.flows {
             self.log.push(kind, at, packet, link, blocks);
@@ -165,8 +165,8 @@ impl NetworkLog {
     }
 }
 
-/// All logs as one, in order of time; `ends` has the logs of each flow's sender and receiver. At equal times links come
-/// before endpoints, and both are ordered by name, so the order is the scenario's and not the schedule's.
+/// Merges all logs in order of time; `ends` has the logs of each flow's sender and receiver. At equal times links come
+/// before endpoints, and both are ordered by name, so the order depends on the scenario and not on the schedule.
 #[must_use]
 pub fn gather(spec: &Spec, network: Option<NetworkLog>, mut ends: Vec<[Option<Log>; 2]>) -> Option<Log> {
     let mut all = network?.log;

@@ -7,7 +7,7 @@ use crate::sidecar::Sidecar;
 use crate::spec::Spec;
 use crate::time::Time;
 
-/// A host and what its ends have sent and received.
+/// A host, and the numbers of packets that its ends have sent and received.
 #[derive(Debug)]
 pub(crate) struct Hosted {
     host: Box<dyn Host>,
@@ -22,17 +22,17 @@ impl Hosted {
     pub(crate) fn new(host: Box<dyn Host>, spec: &Spec, network: &Network) -> Self {
         let flows = (0..spec.flows.len() as u32).map(FlowId).filter(|flow| spec.flows[flow.index()].is_hosted());
         let ends = flows.flat_map(|flow| [(flow, End::Sender), (flow, End::Receiver)]);
-        let inboxes = ends.map(|(flow, end)| network.attach(flow, end, None).inbox()).collect();
+        let inboxes = ends.map(|(flow, end)| network.inbox(flow, end)).collect();
         Self { host, inboxes, counts: vec![PacketCounts::default(); 2 * spec.flows.len()], arrivals: Vec::new() }
     }
 
-    /// When there is something to do for it next.
+    /// Time of the host's next event.
     pub(crate) fn next_event(&self, network: &Network) -> Time {
         let arrivals = self.inboxes.iter().map(|&inbox| network.head(inbox));
         arrivals.min().unwrap_or(Time::NEVER).min(self.host.timer())
     }
 
-    /// Its turn. Returns whether there was any event.
+    /// Takes the host's turn. Returns true if there was any event.
     pub(crate) fn take_turn(&mut self, horizon: Time, network: &mut Network) -> bool {
         if self.next_event(network) >= horizon {
             return false;
@@ -58,7 +58,7 @@ impl Hosted {
         self.host.finish();
     }
 
-    /// Packets that the two ends of a flow have sent and received.
+    /// Numbers of packets that the two ends of a flow have sent and received.
     pub(crate) fn packets(&self, flow: FlowId) -> [PacketCounts; 2] {
         [self.counts[flow.data().index()], self.counts[flow.acks().index()]]
     }

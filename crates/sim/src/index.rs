@@ -1,4 +1,4 @@
-//! Index newtypes: an index of one kind cannot be taken for another.
+//! Index newtypes, so that an index of one kind cannot be used as another.
 
 /// Declares index newtypes over `u32`.
 macro_rules! index {

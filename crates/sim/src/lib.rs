@@ -1,6 +1,6 @@
 //! The packet-level engine: virtual time, links, queues, TCP endpoints, probes.
 //!
-//! [`Spec`] in, [`Outcome`] out: the same spec gives the same bits on every machine.
+//! The engine turns a [`Spec`] into an [`Outcome`]. The same spec gives the same bits on every machine.
 //!
 //! ```
 //! use elephan_sim::{Engine, Spec, Time};
@@ -13,7 +13,8 @@
 //! # Ok::<(), elephan_sim::RunError>(())
 //! ```
 //!
-//! `examples/dumbbell.rs` is such a run in the unit test of another crate; `examples/regression_test.rs` has an algorithm of its own.
+//! `examples/dumbbell.rs` is such a run in the unit test of another crate; `examples/regression_test.rs` runs an
+//! algorithm of its own.
 
 pub mod algorithms;
 pub mod application;

@@ -1,9 +1,8 @@
-//! Memory of a run: the certain need before it starts, and the limit on packets while it runs.
+//! Memory of a run: an estimate of the certain need before it starts, and a limit on packets while it runs.
 //!
 //! The estimate counts the explicit needs of a scenario: samples, flows, transfers, and the first window of each flow.
-//! How far a
-//! window or a queue without a bound will grow is not known beforehand; [`crate::Engine::limit_memory`] bounds packets on their
-//! way, and the caller of the engine bounds the rest between two time slices.
+//! The growth of a window, or of a queue without a bound, is not known beforehand. [`crate::Engine::limit_memory`]
+//! bounds packets in flight, and the engine's caller bounds the rest between two time slices.
 
 use std::mem::size_of;
 
@@ -17,14 +16,14 @@ use crate::spec::{ArrivalsSpec, FlowSpec, LinkSpec, RecordSpec, SourceSpec, Spec
 use crate::time::Time;
 use crate::traffic::{Planned, Transfer};
 
-/// Columns of a table, 8 bytes a value and a bit for whether there is one.
+/// Number of columns of a table, each with 8 bytes and a validity bit per value.
 const FLOW_SAMPLE_COLUMNS: u64 = 12;
 const LINK_SAMPLE_COLUMNS: u64 = 13;
 const TRANSFER_COLUMNS: u64 = 14;
 const INTERNALS_COLUMNS: u64 = 5;
 const CROWD_COLUMNS: u64 = 9;
 
-/// A flow's share of the reduction to quantiles, and its samples of a slice.
+/// Memory of a flow for the reduction to quantiles, with its samples of a slice.
 const BYTES_PER_MEMBER: u64 = 100 + SAMPLES_AT_ONCE * (size_of::<SenderSample>() + size_of::<ReceiverSample>()) as u64;
 
 /// Memory of a flow besides its ends: two paths of a few hops, mailboxes, names, a histogram of round-trip times.
@@ -33,10 +32,10 @@ const BYTES_PER_FLOW: u64 = 12_000;
 /// The two ends of a flow.
 const ENDS_BYTES: u64 = (size_of::<Sender>() + size_of::<Receiver>()) as u64;
 
-/// Memory of a transfer for each of its segments: a packet on its way, its ACK, and its places in rings.
+/// Memory of a transfer for each of its segments: a packet in flight, its ACK, and its slots in rings.
 const BYTES_PER_SEGMENT: f64 = 100.0;
 
-/// A column of values.
+/// Memory of a column of values, bytes.
 const fn column(rows: u64) -> u64 {
     rows * 8 + rows / 8
 }
@@ -50,7 +49,7 @@ impl Spec {
         places.fold(self.bytes_besides_transfers(), u64::saturating_add)
     }
 
-    /// The same without transfers under way, which compete with packets for what is left.
+    /// Certain need without active transfers, bytes; these compete with packets for the remaining memory.
     #[must_use]
     pub fn bytes_besides_transfers(&self) -> u64 {
         let times = 2 + self.duration_ps.checked_div(self.sample_period_ps).unwrap_or(0);
@@ -87,7 +86,7 @@ impl Spec {
         }
     }
 
-    /// Quantiles over the flows of each group, and the samples of a flow that wait for the end of a slice.
+    /// Memory of the quantiles over the flows of each group, and of the flows' samples within a slice.
     fn crowd_bytes(&self, times: u64) -> u64 {
         if self.record_flows.is_none() {
             return 0;
@@ -99,8 +98,8 @@ impl Spec {
         rows.saturating_mul(size_of::<CrowdSample>() as u64).saturating_add(table).saturating_add(flows)
     }
 
-    /// Values of internal variables at `times` sample times, without algorithms of the user's own, which declare none,
-    /// and without times before a flow's start.
+    /// Number of values of internal variables at `times` sample times. Not counted are a user's own algorithms, which
+    /// declare none, and times before a flow's start.
     fn internals_rows(&self, times: u64) -> u64 {
         if !self.internals {
             return 0;
@@ -130,7 +129,7 @@ impl Spec {
         limits.into_iter().flatten().fold(window, u64::min)
     }
 
-    /// Transfers of a source, and the time in which they begin, s.
+    /// Number of transfers of a source, and the time in which they begin, s.
     fn transfers(&self, source: &SourceSpec) -> (f64, f64) {
         let flow = &source.flow;
         let stop_ps = flow.stop_ps.unwrap_or(self.duration_ps).min(self.duration_ps);
@@ -144,7 +143,7 @@ impl Spec {
         (transfers, active_s)
     }
 
-    /// Records of a source's transfers: the list of them, and a row for each.
+    /// Memory of the records of a source's transfers: the list, and a row for each.
     fn rows_bytes(&self, source: &SourceSpec) -> u64 {
         let (transfers, _) = self.transfers(source);
         let listed = if let ArrivalsSpec::List { .. } = source.arrivals {
@@ -159,7 +158,7 @@ impl Spec {
         (transfers * (row + listed as f64)) as u64
     }
 
-    /// The transfers of a source that are under way at once.
+    /// Memory of the transfers of a source that are active at once.
     fn places_bytes(&self, source: &SourceSpec) -> u64 {
         let (transfers, active_s) = self.transfers(source);
         let places = match source.arrivals {
@@ -170,9 +169,9 @@ impl Spec {
         (places * (TRANSFER_BYTES as f64 + rings)) as u64
     }
 
-    /// Transfers of a source under way at the same time, of those that begin in `active_s`. Each takes a round trip for
-    /// each doubling of the initial window that its mean size needs. If they bring more than their slowest link
-    /// carries, the excess accumulates.
+    /// Number of transfers of a source active at the same time, of those that begin in `active_s`. Each takes a round
+    /// trip for each doubling of the initial window that its mean size needs. If their load exceeds the slowest link's
+    /// rate, the excess accumulates.
     fn under_way(&self, source: &SourceSpec, transfers: f64, active_s: f64) -> f64 {
         let flow = &source.flow;
         let links = || flow.path.iter().chain(&flow.reverse_path).map(|&link| &self.links[link]);
@@ -181,7 +180,7 @@ impl Spec {
         let segments = source.mean_segments();
         let rounds = (1.0 + segments / f64::from(flow.stack.initial_window)).log2().max(1.0);
         let rate = transfers / active_s.max(1e-12);
-        // Segments sent again for nothing are under way for a round trip more.
+        // Spurious retransmissions are in flight for another round trip.
         let again = f64::from(u8::from(mean_s >= flow.stack.initial_rto_ps as f64 * 1e-12));
         let flowing = rate * (mean_s * (rounds + again)).min(active_s);
         let slowest_bps = flow.path.iter().map(|&link| self.links[link].fastest_bps()).min().unwrap_or(u64::MAX);
@@ -191,7 +190,7 @@ impl Spec {
     }
 }
 
-/// Internal variables of an algorithm; 0 for one that is not built in.
+/// Number of internal variables of an algorithm; 0 for one that is not built in.
 fn variables(algorithm: &str) -> u64 {
     let name = algorithm.split(':').next();
     let mut entries = elephan_cc::registry().iter().chain(elephan_cc::other_transports());

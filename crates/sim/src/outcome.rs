@@ -9,7 +9,7 @@ use crate::spec::SpecError;
 use crate::time::Time;
 use crate::traffic::SourceTotals;
 
-/// Everything that a run keeps.
+/// All results of a run.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Sample times, in order.
@@ -18,7 +18,7 @@ pub struct Outcome {
     pub senders: Vec<SenderRecord>,
     /// Receivers, by flow.
     pub receivers: Vec<ReceiverRecord>,
-    /// Quantiles over the flows of each group, where the spec asks for them.
+    /// Quantiles over the flows of each group, if the spec asks for them.
     pub crowd: Option<Crowd>,
     /// Samples of the recorded links, by index.
     pub links: Vec<(usize, LinkSamples)>,
@@ -34,48 +34,48 @@ pub struct Outcome {
     pub events: Option<Log>,
 }
 
-/// Every packet accounted for, at the end of the run.
+/// Balance of all packets at the end of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Conservation {
-    /// Put into the network, data and ACKs.
+    /// Sent into the network, data and ACKs.
     pub sent: u64,
-    /// Made by links that let packets arrive twice.
+    /// Created by links that duplicate.
     pub duplicated: u64,
-    /// Taken out by the other end.
+    /// Received by the other end.
     pub received: u64,
     /// Dropped or lost.
     pub dropped: u64,
-    /// Still on the way.
+    /// Still in flight.
     pub under_way: u64,
 }
 
-/// Why a run did not end.
+/// Error that stopped a run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The spec is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// Somebody asked it to stop.
+    /// The caller cancelled the run, at this fraction of it.
     #[error("cancelled at {0} of the run")]
     Cancelled(f64),
-    /// Packets on their way would take more memory than they may.
+    /// Packets in flight would exceed their memory limit.
     #[error(
         "memory: packets on their way and active transfers need more than the {limit_mib} MiB left for them, at {at_s:.6} s of the run"
     )]
     Memory {
-        /// Memory that they may take, MiB.
+        /// Memory limit of packets and transfers, MiB.
         limit_mib: u64,
-        /// When they needed more, s.
+        /// Simulated time at which the limit was exceeded, s.
         at_s: f64,
     },
-    /// More happened than the event log may hold.
+    /// There were more events than the log may hold.
     #[error(
         "events: more than {limit} events after {at_s:.6} s of the run; log a shorter part of it (from, to) or allow more (limit)"
     )]
     TooManyEvents {
-        /// Events that may be kept.
+        /// Largest number of events in the log.
         limit: u64,
-        /// When there were more.
+        /// Simulated time at which the limit was exceeded, s.
         at_s: f64,
     },
 }

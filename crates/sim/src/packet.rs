@@ -1,7 +1,7 @@
-//! A packet: four words, `Copy`, half a cache line.
+//! A packet: four words in half a cache line, `Copy`.
 //!
-//! The small fields share words that are only ever read and written whole: a byte written into memory and read back as
-//! part of a word stalls the processor, once per hop.
+//! Small fields share words, which are always read and written whole: a byte that is written to memory and then read as
+//! part of a word would stall the processor once per hop.
 
 use elephan_cc::Load;
 
@@ -12,28 +12,28 @@ use crate::time::Time;
 pub mod flag {
     /// An acknowledgement, on the reverse path to the sender.
     pub const ACK: u8 = 1;
-    /// More of the packet is in its flow's [`crate::sidecar::Sidecar`] under [`super::Packet::extra`]. For an ACK these
-    /// are the SACK blocks, the acknowledged segment if it is not the one below the next expected, and the feedback of
-    /// routers; for a datagram its payload.
+    /// Further data of the packet are in its flow's [`crate::sidecar::Sidecar`], under the number
+    /// [`super::Packet::extra`]. For an ACK these are the SACK blocks, the acknowledged segment if it is not the one
+    /// below the next expected, and the feedback of routers; for a datagram its payload.
     pub const BESIDE: u8 = 2;
     /// A retransmitted segment.
     pub const RETRANSMIT: u8 = 4;
     /// ECN-capable (RFC 3168): a queue may mark it instead of dropping it.
     pub const ECT0: u8 = 8;
-    /// ECN-capable, and its sender answers marks in proportion (RFC 9331).
+    /// ECN-capable; the sender responds in proportion to the marks (RFC 9331).
     pub const ECT1: u8 = 16;
     /// Congestion experienced: marked by a queue.
     pub const CE: u8 = 32;
-    /// An acknowledgement that echoes a mark. One place above [`CE`].
+    /// An acknowledgement that echoes a mark. It is the bit above [`CE`].
     pub const ECE: u8 = 64;
-    /// The sender has answered an echo (RFC 3168 section 6.1.2). On an acknowledgement: it echoes a high load (VCP).
+    /// Data: the sender has responded to an echo (RFC 3168 section 6.1.2). ACK: it echoes a high load (VCP).
     pub const CWR: u8 = 128;
     /// Either of the two kinds of ECN-capable packets.
     pub const ECT: u8 = ECT0 | ECT1;
 }
 
-/// Most memory of one packet on its way: a slot of 32 bytes in a ring that has just doubled, and its sender's record of
-/// it.
+/// Upper bound of the memory of one packet in flight, bytes: a slot of 32 bytes in a ring that has just doubled, and
+/// its sender's record of it.
 pub const BYTES_PER_PACKET: u64 = 90;
 
 /// Resolution of a one-way delay carried by an ACK, ps (16 ns: a `u32` then reaches 68 s).
@@ -44,8 +44,8 @@ index! {
     FlowId,
 }
 
-/// Index of a flow and a direction: data at `2 × flow`, ACKs at `2 × flow + 1`. As wide as an index into memory, so that none is
-/// cut to 32 bits on its way there.
+/// Index of a flow and a direction: data at `2 × flow`, ACKs at `2 × flow + 1`. It is a `usize`, so that its use as an
+/// index needs no conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PassageId(pub usize);
 
@@ -81,9 +81,9 @@ const EXTRA: u32 = 32;
 /// A data segment or an acknowledgement in flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Packet {
-    /// When it arrives at the hop that it stands before.
+    /// Time of its arrival at the next hop.
     pub at: Time,
-    /// Data: when it was sent. ACK: the send time that the receiver echoes (RFC 7323 timestamps).
+    /// Data: send time. ACK: the send time that the receiver echoes (RFC 7323 timestamps).
     pub stamp: Time,
     /// Flow in the high half, segment in the low one.
     who: u64,
@@ -171,7 +171,7 @@ impl Packet {
         Self { what: self.what | u64::from(flag::CE) << FLAGS, ..self }
     }
 
-    /// The load that its ECN bits say, as VCP reads them: ECT(1) low, ECT(0) high, CE overload.
+    /// Load in its ECN bits by VCP's code: ECT(1) low, ECT(0) high, CE overload.
     #[must_use]
     pub fn load(&self) -> Load {
         match self.flags() {
@@ -181,8 +181,8 @@ impl Packet {
         }
     }
 
-    /// The same packet after a router of that load; unchanged where one before was more loaded, or where it is not capable of
-    /// ECN.
+    /// The packet after a router with this load; unchanged if an earlier router was more loaded or if the packet is not
+    /// ECN-capable.
     #[must_use]
     pub fn loaded(self, load: Load) -> Self {
         if self.flags() & flag::ECT == 0 || self.load() >= load {
@@ -195,7 +195,7 @@ impl Packet {
         Self { what: (self.what & !bits) | u64::from(flag::ECT0) << FLAGS, ..self }
     }
 
-    /// The same packet as it arrives at the next hop.
+    /// The packet at its arrival at the next hop.
     #[must_use]
     #[inline]
     pub fn next_hop(self, at: Time) -> Self {

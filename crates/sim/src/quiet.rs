@@ -1,11 +1,10 @@
-//! Links that can never queue, because what feeds them keeps its distance.
+//! Links that can never queue, since arrivals are at least one transmission time apart.
 //!
-//! A link that always finds its transmitter free adds a time that depends on a packet's size alone, so it needs no turn and
-//! no state. This can be proved from the scenario if all packets that cross it left one *origin*, the last link that
-//! can queue, the same time ago. The origin keeps packets at least the smallest transmission time apart, and the links
-//! since then delay all packets equally, up to the differences of their sizes. A receiver that acknowledges every
-//! segment at
-//! once hands the distance on to its ACKs.
+//! If a link's transmitter is free at each arrival, the link adds a time that depends on the packet's size alone. Such
+//! a link needs no turn and no state. This can be proved from the scenario if all packets that cross it left one
+//! *origin*, the last link that can queue, the same time ago. Packets leave the origin at least the smallest
+//! transmission time apart, and the links after it delay all packets equally, up to the differences of their sizes.
+//! ACKs of a receiver that acknowledges every segment at once have the same spacing.
 
 use crate::link::Link;
 use crate::spec::{FlowSpec, LossSpec, Spec};
@@ -15,15 +14,15 @@ use crate::time::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reach {
     origin: usize,
-    /// Least time since they left it.
+    /// Shortest time since they left the origin.
     delay: Time,
-    /// How much longer it may have taken, for larger packets.
+    /// Largest additional time, for larger packets.
     spread: Time,
     /// The smallest of them at the origin, bytes.
     smallest: u64,
 }
 
-/// For each link, true if it can never queue.
+/// Returns true for each link that can never queue.
 #[must_use]
 pub fn links_that_never_queue(spec: &Spec, links: &[Link]) -> Vec<bool> {
     let sizes = packet_sizes(spec);
@@ -39,7 +38,8 @@ pub fn links_that_never_queue(spec: &Spec, links: &[Link]) -> Vec<bool> {
 
 /// Links that can be added to `quiet`.
 fn next_quiet(spec: &Spec, links: &[Link], sizes: &[(u64, u64)], quiet: &[bool]) -> Vec<usize> {
-    // For each link, what all flows that cross it agree on, and the widest spread; `None` once two disagree.
+    // For each link, the common origin and delay of all flows that cross it, with the largest spread; `None` once two
+    // differ.
     let mut agreed: Vec<Option<Option<Reach>>> = vec![None; links.len()];
     for flow in spec.all_flows() {
         walk(flow, spec, links, quiet, |link, reach| {
@@ -56,18 +56,18 @@ fn next_quiet(spec: &Spec, links: &[Link], sizes: &[(u64, u64)], quiet: &[bool])
         let Some(Some(reach)) = agreed[link] else { return false };
         let this = &spec.links[link];
         let lossless = matches!(this.loss, LossSpec::None) && this.impairments.is_none();
-        // A router looks at packets that need not wait, too.
+        // A router also processes packets that need not wait.
         let looks = this.record || this.queue.router().is_some();
-        // Each left the origin a transmission of its own after whatever left before.
+        // Each packet left the origin one transmission time of its own after the packet before.
         let distance = links[reach.origin].transmission(reach.smallest).since(reach.spread);
-        // So that the transmissions of a whole path of them add up to less than 2⁶⁴.
+        // The transmission times of a whole path of such links must add up to less than 2⁶⁴.
         let quick = links[link].ps_per_byte() < 1 << 56;
         !quiet[link] && !looks && lossless && quick && distance >= links[link].transmission(sizes[link].1)
     };
     (0..links.len()).filter(provable).collect()
 }
 
-/// Follows a flow's data, and its ACKs where every segment has one; gives `visit` the state before each link.
+/// Follows a flow's data, and its ACKs if every segment has one; passes the state before each link to `visit`.
 fn walk(flow: &FlowSpec, spec: &Spec, links: &[Link], quiet: &[bool], mut visit: impl FnMut(usize, Option<Reach>)) {
     let mut reach = None;
     let ways = [&flow.path, &flow.reverse_path].into_iter().zip(flow.packet_sizes());
@@ -80,7 +80,7 @@ fn walk(flow: &FlowSpec, spec: &Spec, links: &[Link], quiet: &[bool], mut visit:
                     let spread = before.spread + (slowest - quickest);
                     Some(Reach { delay: before.delay + links[link].delay + quickest, spread, ..before })
                 }
-                // One whose rate or delay changes keeps nothing apart.
+                // A link with a variable rate or delay keeps no spacing.
                 _ if spec.links[link].impairments.is_some() => None,
                 _ => Some(Reach { origin: link, delay: Time::ZERO, spread: Time::ZERO, smallest: low }),
             };
@@ -97,7 +97,7 @@ pub fn packet_sizes(spec: &Spec) -> Vec<(u64, u64)> {
     let mut sizes = vec![(u64::MAX, 0); spec.links.len()];
     for flow in spec.all_flows() {
         let ways = [&flow.path, &flow.reverse_path].into_iter().zip(flow.packet_sizes());
-        // Nothing acknowledges a datagram.
+        // Datagrams are not acknowledged.
         for (path, (low, high)) in ways.take(if flow.datagrams { 1 } else { 2 }) {
             for &link in path {
                 let held = &mut sizes[link];

@@ -1,8 +1,8 @@
 //! Counter-based random streams, one for each source of randomness and named after it.
 //!
-//! The `n`-th draw of a stream depends on the seed, the stream's name and `n` alone, so adding a flow leaves the draws of
-//! every other flow as they were. The mixing function is `SplitMix64`'s finalizer (Steele, Lea and Flood, OOPSLA 2014),
-//! written here because a library's major version may change its stream and a run must not.
+//! The `n`-th draw of a stream depends on the seed, the stream's name and `n` alone, so an additional flow does not
+//! change the draws of other flows. The mixing function is `SplitMix64`'s finalizer (Steele, Lea and Flood, OOPSLA
+//! 2014), implemented here, since a library may change its stream in a major version, and a run must not change.
 
 const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -20,7 +20,7 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The name of a stream, put together from parts without a string: FNV-1a of the parts so far.
+/// Name of a stream, composed of parts without a string: the FNV-1a hash of the parts so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Name(u64);
 
@@ -31,7 +31,7 @@ impl Default for Name {
 }
 
 impl Name {
-    /// The name that goes on with `part`.
+    /// The name extended by `part`.
     #[must_use]
     pub fn and(self, part: &str) -> Self {
         Self(part.bytes().fold(self.0, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)))
@@ -64,7 +64,7 @@ impl Stream {
         (self.bits() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// Uniform integer in [0, bound); 0 where `bound` is 0.
+    /// Uniform integer in [0, bound); 0 if `bound` is 0.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64

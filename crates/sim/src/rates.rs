@@ -1,10 +1,10 @@
-//! Rates of counted bytes: the engine's one definition of throughput and of goodput (`python/elephan/rates.py` has the
-//! same two).
+//! Rates of counted bytes: the engine's only definitions of throughput and of goodput (`python/elephan/rates.py` has
+//! the same two).
 
 /// Megabits in a byte.
 pub const MBIT_PER_BYTE: f64 = 8e-6;
 
-/// Rate in Mbit/s: throughput where the bytes are those on the wire, with headers and duplicates.
+/// Rate in Mbit/s. It is the throughput if the bytes are those on the wire, with headers and duplicates.
 pub fn rate_mbps(bytes: f64, seconds: f64) -> f64 {
     bytes * MBIT_PER_BYTE / seconds
 }

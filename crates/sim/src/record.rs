@@ -1,4 +1,4 @@
-//! Recording: plain columns, one row for each sample time; they become tables in the binding.
+//! Recorded samples: plain columns with one row for each sample time, which the binding converts to tables.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use elephan_cc::Observe;
 
 use crate::time::Time;
 
-/// The times at which everything is sampled: multiples of the period, and both ends of the measurement window.
+/// Sample times: multiples of the period, and the begin and the end of the measurement window.
 #[must_use]
 pub fn sample_times(period: Time, from: Time, to: Time, end: Time) -> Arc<[Time]> {
     let mut times = vec![from, to];
@@ -19,7 +19,7 @@ pub fn sample_times(period: Time, from: Time, to: Time, end: Time) -> Arc<[Time]
     times.into()
 }
 
-/// Walks through the sample times.
+/// Position in the list of sample times.
 #[derive(Clone, Debug)]
 pub struct Clock {
     times: Arc<[Time]>,
@@ -27,13 +27,13 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Before the first.
+    /// A clock before the first sample time.
     #[must_use]
     pub fn new(times: &Arc<[Time]>) -> Self {
         Self { times: times.clone(), next: 0 }
     }
 
-    /// Before the first that is not before `start`.
+    /// A clock before the first sample time at or after `start`.
     #[must_use]
     pub fn starting(times: &Arc<[Time]>, start: Time) -> Self {
         Self { times: times.clone(), next: times.partition_point(|&time| time < start) }
@@ -46,45 +46,45 @@ impl Clock {
         self.times.get(self.next).copied().unwrap_or(Time::NEVER)
     }
 
-    /// The sample is taken.
+    /// Moves to the next sample time.
     #[inline]
     pub fn advance(&mut self) {
         self.next += 1;
     }
 
-    /// Samples taken.
+    /// Number of samples taken.
     #[must_use]
     pub fn taken(&self) -> usize {
         self.next
     }
 }
 
-/// A link at a sample time; counts are since the beginning, queue statistics since the sample before.
+/// State of a link at a sample time. Counts are since the start of the run, queue statistics since the last sample.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkSample {
-    /// Packets waiting now.
+    /// Packets waiting at the sample time.
     pub queue: u64,
-    /// Their time average.
+    /// Time average of the waiting packets.
     pub queue_mean: f64,
-    /// Smallest.
+    /// Smallest number of waiting packets.
     pub queue_min: u64,
-    /// Largest.
+    /// Largest number of waiting packets.
     pub queue_max: u64,
-    /// ∫ packets dt since the beginning.
+    /// ∫ packets dt since the start of the run.
     pub integral_packet_seconds: f64,
-    /// Packets that came.
+    /// Packets that arrived.
     pub arrived: u64,
     /// Packets dropped or lost.
     pub dropped: u64,
     /// Packets marked.
     pub marked: u64,
-    /// Packets that were put behind others.
+    /// Packets that were reordered.
     pub reordered: u64,
-    /// Packets made twice.
+    /// Packets that were duplicated.
     pub duplicated: u64,
     /// Packets whose last bit has left.
     pub delivered: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub delivered_bytes: u64,
 }
 
@@ -98,7 +98,7 @@ pub struct LinkSamples {
 }
 
 impl LinkSamples {
-    /// None taken.
+    /// An empty list of samples.
     #[must_use]
     pub fn new(times: &Arc<[Time]>) -> Self {
         Self { clock: Clock::new(times), last: Time::ZERO, rows: Vec::with_capacity(times.len()) }
@@ -111,7 +111,7 @@ impl LinkSamples {
         self.clock.due()
     }
 
-    /// The samples of the first so many times.
+    /// Samples of the first `times` sample times.
     pub(crate) fn first(&self, times: usize) -> Self {
         Self { clock: self.clock.clone(), last: self.last, rows: self.rows[..times].to_vec() }
     }
@@ -130,11 +130,11 @@ impl LinkSamples {
 /// A value of an internal variable of an algorithm at a sample time.
 #[derive(Clone, Copy, Debug)]
 pub struct InternalValue {
-    /// Place of the sample time.
+    /// Index of the sample time.
     pub time: u32,
-    /// Place of the variable's name.
+    /// Index of the variable's name.
     pub variable: u32,
-    /// Value; not finite while it is not known.
+    /// Value; not finite while it is unknown.
     pub value: f64,
 }
 
@@ -148,12 +148,12 @@ pub struct Internals {
 }
 
 impl Internals {
-    /// Takes the variables of `algorithm` at the sample time number `time`.
+    /// Adds the variables of `algorithm` at sample time number `time`.
     pub(crate) fn sample(&mut self, time: usize, algorithm: &dyn Observe) {
         let Self { names, rows } = self;
         let mut next = 0;
         algorithm.observe(&mut |name, value| {
-            // An algorithm gives its variables in the same order each time.
+            // An algorithm reports its variables in the same order each time.
             let expected = names.get(next).is_some_and(|known| known == name);
             let place = if expected { Some(next) } else { names.iter().position(|known| known == name) };
             let variable = place.unwrap_or_else(|| {
@@ -169,15 +169,15 @@ impl Internals {
 /// A sender's samples, and the time in which it is active.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending<'a> {
-    /// When the flow starts, jitter included.
+    /// Start of the flow, jitter included.
     pub start: Time,
-    /// When the last segment of a sized transfer was acknowledged.
+    /// Time at which the last segment of a sized transfer was acknowledged.
     pub completed: Option<Time>,
-    /// Samples that were not forgotten, in the order of the sample times.
+    /// Samples that were kept, in the order of the sample times.
     pub samples: &'a [SenderSample],
 }
 
-/// A sender whose samples can be reduced, and forgotten, while the run goes on.
+/// A sender whose samples can be reduced and dropped during the run.
 pub(crate) trait Sampled {
     /// Its samples so far.
     fn sampled(&self) -> Sending<'_>;
@@ -186,16 +186,16 @@ pub(crate) trait Sampled {
     fn forget(&mut self, count: usize);
 }
 
-/// A sender at a sample time; counts are since the beginning.
+/// State of a sender at a sample time. Counts are since the start of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct SenderSample {
     /// Congestion window, segments.
     pub cwnd: f64,
     /// Slow start threshold, segments; infinite before the first loss.
     pub ssthresh: f64,
-    /// Smoothed RTT, s; NaN before the first.
+    /// Smoothed RTT, s; NaN before the first sample.
     pub srtt: f64,
-    /// Latest RTT sample, s; NaN before the first.
+    /// Latest RTT sample, s; NaN before the first one.
     pub rtt: f64,
     /// Segments outstanding.
     pub in_flight: u32,
@@ -214,13 +214,13 @@ pub struct SenderTotals {
     pub retransmits: u64,
     /// Recovery episodes that began with a loss.
     pub loss_events: u64,
-    /// Answers to ECN echoes that were as one to a loss (RFC 3168).
+    /// Responses to ECN echoes, as to a loss (RFC 3168).
     pub ecn_events: u64,
     /// Segments acknowledged with an ECN echo.
     pub marked: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Episodes and timeouts that turned out to be spurious and were undone.
+    /// Recoveries and timeouts that were spurious and undone.
     pub undone: u64,
     /// ACKs processed.
     pub acks: u64,
@@ -239,15 +239,15 @@ pub struct Measured {
     pub cwnd_integral: f64,
     /// Largest cwnd.
     pub cwnd_max: f64,
-    /// Times that the send loop ended, from the beginning of the window to the end of the run.
+    /// Number of send loops, from the start of the window to the end of the run.
     pub sends: u64,
-    /// Number of those that the receive window ended.
+    /// Number of send loops that the receive window ended.
     pub receiver_limited: u64,
     /// Distribution of RTT.
     pub rtt: RttHistogram,
 }
 
-/// A receiver at a sample time; counts are since the beginning.
+/// State of a receiver at a sample time. Counts are since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverSample {
     /// Distinct segments that arrived.
@@ -256,10 +256,10 @@ pub struct ReceiverSample {
     pub wire_bytes: u64,
 }
 
-/// Everything that a run keeps of a sender.
+/// Records of a sender.
 #[derive(Clone, Debug)]
 pub struct SenderRecord {
-    /// When the flow started, jitter included.
+    /// Start of the flow, jitter included.
     pub start: Time,
     /// Totals since the beginning.
     pub totals: SenderTotals,
@@ -267,11 +267,11 @@ pub struct SenderRecord {
     pub measured: Measured,
     /// One for each sample time; none of a flow that is not recorded.
     pub samples: Vec<SenderSample>,
-    /// Sending rate at each sample time, packets/s, of transports that have one.
+    /// Sending rate at each sample time, packets/s, for transports that have one.
     pub rates: Option<Vec<f64>>,
-    /// When the last segment of a sized transfer was acknowledged.
+    /// Time at which the last segment of a sized transfer was acknowledged.
     pub completed: Option<Time>,
-    /// Internal variables of its algorithm, where the scenario asks for them.
+    /// Internal variables of its algorithm, if the scenario asks for them.
     pub internals: Option<Box<Internals>>,
 }
 
@@ -283,10 +283,10 @@ impl Default for SenderRecord {
     }
 }
 
-/// Everything that a run keeps of a receiver.
+/// Records of a receiver.
 #[derive(Clone, Debug, Default)]
 pub struct ReceiverRecord {
-    /// Distinct segments, and bytes on the wire.
+    /// Numbers of distinct segments and of bytes on the wire.
     pub totals: ReceiverSample,
     /// Segments that had arrived before.
     pub duplicates: u64,
@@ -294,35 +294,36 @@ pub struct ReceiverRecord {
     pub acks_sent: u64,
     /// One for each sample time; none of a flow that is not recorded.
     pub samples: Vec<ReceiverSample>,
-    /// Counts at the two ends of the measurement window.
+    /// Counts at the begin and the end of the measurement window.
     pub measured: [ReceiverSample; 2],
     /// One-way delays of datagrams.
     pub delays: Option<Box<OneWayDelays>>,
 }
 
-/// One-way delays of the datagrams that arrive in the measured part, from being handed over to the last bit.
+/// One-way delays of the datagrams that arrive in the measurement window, from the application's hand-over to the last
+/// bit's arrival.
 #[derive(Clone, Debug)]
 pub struct OneWayDelays {
     from: Time,
     to: Time,
-    /// The shortest.
+    /// Shortest delay.
     pub min: Time,
-    /// Their sum, ps.
+    /// Sum of the delays, ps.
     pub sum_ps: u128,
-    /// How many there are.
+    /// Number of delays.
     pub count: u64,
-    /// Their quantiles.
+    /// Distribution of the delays.
     pub histogram: RttHistogram,
 }
 
 impl OneWayDelays {
-    /// None yet; those that arrive at `from` or later, and before `to`, will count.
+    /// Empty delays, for datagrams that arrive from `from` to before `to`.
     #[must_use]
     pub fn new(from: Time, to: Time) -> Self {
         Self { from, to, min: Time::NEVER, sum_ps: 0, count: 0, histogram: RttHistogram::default() }
     }
 
-    /// A datagram of `sent` arrives `now`.
+    /// Records a datagram that was sent at `sent` and arrives at `now`.
     pub fn note(&mut self, sent: Time, now: Time) {
         if now < self.from || now >= self.to {
             return;
@@ -334,15 +335,15 @@ impl OneWayDelays {
         self.histogram.add(delay);
     }
 
-    /// Their mean, s; `None` without any.
+    /// Mean delay, s; `None` without any.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_ps as f64 / self.count as f64 * 1e-12)
     }
 }
 
-/// Quantiles of delays in buckets of 0.2 % width. Counts of usual delays are an array from the least to the largest
-/// that occurred; an unusual delay has an entry of a map.
+/// Histogram of delays with buckets of 0.2 % width. Usual delays are counted in an array from the smallest to the
+/// largest that occurred; an unusual delay has an entry in a map.
 #[derive(Clone, Debug, Default)]
 pub struct RttHistogram {
     counts: Vec<u32>,
@@ -353,13 +354,13 @@ pub struct RttHistogram {
     total: u64,
 }
 
-/// Bits of mantissa that a bucket keeps: 2⁻⁹ = 0.2 %.
+/// Bits of mantissa of a bucket: 2⁻⁹ = 0.2 %.
 const MANTISSA_BITS: u32 = 9;
 /// 2²⁰ ps ≈ 1 µs: the array's lowest bucket.
 const LOWEST_EXPONENT: u32 = 20;
 /// 2⁴⁸ ps ≈ 281 s: where the array ends.
 const HIGHEST_EXPONENT: u32 = 48;
-/// The array grows by so many buckets at once.
+/// Number of buckets by which the array grows.
 const BUCKETS_AT_ONCE: usize = 64;
 
 impl RttHistogram {
@@ -380,7 +381,7 @@ impl RttHistogram {
         }
     }
 
-    /// Counts a sample in a bucket that the array does not have yet.
+    /// Counts a sample outside the array's buckets.
     #[cold]
     fn widen(&mut self, bucket: usize) {
         let from = bucket / BUCKETS_AT_ONCE * BUCKETS_AT_ONCE;
@@ -398,7 +399,7 @@ impl RttHistogram {
         *self.unusual.entry(rtt.0 & !(width(rtt.0) - 1)).or_default() += 1;
     }
 
-    /// The `q`-quantile, s: the middle of the bucket that holds it; `None` without samples.
+    /// The `q`-quantile, s: the middle of its bucket; `None` without samples.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let rank = ((q * self.total as f64).ceil() as u64).clamp(1, self.total.max(1));
@@ -413,7 +414,7 @@ impl RttHistogram {
         let mut seen = 0;
         below.chain(usual).chain(above).find_map(|(edge, count)| {
             seen += count;
-            // A bucket of one ps has no middle but itself.
+            // The middle of a bucket of one ps is its only value.
             let middle = if width(edge) > 1 { 0.5 * width(edge) as f64 } else { 0.0 };
             (seen >= rank).then_some((edge as f64 + middle) * 1e-12)
         })

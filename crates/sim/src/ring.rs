@@ -41,7 +41,7 @@ impl<T: Copy + Default> Fifo<T> {
         self.slots.get(self.head)
     }
 
-    /// The element that `ahead` others stand before.
+    /// The element behind `ahead` others.
     #[must_use]
     pub fn get(&self, ahead: usize) -> Option<T> {
         (ahead < self.len).then(|| self.slots[(self.head + ahead) & (self.slots.len() - 1)])
@@ -59,7 +59,7 @@ impl<T: Copy + Default> Fifo<T> {
         self.len += 1;
     }
 
-    /// Fetches the oldest into the cache.
+    /// Prefetches the oldest element.
     #[inline(always)]
     pub fn fetch_oldest(&self) {
         prefetch::element(&self.slots, self.head);
@@ -73,7 +73,7 @@ impl<T: Copy + Default> Fifo<T> {
         }
         let value = self.slots[self.head];
         self.len -= 1;
-        // An empty one begins again where memory was last used.
+        // An empty ring restarts at the memory used last.
         self.head = if self.len == 0 { 0 } else { (self.head + 1) & (self.slots.len() - 1) };
         Some(value)
     }
@@ -87,7 +87,7 @@ impl<T: Copy + Default> Fifo<T> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        // In place: a copy of a large ring would need half as much memory again.
+        // The ring grows in place; a copy of a large ring would need half as much memory again.
         let before = self.slots.len();
         let after = (before * 2).max(4);
         self.slots.reserve_exact(after - before);
@@ -97,14 +97,17 @@ impl<T: Copy + Default> Fifo<T> {
     }
 }
 
-/// A ring for more segments than this is not handed on from one transfer to the next.
+/// Largest capacity, segments, of a ring that one transfer leaves to the next.
 pub const MOST_INHERITED: usize = 256;
 
 /// One bit for each segment number of a sliding range. The owner guarantees that all set bits lie within one capacity of
-/// each other and calls [`BitRing::reserve`] first.
+/// each other and calls [`BitRing::reserve`] first. The bits of a small window are in the ring itself, since those of thousands of
+/// flows would each be a miss of the cache elsewhere.
 #[derive(Clone, Debug, Default)]
 pub struct BitRing {
-    words: Vec<u64>,
+    /// The bits, unless `words` has them.
+    inline: u64,
+    words: Box<[u64]>,
 }
 
 impl BitRing {
@@ -112,12 +115,29 @@ impl BitRing {
     #[must_use]
     #[inline]
     pub fn capacity(&self) -> u32 {
-        (self.words.len() * 64) as u32
+        (self.words().len() * 64) as u32
     }
 
-    /// Takes over another ring's memory, without its bits; of a ring that is `clear` none is set.
+    /// All bits, if they fit into one word.
+    #[must_use]
+    #[inline]
+    pub fn inline_word(&self) -> Option<u64> {
+        self.words.is_empty().then_some(self.inline)
+    }
+
+    #[inline]
+    fn words(&self) -> &[u64] {
+        if self.words.is_empty() { std::slice::from_ref(&self.inline) } else { &self.words }
+    }
+
+    #[inline]
+    fn words_mut(&mut self) -> &mut [u64] {
+        if self.words.is_empty() { std::slice::from_mut(&mut self.inline) } else { &mut self.words }
+    }
+
+    /// Takes over another ring's memory, without its bits; `clear` states that none of its bits is set.
     pub fn inherit(&mut self, old: &mut Self, clear: bool) {
-        self.words = std::mem::take(&mut old.words);
+        (self.inline, self.words) = (0, std::mem::take(&mut old.words));
         if !clear {
             self.words.fill(0);
         }
@@ -132,12 +152,12 @@ impl BitRing {
         }
         let wider = (span.next_power_of_two().max(256) / 64) as usize;
         let mut words = vec![0_u64; wider];
-        let count = self.words.len();
+        let old = self.words();
         for_each_word(base, base + self.capacity(), |segment, mask| {
             let at = segment as usize >> 6;
-            words[at & (wider - 1)] |= self.words[at & (count - 1)] & mask;
+            words[at & (wider - 1)] |= old[at & (old.len() - 1)] & mask;
         });
-        self.words = words;
+        self.words = words.into();
     }
 
     #[inline]
@@ -149,53 +169,49 @@ impl BitRing {
     #[must_use]
     #[inline]
     pub fn get(&self, segment: u32) -> bool {
-        if self.words.is_empty() {
-            return false;
-        }
-        let (word, bit) = Self::place(self.words.len(), segment);
-        self.words[word] & bit != 0
+        let words = self.words();
+        let (word, bit) = Self::place(words.len(), segment);
+        words[word] & bit != 0
     }
 
     /// Sets a bit.
     #[inline]
     pub fn set(&mut self, segment: u32) {
-        let (word, bit) = Self::place(self.words.len(), segment);
-        self.words[word] |= bit;
+        let words = self.words_mut();
+        let (word, bit) = Self::place(words.len(), segment);
+        words[word] |= bit;
     }
 
     /// Clears a bit.
     #[inline]
     pub fn clear(&mut self, segment: u32) {
-        if !self.words.is_empty() {
-            let (word, bit) = Self::place(self.words.len(), segment);
-            self.words[word] &= !bit;
-        }
+        let words = self.words_mut();
+        let (word, bit) = Self::place(words.len(), segment);
+        words[word] &= !bit;
     }
 
-    /// Clears `[from, to)` and answers how many bits were set.
+    /// Clears `[from, to)`. Returns the number of bits that were set.
     pub fn clear_range(&mut self, from: u32, to: u32) -> u32 {
-        if self.words.is_empty() {
-            return 0;
-        }
         let mut cleared = 0;
-        let count = self.words.len();
+        let words = self.words_mut();
+        let count = words.len();
         for_each_word(from, to, |segment, mask| {
-            let word = &mut self.words[(segment as usize >> 6) & (count - 1)];
+            let word = &mut words[(segment as usize >> 6) & (count - 1)];
             cleared += (*word & mask).count_ones();
             *word &= !mask;
         });
         cleared
     }
 
-    /// Sets every bit of `[from, to)` that is clear in `except`, and answers how many were newly set.
+    /// Sets every bit of `[from, to)` that is clear in `except`. Returns the number of newly set bits.
     pub fn set_range_except(&mut self, from: u32, to: u32, except: &Self) -> u32 {
         let mut added = 0;
-        let count = self.words.len();
+        let (words, except) = (self.words_mut(), except.words());
+        let count = words.len();
         for_each_word(from, to, |segment, mask| {
             let at = segment as usize >> 6;
-            let blocked = if except.words.is_empty() { 0 } else { except.words[at & (except.words.len() - 1)] };
-            let word = &mut self.words[at & (count - 1)];
-            let new = mask & !blocked & !*word;
+            let word = &mut words[at & (count - 1)];
+            let new = mask & !except[at & (except.len() - 1)] & !*word;
             added += new.count_ones();
             *word |= new;
         });
@@ -205,15 +221,12 @@ impl BitRing {
     /// The lowest segment of `[from, to)` that is set here and clear in `without`.
     #[must_use]
     pub fn first_without(&self, without: &Self, from: u32, to: u32) -> Option<u32> {
-        if self.words.is_empty() || from >= to {
-            return None;
-        }
+        let (words, without) = (self.words(), without.words());
         let mut segment = from;
         let mut mask = u64::MAX << (from & 63);
         while segment < to {
             let at = segment as usize >> 6;
-            let blocked = if without.words.is_empty() { 0 } else { without.words[at & (without.words.len() - 1)] };
-            let word = self.words[at & (self.words.len() - 1)] & !blocked & mask;
+            let word = words[at & (words.len() - 1)] & !without[at & (without.len() - 1)] & mask;
             if word != 0 {
                 let found = (segment & !63) + word.trailing_zeros();
                 return (found < to).then_some(found);
@@ -224,17 +237,18 @@ impl BitRing {
         None
     }
 
-    /// The `n`-th highest (1 is the highest) segment set in `[from, to)`.
+    /// The `n`-th highest segment set in `[from, to)`, with 1 for the highest.
     #[must_use]
     pub fn nth_highest(&self, n: u32, from: u32, to: u32) -> Option<u32> {
-        if self.words.is_empty() || from >= to {
+        if from >= to {
             return None;
         }
+        let words = self.words();
         let mut left = n;
         let mut top = to - 1;
         loop {
             let base = top & !63;
-            let mut word = self.words[(top as usize >> 6) & (self.words.len() - 1)];
+            let mut word = words[(top as usize >> 6) & (words.len() - 1)];
             word &= u64::MAX >> (63 - (top & 63));
             if base < from {
                 word &= u64::MAX << (from & 63);
@@ -255,7 +269,7 @@ impl BitRing {
     }
 }
 
-/// Calls `f(first segment of the word's part, mask)` for each 64-bit word that `[from, to)` touches.
+/// Calls `f(first segment within the word, mask)` for each 64-bit word that overlaps `[from, to)`.
 #[inline]
 fn for_each_word(from: u32, to: u32, mut f: impl FnMut(u32, u64)) {
     let mut segment = from;
@@ -273,6 +287,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::{BTreeSet, VecDeque};
+
+    /// Segments that a ring keeps in itself.
+    const INLINE_SEGMENTS: u32 = u64::BITS;
 
     proptest! {
         #[test]
@@ -293,19 +310,21 @@ mod tests {
 
         #[test]
         fn bits_behave_as_a_set(base in 0_u32..5000, set in proptest::collection::btree_set(0_u32..700, 0..200),
-                                holes in proptest::collection::btree_set(0_u32..700, 0..200), a in 0_u32..700, b in 0_u32..700, n in 1_u32..5) {
+                                holes in proptest::collection::btree_set(0_u32..700, 0..200), a in 0_u32..700, b in 0_u32..700, n in 1_u32..5,
+                                span in prop_oneof![Just(INLINE_SEGMENTS), Just(700)]) {
+            let [set, holes] = [set, holes].map(|offsets| offsets.into_iter().filter(|s| *s < span).collect::<BTreeSet<_>>());
+            let (a, b) = (a.min(span), b.min(span));
             let (from, to) = (base + a.min(b), base + a.max(b));
             let mut ring = BitRing::default();
-            ring.reserve(base, 100);
             let mut without = BitRing::default();
-            without.reserve(base, 700);
+            without.reserve(base, span);
             holes.iter().for_each(|s| without.set(base + s));
             for (index, s) in set.iter().enumerate() {
-                if index == set.len() / 2 { ring.reserve(base, 700); }
-                if index >= set.len() / 2 || *s < 100 { ring.set(base + s); }
+                if index == set.len() / 2 { ring.reserve(base, span); }
+                if index >= set.len() / 2 || *s < INLINE_SEGMENTS { ring.set(base + s); }
             }
-            ring.reserve(base, 700);
-            let kept: BTreeSet<u32> = set.iter().enumerate().filter(|(i, s)| *i >= set.len() / 2 || **s < 100).map(|(_, s)| base + s).collect();
+            ring.reserve(base, span);
+            let kept: BTreeSet<u32> = set.iter().enumerate().filter(|(i, s)| *i >= set.len() / 2 || **s < INLINE_SEGMENTS).map(|(_, s)| base + s).collect();
             let inside: Vec<u32> = kept.iter().copied().filter(|s| (from..to).contains(s)).collect();
             prop_assert_eq!(ring.nth_highest(n, from, to), inside.iter().rev().nth(n as usize - 1).copied());
             prop_assert_eq!(ring.first_without(&without, from, to), inside.iter().copied().find(|s| !holes.contains(&(s - base))));

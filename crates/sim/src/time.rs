@@ -1,8 +1,8 @@
-//! Virtual time: whole picoseconds in a `u64`, exact at 100 Gbit/s and 213 days long (a run may be 53).
+//! Virtual time: whole picoseconds in a `u64`, exact at 100 Gbit/s. It reaches 213 days; a run may have 53.
 //!
-//! Sums are plain, since three of four are in the hot path, and cannot overflow: events are before 2⁶², paths are shorter than
-//! 2⁶¹ (the spec is refused otherwise), and a link's backlog ends at [`Time::FAR`] at the latest. Estimates and settings that may
-//! be anything are added by [`Time::later`].
+//! Sums are unchecked, since three of four are in the hot path. They cannot overflow: events are before 2⁶², paths are
+//! shorter than 2⁶¹ (checked in the spec), and a link's backlog ends at [`Time::FAR`] at the latest. Estimates and
+//! settings of any value are added by [`Time::later`].
 
 use std::ops::{Add, AddAssign, Sub};
 
@@ -13,9 +13,10 @@ pub struct Time(pub u64);
 impl Time {
     /// The beginning of every run.
     pub const ZERO: Self = Self(0);
-    /// After the end of every run: a backlog that takes longer to send ends here, and no packet of it leaves.
+    /// A time after the end of every run. A backlog that takes longer to send ends here, and none of its later packets
+    /// leaves.
     pub const FAR: Self = Self(1 << 63);
-    /// Later than anything: "no such event".
+    /// Later than any time: "no such event".
     pub const NEVER: Self = Self(u64::MAX);
     /// One millisecond.
     pub const MILLISECOND: Self = Self(1_000_000_000);
@@ -29,14 +30,14 @@ impl Time {
         elephan_cc::estimators::seconds(self.0)
     }
 
-    /// The nearest instant to `seconds`; used where an estimator (RTO, RACK) turns into a timer.
+    /// The instant nearest to `seconds`; it converts an estimate (RTO, RACK) to a timer.
     #[must_use]
     #[inline]
     pub fn from_seconds(seconds: f64) -> Self {
         Self((seconds * 1e12) as u64)
     }
 
-    /// `self + by`; [`Time::NEVER`] where that is beyond the end of time.
+    /// `self + by`; [`Time::NEVER`] if the sum overflows.
     #[must_use]
     #[inline]
     pub fn later(self, by: Self) -> Self {

@@ -1,9 +1,10 @@
-//! The engine for the browser: a canonical scenario in, the tables of a run out.
+//! The engine for the browser: it takes a canonical scenario and returns the tables of its run.
 //!
-//! An instance of the module holds one run. Its caller, a worker of a page, writes a scenario where [`elephan_input`] says,
-//! calls [`elephan_begin`], and [`elephan_advance`] until nothing is left; between two calls it may hear of a newer input and
-//! begin that instead. What is to be read back stands where [`elephan_output`] and [`elephan_output_length`] say, in the form of
-//! [`answer`]. After a trap, which is a defect of the engine, it is the panic's words, and the instance is of no more use.
+//! An instance of the module holds one run. Its caller, a worker of a page, writes a scenario to the address that
+//! [`elephan_input`] returns, calls [`elephan_begin`], and then [`elephan_advance`] until the run ends. Between two
+//! calls the caller may begin another scenario instead. The output is at the address [`elephan_output`] with the length
+//! [`elephan_output_length`], in the form of [`answer`]. After a trap, which is a defect of the engine, the output is
+//! the panic's message, and the instance must be discarded.
 
 mod answer;
 
@@ -13,14 +14,14 @@ use std::collections::BTreeMap;
 use elephan_sim::{Engine, Spec, queue, tables};
 use serde_json::json;
 
-/// Memory that a run may take, bytes: an instance can have 4 GiB, and a tab has less.
+/// Memory limit of a run, bytes: an instance can have 4 GiB, and a tab has less.
 const MEMORY: u64 = 1 << 30;
 
-/// Nothing is left to do.
+/// The run is at its end.
 const DONE: i32 = 0;
 /// The run is not at its end.
 const MORE: i32 = 1;
-/// The output says why there is no run.
+/// There is no run; the output has the reason.
 const REFUSED: i32 = 2;
 
 struct Run {
@@ -43,7 +44,7 @@ fn refuse(message: &str) -> i32 {
     REFUSED
 }
 
-/// Room for so many bytes of a scenario; returns where.
+/// Allocates `bytes` for a scenario. Returns the address.
 #[allow(unsafe_code, reason = "its name is how a page finds it")]
 #[unsafe(no_mangle)]
 pub extern "C" fn elephan_input(bytes: usize) -> *mut u8 {
@@ -54,7 +55,7 @@ pub extern "C" fn elephan_input(bytes: usize) -> *mut u8 {
     })
 }
 
-/// Place of the last output.
+/// Address of the last output.
 #[allow(unsafe_code, reason = "its name is how a page finds it")]
 #[unsafe(no_mangle)]
 pub extern "C" fn elephan_output() -> *const u8 {
@@ -68,8 +69,8 @@ pub extern "C" fn elephan_output_length() -> usize {
     OUTPUT.with_borrow(Vec::len)
 }
 
-/// The default parameters of the queue whose kind is in the input, on a link of this rate whose largest data packets have so many
-/// bytes, as the canonical form has them: JSON in the output, and [`DONE`], or [`REFUSED`].
+/// Writes the default parameters of a queue in the canonical form, as JSON, to the output. The input is the queue's
+/// kind; the arguments are the link's rate and the size of its largest data packets. Returns [`DONE`] or [`REFUSED`].
 #[allow(unsafe_code, reason = "its name is how a page finds it")]
 #[unsafe(no_mangle)]
 pub extern "C" fn elephan_queue_form(rate_bps: f64, packet_bytes: u32) -> i32 {
@@ -83,7 +84,8 @@ pub extern "C" fn elephan_queue_form(rate_bps: f64, packet_bytes: u32) -> i32 {
     }
 }
 
-/// Lays out the run of the scenario in the input, instead of the run before: [`MORE`], or [`REFUSED`] with one line in the output.
+/// Lays out the run of the scenario in the input, which replaces the last run. Returns [`MORE`], or [`REFUSED`] with
+/// one line in the output.
 #[allow(unsafe_code, reason = "its name is how a page finds it")]
 #[unsafe(no_mangle)]
 pub extern "C" fn elephan_begin() -> i32 {
@@ -110,7 +112,7 @@ fn lay_out(input: &[u8]) -> Result<Run, String> {
     Ok(Run { spec, engine })
 }
 
-/// Goes on by so many slices: [`DONE`], [`MORE`], or [`REFUSED`] with one line in the output.
+/// Runs for at most `slices` slices. Returns [`DONE`], [`MORE`], or [`REFUSED`] with one line in the output.
 #[allow(unsafe_code, reason = "its name is how a page finds it")]
 #[unsafe(no_mangle)]
 pub extern "C" fn elephan_advance(slices: u32) -> i32 {
@@ -123,14 +125,14 @@ pub extern "C" fn elephan_advance(slices: u32) -> i32 {
     }
 }
 
-/// Part of the run that is done.
+/// Fraction of the run that is done.
 #[allow(unsafe_code, reason = "its name is how a page finds it")]
 #[unsafe(no_mangle)]
 pub extern "C" fn elephan_fraction() -> f64 {
     RUN.with_borrow(|run| run.as_ref().map_or(0.0, |run| run.engine.fraction()))
 }
 
-/// The samples so far are the output: the tables `samples` and `links`.
+/// Writes the samples so far to the output: the tables `samples` and `links`.
 #[allow(unsafe_code, reason = "its name is how a page finds it")]
 #[unsafe(no_mangle)]
 pub extern "C" fn elephan_so_far() -> i32 {
@@ -143,7 +145,7 @@ pub extern "C" fn elephan_so_far() -> i32 {
     })
 }
 
-/// Ends a run that is complete: its tables and its summary become the output, and the run is dropped.
+/// Ends a complete run: writes its tables and its summary to the output, and drops the run.
 #[allow(unsafe_code, reason = "its name is how a page finds it")]
 #[unsafe(no_mangle)]
 pub extern "C" fn elephan_finish() -> i32 {

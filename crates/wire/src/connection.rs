@@ -1,11 +1,11 @@
-//! A TCP connection as the path sees it: the bytes that came, and their round-trip times.
+//! Measurement of a TCP connection on the path: the bytes that arrived, and round-trip times.
 //!
-//! Linux reports a sender's window and its own estimates; the rest is measured here, where nothing in the hosts can
-//! disturb it.
+//! Linux reports a sender's window and its own estimates. All other values are measured here, independently of the
+//! hosts.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Sequence numbers without their wrap, counted from the first byte of data.
+/// Conversion of sequence numbers to positions without wrap-around, from the first byte of data.
 #[derive(Clone, Copy, Debug, Default)]
 struct Numbers {
     first: u32,
@@ -13,7 +13,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// The byte that a number stands for, which is within 2 GiB of the highest so far.
+    /// Position of the byte with a sequence number, which is within 2 GiB of the highest so far.
     fn position(&self, number: u32) -> Option<u64> {
         let near = self.first.wrapping_add(self.highest as u32);
         self.highest.checked_add_signed(i64::from(number.wrapping_sub(near) as i32))
@@ -24,9 +24,9 @@ impl Numbers {
 struct Sent {
     end: u64,
     at_ns: i64,
-    /// When it was handed to the receiver.
+    /// Time of delivery to the receiver.
     received_ns: Option<i64>,
-    /// It was sent again since, so its ACK gives no RTT sample.
+    /// True if it was retransmitted, so that its ACK gives no RTT sample.
     repeated: bool,
 }
 
@@ -37,19 +37,19 @@ pub struct Connection {
     /// Segments that are not acknowledged, in order.
     outstanding: VecDeque<Sent>,
     acknowledged: u64,
-    /// The highest byte that the receiver has acknowledged in order; the sender may not know it yet.
+    /// Highest cumulative acknowledgement that the receiver has sent.
     answered: u64,
     highest_sack: u64,
-    /// Everything below has come.
+    /// Position below which all bytes have arrived.
     complete: u64,
-    /// Ranges of bytes that came beyond: begin → end.
+    /// Ranges of bytes that arrived above it: begin → end.
     beyond: BTreeMap<u64, u64>,
     beyond_bytes: u64,
-    /// Packets with data that came to the path, once for each time that they were sent.
+    /// Packets with data that entered the path, retransmissions included.
     pub segments_sent: u64,
-    /// ACKs that the receiver put on the path and that acknowledge something new in order.
+    /// ACKs from the receiver that advance the cumulative acknowledgement.
     pub answers: u64,
-    /// Packets that brought nothing new.
+    /// Packets without new data.
     pub duplicates: u64,
 }
 
@@ -60,19 +60,19 @@ impl Connection {
         self.numbers.is_some()
     }
 
-    /// Distinct bytes that came to the receiver.
+    /// Distinct bytes that reached the receiver.
     #[must_use]
     pub fn received_bytes(&self) -> u64 {
         self.complete + self.beyond_bytes
     }
 
-    /// Bytes that the sender knows to have come, in order.
+    /// Bytes cumulatively acknowledged at the sender.
     #[must_use]
     pub fn acknowledged_bytes(&self) -> u64 {
         self.acknowledged
     }
 
-    /// The sender puts data on the path.
+    /// Records data that the sender puts on the path.
     pub fn on_sent(&mut self, sequence: u32, payload: u32, at_ns: i64) {
         let numbers = self.numbers.get_or_insert(Numbers { first: sequence, highest: 0 });
         let Some(begin) = numbers.position(sequence) else { return };
@@ -92,7 +92,7 @@ impl Connection {
         }
     }
 
-    /// Data reaches the receiver.
+    /// Records data that reaches the receiver.
     pub fn on_received(&mut self, sequence: u32, payload: u32, at_ns: i64) {
         let Some(begin) = self.numbers.and_then(|numbers| numbers.position(sequence)) else { return };
         let (before, end) = (self.received_bytes(), begin + u64::from(payload));
@@ -109,7 +109,7 @@ impl Connection {
             return;
         }
         if begin > self.complete {
-            // Joins what it overlaps or touches.
+            // Merges ranges that it overlaps or touches.
             while let Some((&left, &right)) = self.beyond.range(..=end).next_back()
                 && right >= begin
             {
@@ -131,10 +131,10 @@ impl Connection {
         }
     }
 
-    /// The receiver puts an ACK on the path: for how long it held the last segment that this is the first to acknowledge, ns.
+    /// Records an ACK that the receiver puts on the path. Returns the delay of the ACK after the last segment that it
+    /// newly acknowledges, ns.
     ///
-    /// `None` if the segment filled no hole of its own: bytes behind another hole wait for that hole, and not for the
-    /// receiver.
+    /// `None` if the segment was above another gap: such bytes wait for the gap to be filled, and not for the receiver.
     pub fn on_answered(&mut self, number: u32, at_ns: i64) -> Option<i64> {
         let acknowledged = self.numbers?.position(number).filter(|position| *position > self.answered)?;
         self.answered = acknowledged;
@@ -147,10 +147,10 @@ impl Connection {
         Some(at_ns - last.received_ns?)
     }
 
-    /// An ACK reaches the sender; returns the round-trip time that it measures, ns.
+    /// Records an ACK that reaches the sender. Returns the round-trip time that it measures, ns.
     ///
-    /// It measures one where the last segment that it newly acknowledges was sent once and was not acknowledged selectively
-    /// before (Karn's rule, and Linux's).
+    /// There is a sample if the last newly acknowledged segment was sent once and was not SACKed before (Karn's rule,
+    /// and Linux's).
     pub fn on_acknowledged(&mut self, number: u32, highest_sack: Option<u32>, at_ns: i64) -> Option<i64> {
         let numbers = self.numbers?;
         let acknowledged = numbers.position(number).filter(|&position| position <= numbers.highest)?;
@@ -222,7 +222,7 @@ mod tests {
         connection.on_received(number(1000), 1000, 20);
         assert_eq!(connection.on_answered(number(2000), 23), Some(3));
         assert_eq!(connection.on_answered(number(2000), 24), None, "a duplicate ACK");
-        // The fourth segment comes before the third; that it is acknowledged late is not the receiver's doing.
+        // The fourth segment arrives before the third, which delays its ACK; the receiver does not.
         connection.on_received(number(3000), 1000, 30);
         connection.on_received(number(2000), 1000, 40);
         assert_eq!(connection.on_answered(number(4000), 41), None);

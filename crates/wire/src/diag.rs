@@ -15,13 +15,13 @@ const PEER_AT: usize = 24;
 const NLM_F_REQUEST_DUMP: u16 = 0x1 | 0x300;
 const NLMSG_DONE: u16 = 3;
 const HEADER_BYTES: usize = 16;
-/// Established, and both states in which one's own data may still be under way after a close.
+/// Established, and the two states after a close in which own data may still be in flight.
 const STATES: u32 = 1 << 1 | 1 << 4 | 1 << 8;
 
-/// The connections that have sent data to `peer`, with their ports.
+/// Lists the connections that have sent data to `peer`, with their ports.
 ///
 /// # Errors
-/// The kernel does not tell.
+/// The kernel rejects the request.
 pub fn connections_to(peer: Ipv4Addr) -> io::Result<Vec<((u16, u16), TcpInfo)>> {
     let mut found = Vec::new();
     sys::ask_sockets(&request(), |answer| read(answer, peer, &mut found))?;
@@ -41,7 +41,7 @@ fn request() -> Vec<u8> {
     message
 }
 
-/// Reads the messages of an answer; whether it was the last.
+/// Reads the messages of a reply. Returns true after the last one.
 fn read(mut answer: &[u8], peer: Ipv4Addr, found: &mut Vec<((u16, u16), TcpInfo)>) -> bool {
     while let Some((length, kind)) = header(answer) {
         if kind != SOCK_DIAG_BY_FAMILY || length > answer.len() {

@@ -1,5 +1,5 @@
-//! The path in virtual time: packets arrive when the kernel says that they did, cross the simulator's own links, and are due
-//! at the far end at an instant that does not depend on when this program had the processor.
+//! The path in virtual time: packets arrive at the times of the kernel's time stamps and cross the simulator's links.
+//! Their times at the far end do not depend on the scheduling of this program.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,7 +14,7 @@ use elephan_sim::spec::Spec;
 const PS_PER_NS: u64 = 1000;
 const MUCH: Time = Time(500_000_000);
 
-/// Which way a packet of a flow goes.
+/// Direction of a packet of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// From the flow's sender.
@@ -23,20 +23,20 @@ pub enum Way {
     Backward = 1,
 }
 
-/// A packet on its way; `slot` is where its bytes are.
+/// A packet in flight; its bytes are in `slot`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passenger {
     /// Position of its flow.
     pub flow: usize,
-    /// Which way it goes.
+    /// Its direction.
     pub way: Way,
     /// Size, bytes.
     pub bytes: u32,
-    /// Slot that holds its bytes.
+    /// Slot of its bytes.
     pub slot: usize,
 }
 
-/// A packet before a link, or at its destination; in order of time, then of arrival at the path.
+/// A packet in front of a link or at its destination; ordered by time, then by arrival at the path.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     at: Time,
@@ -71,34 +71,34 @@ impl Ord for Event {
     }
 }
 
-/// Links, the paths over them, and the packets that are under way.
+/// Links, the paths over them, and the packets in flight.
 pub struct Emulator {
     links: Vec<Link>,
     /// Links of each flow, forward and backward.
     routes: Vec<[Vec<usize>; 2]>,
-    /// Links whose packets all come from one and the same link, or from one flow: they come in order, and need no schedule.
+    /// True for links with a single feeder, a link or a flow: their packets arrive in order and need no schedule.
     in_order: Vec<bool>,
-    /// The latest arrival at each link.
+    /// Latest arrival at each link.
     latest: Vec<Time>,
-    /// Propagation from each link on, its own included, to the nearest destination.
+    /// Propagation delay from each link, its own included, to the nearest destination.
     remaining: Vec<Time>,
     hops: BinaryHeap<Reverse<Event>>,
     deliveries: BinaryHeap<Reverse<Event>>,
-    /// Everything that is before this instant has been decided.
+    /// Instant before which all events have been decided.
     horizon: Time,
     number: u64,
-    /// Packets that the kernel showed later than others which came after them.
+    /// Packets that the kernel delivered out of order.
     pub displaced: u64,
-    /// Number of these that were displaced by more than 0.5 ms.
+    /// Packets delivered more than 0.5 ms out of order.
     pub displaced_much: u64,
     /// The largest displacement of a packet.
     pub displaced_most: Time,
-    /// Slots of packets that were dropped or lost since this list was last emptied.
+    /// Slots of packets dropped or lost since this list was last emptied.
     pub lost: Vec<usize>,
 }
 
 impl Emulator {
-    /// The checked `links` of a scenario, empty. Packets of up to `largest_bytes` will cross them.
+    /// An emulator with the checked `links` of a scenario, for packets of up to `largest_bytes`.
     #[must_use]
     pub fn new(spec: &Spec, links: &[CheckedLink], largest_bytes: u64, sample_times: &Arc<[Time]>) -> Self {
         let links: Vec<Link> =
@@ -137,21 +137,21 @@ impl Emulator {
         }
     }
 
-    /// A packet comes to its path, `ns` after the beginning.
+    /// Records a packet that enters its path `ns` after the start.
     pub fn arrive(&mut self, passenger: Passenger, ns: u64) {
         self.number += 1;
         let event = Event { at: Time(ns * PS_PER_NS), number: self.number, hop: 0, passenger };
         self.enter(event);
     }
 
-    /// How long a packet takes that waits nowhere and takes no time to send, ns.
+    /// Propagation delay of a flow's path in one direction, ns.
     #[must_use]
     pub fn propagation_ns(&self, flow: usize, way: Way) -> u64 {
         let route = &self.routes[flow][way as usize];
         route.iter().map(|&link| self.links[link].delay.0).sum::<u64>() / PS_PER_NS
     }
 
-    /// Puts a packet before its next link, or passes it over that link at once if nothing can come before it.
+    /// Puts a packet in front of its next link, or carries it over the link at once if no other packet can precede it.
     fn enter(&mut self, mut event: Event) {
         loop {
             let route = &self.routes[event.passenger.flow][event.passenger.way as usize];
@@ -176,12 +176,12 @@ impl Emulator {
         }
     }
 
-    /// True if the packet will leave the link; then it is before the next.
+    /// Carries a packet over a link. True if it was not dropped; it is then in front of the next link.
     fn cross(&mut self, event: &mut Event, link: usize) -> bool {
         self.latest[link] = event.at;
         let bytes = u64::from(event.passenger.bytes);
         let found = &mut self.links[link];
-        // Marks are not written into packets, so that none is capable of one.
+        // The emulator does not write marks into packets, so no packet is treated as ECN-capable.
         let Some(carried) = found.carry(event.at, bytes, false) else {
             self.lost.push(event.passenger.slot);
             return false;
@@ -191,7 +191,7 @@ impl Emulator {
         true
     }
 
-    /// Decides everything that happens until `ns`: all that came to the path before has to be known.
+    /// Decides all events until `ns`; all packets that entered the path before must be known.
     pub fn advance(&mut self, ns: u64) {
         let until = Time(ns * PS_PER_NS);
         while let Some(Reverse(event)) = self.hops.peek()
@@ -207,7 +207,7 @@ impl Emulator {
         self.horizon = self.horizon.max(until);
     }
 
-    /// The next packet that is due by `ns`, and when it is, in ns.
+    /// The next packet due by `ns`, with its due time, ns.
     pub fn next_due(&mut self, ns: u64) -> Option<(Passenger, u64)> {
         let Reverse(event) = self.deliveries.peek()?;
         let due_ns = event.at.0.div_ceil(PS_PER_NS);
@@ -217,7 +217,7 @@ impl Emulator {
         self.deliveries.pop().map(|Reverse(event)| (event.passenger, due_ns))
     }
 
-    /// Nothing that is on the path now is due before this, in ns.
+    /// Lower bound of the due time of any packet on the path, ns.
     #[must_use]
     pub fn quiet_until_ns(&self) -> u64 {
         let delivery = self.deliveries.peek().map_or(Time::NEVER, |Reverse(event)| event.at);
@@ -228,14 +228,14 @@ impl Emulator {
         delivery.min(hop).0 / PS_PER_NS
     }
 
-    /// The shortest propagation delay of all ways, ns.
+    /// Shortest propagation delay of all paths, ns.
     #[must_use]
     pub fn shortest_ns(&self) -> u64 {
         let ways = (0..self.routes.len()).flat_map(|flow| [(flow, Way::Forward), (flow, Way::Backward)]);
         ways.map(|(flow, way)| self.propagation_ns(flow, way)).min().unwrap_or(0)
     }
 
-    /// Packets that are under way.
+    /// Number of packets in flight.
     #[must_use]
     pub fn under_way(&self) -> usize {
         self.hops.len() + self.deliveries.len()

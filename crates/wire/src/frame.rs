@@ -1,8 +1,8 @@
-//! Header fields that are read of a frame: Ethernet, IPv4 and, where there is one, TCP.
+//! Header fields of a frame: Ethernet, IPv4 and, if present, TCP.
 
 use std::net::Ipv4Addr;
 
-/// Bytes of an Ethernet header. A packet's size is counted without it, as everywhere in Elephan.
+/// Bytes of an Ethernet header. Packet sizes do not include it, as everywhere in Elephan.
 pub const ETHERNET_BYTES: usize = 14;
 
 const IPV4: [u8; 2] = [0x08, 0x00];
@@ -24,7 +24,7 @@ pub struct Packet {
     pub tcp: Option<Tcp>,
 }
 
-/// Fields that are read of a TCP header.
+/// Fields of a TCP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tcp {
     /// Port of the source.
@@ -33,15 +33,15 @@ pub struct Tcp {
     pub destination_port: u16,
     /// Number of the first byte of data.
     pub sequence: u32,
-    /// Next byte that the source waits for.
+    /// Next byte that the source expects.
     pub acknowledged: u32,
     /// Bytes of data.
     pub payload: u32,
     /// True if it opens the connection.
     pub syn: bool,
-    /// True if [`Tcp::acknowledged`] means something.
+    /// True if [`Tcp::acknowledged`] is valid.
     pub ack: bool,
-    /// The byte after the highest that is acknowledged selectively.
+    /// Byte after the highest SACKed one.
     pub highest_sack: Option<u32>,
 }
 
@@ -53,7 +53,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// Reads an Ethernet frame; `None` where it does not carry a whole IPv4 header.
+/// Reads an Ethernet frame; `None` if it does not contain a whole IPv4 header.
 #[must_use]
 pub fn read(frame: &[u8]) -> Option<Packet> {
     if frame.get(12..ETHERNET_BYTES)? != IPV4 {

@@ -1,4 +1,4 @@
-//! `elephan-wire send` and `elephan-wire receive`: the hosts at both ends, with one TCP connection a flow.
+//! `elephan-wire send` and `elephan-wire receive`: the hosts at both ends, with one TCP connection for each flow.
 
 use std::fs::File;
 use std::io::Write;
@@ -17,23 +17,23 @@ use crate::start::started;
 use crate::sys;
 use crate::watched::Watched;
 
-/// A connection is made so long before its flow starts, and two round trips, ns.
+/// Time before a flow's start, in addition to two round trips, at which its connection is made, ns.
 const HANDSHAKE_NS: i64 = 100_000_000;
-/// Data that a flow with an end may have written and not sent, bytes: they come after its end.
+/// Largest amount of unsent data of a flow with a stop, bytes, since they are sent after the stop.
 const UNSENT_BYTES: libc::c_int = 512 << 10;
-/// So much has to be there before a receiver reads, bytes. While it reads, or has yet to, Linux holds ACKs back; as long as there
-/// is less, it sends one for every other segment.
+/// Amount of data from which a receiver reads, bytes. Linux delays ACKs while data wait to be read; with less data, it
+/// sends an ACK for every other segment.
 const READ_BYTES: u32 = 128 << 10;
 /// Size of one write, bytes: a whole number of segments near this.
 const CHUNK_BYTES: usize = 256 << 10;
-/// Windows are looked at so often with one flow, and this much more rarely with each other, ns.
+/// Sampling interval of the windows with one flow, ns; it grows by the same amount for each further flow.
 const LOOK_NS: i64 = 2_000_000;
 const LOOK_EACH_NS: i64 = 250_000;
 
 const WATCH_PRIORITY: libc::c_int = 2;
 const TRANSFER_PRIORITY: libc::c_int = 1;
 
-/// The receivers: each takes the data that comes, until it is stopped.
+/// Runs the receivers, which read arriving data until they are stopped.
 ///
 /// # Errors
 /// An address is not this host's.
@@ -44,11 +44,12 @@ pub fn receive(plan: &Plan, device: &str) -> Result<Value, Problem> {
         let listener = listener(ends).map_err(doing(format!("listening on {}", ends.receiver)))?;
         let window = ends.receive_window_bytes;
         thread::spawn(move || {
-            // A receiver that does not get the processor acknowledges more rarely; where this is refused, the path's log shows it.
+            // A receiver without the processor sends fewer ACKs. If the priority is refused, the path's log shows the
+            // effect.
             let _ = sys::go_first(TRANSFER_PRIORITY);
             while let Ok(connection) = sys::accept(&listener) {
                 while sys::discard(&connection, 1 << 20).is_ok_and(|taken| taken > 0) {
-                    // Linux forgets the bound when it learns how large the packets are (tcp_update_scaling_ratio).
+                    // Linux discards the bound when it learns the size of packets (tcp_update_scaling_ratio).
                     window.map(|bytes| sys::set_option(&connection, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes));
                 }
             }
@@ -59,8 +60,8 @@ pub fn receive(plan: &Plan, device: &str) -> Result<Value, Problem> {
     Ok(json!({"processor_s": sys::processor_seconds()}))
 }
 
-/// Routes from a host to the other ends, for which `ends` gives their address and its own; returns whether all time
-/// stamps have the wanted resolution.
+/// Adds routes from a host to the other ends; `ends` returns their address and the host's own. Returns true if all time
+/// stamps have the requested resolution.
 fn lay_routes(plan: &Plan, device: &str, ends: fn(&Ends) -> (Ipv4Addr, Ipv4Addr)) -> Result<bool, Problem> {
     let index = sys::device_index(device).map_err(doing(device))?;
     let mut fine = true;
@@ -89,7 +90,7 @@ fn listener(ends: &Ends) -> std::io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// A receiver that waits for more than its window would wait forever.
+/// Read threshold of a receiver, which must be below its window, or it would wait forever.
 fn most_unread(ends: &Ends) -> u32 {
     let window = ends.receive_window_bytes.unwrap_or(ends.receive_buffer_bytes);
     READ_BYTES.min(window / 4).max(1)
@@ -101,14 +102,14 @@ fn sleep_to_end(end_ns: i64) {
     }
 }
 
-/// The senders, and the log of their windows.
+/// Runs the senders, and returns the log of their windows.
 ///
 /// # Errors
 /// A connection cannot be made or ends early, or the kernel does not have a congestion control.
 pub fn send(plan: &Arc<Plan>, device: &str) -> Result<Value, Problem> {
     sys::switch_offloads_off(device).map_err(doing("offloads"))?;
     let fine = lay_routes(plan, device, |ends| (ends.receiver, ends.sender))?;
-    // Found out before anything starts: the name of a congestion control that the kernel does not have.
+    // Names of congestion controls that the kernel lacks are found before the start.
     for ends in &plan.flows {
         sender(ends, false).map(drop)?;
     }
@@ -119,7 +120,7 @@ pub fn send(plan: &Arc<Plan>, device: &str) -> Result<Value, Problem> {
         let (plan, sockets, failures) = (plan.clone(), sockets.clone(), failures.clone());
         thread::spawn(move || {
             let Err(problem) = transfer(&plan, flow, started_ns, &sockets[flow]) else { return };
-            // After the end the receivers go, and their connections with them.
+            // After the end the receivers and their connections are closed.
             if sys::monotonic_ns() < started_ns + plan.end_ns() {
                 let flow = plan.spec.flows[flow].name.clone();
                 let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
@@ -141,7 +142,7 @@ fn sender(ends: &Ends, bound: bool) -> Result<OwnedFd, Problem> {
         let socket = sys::tcp_socket()?;
         sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, ends.send_buffer_bytes)?;
         if ends.pacing {
-            // A limit that is never reached: what counts is that there is one, so that TCP paces by itself.
+            // A limit that is never reached; setting it makes TCP pace by itself.
             sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, u64::MAX - 1)?;
         }
         if bound {
@@ -155,7 +156,7 @@ fn sender(ends: &Ends, bound: bool) -> Result<OwnedFd, Problem> {
     Ok(socket)
 }
 
-/// One flow, from its handshake to its last byte.
+/// Runs one flow from its handshake to its last byte.
 fn transfer(plan: &Plan, flow: usize, started_ns: i64, place: &OnceLock<OwnedFd>) -> Result<(), Problem> {
     let (this, ends) = (&plan.spec.flows[flow], &plan.flows[flow]);
     let start = started_ns + plan.start_ns(flow);
@@ -182,7 +183,7 @@ fn transfer(plan: &Plan, flow: usize, started_ns: i64, place: &OnceLock<OwnedFd>
     Ok(())
 }
 
-/// Looks at every socket again and again, until the end.
+/// Samples every socket until the end.
 fn watch(plan: &Plan, started_ns: i64, sockets: &[OnceLock<OwnedFd>]) -> Value {
     let starts: Vec<i64> = (0..sockets.len()).map(|flow| plan.start_ns(flow)).collect();
     let mut log = look_on(plan, started_ns, |flow, now| {
@@ -194,7 +195,7 @@ fn watch(plan: &Plan, started_ns: i64, sockets: &[OnceLock<OwnedFd>]) -> Value {
     log
 }
 
-/// Watches whatever connections this namespace has to the other end, for somebody else's programs.
+/// Samples all connections of this namespace to the other end, for programs of the user.
 ///
 /// # Errors
 /// The kernel does not tell.
@@ -210,7 +211,7 @@ pub fn watch_peer(plan: &Plan, peer: Ipv4Addr) -> Result<Value, Problem> {
     ))
 }
 
-/// Looks at each flow's connections again and again, and reports the values at the sample times.
+/// Samples each flow's connections repeatedly, and records the values at the sample times.
 fn look_on(plan: &Plan, started_ns: i64, connections: impl Fn(usize, i64) -> Vec<((u16, u16), TcpInfo)>) -> Value {
     let times: Vec<i64> = plan.sample_times().iter().map(|time| (time.0 / 1000) as i64).collect();
     let measure = &plan.spec.measure;
@@ -218,7 +219,7 @@ fn look_on(plan: &Plan, started_ns: i64, connections: impl Fn(usize, i64) -> Vec
     let step_ns = LOOK_NS.max(LOOK_EACH_NS * plan.flows.len() as i64);
     let mut watched: Vec<Watched> = plan.flows.iter().map(|_| Watched::default()).collect();
     let (mut next, mut sampled) = (0, 0);
-    // If that is refused, the longest gap tells.
+    // If the priority is refused, the longest gap shows the effect.
     let _ = sys::go_first(WATCH_PRIORITY);
     let (mut looked, mut gap_ns) = (0, 0);
     while sampled < times.len() && !sys::stop_asked() {

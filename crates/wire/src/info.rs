@@ -1,5 +1,5 @@
-//! `struct tcp_info`, read by offset: it has grown with every other kernel, and a field that is absent is told from one
-//! that is 0.
+//! `struct tcp_info`, read by offset: the structure has grown over kernel versions, and an absent field is
+//! distinguished from one that is 0.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -9,7 +9,7 @@ use crate::sys;
 /// No threshold yet (`TCP_INFINITE_SSTHRESH`).
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
-/// A sender, as Linux shows it.
+/// Linux's report about a sender.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpInfo {
     /// `tcpi_ca_state`.
@@ -32,17 +32,17 @@ pub struct TcpInfo {
     pub timeouts: Option<u64>,
     /// Segments with data that it has sent; 0 before Linux 4.6, which does not report it.
     pub data_segments_sent: u32,
-    /// With something to send, µs.
+    /// Time with data to send, µs.
     pub busy_us: u64,
-    /// Time of these held back by the receive window, µs.
+    /// Part of this time limited by the receive window, µs.
     pub receive_window_limited_us: u64,
 }
 
 impl TcpInfo {
-    /// Asks the kernel about a socket.
+    /// Reads the kernel's report about a socket.
     ///
     /// # Errors
-    /// It is no TCP socket.
+    /// The socket is no TCP socket.
     pub fn read(socket: &impl AsRawFd) -> io::Result<Self> {
         let mut bytes = [0; 512];
         let length = sys::read_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
@@ -72,7 +72,7 @@ impl TcpInfo {
         })
     }
 
-    /// Segments that are outstanding and are neither lost nor acknowledged selectively (`tcp_packets_in_flight`).
+    /// Outstanding segments that are neither lost nor SACKed, plus retransmissions (`tcp_packets_in_flight`).
     #[must_use]
     pub fn in_flight(&self) -> u32 {
         (self.unacknowledged + self.retransmitted).saturating_sub(self.sacked + self.lost)

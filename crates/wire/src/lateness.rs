@@ -1,4 +1,4 @@
-//! How much later than it should a packet was handed on, in buckets of an eighth of their size.
+//! Histogram of the delay between a packet's due time and its delivery, in buckets of an eighth of their size.
 
 const STEPS_BITS: u32 = 3;
 const BUCKETS: usize = (40 << STEPS_BITS) as usize;
@@ -18,7 +18,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Counts a duration; what is not late at all is 0.
+    /// Counts a duration; 0 for a packet on time.
     pub fn add(&mut self, ns: u64) {
         self.counts[Self::bucket(ns)] += 1;
         self.total += 1;
@@ -34,7 +34,7 @@ impl Histogram {
         ((((exponent - STEPS_BITS + 1) << STEPS_BITS) as u64 + step) as usize).min(BUCKETS - 1)
     }
 
-    /// The smallest duration that is beyond a bucket, ns.
+    /// Smallest duration above a bucket, ns.
     fn end(bucket: usize) -> u64 {
         let (octave, step) = (bucket >> STEPS_BITS, (bucket & ((1 << STEPS_BITS) - 1)) as u64);
         if octave == 0 { step + 1 } else { ((1 << STEPS_BITS) + step + 1) << (octave - 1) }
@@ -54,7 +54,7 @@ impl Histogram {
         None
     }
 
-    /// Counts, quantiles and the buckets that are not empty: the upper end of each, µs, and its count.
+    /// Counts, quantiles and the non-empty buckets, each with its upper end, µs, and its count.
     #[must_use]
     pub fn document(&self) -> serde_json::Value {
         let buckets = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);

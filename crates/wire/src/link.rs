@@ -1,4 +1,4 @@
-//! `elephan-wire link`: carries real packets between two devices as the scenario's links would.
+//! `elephan-wire link`: carries real packets between two devices with the behavior of the scenario's links.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -18,19 +18,19 @@ use crate::port::{Frame, Port};
 use crate::start::started;
 use crate::sys;
 
-/// Frames that may wait in each ring: more than a tenth of a second at 1 Gbit/s.
+/// Capacity of each ring, frames: more than 0.1 s at 1 Gbit/s.
 const RING_FRAMES: usize = 16_384;
-/// It looks at the rings at least this often, ns: they hold much more.
+/// Longest time between two reads of the rings, ns, whose capacity is much longer.
 const LONGEST_SLEEP_NS: i64 = 1_000_000;
-/// Time after the end for which the program still reads, so that nothing that came before is lost, ns.
+/// Time after the end for which the program still reads, ns, so that no earlier packet is lost.
 const AFTER_END_NS: i64 = 20_000_000;
-/// `SCHED_DEADLINE`: so much of each period, ns.
+/// Runtime and period of the reservation with `SCHED_DEADLINE`, ns.
 pub const RESERVED_NS: (u64, u64) = (980_000, 1_000_000);
 
 /// Measurements of a flow on the path.
 #[derive(Default)]
 struct Measured {
-    /// By the ports of its connections, the sender's first.
+    /// Connections by their ports, the sender's first.
     connections: HashMap<(u16, u16), Connection>,
     wire_bytes: u64,
     latest_rtt_ns: Option<i64>,
@@ -38,7 +38,7 @@ struct Measured {
     rtt_sum_ns: i128,
     rtt_count: u64,
     rtt_min_ns: i64,
-    /// When the ACK of the last byte of a sized transfer came, ns.
+    /// Time of arrival of the ACK of a sized transfer's last byte, ns.
     completed_ns: Option<i64>,
     /// Received bytes, bytes on the wire and the latest round trip at each sample time.
     samples: Vec<(u64, u64, Option<f64>)>,
@@ -54,16 +54,16 @@ impl Measured {
     }
 }
 
-/// Why packets did not reach the other side, beside what the links decided.
+/// Packets that did not reach the other side for reasons other than the links.
 #[derive(Default)]
 struct Troubles {
     /// Packets that belong to no flow.
     unknown: u64,
-    /// Packets that the device did not take.
+    /// Packets that the device refused.
     refused: u64,
 }
 
-/// The emulator at work.
+/// State of the running emulator.
 struct Bottleneck<'a> {
     plan: &'a Plan,
     ports: [Port; 2],
@@ -72,7 +72,7 @@ struct Bottleneck<'a> {
     flows: Vec<Measured>,
     slots: Vec<Vec<u8>>,
     free: Vec<usize>,
-    /// Packets of handshakes: when they are due, in order of arrival, slot and way.
+    /// Packets of handshakes: due time, number in the order of arrival, slot and direction.
     apart: BinaryHeap<Reverse<(i64, u64, usize, usize)>>,
     apart_count: u64,
     times: Vec<i64>,
@@ -82,7 +82,7 @@ struct Bottleneck<'a> {
     carried: u64,
     delivered: u64,
     lateness: Histogram,
-    /// How long receivers took to acknowledge.
+    /// Delays of the receivers' ACKs.
     answers: Histogram,
     troubles: Troubles,
 }
@@ -90,7 +90,7 @@ struct Bottleneck<'a> {
 /// Runs the path: reports that it is ready, waits for the start, and returns its log.
 ///
 /// # Errors
-/// A device is not there, or this process may not open it.
+/// A device does not exist, or this process may not open it.
 pub fn run(plan: &Plan, devices: [&str; 2]) -> Result<Value, Problem> {
     let links = check(&plan.spec.links)?;
     let open = |device: &str| {
@@ -100,7 +100,7 @@ pub fn run(plan: &Plan, devices: [&str; 2]) -> Result<Value, Problem> {
     let ports = [open(devices[0])?, open(devices[1])?];
     let started_ns = started()?;
     sys::keep_processors_awake();
-    // Not before: a thread with a reservation cannot start others.
+    // The reservation comes last, since a thread with a reservation cannot start others.
     let scheduling = match sys::reserve_processor(RESERVED_NS.0, RESERVED_NS.1) {
         Ok(()) => format!("SCHED_DEADLINE {}/{} µs", RESERVED_NS.0 / 1000, RESERVED_NS.1 / 1000),
         Err(error) => format!("time-sharing (SCHED_DEADLINE: {error})"),
@@ -175,7 +175,7 @@ impl<'a> Bottleneck<'a> {
         }
     }
 
-    /// Reads everything that came before `now`.
+    /// Reads all packets that arrived before `now`.
     fn receive(&mut self, now: i64) {
         let to_run_ns = self.wall_ahead_ns + self.started_ns;
         for side in 0..2 {
@@ -228,7 +228,7 @@ impl<'a> Bottleneck<'a> {
         true
     }
 
-    /// Which flow's data a packet has, and which flow's data it acknowledges.
+    /// Flow of a packet's data, and flow whose data it acknowledges.
     fn roles(&self, flow: usize, way: Way) -> (Option<usize>, Option<usize>) {
         let other = (self.plan.mirrored && flow == 0).then_some(1);
         if way == Way::Forward { (Some(flow), other) } else { (other, Some(flow)) }
@@ -248,7 +248,7 @@ impl<'a> Bottleneck<'a> {
         }
     }
 
-    /// Hands on what is due.
+    /// Delivers the due packets.
     fn deliver(&mut self, now: i64) {
         while let Some(&Reverse((due, _, slot, way))) = self.apart.peek()
             && due <= now
@@ -281,7 +281,7 @@ impl<'a> Bottleneck<'a> {
         self.free.push(slot);
     }
 
-    /// Updates a flow's measurements by a packet that has been handed on.
+    /// Updates a flow's measurements with a delivered packet.
     fn measure(&mut self, passenger: Passenger, at: i64) {
         let Some(Packet { tcp: Some(tcp), .. }) = frame::read(&self.slots[passenger.slot]) else { return };
         let (data, answers) = self.roles(passenger.flow, passenger.way);
@@ -318,7 +318,7 @@ impl<'a> Bottleneck<'a> {
         }
     }
 
-    /// Samples that are due before `at`.
+    /// Takes the samples due before `at`.
     fn sample_before(&mut self, at: i64) {
         while self.times.get(self.sampled).is_some_and(|time| *time <= at) {
             for flow in &mut self.flows {

@@ -61,7 +61,7 @@ fn address(text: &str) -> Result<Ipv4Addr, Problem> {
     text.parse().map_err(|_| Problem::Usage(format!("'{text}' is not an IPv4 address")))
 }
 
-/// A route whose connections have a congestion control of their own, and time stamps in µs where the kernel has them.
+/// Sets a route whose connections have a given congestion control, and time stamps in µs if the kernel supports them.
 fn set_route(device: &str, to: &str, from: &str, congestion: &str) -> Result<(), Problem> {
     let index = sys::device_index(device).map_err(doing(device))?;
     let (to, from, congestion) = (address(to)?, address(from)?, Some(congestion));

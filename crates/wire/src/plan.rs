@@ -1,4 +1,4 @@
-//! Plan that the programs of one run share: a file that the Python package writes.
+//! Plan that the programs of one run share, a file written by the Python package.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -11,23 +11,23 @@ use elephan_sim::record::sample_times;
 use elephan_sim::{Spec, SpecError, Time};
 use serde::Deserialize;
 
-/// Port of every receiver; a flow has addresses of its own.
+/// Port of every receiver, since each flow has its own addresses.
 pub const RECEIVER_PORT: u16 = 5001;
 /// Port of every sender.
 pub const SENDER_PORT: u16 = 40_001;
 
-/// Error that keeps a run from being made.
+/// Error that prevents a run.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// The system refuses something.
+    /// The system refused a request.
     #[error("{what}: {source}")]
     System {
-        /// Field that is wrong, and why.
+        /// The refused request.
         what: String,
         /// Why.
         source: std::io::Error,
     },
-    /// The plan is not one.
+    /// The plan is invalid.
     #[error("the plan {path} cannot be used: {why}")]
     Plan {
         /// Path of the file.
@@ -38,7 +38,7 @@ pub enum Problem {
     /// The scenario in the plan is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// A flow could not go on.
+    /// A flow failed.
     #[error("{flow}: {why}")]
     Flow {
         /// Its name.
@@ -46,12 +46,12 @@ pub enum Problem {
         /// Why.
         why: String,
     },
-    /// How it was called.
+    /// The program's arguments are wrong.
     #[error("{0}")]
     Usage(String),
 }
 
-/// Says what was being done when the system refused.
+/// Adds the request to an error of the system.
 pub(crate) fn doing(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Problem {
     move |source| Problem::System { what: what.into(), source }
 }
@@ -65,17 +65,16 @@ pub struct Plan {
     pub flows: Vec<Ends>,
     /// The largest packet, bytes.
     pub largest_bytes: u32,
-    /// True if packets without data before a flow's first data only take the propagation delay: the simulator's flows have no
-    /// handshake, and this one is to leave no trace in the queue.
+    /// True if packets before a flow's first data only take the propagation delay. The simulator's flows have no
+    /// handshake, so the handshake must not affect the queue.
     pub handshakes_apart: bool,
-    /// True if the second flow is the first in the opposite direction: their packets have the same two addresses, and what is data of one
-    /// may acknowledge data of the other.
+    /// True if the second flow is the reverse direction of the first. Their packets have the same two addresses, and
+    /// data packets of one may acknowledge data of the other.
     #[serde(default)]
     pub mirrored: bool,
-    /// For so long before a packet is due the emulator does not sleep, µs.
+    /// Time before a packet's due time in which the emulator does not sleep, µs.
     pub spin_us: u32,
-    /// For at least so long it sleeps when it sleeps, µs: at high rates, where a packet is due every few µs, several are handed on
-    /// at a time.
+    /// Shortest sleep, µs: at high rates with a packet every few µs, several packets are delivered at a time.
     #[serde(default)]
     pub nap_us: u32,
 }
@@ -89,19 +88,19 @@ pub struct Ends {
     pub receiver: Ipv4Addr,
     /// The kernel's name of its congestion control.
     pub congestion: String,
-    /// Room for what is not acknowledged, bytes.
+    /// Size of the send buffer, bytes.
     pub send_buffer_bytes: u32,
-    /// Room for what is out of order, bytes.
+    /// Size of the receive buffer, bytes.
     pub receive_buffer_bytes: u32,
-    /// The largest window that the receiver offers, bytes.
+    /// Largest window that the receiver advertises, bytes.
     #[serde(default)]
     pub receive_window_bytes: Option<u32>,
     /// Initial congestion window, segments.
     pub initial_window: u32,
-    /// True if time stamps should be in µs, where the kernel can; its own algorithms have them in ms.
+    /// True if time stamps should be in µs, if the kernel supports them; the kernel's own algorithms have them in ms.
     #[serde(default)]
     pub microseconds: bool,
-    /// True if segments are paced although the congestion control does not ask for it.
+    /// True if segments are paced although the congestion control does not require pacing.
     #[serde(default)]
     pub pacing: bool,
 }
@@ -110,7 +109,7 @@ impl Plan {
     /// Reads a plan.
     ///
     /// # Errors
-    /// The file is not there, or not a plan.
+    /// The file does not exist or is no plan.
     pub fn load(path: &Path) -> Result<Self, Problem> {
         let wrong = |why: String| Problem::Plan { path: path.display().to_string(), why };
         let file = File::open(path).map_err(|e| wrong(e.to_string()))?;
@@ -118,12 +117,12 @@ impl Plan {
         plan.spec.validate().map_err(|e| wrong(e.to_string()))?;
         elephan_sim::queue::check(&plan.spec.links).map_err(|e| wrong(e.to_string()))?;
         if plan.flows.len() != plan.spec.flows.len() {
-            return Err(wrong("it has other ends than flows".into()));
+            return Err(wrong("its numbers of ends and of flows differ".into()));
         }
         Ok(plan)
     }
 
-    /// When everything is sampled.
+    /// Sample times.
     #[must_use]
     pub fn sample_times(&self) -> Arc<[Time]> {
         let spec = &self.spec;
@@ -131,7 +130,7 @@ impl Plan {
         sample_times(Time(spec.sample_period_ps), from, to, Time(spec.duration_ps))
     }
 
-    /// When a flow starts, ns: as in a simulation with the same seed.
+    /// Start of a flow, ns; the same as in a simulation with the same seed.
     #[must_use]
     pub fn start_ns(&self, flow: usize) -> i64 {
         let this = &self.spec.flows[flow];
@@ -139,7 +138,7 @@ impl Plan {
         ((this.start_ps + jitter.below(self.spec.start_jitter_ps + 1)) / 1000) as i64
     }
 
-    /// A flow's propagation delay there and back, ns.
+    /// Propagation round-trip time of a flow, ns.
     #[must_use]
     pub fn round_trip_ns(&self, flow: usize) -> i64 {
         let this = &self.spec.flows[flow];

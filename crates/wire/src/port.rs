@@ -12,7 +12,7 @@ use crate::sys::{checked, device_index, read_option, set_option};
 const ETH_P_ALL: u16 = 0x0003;
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// A device, seen from below.
+/// A network device opened for raw frames.
 pub struct Port {
     socket: OwnedFd,
     ring: *mut u8,
@@ -20,15 +20,15 @@ pub struct Port {
     frame_bytes: usize,
     frames: usize,
     next: usize,
-    /// Frames that the kernel had no room for.
+    /// Frames dropped by the kernel because the ring was full.
     pub overflowed: u64,
 }
 
-/// When a frame came, and its bytes.
+/// A received frame with its time.
 pub struct Frame<'a> {
-    /// ns of the wall clock, by the kernel.
+    /// Time of arrival by the kernel's wall clock, ns.
     pub wall_ns: i64,
-    /// From the Ethernet header on.
+    /// Bytes from the Ethernet header on.
     pub bytes: &'a [u8],
 }
 
@@ -94,7 +94,7 @@ impl Port {
         unsafe { AtomicU32::from_ptr(self.slot().add(at).cast()) }
     }
 
-    /// Shows the next frame that has come to `look`; whether there was one.
+    /// Passes the next received frame to `look`. Returns true if there was one.
     pub fn receive(&mut self, look: impl FnOnce(Frame<'_>)) -> bool {
         if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return false;
@@ -113,10 +113,10 @@ impl Port {
         true
     }
 
-    /// Puts a frame on the device.
+    /// Sends a frame.
     ///
     /// # Errors
-    /// The device does not take it.
+    /// The device rejects the frame.
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {
         // SAFETY: the bytes live as long as the call.
         let sent =
@@ -124,10 +124,10 @@ impl Port {
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Asks the kernel how many frames had no room since it was last asked, and adds them up.
+    /// Reads the kernel's count of dropped frames since the last call, and adds it to the total.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// The kernel returns an error.
     pub fn count_overflow(&mut self) -> io::Result<()> {
         let mut counts = [0; 8];
         read_option(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut counts)?;

@@ -1,4 +1,4 @@
-//! Routes to the other ends, with what `ip` cannot say: the feature `tcp_usec_ts`, newer than most of its versions.
+//! Routes to the other ends with the feature `tcp_usec_ts`, which most versions of `ip` do not support.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -34,7 +34,7 @@ pub struct Route<'a> {
     pub device: u32,
     /// Initial congestion window, segments.
     pub initial_window: Option<u32>,
-    /// The congestion control of connections that choose none themselves.
+    /// Congestion control of connections that do not select one.
     pub congestion: Option<&'a str>,
     /// True if connections over it have time stamps in µs, and not in ms.
     pub microseconds: bool,
@@ -44,7 +44,7 @@ impl Route<'_> {
     /// Adds the route, or replaces an existing one.
     ///
     /// # Errors
-    /// The kernel refuses; one before 6.7 does not know time stamps in µs.
+    /// The kernel rejects the route; kernels before 6.7 have no time stamps in µs.
     pub fn set(&self) -> io::Result<()> {
         sys::ask_routing(&self.message())
     }

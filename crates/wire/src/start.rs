@@ -1,4 +1,4 @@
-//! Start and end of a run, as the parent asks for them on the standard input.
+//! Start and end of a run, which the parent requests on standard input.
 
 use std::io::{BufRead, Write, stdin, stdout};
 use std::thread;
@@ -6,8 +6,8 @@ use std::thread;
 use crate::plan::{Problem, doing};
 use crate::sys;
 
-/// Tells the parent that this program is ready, and waits for the instant of the beginning, in ns of the monotonic clock. From
-/// then on the end of the standard input asks to stop.
+/// Reports to the parent that this program is ready, and waits for the start time, ns of the monotonic clock.
+/// Afterwards the end of standard input requests a stop.
 pub(crate) fn started() -> Result<i64, Problem> {
     writeln!(stdout(), "ready").and_then(|()| stdout().flush()).map_err(doing("standard output"))?;
     let mut line = String::new();

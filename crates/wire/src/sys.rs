@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The answer of a system call, or its error.
+/// Result of a system call, or its error.
 pub(crate) fn checked(answer: c_int) -> io::Result<c_int> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }
@@ -20,16 +20,16 @@ fn clock(id: libc::clockid_t) -> i64 {
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
-/// The clock that never jumps, ns.
+/// Monotonic clock, ns.
 #[must_use]
 pub fn monotonic_ns() -> i64 {
     clock(libc::CLOCK_MONOTONIC)
 }
 
-/// How far the clock of packets' time stamps is ahead of [`monotonic_ns`], ns.
+/// Difference of the clock of packets' time stamps and [`monotonic_ns`], ns.
 #[must_use]
 pub fn wall_ahead_ns() -> i64 {
-    // The pair that was read fastest is the nearest to one instant.
+    // The pair of readings taken in the shortest time is used.
     let pair = || {
         let before = monotonic_ns();
         let wall = clock(libc::CLOCK_REALTIME);
@@ -39,7 +39,7 @@ pub fn wall_ahead_ns() -> i64 {
     (0..8).map(|_| pair()).min_by_key(|(width, _)| *width).map_or(0, |(_, ahead)| ahead)
 }
 
-/// Sleeps until an instant of [`monotonic_ns`], or until a signal comes.
+/// Sleeps until an instant of [`monotonic_ns`], or until a signal arrives.
 pub fn sleep_until(ns: i64) {
     let at = libc::timespec { tv_sec: ns.div_euclid(1_000_000_000), tv_nsec: ns.rem_euclid(1_000_000_000) };
     // SAFETY: the structure lives as long as the call, and nothing is written back.
@@ -52,7 +52,7 @@ extern "C" fn on_signal(_: c_int) {
     STOP.store(true, Ordering::Relaxed);
 }
 
-/// True if SIGTERM or SIGINT came.
+/// True if SIGTERM or SIGINT arrived.
 #[must_use]
 pub fn stop_asked() -> bool {
     STOP.load(Ordering::Relaxed)
@@ -63,11 +63,11 @@ pub fn ask_to_stop() {
     STOP.store(true, Ordering::Relaxed);
 }
 
-/// After this call SIGTERM and SIGINT only ask to stop, timers are as exact as the kernel can make them, and other
-/// programs have lower priority if that is allowed.
+/// Prepares the process: SIGTERM and SIGINT only request a stop, timers have the smallest slack, and the process gets
+/// the highest ordinary priority if allowed.
 ///
 /// # Errors
-/// The kernel refuses.
+/// The kernel returns an error.
 pub fn prepare_process() -> io::Result<()> {
     for signal in [libc::SIGTERM, libc::SIGINT] {
         // SAFETY: the handler only stores into an atomic.
@@ -78,15 +78,15 @@ pub fn prepare_process() -> io::Result<()> {
     }
     // SAFETY: no pointers.
     checked(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0, 0, 0) })?;
-    // SAFETY: no pointers. Where it is refused, the run itself shows how busy the host was.
+    // SAFETY: no pointers. If it is refused, the run itself shows how busy the host was.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
     Ok(())
 }
 
-/// Dies when the thread that started this process ends, and at once where `parent` is gone already.
+/// Makes this process end when the thread that started it ends, and at once if `parent` has already ended.
 ///
 /// # Errors
-/// The kernel refuses, or the parent is gone.
+/// The kernel returns an error, or the parent has exited.
 pub fn die_with(parent: i32) -> io::Result<()> {
     // SAFETY: no pointers.
     checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) })?;
@@ -131,8 +131,8 @@ pub fn reserve_processor(runtime_ns: u64, period_ns: u64) -> io::Result<()> {
     checked(answer as c_int).map(drop)
 }
 
-/// Lets this thread, which mostly waits, go before all others of ordinary priority (`SCHED_FIFO`): a host of a scenario has
-/// nothing else to do. A higher `priority` goes before a lower one.
+/// Gives this thread, which mostly waits, real-time priority over all ordinary threads (`SCHED_FIFO`). A thread of
+/// higher `priority` precedes one of lower priority.
 ///
 /// # Errors
 /// The kernel does not allow it.
@@ -148,15 +148,15 @@ pub fn processor_seconds() -> f64 {
     clock(libc::CLOCK_PROCESS_CPUTIME_ID) as f64 / 1e9
 }
 
-/// The same of this thread alone, s.
+/// User and system time of this thread so far, s.
 #[must_use]
 pub fn thread_seconds() -> f64 {
     clock(libc::CLOCK_THREAD_CPUTIME_ID) as f64 / 1e9
 }
 
-/// Keeps this process's processors from sleeping, until it ends: a thread on each that has nothing to do, and comes after
-/// everything else (`SCHED_IDLE`). A processor that sleeps takes some µs to wake up, and a virtual one as long as it takes
-/// its hardware's other users to let it.
+/// Keeps this process's processors from sleeping until it ends, by an idle loop with the lowest priority on each
+/// (`SCHED_IDLE`). A sleeping processor takes some µs to wake up; a virtual one takes longer if its hardware is in use
+/// by others.
 pub fn keep_processors_awake() {
     // SAFETY: a set of processors is plain bits, and its size is stated.
     let allowed = unsafe {
@@ -178,7 +178,7 @@ pub fn keep_processors_awake() {
     }
 }
 
-/// Puts this thread on one processor, after everything else there.
+/// Binds this thread to one processor, with the lowest priority.
 fn come_last(number: usize) -> io::Result<()> {
     // SAFETY: the structures live as long as the calls, and their sizes are stated; 0 is this thread.
     unsafe {
@@ -186,7 +186,7 @@ fn come_last(number: usize) -> io::Result<()> {
         libc::CPU_SET(number, &mut one);
         checked(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const one))?;
         checked(libc::sched_setscheduler(0, libc::SCHED_IDLE, &libc::sched_param { sched_priority: 0 }))?;
-        // So it is counted apart in /proc/stat.
+        // With this nice value, /proc/stat counts it separately.
         checked(libc::setpriority(libc::PRIO_PROCESS, 0, 19)).map(drop)
     }
 }
@@ -194,7 +194,7 @@ fn come_last(number: usize) -> io::Result<()> {
 /// Sets a socket option that is a structure without padding or a number.
 ///
 /// # Errors
-/// The kernel refuses.
+/// The kernel returns an error.
 pub fn set_option<T: Copy>(socket: &impl AsRawFd, level: c_int, name: c_int, value: T) -> io::Result<()> {
     // SAFETY: the value lives as long as the call, and its size is stated.
     let answer = unsafe {
@@ -203,10 +203,10 @@ pub fn set_option<T: Copy>(socket: &impl AsRawFd, level: c_int, name: c_int, val
     checked(answer).map(drop)
 }
 
-/// Reads a socket option into bytes; how many there are.
+/// Reads a socket option into bytes. Returns their number.
 ///
 /// # Errors
-/// The kernel refuses.
+/// The kernel returns an error.
 pub fn read_option(socket: &impl AsRawFd, level: c_int, name: c_int, into: &mut [u8]) -> io::Result<usize> {
     let mut length = into.len() as libc::socklen_t;
     // SAFETY: the bytes live as long as the call, and their number is stated.
@@ -234,11 +234,11 @@ pub fn set_congestion_control(socket: &impl AsRawFd, name: &str) -> io::Result<(
     checked(answer).map(drop)
 }
 
-/// A TCP socket that is not connected. Closing it resets the connection: a socket that keeps its namespace alive must
-/// not go on sending the rest of a run.
+/// A TCP socket that is not connected. Closing the socket resets the connection: a socket keeps its namespace alive,
+/// and must not continue to send after the run.
 ///
 /// # Errors
-/// The kernel refuses.
+/// The kernel returns an error.
 pub fn tcp_socket() -> io::Result<OwnedFd> {
     // SAFETY: no pointers; the descriptor is nobody else's.
     unsafe {
@@ -258,7 +258,7 @@ fn socket_address(address: SocketAddrV4) -> libc::sockaddr_in {
     }
 }
 
-/// Gives a socket an address of its own.
+/// Binds a socket to an address.
 ///
 /// # Errors
 /// The address is not this host's, or is in use.
@@ -269,10 +269,10 @@ pub fn bind(socket: &impl AsRawFd, address: SocketAddrV4) -> io::Result<()> {
     checked(unsafe { libc::bind(socket.as_raw_fd(), (&raw const name).cast(), size) }).map(drop)
 }
 
-/// Connects a socket, and waits until it is.
+/// Connects a socket, and waits for the connection.
 ///
 /// # Errors
-/// Nobody listens there.
+/// No socket listens at the address.
 pub fn connect(socket: &impl AsRawFd, address: SocketAddrV4) -> io::Result<()> {
     let name = socket_address(address);
     let size = size_of::<libc::sockaddr_in>() as libc::socklen_t;
@@ -289,7 +289,7 @@ pub fn listen(socket: &impl AsRawFd) -> io::Result<()> {
     checked(unsafe { libc::listen(socket.as_raw_fd(), 8) }).map(drop)
 }
 
-/// The next connection.
+/// Accepts the next connection.
 ///
 /// # Errors
 /// The socket does not listen.
@@ -301,7 +301,7 @@ pub fn accept(socket: &impl AsRawFd) -> io::Result<OwnedFd> {
     }
 }
 
-/// Takes up to `most` bytes from a TCP socket without looking at them; 0 at the end.
+/// Discards up to `most` bytes from a TCP socket; 0 at the end.
 ///
 /// # Errors
 /// The connection is gone.
@@ -320,7 +320,7 @@ pub fn at(address: Ipv4Addr, port: u16) -> SocketAddrV4 {
 /// The index of a device of this namespace.
 ///
 /// # Errors
-/// There is none of this name.
+/// There is no device of this name.
 pub fn device_index(device: &str) -> io::Result<u32> {
     let name = std::ffi::CString::new(device).map_err(io::Error::other)?;
     // SAFETY: the name lives as long as the call.
@@ -328,10 +328,10 @@ pub fn device_index(device: &str) -> io::Result<u32> {
     if index == 0 { Err(io::Error::last_os_error()) } else { Ok(index) }
 }
 
-/// Sends a message to the kernel's routing (rtnetlink), and reads its answer.
+/// Sends a message to the kernel's routing (rtnetlink), and reads its reply.
 ///
 /// # Errors
-/// What the answer says.
+/// The error in the reply.
 pub fn ask_routing(message: &[u8]) -> io::Result<()> {
     const ERROR_AT: usize = 16;
     let mut answer = [0; 512];
@@ -352,10 +352,11 @@ pub fn ask_routing(message: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Sends a message to the kernel's socket monitoring (`sock_diag`), and gives its answers to `read` until the last one.
+/// Sends a message to the kernel's socket monitoring (`sock_diag`), and passes its replies to `read` until the last
+/// one.
 ///
 /// # Errors
-/// The kernel refuses.
+/// The kernel returns an error.
 pub fn ask_sockets(message: &[u8], mut read: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
     const NETLINK_SOCK_DIAG: c_int = 4;
     let mut answer = vec![0; 32 << 10];
@@ -384,10 +385,10 @@ struct EthtoolValue {
     data: u32,
 }
 
-/// Has a device of this namespace carry packets as they are on the wire: no segmentation, no merging, checksums filled in.
+/// Switches off the offloads of a device of this namespace: no segmentation, no merging, and complete checksums.
 ///
 /// # Errors
-/// There is no such device, or it refuses.
+/// There is no such device, or it returns an error.
 pub fn switch_offloads_off(device: &str) -> io::Result<()> {
     let socket = tcp_socket()?;
     for (command, feature) in FEATURES {

@@ -1,4 +1,4 @@
-//! The kernel's view of senders, gathered over time: windows, retransmissions, loss events.
+//! The kernel's reports about senders over time: windows, retransmissions, loss events.
 
 use std::collections::HashMap;
 
@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 
 use crate::info::TcpInfo;
 
-/// Linux's states of a sender (`enum tcp_ca_state`): from this on it repairs a loss.
+/// Smallest of Linux's states of a sender (`enum tcp_ca_state`) in which it repairs a loss.
 const RECOVERY: u8 = 3;
 const LOSS: u8 = 4;
 
-/// One connection.
+/// State of one connection.
 #[derive(Clone, Debug)]
 struct Seen {
     info: TcpInfo,
     loss_events: u64,
-    /// Timeouts, where the kernel does not count them.
+    /// Timeouts counted here, if the kernel does not count them.
     timeouts: u64,
 }
 
@@ -42,7 +42,7 @@ struct Sample {
     loss_events: u64,
 }
 
-/// The sender of a flow: one connection, or all that go one way.
+/// The sender of a flow: one connection, or all connections of one direction.
 #[derive(Default)]
 pub struct Watched {
     connections: HashMap<(u16, u16), Seen>,
@@ -50,14 +50,15 @@ pub struct Watched {
     cwnd_sum: f64,
     cwnd_count: u64,
     cwnd_max: u64,
-    /// µs busy, and µs with the receive window as the limit: before the measured part, and by its end.
+    /// Busy time and time limited by the receive window, µs: before the measurement window.
     limits_before: (u64, u64),
     limits: (u64, u64),
     samples: Vec<Sample>,
 }
 
 impl Watched {
-    /// A look at the connections that are there, each with its ports; `measured` in the measured part.
+    /// Takes the current reports of the connections, each with its ports; `measured` is true inside the measurement
+    /// window.
     pub fn look(&mut self, live: Vec<((u16, u16), TcpInfo)>, measured: bool) {
         let there: Vec<(u16, u16)> = live.iter().map(|(ports, _)| *ports).collect();
         for (ports, info) in live {
@@ -89,12 +90,12 @@ impl Watched {
         }
     }
 
-    /// A sample time has come: the values last seen are its values.
+    /// Takes a sample: the values of the last reports.
     pub fn sample(&mut self) {
         self.samples.push(self.now.clone());
     }
 
-    /// Everything, for the log.
+    /// All records, for the log.
     #[must_use]
     pub fn log(&self) -> Value {
         let (busy, limited) = (self.limits.0 - self.limits_before.0, self.limits.1 - self.limits_before.1);

@@ -1,4 +1,4 @@
-"""The backends: where a scenario is run. Each gives the same tables for the same scenario."""
+"""The backends, which run a scenario. All give tables of the same form."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BUILT_IN = {
 
 
 def names() -> list[str]:
-    """The built-in backends, then those that installed packages offer."""
+    """Names of the built-in backends, then of those that installed packages offer."""
     return [*_BUILT_IN, *_offered()]
 
 
@@ -37,10 +37,10 @@ def get(name: str, memory: MemoryPool | None = None) -> Backend:
 
     Args:
         name: one of :func:`names`.
-        memory: the memory that its runs may take together; only the simulator's take much.
+        memory: memory limit of its runs together; only the simulator needs much.
 
     Raises:
-        ScenarioError: as :func:`kind`.
+        ScenarioError: the same errors as :func:`kind`.
     """
     return kind(name)(memory)
 
@@ -74,7 +74,7 @@ def kind(name: str) -> type[Backend]:
 @cache
 def _offered() -> Mapping[str, EntryPoint]:
     """The backends that installed packages offer, by name; none hides a built-in one."""
-    from importlib.metadata import entry_points  # a tenth of the time that a saved answer takes
+    from importlib.metadata import entry_points  # takes a tenth of the time of a saved answer
 
     return {point.name: point for point in entry_points(group=GROUP) if point.name not in _BUILT_IN}
 

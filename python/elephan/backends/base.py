@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from elephan.backends.memory import MemoryPool
-from elephan.scenario import Scenario, ScenarioError, transports
+from elephan.scenario import Scenario, ScenarioError, catalog, transports
+from elephan.scenario.check import queues_of
 from elephan.scenario.document import changed_fields
 from elephan.scenario.form import FlowSpec, LinkSpec
 
@@ -20,18 +21,18 @@ Progress = Callable[[float], bool]
 
 
 class Cancelled(Exception):  # noqa: N818  (it is not an error: someone asked for it)
-    """The progress callback asked for the run to end; nothing of it is kept."""
+    """The progress callback stopped the run; nothing of it is kept."""
 
 
 class RunMemoryError(Exception):
-    """A run took more memory than it may; nothing of it is kept."""
+    """A run exceeded its memory limit; nothing of it is kept."""
 
 
 class EngineDefectError(Exception):
-    """The engine failed at a check of its own.
+    """The engine failed an internal check.
 
     Attributes:
-        failed: what failed.
+        failed: the failed check.
         place: the line of the engine's source.
     """
 
@@ -42,11 +43,11 @@ class EngineDefectError(Exception):
 
 @dataclass(frozen=True)
 class RawResult:
-    """The tables and totals of a run as a backend gives them, before metrics.
+    """Tables and totals of a run from a backend, without metrics.
 
     Attributes:
-        tables: ``flows``, ``samples`` and ``links``, and ``events`` where the scenario asks for it; each anything that
-            Arrow's PyCapsule interface can read.
+        tables: ``flows``, ``samples`` and ``links``, and ``events`` if the scenario asks for it; each has Arrow's
+            PyCapsule interface.
         summary: totals, conservation counts and versions, as the backend reports them.
     """
 
@@ -55,7 +56,8 @@ class RawResult:
 
 
 def unknown_fields(form: FlowSpec | LinkSpec, known: Set[str]) -> list[str]:
-    """The fields in use of a flow or a link that a backend does not know, as a scenario file names them."""
+    """Fields of a flow or a link that are set and that a backend does not support, with their names in a scenario
+    file."""
     other = changed_fields(form) - known
     if isinstance(form, LinkSpec) and form.impairments is not None:
         other = other - {"impairments"} | changed_fields(form.impairments)
@@ -63,17 +65,17 @@ def unknown_fields(form: FlowSpec | LinkSpec, known: Set[str]) -> list[str]:
 
 
 def language(flow: FlowSpec) -> str:
-    """The language of a flow's algorithm that is the user's own: Python, or C."""
+    """Language of a user's own algorithm of a flow: Python or C."""
     return "C for a Linux kernel" if flow.algorithm.endswith(".c") else "Python"
 
 
 def runner(flow: FlowSpec) -> str:
-    """The backend that runs a flow's algorithm that is the user's own."""
+    """Backend that runs a user's own algorithm of a flow."""
     return "linux" if flow.algorithm.endswith(".c") else "sim"
 
 
 def refuse_other_backends(name: str, scenario: Scenario) -> None:
-    """Refuse flows that say that another backend has them.
+    """Refuse flows that say that another backend has them, and queue disciplines that only another one has.
 
     Raises:
         ScenarioError: there is one; the sentence names the backend that runs it.
@@ -84,10 +86,18 @@ def refuse_other_backends(name: str, scenario: Scenario) -> None:
                 f"the backend '{name}' has no flows of '{flow.backend}'; write --on {flow.backend}",
                 path=f"flow[{i}].backend",
             )
+    for field, queue in queues_of(scenario):
+        wanted = catalog.backend_of_queue(queue)
+        if wanted not in (None, name):
+            own = queue.partition(":")[2]
+            simulated = f", or '{own}' for the simulator's own" if own in catalog.queues() else ""
+            raise ScenarioError(
+                f"the backend '{name}' has no queue '{queue}'; write --on {wanted}{simulated}", path=field
+            )
 
 
 def refuse_other_transports(name: str, scenario: Scenario) -> None:
-    """Refuse flows whose endpoints another backend has.
+    """Reject flows whose endpoints are another backend's.
 
     Raises:
         ScenarioError: there is one; the sentence names the backend that runs it.
@@ -103,18 +113,18 @@ def refuse_other_transports(name: str, scenario: Scenario) -> None:
 
 
 class Backend(ABC):
-    """A place where scenarios are run: the base class of all backends.
+    """Base class of all backends, which run scenarios.
 
-    A package offers a backend of its own by an entry point of the group ``elephan.backends``, whose name is the
+    A package offers its own backend by an entry point of the group ``elephan.backends``, whose name is the
     backend's and whose value is the class.
 
     Attributes:
         name: as in ``--on`` and in the ids of runs.
         title: one line.
-        measures: the same seed gives something else each time, as real hosts do.
-        perturbs: starts are moved by the scenario's jitter.
-        cost: processor time of a segment, in that of the simulator: only for estimates of how long runs take.
-        memory: the memory that the runs of this object may take together.
+        measures: true if runs are measurements, so that runs with the same seed differ, as on real hosts.
+        perturbs: true if the scenario's jitter delays the starts.
+        cost: processor time for a segment, relative to the simulator's; used to estimate the duration of runs.
+        memory: memory limit of this object's runs together.
     """
 
     name: ClassVar[str]
@@ -128,7 +138,7 @@ class Backend(ABC):
 
     @classmethod
     def variant(cls, word: str) -> type[Backend]:
-        """The class of a variant of this backend, which ``--on NAME+WORD`` names.
+        """Class of a variant of this backend, named by ``--on NAME+WORD``.
 
         Raises:
             ScenarioError: there is none.
@@ -140,28 +150,29 @@ class Backend(ABC):
         """Run a scenario with its own or another seed.
 
         Raises:
-            ScenarioError: this backend cannot run this scenario; the sentence says why.
+            ScenarioError: this backend cannot run this scenario; the message has the reason.
             Cancelled: ``progress`` returned ``False``.
         """
 
     @abstractmethod
     def version(self) -> str:
-        """The version of everything that decides results; a result of another version is not used again."""
+        """Version of all code that results depend on; results of another version are not reused."""
 
-    def check(self, scenario: Scenario) -> None:  # noqa: B027  (a backend that runs everything refuses nothing)
-        """Refuse a scenario before anything is run.
+    def check(self, scenario: Scenario) -> None:  # noqa: B027  (a backend that runs everything has no checks)
+        """Reject a scenario that cannot be run, before the run.
 
         Raises:
-            ScenarioError: this backend cannot run it; the sentence says why.
+            ScenarioError: this backend cannot run it; the message has the reason.
         """
 
     def varies(self, scenario: Scenario) -> bool:
-        """True if another seed gives another result of this scenario."""
+        """True if the result of this scenario depends on the seed."""
         return scenario.is_random
 
     def must_differ(self, scenario: Scenario) -> bool:
-        """True if equal results of two seeds are a defect: each flow's ``start_s`` has a delay drawn from the seed.
+        """True if equal results of two seeds are a defect, since each flow's ``start_s`` has a delay drawn from the
+        seed.
 
-        Losses that may not come, and packets that may all be on time, can leave two seeds equal.
+        Other randomness, such as rare losses, may leave the results of two seeds equal.
         """
         return self.perturbs and bool(scenario.flow) and scenario.form.start_jitter_ps >= SURELY_DRAWN_PS

@@ -1,7 +1,7 @@
-"""The memory that the runs of one sweep may take together.
+"""Memory limit of the runs of one sweep together.
 
-A run declares beforehand the memory that it certainly needs (the engine's estimate), and gets a share. Any further need
-is bounded while it runs. A run that outgrows its share is made again alone, with all there is.
+A run declares the memory that it certainly needs (the engine's estimate) and gets a share. Its further need is bounded
+during the run. A run that exceeds its share is repeated alone, with all of the memory.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _LOOK_AGAIN_S = 0.1
 
 
 def free_bytes() -> int:
-    """Memory that programs may still take, bytes."""
+    """Free memory for programs, bytes."""
     import psutil
 
     return int(psutil.virtual_memory().available)
 
 
 class MemoryPool:
-    """Memory for several runs at a time.
+    """Memory shared by simultaneous runs.
 
     Attributes:
         limit: limit on all of them together, bytes; ``None`` is the fraction :data:`FREE_FRACTION` of the free memory.
-        runs: how many are made at a time.
+        runs: number of simultaneous runs.
     """
 
     def __init__(self, limit: int | None = None, runs: int = 1) -> None:
@@ -45,7 +45,7 @@ class MemoryPool:
         return self.limit is not None
 
     def all_bytes(self) -> int:
-        """The limit, bytes. What is free is looked up while nothing runs."""
+        """The limit, bytes. Free memory is read while no run is active."""
         with self._changed:
             return self._all()
 
@@ -56,10 +56,10 @@ class MemoryPool:
 
     @contextmanager
     def share(self, certain: int, *, alone: bool, go_on: Callable[[], bool]) -> Iterator[int | None]:
-        """A share of the memory for a run that is certain to need this many bytes, or all of it; waits until the share
+        """Reserve a share of the memory, or all of it, for a run that certainly needs this many bytes; waits until it
         is free.
 
-        Gives nothing where ``go_on`` says no meanwhile.
+        Gives ``None`` if ``go_on`` returns false during the wait.
         """
         with self._changed:
             while True:

@@ -1,8 +1,8 @@
-"""The model: the same scenario as fluid equations over one bottleneck, and the same tables.
+"""The model backend: fluid equations of a scenario over one bottleneck, with the same tables.
 
-It refuses the rest with a sentence: paths with more than one place to queue, queues that are neither drop-tail nor RED,
-losses that are not independent, background traffic, datagrams, algorithms without a law. What it
-ignores it says in a warning.
+It rejects other scenarios with a reason: paths with more than one queue, queues that are neither drop-tail nor RED,
+losses that are not independent, background traffic, datagrams, algorithms without a law. A warning names each property
+of a scenario that it ignores.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ class ModelBackend(Backend):
     perturbs = False
 
     def varies(self, scenario: Scenario) -> bool:
-        """True where something is lost at random: only then another seed gives another result."""
+        """True if packets are lost at random, since only then the result depends on the seed."""
         return any(isinstance(link.loss, BernoulliLoss) or link.queue.kind == "red" for link in scenario.form.links)
 
     def version(self) -> str:
-        """The package's version and a digest of the model's own code: results of another one are not used again."""
+        """The package's version and a digest of the model's own code; results of other versions are not reused."""
         return f"{__version__}+{_code()}"
 
     def check(self, scenario: Scenario) -> None:
-        """Refuse a scenario that the model does not cover, before anything is run.
+        """Reject a scenario that the model does not cover, before the run.
 
         Raises:
-            ScenarioError: as :meth:`run`.
+            ScenarioError: the same errors as :meth:`run`.
         """
         refuse_other_transports(self.name, scenario)
         _Plan.of(scenario)
@@ -73,7 +73,7 @@ class ModelBackend(Backend):
         """Integrate a scenario.
 
         Raises:
-            ScenarioError: the model cannot run it; the sentence says why.
+            ScenarioError: the model cannot run it; the message has the reason.
             Cancelled: ``progress`` returned ``False``.
         """
         from elephan.models import fluid
@@ -99,7 +99,7 @@ def _code() -> str:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Values of a scenario that the equations need."""
+    """Values of a scenario for the equations."""
 
     form: Spec
     link: LinkSpec
@@ -116,7 +116,7 @@ class _Plan:
         """Read a scenario.
 
         Raises:
-            ScenarioError: it is not one that the model can say something of.
+            ScenarioError: the model does not cover it.
         """
         import numpy as np
 
@@ -145,7 +145,7 @@ def _refuse(what: str, path: str = "") -> ScenarioError:
 
 
 def _only_plain(form: Spec) -> None:
-    """Nothing but flows over links with a rate, a delay and a queue."""
+    """Reject anything other than flows over links with a rate, a delay and a queue."""
     if form.traffic:
         raise _refuse("background traffic does", "traffic")
     if form.events is not None:
@@ -177,7 +177,7 @@ def _only_plain(form: Spec) -> None:
 
 
 def _bottleneck(form: Spec) -> int:
-    """The one link where data may wait.
+    """The only link at which data may wait.
 
     Raises:
         ScenarioError: there are several, or none.
@@ -267,7 +267,7 @@ def _loss_probability(link: LinkSpec) -> float:
 def _tables(plan: _Plan, found: Trajectory) -> dict[str, pl.DataFrame]:
     import polars as pl
 
-    # A fluid is not retransmitted: nothing stands there, which is not the same as 0.
+    # A fluid has no retransmissions: the value is null instead of 0.
     unknown = dict.fromkeys(("retransmits", "timeouts", "spurious_retransmits"), pl.UInt64)
     known = dict.fromkeys(("cwnd_mean", "cwnd_max", "completion_s", *_TRIPS), pl.Float64)
     return {
@@ -309,7 +309,7 @@ def _samples(plan: _Plan, found: Trajectory, i: int) -> pl.DataFrame:
 
 
 def _flow(plan: _Plan, found: Trajectory, i: int) -> dict[str, Any]:
-    """One row of ``flows``: rates, round trips and windows in the measured part, counts in the whole run."""
+    """One row of ``flows``: rates, RTTs and windows in the measurement window, counts in the whole run."""
     import numpy as np
 
     measure = plan.form.measure
@@ -369,7 +369,8 @@ def _links(plan: _Plan, found: Trajectory) -> pl.DataFrame:
             "queue_min": np.minimum(before, waiting).astype(np.uint64),
             "queue_max": np.ceil(np.maximum(before, waiting)).astype(np.uint64),
             "queue_integral_packet_s": waited,
-            # A window that is cut takes what it had in the queue with it; until that has been served, nothing arrives.
+            # After a decrease of the window its excess is still in the queue; until that has been served, nothing
+            # arrives.
             "arrived_packets": np.maximum.accumulate(delivered + dropped + np.round(waiting)).astype(np.uint64),
             "dropped_packets": dropped.astype(np.uint64),
             "marked_packets": np.zeros(len(waiting), dtype=np.uint64),

@@ -37,7 +37,7 @@ REFUSED = 2
 _DIGEST_DIGITS = 12
 _TABLES = ("flows", "samples", "links")
 _LINUX = STACKS["linux"]
-# Settings that quinn accepts; everything else of a stack is quinn's own.
+# Settings that quinn accepts; quinn determines all other fields of a stack.
 _CAN_DIFFER = {"payload_bytes", "header_bytes", "receive_window", "initial_window", "ecn", "hz"}
 _PLACE = re.compile(r"flows\[(?P<position>\d+)\]\.(?P<field>\S+): (?P<message>.*)", re.DOTALL)
 
@@ -53,18 +53,18 @@ class QuicBackend(Backend):
     title = "quinn, a real QUIC stack, in virtual time"
 
     def version(self) -> str:
-        """The package's version and a digest of the program; results of another one are not used again."""
+        """The package's version and a digest of the program; results of other versions are not reused."""
         return f"{__version__}+{_digest(program())}"
 
     def varies(self, scenario: Scenario) -> bool:
-        """Always: the seed decides which packet numbers quinn skips, and its transport parameters."""
+        """Always true: the packet numbers that quinn skips and its transport parameters depend on the seed."""
         return True
 
     def check(self, scenario: Scenario) -> None:
-        """Refuse a scenario that cannot be run here, before anything is run.
+        """Reject a scenario that cannot be run here, before the run.
 
         Raises:
-            ScenarioError: it cannot; the sentence says why.
+            ScenarioError: it cannot; the message has the reason.
         """
         refuse_other_backends(self.name, scenario)
         one = scenario.without_groups()
@@ -76,10 +76,10 @@ class QuicBackend(Backend):
             raise _told(asked.stderr)
 
     def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
-        """Run a scenario in a process of its own.
+        """Run a scenario in a separate process.
 
         Raises:
-            ScenarioError: it cannot be run here; the sentence says why.
+            ScenarioError: it cannot be run here; the message has the reason.
             QuicError: the program failed.
             Cancelled: ``progress`` returned ``False``.
         """
@@ -88,10 +88,10 @@ class QuicBackend(Backend):
     def run_logged(
         self, scenario: Scenario, seed: int | None, logs: dict[int, Path], progress: Progress | None = None
     ) -> RawResult:
-        """Like :meth:`run`, and writes quinn's own qlog of the flow at each position in ``logs`` to its file.
+        """Run a scenario, and write quinn's own qlog of the flow at each position in ``logs`` to its file.
 
         Raises:
-            ScenarioError: it cannot be run here; the sentence says why.
+            ScenarioError: it cannot be run here; the message has the reason.
             QuicError: the program failed.
             Cancelled: ``progress`` returned ``False``.
             OSError: a file cannot be written.
@@ -127,7 +127,7 @@ class QuicBackend(Backend):
 
 
 def program() -> Path | None:
-    """The backend's program: ``$ELEPHAN_QUIC``, or the one that was built with the package."""
+    """The backend's program: ``$ELEPHAN_QUIC``, or the one built with the package."""
     named = os.environ.get(ENVIRONMENT)
     path = Path(named) if named else Path(__file__).parents[1] / "bin" / PROGRAM
     return path if path.is_file() and os.access(path, os.X_OK) else None
@@ -157,7 +157,7 @@ def _read(path: Path) -> pl.DataFrame:
 
 
 def _follow(verb: str, folder: Path, progress: Progress | None) -> None:
-    """Run the program to its end; what it writes meanwhile is the simulated fraction."""
+    """Run the program to its end; its output is the simulated fraction."""
     errors = folder / "errors"
     with errors.open("wb") as sink:
         process = subprocess.Popen(
@@ -196,7 +196,7 @@ def _refuse(what: str, path: str) -> ScenarioError:
 
 
 def _check(form: Spec) -> None:
-    """Refuse fields that no connection of quinn has, and tables that its endpoints do not fill."""
+    """Reject fields that quinn's connections do not support, and tables that its endpoints do not fill."""
     if form.traffic:
         raise _refuse("background traffic, whose transfers would be TCP's", "traffic")
     if form.events is not None:
@@ -235,7 +235,7 @@ def _check_stack(stack: StackSpec, where: str) -> None:
     for name, value in msgspec.structs.asdict(stack).items():
         if name not in _CAN_DIFFER and value != getattr(_LINUX, name):
             raise ScenarioError(
-                f"the backend 'quic' has quinn's own endpoints, which cannot be told {name} = {value}; "
+                f"the backend 'quic' has quinn's own endpoints, which do not support {name} = {value}; "
                 "'sim' can, or write stack = \"linux\"",
                 path=where,
             )

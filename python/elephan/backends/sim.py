@@ -30,7 +30,7 @@ BUILD_DIGITS = 12
 
 
 class SimBackend(Backend):
-    """Runs any scenario of this version; deterministic: the same scenario and seed give the same bytes."""
+    """Runs any scenario of this version. It is deterministic: the same scenario and seed give the same bytes."""
 
     name = "sim"
     title = "the packet-level engine, in virtual time"
@@ -40,7 +40,7 @@ class SimBackend(Backend):
         return f"{engine().version()}+{_build()}"
 
     def check(self, scenario: Scenario) -> None:
-        """Refuse flows of other transports, before anything is run.
+        """Reject flows of other transports, before the run.
 
         Raises:
             ScenarioError: a flow has endpoints that only another backend has.
@@ -48,18 +48,18 @@ class SimBackend(Backend):
         refuse_other_transports(self.name, scenario)
 
     def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
-        """Run a scenario; the interpreter is free meanwhile, so that several threads may.
+        """Run a scenario without holding the interpreter, so that several threads can run at once.
 
-        Ctrl-C is noticed at each progress report, about every 0.2 s.
+        Ctrl-C takes effect at each progress report, about every 0.2 s.
 
-        A flow with an algorithm of the user's own gets a new object of it, and keeps the interpreter for the whole run.
+        A flow with an algorithm of the user's own gets a new object of it, and holds the interpreter for the whole run.
 
         Raises:
-            ScenarioError: the engine refuses the scenario, it needs more memory than it may have, or an own algorithm
-                is gone or has changed.
-            RunMemoryError: it took more memory than it may.
+            ScenarioError: the engine rejects the scenario, it needs more memory than its limit, or a user's algorithm
+                is missing or has changed.
+            RunMemoryError: the run exceeded its memory limit.
             EngineDefectError: a defect of the engine.
-            AlgorithmError: an own algorithm raised.
+            AlgorithmError: a user's algorithm raised an exception.
             Cancelled: ``progress`` returned ``False``.
             KeyboardInterrupt: Ctrl-C, in the main thread.
         """
@@ -88,7 +88,8 @@ class SimBackend(Backend):
         return RawResult(tables, json.loads(summary) if isinstance(summary, str) else dict(summary))
 
     def _run_in_memory(self, scenario: Scenario, form: str, report: _Report) -> dict[str, Any]:
-        """The engine's result, within a share of the memory; if that is not enough, alone with all of it."""
+        """The engine's result within a share of the memory; if that is not enough, the run is repeated alone with all
+        of the memory."""
         made = engine()
         try:
             certain = made.memory(form)
@@ -121,7 +122,7 @@ def _mib(size: int) -> int:
 
 
 def own_objects(scenario: Scenario) -> dict[int, Algorithm]:
-    """New objects of the algorithms that are the user's own, by the flow's position."""
+    """New objects of a user's own algorithms, by the flow's position."""
     made: dict[int, Algorithm] = {}
     first = 0
     for i, flow in enumerate(scenario.flow):
@@ -136,14 +137,14 @@ def own_objects(scenario: Scenario) -> dict[int, Algorithm]:
 
 @lru_cache(maxsize=1)
 def _build() -> str:
-    """First digits of the SHA-256 of the compiled engine. They identify results of an engine even if a corrected
-    algorithm has no new version number."""
+    """First digits of the SHA-256 of the compiled engine. They identify an engine's results, even if the version number
+    did not change with its code."""
     with Path(engine().__file__).open("rb") as binary:
         return hashlib.file_digest(binary, "sha256").hexdigest()[:BUILD_DIGITS]
 
 
 class _Report:
-    """The engine's callback. What it raises goes round the engine, as a request to stop that is raised again after."""
+    """The engine's callback. An exception in it stops the run, and is raised again after the engine has returned."""
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress

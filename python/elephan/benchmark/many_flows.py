@@ -1,4 +1,4 @@
-"""Many flows: short transfers that come and go, and crowds of long-lived flows over one bottleneck."""
+"""Benchmarks with many flows: short transfers, and crowds of long-lived flows over one bottleneck."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from elephan.benchmark import ns2
 from elephan.benchmark.timing import median_run, speed, timed
 from elephan.scenario import Scenario
 
-# Transfers come and go: about 100,000 of them in 10 s, with sizes and round trips as the Internet has them.
+# Finite transfers: about 100,000 of them in 10 s, with sizes and round-trip times as on the Internet.
 TRANSFERS_S, TRANSFERS_RATE, TRANSFERS_LOAD = 10, "10 Gbit/s", "60%"
-# Flows that share a bottleneck, its rate, and for how long. With less of the BDP for each they would only time out.
+# Flows that share a bottleneck, its rate, and for how long. With a smaller share of the BDP for each they would only
+# time out.
 CROWDS = ((2, "10 Gbit/s", 10), (100, "10 Gbit/s", 10), (1000, "10 Gbit/s", 10), (10_000, "10 Gbit/s", 10),
           (100_000, "100 Gbit/s", 2))  # fmt: skip
 
 
 def time_transfers(repeat: int) -> dict[str, float]:
-    """Short transfers, and a flow of one segment, since a scenario has a flow.
+    """Time short transfers; a flow of one segment is added, since a scenario must have a flow.
 
-    CUBIC with an ACK for each segment, as on the engine's workload; round trips as Aikat et al. measured them.
+    CUBIC with an ACK for each segment, as in the engine's workload, and the RTTs measured by Aikat et al.
     """
     scenario = Scenario.dumbbell(
         [{"algorithm": "cubic", "size": "1 segment"}],
@@ -51,8 +52,8 @@ def crowd(flows: int, rate: str, duration_s: float) -> Scenario:
 
 
 def time_crowds(repeat: int) -> list[dict[str, Any]]:
-    """Long-lived flows in growing numbers: the cost of a delivered segment, tables included, and its ratio to that
-    of the first row."""
+    """Time growing numbers of long-lived flows: the cost per delivered segment, tables included, and its ratio to the
+    first row's."""
     rows: list[dict[str, Any]] = []
     for flows, rate, duration_s in CROWDS:
         started_s = time.perf_counter()
@@ -64,7 +65,7 @@ def time_crowds(repeat: int) -> list[dict[str, Any]]:
 
 
 def add_ns2(crowds: list[dict[str, Any]], repeat: int, warn: Callable[[str], None]) -> None:
-    """Sets the entry ``ns2`` of the crowds that ns-2 can carry: the cost of a segment there, and its ratio to ours."""
+    """Set the entry ``ns2`` of the crowds that ns-2 can run: its cost per segment, and the ratio to ours."""
     for row in crowds:
         if row["flows"] <= ns2.MOST_FLOWS:
             found = ns2.time_crowd(row["flows"], row["rate"], repeat, warn)

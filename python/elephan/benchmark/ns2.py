@@ -1,4 +1,4 @@
-"""The same workloads in ns-2, where it is installed (Debian's package ``ns2``)."""
+"""The same workloads in ns-2, if it is installed (Debian's package ``ns2``)."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Warn = Callable[[str], None]
 
 
 def time_two_flows(repeat: int, warn: Warn) -> dict[str, float] | None:
-    """The engine's own workload; ``None``, with a warning, where ns-2 is not installed or fails."""
+    """Time the engine's workload in ns-2; ``None``, with a warning, if ns-2 is not installed or fails."""
     return _timed("speed.tcl", [], repeat, warn)
 
 
 def time_crowd(flows: int, rate: str, repeat: int, warn: Warn) -> dict[str, float] | None:
-    """CUBIC flows over one bottleneck of a rate and 100 ms, as those of ``many_flows.crowd``, while the link is full.
+    """Time CUBIC flows over one bottleneck with an RTT of 100 ms, as in ``many_flows.crowd``, while the link is full.
 
     The windows of ns-2's flows have a limit at which they fill the link without a loss, which is its best case.
     """
@@ -41,7 +41,7 @@ def time_crowd(flows: int, rate: str, repeat: int, warn: Warn) -> dict[str, floa
 def _timed(name: str, arguments: list[str], repeat: int, warn: Warn) -> dict[str, float] | None:
     script, ns = FOLDER / name, shutil.which("ns")
     if ns is None or not script.is_file():
-        what = "ns-2 is not installed" if ns is None else f"{script} is not there"
+        what = "ns-2 is not installed" if ns is None else f"{script} does not exist"
         warn(f"{what}, so there is no ratio to it")
         return None
     rows = []
@@ -61,7 +61,7 @@ def _timed(name: str, arguments: list[str], repeat: int, warn: Warn) -> dict[str
 
 
 def answer(output: str) -> dict[str, Any]:
-    """The JSON object in its output. TCP/Linux prints lines of its own, and begins some that it does not end.
+    """The JSON object in its output. TCP/Linux prints other lines, some of them without a line end.
 
     Raises:
         ScenarioError: there is none.

@@ -1,6 +1,7 @@
-"""Two flows on one path: the engine, its bound, recovery, every algorithm, and one algorithm written in Python.
+"""Benchmarks with two flows on one path: the engine, its upper bound, recovery, every algorithm, and an algorithm
+written in Python.
 
-622 Mbit/s, 100 ms, a buffer of 20 % of the BDP, 1040 bytes a packet, SACK, an ACK for every packet, as ns-2 has it.
+622 Mbit/s, 100 ms, a buffer of 20 % of the BDP, 1040 bytes a packet, SACK, an ACK for every packet, as in ns-2.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ RATE, RTT, BUFFER = "622 Mbit/s", "100 ms", "1555 packets"
 ACCESS_RATE, ACCESS_DELAY = "1 Gbit/s", "1 ms"
 WORKLOAD = f"two CUBIC flows, {RATE}, {RTT}, buffer {BUFFER}, 1040 B packets, an ACK for each, sampled each 100 ms"
 STEADY_S = 200
-# VCP takes half a minute to fill the path, and a segment of an empty path costs the turns of those that are not there.
+# VCP needs half a minute to fill the path, and on an empty path the cost per segment includes the idle turns.
 ALGORITHMS_S, PYTHON_S = 60, 10
 MY_RENO = ROOT / "examples" / "my_reno.py"
 BOUND_SPARE_PACKETS = 300
@@ -41,19 +42,19 @@ def path(duration_s: float, algorithm: str, parameters: dict[str, Any], **more: 
 
 
 def time_steady(repeat: int) -> dict[str, float]:
-    """The engine on its workload."""
+    """Time the engine on its workload."""
     return median_run(path(STEADY_S, "cubic", {}), repeat)
 
 
 def time_bound(repeat: int) -> dict[str, float]:
-    """The same path with a fixed window a little over the BDP, and one sample at the end: links and endpoints alone."""
+    """Time links and endpoints alone: a fixed window slightly above the BDP, and one sample at the end."""
     graph = path(STEADY_S, "cubic", {}).graph
     window = (graph.bdp_packets(0) + BOUND_SPARE_PACKETS) // 2
     return median_run(path(STEADY_S, "fixed", {"window": window}, sample_period=f"{STEADY_S} s"), repeat)
 
 
 def time_recovery(repeat: int) -> dict[str, float]:
-    """From the first drop to the end of the first recovery: a run to its end less a run to its beginning.
+    """Time the first recovery, from the first drop to its end: a run to the end less a run to the first drop.
 
     Both are short, so that each timing is of many runs.
     """
@@ -69,7 +70,8 @@ def time_recovery(repeat: int) -> dict[str, float]:
 
 
 def recovery_span(scenario: Scenario) -> tuple[float, float]:
-    """Simulated seconds of the first drop, and of the retransmission after which 200 ms bring no other."""
+    """Simulated times of the first drop, and of the first retransmission that is followed by 200 ms without another,
+    s."""
     import polars as pl
 
     result = catalog.engine().run(scenario.canonical_json(), None)
@@ -85,9 +87,9 @@ def recovery_span(scenario: Scenario) -> tuple[float, float]:
 
 
 def time_algorithms(repeat: int) -> dict[str, dict[str, float]]:
-    """Every built-in algorithm that answers to the path, on it for a minute.
+    """Time every built-in algorithm that reacts to the path, for one minute of simulated time.
 
-    Those that need a router have its queue both ways.
+    Algorithms that need a router have its queue in both directions.
     """
     rows = {}
     for name, entry in catalog.algorithms().items():
@@ -98,10 +100,10 @@ def time_algorithms(repeat: int) -> dict[str, dict[str, float]]:
 
 
 def time_python(repeat: int, warn: Callable[[str], None]) -> dict[str, Any] | None:
-    """Reno written in Python, and its cost beyond the built-in Reno for each ACK; ``None``, with a warning, without
-    the examples."""
+    """Time Reno written in Python, and its additional cost per ACK over the built-in Reno; ``None``, with a warning,
+    without the examples."""
     if not MY_RENO.is_file():
-        warn(f"{MY_RENO} is not there, so no algorithm in Python was timed")
+        warn(f"{MY_RENO} does not exist, so no algorithm in Python was timed")
         return None
     built_in = path(PYTHON_S, "reno", {})
     rows: dict[str, list[float]] = {"own": [], "built-in": []}

@@ -1,1 +1,1 @@
-"""The command line: one file a verb, each thin over the Python API."""
+"""The command line: one file for each verb, a thin layer over the Python API."""

@@ -1,4 +1,4 @@
-"""``elephan bench``: the engine's speed on this machine, beside what bounds it and beside ns-2."""
+"""``elephan bench``: the engine's speed on this machine, with its upper bound and ns-2's speed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from elephan.cli import common
     metavar="N",
     default=3,
     show_default=True,
-    help="Timings of each; the median counts.",
+    help="Timings of each; the result is the median.",
 )
-@click.option("--no-ns2", is_flag=True, help="Leave ns-2 out even where it is installed.")
+@click.option("--no-ns2", is_flag=True, help="Omit ns-2 even if it is installed.")
 @common.json_option
 def command(repeat: int, no_ns2: bool, as_json: bool) -> None:
     """The engine's speed on this machine: delivered segments a second on one core.
@@ -27,7 +27,7 @@ def command(repeat: int, no_ns2: bool, as_json: bool) -> None:
     window, no algorithm and no probes. transfers: about 100,000 short transfers on 10 Gbit/s at a load of 60 %. ns2:
     the same workload in ns-2, where it is installed. slowest: the built-in algorithm that costs most. python: an
     algorithm written in Python. crowds: 2 to 100,000 CUBIC flows over one bottleneck of 10 Gbit/s (100 Gbit/s) and
-    100 ms, how long such a scenario takes to build, and up to 1,000 of them in ns-2 while the link is full.
+    100 ms, the time to build such a scenario, and up to 1,000 flows in ns-2 while the link is full.
     """
     from elephan import benchmark
 
@@ -57,7 +57,7 @@ def command(repeat: int, no_ns2: bool, as_json: bool) -> None:
 
 
 def say_algorithms(document: dict[str, Any]) -> None:
-    """Prints the meaning of the rows about single algorithms."""
+    """Print the meaning of the rows about single algorithms."""
     slowest, python = document["slowest"], document["python"]
     slowdown = document["algorithms_slowdown"][slowest["algorithm"]]
     common.say(

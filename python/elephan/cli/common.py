@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document on stdout, and nothing else."
-)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print only one JSON document on stdout.")
 store_option = click.option(
     "--store", metavar="DIR", callback=targets.store_folder,
     help="Folder of saved results. [default: $ELEPHAN_STORE, or .elephan/runs]",
@@ -61,7 +59,7 @@ class Count(click.ParamType[int]):
 
 
 class Word(click.Choice[str]):
-    """One of a few words; another one is refused with the nearest."""
+    """A choice between words; the error for another word names the nearest."""
 
     def __init__(self, words: Sequence[str], noun: str) -> None:
         super().__init__(words)
@@ -75,11 +73,13 @@ class Word(click.Choice[str]):
 
 
 seeds_option = click.option("--seeds", type=Count(1, 10_000), metavar="N", help="Run this many seeds.")
-jobs_option = click.option("--jobs", type=Count(1, 1024), metavar="N", help="Runs at a time. [default: one a core]")
+jobs_option = click.option(
+    "--jobs", type=Count(1, 1024), metavar="N", help="Runs at a time. [default: one for each core]"
+)
 
 
 def check_backend(name: str, option: str = "--on") -> None:
-    """Refuse a backend that does not exist, or that cannot be loaded, by the option that names it."""
+    """Reject a backend that does not exist or cannot be loaded; the error names the option."""
     from elephan import backends
 
     try:
@@ -110,8 +110,7 @@ def load_scenario(path: str, fixed: Mapping[str, Any], point: Mapping[str, Any] 
     """A scenario file with the fields that ``--set`` and one point of ``--grid`` change.
 
     Raises:
-        ScenarioError: a wrong scenario; a field that an option has set is named after the option and not after the
-        file.
+        ScenarioError: a wrong scenario; an error in a field set by an option names the option and not the file.
     """
     from elephan.scenario import Scenario
 
@@ -132,7 +131,7 @@ _documents: TextIO | None = None
 
 @contextmanager
 def documents_only() -> Iterator[None]:
-    """For this time stdout is for documents alone; whatever else is printed, in any thread, goes to stderr."""
+    """Reserve stdout for documents within this context; all other output, in any thread, goes to stderr."""
     global _documents
     before, _documents = _documents, sys.stdout
     try:
@@ -144,9 +143,10 @@ def documents_only() -> Iterator[None]:
 
 @contextmanager
 def collecting_seldom() -> Iterator[None]:
-    """Let the garbage collector look at new objects after 10,000 of them, not 700: papers keep a million objects.
+    """Run the garbage collector after 10,000 new objects instead of 700 within this context, since papers keep a
+    million objects.
 
-    A tenth of the time of judging and drawing.
+    This saves a tenth of the time for judging and drawing.
     """
     before = gc.get_threshold()
     gc.set_threshold(10_000, 10, 10)
@@ -180,10 +180,10 @@ def console(*, err: bool = False) -> Console:
 
 
 def say(line: str) -> None:
-    """A line for people on stdout."""
+    """Print a line for people on stdout."""
     click.echo(line)
 
 
 def warn(line: str) -> None:
-    """A caution for people on stderr."""
+    """Print a caution for people on stderr."""
     click.echo(f"warning: {line}", err=True)

@@ -46,10 +46,10 @@ _UNIT_STEP = 1000.0
 
 @contextmanager
 def named_options() -> Iterator[None]:
-    """Errors about a field name the option that the user wrote.
+    """Make errors about a field name the user's option.
 
     Raises:
-        ScenarioError: what was raised inside, under the option's name.
+        ScenarioError: the error raised inside, with the option's name.
     """
     try:
         yield
@@ -87,13 +87,13 @@ def named_options() -> Iterator[None]:
 @click.option("--rivals", metavar="A,B", default="cubic", show_default=True, help="Algorithms of the other flows.")
 @click.option(
     "--seeds", type=common.Count(1, 1000), metavar="N",
-    help="Replicates of each run. [default: 8, then 16 or 32 where these do not decide]",
+    help="Replicates of each run. [default: 8, then 16 or 32 if these are not conclusive]",
 )  # fmt: skip
-@click.option("--budget", metavar="TIME", default="60s", show_default=True, help="Wall time, at most.")
+@click.option("--budget", metavar="TIME", default="60s", show_default=True, help="Maximum wall time.")
 @common.backend_option
 @click.option(
     "--duration", metavar="TIME",
-    help="Simulated time of each run. [default: 1.5 epochs of CUBIC, or as long as the budget allows]",
+    help="Simulated time of each run. [default: 1.5 epochs of CUBIC, or less with a budget]",
 )  # fmt: skip
 @click.option("--stack", metavar="STACK", default="linux", show_default=True, help="TCP stack of the endpoints.")
 @click.option("--out", metavar="DIR", callback=targets.writable_folder, help="Write a report there.")
@@ -148,7 +148,7 @@ def command(
 
 
 class _Lines:
-    """Prints an answer if it is the first one or recommends another algorithm, for readers of a pipe."""
+    """Prints an answer to a pipe if it is the first one or recommends another algorithm."""
 
     def __init__(self) -> None:
         self._algorithm: str | None = None
@@ -163,7 +163,8 @@ class _Lines:
 
 @contextmanager
 def _shown(*, quiet: bool) -> Iterator[Any]:
-    """A watcher of answers: one line that is replaced on a terminal, lines on a pipe, nothing beside JSON."""
+    """Watcher of answers: on a terminal it replaces one line, on a pipe it prints lines, with JSON it prints
+    nothing."""
     if quiet:
         yield None
         return

@@ -1,4 +1,4 @@
-"""``elephan compare-backends``: one scenario, wherever it can be run, side by side."""
+"""``elephan compare-backends``: one scenario in several backends, side by side."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from elephan.cli.progress import meter
 @click.argument("scenario", metavar="SCENARIO.toml")
 @common.set_option
 @common.seeds_option
-@click.option("--in", "names", metavar="BACKEND,…", help="Which backends. [default: each that can]")
+@click.option("--in", "names", metavar="BACKEND,…", help="Backends. [default: all that can run it]")
 @click.option(
     "--repeats", type=common.Count(1, 1000), metavar="N",
-    help="Runs in the kernel, each of which takes as long as the scenario says. [default: 3]",
+    help="Runs in the kernel, each in real time. [default: 3]",
 )  # fmt: skip
 @click.option(
     "--out", metavar="DIR", callback=targets.writable_folder, help="Folder of the report. [default: reports/HASH]"
@@ -36,9 +36,9 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Run one scenario in each backend that can, and put the numbers side by side.
+    """Run one scenario in each backend that can run it, and print the results side by side.
 
-    The others are compared with the simulator; with several seeds, with its mean and its range over them. The kernel is
+    The other backends are compared with the simulator, or with its mean and range over several seeds. The kernel is
     measured several times: a difference no larger than the spread of its own runs is marked with ≈.
     """
     from elephan import backend_comparison, backends, runs

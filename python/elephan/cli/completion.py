@@ -1,4 +1,4 @@
-"""Completion in bash, zsh and fish: verbs, options, and the names that a command takes.
+"""Completion in bash, zsh and fish: verbs, options, and the names of a command's arguments.
 
 A shell asks with ``$_ELEPHAN_COMPLETE`` set. click answers with verbs and options, and this module with values, by the
 option or by the argument's name in the help. People wait for each answer, so nothing slow is imported: metrics
@@ -51,7 +51,7 @@ class _Bash(BashComplete):
         return words[1:], incomplete
 
     def format_completion(self, item: CompletionItem[str]) -> str:
-        """An answer without the beginning that bash keeps."""
+        """A completion without the part that bash has already completed."""
         value = str(item.value)
         if value.startswith(self._incomplete):
             value = value[self._kept :]
@@ -76,11 +76,11 @@ def queues(context: click.Context, incomplete: str) -> Iterable[str | Item]:
     """Queue disciplines."""
     from elephan.scenario import catalog
 
-    return [Item(name, help=str(entry["title"])) for name, entry in catalog.queues().items()]
+    return [Item(name, help=str(entry["title"])) for name, entry in catalog.all_queues().items()]
 
 
 def metrics(context: click.Context, incomplete: str) -> Iterable[str | Item]:
-    """Metrics, from the source text: to import them takes half a second."""
+    """Metrics, read from the source text, since importing them takes half a second."""
     found: list[str] = []
     for file in (files("elephan") / "metrics").iterdir():
         if file.name.endswith(".py"):
@@ -98,13 +98,13 @@ def backends(context: click.Context, incomplete: str) -> Iterable[str | Item]:
 
 
 def papers(context: click.Context, incomplete: str) -> Iterable[str | Item]:
-    """Papers, by the folders that they have."""
+    """Papers, by their folders."""
     folder = files("elephan") / "papers"
     return sorted(place.name for place in folder.iterdir() if (place / "__init__.py").is_file())
 
 
 def suites(context: click.Context, incomplete: str) -> Iterable[str | Item]:
-    """Suites, by the folders that they have; folders of the user's own if none begins like this."""
+    """Suites, by their folders; the user's folders if no suite matches."""
     folder = files("elephan") / "suites"
     known = sorted(place.name for place in folder.iterdir() if (place / "suite.toml").is_file())
     return known if any(name.startswith(incomplete) for name in known) else folders(context, incomplete)
@@ -159,7 +159,7 @@ def words(*allowed: str) -> Source:
 
 
 def listed(source: Source) -> Source:
-    """Names with commas between them; the last one is completed."""
+    """Names separated by commas, of which the last one is completed."""
 
     def complete(context: click.Context, incomplete: str) -> Iterable[str | Item]:
         before, comma, _ = incomplete.rpartition(",")
@@ -171,7 +171,7 @@ def listed(source: Source) -> Source:
 
 
 def any_of(*sources: Source) -> Source:
-    """Names of several kinds; files only if nothing else begins like this."""
+    """Names of several kinds; files only if nothing else matches."""
 
     def complete(context: click.Context, incomplete: str) -> Iterable[str | Item]:
         found = [item for source in sources for item in source(context, incomplete)]
@@ -215,7 +215,7 @@ OPTIONS: dict[str, Source] = {
 
 
 def source_of(param: click.Parameter) -> Source | None:
-    """The values of an option or an argument; ``None`` if they have no names."""
+    """Source of the values of an option or an argument; ``None`` without one."""
     metavar = param.metavar or ""
     if isinstance(param, click.Argument):
         return ARGUMENTS.get(metavar)

@@ -24,36 +24,34 @@ LEVELS = ("concern", "fail", "worse")
 @click.argument("algorithms", nargs=-1, required=True, metavar="ALG…")
 @click.option(
     "--suite", default="rfc9743", show_default=True, metavar="SUITE",
-    help="Suite of criteria: a name (elephan list suites), or a folder of your own, ./mysuite.",
+    help="Suite of criteria: a name (elephan list suites), or a folder, ./mysuite.",
 )  # fmt: skip
 @click.option("--against", metavar="ALG", help="Compare with this algorithm: better, worse, same or not settled.")
-@click.option(
-    "--only", multiple=True, metavar="ID|§", help="Judge this criterion or section alone; repeat for several."
-)
+@click.option("--only", multiple=True, metavar="ID|§", help="Judge only this criterion or section; repeat for several.")
 @click.option(
     "--parameter", "parameters", multiple=True, metavar="NAME=VALUE",
     help="Parameter of the algorithms, not of --against; repeat for several.",
 )  # fmt: skip
 @click.option(
     "--on", "backend", default="sim", metavar="BACKEND,…",
-    help="Where to run it; of several backends, where they disagree comes first. [default: sim]",
+    help="Where to run it; with several backends, their differences come first. [default: sim]",
 )  # fmt: skip
-@click.option("--quick", is_flag=True, help="Fewer cells, shorter runs and 8 seeds; verdicts are a first look.")
+@click.option("--quick", is_flag=True, help="Fewer cells, shorter runs and 8 seeds; verdicts are preliminary.")
 @click.option(
     "--fail-on", type=common.Word(LEVELS, "a level"),
-    help="Exit with status 1 if a criterion fails, is of concern or worse than --against.",
+    help="Exit with status 1 if a criterion fails, is of concern or is worse than --against.",
 )  # fmt: skip
-@click.option("--junit", metavar="FILE", callback=targets.writable_file, help="Write the verdicts as JUnit's XML.")
+@click.option("--junit", metavar="FILE", callback=targets.writable_file, help="Write the verdicts as JUnit XML.")
 @click.option(
     "--markdown", metavar="FILE", callback=targets.writable_file, help="Write them as Markdown, for a pull request."
 )
 @click.option(
     "--budget", metavar="TIME",
-    help="Wall time, at most; cells that do not fit are left out and never pass. [default: none for 8 seeds]",
+    help="Maximum wall time; cells beyond it are omitted and never pass. [default: none for 8 seeds]",
 )  # fmt: skip
 @click.option(
     "--seeds", type=common.Count(1, 1000), metavar="N",
-    help="Replicates of each run. [default: 8, then 16 or 32 where these do not settle a criterion]",
+    help="Replicates of each run. [default: 8, then 16 or 32 if these do not settle a criterion]",
 )  # fmt: skip
 @click.option("--out", metavar="DIR", callback=targets.writable_folder, help="Write a report there.")
 @common.jobs_option
@@ -79,7 +77,7 @@ def command(
 ) -> None:
     """Judge algorithms by a suite of criteria, such as those of RFC 9743.
 
-    What is saved is not run again: an evaluation that was interrupted goes on. A criterion that fails is a result; the
+    Saved results are reused, so an interrupted evaluation continues. A criterion that fails is a result; the
     exit status is 0 unless --fail-on asks for another.
     """
     from elephan import runs
@@ -115,7 +113,7 @@ def command(
 
 @contextmanager
 def _named_options() -> Iterator[None]:
-    """Errors about an argument of the function name the option that the user wrote."""
+    """Make errors about an argument of the function name the user's option."""
     try:
         yield
     except ScenarioError as error:
@@ -135,7 +133,7 @@ def _parameters(assignments: Sequence[str]) -> dict[str, Any]:
 
 
 def _print(found: Sequence[Evaluation]) -> None:
-    """Differences of backends, the paragraph of each, and a line for each section."""
+    """Print differences of backends, the paragraph of each algorithm, and a line for each section."""
     from elephan.suites.sides import sides
     from elephan.suites.words import paragraph, said_of
 

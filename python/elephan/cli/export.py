@@ -1,4 +1,4 @@
-"""``elephan export``: an algorithm of the user's own as a crate to be filled in."""
+"""``elephan export``: a user's algorithm as the skeleton of a crate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from elephan.scenario.errors import ScenarioError
 @click.option("--to", "language", type=click.Choice(["rust"]), required=True, help="The language.")
 @click.option("--out", metavar="DIR", callback=targets.writable_folder, help="Folder of the crate. [default: its name]")
 @click.option("--set", "assignments", multiple=True, metavar="NAME=VALUE", help="A parameter's default in the crate.")
-@click.option("--recording", is_flag=True, help="Write only the recording anew, into a crate exported before.")
+@click.option("--recording", is_flag=True, help="Only rewrite the recording in a previously exported crate.")
 @common.json_option
 def command(
     algorithm: str, language: str, out: str | None, assignments: tuple[str, ...], recording: bool, as_json: bool
@@ -23,7 +23,7 @@ def command(
     """Write the skeleton of a crate for ALG, an algorithm of your own such as ./mine.py:Mine.
 
     It has the parameters, the callbacks with the Python text beside each, and a test that compares the controller with
-    the answers of the Python class on a recorded path. The arithmetic is yours to fill in.
+    the Python class on a recorded path. You fill in the arithmetic.
     """
     from elephan.export import rust
 

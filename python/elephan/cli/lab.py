@@ -31,7 +31,7 @@ class _Tasks(click.Group):
 @click.group("lab", cls=_Tasks, invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> None:
-    """Check what this host can do for --on kernel and --on linux, and list what was left on it."""
+    """Check this host's abilities for --on kernel and --on linux, and list the leftovers of killed runs."""
     if context.invoked_subcommand is None:
         common.say(context.get_help())
 
@@ -47,7 +47,7 @@ command.add_command(lab_installed.status)
 def check(as_json: bool) -> int:
     """Print the abilities of this host, and remedies for the missing ones.
 
-    The exit status is 1 where no scenario can be run with --on kernel.
+    The exit status is 1 if no scenario can be run with --on kernel.
     """
     from elephan.backends.kernel import lab
     from elephan.backends.linux import lab as guests
@@ -99,10 +99,10 @@ def clean(as_json: bool) -> None:
 @click.option("--quick", is_flag=True, help="CUBIC alone, at 40 ms.")
 @common.json_option
 def calibrate(quick: bool, as_json: bool) -> int:
-    """Find out which rates this host carries honestly, and save it for later runs to warn by.
+    """Measure the rates at which this host's runs are valid, and save them for warnings about later runs.
 
-    Reno and CUBIC at 100, 400, 622 and 1000 Mbit/s, 40 and 100 ms, in real time: about six minutes. The exit status
-    is 1 where it does not even carry the lowest rate.
+    Reno and CUBIC at 100, 400, 622 and 1000 Mbit/s, 40 and 100 ms, in real time: about six minutes. The exit status is
+    1 if even the lowest rate fails.
     """
     from elephan.backends.kernel import calibration
     from elephan.backends.kernel.backend import KernelBackend
@@ -139,7 +139,7 @@ def calibrate(quick: bool, as_json: bool) -> int:
 @click.option("--buffer", "buffer_size", required=True, metavar="BUFFER", help="'4 MB', '1000 packets' or '20% BDP'.")
 @click.option("--algorithm", default="cubic", show_default=True, metavar="ALG", help="Congestion control, both ways.")
 @click.option("--loss", metavar="P", help="Random loss on the way up, for example 0.001%.")
-@click.option("--longest", default="1 h", show_default=True, metavar="TIME", help="When the path ends at the latest.")
+@click.option("--longest", default="1 h", show_default=True, metavar="TIME", help="Latest end of the path.")
 @click.option(
     "--out", metavar="DIR", callback=targets.writable_folder, help="Folder for the run. [default: shell-DATE-TIME]"
 )
@@ -154,10 +154,10 @@ def shell(
     out: str | None,
     program: tuple[str, ...],
 ) -> int:
-    """Put a program of your own on an emulated path, and measure what it does.
+    """Run a program of your own on an emulated path, and measure its traffic.
 
-    The program (your shell, if none is given) runs as the user who called sudo. This host is at the other end of the
-    path, at the address $ELEPHAN_HOST, and nothing else is. The exit status is the program's.
+    The program (your shell, if none is given) runs as the user who called sudo. The only host at the other end of the
+    path is this host, at the address $ELEPHAN_HOST. The exit status is the program's.
     """
     from elephan.backends.kernel import shell as path
 
@@ -179,7 +179,7 @@ def shell(
 
 
 def save_shell(scenario: Scenario, raw: RawResult, program: Sequence[str], folder: Path) -> Run:
-    """Save what a program did as a run, which ``elephan show`` and :meth:`elephan.Run.load` read."""
+    """Save the measurements of a program as a run, for ``elephan show`` and :meth:`elephan.Run.load`."""
     from elephan.runs.execute import assemble
     from elephan.runs.files import write_json
     from elephan.runs.provenance import provenance

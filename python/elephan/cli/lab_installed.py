@@ -12,8 +12,8 @@ from elephan.cli import common
 @click.command("install")
 @click.argument("algorithm", metavar="ALG")
 @click.option("--set", "assignments", multiple=True, metavar="NAME=VALUE", help="A parameter.")
-@click.option("--as", "name", metavar="NAME", help="What sockets call it. [default: the algorithm's name]")
-@click.option("--allow", is_flag=True, help="Let processes without privileges use it.")
+@click.option("--as", "name", metavar="NAME", help="Name of it for sockets. [default: the algorithm's name]")
+@click.option("--allow", is_flag=True, help="Allow unprivileged processes to use it.")
 @click.option("--default", "as_default", is_flag=True, help="Make it the default of all new sockets of this host.")
 @click.option("--print-unit", is_flag=True, help="Print a systemd unit that does it at each start; install nothing.")
 @common.json_option

@@ -22,19 +22,19 @@ def command(context: click.Context) -> None:
 @click.option("--version", default="6.12", show_default=True, metavar="X.Y", help="Debian's package linux-source-X.Y.")
 @click.option(
     "--hz", type=click.Choice(["100", "250", "300", "1000"]), default="250", show_default=True,
-    help="Timer interrupts a second; Debian's kernels have 250.",
+    help="Timer interrupts per second; Debian's kernels have 250.",
 )  # fmt: skip
 @click.option(
     "--source", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
-    help="A source tree of Linux, instead of Debian's package.",
+    help="A source tree of Linux instead of Debian's package.",
 )  # fmt: skip
 @common.json_option
 def build(version: str, hz: str, source: Path | None, as_json: bool) -> int:
     """Build a kernel into the user's cache.
 
-    It takes about six minutes of two cores, once, and 150 MB of download; no root. A kernel of the same source,
-    configuration and HZ that is there already is not built again. Its compiled tree stays beside it, so that a
-    congestion control in C or a patch is compiled into it in less than a minute.
+    It takes about six minutes of two cores, once, and 150 MB of download; no root. An existing kernel of the same
+    source, configuration and HZ is not built again. Its compiled tree stays beside it, so that a congestion control in
+    C or a patch is compiled into it in less than a minute.
     """
     from elephan.backends.linux import build as building
 
@@ -52,7 +52,7 @@ def build(version: str, hz: str, source: Path | None, as_json: bool) -> int:
 
 
 def _tell(line: str) -> None:
-    """Progress, which is no result."""
+    """Print progress to stderr."""
     click.echo(line, err=True)
 
 
@@ -84,8 +84,8 @@ def list_(as_json: bool) -> None:
 def prune(digests: tuple[str, ...], as_json: bool) -> None:
     """Remove kernels.
 
-    Those named by the first letters of their digest, or all but the newest of each HZ. A kernel with a patch or a C
-    file is compiled again when a run needs it, in less than a minute.
+    Kernels are named by the first letters of their digest; without a name, all but the newest of each HZ are removed. A
+    kernel with a patch or a C file is compiled again when a run needs it, in less than a minute.
     """
     from elephan.backends.linux import kernels
     from elephan.scenario import ScenarioError

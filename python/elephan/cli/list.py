@@ -1,4 +1,4 @@
-"""``elephan list``: everything that can be named."""
+"""``elephan list``: names of algorithms, queues, metrics and others."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from elephan.cli.completion import KINDS
 from elephan.scenario import ScenarioError, catalog, channels, own, transports
 from elephan.scenario.words import hint
 
-_HELP = f"""Everything that can be named: in a scenario, in a claim, on this command line.
+_HELP = f"""The names that can be used in a scenario, in a claim, or on this command line.
 
 KIND is one list of it, by default all: {", ".join(KINDS[:-1])} or {KINDS[-1]}.
 """
 
 
-@click.command("list", help=_HELP, short_help="everything that can be named")
+@click.command("list", help=_HELP, short_help="names of algorithms, queues, metrics and others")
 @click.argument("kind", required=False, metavar="[KIND]")
 @common.json_option
 def command(kind: str | None, as_json: bool) -> None:
-    """Everything that can be named: in a scenario, in a claim, on this command line."""
+    """The names that can be used in a scenario, in a claim, or on this command line."""
     if kind is not None and kind not in KINDS:
         raise ScenarioError(f"'{kind}' is not a kind of name; {hint(kind, KINDS)}", source="list")
     entries = [entry for wanted in ([kind] if kind else KINDS) for entry in entries_of(wanted)]
@@ -34,12 +34,12 @@ def command(kind: str | None, as_json: bool) -> None:
 
 
 def entries_of(kind: str) -> list[dict[str, Any]]:
-    """The names of one kind, with ``kind``, ``title``, ``source`` and ``parameters``; ``list`` is where each stands."""
+    """The names of one kind, with ``kind``, ``title``, ``source`` and ``parameters``; ``list`` has the kind of each."""
     if kind == "algorithms":
         entries = [*catalog.algorithms().values(), *transports.listing().values(), *own.listing()]
         return [row | {"list": kind} for entry in entries for row in _with_presets(entry)]
     if kind == "queues":
-        return [row | {"list": kind} for entry in catalog.queues().values() for row in _with_presets(entry)]
+        return [row | {"list": kind} for entry in catalog.all_queues().values() for row in _with_presets(entry)]
     if kind == "channels":
         return [_channel(name, model) for name, model in channels.MODELS.items()]
     if kind == "papers":
@@ -76,11 +76,11 @@ def _entry(list_name: str, name: str, kind: str, title: str, source: str) -> dic
 
 
 def _with_presets(entry: catalog.Descriptor) -> list[dict[str, Any]]:
-    """An algorithm or a queue, then each of its presets with the values that it changes."""
+    """An algorithm or a queue, then each of its presets with the changed values."""
     row = {name: entry.get(name, "") for name in ("name", "kind", "title", "source")}
     if entry.get("router"):
         row |= {"router": entry["router"]}
-    # The name of a transport alone chooses no algorithm.
+    # The name of a transport alone does not select an algorithm.
     rows = [] if entry["kind"] == "transport" else [row | {"parameters": entry.get("parameters", [])}]
     for preset in entry.get("presets", []):
         if preset["name"] and preset["name"] != entry["name"]:

@@ -1,4 +1,4 @@
-"""The command ``elephan``: finds the verb, and turns whatever goes wrong into one line and an exit status.
+"""The command ``elephan``: finds the verb, and converts errors to one line and an exit status.
 
 Exit status: 0 done, 1 the run failed or a check did not hold, 2 the input was wrong, 130 interrupted by Ctrl-C, 143
 ended by SIGTERM.
@@ -31,19 +31,19 @@ _KEPT = "finished runs are kept, and the same command goes on from there"
 
 VERBS = {
     "run": "run one scenario",
-    "compare": "which algorithm for this path, and what harm does it do?",
-    "evaluate": "judge algorithms by RFC 9743, or by a suite of your own",
+    "compare": "compare algorithms on a path, and their harm to other flows",
+    "evaluate": "judge algorithms by RFC 9743, or by a user-defined suite",
     "compare-backends": "one scenario in each backend, side by side",
     "paper": "reproduce a paper and judge its claims",
     "papers": "the scoreboard over all papers",
     "sweep": "run a scenario over a grid of values",
-    "list": "everything that can be named",
-    "show": "the report of a run or a paper, or what a name stands for",
+    "list": "names of algorithms, queues, metrics and others",
+    "show": "the report of a run or a paper, or the description of a name",
     "play": "the laboratory in a page: one HTML file, which needs no network",
-    "export": "an algorithm of your own as the skeleton of a crate, with a test",
+    "export": "a user-defined algorithm as the skeleton of a crate, with a test",
     "plot": "cwnd, rate, RTT and queue of runs over time",
     "runs": "the saved runs: list, find, diff, verify, prune, size",
-    "lab": "what this host can do for --on kernel and --on linux",
+    "lab": "the capabilities of this host for --on kernel and --on linux",
     "bench": "the engine's speed on this machine",
 }
 _COMPLETE = "_ELEPHAN_COMPLETE"  # as in elephan.cli.completion
@@ -58,7 +58,7 @@ class LazyGroup(click.Group):
     """A group that imports a verb's module only when the verb is used, so that ``--help`` costs nothing."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The verbs, in the order in which help shows them."""
+        """The verbs, in the order of the help text."""
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -111,7 +111,7 @@ def main(args: Sequence[str] | None = None) -> None:
     with signals.terminable(), signals.watched(_last_words):
         status = run_command(sys.argv[1:] if args is None else list(args))
     if any(thread.name.startswith(THREADS) for thread in threading.enumerate()):
-        # A run that cannot be stopped, in an algorithm that sleeps: Python would wait for its thread.
+        # A run in a sleeping algorithm cannot be stopped: Python would wait for its thread.
         _flush()
         os._exit(status)
     sys.exit(status)
@@ -155,7 +155,7 @@ def run_command(args: list[str]) -> int:
     except EngineMissingError as error:
         return _complain(str(error), FAILED)
     except stdout.ReaderGoneError:
-        # The reader of our output has seen enough (``elephan list | head``); keep Python from complaining at exit.
+        # The reader of the output has closed the pipe (``elephan list | head``); prevent an error of Python at exit.
         sys.stdout = None
         return DONE
     except OSError as error:
@@ -163,7 +163,8 @@ def run_command(args: list[str]) -> int:
     except MemoryError:
         return _complain("out of memory", FAILED)
     except Exception as error:
-        # Our own errors (a failed sweep, a damaged run) are sentences; anything else is a defect and shows itself.
+        # Elephan's errors (a failed sweep, a damaged run) are printed as sentences; any other exception is a defect and
+        # is raised.
         if not type(error).__module__.startswith("elephan."):
             raise
         _show_tracebacks(error)
@@ -172,7 +173,7 @@ def run_command(args: list[str]) -> int:
 
 
 def _clean_stdout(args: list[str]) -> AbstractContextManager[object]:
-    """With --json, what an algorithm of the user's own prints goes to stderr."""
+    """With --json, send the output of a user's algorithm to stderr."""
     if "--json" not in args:
         return nullcontext()
     from elephan.cli import common
@@ -182,7 +183,7 @@ def _clean_stdout(args: list[str]) -> AbstractContextManager[object]:
 
 @contextmanager
 def _warnings_in_one_line() -> Iterator[None]:
-    """Print Elephan's own warnings without their place in the code; other warnings stay as they are."""
+    """Print Elephan's warnings without their place in the code; other warnings are unchanged."""
     with warnings.catch_warnings():
         before = warnings.showwarning
 
@@ -197,7 +198,7 @@ def _warnings_in_one_line() -> Iterator[None]:
 
 
 def _show_tracebacks(error: BaseException) -> None:
-    """Shows the place in a user's own algorithm that raised, once for all runs that failed there."""
+    """Print the place in a user's algorithm that raised an exception, once for all runs that failed there."""
     shown: set[str] = set()
     for failed in [error, *(failure.error for failure in getattr(error, "failures", ()))]:
         if isinstance(failed, AlgorithmError) and failed.trace not in shown:
@@ -206,9 +207,9 @@ def _show_tracebacks(error: BaseException) -> None:
 
 
 def _after(error: OSError) -> int:
-    """Reports a refusal of the system in one line that names the file; stdout is a file too."""
+    """Report an error of the system in one line that names the file, which may be stdout."""
     if error.filename == stdout.NAME:
-        sys.stdout = None  # keep Python from complaining at exit
+        sys.stdout = None  # prevent an error of Python at exit
     named = f"{error.filename}: " if error.filename is not None else ""
     return _complain(f"{named}{(error.strerror or str(error)).lower()}", FAILED)
 
@@ -217,12 +218,12 @@ def _complain(line: str, status: int) -> int:
     try:
         click.echo(f"elephan: {one_line(line)}", err=True)
     except OSError:
-        sys.stderr = None  # nobody can be told, but by the status
+        sys.stderr = None  # only the status can report it
     return status
 
 
 def usage_line(error: click.ClickException) -> str:
-    """A wrong option or argument in one line, with the nearest right word."""
+    """One line about a wrong option or argument, with the nearest valid word."""
     context = getattr(error, "ctx", None)
     path = "" if context is None else context.command_path.partition(" ")[2]
     verb = f"{path}: " if path else ""

@@ -1,4 +1,4 @@
-"""``--memory``: what the runs of a command may take."""
+"""``--memory``: memory limit of a command's runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Memory(click.ParamType[int]):
     name = "SIZE"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The bytes that were written."""
+        """Convert the text to bytes."""
         from elephan.scenario.units import parse_size
 
         try:
@@ -26,5 +26,5 @@ class Memory(click.ParamType[int]):
 
 memory_option = click.option(
     "--memory", type=Memory(), metavar="SIZE",
-    help="Memory that the runs at a time may take together, '8 GB'. [default: 80 % of what is free]",
+    help="Memory limit of all simultaneous runs, '8 GB'. [default: 80 % of the free memory]",
 )  # fmt: skip

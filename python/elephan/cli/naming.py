@@ -44,7 +44,7 @@ def run_of(name: str, store: Store, verb: str) -> Run:
 
 
 def letters(count: int) -> list[str]:
-    """Short names of runs in a table: A, B, C; numbers after Z."""
+    """Short names of runs in a table: A, B, C, and numbers after Z."""
     return [chr(ord("A") + i) if i < 26 else str(i + 1) for i in range(count)]
 
 

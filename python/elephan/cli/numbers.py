@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """Numbers of a run that were asked for.
+    """Requested metrics of a run.
 
     Attributes:
-        names: of the metrics.
-        window: its ends as they were written; each metric's own default for ``None``.
-        flows: all of them for none.
-        link: the bottleneck for ``None``.
+        names: names of the metrics.
+        window: text of its ends; ``None`` for each metric's own default.
+        flows: names of flows; empty for all.
+        link: name of a link; ``None`` for the bottleneck.
     """
 
     names: Sequence[str]
@@ -37,7 +37,7 @@ class Asked:
 
 
 def show_numbers(run: Run, asked: Asked, as_json: bool) -> None:
-    """Print the metrics that are asked for, each with its unit.
+    """Print the requested metrics, each with its unit.
 
     Raises:
         ScenarioError: no such metric, or it is not defined for this run, window, flow or link.

@@ -23,14 +23,14 @@ SIDES = ("sender", "receiver")
 
 @dataclass(frozen=True)
 class Packets:
-    """Which files are made of a run's packets.
+    """Files to write from a run's packets.
 
     Attributes:
         pcapng: the capture, if any.
         qlog: the senders' log, if any.
-        at: at which end of the flows it is captured; the sender's for ``None``.
-        window: its ends as they were written; all of the run for ``None``.
-        flows: all of them for none.
+        at: end of the flows at which the capture is taken; ``None`` for the sender's.
+        window: text of its ends; ``None`` for the whole run.
+        flows: names of flows; empty for all.
     """
 
     pcapng: str | None
@@ -43,7 +43,7 @@ class Packets:
         return self.pcapng is not None or self.qlog is not None
 
     def check(self) -> None:
-        """That the side exists, and belongs to a capture.
+        """Check that the end exists and that a capture is requested.
 
         Raises:
             ScenarioError: it does not.
@@ -58,7 +58,7 @@ class Packets:
             raise ScenarioError("--at belongs to --pcapng FILE", source="show")
 
     def write(self, run: Run) -> list[Path]:
-        """Write them.
+        """Write the files.
 
         Raises:
             ScenarioError: more events than a log may hold, a part that is not inside the run, or no such flow.
@@ -80,7 +80,7 @@ class Packets:
         return written
 
     def _write_quinn(self, run: Run) -> list[Path]:
-        """quinn's own log, which is all that there is of a connection's packets."""
+        """Write quinn's own log, the only record of a QUIC connection's packets."""
         from elephan import export
 
         if self.qlog is None or self.pcapng is not None:
@@ -123,7 +123,7 @@ class Packets:
 
 
 def _reporting(progress: Meter, total_s: float) -> Callable[[float], bool]:
-    """Shows a fraction of ``total_s`` simulated seconds; never asks to stop."""
+    """Show the progress of ``total_s`` simulated seconds, without a request to stop."""
 
     def report(fraction: float) -> bool:
         progress(fraction * total_s, total_s, 0, 1)

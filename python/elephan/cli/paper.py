@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -11,47 +12,54 @@ import click
 from elephan.cli import common, targets
 from elephan.cli.progress import meter
 from elephan.scenario.errors import ScenarioError
+from elephan.scenario.units import PS_PER_S, parse_positive_time
 from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
     from elephan.papers.kernel_column import KernelColumn
     from elephan.papers.results import PaperResult
 
-BACKENDS = ("sim", "kernel")
+BACKENDS = ("sim", "kernel", "linux")
+_REAL = ("kernel", "linux")
 
 
 @click.command("paper")
 @click.argument("paper", metavar="ID")
 @click.option("--figure", metavar="F", help="Only the experiments of this figure.")
 @click.option(
-    "--quick", is_flag=True, help="The same shapes at about a tenth of the work, one seed; verdicts are a first look."
+    "--quick", is_flag=True, help="The same shapes at about a tenth of the work, one seed; verdicts are preliminary."
 )
 @click.option(
     "--seeds",
     type=common.Count(1, 1000),
     metavar="N",
-    help="Seeds of each experiment. [default: the paper's own choice]",
+    help="Seeds of each experiment. [default: the paper's choice]",
 )
 @click.option(
     "--sensitivity/--no-sensitivity",
     default=None,
-    help="Also run other variants of what the paper leaves open. [default: the paper's own choice]",
+    help="Also run variants of settings that the paper does not state. [default: the paper's choice]",
 )
-@click.option("--beyond", is_flag=True, help="Also answer the question that the paper left open.")
+@click.option("--beyond", is_flag=True, help="Also answer the question that the paper does not answer.")
 @click.option(
     "--on",
     "backend",
     default="sim",
     metavar="BACKEND",
-    help="kernel: also run what this host can carry in real Linux, in real time, one run at a time. [default: sim]",
+    help="linux: also run what real Linux can carry, in virtual time; kernel: in real time. [default: sim]",
 )
 @click.option(
     "--only",
     multiple=True,
     metavar="RUN",
-    help="With --on kernel: run only those with this label, or of this experiment; * stands for anything. Repeatable.",
+    help="With --on linux or kernel: only runs with this label, or of this experiment; * for anything. Repeatable.",
 )
-@click.option("--again", is_flag=True, help="With --on kernel: make those again that were not valid.")
+@click.option("--again", is_flag=True, help="With --on kernel: repeat invalid runs.")
+@click.option(
+    "--budget",
+    metavar="TIME",
+    help="With --on linux or kernel: no run there is begun later; what is saved counts, and a second call goes on.",
+)
 @click.option(
     "--out", metavar="DIR", callback=targets.writable_folder, help="Folder of the report. [default: reports/ID]"
 )
@@ -68,6 +76,7 @@ def command(
     backend: str,
     only: Sequence[str],
     again: bool,
+    budget: str | None,
     out: str | None,
     jobs: int | None,
     store: str | None,
@@ -75,16 +84,19 @@ def command(
 ) -> None:
     """Reproduce a paper: run its experiments, draw its figures, judge its claims.
 
-    What is saved is not run again. A claim that does not reproduce is a result, not a failure: the exit status is 0.
+    Saved results are reused. A claim that does not reproduce is a result, not a failure: the exit status is 0.
     """
     from elephan import papers, runs
 
-    _check(backend, only, again=again)
+    _check(backend, only, again=again, budget=budget)
+    until_s = None if budget is None else time.monotonic() + budget_s(budget)
     where = runs.Store(store)
     planned = None
-    if backend == "kernel":
+    if backend in _REAL:
         with _options_named():
-            planned = papers.plan_in_kernel(paper, figure=figure, quick=quick, only=only, again=again, store=where)
+            planned = papers.plan_in_kernel(
+                paper, figure=figure, quick=quick, only=only, again=again, store=where, on=backend
+            )
         for line in planned.lines():
             click.echo(line, err=True)
     with common.collecting_seldom(), _options_named(), meter() as progress:
@@ -102,7 +114,7 @@ def command(
         )
     if planned is not None:
         with meter() as progress:
-            papers.add_kernel(result, planned, jobs=jobs, store=where, progress=progress)
+            papers.add_kernel(result, planned, jobs=jobs, store=where, progress=progress, until_s=until_s)
     failed = result.kernel.failed if result.kernel is not None else 0
     if as_json:
         common.print_json(result.to_json())
@@ -113,7 +125,7 @@ def command(
 
 
 def _print(result: PaperResult) -> None:
-    """The claims that are not reproduced, the counts, and where the report is."""
+    """Print the claims that are not reproduced, the counts, and the path of the report."""
     rows = [
         [claim["id"], claim["expected"], claim["measured"], claim["verdict"], claim["why"] or ""]
         for claim in result.to_json()["claims"]
@@ -134,17 +146,31 @@ def _print(result: PaperResult) -> None:
     common.say(f"report: {result.report_path}")
 
 
-def _check(backend: str, only: Sequence[str], *, again: bool) -> None:
+def budget_s(budget: str) -> float:
+    """A budget in seconds.
+
+    Raises:
+        ScenarioError: it is no time.
+    """
+    try:
+        return parse_positive_time(budget) / PS_PER_S
+    except ScenarioError as error:
+        raise error.located(source="--budget") from None
+
+
+def _check(backend: str, only: Sequence[str], *, again: bool, budget: str | None) -> None:
     if backend not in BACKENDS:
         raise ScenarioError(f"papers do not run on '{backend}'; {hint(backend, BACKENDS)}", source="--on")
-    if backend != "kernel" and (only or again):
-        name = "--only" if only else "--again"
-        raise ScenarioError(f"it selects runs in the kernel; write --on kernel {name}", source=name)
+    given = [name for name, there in (("--only", only), ("--again", again), ("--budget", budget)) if there]
+    if backend not in _REAL and given:
+        raise ScenarioError(f"it selects runs in the kernel; write --on kernel {given[0]}", source=given[0])
+    if backend == "linux" and again:
+        raise ScenarioError("no host disturbs runs in virtual time; leave it out", source="--again")
 
 
 @contextmanager
 def _options_named() -> Iterator[None]:
-    """Errors about an argument of the Python function name the option of the command line."""
+    """Make errors about an argument of the Python function name the option of the command line."""
     try:
         yield
     except ScenarioError as error:
@@ -163,13 +189,13 @@ def _print_kernel(result: PaperResult, column: KernelColumn) -> None:
             each = [cell for one in (judgment, beside, found) for cell in (one.measured_text or None, one.verdict)]
             rows.append([judgment.claim.id, judgment.expectation, *each])
     if rows:
-        header = ["claim", "allowed", "simulator", "verdict", "its twin", "verdict", "kernel", "kernel's verdict"]
-        common.print_table("claims that runs of the kernel judge", header, rows)
-    totals = column.totals
+        header = ["claim", "allowed", "simulator", "verdict", "its twin", "verdict", "Linux", "its verdict"]
+        common.print_table(f"claims that runs in {column.plan.carrier.words} judge", header, rows)
+    totals, words = column.totals, column.plan.carrier.words
     other, by_twin = len(column.other_verdicts(result.claims)), len(column.by_twin(result.claims))
     also = f"; to {by_twin} of them the simulator gives the kernel's when it runs what the kernel ran" if other else ""
     common.say(
-        f"in the kernel: {totals['reproduced']} claims reproduced, {totals['differs']} differ, {totals['not_judged']} "
+        f"in {words}: {totals['reproduced']} claims reproduced, {totals['differs']} differ, {totals['not_judged']} "
         f"are not judged; {other} with another verdict than in the simulator{also}"
     )
     for outcome in column.outcomes:

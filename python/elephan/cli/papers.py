@@ -5,17 +5,34 @@ from __future__ import annotations
 import click
 
 from elephan.cli import common, targets
+from elephan.cli.paper import budget_s
 from elephan.cli.progress import meter
+from elephan.scenario.errors import ScenarioError
+from elephan.scenario.words import hint
+
+_BACKENDS = ("sim", "linux")
 
 
 @click.command("papers")
-@click.option("--quick", is_flag=True, help="The same shapes at about a tenth of the work; verdicts are a first look.")
+@click.option("--quick", is_flag=True, help="The same shapes at about a tenth of the work; verdicts are preliminary.")
 @click.option(
     "--sensitivity/--no-sensitivity",
     default=None,
-    help="Also run variants of what the papers leave open. [default: each paper's own choice]",
+    help="Also run variants of settings that the papers do not state. [default: each paper's choice]",
 )
-@click.option("--beyond", is_flag=True, help="Also answer the questions that the papers left open.")
+@click.option("--beyond", is_flag=True, help="Also answer questions that the papers do not answer.")
+@click.option(
+    "--on",
+    "backend",
+    default="sim",
+    metavar="BACKEND",
+    help="linux: one seed of what real Linux can carry, in virtual time, beside the simulator. [default: sim]",
+)
+@click.option(
+    "--budget",
+    metavar="TIME",
+    help="With --on linux: no run there is begun later; what is saved counts, and a second call goes on.",
+)
 @click.option(
     "--out", metavar="DIR", callback=targets.writable_folder, help="Folder of the reports. [default: reports]"
 )
@@ -26,6 +43,8 @@ def command(
     quick: bool,
     sensitivity: bool | None,
     beyond: bool,
+    backend: str,
+    budget: str | None,
     out: str | None,
     jobs: int | None,
     store: str | None,
@@ -33,11 +52,22 @@ def command(
 ) -> None:
     """Reproduce every paper, judge every claim, and write the page over all of them.
 
-    What is saved is not run again. A claim that does not reproduce is a result, not a failure: the exit status is 0.
+    Saved results are reused. A claim that does not reproduce is a result, not a failure: the exit status is 0.
     """
     from elephan import papers, runs
     from elephan.papers import boards
 
+    if backend not in _BACKENDS:
+        raise ScenarioError(f"all papers do not run on '{backend}'; {hint(backend, _BACKENDS)}", source="--on")
+    if backend == "linux":
+        if beyond or sensitivity:
+            raise ScenarioError(
+                "the papers' own experiments run on linux; leave it out", source="--beyond/--sensitivity"
+            )
+        _on_linux(budget, quick=quick, jobs=jobs, store=store, out=out, as_json=as_json)
+        return
+    if budget is not None:
+        raise ScenarioError("it is for runs on Linux; write --on linux --budget", source="--budget")
     with common.collecting_seldom(), meter() as progress:
         board = papers.scoreboard(
             quick=quick,
@@ -72,3 +102,32 @@ def command(
     ]
     common.print_table("", ["claims", "reproduced", "of judged", "share"], selections)
     common.say(f"scoreboard: {board.report_path}")
+
+
+def _on_linux(
+    budget: str | None, *, quick: bool, jobs: int | None, store: str | None, out: str | None, as_json: bool
+) -> None:
+    """Runs the papers on Linux, and prints the counts of each."""
+    from elephan import papers, runs
+
+    seconds = None if budget is None else budget_s(budget)
+    with common.collecting_seldom(), meter() as progress:
+        document, page = papers.on_linux(
+            quick=quick, budget_s=seconds, jobs=jobs, store=runs.Store(store), out=out, progress=progress
+        )
+    if as_json:
+        common.print_json(document)
+        return
+    rows = []
+    for row in document["papers"]:
+        if "nothing" in row:
+            rows.append([row["paper"], "–", "–", "–", "–", row["nothing"]])
+            continue
+        column = row["kernel"]
+        made, totals = sum(run["made"] for run in column["runs"]), column["totals"]
+        holds = totals["reproduced"] + totals["weak"]
+        rows.append(
+            [row["paper"], holds, totals["differs"], totals["not_judged"], f"{made} of {len(column['runs'])}", ""]
+        )
+    common.print_table("", ["paper", "hold on Linux", "differ", "not judged", "runs", ""], rows)
+    common.say(f"page: {page}")

@@ -25,7 +25,7 @@ def patched(backend: str, patch: str | None) -> str:
     """The name of a backend with a patch.
 
     Raises:
-        ScenarioError: it is no backend that can be patched, or the patch cannot be read.
+        ScenarioError: the backend cannot be patched, or the patch cannot be read.
     """
     if patch is None:
         return backend

@@ -31,7 +31,7 @@ DEFAULT = "plot.html"
     help="Quantities, one below another: cwnd, rate, rtt, queue. [default: all four]",
 )  # fmt: skip
 @click.option(
-    "--algorithms", metavar="NAME,…", help="Run each of these by itself on the path of the scenario, and overlay them."
+    "--algorithms", metavar="NAME,…", help="Run each of these alone on the path of the scenario, and overlay them."
 )
 @click.option("--by", metavar="run|flow", help="Small multiples: panels for each run, or for each flow.")
 @click.option("--flow", "flows", multiple=True, metavar="NAME", help="Only this flow. [default: all flows]")
@@ -73,7 +73,7 @@ def command(
 ) -> None:
     """Plot runs over time: overlaid, or as small multiples.
 
-    A run is named by its id, the beginning of its id, its folder, or 'last': the run that was saved last. 'last~1' is
+    A run is named by its id, the beginning of its id, its folder, or 'last', the run saved last. 'last~1' is
     the one before it. A scenario file is run first, unless its result is saved. One algorithm has one color. Many flows
     are shown as a median with quantile bands.
     """
@@ -114,7 +114,7 @@ def command(
 def _runs(
     wanted: Sequence[Run | Scenario], backend: str, store: Store, jobs: int | None, memory: int | None
 ) -> list[Run]:
-    """The runs of the scenarios, made where they are not saved, in their places among the saved ones."""
+    """The runs of the scenarios, in the order of the arguments; runs that are not saved are made."""
     from elephan import runs
 
     stated = [item for item in wanted if not isinstance(item, runs.Run)]
@@ -126,10 +126,10 @@ def _runs(
 
 
 def words(text: str, option: str, allowed: Sequence[str] = ()) -> list[str]:
-    """The words between commas, each once.
+    """The words separated by commas, without duplicates.
 
     Raises:
-        ScenarioError: none, or one that is not allowed, with the nearest that is.
+        ScenarioError: none, or one that is not allowed, with the nearest allowed word.
     """
     found = list(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
     if not found:
@@ -141,10 +141,10 @@ def words(text: str, option: str, allowed: Sequence[str] = ()) -> list[str]:
 
 
 def _checked(name: str, context: click.Context) -> Path:
-    """A file to write.
+    """Check a file to write.
 
     Raises:
-        ScenarioError: it has another ending, or cannot be written.
+        ScenarioError: it has an unknown ending, or cannot be written.
     """
     from elephan.report.overlays import KINDS
 
@@ -166,7 +166,7 @@ def _check_size(size: str | None) -> None:
 
 
 def _input(name: str, assignments: Sequence[str], store: Store) -> Run | Scenario:
-    """A scenario of a file, or a saved run.
+    """Load a scenario from a file, or a saved run.
 
     Raises:
         ScenarioError: a wrong scenario, or neither.

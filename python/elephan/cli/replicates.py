@@ -1,4 +1,4 @@
-"""Lines about several seeds: the perturbation that makes them differ, and outcomes that are the same all the same."""
+"""Lines about several seeds: the perturbation that makes their runs differ, and runs with equal results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_LINES = 5
 
 
 def perturbation(several: Sequence[Sequence[Run]], on: str) -> str:
-    """One line on the perturbations in the seeds of these scenarios on a backend; empty if there are none."""
+    """One line about the perturbations of these scenarios on a backend; empty if there are none."""
     from elephan import backends
     from elephan.scenario.perturbation import RULE
     from elephan.scenario.schema import HOSTS
@@ -45,16 +45,17 @@ def _moved(scenario: Scenario) -> bool:
 
 
 def found(done: Sequence[Run]) -> Outcomes:
-    """Distinct outcomes among the seeds of one scenario."""
+    """Distinct results among the seeds of one scenario."""
     from elephan.evaluation.replication import outcomes
 
     return outcomes(done)
 
 
 def tell(done: Sequence[Run], on: str, names: Mapping[str, str] | None = None) -> None:
-    """Print the perturbations and the outcomes that are the same; ``done`` may have several scenarios of several seeds.
+    """Print the perturbations and the equal results; ``done`` may have several scenarios with several seeds.
 
-    ``names`` has the name of each scenario in the output, by its hash; without it the beginning of its runs' ids.
+    ``names`` has the name of each scenario in the output, by its hash; without it, the beginning of its runs' ids is
+    used.
     """
     by_scenario: dict[str, list[Run]] = {}
     for run in done:

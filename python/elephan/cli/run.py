@@ -43,7 +43,7 @@ _REASONS = {
     "owd_": "only datagrams have one-way delays, and only those of the measured part count",
     "cwnd_": "no congestion window was sampled in the measured part",
     "target_mbps": "only a source with a load has a target",
-    "quantile": "a flow by itself has no quantiles",
+    "quantile": "a single flow has no quantiles",
 }
 """Beginnings of fields, and the reason why there is no value."""
 _LINK_COLUMNS = {
@@ -76,7 +76,7 @@ _SOURCE_COLUMNS = {
 @click.option(
     "--out", metavar="DIR", callback=targets.writable_folder, help="Also put a copy of each run's folder there."
 )
-@click.option("--force", is_flag=True, help="Run it again even when the result is saved.")
+@click.option("--force", is_flag=True, help="Run it again even if the result is saved.")
 @common.jobs_option
 @memory_option
 @common.store_option
@@ -97,7 +97,7 @@ def command(
 ) -> None:
     """Run one scenario.
 
-    A result that is saved is not made again. The numbers are those of the scenario's measured part.
+    A saved result is reused. The numbers are those of the scenario's measurement window.
     """
     from elephan import runs
 
@@ -118,7 +118,7 @@ def command(
             ]
     except runs.SweepError as failed:
         if seeds is None and isinstance(failed.failures[0].error, ScenarioError):
-            raise failed.failures[0].error from None  # the one run was refused: the input is wrong
+            raise failed.failures[0].error from None  # the only run was rejected: the input is wrong
         raise
     if out is not None:
         for run in done:
@@ -136,7 +136,7 @@ def command(
     elif len(done) == 1:
         print_run(done[0])
     else:
-        from elephan.cli.sweep import print_sweep  # what it imports is not needed for one run
+        from elephan.cli.sweep import print_sweep  # its imports are not needed for one run
 
         print_sweep([], [{}] * len(done), done)
         print_intervals(document(done))
@@ -155,10 +155,11 @@ def copy_run(run: Run, target: Path) -> None:
 
 
 def document(done: Sequence[Run]) -> dict[str, Any]:
-    """Several seeds of one scenario: the runs, and each metric's mean with its 95 % interval (Student's t).
+    """Document for several seeds of one scenario: the runs, and each metric's mean with its 95 % interval (Student's
+    t).
 
-    ``why`` is why there is no interval, where both ends are missing. A time that did not come with every seed has no
-    mean; ``never`` counts the seeds with which it did not. A metric that is not defined for every seed is left out.
+    ``why`` is the reason for a missing interval. A time that was not reached with every seed has no mean; ``never``
+    counts the seeds without it. A metric that is not defined for every seed is left out.
     """
     from elephan.metrics import interval
     from elephan.runs.result import defined
@@ -213,7 +214,7 @@ def print_run(run: Run) -> None:
 
 
 def _cell(row: Mapping[str, Any], field: str) -> Any:
-    """The cell of a field of a summary's row; the reason where it has no value."""
+    """The cell of a field of a summary's row; the reason if it has no value."""
     if row[field] is not None:
         return row[field]
     known = row.get("undefined") or {}
@@ -222,7 +223,8 @@ def _cell(row: Mapping[str, Any], field: str) -> Any:
 
 
 def print_intervals(found: dict[str, Any]) -> None:
-    """Means over seeds with their intervals, why some have none, and times that did not always come."""
+    """Print means over seeds with their intervals, the reasons for missing ones, and times that were not always
+    reached."""
     rows = [[name, value["mean"], value["low"], value["high"]] for name, value in found["metrics"].items()]
     common.print_table("over the seeds, with 95 % intervals", ["metric", "mean", "low", "high"], rows)
     without: dict[str, list[str]] = {}

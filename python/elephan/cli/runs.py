@@ -1,4 +1,4 @@
-"""``elephan runs``: the saved runs: list, find, compare, verify and remove them."""
+"""``elephan runs``: lists, finds, compares, verifies and removes saved runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RunsGroup(click.Group):
     """Verbs about saved runs; ``elephan runs`` without one lists them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Insert ``list`` where no verb is written."""
+        """Insert ``list`` if there is no verb."""
         if not ctx.resilient_parsing and (not args or (args[0].startswith("-") and args[0] not in ("-h", "--help"))):
             args = [LIST, *args]
         return super().parse_args(ctx, args)
@@ -52,7 +52,7 @@ class RunsGroup(click.Group):
 def command() -> None:
     """The saved runs: without a verb, a list of them.
 
-    A run is named by its id, the beginning of its id, its folder, or 'last': the run that was saved last. 'last~1' is
+    A run is named by its id, the beginning of its id, its folder, or 'last', the run saved last. 'last~1' is
     the one before it.
     """
 
@@ -88,13 +88,14 @@ def list_runs(algorithm: str | None, since: str | None, limit: int | None, store
     _print(index.chosen(found.entries, algorithm=algorithm, since=begin), found, limit, as_json, where.root)
 
 
-@command.command("find", short_help="list those with some words")
+@command.command("find", short_help="list the runs that match all given words")
 @click.argument("text", nargs=-1, required=True, metavar="TEXT…")
 @_limit
 @common.store_option
 @common.json_option
 def find(text: Sequence[str], limit: int | None, store: str | None, as_json: bool) -> None:
-    """The runs with all words of TEXT: title, flow, algorithm, backend, beginning of an id, or date (2026-11-20)."""
+    """Find the runs that match all words of TEXT: title, flow, algorithm, backend, beginning of an id, or date
+    (2026-11-20)."""
     from elephan.runs import Store, index
 
     where = Store(store)
@@ -103,7 +104,7 @@ def find(text: Sequence[str], limit: int | None, store: str | None, as_json: boo
 
 
 def _check_algorithm(name: str | None, entries: Sequence[Entry]) -> None:
-    """Refuse the name of no algorithm; one of a user's own is known by the runs that have it.
+    """Reject a name that is no algorithm; a user's own algorithm is known if saved runs have it.
 
     Raises:
         ScenarioError: with the nearest name.
@@ -131,7 +132,7 @@ def _print(entries: Sequence[Entry], found: Listing, limit: int | None, as_json:
         header = ["run", "name", "algorithms", "backend", "seed", "made (UTC)", "size"]
         common.print_table("", header, rows, least=["size", "backend", "seed", "algorithms", "made (UTC)"])
     for folder in found.damaged:
-        common.warn(f"{folder}: its manifest cannot be read; 'elephan runs verify' says why")
+        common.warn(f"{folder}: its manifest cannot be read; 'elephan runs verify' shows the reason")
     more = f"; --limit {len(entries)} shows all" if len(shown) < len(entries) else ""
     common.say(f"{len(shown)} of {len(found.entries):,} runs in {root}{more}")
 
@@ -142,7 +143,7 @@ def _print(entries: Sequence[Entry], found: Listing, limit: int | None, as_json:
 @common.store_option
 @common.json_option
 def diff(first: str, second: str, store: str | None, as_json: bool) -> None:
-    """The differences of two runs: fields of the scenarios, and results with their ratio (B over A)."""
+    """Print the differences of two runs: fields of the scenarios, and results with their ratio (B over A)."""
     from elephan.runs import Store, difference
 
     where = Store(store)
@@ -191,7 +192,7 @@ def _result(row: Changed) -> list[Any]:
 @common.store_option
 @common.json_option
 def verify(names: Sequence[str], store: str | None, as_json: bool) -> None:
-    """Read every file of the saved runs, and compare it with its digest. Nothing is run again.
+    """Compare every file of the saved runs with its digest. No scenario is run.
 
     Exit status 1 and a line for each damaged run, if there is one.
     """
@@ -225,21 +226,21 @@ def verify(names: Sequence[str], store: str | None, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-@command.command("prune", short_help="remove those that nobody needs")
+@command.command("prune", short_help="remove unused runs")
 @click.option("--older-than", metavar="AGE", help="Runs made longer ago: 30d, 12h, 2w.")
 @click.option("--unused", is_flag=True, help="Runs whose scenario no file in the folders of reports names.")
 @click.option(
     "--reports", multiple=True, metavar="DIR", help="Folders of reports for --unused. [default: reports]"
 )  # fmt: skip
-@click.option("--yes", is_flag=True, help="Remove them. Without it they are only listed.")
+@click.option("--yes", is_flag=True, help="Remove the runs; without this option they are only listed.")
 @common.store_option
 @common.json_option
 def prune(
     older_than: str | None, unused: bool, reports: Sequence[str], yes: bool, store: str | None, as_json: bool
 ) -> None:
-    """Remove runs that are old, or that no report uses; with both options, those that are old and unused.
+    """Remove runs that are old, or that no report uses; with both options, runs that are old and unused.
 
-    Lists them, and removes them with --yes only. A run that another process computes stays.
+    Without --yes the runs are only listed. A run in progress in another process stays.
     """
     from elephan.runs import Store, index
     from elephan.runs import prune as pruning
@@ -271,18 +272,18 @@ def prune(
 
 
 def _limits(older_than: str | None, unused: bool, reports: Sequence[str]) -> tuple[datetime | None, set[str] | None]:
-    """The time before which, and the scenarios beside which runs are removed.
+    """The time before which runs are removed, and the scenarios whose runs are kept.
 
     Raises:
-        ScenarioError: neither is asked for, or a folder is not there.
+        ScenarioError: neither option is given, or a folder does not exist.
     """
     from elephan.runs import RunError, index
     from elephan.runs import prune as pruning
 
     if older_than is None and not unused:
-        raise ScenarioError("nothing says which runs; write --older-than 30d, --unused, or both", source="runs prune")
+        raise ScenarioError("no runs are selected; write --older-than 30d, --unused, or both", source="runs prune")
     if reports and not unused:
-        raise ScenarioError("it says where reports are, for --unused; write --unused too", source="--reports")
+        raise ScenarioError("it only applies with --unused; write --unused too", source="--reports")
     for folder in reports:
         if not Path(folder).is_dir():
             raise ScenarioError(f"'{folder}' is not a folder", source="--reports")
@@ -297,7 +298,7 @@ def _limits(older_than: str | None, unused: bool, reports: Sequence[str]) -> tup
 @common.store_option
 @common.json_option
 def size(store: str | None, as_json: bool) -> None:
-    """Number and size of the saved runs, by their algorithms."""
+    """Print number and size of the saved runs, by their algorithms."""
     from elephan.runs import Store, index
 
     where = Store(store)

@@ -1,4 +1,4 @@
-"""``elephan show``: the report of a run or a paper, or what a name stands for."""
+"""``elephan show``: the report of a run or a paper, or the description of a name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.argument("names", nargs=-1, required=True, metavar="RUN…|NAME")
 @click.option(
     "--out", metavar="DIR", callback=targets.writable_folder,
-    help="Folder of the report. [default: the run's own folder, or reports/ID]",
+    help="Folder of the report. [default: the run's folder, or reports/ID]",
 )  # fmt: skip
 @click.option(
     "--csv", metavar="DIR", callback=targets.writable_folder,
@@ -35,15 +35,17 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option(
     "--pcapng", metavar="FILE", callback=targets.writable_file,
-    help="Instead, write the run's packets there, for Wireshark and the like.",
+    help="Instead, write the run's packets there, for programs such as Wireshark.",
 )  # fmt: skip
-@click.option("--at", metavar="SIDE", help="As they pass the sender or the receiver. [default: sender]")
+@click.option("--at", metavar="SIDE", help="Packets at the sender or at the receiver. [default: sender]")
 @click.option(
     "--qlog", metavar="FILE", callback=targets.writable_file,
-    help="Instead, write what the run's senders did there, for qvis and the like.",
+    help="Instead, write a log of the run's senders there, for programs such as qvis.",
 )  # fmt: skip
 @click.option("--metric", "wanted", multiple=True, metavar="NAME", help="Instead, print this metric of the run.")
-@click.option("--window", nargs=2, metavar="FROM TO", help="Time window. [default: the measured part; of packets all]")
+@click.option(
+    "--window", nargs=2, metavar="FROM TO", help="Time window. [default: the measured part; the whole run for packets]"
+)
 @click.option("--flow", "flows", multiple=True, metavar="NAME", help="Of this flow. [default: all flows]")
 @click.option("--link", metavar="NAME", help="Of this link. [default: the bottleneck]")
 @common.store_option
@@ -66,8 +68,8 @@ def command(
     """The report of a run or of a paper, or the description of an algorithm, a queue or a metric; several runs side by
     side.
 
-    A run is named by its id, the beginning of its id, its folder, or 'last': the run that was saved last. 'last~1' is
-    the one before it. For --pcapng and --qlog, a run whose scenario does not ask for an event log is run once more.
+    A run is named by its id, the beginning of its id, its folder, or 'last', the run saved last. 'last~1' is
+    the one before it. For --pcapng and --qlog, a scenario without an event log is run again.
     """
     packets = Packets(pcapng, qlog, at, window, flows)
     packets.check()
@@ -86,7 +88,10 @@ def command(
     if asked:
         show_numbers(a_run(name, store, "--metric asks for a number of a run"), asked, as_json)
         return
-    if name.partition(":")[0] in catalog.algorithms() | transports.listing() | catalog.queues():
+    if (
+        name.partition(":")[0] in catalog.algorithms() | transports.listing() | catalog.queues()
+        or name in catalog.all_queues()
+    ):
         show_descriptor(name, as_json)
         return
     if own.names_file(name) and ".py" in name:
@@ -111,7 +116,7 @@ def find_run(name: str, store: str | None) -> Path | None:
 
 
 def show_side_by_side(names: Sequence[str], store: str | None, as_json: bool) -> None:
-    """Print the numbers of several runs, a column a run.
+    """Print the numbers of several runs, with one column for each.
 
     Raises:
         ScenarioError: a name is not a run's.
@@ -138,7 +143,7 @@ def a_run(name: str, store: str | None, what: str) -> Run:
     """The run of a name.
 
     Raises:
-        ScenarioError: it is not a run; ``what`` says what only a run has.
+        ScenarioError: it is not a run; ``what`` is the option that needs a run.
         DamagedRunError: it is damaged.
     """
     from elephan import runs
@@ -152,10 +157,10 @@ def a_run(name: str, store: str | None, what: str) -> Run:
 def export_run(
     name: str, csv: str | None, parquet: str | None, packets: Packets, store: str | None, as_json: bool
 ) -> None:
-    """Write a run's tables or packets as files that other programs read, and say which.
+    """Write a run's tables or packets as files for other programs, and print their names.
 
     Raises:
-        ScenarioError: it is not a run, or the files would take the place of the run's own.
+        ScenarioError: it is not a run, or the files would replace the run's own.
     """
     from elephan import runs
 
@@ -177,7 +182,7 @@ def export_run(
 
 
 def show_run(folder: Path, out: str | None, as_json: bool) -> None:
-    """Write a run's report and say where, or print its summary."""
+    """Write a run's report and print its path, or print its summary."""
     from elephan import runs
 
     run = runs.Run.load(folder)
@@ -192,7 +197,7 @@ def show_run(folder: Path, out: str | None, as_json: bool) -> None:
 
 
 def show_other(name: str, out: str | None, store: str | None, as_json: bool) -> None:
-    """A paper or a metric.
+    """Show a paper or a metric.
 
     Raises:
         ScenarioError: nothing has this name.
@@ -223,7 +228,7 @@ def show_other(name: str, out: str | None, store: str | None, as_json: bool) -> 
         "last",
         *catalog.spellings(catalog.algorithms()),
         *own.points(),
-        *catalog.queues(),
+        *catalog.all_queues(),
         *metrics.registry(),
         *papers.ids(),
     ]
@@ -237,13 +242,13 @@ def show_other(name: str, out: str | None, store: str | None, as_json: bool) -> 
 
 
 def show_descriptor(name: str, as_json: bool) -> None:
-    """An algorithm or a queue: what it is, its presets and its parameters.
+    """Show an algorithm or a queue: its description, its presets and its parameters.
 
     Raises:
         ScenarioError: no such preset.
     """
     named = catalog.algorithms() | transports.listing()
-    entries = named if name.partition(":")[0] in named else catalog.queues()
+    entries = named if name.partition(":")[0] in named else catalog.all_queues()
     show_entry(catalog.check_name(name, entries, "an algorithm"), as_json)
 
 

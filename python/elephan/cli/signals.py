@@ -1,8 +1,8 @@
-"""Ctrl-C and SIGTERM end a command within half a second: what is finished is kept, what was begun is removed.
+"""Ctrl-C and SIGTERM end a command within half a second: finished results are kept, and unfinished ones are removed.
 
-Both raise an exception in the main thread. Where that thread is in the middle of a long call of compiled code, or a
-sweep's thread cannot be stopped (an own algorithm that sleeps), the process is ended all the same: results are written
-beside their place and renamed, so nothing is left half written.
+Both raise an exception in the main thread. The process is also ended if that thread is in a long call of compiled code,
+or if a sweep's thread cannot be stopped (for example in a user's algorithm that sleeps). Results are written to
+temporary files and renamed, so no incomplete result remains.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ _LOOK_AGAIN_S = 0.05
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came; whatever ends in order at Ctrl-C does so at this."""
+    """SIGTERM arrived; it ends a command in the same way as Ctrl-C."""
 
 
 _came = False
 
 
 def terminated() -> bool:
-    """True if SIGTERM came, whatever was made of its exception on the way."""
+    """True if SIGTERM arrived, even if its exception was caught."""
     return _came
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """For this time SIGTERM raises :class:`Terminated` in the main thread.
+    """Make SIGTERM raise :class:`Terminated` in the main thread within this context.
 
-    Only the first does: those that follow would end the cleaning up. A SIGTERM that the parent process had ignored
-    stays ignored.
+    Only the first signal does so, since further ones would interrupt the cleanup. If the parent process ignores
+    SIGTERM, it stays ignored.
     """
     global _came
     _came = False
@@ -61,10 +61,11 @@ def terminable() -> Iterator[None]:
 
 @contextmanager
 def watched(line: Callable[[int], str]) -> Iterator[None]:
-    """For this time a signal that ends a command ends the process soon, even if the main thread does not come to it.
+    """Make a signal that ends a command end the process soon within this context, even if the main thread does not
+    handle it.
 
     Args:
-        line: the words for the number of a signal, where nobody else is left to print them.
+        line: message for the number of a signal, printed if the main thread does not print one.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -84,7 +85,7 @@ def watched(line: Callable[[int], str]) -> Iterator[None]:
 
 
 def _watch(reader: int, ended: threading.Event, line: Callable[[int], str]) -> None:
-    """Wait for a signal, and then for the command's end; not for long."""
+    """Wait for a signal, and then for a short time for the command's end."""
     while numbers := os.read(reader, 1):
         if numbers[0] not in (signal.SIGINT, signal.SIGTERM):
             continue

@@ -1,4 +1,4 @@
-"""Standard output as a file with a name, so that an error about stdout names it."""
+"""Standard output as a named file, so that an error about stdout names it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME = "stdout"
 
 
 class ReaderGoneError(Exception):
-    """The pipe that stdout was is closed. Not an OSError, for which click and rich would exit with status 1."""
+    """Stdout is a closed pipe. Not an OSError, for which click and rich would exit with status 1."""
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def _explained() -> Iterator[None]:
 
 
 class _Named:
-    """A text stream whose errors name it; everything else is the stream's own."""
+    """A text stream whose errors name it."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -47,7 +47,7 @@ class _Named:
 
 @contextmanager
 def named() -> Iterator[None]:
-    """For this time an error about ``sys.stdout`` names it; in the end everything is written.
+    """Make errors about ``sys.stdout`` name it within this context; at its end all output is written.
 
     Raises:
         OSError: it cannot be written.

@@ -31,7 +31,7 @@ Values = dict[str, list[Any]]
 @common.seeds_option
 @click.option(
     "--metric", "metrics", multiple=True, metavar="NAME",
-    help="Show this metric of each run; one of each flow where the metric is. [default: goodput, utilization, loss]",
+    help="Show this metric of each run, or of each flow. [default: goodput, utilization, loss]",
 )  # fmt: skip
 @click.option(
     "--out", metavar="FILE|DIR", callback=targets.table_page_or_folder,
@@ -41,7 +41,7 @@ Values = dict[str, list[Any]]
 @patches.patch_option
 @common.jobs_option
 @memory_option
-@click.option("--cluster", metavar="ADDRESS", help="Hand the runs to a Dask cluster, tcp://host:port.")
+@click.option("--cluster", metavar="ADDRESS", help="Distribute the runs over a Dask cluster, tcp://host:port.")
 @common.store_option
 @common.json_option
 def command(
@@ -61,7 +61,7 @@ def command(
 ) -> None:
     """Run a scenario over a grid of values.
 
-    What is saved is not run again: the same command after an interruption goes on from there. With --seeds, metrics are
+    Saved results are reused, so the same command continues after an interruption. With --seeds, metrics are
     means over the seeds with their 95 % intervals.
     """
     from elephan import runs
@@ -100,7 +100,7 @@ def command(
 
 
 def parse_grid(axes: Sequence[str]) -> Values:
-    """``--grid`` options as the values of each field, in the order in which they were given.
+    """Values of each field from the ``--grid`` options, in their order.
 
     Raises:
         ScenarioError: an axis without a key or a value, or the same key twice.
@@ -123,12 +123,12 @@ def parse_grid(axes: Sequence[str]) -> Values:
 
 
 def check_overlap(fixed: Mapping[str, Any], grid: Values) -> None:
-    """Refuse fields that are set twice, where the later value would silently replace the earlier.
+    """Reject fields that are set twice, since the later value would silently replace the earlier one.
 
-    ``--set 'flow[*].algorithm=bic' --grid 'flow[0].algorithm=cubic,reno'`` is all right: the grid changes a part.
+    ``--set 'flow[*].algorithm=bic' --grid 'flow[0].algorithm=cubic,reno'`` is allowed: the grid changes only one flow.
 
     Raises:
-        ScenarioError: with both.
+        ScenarioError: a field is set twice; with both options.
     """
     from elephan.runs.grids import check_distinct
 
@@ -143,7 +143,7 @@ def check_overlap(fixed: Mapping[str, Any], grid: Values) -> None:
 
 
 def split_values(text: str) -> list[str]:
-    """Values between commas; commas inside quotes, brackets and braces do not separate."""
+    """Split values at commas, except commas inside quotes, brackets and braces."""
     parts, depth, quote, start = [], 0, "", 0
     for i, letter in enumerate(text):
         if quote:
@@ -161,7 +161,7 @@ def split_values(text: str) -> list[str]:
 
 
 def check_metrics(names: Sequence[str]) -> None:
-    """Refuse unknown metrics before anything is run.
+    """Reject unknown metrics before the runs.
 
     Raises:
         ScenarioError: one is not a metric; with the nearest.
@@ -177,17 +177,17 @@ def check_metrics(names: Sequence[str]) -> None:
 
 
 def _rows_of(names: Sequence[str]) -> Per:
-    """One row a flow, if one of the metrics is of each flow."""
+    """Rows by flow if one of the metrics is defined for each flow."""
     from elephan.metrics import get
 
     return "flow" if any(get(name).scope == "flow" for name in names) else "run"
 
 
 def write(done: Sweep[Any], out: str, names: Sequence[str]) -> list[Path]:
-    """Write the sweep as the file's ending says, or all there is into a folder; the files that were written.
+    """Write the sweep in the format of the file's ending, or all formats into a folder. Returns the written files.
 
     Raises:
-        OSError: one cannot be written.
+        OSError: a file cannot be written.
     """
     from elephan.runs import tables
 
@@ -232,7 +232,7 @@ def _plots(done: Sweep[Any], folder: Path, names: Sequence[str]) -> list[Path]:
 
 
 def document(done: Sweep[Any], names: Sequence[str], seeds: int | None) -> dict[str, Any]:
-    """The document of ``--json``: each run with its point; means where seeds or metrics are asked for."""
+    """The document of ``--json``: each run with its point; means if seeds or metrics are requested."""
     rows = []
     for i, (point, (_, seed), run) in enumerate(zip(done.points, done.scenarios, done, strict=True)):
         told = {"seed": seed, "failed": done.whys[i]} if run is None else run.summary()
@@ -290,7 +290,7 @@ def _spelled(value: str | float) -> str:
 
 
 def _ids_without_seeds(done: Sweep[Any], keys: Sequence[str]) -> dict[tuple[str, ...], str]:
-    """Common beginning of the ids of a point's runs, by its values of the axes."""
+    """Common prefix of the ids of a point's runs, by the point's values of the axes."""
     axes = [axis for axis in done.axes if axis.key in keys]
     return {
         tuple(
@@ -302,7 +302,7 @@ def _ids_without_seeds(done: Sweep[Any], keys: Sequence[str]) -> dict[tuple[str,
 
 
 def _goodputs(summary: Mapping[str, Any]) -> Iterator[str]:
-    """The goodput of each flow, or the medians of a crowd's groups."""
+    """The goodput of each flow, or the median of each group of a crowd."""
     from elephan.runs.crowds import MEDIAN, QUANTILES
     from elephan.runs.result import flow_rows
 
@@ -313,7 +313,7 @@ def _goodputs(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def print_sweep(keys: Sequence[str], points: Sequence[Mapping[str, Any]], done: Sequence[Run]) -> None:
-    """One row a run: its point of the grid, and the most wanted numbers."""
+    """Print one row for each run: its point of the grid, and the main results."""
     keys = [key for key in keys if key != "seed"]
     header = [*keys, "seed", "goodput Mbit/s", "utilization", "loss rate", "jain", "run"]
     rows = []
@@ -337,7 +337,7 @@ def print_sweep(keys: Sequence[str], points: Sequence[Mapping[str, Any]], done: 
 
 
 def print_ends(done: Sequence[Run]) -> None:
-    """The warnings of the runs, and where they are saved."""
+    """Print the warnings of the runs and their folder."""
     for warning in dict.fromkeys(warning for run in done for warning in run.summary()["warnings"]):
         common.warn(warning)
     cached = sum(bool(run.summary()["cached"]) for run in done)

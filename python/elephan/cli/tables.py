@@ -1,13 +1,13 @@
-"""Tables for people: at most as wide as the terminal, and one line a row for other programs.
+"""Tables for people: at most as wide as the terminal, and with one line per row for other programs.
 
 On a terminal, a table that is too wide is changed step by step until it fits:
 
 1. headings and prose are broken between words;
-2. the columns that the caller names in ``least`` are left out, the first of them first, and a line below names them;
-3. records are printed one below another, each with a line a field.
+2. the columns that the caller names in ``least`` are left out in their order, and a line below names them;
+3. records are printed one below another, with one line for each field.
 
 A word is broken only where it alone is wider than the terminal. In a pipe or a file a table has all of its columns, one
-line a row, no color, and no sign outside ASCII but those of its cells.
+line per row, no color, and only ASCII characters outside its cells.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ _DASH = "–"
 
 @dataclass(frozen=True)
 class Missing:
-    """A cell without a value, and the reason in one clause; a line below the table says it."""
+    """A cell without a value, with the reason in one clause, which a line below the table prints."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Page:
-    """The place that a table is printed on.
+    """Properties of the output of a table.
 
     Attributes:
-        width: in characters; ``None`` where a line may have any length.
+        width: width, in characters; ``None`` for lines of any length.
         color: true if headings may be bold.
-        ascii_only: true if rules and dashes are of ASCII.
+        ascii_only: true if rules and dashes are ASCII.
     """
 
     width: int | None = None
@@ -60,9 +60,9 @@ class Page:
 
 
 def page() -> Page:
-    """The page of stdout: its terminal, or an endless page if it is no terminal.
+    """The page of stdout: its terminal, or an unlimited page if it is not a terminal.
 
-    ``$COLUMNS`` goes before the terminal's own width. There is no color if ``$NO_COLOR`` is not empty.
+    ``$COLUMNS`` overrides the terminal's own width. There is no color if ``$NO_COLOR`` is not empty.
     """
     if not is_terminal():
         return Page()
@@ -112,7 +112,7 @@ def table_lines(
 def _layout(
     room: int | None, names: Sequence[str], cells: Sequence[Sequence[str]], least: Sequence[str]
 ) -> tuple[list[int], list[int]]:
-    """The columns that are shown and their widths; no widths if only records fit."""
+    """The shown columns and their widths; no widths if only records fit."""
     columns = [[row[i] for row in cells] for i in range(len(names))]
 
     def widths_of(shown: Sequence[int]) -> list[int]:
@@ -126,14 +126,15 @@ def _layout(
         left_out.append(at)
     if not widths_of(shown):
         return list(range(len(names))), []
-    for at in reversed(left_out):  # the wide ones among them may have made all the difference
+    for at in reversed(left_out):  # the wide ones among them may have caused the difference
         if widths_of(sorted([*shown, at])):
             shown = sorted([*shown, at])
     return shown, widths_of(shown)
 
 
 def column_widths(names: Sequence[str], columns: Sequence[Sequence[str]], room: int | None) -> list[int]:
-    """Widths of the columns of a table within ``room`` characters; empty if there are none without broken words.
+    """Widths of the columns of a table within ``room`` characters; empty if the table does not fit without broken
+    words.
 
     Columns are narrowed one by one, the widest first: headings to their longest word, prose to :data:`PROSE`
     characters, numbers and names not at all. If that is not enough, headings are broken after ``_`` and ``.`` too.
@@ -163,7 +164,7 @@ def _narrowest(name: str, column: Sequence[str], ends: str) -> int:
 
 
 def _pieces(word: str, ends: str) -> list[str]:
-    """A word in pieces, each but the last with one of the signs ``ends`` at its end."""
+    """A word in pieces; each piece but the last ends with one of the characters ``ends``."""
     return re.split(f"(?<=[{ends}])(?=.)", word) if ends else [word]
 
 
@@ -183,7 +184,7 @@ def _columns(place: Page, names: Sequence[str], cells: Sequence[Sequence[str]], 
 
 
 def _laid_out(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool], *, bottom: bool = False) -> list[str]:
-    """One row of a table in as many lines as its longest cell needs."""
+    """Lines of one row of a table; their number is that of its longest cell."""
     cells = [wrapped(text, width, ends=_SOFT if bottom else "") for text, width in zip(row, widths, strict=True)]
     height = max(map(len, cells), default=0)
     lines = []
@@ -210,7 +211,7 @@ def _records(place: Page, names: Sequence[str], cells: Sequence[Sequence[str]]) 
             if not text:
                 continue
             if max(map(width_of, text.split()), default=0) > room:
-                # A name that is whole on a line of its own is easier to copy than a broken one.
+                # An unbroken name on a separate line is easier to copy.
                 both = [*wrapped(name, place.width), *(f"  {line}" for line in wrapped(text, place.width - 2))]
             else:
                 both = _laid_out([name, text], [label, room], [False, False])
@@ -220,7 +221,7 @@ def _records(place: Page, names: Sequence[str], cells: Sequence[Sequence[str]]) 
 
 
 def _reasons(place: Page, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
-    """A line for each reason of cells without a value: the columns, and why."""
+    """A line for each reason of missing values, with the columns."""
     columns_of: dict[str, dict[str, None]] = {}
     for row in rows:
         for name, cell in zip(names, row, strict=True):
@@ -239,8 +240,8 @@ def print_text(text: str) -> None:
 
 
 def metric_cell(summary: Mapping[str, Any], name: str) -> Any:
-    """The cell of a metric in the summary of a run: its value, ``never`` for a time that did not come, or the reason
-    why there is none."""
+    """The cell of a metric in the summary of a run: its value, ``never`` for a time that was not reached, or the reason
+    for a missing value."""
     value = summary["metrics"].get(name)
     if value is not None:
         return value
@@ -253,7 +254,7 @@ def metric_cell(summary: Mapping[str, Any], name: str) -> Any:
 def wrapped(text: str, width: int | None, indent: str = "", ends: str = "") -> list[str]:
     """A text in lines of at most ``width`` characters, broken between words; all but the first begin with ``indent``.
 
-    A word that is wider than a line is broken, after one of the signs ``ends`` if that suffices.
+    A word that is wider than a line is broken, if possible after one of the characters ``ends``.
     """
     if width is None or width_of(text) <= width:
         return [text]
@@ -283,7 +284,7 @@ def _head(text: str, width: int) -> str:
 
 
 def width_of(text: str) -> int:
-    """Characters of a terminal that a text takes: two for a wide sign, none for a combining one."""
+    """Width of a text on a terminal: two for a wide character, zero for a combining one."""
     if text.isascii():
         return len(text)
     return sum(

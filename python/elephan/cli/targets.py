@@ -1,4 +1,4 @@
-"""Folders and files that a command is to write: refused before anything is run, where they cannot be written."""
+"""Checks of output folders and files, which are rejected before the run if they cannot be written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from elephan.scenario.errors import ScenarioError
 
 
 def writable_folder(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Check an option's folder, which is there or can be made.
+    """Check an option's folder, which must exist or be creatable.
 
     Raises:
         ScenarioError: a file is in its place, or it cannot be written.
@@ -36,7 +36,7 @@ def store_folder(context: click.Context, parameter: click.Parameter, value: str 
 
 
 def writable_file(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Check an option's file: its folder exists, and the file is no folder.
+    """Check an option's file: its folder exists, and the file is not a folder.
 
     Raises:
         ScenarioError: it cannot be written.

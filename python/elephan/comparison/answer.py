@@ -26,12 +26,12 @@ class Harm:
     """Harm of an algorithm to flows of a rival, with 95 % intervals (Student's t over seeds); ``None`` without one.
 
     Attributes:
-        algorithm: who does it.
-        to: who suffers.
-        harm: fraction of its goodput alone that the rival loses, mean.
-        low, high: of ``harm``.
-        excess: fraction that the rival loses of the goodput that as many flows of its own kind leave it, mean.
-        excess_low, excess_high: of ``excess``.
+        algorithm: the algorithm that causes the harm.
+        to: the rival.
+        harm: mean fraction of its goodput alone that the rival loses.
+        low, high: ends of the interval of ``harm``.
+        excess: mean fraction that the rival loses of its goodput beside as many flows of its own kind.
+        excess_low, excess_high: ends of the interval of ``excess``.
         seeds: replicates.
     """
 
@@ -52,13 +52,13 @@ class Answer:
 
     Attributes:
         text: the answer in words.
-        algorithm: the one that is recommended.
+        algorithm: the recommended algorithm.
         confidence: ``high``, ``medium`` or ``low``.
-        settled: True if more seeds would not change it, as far as the runs can say.
-        harm: of each algorithm to each rival.
+        settled: True if more seeds would not change the answer, by the evidence of the runs.
+        harm: harm of each algorithm to each rival.
         seeds: replicates behind it.
-        after_s: time that it took.
-        notes: what was scaled, cut short or assumed.
+        after_s: time to the answer, s.
+        notes: scaled, shortened or assumed values.
     """
 
     text: str
@@ -83,11 +83,11 @@ def answer(
 
     Args:
         decision: the ranking.
-        evidence: the runs behind it.
+        evidence: its runs.
         preference: the objective.
-        rate_mbps: of the bottleneck as the user stated it.
+        rate_mbps: rate of the bottleneck as the user stated it.
         after_s: seconds since the question.
-        notes: what the reader should know of the runs.
+        notes: remarks on the runs for the reader.
     """
     settled = decision.settled and evidence.scale == 1
     level = HIGH if settled else MEDIUM if decision.seeds >= 4 and not decision.undecided else LOW
@@ -169,7 +169,7 @@ def _harm_sentences(name: str, evidence: Evidence) -> list[str]:
 
 
 def _trade_offs(decision: Decision, evidence: Evidence, preference: Preference) -> list[str]:
-    """Reasons to choose otherwise: a starved recommendation, and a much shorter queue of another algorithm."""
+    """Reasons for another choice: a starved recommendation, or a much shorter queue of another algorithm."""
     best, found = decision.best, []
     for rival in evidence.rivals:
         share = summarized(evidence.sample((best, rival), lambda o: o.values["share"])) if rival != best else None
@@ -227,7 +227,7 @@ def _between(found: Interval) -> str:
 
 
 def ends(low: float, high: float) -> tuple[str, str]:
-    """Both ends of an interval with as many digits as tell them apart, at most seven."""
+    """Both ends of an interval with as many digits as are needed to distinguish them, at most seven."""
     for digits in range(3, 8):
         texts = number(low, digits), number(high, digits)
         if texts[0] != texts[1]:
@@ -236,7 +236,7 @@ def ends(low: float, high: float) -> tuple[str, str]:
 
 
 def number(value: float, significant: int = 3) -> str:
-    """Three significant digits or more, without an exponent from a thousandth on."""
+    """A number with at least three significant digits, without an exponent from 0.001 on."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
     if abs(value) < 1e-3:

@@ -57,7 +57,7 @@ def compare(
     watch: Watch | None = None,
     started_s: float | None = None,
 ) -> Comparison:
-    """Compare algorithms on one path, and say which to use.
+    """Compare algorithms on one path, and recommend one.
 
     Each algorithm runs alone, beside flows of each rival, and with late-starting flows of its own kind, with several
     seeds; rates are goodput over the second half of a run. The first answer comes within ten seconds, and is refined
@@ -65,24 +65,25 @@ def compare(
 
     Args:
         algorithms: names, with presets where wanted (``cubic:2005``), or your own: ``./mine.py:Mine``, or the class.
-        rate, rtt, buffer: of the bottleneck, with units.
+        rate, rtt, buffer: settings of the bottleneck, with units.
         loss: random loss on the path, as in a scenario.
-        flows: of the algorithm, and as many of the others.
-        background: load of background traffic each way: a fraction of the bottleneck's rate (``"20%"``) or a rate.
+        flows: number of flows of the algorithm, and of the others.
+        background: load of background traffic in each direction: a fraction of the bottleneck's rate (``"20%"``) or a
+            rate.
         queue: queue discipline of the bottleneck.
         ecn: explicit congestion notification (RFC 3168) in the endpoints.
-        trace: Mahimahi trace of both directions, or two: forward, reverse. It takes the place of ``rate``.
-        scenario: a scenario or its file, in place of all of the above: its flows are the places of the algorithms.
+        trace: Mahimahi trace of both directions, or two: forward, reverse. It replaces ``rate``.
+        scenario: a scenario or its file, in place of all of the above; its flows get the algorithms.
         prefer: the objective: balanced (default), goodput, delay, fairness or short-flows.
         rivals: the algorithms of other hosts.
-        seeds: replicates of each run; by default 8, and 16 or 32 where these do not decide.
+        seeds: replicates of each run; by default 8, and 16 or 32 if these do not decide.
         budget: wall time.
         on: the backend.
         duration: simulated time of each run; by default long enough for an epoch of CUBIC, if the budget allows.
-        stack: of all endpoints.
-        seed: that of the first replicate.
-        jobs: runs at a time.
-        store: where results are.
+        stack: stack of all endpoints.
+        seed: seed of the first replicate.
+        jobs: number of simultaneous runs.
+        store: folder of saved results.
         watch: called with each new :class:`~elephan.comparison.answer.Answer`.
         started_s: ``time.monotonic()`` from which the budget counts; now by default.
 
@@ -198,7 +199,7 @@ def _named(algorithms: Sequence[str | Callable[..., Algorithm]]) -> dict[str, st
 
 
 def _check(cast: Cast, path: Path, on: str) -> bool:
-    """Refuse runs that the backend cannot do, before anything runs; True if another seed gives another result there."""
+    """Reject runs that the backend cannot do, before they start. Returns True if results depend on the seed."""
     backend = backends.get(on)
     varies = False
     for situation in cast.situations(path, LEAST_DURATION_S):

@@ -1,4 +1,4 @@
-"""The decision of a comparison: the algorithm with the best objective, and the seeds' evidence on the others."""
+"""The decision of a comparison: the algorithm with the best objective, and the evidence against the others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Versus:
 
     Attributes:
         algorithm: the other one.
-        difference: of the objectives (the best's less the other's), paired by seed.
+        difference: difference of the objectives (the best's less the other's), paired by seed.
         distinct: True if the difference is not zero by the paired t test, corrected by Holm.
         same: True if the interval lies within the margin of equality.
     """
@@ -36,12 +36,13 @@ class Versus:
 
     @property
     def open(self) -> bool:
-        """True if more seeds could decide."""
+        """True if more seeds could decide between the two."""
         return not self.distinct and not self.same
 
     @property
     def verdict(self) -> str:
-        """``same`` within the margin, ``distinct``, or ``open``: the seeds do not tell the difference from zero."""
+        """``same`` within the margin, ``distinct``, or ``open`` if the seeds do not distinguish the difference from
+        zero."""
         return "same" if self.same else "distinct" if self.distinct else "open"
 
 
@@ -50,13 +51,13 @@ class Decision:
     """The ranking of the algorithms by one objective.
 
     Attributes:
-        best: label of the first.
-        order: all, best first.
+        best: label of the best algorithm.
+        order: all labels, the best first.
         seeds: replicates behind it.
         values: the objective of each, mean with its interval.
         versus: the best against each other one.
-        steady: True if each half of the measured part gives the same best one.
-        enough: True if there are as many seeds as a settled answer takes.
+        steady: True if each half of the measurement window has the same best algorithm.
+        enough: True if there are as many seeds as a settled answer needs.
     """
 
     best: str
@@ -69,7 +70,7 @@ class Decision:
 
     @property
     def settled(self) -> bool:
-        """True if more seeds or longer runs would not change the answer, as far as these runs can say."""
+        """True if more seeds or longer runs would not change the answer, by the evidence of these runs."""
         return self.enough and self.steady and not any(other.open for other in self.versus)
 
     def against(self, name: str) -> Versus | None:
@@ -83,7 +84,7 @@ class Decision:
 
     @property
     def undecided(self) -> tuple[str, ...]:
-        """Algorithms that the seeds do not tell from the best."""
+        """Algorithms that the seeds do not distinguish from the best."""
         return tuple(other.algorithm for other in self.versus if other.open)
 
 
@@ -101,11 +102,11 @@ def decide(
     """Rank algorithms by the seeds that all of them have; ``None`` while there is no such seed.
 
     Args:
-        evidence: what was observed.
-        algorithms: those that are judged.
+        evidence: the observations.
+        algorithms: the judged algorithms.
         preference: the objective.
-        confidence: of each interval, and one minus the error of the tests together.
-        wanted_seeds: replicates that a settled answer takes.
+        confidence: confidence of each interval, and one minus the error of the tests together.
+        wanted_seeds: replicates that a settled answer needs.
     """
     values = {name: evidence.objective(name, preference) for name in algorithms}
     seeds = sorted(set.intersection(*(set(found) for found in values.values())))
@@ -137,7 +138,7 @@ def _versus(best: str, others: Sequence[str], samples: dict[str, list[float]], c
     for name, chance in zip(others, chances, strict=True):
         difference = differences[name]
         low, high = difference.low, difference.high
-        if math.isnan(low):  # all seeds differ by the same, or there is one seed
+        if math.isnan(low):  # all seeds have the same difference, or there is one seed
             low = high = difference.value if len(samples[name]) > 1 else math.nan
         same = not math.isnan(low) and low >= -SAME and high <= SAME
         found.append(Versus(name, difference, chance < 1 - confidence, same))
@@ -145,7 +146,8 @@ def _versus(best: str, others: Sequence[str], samples: dict[str, list[float]], c
 
 
 def _steady(evidence: Evidence, best: str, others: Sequence[str], preference: Preference) -> bool:
-    """True if in each half of the measured part no other algorithm has a better objective by more than the margin."""
+    """True if no other algorithm has a better objective by more than the margin in either half of the measurement
+    window."""
     for part in (EARLIER, LATER):
         means = {}
         for name in (best, *others):
@@ -159,8 +161,8 @@ def _steady(evidence: Evidence, best: str, others: Sequence[str], preference: Pr
 
 
 def changing(evidence: Evidence, algorithm: str, tolerated: float = 0.1) -> float | None:
-    """Relative change of the goodput alone from the first to the second half of the measured part, where it is larger
-    than ``tolerated``; ``None`` where it is not, or nothing is known."""
+    """Relative change of the goodput alone from the first to the second half of the measurement window; ``None`` if it
+    is unknown or not larger than ``tolerated``."""
     from elephan.comparison.situations import ALONE
 
     found = evidence.of(algorithm, ALONE).values()

@@ -1,4 +1,4 @@
-"""Observations of a comparison, and the numbers of each algorithm made of them."""
+"""Observations of a comparison, and the numbers of each algorithm computed from them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Evidence:
     """Observations on one path, by situation and seed.
 
     Attributes:
-        rivals: labels of the algorithms that the others are put beside.
-        scale: fraction of the path's rate at which the runs were made.
+        rivals: labels of the algorithms of other hosts.
+        scale: rate of the runs as a fraction of the path's rate.
         duration_s: simulated time of each run.
     """
 
@@ -32,7 +32,7 @@ class Evidence:
     _found: dict[Key, dict[int, Observation]] = field(default_factory=dict)
 
     def add(self, observation: Observation) -> None:
-        """Keep one observation."""
+        """Add one observation."""
         self._found.setdefault(observation.situation.key, {})[observation.seed] = observation
 
     def of(self, algorithm: str, against: str) -> dict[int, Observation]:
@@ -85,7 +85,7 @@ class Evidence:
         if alone is not None:
             found["goodput"] = log_ratio(alone.rates[part][0], alone.capacity_mbps)
             inflation = alone.inflation[part]
-            # A flow that delivers nothing waits for nothing; its goodput says it already.
+            # A flow that delivers nothing has no waiting time; its goodput already shows this.
             found["delay"] = -math.log(inflation) if inflation is not None else 0.0
             slowdown = alone.values.get("background_mean_slowdown")
             found["short"] = -math.log(slowdown) if slowdown else None
@@ -110,7 +110,7 @@ class Evidence:
         return sum(found) / len(found) if found else 0.0
 
     def objective(self, algorithm: str, preference: Preference, part: int = WHOLE) -> dict[int, float]:
-        """The objective by seed, of the seeds for which all that it takes is measured."""
+        """The objective by seed, for the seeds with all of its terms."""
         seeds: Iterable[int] = sorted(self.of(algorithm, ALONE))
         values = ((seed, preference.value(self.terms(algorithm, seed, part))) for seed in seeds)
         return {seed: value for seed, value in values if value is not None}
@@ -119,15 +119,15 @@ class Evidence:
 def own_kind_mbps(observation: Observation, part: int = WHOLE) -> float | None:
     """Goodput that as many flows of their own kind leave to flows of a rival: half of the goodput of both groups.
 
-    The groups are alike and start together, so either may be the judged one. Their mean has the expectation of
-    one of them, without the chance of which is ahead.
+    The groups are equal and start together, so either may be the judged one. The mean of both has the same expectation
+    as either, without the random difference between them.
     """
     mine, theirs = observation.rates[part]
     return None if theirs is None else (mine + theirs) / 2
 
 
 def kept_mbps(observation: Observation, part: int = WHOLE) -> float | None:
-    """Goodput of the others beside an algorithm; beside their own kind as :func:`own_kind_mbps`."""
+    """Goodput of the others beside an algorithm; beside their own kind it is :func:`own_kind_mbps`."""
     if observation.situation.algorithm == observation.situation.against:
         return own_kind_mbps(observation, part)
     return observation.rates[part][1]

@@ -26,10 +26,10 @@ class Observation:
         run: the run.
         rates: goodput of the algorithm's flows and of the others together, Mbit/s, by part of the run
             (:data:`WHOLE`, :data:`EARLIER`, :data:`LATER`).
-        queue_ms: mean queueing delay at the bottleneck, by part of the run; ``None`` where nothing left it.
+        queue_ms: mean queueing delay at the bottleneck, by part of the run; ``None`` if no packet left it.
         inflation: (base RTT + mean queueing delay) / base RTT, by part of the run.
         capacity_mbps: mean rate of the bottleneck.
-        values: further metrics by name; ``None`` where one is not defined in this run.
+        values: further metrics by name; ``None`` if one is not defined in this run.
     """
 
     situation: Situation
@@ -43,12 +43,12 @@ class Observation:
 
     @property
     def goodput_mbps(self) -> float:
-        """Goodput of the algorithm's flows together, over the measured part."""
+        """Goodput of the algorithm's flows together, over the measurement window."""
         return self.rates[WHOLE][0]
 
     @property
     def other_mbps(self) -> float | None:
-        """Goodput of the others together; ``None`` where there are none."""
+        """Goodput of the others together; ``None`` without any."""
         return self.rates[WHOLE][1]
 
 
@@ -109,4 +109,4 @@ def _or_none(metric: Callable[..., Any], run: Run, **options: Any) -> float | No
     try:
         return float(metric(run, **options))
     except metrics.MetricError:
-        return None  # nothing arrived in this part of the run, or a flow was not there
+        return None  # nothing arrived in this part of the run, or a flow was not active

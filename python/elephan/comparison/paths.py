@@ -35,12 +35,12 @@ class Path:
     """Links, queues, stack and background of a comparison, and the flows' tables without their algorithms.
 
     Attributes:
-        tables: of a scenario, without flows, duration and what is recorded.
-        flows: ``[[flow]]`` tables of the algorithm that is judged, without name, algorithm and parameters.
-        title: for people.
-        seed: of the first replicate.
-        duration_s: simulated time that a scenario file or the user states; ``None`` where it may be chosen.
-        rate, buffer: of the bottleneck, where these may be scaled; absent for a path from a scenario file or a trace.
+        tables: tables of a scenario without flows, duration and recording.
+        flows: ``[[flow]]`` tables of the judged algorithm, without name, algorithm and parameters.
+        title: title for people.
+        seed: seed of the first replicate.
+        duration_s: simulated time stated by a scenario file or the user; ``None`` if it may be chosen.
+        rate, buffer: values of the bottleneck that may be scaled; absent for a path from a scenario file or a trace.
     """
 
     tables: Mapping[str, Any]
@@ -56,7 +56,7 @@ class Path:
         in seconds.
 
         Raises:
-            ScenarioError: a wrong path, or an algorithm that it does not carry.
+            ScenarioError: a wrong path, or an algorithm that it does not support.
         """
         tables = dict(self.tables)
         rows = []
@@ -77,7 +77,7 @@ class Path:
 
     @cached_property
     def form(self) -> Any:
-        """Canonical form with one algorithm, for questions about rates and delays."""
+        """Canonical form with one algorithm, for computations of rates and delays."""
         return self.scenario([("flow", "reno", 0.0)], 40, "path").form
 
     @property
@@ -97,12 +97,12 @@ class Path:
 
     @property
     def has_background(self) -> bool:
-        """True if transfers come and go on the path."""
+        """True if the path has sources of transfers."""
         return bool(self.tables.get("traffic"))
 
     @property
     def can_be_scaled(self) -> bool:
-        """True if the same path at a lower rate can be stated: a dumbbell from options, without a trace."""
+        """True if the path can be scaled to a lower rate: a dumbbell from options, without a trace."""
         return self.rate is not None and "dumbbell" in self.tables
 
     def scaled(self, factor: float) -> Path:
@@ -140,7 +140,7 @@ def from_options(
     stack: str | Mapping[str, Any] = "linux",
     seed: int = 1,
 ) -> Path:
-    """The path that options state: one bottleneck.
+    """The path of the options: one bottleneck.
 
     Raises:
         ScenarioError: a wrong or a missing quantity.
@@ -180,7 +180,7 @@ def from_options(
         return Path(tables, (flow,), title, seed)
     tables["dumbbell"] = link | {"rtt": rtt} | ({"loss": loss} if loss else {})
     path = Path(tables, (flow,), title, seed)
-    path.form  # noqa: B018  (a wrong quantity is refused here, under its own name)
+    path.form  # noqa: B018  (rejects a wrong quantity here, with its name)
     return replace(path, rate=parse_rate(rate), buffer=parse_buffer(buffer))
 
 
@@ -188,10 +188,10 @@ _EXAMPLES = {"rate": "'10 Gbit/s'", "rtt": "'120 ms'", "buffer": "'4 MB'"}
 
 
 def parse_rate_located(rate: str) -> int:
-    """A rate, refused under the name of its option.
+    """Parse a rate; an error names its option.
 
     Raises:
-        ScenarioError: it is none.
+        ScenarioError: it is not a rate.
     """
     try:
         return parse_rate(rate)
@@ -212,7 +212,7 @@ def _traces(trace: str | Sequence[str] | None) -> list[tuple[int, ...]]:
 
 
 def _mean_rate(trace: Sequence[int]) -> int:
-    """Mean rate of a trace of Mahimahi's, bit/s: 1500 B an opportunity."""
+    """Mean rate of a Mahimahi trace, bit/s, with 1500 B per opportunity."""
     return max(1, round(len(trace) * _OPPORTUNITY_BITS / (trace[-1] / 1000)))
 
 
@@ -245,10 +245,10 @@ def _title(
 
 
 def background_traffic(load: str, rate: str) -> list[dict[str, Any]]:
-    """The ``[[traffic]]`` tables of a comparison: one source each way.
+    """The ``[[traffic]]`` tables of a comparison: one source in each direction.
 
     Raises:
-        ScenarioError: no load, or one that leaves nothing of the bottleneck's rate.
+        ScenarioError: no load, or a load that uses the whole rate of the bottleneck.
     """
     try:
         offered = parse_load(load)
@@ -256,8 +256,8 @@ def background_traffic(load: str, rate: str) -> list[dict[str, Any]]:
         raise error.located(source="background") from None
     if (offered if isinstance(offered, float) else offered / parse_rate_located(rate)) >= 1:
         raise ScenarioError(
-            f"'{load}' is all that the bottleneck carries, or more: transfers would pile up for as long as the run "
-            "lasts; a background load is below 100%",
+            f"'{load}' is at least the rate of the bottleneck: transfers would accumulate during the "
+            "whole run; a background load is below 100%",
             source="background",
         )
     common = {"algorithm": BACKGROUND_ALGORITHM, "load": load}
@@ -265,10 +265,10 @@ def background_traffic(load: str, rate: str) -> list[dict[str, Any]]:
 
 
 def from_scenario(scenario: Scenario) -> Path:
-    """The path of a scenario: its links, stack and traffic; its flows are the places of the algorithms.
+    """The path of a scenario: its links, stack and traffic; its flows get the algorithms.
 
     Raises:
-        ScenarioError: it has no TCP flow, or one in which nothing can be compared.
+        ScenarioError: it has no TCP flow, or it does not allow a comparison.
     """
     tables = scenario.to_dict()
     flows = [flow for flow in tables.get("flow", []) if "datagrams" not in flow]

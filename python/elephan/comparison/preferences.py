@@ -1,4 +1,4 @@
-"""Objective of a comparison: one number a seed, from which algorithms are ranked.
+"""Objective of a comparison: one number for each seed, by which algorithms are ranked.
 
 The objective is a sum of natural logarithms, so that a term of -0.1 costs about 10 %, and so that a difference between
 two algorithms is the logarithm of a ratio:
@@ -10,7 +10,7 @@ two algorithms is the logarithm of a ratio:
       - w_short   ln(mean slowdown of the background transfers)
 
 The first two terms are those of Remy's objective (Winstein and Balakrishnan 2013). The third is the harm of Ware et al.
-(2019) beyond the harm of the others to themselves; starving oneself earns nothing, hence the minimum.
+(2019) beyond the harm of the others to themselves. The minimum prevents a reward for an algorithm that starves itself.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Preference:
     """Weights of the objective.
 
     Attributes:
-        name: for ``--prefer``.
+        name: its name for ``--prefer``.
         text: the objective in words.
         goodput, delay, harm, start, short: weights of the terms.
     """
@@ -103,7 +103,8 @@ def preference(name: str | None) -> Preference:
 
 
 def log_ratio(value: float | None, reference: float | None) -> float | None:
-    """ln(value / reference), both at least :data:`LEAST` of the larger; ``None`` where one is not known."""
+    """ln(value / reference), with both numbers at least :data:`LEAST` times the larger one; ``None`` if one is
+    unknown."""
     if value is None or reference is None:
         return None
     largest = max(value, reference)

@@ -1,4 +1,4 @@
-"""The report of a comparison: the answer, the trade-off, harm, time series of the runs that decided, assumptions."""
+"""The report of a comparison: the answer, the trade-off, harm, time series of the decisive runs, assumptions."""
 
 from __future__ import annotations
 

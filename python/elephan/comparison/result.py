@@ -1,4 +1,4 @@
-"""`Comparison`: the answer, the numbers behind it, and the runs behind those."""
+"""`Comparison`: the answer, with its numbers and its runs."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class Comparison:
     """Algorithms on one path.
 
     Attributes:
-        answer: the answer in words, and how sure it is.
+        answer: the answer in words, with its confidence.
         decision: the ranking by the objective.
         evidence: observations by situation and seed.
         cast: the algorithms and the rivals.
-        path: where they were compared.
+        path: the path of the comparison.
         preference: the objective.
-        budget_s: wall time that was allowed.
-        wall_seconds: wall time that it took.
+        budget_s: allowed wall time.
+        wall_seconds: used wall time.
     """
 
     answer: Answer
@@ -78,8 +78,8 @@ class Comparison:
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """One row an algorithm, situation and metric: ``algorithm``, ``against``, ``metric``, ``mean``, ``low``,
-        ``high``, ``seeds``, and ``why`` where there is no interval.
+        """One row for each algorithm, situation and metric: ``algorithm``, ``against``, ``metric``, ``mean``, ``low``,
+        ``high``, ``seeds``, and ``why`` if there is no interval.
 
         Means have 95 % intervals by Student's t over the seeds; ``convergence_s`` has its median, with a bootstrap
         interval. :data:`METRICS` defines each metric.
@@ -96,7 +96,7 @@ class Comparison:
         return pl.DataFrame(self.rows, schema=kinds | more)
 
     def table(self) -> pl.DataFrame:
-        """One row an algorithm and situation, one column a metric: the means of :attr:`frame`."""
+        """One row for each algorithm and situation, one column for each metric: the means of :attr:`frame`."""
         return self.frame.pivot("metric", index=["algorithm", "against"], values="mean", aggregate_function="first")
 
     def report(self, out: str | FilePath) -> FilePath:
@@ -125,7 +125,7 @@ class Comparison:
 
     def _ranked(self, name: str) -> dict[str, Any]:
         """The objective of one algorithm, and its difference to the best: ``best``, ``distinct``, ``same`` or ``open``
-        (the seeds do not tell it from zero)."""
+        (the seeds do not distinguish it from zero)."""
         other = self.decision.against(name)
         row = {"algorithm": name, "objective": _finite(self.decision.values[name].value)}
         if other is None:

@@ -1,10 +1,10 @@
-"""Runs of a comparison, chosen so that an answer is there early and is refined until it is settled or time is spent.
+"""Schedule of a comparison's runs: an answer comes early, and is refined until it is settled or the budget is spent.
 
 1. A first look: one seed of each situation, as short as possible, and at a fraction of the rate if that is not short
-  enough. It
-   also measures what a segment costs here. A pilot follows at the whole rate where the first look was not.
-2. Eight seeds of each situation, as long as an epoch of CUBIC on this path takes or the time allows.
-3. Sixteen and thirty-two seeds of undecided cases, or runs twice as long if the two halves of these disagree.
+  enough. It also measures the processor time of a segment on this host. A pilot at the whole rate follows if the first
+look was at a fraction of it. 2. Eight seeds of each situation, each as long as an epoch of CUBIC on this path, or as
+long as the time allows. 3. Sixteen and thirty-two seeds of undecided cases, or runs of twice the length if their two
+halves disagree.
 """
 
 from __future__ import annotations
@@ -62,15 +62,15 @@ class Search:
 
     Attributes:
         cast: the algorithms.
-        path: where they are compared.
+        path: the path of the comparison.
         preference: the objective.
         budget_s: wall time from ``started_s`` on.
         started_s: ``time.monotonic()`` of the question.
         on: the backend.
-        seeds: replicates, where the user states how many.
-        varies: True if another seed gives another result on this backend.
+        seeds: number of replicates, if the user states it.
+        varies: True if results on this backend depend on the seed.
         store, jobs: as in :func:`elephan.sweep`.
-        watch: told of each new answer.
+        watch: called with each new answer.
     """
 
     cast: Cast
@@ -159,7 +159,7 @@ class Search:
         return evidence
 
     def _pilot(self, first: Evidence, wanted: float) -> Evidence:
-        """One seed at the whole rate, if the first look was at a fraction of it: costs differ there.
+        """One seed at the whole rate, if the first look was at a fraction of it, since costs differ.
 
         It ends after a quarter of the time, finished or not; a finished run gives the cost of a segment.
         """
@@ -183,7 +183,7 @@ class Search:
         return (floor, self.path, 1.0) if scale >= 1 else (floor, self.path.scaled(scale), scale)
 
     def _main(self, first: Evidence, wanted: float) -> Evidence | None:
-        """Eight seeds, or as many as the user states; planned again whenever costs turn out to be others."""
+        """Eight seeds, or as many as the user states; the plan changes if costs differ from their estimates."""
         if self._refused:
             return None
         seeds = self.seeds or LEAST_SEEDS
@@ -234,7 +234,7 @@ class Search:
         self, evidence: Evidence, path: Path, seeds: Sequence[int], duration: float, until_s: float | None = None,
         among: Sequence[str] | None = None,
     ) -> None:  # fmt: skip
-        """Run situations seed by seed, and keep what is finished in time."""
+        """Run situations seed by seed, and keep the runs that finish in time."""
         situations = self.cast.situations(path, duration, among)
         wanted = [(s, seed) for seed in seeds for s in situations if seed not in evidence.of(*s.key)]
         places: dict[tuple[str, int], list[tuple[Situation, int]]] = {}
@@ -268,10 +268,10 @@ class Search:
             if not all(isinstance(failure.error, RunMemoryError) for failure in failed.failures):
                 raise
             self._refused = str(failed.failures[0].error)
-            self.notes.append(f"not all runs were made: {self._refused}")
+            self.notes.append(f"not all runs were completed: {self._refused}")
 
     def _judge(self, evidence: Evidence) -> tuple[Answer, Evidence, Decision] | None:
-        """Decide by the runs so far, and pass the answer on."""
+        """Decide by the runs so far, and report the answer."""
         seeds = self.seeds or LEAST_SEEDS
         earlier = self._settled[-1] if self._settled else None
         among = (earlier.best, *earlier.undecided) if earlier else self.cast.wanted
@@ -299,7 +299,7 @@ def _with_decided(found: Decision, before: Decision) -> Decision:
 
 
 def _whole(seconds: float) -> float:
-    """A duration that is affordable, in whole steps."""
+    """An affordable duration, in whole steps."""
     return float(int(seconds) // _STEP_S * _STEP_S)
 
 

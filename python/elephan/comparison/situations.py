@@ -20,11 +20,11 @@ class Situation:
     """One experiment of a comparison; its seeds are its replicates.
 
     Attributes:
-        algorithm: label of the algorithm that is judged.
+        algorithm: label of the judged algorithm.
         against: :data:`ALONE`, :data:`LATE`, or the label of a rival.
-        path: where.
+        path: its path.
         duration_s: simulated time.
-        specs: what the scenario calls the algorithm and its opponent.
+        specs: names of the algorithm and its opponent in the scenario.
     """
 
     algorithm: str
@@ -35,12 +35,13 @@ class Situation:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Algorithm and opponent: the situation, whatever its path and its duration."""
+        """Algorithm and opponent: the situation without its path and its duration."""
         return self.algorithm, self.against
 
     @cached_property
     def scenario(self) -> Scenario:
-        """The scenario with the first seed. Measured is its second half; late-starting flows begin after a quarter."""
+        """The scenario with the first seed. The measurement window is the second half; late-starting flows begin after
+        a quarter."""
         spec, other = self.specs
         groups = [(SUBJECT, spec, 0.0)]
         if other is not None:
@@ -60,9 +61,9 @@ class Cast:
     """Algorithms of a comparison by their labels.
 
     Attributes:
-        specs: what a scenario calls each.
-        wanted: those that are judged, in the order of the user.
-        rivals: those that they are put beside.
+        specs: name of each in a scenario.
+        wanted: judged algorithms, in the user's order.
+        rivals: algorithms of the other hosts.
     """
 
     specs: dict[str, str]
@@ -72,7 +73,7 @@ class Cast:
     def situations(self, path: Path, duration_s: float, among: Sequence[str] | None = None) -> list[Situation]:
         """All situations on a path, the most important first: alone, beside each rival, with its own kind.
 
-        ``among`` leaves out algorithms that need no more replicates; rivals by themselves stay.
+        ``among`` restricts the algorithms to those that need more replicates; rivals alone are always included.
         """
         return [self._situation(a, b, path, duration_s) for a, b in self._pairs(among or self.wanted)]
 

@@ -1,1 +1,1 @@
-"""Measurements of runs, judgement of criteria by them, and planning of the runs; papers are one user of it."""
+"""Measurements of runs, judgement of criteria, and planning of the runs, used by papers, suites and comparisons."""

@@ -1,8 +1,8 @@
-"""The conditions of a criterion, and the aggregation that a condition may ask for.
+"""The conditions of a criterion, and the aggregation over several conditions.
 
 A condition is a value (``buffer_pkts = 1555``) or a text that names several: ``"each of 1.5, 2, 6"`` (the criterion
-must hold at each), ``"mean over RTTs"`` or ``"max over RTTs"`` (of the measured values). Points that the text does not
-list are the experiment's.
+must hold at each), ``"mean over RTTs"`` or ``"max over RTTs"`` (of the measured values). If the text lists no points,
+those of the experiment are used.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _SPAN = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:\.\.|to)\s*(-?\d+(?:\.\d+)?)")
 
 @dataclass(frozen=True)
 class Aggregation:
-    """Several conditions of which a criterion speaks at once.
+    """Several conditions of one criterion.
 
     Attributes:
-        how: ``each``: the criterion holds at every one; otherwise, of the values there.
+        how: ``each`` if the criterion must hold at every condition; otherwise the function of the values.
         wheres: the single conditions.
     """
 
@@ -49,7 +49,7 @@ def points_of(parameter: str, known_points: Points, text: str = "") -> list[Valu
     """The points along a parameter: those listed in ``text``, else the known ones, within a span if ``text`` is one.
 
     Raises:
-        NotJudgedError: neither says which.
+        NotJudgedError: neither lists points.
     """
     limits = span(text)
     if limits is None and (listed := _NUMBER.findall(text)):
@@ -76,7 +76,7 @@ def aggregation(where: Where, known_points: Points) -> Aggregation | None:
     """The aggregation that conditions ask for, or ``None`` when it is a single condition.
 
     Raises:
-        NotJudgedError: its points are not stated, or two aggregations are asked for at once.
+        NotJudgedError: its points are not stated, or two aggregations are stated.
     """
     asked = {}
     for key, value in where.items():
@@ -89,5 +89,5 @@ def aggregation(where: Where, known_points: Points) -> Aggregation | None:
         raise NotJudgedError(f"conditions on {' and '.join(asked)} are both to be aggregated")
     ((key, match),) = asked.items()
     points = points_of(key, known_points, match["rest"] or "")
-    how: How = match["how"]  # type: ignore[assignment]  # the pattern allows these words only
+    how: How = match["how"]  # type: ignore[assignment]  # the pattern only allows these words
     return Aggregation(how, tuple({**where, key: point} for point in points))

@@ -1,8 +1,8 @@
 """Criteria, as data.
 
-A criterion names a metric, a subject, the conditions it holds under, and the relation it has to hold
-(:mod:`elephan.evaluation.relations`). Measuring a subject is the business of the owner of the criteria (a
-:class:`Measurer`); the judgment (:mod:`elephan.evaluation.judging`) is the same for all.
+A criterion names a metric, a subject, conditions, and the relation that must hold under them
+(:mod:`elephan.evaluation.relations`). The owner of the criteria measures their subjects (a :class:`Measurer`); the
+judgment (:mod:`elephan.evaluation.judging`) is the same for all.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from elephan.evaluation.relations import RELATIONS, Terms
 
 
 class CriterionError(ValueError):
-    """A criterion cannot be judged as it is stated; the message names the field."""
+    """A criterion is stated in a form that cannot be judged; the message names the field."""
 
 
 _WITH_LIMIT = ("approx", "identity", ">=", "<=", ">", "<")
@@ -27,25 +27,25 @@ _WITH_LIMIT = ("approx", "identity", ">=", "<=", ">", "<")
 
 @checked(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", strict=True))
 class Criterion:
-    """One statement that runs can be judged by.
+    """One statement that runs are judged by.
 
     Attributes:
         id: unique.
-        document: what it is taken from.
-        section: where in the document.
+        document: its source.
+        section: its section in the document.
         text: the statement in a few words of our own.
-        experiment: id of the experiment that it is about.
-        metric: what is measured; a name of the metric registry, or one that the measurer knows.
-        subject: whom it is about.
+        experiment: id of its experiment.
+        metric: name of the measured metric, in the metric registry or of the measurer.
+        subject: the subject that is measured.
         relation: a name in :data:`~elephan.evaluation.relations.RELATIONS`.
         limit: expected value, bound or smallest margin, in the metric's unit.
         tol_abs: absolute slack; tol_rel: slack as a fraction of the reference.
-        values: range, allowed values, subjects or parameter, as the relation says.
+        values: range, allowed values, subjects or parameter, by the relation.
         other: subjects to compare with, under ``other_conditions`` or else under ``conditions``.
-        conditions: those that it holds under.
-        force: how binding the document is.
-        margin: in the metric's unit: a *must* that is missed by no more is a concern, and a difference from a baseline
-            within it is none (:mod:`elephan.evaluation.verdicts`).
+        conditions: the conditions of the measurement.
+        force: strength of the document's wording.
+        margin: in the metric's unit. A *must* that is missed by at most the margin is a concern, and a smaller
+            difference from a baseline counts as none (:mod:`elephan.evaluation.verdicts`).
     """
 
     id: str
@@ -73,7 +73,7 @@ class Criterion:
 
     @property
     def weak(self) -> bool:
-        """The tolerance is wider than the value that it is about: a pass says little.
+        """True if the tolerance is wider than its reference, so that a pass shows little.
 
         A limit of 0 has no width of its own, so the rule does not apply to it.
         """
@@ -84,10 +84,10 @@ _NEED_VALUES = ("in_range", "count", "sign", "member_of")
 
 
 def check(criterion: Criterion) -> None:
-    """Refuse a criterion that lacks what its relation needs.
+    """Reject a criterion that lacks a value for its relation.
 
     Raises:
-        CriterionError: it does, or there is no such relation.
+        CriterionError: a value is missing, or there is no such relation.
     """
     name = criterion.relation
     known = RELATIONS.get(name)
@@ -107,18 +107,18 @@ _Stated = TypeVar("_Stated", bound=Criterion, contravariant=True)
 
 
 class Measurer(Protocol[_Stated]):
-    """How the subjects of some kind of criteria are measured."""
+    """Interface that measures the subjects of criteria."""
 
     def measure(self, metric: str, subject: str, where: Where, criterion: _Stated, /) -> Measurement:
         """A metric of a subject under conditions.
 
         Raises:
-            NotJudgedError: it was not, or cannot be, measured.
+            NotJudgedError: it was not measured or cannot be.
         """
         ...
 
     def points(self, parameter: str, criterion: _Stated, /) -> Sequence[Value]:
-        """The points along a parameter, where the criterion does not list them.
+        """The points along a parameter, if the criterion does not list them.
 
         Raises:
             NotJudgedError: there are none.

@@ -21,11 +21,11 @@ class Experiment:
     """A set of runs under one name.
 
     Attributes:
-        id: as criteria name it.
+        id: its id in criteria.
         title: one line.
-        figure: figure or section of the document that asks for it.
-        scenarios: by label; one scenario may be in several experiments and is run once.
-        seeds: how many replicates its own settings ask for.
+        figure: figure or section of the document.
+        scenarios: scenarios, by label; one scenario may be in several experiments and is run once.
+        seeds: number of replicates by its own settings.
     """
 
     id: str
@@ -36,7 +36,7 @@ class Experiment:
 
 
 class RunSet:
-    """Finished runs, found by their scenario; tables are read when looked at and not all kept open."""
+    """Finished runs by their scenario. Tables are read on access, and not all kept open."""
 
     def __init__(self, runs: Iterable[Run]) -> None:
         self._by_hash: dict[str, dict[int, Run]] = {}
@@ -49,7 +49,8 @@ class RunSet:
         from elephan.runs import Run
 
         run = next(run for run in self if run.id == run_id)
-        # A second object for the same folder: its tables go away with it, those of the first would stay.
+        # A second object for the same folder, whose tables are released with it; those of the first would stay in
+        # memory.
         return Run.load(run.dir) if run.saved else run
 
     def __iter__(self) -> Iterator[Run]:
@@ -71,7 +72,7 @@ class RunSet:
         return [found[seed] for seed in sorted(found)]
 
     def first(self, scenario: Scenario) -> Run | None:
-        """The replicate with the smallest seed, with its tables; ``None`` when it was not run."""
+        """The replicate with the smallest seed, with its tables; ``None`` if it was not run."""
         found = self._by_hash.get(scenario.hash)
         return self._open(found[min(found)].id) if found else None
 
@@ -100,7 +101,7 @@ class RunSet:
     def of_scenarios(self, scenarios: Iterable[Scenario]) -> RunSet:
         """The runs of some scenarios. Computed metrics are shared."""
         hashes = {scenario.hash for scenario in scenarios}
-        # In the order of the runs: that of a set differs from process to process, and reports with it.
+        # In the order of the runs: the order of a set, and so the report, would differ between processes.
         fewer = RunSet(run for name, runs in self._by_hash.items() if name in hashes for run in runs.values())
         fewer._values = self._values
         return fewer

@@ -1,35 +1,79 @@
-"""Experiments in today's Linux: what it can carry of them, the runs, and the same runs in the simulator.
+"""Experiments in today's Linux: the scenarios that it supports, the runs, and the same runs in the simulator.
 
-The network and the flows are an experiment's; the endpoints are the kernel's own, and an algorithm is its object in BPF
-or Linux's own (:mod:`elephan.backends.kernel.twin`).
+The network and the flows are an experiment's; the endpoints are the kernel's own. A carrier is a backend with real
+Linux: ``kernel`` in real time, one run after the other (:mod:`elephan.backends.kernel.twin`), or ``linux`` in virtual
+time, several at once and until a budget is spent (:mod:`elephan.backends.linux.twin`).
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from elephan import backends
+from elephan.backends import Cancelled
 from elephan.backends.kernel import host
 from elephan.backends.kernel.twin import Twin, twin
+from elephan.backends.linux.backend import require as require_linux
+from elephan.backends.linux.twin import twin as twin_in_linux
 from elephan.evaluation.experiments import Experiment
-from elephan.evaluation.kernel_runs import KernelRuns, LeftOut, Outcome, Piece, StandIns
+from elephan.evaluation.kernel_runs import PREPARATION_S, Carrier, KernelRuns, LeftOut, Outcome, Piece, StandIns
 from elephan.evaluation.planning import Progress
 from elephan.runs import Run, Store, SweepError, run_id, sweep
+from elephan.runs.work import work
 from elephan.scenario import Scenario, ScenarioError
 
-BACKEND = "kernel"
+_SEGMENT_S = 9e-6
+"""Estimate of a guest's processor time for a segment, s: 0.5 s for a second at 622 Mbit/s."""
+_BEHIND_ENGINE = 5.0
+"""The same, where the engine is the path, as a multiple."""
+_BOOT_S = 1.5
 
 
-def require(path: str) -> None:
+def failed_checks(run: Run) -> list[str]:
+    """Checks of the backend 'kernel' that a run failed, one sentence each; empty for a valid run."""
+    return [str(line) for line in run.manifest["engine_summary"]["kernel"]["failed_checks"]]
+
+
+def _takes_in_linux(found: Twin) -> float:
+    form = found.scenario.form
+    behind = bool(form.traffic) or any(flow.backend is not None for flow in form.flows)
+    return _BOOT_S + work(found.scenario) * _SEGMENT_S * (_BEHIND_ENGINE if behind else 1.0)
+
+
+CARRIERS = {
+    "kernel": Carrier(
+        backend="kernel",
+        words="the kernel",
+        require=host.require,
+        twin=twin,
+        failed_checks=failed_checks,
+        takes_s=lambda found: found.duration_s + PREPARATION_S,
+        alone=True,
+    ),
+    "linux": Carrier(
+        backend="linux",
+        words="Linux in virtual time",
+        require=require_linux,
+        twin=twin_in_linux,
+        failed_checks=lambda _run: [],
+        takes_s=_takes_in_linux,
+        alone=False,
+    ),
+}
+"""The backends with real Linux, by name."""
+
+
+def require(carrier: Carrier, path: str) -> None:
     """Refuse what this host cannot run; ``path`` is what was asked for.
 
     Raises:
-        ScenarioError: it cannot run anything.
+        ScenarioError: it cannot run any scenario.
     """
     try:
-        host.require()
+        carrier.require()
     except ScenarioError as error:
         raise ScenarioError(f"{error}; see elephan lab check", path=path) from None
 
@@ -38,24 +82,26 @@ def carried(
     experiments: Iterable[Experiment],
     only: Sequence[str],
     store: Store,
+    carrier: Carrier,
     *,
     path: str,
     again: bool = False,
 ) -> KernelRuns:
-    """Find out what the kernel can carry of some experiments; nothing is run.
+    """Find the runs of some experiments that the kernel supports, without running them.
 
     Args:
-        experiments: which.
-        only: run what matches one of these patterns alone: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
-            Saved runs count all the same.
+        experiments: the experiments.
+        only: patterns of the runs to make: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
+            Saved runs count in any case.
         store: where results are kept.
+        carrier: the backend of the runs.
         path: what was asked for, for an error's line.
         again: make those again whose saved result is not valid.
 
     Raises:
-        ScenarioError: nothing of this can be carried, or a pattern matches nothing.
+        ScenarioError: the kernel supports none of the runs, or a pattern matches nothing.
     """
-    engine = backends.get(BACKEND).version()
+    engine = backends.get(carrier.backend).version()
     known: dict[str, Twin | str] = {}
     pieces: dict[str, Piece] = {}
     left: dict[tuple[str, str], list[str]] = {}
@@ -63,7 +109,7 @@ def carried(
     for experiment in experiments:
         for label, scenario in experiment.scenarios.items():
             if scenario.hash not in known:
-                known[scenario.hash] = _carried(scenario)
+                known[scenario.hash] = _carried(scenario, carrier)
             found = known[scenario.hash]
             matching = {pattern for pattern in only if _matches(pattern, experiment, label)}
             used |= matching
@@ -73,26 +119,27 @@ def carried(
                 within, chosen = (*before.experiments, experiment.id), before.chosen or bool(matching)
                 pieces[scenario.hash] = replace(before, experiments=within, chosen=chosen)
             else:
-                run = store.find(run_id(found.scenario.hash, BACKEND, scenario.seed), engine=engine)
+                run = store.find(run_id(found.scenario.hash, carrier.backend, scenario.seed), engine=engine)
                 pieces[scenario.hash] = Piece(
                     (experiment.id,), experiment.title, label, scenario, found, not only or bool(matching),
-                    run is not None, again and run is not None and bool(failed_checks(run)),
+                    run is not None, again and run is not None and bool(carrier.failed_checks(run)),
+                    carrier.takes_s(found),
                 )  # fmt: skip
     left_out = tuple(LeftOut(experiment, tuple(labels), why) for (experiment, why), labels in left.items())
     if not pieces:
         reasons = "; ".join(dict.fromkeys(f"{row.experiment}: {row.why}" for row in left_out))
-        raise ScenarioError(f"nothing of this can be run in the kernel: {reasons}", path=path)
+        raise ScenarioError(f"nothing of this can be run in {carrier.words}: {reasons}", path=path)
     if wrong := [pattern for pattern in only if pattern not in used]:
         some = ", ".join(f"'{piece.label}'" for piece in list(pieces.values())[:3])
         raise ScenarioError(f"'{wrong[0]}' is the label of no run here; there are {some}, ...", path="only")
     refused = {name: found for name, found in known.items() if isinstance(found, str)}
-    return KernelRuns(tuple(pieces.values()), left_out, refused)
+    return KernelRuns(tuple(pieces.values()), left_out, refused, carrier)
 
 
-def _carried(scenario: Scenario) -> Twin | str:
+def _carried(scenario: Scenario, carrier: Carrier) -> Twin | str:
     """The twin, or why there is none."""
     try:
-        return twin(scenario)
+        return carrier.twin(scenario)
     except ScenarioError as error:
         return str(error)
 
@@ -103,39 +150,90 @@ def _matches(pattern: str, experiment: Experiment, label: str) -> bool:
     return any(fnmatchcase(name.casefold(), pattern.strip().casefold()) for name in names)
 
 
-def failed_checks(run: Run) -> list[str]:
-    """Checks of the backend that a run failed, one sentence each; empty for a valid run."""
-    return [str(line) for line in run.manifest["engine_summary"]["kernel"]["failed_checks"]]
-
-
 def simulated(found: Iterable[Outcome], jobs: int | None, store: Store, progress: Progress | None) -> StandIns:
-    """The twins of the runs that count, in the simulator."""
+    """Runs of the twins of valid runs in the simulator."""
     pieces = [outcome.piece for outcome in found if outcome.valid]
     wanted = [(piece.twin.scenario, piece.scenario.seed) for piece in pieces]
     runs = sweep(wanted, jobs=jobs, store=store, progress=progress)
     return StandIns({piece.scenario.hash: run for piece, run in zip(pieces, runs, strict=True)}, {})
 
 
-def outcomes(planned: KernelRuns, store: Store, progress: Progress | None) -> Iterator[Outcome]:
-    """Run the plan, one run at a time; a run that fails is reported and the others go on."""
-    total_s, done_s, finished, count = planned.takes_s, 0.0, 0, len(planned.to_run)
-    engine = backends.get(BACKEND).version()
+def outcomes(
+    planned: KernelRuns,
+    store: Store,
+    progress: Progress | None,
+    *,
+    jobs: int | None = None,
+    until_s: float | None = None,
+) -> Iterator[Outcome]:
+    """Run the plan; a run that fails is reported and the others go on.
+
+    Args:
+        planned: the runs.
+        store: where results are kept.
+        progress: told how far it is.
+        jobs: runs at a time where they are not alone; one a core by default.
+        until_s: monotonic time at which the budget is spent; runs under way are ended then.
+    """
+    one = _alone if planned.carrier.alone else _together
+    yield from one(planned, store, progress, jobs, until_s)
+
+
+def _saved(piece: Piece, carrier: Carrier, store: Store, engine: str) -> Run | None:
+    return store.find(run_id(piece.twin.scenario.hash, carrier.backend, piece.scenario.seed), engine=engine)
+
+
+def _together(
+    planned: KernelRuns, store: Store, progress: Progress | None, jobs: int | None, until_s: float | None
+) -> Iterator[Outcome]:
+    """Several runs at a time, in virtual time: a busy host changes nothing."""
+    carrier = planned.carrier
+    engine = backends.get(carrier.backend).version()
+    wanted = [(piece.twin.scenario, piece.scenario.seed) for piece in planned.to_run]
+    failures: dict[tuple[str, int], str] = {}
+
+    def report(done: float, total: float, finished: int, runs: int) -> bool | None:
+        if until_s is not None and time.monotonic() > until_s:
+            return False
+        return progress(done, total, finished, runs) if progress is not None else None
+
+    why = "it was not run"
+    try:
+        sweep(wanted, on=carrier.backend, jobs=jobs, store=store, progress=report, in_order=True)
+    except Cancelled:
+        why = "the budget was spent before it was run"
+    except SweepError as error:
+        failures = {(one.scenario.hash, one.seed): f"it failed: {one.error}" for one in error.failures}
     for piece in planned.pieces:
-        if not piece.to_run:
-            run = store.find(run_id(piece.twin.scenario.hash, BACKEND, piece.scenario.seed), engine=engine)
-            yield _outcome(piece, run, "it was not run")
+        run = _saved(piece, carrier, store, engine)
+        failed = failures.get((piece.twin.scenario.hash, piece.scenario.seed))
+        yield _outcome(piece, run, carrier, failed or (why if piece.to_run else "it was not run"))
+
+
+def _alone(
+    planned: KernelRuns, store: Store, progress: Progress | None, _jobs: int | None, until_s: float | None
+) -> Iterator[Outcome]:
+    """One run after the other, in real time."""
+    total_s, done_s, finished, count = planned.takes_s, 0.0, 0, len(planned.to_run)
+    carrier = planned.carrier
+    engine = backends.get(carrier.backend).version()
+    for piece in planned.pieces:
+        spent = until_s is not None and time.monotonic() > until_s
+        if spent or not piece.to_run:
+            why = "the budget was spent before it was run" if piece.to_run else "it was not run"
+            yield _outcome(piece, _saved(piece, carrier, store, engine), carrier, why)
             continue
         report = None if progress is None else _reporter(progress, done_s, piece.takes_s, total_s, finished, count)
         try:
             (made,) = sweep(
                 [(piece.twin.scenario, piece.scenario.seed)],
-                on=BACKEND,
+                on=carrier.backend,
                 jobs=1,
                 store=store,
                 progress=report,
                 force=piece.again,
             )
-            yield _outcome(piece, made)
+            yield _outcome(piece, made, carrier)
         except SweepError as error:
             yield Outcome(piece, None, f"it failed: {error.failures[0].error}")
         done_s, finished = done_s + piece.takes_s, finished + 1
@@ -143,9 +241,9 @@ def outcomes(planned: KernelRuns, store: Store, progress: Progress | None) -> It
             progress(done_s, total_s, finished, count)
 
 
-def _outcome(piece: Piece, run: Run | None, why: str = "") -> Outcome:
+def _outcome(piece: Piece, run: Run | None, carrier: Carrier, why: str = "") -> Outcome:
     if run is not None:
-        why = f"it is not valid: {'; '.join(found)}" if (found := failed_checks(run)) else ""
+        why = f"it is not valid: {'; '.join(found)}" if (found := carrier.failed_checks(run)) else ""
     return Outcome(piece, run, why)
 
 

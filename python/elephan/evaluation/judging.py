@@ -1,4 +1,4 @@
-"""Judgment of criteria by what was measured. An outcome is always computed."""
+"""Judgment of criteria by measurements. An outcome is always computed."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _Stated = TypeVar("_Stated", bound=Criterion)
 
 @dataclass(frozen=True)
 class Assessment:
-    """A criterion held against what was measured.
+    """A criterion compared with the measurements.
 
     Attributes:
-        passed: it holds.
-        measured: in the unit of the criterion's limit; infinite for a time never reached.
-        margin: how far inside the allowed range; negative when outside.
+        passed: true if it holds.
+        measured: measured value in the unit of the criterion's limit; infinite for a time that was not reached.
+        margin: distance from the bounds of the allowed range; negative outside it.
         low: lower end of the bootstrap interval over seeds; ``None`` without one.
         high: upper end.
-        no_interval: why there is none, in one clause; empty where there is one.
+        no_interval: reason for a missing interval, in one clause; empty if there is one.
         support: fraction of the bootstrap draws in which it holds; ``None`` without replicates.
-        detail: what was compared.
-        runs: ids of the runs behind it.
+        detail: the compared values.
+        runs: ids of its runs.
     """
 
     passed: bool
@@ -48,14 +48,14 @@ class Assessment:
 
 
 def within_noise(support: float | None) -> bool:
-    """Other seeds could have turned an outcome that holds in this fraction of the bootstrap draws."""
+    """True if other seeds could reverse an outcome that holds in this fraction of the bootstrap draws."""
     return support is not None and _TAIL < support < 1 - _TAIL
 
 
 def assess(criterion: _Stated, measurer: Measurer[_Stated], *, intervals: bool = True) -> Assessment:
-    """Measure what a criterion speaks of, and compare.
+    """Measure the subjects of a criterion, and compare.
 
-    Without ``intervals`` there are outcomes and values only, which is quick.
+    Without ``intervals`` there are outcomes and values only, which is fast.
 
     Raises:
         NotJudgedError: it was not, or cannot be, measured.
@@ -108,7 +108,7 @@ def _distance(criterion: Criterion, found: Assessment) -> str:
 
 
 def _interval(found: tuple[float, float] | None, seeds: int) -> tuple[float | None, float | None, str]:
-    """Both ends, or the reason why there is no interval: one of zero width is none."""
+    """Both ends, or the reason for a missing interval; an interval of zero width counts as missing."""
     if found is None:
         return None, None, "one seed" if seeds < 2 else "not a number in any draw"
     if found[0] == found[1]:
@@ -126,7 +126,7 @@ def _noise(question: _Question[Any]) -> tuple[tuple[float, float] | None, float 
         if len(sizes) != 1:
             outcome = question.outcome(pick)
         else:
-            # If everything has as many seeds, draws of the same ones in another order have the same medians.
+            # If all have the same number of seeds, draws of the same seeds in another order have the same medians.
             (size,) = sizes
             seeds = tuple(sorted(int(share * size) for share in pick[:size]))
             if seeds not in known:
@@ -140,7 +140,7 @@ def _noise(question: _Question[Any]) -> tuple[tuple[float, float] | None, float 
 
 
 class _Question(Generic[_Stated]):
-    """Everything that is measured for one criterion; asked again for each bootstrap draw."""
+    """All measurements for one criterion, which are evaluated for each bootstrap draw."""
 
     def __init__(self, criterion: _Stated, measurer: Measurer[_Stated]) -> None:
         self.criterion = criterion
@@ -166,7 +166,7 @@ class _Question(Generic[_Stated]):
             return _Case(series=[(str(point), self._measure(criterion.subject, at)) for point, at in along])
         case = _Case(subject=self._measure(criterion.subject, where))
         if needs == "other":
-            # A condition that the other side states replaces the same condition of the subject's side.
+            # A condition of the other side replaces the same condition of the subject's side.
             beside = where if criterion.other_conditions is None else self._other_where(where)
             case.others = [(name, self._measure(name, beside)) for name in criterion.other]
         return case
@@ -188,28 +188,28 @@ class _Question(Generic[_Stated]):
         return combined(parts, partial(_apply, combine))
 
     def outcome(self, pick: Pick | None = None) -> Outcome:
-        """The comparison; of several cases the one that is furthest from holding."""
+        """The outcome; that of the case with the smallest margin if there are several cases."""
         rule = RELATIONS[self.criterion.relation].judge
         outcomes = [rule(self.criterion.terms, case.measured(self.criterion, pick)) for case in self.cases]
         return min(outcomes, key=lambda outcome: (outcome.passed, outcome.margin))
 
     def everything(self) -> list[Measurement]:
-        """All that was measured."""
+        """All measurements."""
         return [measurement for case in self.cases for measurement in case.everything()]
 
     def replicates(self) -> int:
-        """The largest number of seeds behind any of it."""
+        """The largest number of seeds of any measurement."""
         return max(measurement.replicates for measurement in self.everything())
 
     def runs(self) -> tuple[str, ...]:
-        """Ids of the runs behind it, each once."""
+        """Ids of the runs of all measurements, without duplicates."""
         found: dict[str, None] = {}
         for measurement in self.everything():
             found.update(dict.fromkeys(measurement.run_ids))
         return tuple(found)
 
     def detail(self) -> str:
-        """The compared values, by name, and what the measurements say of themselves."""
+        """The compared values by name, with the measurements' details."""
         parts = []
         for case in self.cases:
             named = list(case.series)

@@ -1,8 +1,8 @@
-"""Runs of experiments in today's Linux, as data: the experiments that it can carry, and their outcomes."""
+"""Runs of experiments in today's Linux, as data: the supported runs, and their outcomes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,22 +15,46 @@ if TYPE_CHECKING:
     from elephan.runs import Run
 
 PREPARATION_S = 2.0
-"""Time that a run takes beside its scenario's own: namespaces, programs, connections, tables."""
+"""Time that a run in real time takes beside its scenario's own: namespaces, programs, connections, tables."""
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """A backend with real Linux, and how an experiment's scenarios become some that it runs.
+
+    Attributes:
+        backend: name of the backend.
+        words: name of it in a sentence.
+        require: refuses a host that cannot run anything.
+        twin: the twin of a scenario; refuses what cannot be carried.
+        failed_checks: checks of the backend that a run failed, one sentence each.
+        takes_s: time of the host for a twin, s.
+        alone: true if runs are in real time, one after the other.
+    """
+
+    backend: str
+    words: str
+    require: Callable[[], None]
+    twin: Callable[[Scenario], Twin]
+    failed_checks: Callable[[Run], list[str]]
+    takes_s: Callable[[Twin], float]
+    alone: bool
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A run that the kernel can carry.
+    """A run that the kernel supports.
 
     Attributes:
-        experiments: ids of the experiments that it is of.
-        title: of its first experiment.
-        label: there.
-        scenario: the experiment's.
-        twin: what is run.
+        experiments: ids of its experiments.
+        title: title of its first experiment.
+        label: its label in that experiment.
+        scenario: the experiment's scenario.
+        twin: the scenario that is run.
         chosen: true if it is to be run; otherwise only a saved run counts.
         saved: there is a result.
         again: the saved result is not valid, and it is to be made again.
+        takes_s: time of the host for a run, s.
     """
 
     experiments: tuple[str, ...]
@@ -41,21 +65,17 @@ class Piece:
     chosen: bool
     saved: bool
     again: bool = False
+    takes_s: float = 0.0
 
     @property
     def to_run(self) -> bool:
-        """True if it has to be run."""
+        """True if it must be run."""
         return self.chosen and (self.again or not self.saved)
-
-    @property
-    def takes_s(self) -> float:
-        """Real time of a run."""
-        return self.twin.duration_s + PREPARATION_S
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Runs of an experiment that the kernel cannot carry, all for the same reason."""
+    """Runs of an experiment that the kernel does not support, all for the same reason."""
 
     experiment: str
     labels: tuple[str, ...]
@@ -68,17 +88,19 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class KernelRuns:
-    """Runs that some experiments ask of the kernel.
+    """Runs of some experiments in the kernel.
 
     Attributes:
         pieces: what can be carried.
         left_out: what cannot.
         refused: why a scenario cannot be carried, by its hash.
+        carrier: the backend of the runs.
     """
 
     pieces: tuple[Piece, ...]
     left_out: tuple[LeftOut, ...]
     refused: Mapping[str, str]
+    carrier: Carrier
 
     @property
     def to_run(self) -> list[Piece]:
@@ -87,19 +109,18 @@ class KernelRuns:
 
     @property
     def takes_s(self) -> float:
-        """Real time of all runs, one after the other."""
+        """Time of the host for all runs, one after the other."""
         return sum(piece.takes_s for piece in self.to_run)
 
     def lines(self) -> Iterator[str]:
-        """Notes for a reader before it begins."""
+        """Notes for a reader before the runs."""
         runs = self.to_run
         there = sum(piece.saved and not piece.again for piece in self.pieces)
         other = sum(not piece.chosen and not piece.saved for piece in self.pieces)
         asked = f", {other} not asked for" if other else ""
-        yield (
-            f"in the kernel: {len(runs)} runs one after the other, {duration(self.takes_s)} of real time; "
-            f"{there} are saved{asked}"
-        )
+        takes = duration(self.takes_s)
+        how = f" one after the other, {takes} of real time" if self.carrier.alone else f", {takes} of processor time"
+        yield f"in {self.carrier.words}: {len(runs)} runs{how}; {there} are saved{asked}"
         for row in self.left_out:
             yield f"left out: {row.experiment}, {len(row.labels)} runs: {row.why}"
 
@@ -113,10 +134,11 @@ def duration(seconds: float) -> str:
 
 
 class StandIns(RunSet):
-    """Runs of the kernel by the experiments' own scenarios, and the reason for each missing run."""
+    """Kernel runs by the hash of the experiment's scenario, and the reason for each missing run."""
 
-    def __init__(self, runs: Mapping[str, Run], absent: Mapping[str, str]) -> None:
+    def __init__(self, runs: Mapping[str, Run], absent: Mapping[str, str], words: str = "the kernel") -> None:
         super().__init__(())
+        self._words = words
         self._by_hash = {name: {run.seed: run} for name, run in runs.items()}
         self._absent = absent
 
@@ -128,7 +150,7 @@ class StandIns(RunSet):
         """
         if scenario.hash not in self._by_hash:
             why = self._absent.get(scenario.hash, "it is not part of this selection")
-            raise NotJudgedError(f"'{scenario.title or scenario.hash}' has no run in the kernel: {why}")
+            raise NotJudgedError(f"'{scenario.title or scenario.hash}' has no run in {self._words}: {why}")
         return super().of(scenario)
 
 
@@ -137,9 +159,9 @@ class Outcome:
     """Outcome of a piece.
 
     Attributes:
-        piece: which.
-        run: the result; ``None`` where it was not run or has failed.
-        why: why there is no result, or why it is not valid; empty if it counts.
+        piece: the run's piece.
+        run: the result; ``None`` if it was not run or has failed.
+        why: reason for a missing or invalid result; empty for a valid one.
     """
 
     piece: Piece
@@ -148,7 +170,7 @@ class Outcome:
 
     @property
     def valid(self) -> bool:
-        """True if claims are judged by it."""
+        """True if claims are judged by this run."""
         return self.run is not None and not self.why
 
     def to_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A measured number that remembers its replicates, so that an interval can be given for whatever is made of it."""
+"""A measured number with its replicates, so that any function of it has an interval."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from elephan.metrics.statistics import Pick, resampled
 
 
 class NotJudgedError(Exception):
-    """The subject of a criterion was not measured; the message says why, in one clause."""
+    """The subject of a criterion was not measured; the message has the reason in one clause."""
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class Measurement:
     """One number: the median over the seeds of a value, or a function of such medians.
 
     Attributes:
-        sample: the value of each replicate, when this is a plain value.
+        sample: the value of each replicate, for a plain value.
         children: the inputs of the value, if it is not the metric itself.
-        combine: how the children's values give this one.
-        runs: ids of the runs behind it.
-        detail: the values that were compared, for a reader; empty when the subject names them.
+        combine: function of the children's values.
+        runs: ids of its runs.
+        detail: the compared values, for a reader; empty if the subject names them.
     """
 
     sample: tuple[float, ...] = ()
@@ -41,18 +41,18 @@ class Measurement:
 
     @property
     def replicates(self) -> int:
-        """The largest number of seeds of anything behind it."""
+        """The largest number of seeds of its inputs."""
         return max([len(self.sample), *(child.replicates for child in self.children)])
 
     @property
     def sizes(self) -> frozenset[int]:
-        """The numbers of seeds of everything behind it, where there are several."""
+        """The numbers of seeds of all its inputs with several seeds."""
         own = frozenset({len(self.sample)} - {0, 1})
         return own.union(*(child.sizes for child in self.children))
 
     @property
     def run_ids(self) -> tuple[str, ...]:
-        """Ids of all runs behind it, each once."""
+        """Ids of all its runs, without duplicates."""
         found = dict.fromkeys(self.runs)
         for child in self.children:
             found.update(dict.fromkeys(child.run_ids))
@@ -64,12 +64,12 @@ class Measurement:
 
 
 def constant(value: float, detail: str = "") -> Measurement:
-    """A number that no seed changes."""
+    """A number that does not depend on seeds."""
     return Measurement(sample=(value,), detail=detail)
 
 
 def combined(children: Iterable[Measurement], combine: Callable[[list[float]], float], detail: str = "") -> Measurement:
-    """A number made of several measurements.
+    """A number computed from several measurements.
 
     Raises:
         NotJudgedError: there are none.

@@ -1,7 +1,8 @@
-"""One machine that measures the subjects of criteria: a suite states which metric of which runs, as a table.
+"""Measurement of the subjects of criteria by a table of rules, in which a suite states the metrics and runs.
 
-A rule measures one metric that criteria name. Most are made here: :func:`of` is a registered metric of the subject's
-run, :func:`over` combines a rule over several conditions, :func:`both` two rules, :func:`rank` a rule over subjects.
+A rule measures one metric that criteria name. Functions here build most rules: :func:`of` is a registered metric of the
+subject's run, :func:`over` combines a rule over several conditions, :func:`both` two rules, :func:`rank` a rule over
+subjects.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ class At:
     """The conditions under which a subject is measured.
 
     Attributes:
-        where: as the criterion states them, or as a rule has changed them.
-        criterion: which asks.
+        where: conditions of the criterion, perhaps changed by a rule.
+        criterion: the criterion.
     """
 
     where: Where
@@ -36,15 +37,15 @@ class At:
 
     @property
     def experiment(self) -> str:
-        """The experiment that it is about, without the suite's name."""
+        """The experiment, without the suite's name."""
         return str(self.where.get("experiment", self.criterion.experiment)).partition(".")[2]
 
     def get(self, key: str, default: _T) -> _T:
-        """A condition, or the default where it is not stated; in the default's type."""
+        """A condition, or the default if it is not stated, in the default's type."""
         return type(default)(self.where.get(key, default))
 
     def but(self, **changed: Value) -> At:
-        """The same with other conditions."""
+        """A copy with changed conditions."""
         return replace(self, where={**self.where, **changed})
 
 
@@ -58,12 +59,12 @@ class Suite:
 
     Attributes:
         runs: finished runs.
-        setup: the suite's own.
+        setup: the suite's own setup.
         table: the rule of each metric that criteria name.
         scenario: the scenario of a subject under conditions.
-        keys: the conditions that are understood; ``None`` for any.
-        along: the points along each parameter, where a criterion does not list them.
-        factors: by which values of a registered metric are multiplied, where the setup is a small one.
+        keys: known conditions; ``None`` for any.
+        along: the points along each parameter, if a criterion does not list them.
+        factors: factors of the values of registered metrics, for a scaled-down setup.
     """
 
     runs: RunSet
@@ -89,8 +90,8 @@ class Suite:
         """A metric of a subject under conditions.
 
         Raises:
-            NotJudgedError: its runs are not there.
-            CriterionError: nothing here knows how it is measured.
+            NotJudgedError: its runs are missing.
+            CriterionError: there is no rule for it.
         """
         if self.keys is not None and (unknown := set(where).difference(self.keys)):
             raise CriterionError(f"{criterion.id}: where: {', '.join(sorted(unknown))} is not understood")
@@ -102,15 +103,15 @@ class Suite:
         self, scenario: Scenario, metric: str, flow: str | None = None, window: Window | None = None,
         then: Callable[[float], float] = float, **options: Any,
     ) -> Measurement:  # fmt: skip
-        """A registered metric of a scenario's runs, one value a seed.
+        """A registered metric of a scenario's runs, with one value for each seed.
 
         Args:
-            scenario: the one whose runs are measured.
-            metric: in the register.
-            flow: the flow whose value counts, of a metric with a value for each flow.
-            window: in seconds; the measured part unless given.
+            scenario: the scenario whose runs are measured.
+            metric: name in the registry.
+            flow: the flow whose value is used, for a metric with a value for each flow.
+            window: window, in seconds; the measurement window if not given.
             then: applied to each value.
-            options: the metric's own; its ``flows`` are the flow alone unless stated.
+            options: the metric's options; ``flows`` is the flow alone if not stated.
 
         Raises:
             NotJudgedError: the scenario was not run, or the metric is not defined for a run.
@@ -124,7 +125,7 @@ class Suite:
         return Measurement(tuple(map(float, sample)), runs=tuple(run.id for run in runs))
 
     def each(self, scenario: Scenario, measure: Callable[[int], float]) -> Measurement:
-        """One value a seed, each by the position of its run."""
+        """One value for each seed, by the position of its run."""
         runs = self.runs.of(scenario)
         return Measurement(tuple(measure(i) for i in range(len(runs))), runs=tuple(run.id for run in runs))
 
@@ -137,10 +138,10 @@ Cases = Callable[[Suite, At], Iterable[At]]
 
 @dataclass(frozen=True)
 class Chosen:
-    """Several measurers, of which the criterion itself and its conditions choose one.
+    """Several measurers, one of which is chosen by the criterion and its conditions.
 
     Attributes:
-        choose: which.
+        choose: the function that chooses.
     """
 
     choose: Callable[[Where, Any], Measurer[Any]]
@@ -172,8 +173,8 @@ def of(
 
 
 def over(rule: Rule, cases: Cases, combine: Combine, detail: str = "") -> Rule:
-    """A rule over several conditions, whose number stands for ``{}`` in ``detail``; with one condition it is the
-    plain rule."""
+    """A rule over several conditions, whose number replaces ``{}`` in ``detail``; with one condition it is the plain
+    rule."""
 
     def combining(suite: Suite, subject: str, at: At) -> Measurement:
         parts = [rule(suite, subject, case) for case in cases(suite, at)]
@@ -189,12 +190,12 @@ def along(parameter: str, points: Iterable[Value]) -> Cases:
 
 
 def both(one: Rule, other: Rule, combine: Combine) -> Rule:
-    """Two rules of the same subject, combined."""
+    """Combination of two rules of the same subject."""
     return lambda suite, subject, at: combined([one(suite, subject, at), other(suite, subject, at)], combine)
 
 
 def rank(rule: Rule, subjects: Sequence[str]) -> Rule:
-    """The place of the subject among several, 1 for the largest value."""
+    """Rank of the subject among several, 1 for the largest value."""
 
     def ranking(suite: Suite, subject: str, at: At) -> Measurement:
         position = subjects.index(subject)
@@ -205,7 +206,7 @@ def rank(rule: Rule, subjects: Sequence[str]) -> Rule:
 
 
 def stated(number: float | Callable[[Suite, str, At], float], detail: str = "") -> Rule:
-    """A number that needs no run."""
+    """A number without runs."""
     return lambda suite, subject, at: constant(
         float(number(suite, subject, at) if callable(number) else number), detail
     )
@@ -219,7 +220,7 @@ def under(rule: Rule, of_subject: str = "", **changed: Value) -> Rule:
 def count(
     parts: Mapping[str, Measurement], holds: Callable[[float], bool], *, most: float = math.inf, none: str = ""
 ) -> Measurement:
-    """Number of measurements that satisfy a condition, with their names where there are at most ``most``."""
+    """Number of measurements that satisfy a condition, with their names if there are at most ``most``."""
     counted = [name for name, part in parts.items() if holds(part.value())]
     detail = (", ".join(counted) or none) if len(counted) <= most else ""
     return combined(parts.values(), lambda values: float(sum(map(holds, values))), detail)

@@ -1,4 +1,4 @@
-"""Runs that criteria need, and their order."""
+"""Runs for criteria, and their order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Plan = dict[str, list[Job]]
 
 
 class Planner:
-    """Collects jobs, each once.
+    """Collects jobs without duplicates.
 
     Attributes:
         plan: the jobs by phase.
@@ -30,15 +30,15 @@ class Planner:
     def in_order(self) -> list[Job]:
         """All jobs in the order in which to run them: stage by stage, the longest of each first.
 
-        The last runs of a sweep are then short ones, and no core is idle for long.
+        The last runs of a sweep are then short, so no core is idle for long.
         """
         from elephan.runs.work import work
 
         return [job for stage in self._stages for job in sorted(stage, key=lambda job: -work(job[0]))]
 
     def experiments(self, experiments: Iterable[Experiment], seeds: int | None = None) -> None:
-        """Add experiments. The first seeds of all come before the others, so that an interrupted evaluation is most
-        of one.
+        """Add experiments. The first seeds of all experiments come before the others, so an interrupted evaluation is
+        already complete with one seed.
         """
         listed = list(experiments)
         for first in (True, False):

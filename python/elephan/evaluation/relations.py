@@ -1,10 +1,10 @@
-"""Relations between a measured value and the value that a criterion asks for; each is defined once.
+"""Relations between a measured value and a criterion's value, each defined once.
 
-A criterion allows a *slack*: ``max(tol_abs, tol_rel * |reference|)``, 0 when it gives neither. The reference is the
-limit, or for a comparison the value that is compared with.
+A criterion allows a *slack*: ``max(tol_abs, tol_rel * |reference|)``, or 0 if it states neither tolerance. The
+reference is the limit, or in a comparison the other value.
 
-Each relation turns measured values into an :class:`Outcome`: the number to put beside the limit and the distance by
-which the criterion holds. A number that is not defined (not a number) is never a pass and never a failure.
+Each relation turns measured values into an :class:`Outcome`: the number to compare with the limit, and the margin by
+which the criterion holds. An undefined number (NaN) is neither a pass nor a failure.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ SIGN_FLOOR = 0.02
 
 @dataclass(frozen=True)
 class Terms:
-    """The numbers that a criterion asks for, without its subject.
+    """The numbers of a criterion, without its subject.
 
     Attributes:
         limit: expected value, bound, or smallest margin.
         tol_abs: absolute slack, in the metric's unit.
         tol_rel: slack as a fraction of the reference.
-        values: range, allowed values, or subjects, as the relation says.
+        values: range, allowed values, or subjects, by the relation.
     """
 
     limit: float
@@ -39,7 +39,7 @@ class Terms:
     values: tuple[float | str, ...] = ()
 
     def slack(self, reference: float) -> float:
-        """The allowance beside ``reference``."""
+        """The slack for ``reference``."""
         scaled = 0.0 if self.tol_rel is None else self.tol_rel * abs(reference)
         return max(self.tol_abs or 0.0, scaled)
 
@@ -50,13 +50,13 @@ class Terms:
 
 @dataclass(frozen=True)
 class Measured:
-    """The values that a relation looks at.
+    """The measured values for a relation.
 
     Attributes:
-        subject: that of the criterion's subject.
-        others: those that it is compared with, by name.
-        series: those along a parameter or of the listed subjects, in order, by name.
-        position: where the subject is in ``series``.
+        subject: value of the criterion's subject.
+        others: values that it is compared with, by name.
+        series: values along a parameter or of the listed subjects, in order, by name.
+        position: position of the subject in ``series``.
     """
 
     subject: float = math.nan
@@ -74,9 +74,9 @@ class Outcome:
     """The result of a comparison.
 
     Attributes:
-        measured: what stands beside the limit.
-        margin: how far inside the allowed range it is; negative when outside, by how much.
-        passed: the criterion holds.
+        measured: number to compare with the limit.
+        margin: distance from the bounds of the allowed range; negative outside it.
+        passed: true if the criterion holds.
     """
 
     measured: float
@@ -86,13 +86,13 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Relation:
-    """One way to compare.
+    """One kind of comparison.
 
     Attributes:
-        name: as criteria have it.
-        rule: when it passes, in words.
-        needs: what has to be measured for it.
-        judge: the comparison.
+        name: its name in criteria.
+        rule: condition of a pass, in words.
+        needs: measurements that it needs.
+        judge: function that compares.
     """
 
     name: str
@@ -225,7 +225,7 @@ def _argmin(terms: Terms, measured: Measured) -> Outcome:
 def _extreme(terms: Terms, measured: Measured, direction: float) -> Outcome:
     """``measured`` is the subject's rank among the values, 1 for the most extreme.
 
-    A subject that has the extreme only because nobody has a value (all infinite) does not pass.
+    A subject does not pass if all values are infinite.
     """
     levels = [direction * level for level in measured.levels()]
     _defined(*levels)
@@ -259,7 +259,8 @@ def _decreasing_in(terms: Terms, measured: Measured) -> Outcome:
 
 
 def _monotone(terms: Terms, measured: Measured, direction: float) -> Outcome:
-    """``measured`` is the direction when every step agrees, and moves to its opposite by the share that does not."""
+    """``measured`` is the direction if every step agrees, and moves to its opposite by the fraction of steps that do
+    not."""
     levels = measured.levels()
     if len(levels) < 2:
         raise NotJudgedError("fewer than two points along the parameter were measured")

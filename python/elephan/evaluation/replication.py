@@ -1,7 +1,7 @@
-"""Replicates that are the same run again: distinct outcomes of several seeds, and mirror images among them.
+"""Detection of equal replicates: distinct outcomes of several seeds, and mirror images among them.
 
-A deterministic system may fall into one of a few cycles with every seed. An interval over such replicates is no
-uncertainty: it describes how often each cycle came.
+A deterministic system may enter one of a few cycles with every seed. An interval over such replicates is no
+uncertainty: it only shows the frequency of each cycle.
 """
 
 from __future__ import annotations
@@ -34,15 +34,14 @@ def distinct_outcomes(values: Sequence[Sequence[float]]) -> int:
     """The number of distinct outcomes among replicates.
 
     Replicates whose numbers all agree up to 0.1 % are one outcome, if there are several outcomes and they are at least
-    1 % apart. That gap is a factor of ten, which a spread without structure does not have. Otherwise only
-    replicates that are equal (up to 1e-6) are one. Numbers that are undefined in both are equal, and so are infinite
-    numbers.
+    1 % apart. This gap is a factor of ten, which an unstructured spread does not have. Otherwise only
+    replicates that are equal (up to 1e-6) are one. Two undefined numbers are equal, and so are two infinite ones.
 
     Args:
         values: the numbers of each replicate, in the same order for all.
 
     Raises:
-        ValueError: the replicates have not all as many numbers.
+        ValueError: the replicates have different numbers of values.
     """
     return _count(values, _tolerance(values))
 
@@ -53,7 +52,7 @@ def _tolerance(values: Sequence[Sequence[float]]) -> float:
 
 
 def _count(values: Sequence[Sequence[float]], tolerance: float) -> int:
-    """Replicates of which none is like an earlier one."""
+    """Number of replicates that differ from all earlier ones."""
     rows = np.array([[float(number) for number in replicate] for replicate in values], dtype=np.float64)
     if not rows.size:
         return min(len(rows), 1)
@@ -69,10 +68,10 @@ class Outcomes:
     """Distinct outcomes of the replicates of one scenario.
 
     Attributes:
-        seeds: how many replicates there are.
-        distinct: how many outcomes.
-        unordered: how many if mirror images, in which flows that are alike have changed places, are one.
-        alike: the size of the largest group of flows that are alike.
+        seeds: number of replicates.
+        distinct: number of outcomes.
+        unordered: number of outcomes if mirror images, in which equal flows are exchanged, count as one.
+        alike: size of the largest group of equal flows.
     """
 
     seeds: int
@@ -82,12 +81,12 @@ class Outcomes:
 
     @property
     def few(self) -> bool:
-        """True if an outcome comes twice on average, or more often."""
+        """True if outcomes occur at least twice on average."""
         return self.seeds > 1 and 2 * self.unordered <= self.seeds
 
     @property
     def sentence(self) -> str:
-        """The warning in one sentence; empty where outcomes are not few."""
+        """The warning in one sentence; empty if outcomes are not few."""
         if not self.few:
             return ""
         if self.distinct == 1:
@@ -125,15 +124,15 @@ def outcomes(runs: Sequence[Run]) -> Outcomes:
 
 
 def _numbers(row: dict[str, Any], fields: Sequence[str]) -> list[float]:
-    """Numbers of a row; infinite for a missing one, which sorts, unlike NaN."""
+    """Numbers of a row; infinite for a missing one, which can be sorted, unlike NaN."""
     return [float("inf") if row.get(field) is None else float(row[field]) for field in fields]
 
 
 def alike_flows(form: Spec) -> dict[str, int]:
-    """Groups of flows of which any two may change places: by name, the number of the flow's group.
+    """Groups of interchangeable flows: the number of each flow's group, by name.
 
-    Flows are alike if all but their names is the same: algorithm, times, endpoints, shared links, and rates and delays
-    of the links that one flow alone crosses. Among more than 256 flows nobody looks for mirror images.
+    Flows are interchangeable if they differ only in name: they have the same algorithm, times, endpoints, shared links,
+    and rates and delays of their own links. More than 256 flows are not examined.
     """
     if len(form.flows) > _MOST_FLOWS:
         return {flow.name: number for number, flow in enumerate(form.flows)}

@@ -1,4 +1,4 @@
-"""The parts of a report that any evaluation has: its runs to look at, its scenarios to copy, and its provenance."""
+"""Parts of a report common to all evaluations: views of runs, scenarios to copy, and provenance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VIEW_BINS = 400
 
 
 def run_views(experiments: Iterable[Experiment], runs: RunSet, where: str = "") -> Iterator[RunView]:
-    """Each run of the first seed once, under the first experiment that has it."""
+    """Each run of the first seed, under its first experiment."""
     from elephan.metrics.reading import bottleneck, flow_names
 
     seen: set[str] = set()
@@ -27,14 +27,14 @@ def run_views(experiments: Iterable[Experiment], runs: RunSet, where: str = "") 
             if run is None or scenario.hash in seen:
                 continue
             seen.add(scenario.hash)
-            names = flow_names(run) if run.form.flows else []  # background alone
+            names = flow_names(run) if run.form.flows else []  # only background
             windows = tuple(flow_curve(run, name, "cwnd", name, color, VIEW_BINS) for color, name in enumerate(names))
             queue = (link_curve(run, bottleneck(run), "queue_mean", "queue", 6, VIEW_BINS),)
             yield RunView(where + experiment.title, label, where + (scenario.title or label), windows, queue)
 
 
 def scenario_groups(experiments: Iterable[Experiment], runs: RunSet) -> Iterator[ScenarioGroup]:
-    """Each scenario that was run once, under the first experiment that has it."""
+    """Each scenario that was run, under its first experiment."""
     seen: set[str] = set()
     for experiment in experiments:
         rows = []
@@ -54,13 +54,13 @@ def scenario_groups(experiments: Iterable[Experiment], runs: RunSet) -> Iterator
 
 
 def warnings(runs: RunSet) -> list[str]:
-    """Warnings of the runs, each line once, with the run."""
+    """Warnings of the runs without duplicates, each with a run."""
     lines = (f"{run.manifest.get('title') or run.id}: {line}" for run in runs for line in run.warnings)
     return list(dict.fromkeys(lines))
 
 
 def provenance(runs: RunSet) -> list[tuple[str, str]]:
-    """The engine that made the runs, and the command that was given."""
+    """The engine of the runs, and the command."""
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else ""
     rows = [(name, value) for name, value in facts(runs) if name != "command"]
     return [("command", command), *rows]

@@ -1,4 +1,4 @@
-"""Several evaluations as one sweep of their runs; each is judged as soon as its own runs are there."""
+"""Several evaluations as one sweep of their runs; each is judged as soon as its runs are complete."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Judge = Callable[[int, Mapping[str, "Run"], float], Found]
 
 @dataclass(frozen=True)
 class Phase:
-    """One part of the work and what it took.
+    """One part of the work, with its time.
 
     Attributes:
-        name: what was run.
-        runs: how many.
-        run_seconds: the sum of what each run took when it was made; several are made at a time.
+        name: name of the part.
+        runs: number of runs.
+        run_seconds: sum of the durations of the runs, several of which run simultaneously.
     """
 
     name: str
@@ -61,19 +61,19 @@ def sweep_and_judge(
 ) -> list[Found]:
     """Run the jobs of several evaluations; returns the results of ``judge``, in their order.
 
-    All runs are one sweep, evaluation after evaluation; that with most runs comes first. A paper is judged while later
-    papers are run, and the last paper, which has no runs beside it, has least to judge.
+    All runs are one sweep, evaluation after evaluation; the one with most runs comes first. A paper is judged while
+    later papers are run; the last paper, during whose judgment nothing runs, has the least to judge.
 
     Args:
         evaluations: the jobs of each.
-        judge: called in a thread of its own, one evaluation at a time.
-        jobs: runs at a time; one a core by default.
-        store: where results are kept; what is saved is not run again.
-        progress: told how far all together are.
+        judge: called in a separate thread, for one evaluation at a time.
+        jobs: number of simultaneous runs; one per core by default.
+        store: folder of saved results, which are reused.
+        progress: called with the total progress.
 
     Raises:
         SweepError: a run failed.
-        Interrupted: Ctrl-C; what was finished is saved.
+        Interrupted: Ctrl-C; finished runs are saved.
     """
     from elephan.runs import sweep
 
@@ -90,10 +90,10 @@ def sweep_and_judge(
 
 
 class _Arrivals(Generic[Found]):
-    """Runs as they come. An evaluation with all of its runs is passed on to be judged.
+    """Collector of finished runs. An evaluation is judged when all of its runs are there.
 
     Attributes:
-        judged: what ``judge`` gave, by the evaluation's position.
+        judged: results of ``judge``, by the evaluation's position.
     """
 
     def __init__(self, evaluations: Sequence[Sequence[Job]], judge: Judge[Future[Found]]) -> None:
@@ -105,7 +105,7 @@ class _Arrivals(Generic[Found]):
         self._pass_on()
 
     def add(self, run: Run) -> None:
-        """A run that is there."""
+        """Add a finished run."""
         self._found[run.id] = run
         for missing in self._missing:
             missing.discard(run.id)
@@ -114,7 +114,7 @@ class _Arrivals(Generic[Found]):
     def _pass_on(self) -> None:
         for i, missing in enumerate(self._missing):
             if not missing and i not in self.judged:
-                # From the evaluation before it, so that those of all add up to the time of the sweep.
+                # From the previous evaluation on, so that the times of all add up to the time of the sweep.
                 now_s = time.perf_counter()
                 self.judged[i] = self._judge(i, self._found, now_s - self._since_s)
                 self._since_s = now_s

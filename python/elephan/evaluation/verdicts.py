@@ -1,11 +1,11 @@
-"""Verdicts from intervals over replicates, and the looks at which more replicates may be asked for.
+"""Verdicts from intervals over replicates, and the looks at which more replicates may be requested.
 
-A criterion holds if the whole interval is allowed, and fails if none of it is; an interval that contains the limit
-settles nothing. Adding replicates until a verdict is reached would, sooner or later, find a difference where there is
-none. So a criterion is judged at 8, 16 and 32 seeds only (its *looks*), each at a confidence of 1 - 0.05/3. The
+A criterion holds if the whole interval is allowed, and fails if none of it is. An interval that contains the limit
+gives no verdict. Adding replicates until there is a verdict would eventually find a difference where there is none. A
+criterion is therefore judged at 8, 16 and 32 seeds only (its *looks*), each at a confidence of 1 - 0.05/3. The
 probability that any of the three errs is at most 5 % (Bonferroni).
 
-This module does arithmetic on values, one for each seed. It does not know the runs that gave them.
+This module does arithmetic on values, one for each seed. It does not know their runs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Allowed(NamedTuple):
     Attributes:
         low: smallest; minus infinity without one.
         high: largest; infinity without one.
-        strict: the ends themselves are not allowed.
+        strict: true if the ends themselves are not allowed.
     """
 
     low: float
@@ -53,8 +53,8 @@ class Allowed(NamedTuple):
 
 
 def allowed(relation: str, terms: Terms, reference: float = math.nan) -> Allowed:
-    """The allowed values of a relation: of the measured value, or of its difference from ``reference`` where the
-    relation compares with another subject.
+    """The allowed values of a relation: of the measured value, or of its difference from ``reference`` if the relation
+    compares with another subject.
 
     Raises:
         NotJudgedError: the relation is not about a single value.
@@ -87,7 +87,7 @@ HOLDS = Allowed(0.0, math.inf)
 
 
 def margins(relation: str, terms: Terms, measured: Iterable[Measured]) -> list[float]:
-    """How far inside the allowed range each seed is: of relations of several values, which have no range of one value.
+    """The margin of each seed, for relations of several values, which have no range of a single value.
 
     Raises:
         NotJudgedError: a value is not defined.
@@ -100,11 +100,11 @@ class Judged:
     """The verdict of a criterion.
 
     Attributes:
-        verdict: computed.
+        verdict: the verdict.
         found: the value with its interval.
-        seeds: replicates behind it: the look at which the procedure stopped.
-        why: one clause.
-        weak: why a pass is no success, one clause; empty if it is one.
+        seeds: number of replicates, which is the look at which the procedure stopped.
+        why: the reason, one clause.
+        weak: reason why a pass is no success, one clause; empty if it is one.
     """
 
     verdict: Verdict
@@ -115,7 +115,7 @@ class Judged:
 
     @property
     def settled(self) -> bool:
-        """True if more replicates are not asked for."""
+        """True if no more replicates are needed."""
         return self.verdict != "not_settled"
 
 
@@ -131,8 +131,8 @@ def judge(
     """Judge the values of one criterion, one for each seed.
 
     A *should* or *consider* that is not met is a concern, and so is a *must* that is missed by at most ``margin``, in
-    the unit of the values. Times that may never come are judged by their median: a mean has no interval where a value
-    is infinite. Values of which an interval would have zero width are judged by that one value.
+    the unit of the values. Times that may not be reached are judged by their median, since a mean with an infinite
+    value has no interval. Equal values, whose interval would have zero width, are judged by that value.
 
     Raises:
         ValueError: there are no values, or one is not a number.
@@ -190,11 +190,11 @@ class Compared:
     """A value beside that of a baseline, over the same seeds.
 
     Attributes:
-        change: computed.
-        difference: mean of value - baseline with its interval by the paired t.
-        band: distance from 0 within which a difference counts as none.
-        seeds: pairs behind it: the look at which the procedure stopped.
-        why: one clause.
+        change: the verdict.
+        difference: mean of value - baseline with its interval by the paired t test.
+        band: distance from 0 within which a difference counts as zero.
+        seeds: number of pairs, which is the look at which the procedure stopped.
+        why: the reason, one clause.
     """
 
     change: Change
@@ -205,7 +205,7 @@ class Compared:
 
     @property
     def settled(self) -> bool:
-        """True if more replicates are not asked for."""
+        """True if no more replicates are needed."""
         return self.change != "not_settled"
 
 
@@ -256,8 +256,8 @@ class Stopped(Generic[_Found]):
     """The result of looks.
 
     Attributes:
-        found: at the last look.
-        looks: how many were taken.
+        found: result of the last look.
+        looks: number of looks.
     """
 
     found: _Found
@@ -265,10 +265,10 @@ class Stopped(Generic[_Found]):
 
 
 def settle(look: Callable[[int], _Found], looks: Sequence[int] = LOOKS) -> Stopped[_Found]:
-    """Look at 8, 16 and 32 seeds, and stop at the first look that settles it.
+    """Judge at 8, 16 and 32 seeds, and stop at the first settled look.
 
     Args:
-        look: judges or compares with this many seeds; makes the missing runs.
+        look: function that judges or compares with a number of seeds, after making the missing runs.
         looks: numbers of seeds, ascending. Each look must have the confidence that their number asks for.
     """
     taken = 0
@@ -281,13 +281,13 @@ def settle(look: Callable[[int], _Found], looks: Sequence[int] = LOOKS) -> Stopp
 
 
 def weakness(terms: Terms, reference: float, *, baseline: Judged | None = None) -> str:
-    """Why a criterion that holds would be no success; empty if it would be a success.
+    """Reason why a criterion that holds would be no success; empty if it would be one.
 
-    A tolerance about 0 is a limit in itself, and not weak for being wider than 0.
+    A tolerance around 0 is itself a limit, and not weak because it is wider than 0.
 
     Args:
-        terms: of the criterion.
-        reference: the value that its tolerance applies to: its limit, or the value of the baseline.
+        terms: terms of the criterion.
+        reference: value to which its tolerance applies: its limit, or the baseline's value.
         baseline: the baseline's own verdict.
     """
     slack = terms.slack(reference)
@@ -299,7 +299,7 @@ def weakness(terms: Terms, reference: float, *, baseline: Judged | None = None) 
 
 
 def weakened(judged: Judged, why: str) -> Judged:
-    """The same verdict, marked weak where there is a reason."""
+    """The same verdict, marked weak if there is a reason."""
     return replace(judged, weak=why)
 
 

@@ -21,7 +21,7 @@ def number(value: float) -> str:
 
 
 def figure_text(value: float, metric: str) -> str:
-    """A measured value: a time that was never reached is said so."""
+    """Text of a measured value, or a note that a time was not reached."""
     return "never in the run" if math.isinf(value) and "_time_" in metric else number(value)
 
 

@@ -1,4 +1,4 @@
-"""Ways out: a run as files that other programs read."""
+"""Export of a run to files for other programs."""
 
 from elephan.export.events import ack_departures, events_of
 from elephan.export.pcapng import write_pcapng

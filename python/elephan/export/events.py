@@ -20,12 +20,13 @@ PS_PER_S = 1e12
 def events_of(run: Run, from_ps: int = 0, to_ps: int | None = None, progress: Progress | None = None) -> pl.DataFrame:
     """Events of each packet from ``from_ps`` until before ``to_ps``, in order of time.
 
-    A run whose scenario asked for an event log has it. Any other is run once more with one: the same scenario and seed
-    give the same run, and that it is the same is checked.
+    They are those of the run's own log if its scenario asked for one. Otherwise the scenario is run again with a log.
+    The same scenario and seed give the same run, which is checked.
 
     Raises:
-        RunError: the log does not reach as far, or this version of the engine does not give the saved result.
-        ScenarioError: more events than the log may hold, or a part that is not inside the run.
+        RunError: the log does not cover the interval, or this version of the engine gives another result than the saved
+            one.
+        ScenarioError: more events than the log may hold, or an interval that is not inside the run.
     """
     if run.form.events is not None:
         return _part(run, run.form.events, from_ps, to_ps)
@@ -38,7 +39,7 @@ def events_of(run: Run, from_ps: int = 0, to_ps: int | None = None, progress: Pr
 
 
 def check_same(run: Run, frames: dict[str, pl.DataFrame]) -> None:
-    """Checks that the tables of a run made once more are those that were saved.
+    """Check that the tables of a repeated run equal the saved ones.
 
     Raises:
         RunError: they differ.
@@ -64,14 +65,14 @@ def _part(run: Run, kept: EventsSpec, from_ps: int, to_ps: int | None) -> pl.Dat
 
 
 def ack_departures(events: pl.DataFrame) -> pl.DataFrame:
-    """The rows of ACKs that arrived, with the column ``left_s``: when the receiver sent them.
+    """The rows of ACKs that arrived, with the column ``left_s``, the time at which the receiver sent them.
 
     An ACK is identified by its number and its echoed time; an ACK that left before the log begins has no value.
     """
     import polars as pl
 
     sacks = [f"sack_{block}_{edge}" for block in (1, 2, 3) for edge in ("first", "past")]
-    # A key that is null is equal to no other.
+    # A null key differs from every other key.
     events = events.with_columns(pl.col(name).fill_null(0).alias(f"key_{name}") for name in sacks)
     said = ["flow", "segment", "stamp_s", *(f"key_{name}" for name in sacks)]
     left = events.filter(pl.col("kind") == "ack_sent").select(*said, pl.col("time_s"), pl.col("time_s").alias("left_s"))

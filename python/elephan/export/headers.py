@@ -1,4 +1,4 @@
-"""Ethernet, IPv4, TCP and UDP headers of many packets at a time, each field a column."""
+"""Ethernet, IPv4, TCP and UDP headers of many packets, with a column for each field."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WORD = 1 << 16
 
 
 def has_stamps(stack: StackSpec) -> bool:
-    """Tell whether a stack's header has room for the timestamps option."""
+    """True if a stack's header has room for the timestamps option."""
     return stack.header_bytes >= IP_BYTES + TCP_BYTES + STAMPS_BYTES
 
 
@@ -38,7 +38,7 @@ class Windows:
     """Receive windows that the receiver of a flow advertises.
 
     Attributes:
-        scale: the shift of RFC 7323, as small as the window allows.
+        scale: shift of RFC 7323, the smallest for this window.
         receiver: the window field, in units of 2**scale bytes.
     """
 
@@ -47,7 +47,7 @@ class Windows:
 
     @classmethod
     def of(cls, stack: StackSpec) -> Self:
-        """The receive window of a stack; without one, the largest that TCP can say."""
+        """The receive window of a stack; without one, the largest window of TCP."""
         largest = (_WORD - 1) << MOST_SCALE
         limit = stack.receive_window
         octets = largest if limit is None else min(limit * stack.payload_bytes, largest)
@@ -57,10 +57,11 @@ class Windows:
 
 @dataclass(frozen=True)
 class Packets:
-    """Packets in order of time, a column for each field; ``ack`` says which go from the receiver to the sender.
+    """Packets in order of time, with a column for each field; ``ack`` is true for packets from the receiver to the
+    sender.
 
-    ``datagram`` are UDP packets, of which only the payload counts. ``sacks`` holds up to three blocks of each,
-    ``(first byte, byte after the last)``, or -1. ``syn_options`` are MSS, SACK permitted and window scale.
+    ``datagram`` is true for UDP packets, of which only the payload is used. ``sacks`` holds up to three blocks of each
+    packet, ``(first byte, byte after the last)``, or -1. ``syn_options`` are MSS, SACK permitted and window scale.
     """
 
     time_ns: Column
@@ -85,29 +86,29 @@ class Packets:
         return len(self.time_ns)
 
     def rows(self, which: Any) -> Packets:
-        """Some of them."""
+        """A subset of the packets."""
         return Packets(**{field.name: getattr(self, field.name)[which] for field in fields(self)})
 
     @classmethod
     def merged(cls, parts: Sequence[Packets]) -> Packets:
-        """All of them by time; at the same time in the order of the parts."""
+        """All packets by time; at equal times in the order of the parts."""
         whole = cls(**{f.name: np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(cls)})
         return whole.rows(np.argsort(whole.time_ns, kind="stable"))
 
     def blocks(self) -> Column:
-        """How many SACK blocks each has."""
+        """Number of SACK blocks of each packet."""
         count: Column = np.count_nonzero(self.sacks[:, :, 0] >= 0, axis=1)
         return count
 
     def alike(self) -> Iterator[Column]:
-        """The positions of those whose headers have the same length."""
+        """Positions of the packets, grouped by the length of their headers."""
         shape = self.datagram * 16 + self.syn_options * 8 + self.stamped * 4 + self.blocks()
         for value in np.unique(shape):
             yield np.flatnonzero(shape == value)
 
 
 def encoded(packets: Packets, idents: Column) -> NDArray[np.uint8]:
-    """The bytes of packets whose headers have the same length, a row each; payloads are zeros and not there."""
+    """The bytes of packets with headers of the same length, with a row for each; payloads are left out."""
     is_udp = bool(packets.datagram[0])
     transport = _udp(packets) if is_udp else _tcp(packets)
     ip = _ip(packets, idents, UDP if is_udp else TCP, header_bytes=2 * len(transport))
@@ -135,7 +136,7 @@ def _addresses(packets: Packets) -> list[Column]:
 
 
 def _ip(packets: Packets, idents: Column, protocol: int, header_bytes: int) -> list[Any]:
-    """IPv4 without options (RFC 791): do not fragment, 64 hops to live."""
+    """IPv4 without options (RFC 791): don't fragment, TTL 64."""
     length = IP_BYTES + header_bytes + packets.payload
     words = [0x4500 + packets.ecn, length, idents & 0xFFFF, 0x4000, 64 << 8 | protocol, 0, *_addresses(packets)]
     words[5] = _checksum(words)
@@ -179,7 +180,7 @@ def _options(packets: Packets) -> list[Any]:
     syn, stamped, blocks = bool(packets.syn_options[0]), bool(packets.stamped[0]), int(packets.blocks()[0])
     words: list[Any] = [0x0204, packets.mss] if syn else []
     if stamped:
-        # In a SYN the two bytes that align the stamps say that SACK is permitted.
+        # In a SYN the SACK-permitted option replaces the two bytes that align the timestamps.
         words += [0x0402 if syn else 0x0101, 0x080A, *_long(packets.tsval), *_long(packets.tsecr)]
     elif syn:
         words += [0x0101, 0x0402]

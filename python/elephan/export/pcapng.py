@@ -1,23 +1,21 @@
-"""A run as a packet capture, for Wireshark, tshark, tcptrace and whatever else reads pcapng.
+"""A run as a packet capture, for Wireshark, tshark, tcptrace and other programs that read pcapng.
 
-The capture holds headers only. Times count from 2000-01-01 00:00 UTC, the beginning of the run. Each flow has an
-interface and a pair of hosts of its own, 10.0.0.1 and 10.128.0.1 for the first; the sender connects from port 40000
-on to port 5001.
+The capture holds headers only. Times count from 2000-01-01 00:00 UTC, the beginning of the run. Each flow has its own
+interface and pair of hosts, 10.0.0.1 and 10.128.0.1 for the first; the sender connects from port 40000 on to port 5001.
 
 - Sequence numbers are bytes: segment × payload, plus one for the SYN. All segments are full.
-- The engine sends no handshake, even where its stack times one. A handshake is written in front of a flow's first
-  segment, so that readers know the window scale and the segment size; it has not been simulated. At a receiver it
-  takes the links' propagation delay. At a sender it takes 1 ns. With a longer one, Wireshark would call a
-  retransmission within the handshake's round trip a reordered segment, and a sender's own segments are never reordered.
-- Datagrams are UDP, as large as on the wire.
+- The engine sends no handshake, even if its stack measures one. A handshake, which was not simulated, is written before
+  a flow's first segment, so that readers know the window scale and the segment size. At a receiver it takes the links'
+  propagation delay. At a sender it takes 1 ns. With a longer one, Wireshark would call a retransmission within the
+  handshake's round trip a reordered segment, and a sender's own segments are never reordered.
+- Datagrams are UDP packets with their size on the wire.
 - The advertised window is the stack's receive window; without one, the largest that TCP can say.
-- The timestamps option is there where the stack's header has room for it (52 bytes). It counts ms of the host's clock
-  as the scenario sets it. An ACK echoes the stamp that the engine's sender takes its RTT sample from, in recovery
-  too.
-- A packet has the size of these headers and its payload; a stack's header of another size is not shown.
+- The timestamps option is present if the stack's header has room for it (52 bytes). It counts ms of the host's clock in
+the scenario. An ACK echoes the timestamp from which the engine's sender takes its RTT sample, also in recovery.
+- The size of a packet is that of these headers and its payload, also if the stack's header has another size.
 
-The format (draft-ietf-opsawg-pcapng) is written here, a column of packets at a time: general packet writers take some
-ten microseconds for each, and a run has millions.
+The format (draft-ietf-opsawg-pcapng) is written here column by column, since general packet writers take some ten
+microseconds per packet, and a run has millions of packets.
 """
 
 from __future__ import annotations
@@ -57,16 +55,16 @@ LARGEST_PACKET = 65_535
 
 
 def write_pcapng(run: Run, events: pl.DataFrame, path: str | Path, at: Side = "sender") -> int:
-    """Write what a host would have captured, of all flows.
+    """Write the packets of all flows that a host would capture.
 
     Args:
-        run: whose packets they are.
+        run: run of the packets.
         events: its event log, from :func:`elephan.export.events_of`.
         path: the file.
         at: at the senders (segments as they leave, ACKs as they arrive), or at the receivers.
 
     Returns:
-        How many packets it holds.
+        Number of packets in the file.
 
     Raises:
         ScenarioError: a segment that is too large for IPv4.
@@ -160,7 +158,7 @@ def _with_stamps(events: pl.DataFrame, form: Spec) -> pl.DataFrame:
     )
     left = ack_departures(table).select("row", "left_s")
     table = table.join(left, on="row", how="left", maintain_order="left")
-    # Time of the packet that carried the stamp: a segment when it was made, an ACK when it left.
+    # Time of the packet with the timestamp: the creation of a segment, the departure of an ACK.
     made = pl.when("ack").then(pl.coalesce("left_s", "time_s")).otherwise(pl.col("stamp_s"))
     table = table.with_columns(made.alias("made_s"))
     flow = table["flow_index"].to_numpy()
@@ -168,7 +166,7 @@ def _with_stamps(events: pl.DataFrame, form: Spec) -> pl.DataFrame:
     made_ms = _clock_ms(form, flow, table["made_s"].to_numpy(), receiver=ack)
     echo_ms = _clock_ms(form, flow, table["stamp_s"].to_numpy(), receiver=np.zeros_like(ack))
     table = table.with_columns(pl.Series("tsval", made_ms), pl.Series("echoed", echo_ms))
-    # A segment echoes the ACK that came last; the first ones echo the SYN's answer.
+    # A segment echoes the last received ACK; the first segments echo the SYN-ACK.
     heard = pl.when(pl.col("kind") == "acked").then(pl.col("tsval")).forward_fill().over("flow_index")
     table = table.with_columns(heard.alias("heard"))
     sent = table.filter(pl.col("kind") == "sent").select(
@@ -176,7 +174,7 @@ def _with_stamps(events: pl.DataFrame, form: Spec) -> pl.DataFrame:
     )
     sent = sent.unique(["flow_index", "segment", "stamp_s"], keep="first")
     table = table.join(sent, on=["flow_index", "segment", "stamp_s"], how="left", maintain_order="left")
-    # Before any ACK came: what an answer to a SYN could say at the latest.
+    # Before the first ACK: the latest possible timestamp of a SYN-ACK.
     back_s = np.array([_delay_s(form, f.reverse_path) for f in form.flows])
     unheard_ms = _clock_ms(form, flow, table["stamp_s"].to_numpy() - back_s[flow], receiver=np.ones_like(ack))
     told = pl.coalesce("told", pl.Series(unheard_ms))
@@ -184,7 +182,7 @@ def _with_stamps(events: pl.DataFrame, form: Spec) -> pl.DataFrame:
 
 
 def _clock_ms(form: Spec, flow: NDArray[Any], time_s: NDArray[np.float64], receiver: NDArray[Any]) -> NDArray[np.int64]:
-    """Clocks of the flows' hosts, ms; one day ahead, so that none is below zero."""
+    """Clocks of the flows' hosts, ms, one day ahead, so that none is negative."""
     shown = np.zeros(len(time_s), dtype=np.int64)
     for index, spec in enumerate(form.flows):
         for is_receiver, clock in ((False, spec.sender_clock), (True, spec.receiver_clock)):
@@ -268,7 +266,7 @@ def _blocks(packets: Packets, begin: int, at: Side) -> bytes:
 
 
 def _framed(packets: Packets, data: NDArray[np.uint8], at: Side) -> NDArray[np.uint8]:
-    """Blocks of one length around packets of one length, a row each."""
+    """Blocks of one length around packets of one length, with a row for each."""
     captured_bytes = data.shape[1]
     padded_words = -(-captured_bytes // 4)
     length = 4 * (7 + padded_words + 4)
@@ -295,7 +293,7 @@ def _block(kind: int, body: bytes) -> bytes:
 
 
 def _section(program: str, comment: str) -> bytes:
-    """Section Header Block: what wrote the file, and what it is of."""
+    """Section Header Block: the program that wrote the file, and the run."""
     fixed = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)
     return _block(0x0A0D0D0A, fixed + _option(1, comment.encode()) + _option(4, program.encode()) + _option(0, b""))
 

@@ -1,10 +1,9 @@
 """A run as qlog, for qvis (https://qvis.quictools.info) and other viewers of QUIC logs.
 
-qlog's main schema, version 0.3 (draft-ietf-quic-qlog-main-schema), with the events of
-draft-ietf-quic-qlog-quic-events that have a meaning for TCP; a trace for each flow, as its sender sees it. TCP is
-mapped so:
+qlog's main schema, version 0.3 (draft-ietf-quic-qlog-main-schema), with the events of draft-ietf-quic-qlog-quic-events
+that apply to TCP, and a trace for each flow from its sender's view. The mapping of TCP is:
 
-- A transmission is a packet of its own: its packet number counts the flow's transmissions, as QUIC would have it. It
+- Each transmission is a packet. Its packet number counts the flow's transmissions, as in QUIC. It
   carries a STREAM frame of stream 0 with the segment's bytes.
 - An ACK is a packet with an ACK frame. The frame's ranges are the transmissions that this ACK acknowledges for the
   first time, in order or by SACK blocks. If a segment was sent twice, the later transmission counts.
@@ -35,15 +34,15 @@ MS = 1e3
 
 
 def write_qlog(run: Run, events: pl.DataFrame, path: str | Path) -> int:
-    """Write a trace for each flow of which there are events.
+    """Write a trace for each flow with events.
 
     Args:
-        run: whose flows they are.
+        run: run of the flows.
         events: its event log, from :func:`elephan.export.events_of`.
         path: the file.
 
     Returns:
-        How many qlog events it holds.
+        Number of qlog events in the file.
 
     Raises:
         OSError: the file cannot be written.
@@ -105,7 +104,7 @@ def trace(flow: FlowSpec, events: pl.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 class _Sender:
-    """Names of a sender's transmissions, and those that are not yet acknowledged."""
+    """Numbers of a sender's transmissions, and the transmissions that are not yet acknowledged."""
 
     def __init__(self, payload_bytes: int, *, datagrams: bool) -> None:
         self._payload_bytes = payload_bytes
@@ -160,7 +159,7 @@ class _Sender:
         yield _event(row["time_s"], "recovery:metrics_updated", metrics)
 
     def _acknowledged(self, row: dict[str, Any]) -> list[int]:
-        """The transmissions that an ACK is the first to acknowledge."""
+        """Transmissions that an ACK newly acknowledges."""
         fresh = []
         if self._una is not None and row["segment"] > self._una:
             fresh += [self._outstanding.pop(s) for s in range(self._una, row["segment"]) if s in self._outstanding]
@@ -208,5 +207,5 @@ def _header(number: int) -> dict[str, Any]:
 
 
 def _ms(value: float) -> float:
-    """To the ns: what is below is the arithmetic's."""
+    """A time in ms, rounded to ns, since smaller digits are rounding errors."""
     return round(value, 6)

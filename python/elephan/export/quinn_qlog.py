@@ -1,4 +1,4 @@
-"""quinn's own qlog of a run on ``--on quic``: one file for each flow, as quinn writes it for its sender.
+"""quinn's own qlog of a run on ``--on quic``: one file for each flow, which quinn writes for the flow's sender.
 
 The events, their names and their units are quinn's; nothing is added or converted.
 """
@@ -17,20 +17,20 @@ from elephan.runs import Run, RunError, tables
 def write_quinn_qlog(
     run: Run, path: str | Path, flows: Sequence[str] = (), progress: Progress | None = None
 ) -> list[Path]:
-    """Run a run of the quic backend once more, and write quinn's log of its senders.
+    """Repeat a run of the quic backend, and write quinn's log of its senders.
 
     Args:
-        run: the run; that the one made once more is the same is checked.
-        path: the file; of several flows, each flow's name comes before its suffix.
-        flows: names of the flows; all for none.
+        run: the run; the repeated run must be equal.
+        path: the file; with several flows, each flow's name comes before its suffix.
+        flows: names of the flows; empty for all.
         progress: called with the simulated fraction.
 
     Returns:
         The files.
 
     Raises:
-        RunError: the run is of another backend, has no such connection, or this version of the program does not give
-            the saved result.
+        RunError: the run is of another backend, has no such connection, or this version of the program gives another
+            result than the saved one.
         OSError: a file cannot be written.
     """
     if run.backend != QuicBackend.name:

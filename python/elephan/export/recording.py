@@ -1,7 +1,7 @@
-"""Recording of a user's own algorithm on a path: its callbacks and its answers, one line of text a callback.
+"""Recording of a user's algorithm on a path: its callbacks and its answers, with one line of text for each callback.
 
 A line is the callback's name, its arguments (``now=0.04 acked=2.0``), ``->``, and the answers after it.
-A number is written so that it is read back bit for bit. Yes is 1 and no is 0, and ``None`` is left out.
+Numbers are written with full precision. True is 1, false is 0, and ``None`` is left out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PATH: dict[str, Any] = {"rate": "5 Mbit/s", "rtt": "40 ms", "buffer": "20 packet
 
 
 class Recorder(Algorithm):
-    """Passes everything on to an algorithm, and records its callbacks and its answers."""
+    """Passes all callbacks on to an algorithm, and records them with its answers."""
 
     def __init__(self, inner: Algorithm, lines: list[str]) -> None:
         self.inner, self.lines, self.needs = inner, lines, tuple(inner.needs)  # type: ignore[misc]
@@ -142,7 +142,7 @@ def record(spec: str, parameters: Mapping[str, Any]) -> list[str]:
 
 
 def _afterwards(recorder: Recorder) -> None:
-    """A second connection, by hand: what the path alone may not bring."""
+    """Call callbacks that the path may not cause on a second connection."""
     for i in range(200):
         recorder.on_ack(told.Ack(now=0.04 * (i + 1), acked=2.0, rtt=0.04, min_rtt=0.04, srtt=0.04, in_flight=20.0))
     recorder.moderate(recorder.window - 1.5)

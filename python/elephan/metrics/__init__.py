@@ -1,7 +1,7 @@
-"""Metrics: one function a metric, each with its definition, its unit and its source in one place.
+"""Metrics: one function for each metric, with its definition, its unit and its source in one place.
 
-A metric takes a run and, where it makes sense, a ``window`` (seconds; the scenario's ``[measure]`` by default) and the
-``flows`` or the ``link`` to look at. ``run`` and ``link`` metrics give a number, ``flow`` metrics one for each flow::
+A metric takes a run and, if applicable, a ``window`` (seconds; the scenario's ``[measure]`` by default) and the
+``flows`` or the ``link``. ``run`` and ``link`` metrics return one number, ``flow`` metrics one for each flow::
 
     metrics.asymmetry(run, window=(250, 500))
     metrics.get("throughput_share")(run)["cubic-1"]

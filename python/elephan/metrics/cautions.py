@@ -1,4 +1,4 @@
-"""Warnings that follow from the result of a run: its numbers depend on something other than the algorithm."""
+"""Warnings about results of a run that depend on something other than the algorithm."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_SINGLY = 12
 
 
 def warnings_after(run: Run) -> list[str]:
-    """Warnings of flows that the receiver held back, and of too few congestion epochs to average over."""
+    """Warnings about flows limited by the receiver, and about too few congestion epochs for an average."""
     held_back: dict[str, float] = {}
     few: dict[str, float] = {}
     events = loss_events(run) if len(run.flows) else {}
@@ -53,6 +53,6 @@ def _each_or_all(warnings: dict[str, str], together: str) -> list[str]:
 
 
 def _waits_for_loss(algorithm: str) -> bool:
-    """True if an algorithm's cycle goes from loss to loss; one that listens to delay may have no cycle at all."""
+    """True if an algorithm's cycle goes from loss to loss; an algorithm that uses delay may have no cycle."""
     entry = catalog.algorithms().get(algorithm.partition(":")[0])
     return entry is not None and entry["kind"] == "loss"

@@ -1,8 +1,8 @@
-"""The two components of Compound TCP's window, told apart from its sum as a reader of traces does it.
+"""The two components of Compound TCP's window, derived from their sum.
 
 A host shows the sum alone. Its loss-based component follows from four rules. It is the whole window in slow start,
 where the delay-based component rests. In congestion avoidance it grows by one segment each round trip. It halves on a
-loss. It is never more than the whole. What is left of the sum is the delay-based part.
+loss. It is never more than the whole window. The rest of the window is the delay-based component.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def loss_window_series(run: Run, flow: str, increase: float = INCREASE) -> tuple
 def _followed(
     times: Array, cwnd: Array, ssthresh: Array, srtt_s: Array, losses: Array, there: Truth, increase: float
 ) -> Array:
-    """The loss-based part at each sample."""
+    """The loss-based component at each sample."""
     parts = np.full(len(times), np.nan)
     begun = np.flatnonzero(there)
     if not len(begun):
@@ -73,8 +73,8 @@ def mean_dwnd_fraction(
 ) -> dict[str, float]:
     """Time average of the delay-based component of Compound TCP's window over the whole window.
 
-    The loss-based part is followed from the samples: all of the window in slow start, ``increase`` segments more each
-    smoothed round trip in congestion avoidance, half of it after a loss.
+    The loss-based component follows from the samples: it is the whole window in slow start, ``increase`` segments more
+    each smoothed round trip in congestion avoidance, half of it after a loss.
 
     Raises:
         MetricError: fewer than two samples of a flow in the window.
@@ -92,11 +92,12 @@ def mean_dwnd_fraction(
 def wnd_fill_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, increase: float = INCREASE
 ) -> float:
-    """From the window's start until the loss-based components of all the flows' windows together are the path's BDP.
+    """Time from the window's start until the loss-based components of all the flows' windows together equal the path's
+    BDP.
 
-    The components are those of ``mean_dwnd_fraction``; infinite if they never are. The BDP is that of the bottleneck
+    The components are those of ``mean_dwnd_fraction``; infinite if they never do. The BDP is that of the bottleneck
     and
-    the longest path, in full data packets on the wire. The window is the whole run unless given.
+    the longest path, in full data packets on the wire. The default window is the whole run.
     """
     from_s, to_s = resolve_window(run, window or (0.0, duration_s(run)))
     names = flow_names(run, flows)

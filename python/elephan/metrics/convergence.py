@@ -1,9 +1,9 @@
 """Time until a late-starting flow has its share, by the definitions of the papers that measured it.
 
 There is no one definition. ``convergence_time_s`` is ha2006's, ``convergence_accumulated_time_s`` a variant of it,
-``convergence_cwnd_time_s`` and ``convergence_epochs`` are leith2008's, ``convergence_abs_time_s`` is how we read
-weigle2006 and hcc2011, which name the time at which flows meet and no rule, and ``delta_fair_convergence_time_s`` is
-that of RFC 5166. katto2008 has none.
+``convergence_cwnd_time_s`` and ``convergence_epochs`` are leith2008's, ``convergence_abs_time_s`` is our interpretation
+of weigle2006 and hcc2011, which report the time at which flows meet without a rule, and
+``delta_fair_convergence_time_s`` is that of RFC 5166. katto2008 has none.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def convergence_time_s(
     mean_s: int = RUNNING_MEAN_S,
     reached: float = REACHED,
 ) -> float:
-    """From the second flow's start until its running mean first reaches 80 % of the first flow's, at whole seconds.
+    """Time from the second flow's start until its running mean first reaches 80 % of the first flow's, at whole
+    seconds.
 
     Running means are of the throughput over the 10 s before, at steps of 1 s, and begin 10 s after the second flow's
     start. Infinite when it never happens. The window is the whole run unless given.
@@ -76,9 +77,9 @@ def converged(run: Run, window: Window | None = None, flows: Flows = None) -> fl
 def convergence_accumulated_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, reached: float = REACHED
 ) -> float:
-    """From the second flow's start until its bytes since then are 80 % of the first flow's, at whole seconds.
+    """Time from the second flow's start until its bytes since then reach 80 % of the first flow's, at whole seconds.
 
-    As ``convergence_time_s``, with means that accumulate from the second flow's start instead of running ones.
+    It is ``convergence_time_s`` with cumulative means from the second flow's start instead of running means.
 
     Raises:
         MetricError: not two flows, or they are meant to start together, or are not both there for a second.
@@ -98,11 +99,11 @@ def convergence_cwnd_time_s(
     reached: float = REACHED,
     stays_s: int = STAYS_S,
 ) -> float:
-    """From the second flow's start until its mean window reaches 80 % of the first flow's and stays there for 30 s.
+    """Time from the second flow's start until its mean window stays above 80 % of the first flow's for 30 s.
 
-    Congestion windows are averaged over the 10 s before, at steps of 1 s. The answer is the beginning of the 30 s;
-    infinite when there are none. The paper speaks of a new flow that obtains its fair share on average and shows
-    windows; the mean, the 80 % and the 30 s are ours. The window is the whole run unless given.
+    Congestion windows are averaged over the 10 s before, at steps of 1 s. The value is the beginning of the 30 s, or
+    infinite if there are none. The paper states that a new flow obtains its fair share on average, and shows windows;
+    the mean, the 80 % and the 30 s are our choice. The window is the whole run unless given.
 
     Raises:
         MetricError: not two flows, or they are meant to start together, or they are both there for less than one mean.
@@ -117,11 +118,11 @@ def convergence_cwnd_time_s(
 
 @metric("convergence_epochs", "epochs", "leith2008 §IV: within 95 % of the steady state")
 def convergence_epochs(run: Run, window: Window | None = None, flows: Flows = None, *, steady: float = STEADY) -> float:
-    """Congestion epochs until the second flow has 95 % of its fair share over an epoch: about 4 for Reno.
+    """Number of congestion epochs until the second flow has 95 % of its fair share over an epoch; about 4 for Reno.
 
     Epochs lie between successive backoffs of the first flow; the first one begins with its first backoff after the
-    second flow's start. The fair share is half of what both get in that epoch. Infinite when no whole epoch is like
-    that. The window is the whole run unless given.
+    second flow's start. The fair share is half of both flows' data in that epoch. The value is infinite if there is no
+    such whole epoch. The window is the whole run unless given.
 
     Raises:
         MetricError: not two flows, they are meant to start together, or the first backs off fewer than two times.
@@ -146,10 +147,9 @@ def fairness_excursion_s(
     mean_s: int = RUNNING_MEAN_S,
     reached: float = REACHED,
 ) -> float:
-    """The longest time for which two flows that had met are apart again: one running mean under 80 % of the other.
+    """Longest time for which two flows diverge again after convergence: one running mean is below 80 % of the other.
 
-    The means are those of ``convergence_time_s``. Excursions count from that moment on. The value is 0 when there is
-    none after it.
+    The means are those of ``convergence_time_s``. Excursions count from the convergence on. The value is 0 without any.
 
     Raises:
         MetricError: the errors of ``convergence_time_s``, or the flows never meet.
@@ -177,13 +177,13 @@ def jain_convergence_time_s(
     mean_s: int = RUNNING_MEAN_S,
     index: float = STEADY,
 ) -> float:
-    """From the last start until Jain's index of all the flows' running means reaches 0.95: for any number of flows.
+    """Time from the last start until Jain's index of all flows' running means reaches 0.95, for any number of flows.
 
-    The means are as in ``convergence_time_s``, from the first whole second at which all flows are there; infinite when
-    it never happens. The window is the whole run unless given.
+    The means are as in ``convergence_time_s``, from the first whole second at which all flows are active; the value is
+    infinite if the index never reaches 0.95. The window is the whole run unless given.
 
     Raises:
-        MetricError: one flow only, or the flows are all there for less than one mean.
+        MetricError: one flow only, or all flows are active for less than one mean.
     """
     names = flow_names(run, flows)
     if len(names) < 2:
@@ -192,7 +192,7 @@ def jain_convergence_time_s(
     started_s = max(start_s(run, name) for name in names)
     begin_s = float(math.ceil(max(from_s, started_s)))
     if begin_s + mean_s > to_s:
-        raise MetricError(f"the flows are all there for less than {mean_s} s, and a running mean takes that")
+        raise MetricError(f"all flows are active for less than {mean_s} s, and a running mean takes that")
     _, octets = binned(run, names, "wire_bytes", (begin_s, to_s), 1.0)
     means = np.array([_running_mean(row, mean_s) for row in octets])
     squares = (means**2).sum(axis=0)
@@ -204,7 +204,7 @@ def jain_convergence_time_s(
 def delta_fair_convergence_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, mean_s: int = RUNNING_MEAN_S, delta: float = DELTA
 ) -> float:
-    """From the second flow's start until it has (1 − δ)/2 of the sum of both, δ = 0.1, in running means of 10 s.
+    """Time from the second flow's start until it has (1 − δ)/2 of the sum of both, δ = 0.1, in running means of 10 s.
 
     The means are as in ``convergence_time_s``; infinite when it never happens.
 
@@ -221,7 +221,7 @@ def delta_fair_convergence_time_s(
 def convergence_abs_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, hold_s: int = HOLD_S, within: float = CLOSE
 ) -> float:
-    """The simulated time from which the throughputs of two flows stay within 10 % of each other for 20 s.
+    """Simulated time from which the throughputs of two flows stay within 10 % of each other for 20 s.
 
     Throughputs are taken in bins of 1 s; within 10 % means that they differ by at most 0.1 of the larger. The value is
     the beginning of the first such 20 s after both have started; infinite if there are none. The window is the whole
@@ -240,12 +240,12 @@ def convergence_abs_time_s(
 def rates_close_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, hold_s: int = HOLD_S, within: float = CLOSE
 ) -> float:
-    """From the last start until the throughputs of all flows stay within 10 % of each other for 20 s.
+    """Time from the last start until the throughputs of all flows stay within 10 % of each other for 20 s.
 
-    As ``convergence_abs_time_s``, for any number of flows, and counted from the start of the one that came last.
+    It is ``convergence_abs_time_s`` for any number of flows, counted from the start of the last one.
 
     Raises:
-        MetricError: one flow only, or the window holds no whole second of all of them.
+        MetricError: one flow only, or the window contains no whole second of all of them.
     """
     names = flow_names(run, flows)
     if len(names) < 2:
@@ -254,7 +254,7 @@ def rates_close_time_s(
     started_s = max(start_s(run, name) for name in names)
     begin_s = float(math.ceil(max(from_s, started_s)))
     if begin_s + 1 > to_s:
-        raise MetricError("the window holds no whole second of all flows")
+        raise MetricError("the window contains no whole second of all flows")
     edges, octets = binned(run, names, "wire_bytes", (begin_s, to_s), 1.0)
     largest = octets.max(axis=0)
     close = (largest - octets.min(axis=0) <= within * largest) & (largest > 0)
@@ -262,7 +262,7 @@ def rates_close_time_s(
 
 
 def _together(run: Run, window: Window | None, flows: Flows, *, together: bool = False) -> tuple[float, Window]:
-    """The second flow's start, and the whole seconds of the window from when on both flows are there."""
+    """The second flow's start, and the whole seconds of the window in which both flows are active."""
     first, second = pair(run, flows)
     starts_ps = [spec.start_ps for spec in specs(run, flows)]
     if not together and starts_ps[0] == starts_ps[1]:
@@ -274,7 +274,7 @@ def _together(run: Run, window: Window | None, flows: Flows, *, together: bool =
         raise MetricError(f"the window ends at {to_s:g} s, before the second flow has been there for a second")
     end_s = begin_s + math.floor(to_s - begin_s)
     if begin_s == end_s:
-        raise MetricError("the window holds no whole second of both flows")
+        raise MetricError("the window contains no whole second of both flows")
     return started_s, (begin_s, end_s)
 
 
@@ -283,7 +283,7 @@ def _rates(
 ) -> tuple[float, Array, Array, Array]:
     """The second flow's start, the edges of bins of 1 s from there on, and the bytes per bin of both flows.
 
-    Bins begin at the first whole second at which both flows are there.
+    Bins begin at the first whole second at which both flows are active.
     """
     started_s, bins = _together(run, window, flows, together=together)
     edges, octets = binned(run, pair(run, flows), "wire_bytes", bins, 1.0)
@@ -301,7 +301,7 @@ def _cwnd_means(run: Run, flow: str, bins: Window) -> Array:
 def _running_mean(rates: Array, mean_s: int) -> Array:
     """Means over ``mean_s`` bins, one for each bin from the first full one on."""
     if len(rates) < mean_s:
-        raise MetricError(f"the two flows are there together for {len(rates)} s; a running mean takes {mean_s}")
+        raise MetricError(f"the two flows are active together for {len(rates)} s; a running mean takes {mean_s}")
     return np.convolve(rates, np.ones(mean_s) / mean_s, mode="valid")
 
 

@@ -1,7 +1,7 @@
-"""Round trips as they are sampled, for any window, and the price of throughput in delay.
+"""Delays from the sampled RTT, for any window, and combinations of throughput and delay.
 
-The ``rtt_…_ms`` metrics speak of every packet, and for the measured part only; these speak of the smoothed RTT at the
-sample times, and for any window. Datagrams have no round trips: the ``owd_…_ms`` metrics are theirs, of every packet.
+The ``rtt_…_ms`` metrics are over every packet, for the measurement window only. The metrics here are over the smoothed
+RTT at the sample times, for any window. Datagrams have no RTT; their metrics are ``owd_…_ms``, over every packet.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Flows = Sequence[str] | None
 
 @metric("mean_srtt_ms", "ms", "RFC 5166 §2.1.2", scope="flow")
 def mean_srtt_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Time average of the smoothed RTT over the window's samples, while the flow was there.
+    """Time average of the smoothed RTT over the window's samples, while the flow was active.
 
     Raises:
         MetricError: a flow has fewer than two samples in the window.
@@ -42,23 +42,23 @@ def mean_srtt_ms(run: Run, window: Window | None = None, flows: Flows = None) ->
 
 @metric("queueing_delay_ms", "ms", "RFC 5166 §2.1.2", scope="flow")
 def queueing_delay_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Mean smoothed RTT without the propagation delay of the path there and back.
+    """Mean smoothed RTT minus the propagation RTT of the path.
 
-    What is left is the queues on the way, transmission times, and the receiver's delay of its ACKs.
+    It consists of queueing delays, transmission times, and the receiver's delay of its ACKs.
     """
     return {name: mean_ms - 1e3 * base_rtt_s(run, name) for name, mean_ms in mean_srtt_ms(run, window, flows).items()}
 
 
 @metric("power_mbps_per_s", "Mbit/s²", "Giessler et al. 1978; Kleinrock 1979", scope="flow")
 def power_mbps_per_s(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Throughput over mean smoothed RTT: Kleinrock's power, which rewards rate and punishes delay alike."""
+    """Throughput over mean smoothed RTT: Kleinrock's power, which weighs rate and delay equally."""
     delays_ms = mean_srtt_ms(run, window, flows)
     return {name: rate / (1e-3 * delays_ms[name]) for name, rate in throughput_mbps(run, window, flows).items()}
 
 
 @metric("relative_power", "1", "Giessler et al. 1978; Kleinrock 1979", scope="flow")
 def relative_power(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Power over the power of a flow that fills the bottleneck and finds its queue empty: 1 is the best possible value.
+    """Power relative to that of a flow that fills the bottleneck with an empty queue; 1 is the best possible value.
 
     Equation: (throughput / mean rate of the bottleneck) × (propagation RTT / mean smoothed RTT).
 
@@ -85,36 +85,36 @@ def _one_way(run: Run, name: str, window: Window | None, flows: Flows) -> dict[s
 
 @metric("owd_min_ms", "ms", "RFC 7679", scope="flow")
 def owd_min_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Smallest one-way delay of the datagrams that arrive in the measured part.
+    """Smallest one-way delay of the datagrams that arrive in the measurement window.
 
-    It lasts from when the application hands the datagram over until its last bit arrives: transmission, propagation and
-    queues, and the jitter of its sender. Flows of TCP are left out.
+    The delay is the time from the application's hand-over until the last bit's arrival. It includes transmission,
+    propagation, queues and the sender's jitter. TCP flows are left out.
 
     Raises:
-        MetricError: there is no flow of datagrams, or none of one's arrived.
+        MetricError: there is no flow of datagrams, or no datagram of a flow arrived.
     """
     return _one_way(run, "owd_min_ms", window, flows)
 
 
 @metric("owd_mean_ms", "ms", "RFC 7679", scope="flow")
 def owd_mean_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Mean one-way delay of the datagrams that arrive in the measured part; as ``owd_min_ms``."""
+    """Mean one-way delay of the datagrams that arrive in the measurement window; see ``owd_min_ms``."""
     return _one_way(run, "owd_mean_ms", window, flows)
 
 
 @metric("owd_p50_ms", "ms", "RFC 7679", scope="flow")
 def owd_p50_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Median one-way delay of the datagrams that arrive in the measured part; as ``owd_min_ms``."""
+    """Median one-way delay of the datagrams that arrive in the measurement window; see ``owd_min_ms``."""
     return _one_way(run, "owd_p50_ms", window, flows)
 
 
 @metric("owd_p95_ms", "ms", "RFC 7679", scope="flow")
 def owd_p95_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """The one-way delay that 95 % of the datagrams of the measured part did not exceed; as ``owd_min_ms``."""
+    """95 % quantile of the one-way delay of the datagrams that arrive in the measurement window; see ``owd_min_ms``."""
     return _one_way(run, "owd_p95_ms", window, flows)
 
 
 @metric("owd_p99_ms", "ms", "RFC 7679", scope="flow")
 def owd_p99_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """The one-way delay that 99 % of the datagrams of the measured part did not exceed; as ``owd_min_ms``."""
+    """99 % quantile of the one-way delay of the datagrams that arrive in the measurement window; see ``owd_min_ms``."""
     return _one_way(run, "owd_p99_ms", window, flows)

@@ -1,4 +1,4 @@
-"""The ellipse of a trade-off: how two values of the same runs vary over replicates."""
+"""The ellipse of a trade-off: the variation of two values of the same runs over replicates."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Pair = tuple[float, float]
 
 @dataclass(frozen=True)
 class Ellipse:
-    """The 1-sigma contour of the bivariate normal distribution that explains points best (maximum likelihood).
+    """The 1-sigma contour of the bivariate normal distribution fitted to points by maximum likelihood.
 
     With the mean m and the covariance matrix S of n points, both divided by n, it is the set of x with
     (x - m)' S^-1 (x - m) = 1. RFC 7928, section 2.7, after Winstein, "Transport Architectures for an Evolving
     Internet", MIT, 2014.
 
     Attributes:
-        mean: of the points: the centre.
-        median: of each coordinate.
+        mean: mean of the points, the centre.
+        median: median of each coordinate.
         covariance: matrix S, in the products of the coordinates' units.
     """
 
@@ -49,7 +49,7 @@ class Ellipse:
         equal = np.ptp(points, axis=1) <= ROUNDING * np.abs(points).max(axis=1)
         if equal.all():
             raise ValueError(f"{count} runs, all equal")
-        points[equal] = points[equal, :1]  # a variance of rounding errors is none
+        points[equal] = points[equal, :1]  # a variance due to rounding errors is zero
         (xx, xy), (yx, yy) = np.cov(points, ddof=0).tolist()
         mean, median = points.mean(axis=1).tolist(), np.median(points, axis=1).tolist()
         return cls((mean[0], mean[1]), (median[0], median[1]), ((xx, xy), (yx, yy)))

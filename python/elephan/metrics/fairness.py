@@ -1,4 +1,4 @@
-"""How the flows share: one number for how even it is, and ratios that say who has more."""
+"""Fairness between flows: indices of equality, and ratios of shares."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FAIRNESS_BIN_S = 1.0
 
 @metric("jain_fi", "1", "Jain, Chiu, Hawe 1984; RFC 5166 §2.3.1", aliases=("jain",))
 def jain_fi(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """Jain's index (Σx)² / (n Σx²) of the flows' throughputs: 1 when equal, 1/n when one has all.
+    """Jain's index (Σx)² / (n Σx²) of the flows' throughputs: 1 if they are equal, 1/n if one flow has all.
 
     Raises:
         MetricError: nothing arrived.
@@ -36,7 +36,7 @@ def jain_fi(run: Run, window: Window | None = None, flows: Flows = None) -> floa
 
 
 def jain_index(rates: Sequence[float]) -> float:
-    """Jain's index of some rates (unit is of no matter).
+    """Jain's index of rates in any unit.
 
     Raises:
         MetricError: all are zero.
@@ -52,10 +52,10 @@ def jain_index(rates: Sequence[float]) -> float:
 def mean_jain_fi(
     run: Run, window: Window | None = None, flows: Flows = None, *, bin_s: float = FAIRNESS_BIN_S
 ) -> float:
-    """Mean of Jain's index over bins of 1 s, or of ``bin_s``: how fair it is at that time scale.
+    """Mean of Jain's index over bins of 1 s, or of ``bin_s``: the fairness at that time scale.
 
-    Flows that take turns are fair over the whole window and unfair in each bin. Bins in which nothing arrived are left
-    out, and so is a part of a bin at the window's end.
+    Flows that take turns are fair over the whole window and unfair in each bin. Bins without arrivals are left out, and
+    so is an incomplete bin at the window's end.
 
     Raises:
         MetricError: nothing arrived in any bin.
@@ -71,11 +71,11 @@ def mean_jain_fi(
 def jain_fi_when_all_active(run: Run, window: Window | None = None, flows: Flows = None) -> float:
     """Jain's index of the throughputs over the time of the window in which all flows are active.
 
-    It begins with the first sample after the last of the starts and ends with the last one before the first of the
-    ends. The window is the whole run unless given.
+    The time begins with the first sample after the last start, and ends with the last sample before the first end. The
+    window is the whole run unless given.
 
     Raises:
-        MetricError: the flows are never all there, or nothing arrived.
+        MetricError: the flows are never all active, or nothing arrived.
     """
     names = flow_names(run, flows)
     lives = [lifetime_s(run, name) for name in names]
@@ -106,8 +106,8 @@ def min_max_ratio(run: Run, window: Window | None = None, flows: Flows = None) -
 def product_fairness(run: Run, window: Window | None = None, flows: Flows = None) -> float:
     """Geometric over arithmetic mean of the throughputs: 1 when equal, 0 when a flow is starved.
 
-    The product of the throughputs, which proportional fairness makes as large as it can be, depends on the unit and on
-    the number of flows; its n-th root over the mean does not.
+    Proportional fairness maximizes the product of the throughputs. The product depends on the unit and on the number of
+    flows; its n-th root over the mean does not.
 
     Raises:
         MetricError: nothing arrived.
@@ -135,16 +135,16 @@ def asymmetry(run: Run, window: Window | None = None, flows: Flows = None) -> fl
 
 @metric("abs_asymmetry", "1", "weigle2006 §3")
 def abs_asymmetry(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """Absolute value of the asymmetry of two flows: 0 when they share equally, 1 when one has all."""
+    """Absolute value of the asymmetry of two flows: 0 for equal shares, 1 if one has all."""
     return abs(asymmetry(run, window, flows))
 
 
 @metric("throughput_ratio", "1", "leith2008 §VI: figs. 8 and 9")
 def throughput_ratio(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """Throughput of the first of two flows over that of the second, numbered in order of start.
+    """Ratio of the throughputs of two flows, the first over the second, in order of start.
 
     Raises:
-        MetricError: not two flows, or nothing of the second arrived.
+        MetricError: not two flows, or no data of the second arrived.
     """
     first, second = pair(run, flows)
     rates = throughput_mbps(run, window, flows)
@@ -153,7 +153,7 @@ def throughput_ratio(run: Run, window: Window | None = None, flows: Flows = None
 
 @metric("rtt_fairness_ratio", "1", "RFC 5166 §2.3.2", aliases=("throughput_ratio_short_over_long",))
 def rtt_fairness_ratio(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """Throughput of the flow with the shortest propagation RTT over that of the flow with the longest.
+    """Ratio of throughputs: the flow with the shortest propagation RTT over the flow with the longest.
 
     Raises:
         MetricError: all have the same RTT, or the flow with the longest got nothing.
@@ -164,7 +164,7 @@ def rtt_fairness_ratio(run: Run, window: Window | None = None, flows: Flows = No
 
 @metric("throughput_ratio_long_over_short", "1", "leith2008 §V: fig. 7")
 def throughput_ratio_long_over_short(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """Throughput of the flow with the longest propagation RTT over that of the flow with the shortest.
+    """Ratio of throughputs: the flow with the longest propagation RTT over the flow with the shortest.
 
     Raises:
         MetricError: all have the same RTT, or the flow with the shortest got nothing.
@@ -175,10 +175,10 @@ def throughput_ratio_long_over_short(run: Run, window: Window | None = None, flo
 
 @metric("rtt_fairness_exponent", "1", "Lakshman, Madhow 1997; the two notions of ha2006 §4.4")
 def rtt_fairness_exponent(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """The a for which the throughputs of the flows with the shortest and the longest RTT go as RTT⁻ᵃ.
+    """Exponent a of throughput ∝ RTT⁻ᵃ, from the flows with the shortest and the longest RTT.
 
-    0 is equal sharing whatever the RTT, 1 a share in inverse proportion to it, 2 that of Reno flows whose losses are
-    synchronized; below 0 the longer flow has more. RTTs are those of propagation.
+    0 is equal shares at any RTT, 1 a share in inverse proportion to the RTT, and 2 the share of Reno flows with
+    synchronized losses. Below 0 the flow with the longer RTT has more. RTTs are those of propagation.
 
     Raises:
         MetricError: all have the same RTT, or one of the two got nothing.

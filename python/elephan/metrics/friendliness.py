@@ -1,4 +1,4 @@
-"""Harm of a flow to the others: the same path again, with and without it.
+"""Harm of a flow to others: comparison of runs on the same path with and without it.
 
 These metrics compare two runs; the other one is given as ``reference``::
 
@@ -29,7 +29,7 @@ STANDARD = "reno"
 def only_reno(scenario: Scenario) -> Scenario:
     """The same path, flows, starts and names, with standard TCP everywhere: the reference of ``tcp_friendliness``.
 
-    Flows of datagrams stay what they are.
+    Flows of datagrams are unchanged.
     """
     tables = scenario.to_dict()
     for name, flow in zip(scenario.flow_names, tables["flow"], strict=True):
@@ -43,10 +43,10 @@ def only_reno(scenario: Scenario) -> Scenario:
 def tcp_friendliness(
     run: Run, window: Window | None = None, flows: Flows = None, *, reference: Run | None = None
 ) -> float:
-    """Throughput of the Reno flows over the throughput of the same flows when all the others are Reno too.
+    """Throughput of the Reno flows, relative to their throughput in a run in which all other flows are Reno too.
 
-    1 when the others cost them nothing more than Reno would, 0 when they are starved; ``reference`` is the run of
-    ``only_reno(run.scenario)``. The flows are those of algorithm ``reno`` unless given.
+    1 if the others harm them no more than Reno would, 0 if they are starved; ``reference`` is the run of
+    ``only_reno(run.scenario)``. The default flows are those of algorithm ``reno``.
 
     Raises:
         MetricError: there is no reference, it is not of the same flows with Reno only, or no flow here is Reno.
@@ -73,16 +73,16 @@ def harm(
 ) -> float:
     """Fraction of their performance that flows lose to the others, for one quantity.
 
-    (x − y)/x where more is better and (y − x)/y where less is better; x is the value in the reference and y in this
-    run. 0 when the flows lose nothing, 1 when they are starved, below 0 when they gain. The reference is a run in which
-    the flows are by themselves, or in whatever company they are compared with. ``of`` names the quantity:
+    It is (x − y)/x for a quantity of which more is better, and (y − x)/y otherwise; x is the value in the reference and
+    y the value in this run. It is 0 if the flows lose nothing, 1 if they are starved, and below 0 if they gain. The
+    reference is a run of the flows alone, or beside other flows for comparison. ``of`` names the quantity:
 
     - ``"goodput"``: sum of the flows' goodputs; more is better.
     - ``"delay"``: mean over the flows of the mean smoothed RTT; less is better.
     - ``"loss"``: mean over the flows of retransmissions for each delivered segment; less is better.
     - ``"completion"``: mean duration of the transfers that start in the window and finish; less is better.
 
-    ``reference_flows`` are the names of the flows in the reference, where these differ.
+    ``reference_flows`` are the names of the flows in the reference, if these differ.
 
     Raises:
         MetricError: there is no reference, the flows are not chosen, the quantity is unknown or not defined for one of
@@ -104,9 +104,9 @@ def harm(
 
 
 def fraction_lost(alone: float, together: float, *, more_is_better: bool = True) -> float:
-    """Fraction of a performance that is lost between two values: harm, for whatever is compared.
+    """Fraction of a performance that is lost between two values.
 
-    (alone − together)/alone where more is better, and (together − alone)/together where less is, with 0 for two zeros.
+    (alone − together)/alone if more is better, otherwise (together − alone)/together; 0 for two zeros.
 
     Raises:
         ZeroDivisionError: the divisor is 0.

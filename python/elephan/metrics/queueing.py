@@ -1,4 +1,4 @@
-"""The bottleneck's queue: waiting packets, without the one that is being sent."""
+"""The bottleneck's queue: waiting packets, without the one in transmission."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from elephan.runs.result import Run
 
 @metric("mean_queue_pkts", "packets", "Elephan's own definition", scope="link")
 def mean_queue_pkts(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """Time average of the number of packets waiting at the bottleneck: exact, from its integral."""
+    """Time average of the number of packets waiting at the bottleneck, exact from its integral."""
     start_s, end_s = window = resolve_window(run, window)
     return link_counter(run, link or bottleneck(run), "queue_integral_packet_s", window) / (end_s - start_s)
 
 
 @metric("min_queue_pkts", "packets", "Elephan's own definition", scope="link")
 def min_queue_pkts(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """The fewest packets that waited at the bottleneck at any moment of the window, between samples too."""
+    """Smallest number of packets waiting at the bottleneck in the window, also between samples."""
     return float(_between(run, window, link, "queue_min").min())
 
 
 @metric("max_queue_pkts", "packets", "Elephan's own definition", scope="link")
 def max_queue_pkts(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """The most packets that waited at the bottleneck at any moment of the window, between samples too."""
+    """Largest number of packets waiting at the bottleneck in the window, also between samples."""
     return float(_between(run, window, link, "queue_max").max())
 
 
 def _between(run: Run, window: Window | None, link: str | None, column: str) -> Array:
-    """Statistics of the intervals that lie in the window; the sample at its start speaks of the interval before."""
+    """Statistics of the intervals within the window; the sample at its start describes the interval before."""
     _, values = link_series(run, link or bottleneck(run), column, resolve_window(run, window))
     return values[1:]
 
@@ -59,19 +59,19 @@ def queue_cov(run: Run, window: Window | None = None, link: str | None = None) -
 
 @metric("p50_queue_pkts", "packets", "RFC 5166 §2.1.2", scope="link")
 def p50_queue_pkts(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """Median number of packets waiting, over the samples of the window: the fewest that half do not exceed."""
+    """Median number of packets waiting, over the samples of the window."""
     return _quantile(run, window, link, 0.5)
 
 
 @metric("p95_queue_pkts", "packets", "RFC 5166 §2.1.2", scope="link")
 def p95_queue_pkts(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """The number of packets waiting that 95 % of the window's samples do not exceed."""
+    """95 % quantile of the number of packets waiting, over the samples of the window."""
     return _quantile(run, window, link, 0.95)
 
 
 @metric("p99_queue_pkts", "packets", "RFC 5166 §2.1.2", scope="link")
 def p99_queue_pkts(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """The number of packets waiting that 99 % of the window's samples do not exceed."""
+    """99 % quantile of the number of packets waiting, over the samples of the window."""
     return _quantile(run, window, link, 0.99)
 
 
@@ -82,7 +82,7 @@ def _quantile(run: Run, window: Window | None, link: str | None, part: float) ->
 
 @metric("queue_occupancy", "1", "Elephan's own definition", scope="link")
 def queue_occupancy(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """Mean number of packets waiting over the number that the buffer has room for.
+    """Mean number of packets waiting, as a fraction of the buffer.
 
     Raises:
         MetricError: the buffer is unlimited, or counted in bytes.
@@ -96,16 +96,16 @@ def queue_occupancy(run: Run, window: Window | None = None, link: str | None = N
 
 @metric("queue_empty_fraction", "1", "weigle2006 §4.3: whether the queue drains", scope="link")
 def queue_empty_fraction(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """Fraction of the intervals between the window's samples in which the queue was empty at some moment."""
+    """Fraction of the sampling intervals of the window in which the queue was empty at some time."""
     return float((_between(run, window, link, "queue_min") == 0).mean())
 
 
 @metric("mark_rate", "1", "RFC 3168; RFC 5166 §2.1.3", scope="link")
 def mark_rate(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """Packets that the bottleneck marked over packets that it could mark, all flows together.
+    """Fraction of packets that the bottleneck marked, all flows together.
 
-    A discipline marks packets that arrive (RED) or packets whose wait ends (CoDel): the divisor is the larger number of
-    the two in the window.
+    A discipline marks packets at their arrival (RED) or at the end of their wait (CoDel); the divisor is the larger of
+    these two numbers in the window.
 
     Raises:
         MetricError: there was no packet, or this backend does not count marks.
@@ -122,7 +122,8 @@ def mark_rate(run: Run, window: Window | None = None, link: str | None = None) -
 
 @metric("mean_queue_delay_ms", "ms", "Little 1961", scope="link")
 def mean_queue_delay_ms(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """Mean time that a packet waited at the bottleneck: the queue's time integral over the packets that left.
+    """Mean waiting time of a packet at the bottleneck: the queue's time integral divided by the number of packets that
+    left.
 
     Raises:
         MetricError: no packet left.

@@ -1,7 +1,7 @@
 """Reading a run's tables for metrics: windows, flows in order of start, counters and series on the sample grid.
 
-Counters are read only where there is a sample; nothing is interpolated, so a window that begins or ends between two
-samples is refused. The ends of the scenario's ``[measure]`` are always sample times.
+Counters are read at sample times only and not interpolated, so a window that begins or ends between two samples is
+rejected. The ends of the scenario's ``[measure]`` are always sample times.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SOURCE_COLUMNS = ("delivered_segments", "wire_bytes")
 
 
 class MetricError(ValueError):
-    """A metric is not defined for this run, window, flow or link; the message says why."""
+    """A metric is not defined for this run, window, flow or link; the message has the reason."""
 
 
 def measure_window(run: Run) -> Window:
@@ -63,7 +63,8 @@ def resolve_window(run: Run, window: Window | None) -> Window:
 
 
 def specs(run: Run, flows: Sequence[str] | None = None) -> list[FlowSpec]:
-    """Canonical forms of the flows (all for ``None``) in order of start; those that start together as listed.
+    """Canonical forms of the flows (all for ``None``) in order of start; flows with the same start are in the order of
+    the list.
 
     The order is that of the scenario's start times, without the jitter of a seed: the first flow of a pair is the same
     in every replicate.
@@ -102,7 +103,7 @@ def chosen(
 
 
 def flow_names(run: Run, flows: Sequence[str] | None = None) -> list[str]:
-    """Names of the flows in order of start; as :func:`specs`."""
+    """Names of the flows in order of start; see :func:`specs`."""
     return [flow.name for flow in specs(run, flows)]
 
 
@@ -119,12 +120,12 @@ def pair(run: Run, flows: Sequence[str] | None = None) -> tuple[str, str]:
 
 
 def start_s(run: Run, flow: str) -> float:
-    """When a flow really started, seconds: the scenario's start and the seed's jitter."""
+    """Actual start of a flow, seconds: the scenario's start plus the seed's jitter."""
     return float(run.flows.filter(pl.col("name") == flow)["start_s"].item())
 
 
 def lifetime_s(run: Run, flow: str) -> Window:
-    """From a flow's real start until it stops, completes, or the run ends; seconds."""
+    """Start and end of a flow's activity, seconds: the end is its stop, its completion or the end of the run."""
     begun_s = start_s(run, flow)
     ends = [duration_s(run)]
     completion_s = run.flows.filter(pl.col("name") == flow)["completion_s"].item()
@@ -137,7 +138,7 @@ def lifetime_s(run: Run, flow: str) -> Window:
 
 
 def check_recorded(run: Run, flows: Iterable[str]) -> None:
-    """Refuse flows whose samples were not kept.
+    """Reject flows whose samples were not kept.
 
     Raises:
         MetricError: one of them was not recorded.
@@ -152,7 +153,7 @@ def check_recorded(run: Run, flows: Iterable[str]) -> None:
 
 
 def _from_totals(run: Run, column: str, window: Window, found: Sequence[FlowSpec]) -> dict[str, float] | None:
-    """The increase of a counter over the measured part, which a run keeps of flows that it did not record too."""
+    """Increase of a counter over the measurement window, which a run also keeps for flows that it did not record."""
     measured = measure_window(run)
     if max(abs(a - b) for a, b in zip(window, measured, strict=True)) > GRID_TOLERANCE_S:
         return None
@@ -163,7 +164,7 @@ def _from_totals(run: Run, column: str, window: Window, found: Sequence[FlowSpec
 def counters(run: Run, column: str, window: Window, flows: Sequence[str] | None = None) -> dict[str, float]:
     """Increase of a cumulative column of ``samples`` over a window, by flow in order of start.
 
-    Sources of transfers that ``flows`` names come after these, where the column is one of ``sources`` too.
+    Sources of transfers named by ``flows`` come after these, if ``sources`` has the column too.
 
     Raises:
         MetricError: the window's ends are not sample times, or a source has no such column.
@@ -266,7 +267,7 @@ def _series(run: Run, rows: pl.DataFrame, column: str, window: Window) -> tuple[
     first, last = times[[0, -1]] if len(times) else (np.nan, np.nan)
     if not abs(first - window[0]) <= GRID_TOLERANCE_S:
         raise _off_grid(run, window[0])
-    # A run may end between two samples; a series to its end has then all there is.
+    # A run may end between two samples; a series to its end then has all samples.
     to_the_end = window[1] > duration_s(run) - GRID_TOLERANCE_S
     if not abs(last - window[1]) <= GRID_TOLERANCE_S and not to_the_end:
         raise _off_grid(run, window[1])
@@ -287,7 +288,7 @@ def _rows_at(run: Run, table: pl.DataFrame, times: Array, time_s: float, key: st
 
 
 def _snapped(times: Array, wanted: Array) -> Array:
-    """For each time the nearest of ``times`` (ascending, s) if that is within the tolerance, or else the time itself.
+    """For each time the nearest of ``times`` (ascending, s) within the tolerance, or else the time itself.
 
     The nearest, since samples may be closer to each other than the tolerance.
     """
@@ -310,7 +311,7 @@ def _off_grid(run: Run, time_s: float) -> MetricError:
 
 
 def grid(run: Run, flow: str, column: str, window: Window, step_s: float) -> tuple[Array, Array]:
-    """A column of ``samples`` every ``step_s`` seconds from the window's start, as far as whole steps go.
+    """A column of ``samples`` every ``step_s`` seconds from the window's start, in whole steps.
 
     Raises:
         MetricError: these times are not all sample times.
@@ -322,7 +323,7 @@ def grid(run: Run, flow: str, column: str, window: Window, step_s: float) -> tup
 
 
 def on_grid(run: Run, times: Array, values: Array, window: Window, step_s: float) -> tuple[Array, Array]:
-    """The values of a series every ``step_s`` seconds; as :func:`grid`."""
+    """The values of a series every ``step_s`` seconds; see :func:`grid`."""
     count = int((window[1] - window[0]) / step_s + 1e-9) + 1
     wanted = window[0] + step_s * np.arange(count, dtype=np.float64)
     snapped = _snapped(times, wanted)
@@ -335,7 +336,7 @@ def on_grid(run: Run, times: Array, values: Array, window: Window, step_s: float
 
 def binned(run: Run, flows: Sequence[str], column: str, window: Window, bin_s: float) -> tuple[Array, Array]:
     """Edges of bins of ``bin_s`` from the window's start, and the increase of a cumulative column of ``samples`` in
-    each: a row a flow, a column a bin. A part of a bin at the end is left out.
+    each, with a row for each flow and a column for each bin. An incomplete bin at the end is left out.
 
     Raises:
         MetricError: the edges are not all sample times.
@@ -348,14 +349,14 @@ def binned(run: Run, flows: Sequence[str], column: str, window: Window, bin_s: f
 
 
 def alive(run: Run, flow: str, column: str, window: Window) -> tuple[Array, Array]:
-    """Like :func:`flow_series`, with NaN where the flow had not started yet or was finished."""
+    """A series as from :func:`flow_series`, with NaN before the flow's start and after its end."""
     times, values = flow_series(run, flow, column, window)
     begun_s, ended_s = lifetime_s(run, flow)
     return times, np.where((times >= begun_s) & (times <= ended_s), values, np.nan)
 
 
 def sample_times(run: Run, window: Window | None = None) -> Array:
-    """All sample times of a window, the whole run unless given."""
+    """All sample times of a window; by default the whole run."""
     table = run.samples if run.records_all else run.crowd
     times: Array = table["time_s"].unique().sort().to_numpy().astype(np.float64)
     first, last = _snapped(times, np.array(window or (0.0, duration_s(run))))
@@ -378,7 +379,7 @@ def column(run: Run, name: str, flows: Sequence[str] | None = None) -> dict[str,
 
 
 def check_measured(run: Run, window: Window | None, what: str) -> None:
-    """Refuse another window than the measured part for what is kept of every packet there.
+    """Reject a window other than the measurement window, for statistics over every packet.
 
     Raises:
         MetricError: it is another.
@@ -387,7 +388,7 @@ def check_measured(run: Run, window: Window | None, what: str) -> None:
     if window is not None and max(abs(a - b) for a, b in zip(window, measured, strict=True)) > GRID_TOLERANCE_S:
         raise MetricError(
             f"{what} of every packet are kept for the measured part, {measured[0]:g} s to {measured[1]:g} s, "
-            "and for no other window"
+            "and not for other windows"
         )
 
 
@@ -443,7 +444,7 @@ def link_spec(run: Run, name: str) -> LinkSpec:
 
 
 def link_capacity_bits(run: Run, name: str, window: Window) -> float:
-    """Bits that a link could have sent in a window: its rate, as it changed, or the opportunities of its trace."""
+    """Bits that a link could have sent in a window: the integral of its rate, or the opportunities of its trace."""
     spec = link_spec(run, name)
     changes = spec.impairments or Impairments()
     start_s, end_s = window
@@ -452,7 +453,7 @@ def link_capacity_bits(run: Run, name: str, window: Window) -> float:
         period_s = float(times_s[-1])
 
         def opportunities(until_s: float) -> int:
-            """Those after the beginning, up to and with ``until_s``."""
+            """Opportunities after the beginning, up to and including ``until_s``."""
             rounds = int(until_s / period_s + GRID_TOLERANCE_S)
             within = np.count_nonzero(times_s <= until_s - rounds * period_s + GRID_TOLERANCE_S)
             return rounds * len(times_s) + int(within)
@@ -465,7 +466,7 @@ def link_capacity_bits(run: Run, name: str, window: Window) -> float:
 
 
 def bottleneck(run: Run) -> str:
-    """The link named ``bottleneck``, or else the recorded link that was used most in the measured part.
+    """The link named ``bottleneck``, or else the recorded link with the highest utilization in the measurement window.
 
     Raises:
         MetricError: no link was recorded.
@@ -490,13 +491,13 @@ def _most_used(run: Run, names: Sequence[str]) -> str:
 def base_rtts_s(run: Run, flows: Sequence[str] | None = None) -> dict[str, float]:
     """Two-way propagation delays of the flows' paths, seconds; without transmission times and queues.
 
-    A path that changes counts as it is at the beginning.
+    A variable path counts with its delay at the beginning.
     """
     return {spec.name: lookups.base_rtt_ps(run.form, spec) / PS_PER_S for spec in specs(run, flows)}
 
 
 def base_rtt_s(run: Run, flow: str) -> float:
-    """Two-way propagation delay of one flow's path; as :func:`base_rtts_s`."""
+    """Two-way propagation delay of one flow's path; see :func:`base_rtts_s`."""
     return base_rtts_s(run, [flow])[flow]
 
 

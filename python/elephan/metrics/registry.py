@@ -1,4 +1,4 @@
-"""The register of metrics: every number that Elephan reports is defined once, by a function that is registered here."""
+"""The registry of metrics: every number that Elephan reports is defined once, by a function registered here."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Metric:
     """A registered metric; call it as its function: ``metric(run, window=(250, 500))``.
 
     Attributes:
-        name: as in claims, tables and JSON.
-        unit: of the value; ``1`` for a ratio.
+        name: name in claims, tables and JSON.
+        unit: unit of the value; ``1`` for a ratio.
         source: the paper, RFC or convention that the definition comes from.
         scope: ``run`` and ``link`` metrics give one number, a ``flow`` metric one for each flow, in order of start.
-        function: what computes it.
+        function: function that computes it.
         aliases: other names of the same definition.
     """
 

@@ -1,4 +1,4 @@
-"""How fast flows answer to a change of the path, and how much they swing when nothing changes (RFC 5166 §2.2)."""
+"""Speed of the response of flows to a change of the path, and their variation on a constant path (RFC 5166 §2.2)."""
 
 from __future__ import annotations
 
@@ -35,12 +35,13 @@ FULL = 0.95
 def recovery_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, reached: float = FULL, bin_s: float = BIN_S
 ) -> dict[str, float]:
-    """From a disturbance at the window's start until a flow has 95 % of the best throughput that it had before.
+    """Time from a disturbance at the window's start until a flow has 95 % of its best throughput before the
+    disturbance.
 
-    Throughputs are in bins of 1 s, forwards and backwards from the disturbance. The answer is the beginning of the
-    first bin at that level after the flow has fallen below it, counted from the disturbance: 0 when it never falls
-    below, infinite when it does not come back before the window's end. The paper gives times that it takes to use the
-    link fully again; the 95 % and the bins are ours.
+    Throughputs are in bins of 1 s, forwards and backwards from the disturbance. The value is the beginning of the first
+    bin at that level after the flow has fallen below it, counted from the disturbance. It is 0 if the flow never falls
+    below the level, and infinite if it does not reach it again before the window's end. The paper gives times until the
+    link is fully used again; the 95 % and the bins are our choice.
 
     Raises:
         MetricError: no window is given, or the flow was not there for a bin before it.
@@ -62,7 +63,7 @@ def recovery_time_s(
 def halving_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, bin_s: float = BIN_S
 ) -> dict[str, float]:
-    """From the onset of congestion at the window's start until a flow has at most half of its throughput before it.
+    """Time from the onset of congestion at the window's start until a flow has at most half of its earlier throughput.
 
     Throughputs are in bins of 1 s, and the throughput before the window is that of its last bin. The value is the end
     of the first bin at that level, counted from the window's start; infinite if there is none.
@@ -83,7 +84,7 @@ def halving_time_s(
 
 
 def _before(run: Run, flow: str, since_s: float, bin_s: float) -> Array:
-    """A flow's bytes in the whole bins between its start and a time, counted back from there, in order of time."""
+    """A flow's bytes in the whole bins between its start and a time, in order of time."""
     bins = math.floor((since_s - start_s(run, flow)) / bin_s + 1e-9)
     if bins < 1:
         raise MetricError(f"flow '{flow}' is not there for {bin_s:g} s before the window, to compare with")
@@ -96,13 +97,13 @@ def _before(run: Run, flow: str, since_s: float, bin_s: float) -> Array:
 def time_to_full_rate_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, reached: float = FULL
 ) -> dict[str, float]:
-    """From a flow's start until it has 95 % of the bottleneck's rate, over a second.
+    """Time from a flow's start until its throughput over a second is 95 % of the bottleneck's rate.
 
-    Seconds are whole ones of simulated time; the answer is the beginning of the first such second, infinite when there
-    is none. The window is the whole run unless given.
+    The value is the beginning of the first such whole second of simulated time, or infinite if there is none. The
+    window is the whole run unless given.
 
     Raises:
-        MetricError: the window holds no whole second of the flow.
+        MetricError: the window contains no whole second of the flow.
     """
     from_s, to_s = resolve_window(run, window or (0.0, duration_s(run)))
     link = bottleneck(run)
@@ -111,7 +112,7 @@ def time_to_full_rate_s(
         begun_s = start_s(run, name)
         first_s = float(math.ceil(max(from_s, begun_s)))
         if first_s + 1 > to_s:
-            raise MetricError(f"the window holds no whole second of flow '{name}'")
+            raise MetricError(f"the window contains no whole second of flow '{name}'")
         edges, octets = binned(run, [name], "wire_bytes", (first_s, to_s), 1.0)
         seconds = zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
         possible = np.array([link_capacity_bits(run, link, second) / 8 for second in seconds])
@@ -126,7 +127,7 @@ def throughput_cov(
 ) -> dict[str, float]:
     """Standard deviation over mean of a flow's throughput in bins of 1 s, or of ``bin_s``.
 
-    A part of a bin at the end is left out. The deviation is that of the population (over n).
+    An incomplete bin at the end is left out. The deviation is that of the population (over n).
 
     Raises:
         MetricError: fewer than two bins, or nothing of a flow arrived.
@@ -134,7 +135,7 @@ def throughput_cov(
     names = flow_names(run, flows)
     _, octets = binned(run, names, "wire_bytes", resolve_window(run, window), bin_s)
     if octets.shape[1] < 2:
-        raise MetricError(f"the window holds fewer than two bins of {bin_s:g} s")
+        raise MetricError(f"the window contains fewer than two bins of {bin_s:g} s")
     for name, row in zip(names, octets, strict=True):
         if row.max() == 0:
             raise MetricError(f"nothing of flow '{name}' arrived in the window")
@@ -145,9 +146,9 @@ def throughput_cov(
 def largest_rate_drop(
     run: Run, window: Window | None = None, flows: Flows = None, *, bin_s: float = BIN_S
 ) -> dict[str, float]:
-    """Largest fraction of a flow's throughput that is lost from one second to the next, or between bins of ``bin_s``.
+    """Largest decrease of a flow's throughput from one second to the next, or between bins of ``bin_s``, as a fraction.
 
-    0 when it never sinks, 1 when it goes silent. RFC 5166 takes bins of a round trip.
+    It is 0 if the throughput never falls, and 1 if it falls to 0. RFC 5166 uses bins of a round trip.
 
     Raises:
         MetricError: fewer than two bins, or nothing of a flow arrived.
@@ -155,7 +156,7 @@ def largest_rate_drop(
     names = flow_names(run, flows)
     _, octets = binned(run, names, "wire_bytes", resolve_window(run, window), bin_s)
     if octets.shape[1] < 2:
-        raise MetricError(f"the window holds fewer than two bins of {bin_s:g} s")
+        raise MetricError(f"the window contains fewer than two bins of {bin_s:g} s")
     drops = {}
     for name, row in zip(names, octets, strict=True):
         busy = row[:-1] > 0
@@ -169,12 +170,12 @@ def largest_rate_drop(
 def increase_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Growth of the congestion window for each round trip in congestion avoidance: 1 for Reno.
 
-    All growth between samples over all round trips between them, of those pairs of samples that have no backoff
-    between them and a window of at least ssthresh at both; after a backoff, from when on the window no longer falls.
-    Round trips are the smoothed RTT's.
+    It is the total growth between samples over the number of round trips between them. Pairs of samples count if there
+    is no backoff between them and the window is at least ssthresh at both; after a backoff, pairs count once the window
+    no longer falls. Round trips are those of the smoothed RTT.
 
     Raises:
-        MetricError: a flow has no such samples, as one without ssthresh.
+        MetricError: a flow has no such samples, for example one without ssthresh.
     """
     sums = {name: _growth(run, name, resolve_window(run, window)) for name in flow_names(run, flows)}
     return {name: float(grown.sum() / rounds.sum()) for name, (grown, rounds) in sums.items()}
@@ -182,12 +183,12 @@ def increase_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows =
 
 @metric("aggressiveness_pkts_per_rtt", "segments", "Floyd, Handley, Padhye 2000; RFC 5166 §2.2.1", scope="flow")
 def aggressiveness_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """The fastest growth of the congestion window for each round trip in congestion avoidance, between two samples.
+    """Fastest growth of the congestion window per round trip in congestion avoidance, between two samples.
 
     The samples are those of ``increase_pkts_per_rtt``.
 
     Raises:
-        MetricError: as ``increase_pkts_per_rtt``.
+        MetricError: the errors of ``increase_pkts_per_rtt``.
     """
     steps = {name: _growth(run, name, resolve_window(run, window)) for name in flow_names(run, flows)}
     return {name: float((grown / rounds).max()) for name, (grown, rounds) in steps.items()}
@@ -214,7 +215,7 @@ def growth_factor_per_rtt(run: Run, window: Window | None = None, flows: Flows =
 
 
 def _growth(run: Run, flow: str, window: Window) -> tuple[Array, Array]:
-    """Growth of the window between samples in congestion avoidance, and the round trips that it took."""
+    """Growth of the window between samples in congestion avoidance, and its number of round trips."""
     times, cwnd = alive(run, flow, "cwnd", window)
     columns = ("ssthresh", "srtt_s", "loss_events")
     ssthresh, srtt_s, losses = (flow_series(run, flow, column, window)[1] for column in columns)
@@ -230,7 +231,7 @@ def _growth(run: Run, flow: str, window: Window) -> tuple[Array, Array]:
 
 
 def _backing_off(lost: Truth, falling: Truth) -> Truth:
-    """Steps with a backoff and those after it in which the window still falls, as recovery takes it down in turn."""
+    """Steps with a backoff, and the steps after it in which recovery still reduces the window."""
     still = np.zeros(len(lost), dtype=np.bool_)
     for i in range(len(lost)):
         still[i] = lost[i] or (i > 0 and still[i - 1] and falling[i])

@@ -1,7 +1,7 @@
-"""Replicates: a value with its interval. Each kind of interval is defined here, once.
+"""Intervals over replicates. Each kind of interval is defined here.
 
-That of a mean is by Student's t, of a paired difference by the paired t, of a median or any other statistic by the
-percentile bootstrap (which for a mean of few replicates would be too narrow).
+The interval of a mean is by Student's t, that of a paired difference by the paired t, and that of a median or another
+statistic by the percentile bootstrap (which is too narrow for a mean of few replicates).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOOKS = (8, 16, 32)
 """Numbers of seeds at which a procedure that stops early may look."""
 LOOK_CONFIDENCE = 1 - (1 - CONFIDENCE) / len(LOOKS)
 """Confidence of each look (Bonferroni), so that all looks together keep 95 %."""
-# Resampling is a computation, not an experiment: the same values always give the same interval.
+# Resampling has a fixed seed: the same values always give the same interval.
 _RESAMPLING_SEED = 20061
 DRAWS = 999
 Pick = Sequence[float]
@@ -34,10 +34,10 @@ class Interval(NamedTuple):
     """A statistic of replicates and its confidence interval.
 
     Attributes:
-        value: of the replicates.
-        low: lower end; not a number where there is no interval.
+        value: value of the statistic.
+        low: lower end; NaN without an interval.
         high: upper end.
-        reason: why there is no interval, in one clause; empty where there is one.
+        reason: reason for a missing interval, in one clause; empty if there is one.
     """
 
     value: float
@@ -59,7 +59,7 @@ ROUNDING = 1e-12
 
 
 def _all_equal(sample: Sequence[float], scale: float) -> bool:
-    """True if values that were computed from numbers as large as ``scale`` differ by rounding alone."""
+    """True if values computed from numbers as large as ``scale`` differ by rounding alone."""
     lowest, highest = min(sample), max(sample)
     return lowest == highest or (math.isfinite(scale) and highest - lowest <= ROUNDING * scale)
 
@@ -69,10 +69,10 @@ def _without(value: float, reason: str) -> Interval:
 
 
 def mean_relative_error(values: Sequence[float], expected: Sequence[float]) -> float:
-    """Mean over pairs of |value - expected| / expected: how far a model's numbers are from what was measured.
+    """Mean over pairs of |value - expected| / expected: the error of a model's numbers.
 
     Raises:
-        ValueError: the numbers of values differ, there are none, or something expected is 0.
+        ValueError: the numbers of values differ, there are none, or an expected value is 0.
     """
     found, wanted = np.asarray(values, dtype=np.float64), np.asarray(expected, dtype=np.float64)
     if found.shape != wanted.shape or found.size == 0 or np.any(wanted == 0):
@@ -89,11 +89,11 @@ def resampled(values: Sequence[float], pick: Pick) -> list[float]:
 def bootstrap(
     statistic: Callable[[Pick], float], replicates: int, confidence: float = CONFIDENCE, draws: int = DRAWS
 ) -> tuple[float, float] | None:
-    """Percentile bootstrap interval of a statistic of replicates; ``None`` below two of them, or where none is known.
+    """Percentile bootstrap interval of a statistic of replicates; ``None`` with fewer than two, or if none is known.
 
-    Replicates are drawn with replacement (Efron 1979), the same ones for everything that the statistic is made of. The
-    draws are fixed, so the same replicates always give the same interval. Draws of which the statistic is not a number
-    are left out. Ends are values of draws: one may be infinite (a time that never came).
+    Replicates are drawn with replacement (Efron 1979), with the same draw for all inputs of the statistic. The draws
+    are fixed, so the same replicates always give the same interval. Draws with an undefined statistic (NaN) are left
+    out. Ends are values of draws, so one may be infinite (a time that was not reached).
     """
     if replicates < 2:
         return None
@@ -115,9 +115,9 @@ def interval(
 ) -> Interval:
     """Mean of replicates with its interval by Student's t, or median with its bootstrap interval; 95 % by default.
 
-    There is none, and a reason instead, of one replicate (nothing is known of the spread), of replicates that are all
-    equal, and in general of zero width: they are one outcome, seen several times. Infinite values (a time that never
-    came) are kept: the median and its interval are then of an ordered list, some of it infinite, and a mean has none.
+    There is no interval, but a reason, for one replicate (its spread is unknown) and for equal replicates, which are
+    one outcome seen several times and would give zero width. Infinite values (a time that was not reached) are kept:
+    the median and its interval may be infinite, and a mean has no interval.
 
     Raises:
         ValueError: there are no values, or one is not a number.
@@ -146,8 +146,8 @@ def interval(
 
 
 def paired_difference(values: Sequence[float], reference: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """Mean of value - reference over pairs of runs of the same seed, with its interval by the paired t; none where all
-    differences are equal.
+    """Mean of value - reference over pairs of runs of the same seed, with its interval by the paired t test; none if
+    all differences are equal.
 
     Raises:
         ValueError: the numbers of values and references differ or are 0, or a difference is not a number.
@@ -162,8 +162,8 @@ def paired_difference(values: Sequence[float], reference: Sequence[float], confi
 def holm(p_values: Sequence[float]) -> list[float]:
     """Adjusted p-values of several tests at once, in the order of the input (Holm 1979).
 
-    The k-th smallest of n is multiplied by n - k + 1, and none is smaller than one before it, or larger than 1. A
-    difference with an adjusted value of at most 0.05 is one with a family-wise error of 5 %.
+    The k-th smallest of n is multiplied by n - k + 1, and no value is smaller than the one before it, or larger than 1.
+    Differences with an adjusted value of at most 0.05 have a family-wise error of 5 %.
 
     Raises:
         ValueError: a value is not between 0 and 1.
@@ -188,10 +188,10 @@ def over_seeds(
     reference: Sequence[Run] | None = None,
     **options: Any,
 ) -> Interval | dict[str, Interval]:
-    """A metric over replicates with its interval; of a ``flow`` metric, one for each flow.
+    """A metric over replicates with its interval; for a ``flow`` metric one for each flow.
 
-    ``options`` are the metric's: ``window``, ``flows``, ``link`` and its own. A metric that compares takes one
-    ``reference`` for each run, best of the same seed.
+    ``options`` are the metric's options: ``window``, ``flows``, ``link`` and its own. A metric that compares runs takes
+    one ``reference`` for each run, preferably of the same seed.
 
     Raises:
         MetricError: no such metric, or it is not defined for one of the runs.
@@ -213,7 +213,7 @@ def over_seeds(
 def paired_p_value(values: Sequence[float], reference: Sequence[float]) -> float:
     """Probability of a mean difference as large as this one if the true one is zero: two-sided paired t test.
 
-    1 with one pair, or where all differences are zero; 0 where all are equal and not zero.
+    It is 1 for one pair or if all differences are zero, and 0 if all are equal and not zero.
 
     Raises:
         ValueError: there is not one reference for each value.

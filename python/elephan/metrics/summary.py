@@ -1,4 +1,5 @@
-"""The summary of a run: the output of ``elephan run --json``, which a saved run has without reading its tables."""
+"""The summary of a run: the output of ``elephan run --json``, which is saved with a run, so that its tables need not be
+read."""
 
 from __future__ import annotations
 
@@ -36,12 +37,12 @@ RUN_METRICS = (
 
 def summarize(run: Run) -> dict[str, Any]:
     """The summary of a run. A metric without a value is ``None``. An undefined metric has its reason in ``undefined``;
-    a time that never came has no reason there.
+    a time that was not reached has no reason there.
 
-    ``flows`` has the recorded flows; where these are not all, ``crowd`` has quantiles over all flows of each group.
+    ``flows`` has the recorded flows; if these are not all, ``crowd`` has quantiles over all flows of each group.
 
-    Counts of ``flows`` are over the whole run, their rates, round trips and windows over the measured part; everything
-    of ``links`` and ``metrics`` is over the measured part, except times of convergence.
+    Counts of ``flows`` are over the whole run, and their rates, RTTs and windows over the measurement window. All
+    values of ``links`` and ``metrics`` are over the measurement window, except times of convergence.
     """
     from_s, to_s = window = measure_window(run)
     flow_columns = [*FLOW_COLUMNS, *(name for name in DATAGRAM_COLUMNS if name in run.flows.columns)]
@@ -82,7 +83,7 @@ def _crowd(run: Run, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def run_metrics(run: Run) -> tuple[dict[str, float | None], dict[str, str]]:
-    """The metrics of a run as a whole over the measured part, and why those are not defined that are not."""
+    """The metrics of a run as a whole over the measurement window, and the reasons for undefined ones."""
     undefined: dict[str, str] = {}
     return {name: _value(name, partial(get(name), run), undefined) for name in RUN_METRICS}, undefined
 
@@ -110,7 +111,7 @@ def _value(name: str, compute: Callable[[], Any], undefined: dict[str, str]) -> 
         return _number(compute())
     except MetricError as error:
         undefined[name] = str(error)
-    except Exception as error:  # noqa: BLE001  (a run that has been computed is not lost for a defect of one metric)
+    except Exception as error:  # noqa: BLE001  (a defect in one metric must not discard a completed run)
         undefined[name] = f"a defect of this metric: {type(error).__name__}: {error}"
     return None
 
@@ -123,5 +124,6 @@ def _marks(run: Run, name: str, window: Window) -> int:
 
 
 def _number(value: Any) -> Any:
-    """JSON has no infinity and no NaN; ``None`` stands for both, a time that never came and a sample that never was."""
+    """A number for JSON, which has no infinity and no NaN; ``None`` replaces both: a time that was not reached, and a
+    missing sample."""
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,7 +1,7 @@
 """Transfers in sums and distributions: one reader for single records, and for ``record = "summary"``.
 
-A source that keeps a summary has exact sums, and counts in buckets whose edges are 0.2 % apart. The middle of a bucket
-stands for all in it, so a quantile is within 0.1 % of the exact one.
+A source that keeps a summary has exact sums, and counts in buckets whose edges are 0.2 % apart. A value is replaced by
+the middle of its bucket, so a quantile is within 0.1 % of the exact one.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Sample:
     """Positive numbers, one by one or in buckets.
 
     Attributes:
-        values: numbers that are kept one by one.
-        middles: middles of the buckets of the other numbers.
-        counts: how many are in each.
-        total: the sum of the others.
+        values: single numbers.
+        middles: middles of the buckets.
+        counts: number of values in each bucket.
+        total: sum of the values in buckets.
     """
 
     values: Array
@@ -42,15 +42,15 @@ class Sample:
         return len(self.values) + int(self.counts.sum())
 
     def sum(self) -> float:
-        """Their sum, exact."""
+        """Sum of the values, exact."""
         return float(self.values.sum()) + self.total
 
     def mean(self) -> float:
-        """Their mean, exact."""
+        """Mean of the values, exact."""
         return self.sum() / len(self)
 
     def quantile(self, part: float) -> float:
-        """The least that ``part`` of them do not exceed; to 0.1 % where they are in buckets."""
+        """The ``part``-quantile; within 0.1 % for values in buckets."""
         if not len(self.counts):
             return float(np.quantile(self.values, part, method="inverted_cdf"))
         values = np.concatenate([self.values, self.middles])
@@ -61,15 +61,15 @@ class Sample:
 
 
 class Summed(NamedTuple):
-    """Transfers of one source that start in the measured part, in sums.
+    """Sums over the transfers of one source that start in the measurement window.
 
     Attributes:
-        begun: how many.
-        wire_bits: theirs, with a header for each segment, nothing sent again.
-        bits: payload bits of those that finish.
-        durations_s: of those that finish.
-        rates_bps: payload bits over duration, of each that finishes; its mean alone.
-        slowdowns: of those that finish.
+        begun: number of transfers.
+        wire_bits: bits on the wire of these transfers, with a header for each segment, without retransmissions.
+        bits: payload bits of the transfers that finish.
+        durations_s: durations of the transfers that finish.
+        rates_bps: payload bits over duration of each transfer that finishes; only the mean is available.
+        slowdowns: slowdowns of the transfers that finish.
     """
 
     begun: int
@@ -89,7 +89,7 @@ def summed(run: Run, source: FlowSpec, window: Window | None, *, by_size: bool) 
     """The transfers of a source with ``record = "summary"`` that start in the measured part.
 
     Raises:
-        MetricError: another window or a class of sizes is wanted, which needs each transfer.
+        MetricError: another window or a class of sizes is requested, which needs a record of each transfer.
     """
     if by_size:
         raise MetricError(f"'{source.name}' has record = \"summary\": a class of sizes needs each transfer")
@@ -107,7 +107,7 @@ def summed(run: Run, source: FlowSpec, window: Window | None, *, by_size: bool) 
         wire_bits=sums["offered_segments"] * payload_bits * wire_factor(source),
         bits=sums["segments"] * payload_bits,
         durations_s=Sample(_none(), middles, counts, sums["duration_s"]),
-        # The mean alone is asked of it: one bucket holds all.
+        # Only the mean is needed: one bucket holds all.
         rates_bps=Sample(_none(), np.zeros(1), np.array([counts.sum()]), sums["segments_per_s"] * payload_bits),
         slowdowns=Sample(_none(), *_buckets(run, source.name, "slowdown"), sums["slowdown"]),
     )

@@ -1,4 +1,4 @@
-"""The numbers of a sweep as data frames: one row a run, and means over seeds with their intervals."""
+"""The numbers of a sweep as data frames: one row for each run, and means over seeds with their intervals."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Row:
     Attributes:
         at: position of the run in the sweep.
         flow: its name and algorithm; ``None`` for the run as a whole.
-        values: by metric; ``None`` where there is none.
-        whys: why there is none.
+        values: values by metric; ``None`` for a missing one.
+        whys: reasons for missing values.
     """
 
     at: int
@@ -45,7 +45,7 @@ class Row:
 
 
 def chosen(names: Names, per: Per) -> dict[str, Metric]:
-    """The metrics of these names, by the names as they were written.
+    """The metrics with these names or aliases, by the given names.
 
     Raises:
         MetricError: no such metric, or one of a flow for rows of whole runs.
@@ -62,7 +62,7 @@ def chosen(names: Names, per: Per) -> dict[str, Metric]:
 
 
 def _check_names(sweep: Sweep[Any], per: Per) -> None:
-    """Refuse an axis whose column would have the name of another.
+    """Reject an axis whose column would have the name of another one.
 
     Raises:
         MetricError: there is one: whole tables of flows as an axis, and rows of flows.
@@ -72,7 +72,7 @@ def _check_names(sweep: Sweep[Any], per: Per) -> None:
 
 
 def frame(sweep: Sweep[Any], names: Names = None, *, per: Per = "run", window: Window | None = None) -> pl.DataFrame:
-    """One row a run, or a flow of a run; see :meth:`elephan.runs.swept.Sweep.frame`.
+    """One row for each run or flow; see :meth:`elephan.runs.swept.Sweep.frame`.
 
     Raises:
         MetricError: no such metric, or one of a flow for rows of whole runs.
@@ -100,7 +100,7 @@ def aggregate(
     """One row for each point and metric; see :meth:`elephan.runs.swept.Sweep.aggregate`.
 
     Raises:
-        MetricError: as :func:`frame`.
+        MetricError: the errors of :func:`frame`.
     """
     metrics = chosen(names, per)
     _check_names(sweep, per)
@@ -124,7 +124,7 @@ def aggregate(
 
 
 def _mean(rows: Sequence[Row], name: str) -> tuple[float | None, float | None, float | None, int, str | None]:
-    """Mean, ends of the interval, how many values there are, and why there is no mean or no interval."""
+    """Mean, ends of the interval, number of values, and the reason for a missing mean or interval."""
     values = [value for row in rows if (value := row.values[name]) is not None]
     missing = list(dict.fromkeys(row.whys[name] for row in rows if name in row.whys))
     whys = [f"{len(rows) - len(values)} of {len(rows)} runs have no value: {'; '.join(missing)}"] if missing else []
@@ -160,7 +160,7 @@ def _axes(sweep: Sweep[Any], at: Sequence[int], without: str = "") -> dict[str, 
 
 
 def _reasons(row: Row) -> str | None:
-    """The reasons of a row, each once, with the metrics it is about where these are not all."""
+    """The reasons of a row without duplicates, with their metrics if these are not all."""
     about: dict[str, list[str]] = {}
     for name, why in row.whys.items():
         about.setdefault(why, []).append(name)
@@ -193,7 +193,7 @@ def _empty(at: int, metrics: Mapping[str, Metric], why: str) -> Row:
 
 
 def _row(at: int, flow: tuple[str, str] | None, found: Mapping[str, Any]) -> Row:
-    """A row of what was found: numbers, numbers by flow, or the reason as a text."""
+    """A row of values: numbers, numbers by flow, or the reason as a text."""
     values: dict[str, float | None] = {}
     whys: dict[str, str] = {}
     for name, value in found.items():
@@ -202,7 +202,7 @@ def _row(at: int, flow: tuple[str, str] | None, found: Mapping[str, Any]) -> Row
         if isinstance(value, str):
             whys[name] = value
         elif math.isnan(value):
-            whys[name] = "there is no sample of it"
+            whys[name] = "it has no sample"
         values[name] = None if name in whys else float(value)
     return Row(at, flow, values, whys)
 

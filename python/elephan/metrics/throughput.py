@@ -33,8 +33,8 @@ STABILITY_BIN_S = 10.0
 def throughput_mbps(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Bits on the wire that arrived at the flow's receiver, over the length of the window.
 
-    Headers and duplicates count; what was dropped on the way does not. A source of transfers that is named counts as
-    one: what arrived of all its transfers.
+    Headers and duplicates count; dropped packets do not. A named source of transfers counts as one flow, with the
+    arrivals of all its transfers.
     """
     start_s, end_s = window = resolve_window(run, window)
     return {
@@ -46,7 +46,7 @@ def throughput_mbps(run: Run, window: Window | None = None, flows: Flows = None)
 def goodput_mbps(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Payload bits of distinct segments that arrived at the flow's receiver, over the length of the window.
 
-    A source of transfers that is named counts as one.
+    A named source of transfers counts as one flow.
     """
     start_s, end_s = window = resolve_window(run, window)
     segments = counters(run, "delivered_segments", window, flows)
@@ -86,7 +86,7 @@ def throughput_share(run: Run, window: Window | None = None, flows: Flows = None
 
 @metric("late_flow_share", "1", "weigle2006 §4", aliases=("late_comer_share",))
 def late_flow_share(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """The throughput share of the flow that started last.
+    """Throughput share of the flow that started last.
 
     Raises:
         MetricError: there is one flow only, or no single last one.
@@ -99,11 +99,11 @@ def late_flow_share(run: Run, window: Window | None = None, flows: Flows = None)
 
 @metric("utilization", "1", "RFC 5166 §2.1.1", scope="link")
 def utilization(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """Bits that left the bottleneck (or another recorded link) over those that its rate allowed in the window.
+    """Bits that left the bottleneck (or another recorded link), as a fraction of those that its rate allowed in the
+    window.
 
-    A rate that changes counts with its value at each time, and a trace by its opportunities, 1500 B each. A packet
-    counts when its last
-    bit has left, so a full link may show up to one packet more than there was room for.
+    A variable rate counts with its value at each time, and a trace with 1500 B for each opportunity. A packet counts
+    when its last bit has left, so the value of a full link may exceed 1 by up to one packet.
     """
     window = resolve_window(run, window)
     name = link or bottleneck(run)
@@ -124,18 +124,18 @@ def link_throughput_mbps(run: Run, window: Window | None = None, link: str | Non
 
 @metric("drops", "packets", "RFC 5166 §2.1.3", scope="link")
 def drops(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """Packets that the bottleneck (or another recorded link) dropped or lost in the window, all flows together."""
+    """Number of packets that the bottleneck (or another recorded link) dropped or lost in the window, all flows
+    together."""
     return link_counter(run, link or bottleneck(run), "dropped_packets", resolve_window(run, window))
 
 
 @metric("loss_rate", "1", "RFC 5166 §2.1.3", scope="link")
 def loss_rate(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """Packets dropped at the bottleneck over packets whose wait there ended in the window, all flows together.
+    """Fraction of packets dropped at the bottleneck, of all packets whose wait ended in the window, all flows together.
 
     A wait ends when the packet is dropped or when its transmission begins: arrivals less the growth of the queue. A
     discipline that drops packets from inside the queue (CoDel) may drop in the window a packet that arrived before it.
-    A
-    duplicate that a link before this one made counts as a packet of its own.
+    A duplicate created by an earlier link counts as a separate packet.
 
     Raises:
         MetricError: no packet was dropped or sent.
@@ -154,7 +154,7 @@ def offered_pkts_per_rtt(run: Run, window: Window | None = None, link: str | Non
 
     Arrivals over the window's length, times the shortest base RTT of the flows.
 
-    Packets that are lost there count, so it is the load that a flow offers to a path that loses most of it.
+    Packets lost at the link count, so it is the load that a flow offers to a path with many losses.
     """
     start_s, end_s = window = resolve_window(run, window)
     arrived = link_counter(run, link or bottleneck(run), "arrived_packets", window)
@@ -162,7 +162,7 @@ def offered_pkts_per_rtt(run: Run, window: Window | None = None, link: str | Non
 
 
 def settled_packets(run: Run, link: str, window: Window) -> float:
-    """Packets whose wait at a link ended in a window: dropped, or taken for transmission."""
+    """Packets whose wait at a link ended in a window: dropped ones, and transmitted ones."""
     return link_counter(run, link, "arrived_packets", window) - link_counter(run, link, "queue_packets", window)
 
 
@@ -182,7 +182,7 @@ def cov_total_throughput(
     _, totals = on_grid(run, times, octets, window, bin_s)
     rates = np.diff(totals)
     if len(rates) < 2:
-        raise MetricError(f"the window holds fewer than two bins of {bin_s:g} s")
+        raise MetricError(f"the window contains fewer than two bins of {bin_s:g} s")
     if rates.mean() == 0:
         raise MetricError("nothing left the link in the window")
     return float(rates.std() / rates.mean())

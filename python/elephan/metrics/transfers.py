@@ -1,11 +1,10 @@
-"""Transfers of a given size: how long they take, and what rate that is to the user (RFC 5166 §2.1.1, §2.8).
+"""Transfers of a given size: their durations, and the rates for users (RFC 5166 §2.1.1, §2.8).
 
-They are the flows that have a size and the transfers of ``[[traffic]]`` alike; ``flows`` may name either. A transfer
-belongs to the window in which it starts, wherever it ends. ``size_bytes`` takes those alone whose payload is of a class
-of sizes.
+Transfers are flows with a size and the transfers of ``[[traffic]]``; ``flows`` may name either. A transfer belongs to
+the window in which it starts, independently of its end. ``size_bytes`` selects transfers by their payload.
 
 A source with ``record = "summary"`` counts with its sums and distributions (:mod:`elephan.metrics.summed`): means are
-exact, quantiles to 0.1 %; for another window than the measured part and for classes of sizes it has no answer.
+exact, quantiles to 0.1 %; it supports only the measurement window and no classes of sizes.
 """
 
 from __future__ import annotations
@@ -45,12 +44,12 @@ class Transfers(NamedTuple):
     """Transfers in order of their starts: flows with a size, by their stated starts, then the transfers of each source.
 
     Attributes:
-        names: of the flows; the source's and the transfer's number, from 1 (``web 17``).
-        bits: payload bits, of whole segments.
-        seconds: from the start until the last segment was acknowledged; NaN when it did not come to that.
-        wire_bits: the same with a header for each segment, nothing sent again.
-        least_seconds: the time that a sender would need that knows the path and has it to itself: the propagation delay
-        there and back, and ``wire_bits`` at the rate of the slowest link on the way (its rate at the beginning).
+        names: name of the flow, or name of the source with the transfer's number, from 1 (``web 17``).
+        bits: payload bits, in whole segments.
+        seconds: time from the start until the last segment was acknowledged; NaN for an incomplete transfer.
+        wire_bits: bits on the wire with a header for each segment, without retransmissions.
+        least_seconds: time needed by a sender alone on the path that knows it: the propagation RTT, plus ``wire_bits``
+            at the initial rate of the slowest link.
     """
 
     names: list[str]
@@ -74,7 +73,7 @@ class _Rows(NamedTuple):
     least_seconds: Array
 
     def at(self, places: npt.NDArray[np.int64]) -> _Rows:
-        """Those at some places."""
+        """The transfers at some positions."""
         return _Rows(*(column[places] for column in self))
 
 
@@ -84,13 +83,13 @@ def sized_transfers(
     """The transfers that start in a window, its end excluded; the scenario's ``[measure]`` unless given.
 
     Args:
-        run: whose.
-        window: in which they start.
-        flows: flows that have a size, and sources of transfers; all for ``None``.
-        size_bytes: their payload, from the first to the second, that excluded; any for ``None``.
+        run: the run.
+        window: interval of their starts.
+        flows: flows with a size, and sources of transfers; all for ``None``.
+        size_bytes: range of their payload, without the upper end; any for ``None``.
 
     Raises:
-        MetricError: there are none, or a source has ``record = "summary"`` and does not keep each.
+        MetricError: there are none, or a source with ``record = "summary"`` does not keep each.
     """
     parties, sources = _parties(run, flows)
     for source in sources:
@@ -104,7 +103,7 @@ def sized_transfers(
 
 
 def _parties(run: Run, flows: Flows) -> tuple[list[FlowSpec], list[FlowSpec]]:
-    """The flows that have a size, and the sources.
+    """The flows with a size, and the sources.
 
     Raises:
         MetricError: there are none.
@@ -125,7 +124,7 @@ def _none_starts(run: Run, window: Window | None, size_bytes: Sizes) -> MetricEr
 def _parts(
     run: Run, window: Window | None, sized: Sequence[FlowSpec], sources: Sequence[FlowSpec], size_bytes: Sizes
 ) -> list[tuple[Namer, _Rows]]:
-    """The transfers of flows and of sources that keep each, perhaps none; with what names them by their numbers."""
+    """The transfers of flows, and of sources that keep each, perhaps none; with a function for their names."""
     from_s, to_s = resolve_window(run, window)
     if size_bytes is not None and not size_bytes[0] < size_bytes[1]:
         raise MetricError(f"the class of sizes from {size_bytes[0]:g} B to {size_bytes[1]:g} B is empty")
@@ -175,7 +174,7 @@ def _within(rows: _Rows, from_s: float, to_s: float, size_bytes: Sizes) -> _Rows
 
 
 def _begun(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> Summed:
-    """All transfers that start in a window, of sources that keep each and of those that keep sums.
+    """All transfers that start in a window, of sources that record each transfer and of those that keep sums.
 
     Raises:
         MetricError: there are no transfers, or a source that keeps sums has none of these.
@@ -210,7 +209,7 @@ def _in_sums(found: _Rows) -> Summed:
 
 
 def _ended(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> Summed:
-    """The transfers of :func:`_begun`, of which some came to their end.
+    """The transfers of :func:`_begun`, at least one of which completed.
 
     Raises:
         MetricError: none did.
@@ -228,7 +227,7 @@ def by_size(
     window: Window | None = None,
     flows: Flows = None,
 ) -> dict[tuple[float, float], float | None]:
-    """A metric of transfers for each class of sizes between edges in bytes; ``None`` where a class has none to measure.
+    """A metric of transfers for each class of sizes between edges in bytes; ``None`` for a class without transfers.
 
     ``by_size(run, metrics.flow_duration_p99_ms, [0, 10e3, 100e3, 1e6, math.inf])``
 
@@ -243,17 +242,17 @@ def by_size(
         try:
             values[size_bytes] = function(run, window, flows, size_bytes=size_bytes)
         except MetricError:
-            sized_transfers(run, window, flows)  # where there is no transfer at all, that is the error
+            sized_transfers(run, window, flows)  # without any transfer, that is the error
             values[size_bytes] = None
     return values
 
 
 @metric("completion_s", "s", "RFC 5166 §2.1.1: file transfer times", scope="flow")
 def completion_s(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Time from a sized flow's start until its sender knew that its last segment was delivered.
+    """Time from the start of a flow with a size until its last segment was acknowledged.
 
     Raises:
-        MetricError: a flow has no size or did not finish; or a window is given, since it belongs to none.
+        MetricError: a flow has no size or did not finish; or a window is given, which does not apply.
     """
     if window is not None:
         raise MetricError("the completion time of a transfer belongs to no window")
@@ -276,9 +275,10 @@ def transfers_begun(run: Run, window: Window | None = None, flows: Flows = None,
 def completed_fraction(
     run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
 ) -> float:
-    """Fraction of the transfers that start in the window which come to their end before the run does.
+    """Fraction of the transfers that start in the window and complete before the end of the run.
 
-    Mean rates and durations are over these alone: where this is well below 1 they leave out the slowest.
+    Mean rates and durations are over completed transfers only; if this fraction is well below 1, they leave out the
+    slowest.
 
     With ``record = "summary"`` it is computed from the source's sums, and is exact.
 
@@ -311,7 +311,7 @@ def mean_size_over_mean_duration_mbps(
 ) -> float:
     """E[b]/E[T]: payload bits of the transfers that start in the window, and finish, over their durations' sum.
 
-    Each second of a transfer counts once, so that it speaks for the few long ones.
+    Each second of a transfer counts once, so the value describes the few long transfers.
 
     With ``record = "summary"`` it is computed from the source's sums, and is exact.
 
@@ -340,7 +340,7 @@ def mean_flow_duration_ms(
 def flow_duration_p50_ms(
     run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
 ) -> float:
-    """Median duration of the transfers that start in the window and finish: the shortest that half do not exceed.
+    """Median duration of the transfers that start in the window and finish.
 
     With ``record = "summary"`` from the source's distribution, to 0.1 %.
     """
@@ -351,7 +351,7 @@ def flow_duration_p50_ms(
 def flow_duration_p95_ms(
     run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
 ) -> float:
-    """The duration that 95 % of the transfers that start in the window and finish do not exceed.
+    """95 % quantile of the durations of the transfers that start in the window and finish.
 
     With ``record = "summary"`` from the source's distribution, to 0.1 %.
     """
@@ -362,7 +362,7 @@ def flow_duration_p95_ms(
 def flow_duration_p99_ms(
     run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
 ) -> float:
-    """The duration that 99 % of the transfers that start in the window and finish do not exceed.
+    """99 % quantile of the durations of the transfers that start in the window and finish.
 
     With ``record = "summary"`` from the source's distribution, to 0.1 %.
     """
@@ -371,12 +371,11 @@ def flow_duration_p99_ms(
 
 @metric("mean_slowdown", "1", "Montazeri et al. 2018 (Homa): slowdown")
 def mean_slowdown(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
-    """Mean over the transfers that start in the window, and finish, of duration over the least that it could be.
+    """Mean slowdown, duration over least duration, of the transfers that start in the window and finish.
 
-    The least duration is the propagation delay there and back plus the transfer with its headers at the rate of the
-    slowest link on the way. So 1 is a sender that knows the path and has it to itself. A sender that has to find out
-    the rate, as
-    TCP's slow start, stays above that on an empty path too.
+    The least duration is the propagation RTT plus the time to send the transfer with its headers at the rate of the
+    slowest link of the path. The slowdown is 1 for a sender alone on the path that knows its rate. It is above 1 for a
+    sender that must find the rate, such as TCP in slow start, even on an empty path.
 
     With ``record = "summary"`` it is computed from the source's sums, and is exact.
 
@@ -388,7 +387,7 @@ def mean_slowdown(run: Run, window: Window | None = None, flows: Flows = None, *
 
 @metric("slowdown_p50", "1", "Montazeri et al. 2018 (Homa): slowdown")
 def slowdown_p50(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
-    """Median of the slowdowns of which ``mean_slowdown`` is the mean: the least that half do not exceed.
+    """Median slowdown of the transfers that start in the window and finish; see ``mean_slowdown``.
 
     With ``record = "summary"`` from the source's distribution, to 0.1 %.
     """
@@ -397,7 +396,7 @@ def slowdown_p50(run: Run, window: Window | None = None, flows: Flows = None, *,
 
 @metric("slowdown_p99", "1", "Montazeri et al. 2018 (Homa): slowdown")
 def slowdown_p99(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
-    """The slowdown that 99 % of the transfers that start in the window and finish do not exceed.
+    """99 % quantile of the slowdown of the transfers that start in the window and finish; see ``mean_slowdown``.
 
     With ``record = "summary"`` from the source's distribution, to 0.1 %.
     """
@@ -406,7 +405,8 @@ def slowdown_p99(run: Run, window: Window | None = None, flows: Flows = None, *,
 
 @metric("offered_mbps", "Mbit/s", "Elephan's own definition")
 def offered_mbps(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
-    """Offered load: the transfers that start in the window, with headers, over its length; nothing sent again counts.
+    """Offered load: bits of the transfers that start in the window, with headers but without retransmissions, over its
+    length.
 
     With ``record = "summary"`` it is computed from the source's sums, and is exact.
 
@@ -419,7 +419,8 @@ def offered_mbps(run: Run, window: Window | None = None, flows: Flows = None, *,
 
 @metric("short_flow_total_mbps", "Mbit/s", "katto2008 fig. 8", aliases=("carried_mbps",))
 def short_flow_total_mbps(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """Carried load: throughput in the window of the flows that have a size and of sources, whenever transfers started.
+    """Carried load: throughput in the window of flows with a size and of sources, independently of the transfers'
+    starts.
 
     Raises:
         MetricError: no flow has a size.

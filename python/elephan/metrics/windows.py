@@ -1,4 +1,4 @@
-"""Congestion windows, congestion epochs, round trips, and points of the response function; one number for each flow."""
+"""Congestion windows, congestion epochs, RTTs, and points of the response function, with one number for each flow."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _known(values: Array) -> Array:
 
 @metric("loss_events", "events", "RFC 5166 §2.1.3", scope="flow")
 def loss_events(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Recovery episodes: one for each time that the algorithm was told of a congestion signal."""
+    """Number of loss events: recoveries, one for each congestion signal reported to the algorithm."""
     return counters(run, "loss_events", resolve_window(run, window), flows)
 
 
@@ -93,7 +93,7 @@ def epoch_duration_s(
 ) -> dict[str, float]:
     """Mean time between successive backoffs, without the first two epochs (the start-up and the one after it).
 
-    A backoff is known to lie between two samples and is taken to be in their middle. The window is the whole run
+    A backoff lies between two samples and is assumed to be in their middle. The window is the whole run
     unless given.
 
     Raises:
@@ -115,13 +115,13 @@ def epoch_duration_s(
 def epoch_growth_pkts(
     run: Run, window: Window | None = None, flows: Flows = None, *, skip: int = SKIPPED_EPOCHS
 ) -> dict[str, float]:
-    """Mean growth of the sampled congestion window from its least to its largest in an epoch.
+    """Mean growth of the sampled congestion window in an epoch, from its smallest to its largest value.
 
     Epochs lie between successive backoffs, without the first two (the start-up and the one after it). Samples with a
-    window under ssthresh, in recovery or slow start, are left out. The window is the whole run unless given.
+    window below ssthresh, in recovery or slow start, are left out. The window is the whole run unless given.
 
     Raises:
-        MetricError: too few backoffs, or an epoch of nothing but recovery and slow start.
+        MetricError: too few backoffs, or an epoch that consists of recovery and slow start only.
     """
     window = resolve_window(run, window or (0.0, duration_s(run)))
     return {
@@ -134,13 +134,14 @@ def epoch_growth_pkts(
 def cwnd_curvature(
     run: Run, window: Window | None = None, flows: Flows = None, *, skip: int = SKIPPED_EPOCHS
 ) -> dict[str, float]:
-    """How much the window's path bends in an epoch: below 0 where it is concave, 0 on a straight line.
+    """Curvature of the window's growth in an epoch: below 0 for a concave curve, 0 for a straight line.
 
-    The second difference over the growth, 4 ((w_end + w_begin) / 2 - w_middle) / (w_end - w_begin), with the windows at
-    the beginning, the middle and the end of the growing part; the mean over the epochs of ``epoch_growth_pkts``.
+    It is the second difference over the growth, 4 ((w_end + w_begin) / 2 - w_middle) / (w_end - w_begin), with the
+    windows at the beginning, the middle and the end of the growing part; the mean over the epochs of
+    ``epoch_growth_pkts``.
 
     Raises:
-        MetricError: as ``epoch_growth_pkts``.
+        MetricError: the errors of ``epoch_growth_pkts``.
     """
     window = resolve_window(run, window or (0.0, duration_s(run)))
     means = {}
@@ -178,10 +179,10 @@ def backoff_delta(run: Run, window: Window | None = None, flows: Flows = None) -
 
 
 def _growing(run: Run, flow: str, window: Window, skip: int) -> list[Array]:
-    """The windows of each epoch that are not under ssthresh.
+    """The windows of each epoch that are not below ssthresh.
 
     Raises:
-        MetricError: too few backoffs, or an epoch of nothing but recovery and slow start.
+        MetricError: too few backoffs, or an epoch that consists of recovery and slow start only.
     """
     columns = ("loss_events", "cwnd", "ssthresh")
     counts, cwnd, ssthresh = (flow_series(run, flow, series, window)[1] for series in columns)
@@ -202,7 +203,7 @@ def _epochs(bounds: npt.NDArray[np.intp], *series: npt.NDArray[Any]) -> Iterator
 
 @metric("loss_event_rate", "1", "RFC 3649 §3: response functions", scope="flow")
 def loss_event_rate(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Loss events for each distinct segment that was delivered: p of a response function.
+    """Loss events per distinct segment delivered: p of a response function.
 
     Raises:
         MetricError: a flow delivered nothing.
@@ -216,7 +217,7 @@ def loss_event_rate(run: Run, window: Window | None = None, flows: Flows = None)
 def response_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Distinct segments delivered in a mean round trip: w of a response function w(p).
 
-    The round trip is the mean of the samples' smoothed RTT, weighted by time.
+    The mean round trip is the time average of the smoothed RTT.
     """
     start_s, end_s = window = resolve_window(run, window)
     rtts_s = _of_each(run, flows, "srtt_s", window, time_mean)
@@ -226,10 +227,10 @@ def response_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows =
 
 @metric("receive_window_limited_fraction", "1", "design: limits of a run", scope="flow")
 def receive_window_limited_fraction(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Fraction of the flow's time in which the receiver's window, not the algorithm, kept it from sending; whole run.
+    """Fraction of the flow's time in which the receive window, and not the algorithm, limited it; whole run.
 
     Raises:
-        MetricError: another window than the whole run is asked for.
+        MetricError: a window other than the whole run is requested.
     """
     if window is not None and (window[0] > 0 or window[1] < duration_s(run)):
         raise MetricError("this fraction is known for the whole run only")
@@ -242,35 +243,35 @@ def _measured(run: Run, window: Window | None) -> None:
 
 @metric("rtt_min_ms", "ms", "RFC 5166 §2.1.2", scope="flow")
 def rtt_min_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Smallest RTT of any packet in the measured part."""
+    """Smallest RTT of any packet in the measurement window."""
     _measured(run, window)
     return column(run, "rtt_min_ms", flows)
 
 
 @metric("rtt_mean_ms", "ms", "RFC 5166 §2.1.2", scope="flow")
 def rtt_mean_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Mean RTT over the packets of the measured part."""
+    """Mean RTT over the packets of the measurement window."""
     _measured(run, window)
     return column(run, "rtt_mean_ms", flows)
 
 
 @metric("rtt_p50_ms", "ms", "RFC 5166 §2.1.2", scope="flow")
 def rtt_p50_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Median RTT over the packets of the measured part."""
+    """Median RTT over the packets of the measurement window."""
     _measured(run, window)
     return column(run, "rtt_p50_ms", flows)
 
 
 @metric("rtt_p95_ms", "ms", "RFC 5166 §2.1.2", scope="flow")
 def rtt_p95_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """The RTT that 95 % of the packets of the measured part did not exceed."""
+    """95 % quantile of the RTT over the packets of the measurement window."""
     _measured(run, window)
     return column(run, "rtt_p95_ms", flows)
 
 
 @metric("rtt_p99_ms", "ms", "RFC 5166 §2.1.2", scope="flow")
 def rtt_p99_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """The RTT that 99 % of the packets of the measured part did not exceed."""
+    """99 % quantile of the RTT over the packets of the measurement window."""
     _measured(run, window)
     return column(run, "rtt_p99_ms", flows)
 
@@ -286,7 +287,8 @@ def peak_window_over_bdp(run: Run, window: Window | None = None, flows: Flows = 
 
 @metric("response_over_reno", "1", "RFC 3649 §2; Mathis et al. 1997", scope="flow")
 def response_over_reno(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """w of the response function over Reno's √(3/2p) at the same loss event rate p: 1 for Reno with an ACK a packet.
+    """Ratio of w of the response function to Reno's √(3/2p) at the same loss event rate p; 1 for Reno with an ACK per
+    packet.
 
     Raises:
         MetricError: a flow has no loss event in the window.
@@ -302,7 +304,7 @@ def response_over_reno(run: Run, window: Window | None = None, flows: Flows = No
 
 @metric("retransmit_rate", "1", "RFC 5166 §2.1.3", scope="flow")
 def retransmit_rate(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Retransmissions for each distinct segment that was delivered in the window, spurious ones included.
+    """Retransmissions per distinct segment delivered in the window, spurious ones included.
 
     Raises:
         MetricError: a flow delivered nothing.

@@ -1,12 +1,12 @@
 """The abstracted models of real hybrids in katto2008: Compound (CTCP), Adaptive Reno, YeAH and Fusion.
 
 Table 3 and equation 5 give each algorithm's growth while the path has room and the fraction kept at a loss; figures 5
-and 6 draw the windows. What a round transmits is "omitted" there, and derived here. Case 1 is that of the ideal hybrid.
-In cases 2 and
-3 a window begins at what the loss left, grows to the pipe, and stays there until Reno's line passes it (case 2) or the
-next loss comes (case 3-1); in case 3-2 the loss comes first. Losses come each w/2 round trips, as in the ideal models.
+and 6 draw the windows. The number of packets of a round is "omitted" there, and derived here. Case 1 is that of the
+ideal hybrid. In cases 2 and 3 a window begins at its value after the loss, grows to the pipe, and stays there until
+Reno's line exceeds it (case 2) or the next loss happens (case 3-1). In case 3-2 the loss happens before the pipe is
+full. Losses happen every w/2 round trips, as in the ideal models.
 
-Read besides:
+Further interpretations:
 
 * t1 and t2 are where the *windows* reach the bandwidth-delay product; the paper has "the total number of transmitted
   packets".
@@ -46,7 +46,7 @@ class Hybrid:
     """A row of table 3.
 
     Attributes:
-        name: as in the paper's figures.
+        name: name in the paper's figures.
         growth: window increase while the path has room.
         keep: window decrease, by RTT/RTTmin at the loss.
     """
@@ -57,12 +57,12 @@ class Hybrid:
 
     @property
     def keep_empty(self) -> float:
-        """Fraction of the window kept when nothing is queued."""
+        """Fraction of the window kept if no packet is queued."""
         return float(self.keep(floats(1.0)))
 
 
 def ctcp(keep: float = 0.5, alpha: float = 0.125, k: float = 0.75, low_window: float = 0.0) -> Hybrid:
-    """Compound: alpha cwnd^k more each round trip; keeps one half, or ``keep`` as section III.B tunes it.
+    """Compound: adds alpha cwnd^k each round trip; keeps one half, or ``keep`` of section III.B.
 
     ``low_window`` is not in the table: below it Compound is Reno.
     """
@@ -70,9 +70,9 @@ def ctcp(keep: float = 0.5, alpha: float = 0.125, k: float = 0.75, low_window: f
 
 
 def areno(pipe: Pipe) -> Hybrid:
-    """Adaptive Reno: B / 10 Mbit/s more each round trip; keeps all without a queue and one half with one.
+    """Adaptive Reno: adds B / 10 Mbit/s segments each round trip; keeps all without a queue and one half with a queue.
 
-    The paper approximates a keep that goes from 1 to 1/2 with the RTT by these two.
+    With these two values the paper approximates a fraction that falls from 1 to 1/2 with the RTT.
     """
     return Hybrid("ARENO", Steady(floats(pipe.rate_bps) / 10e6), lambda ratio: np.where(ratio > 1.0, 0.5, 1.0))
 
@@ -83,15 +83,16 @@ def yeah_keep(rtt_over_min: ArrayLike) -> Floats:
 
 
 def yeah(factor: float = 1.01) -> Hybrid:
-    """YeAH: Scalable TCP's growth, 1.01 each round trip or as section III.B tunes it; keeps what equation 5 says."""
+    """YeAH: Scalable TCP's growth, a factor of 1.01 each round trip or that of section III.B; keeps the fraction of
+    equation 5."""
     return Hybrid("YeAH-TCP", Exponential(factor), yeah_keep)
 
 
 def fusion(pipe: Pipe, d_min_s: float = 0.01, flows: int = 1) -> Hybrid:
-    """Fusion: B Dmin / (N PS) more each round trip; keeps RTTmin/RTT.
+    """Fusion: adds B Dmin / (N PS) each round trip; keeps RTTmin/RTT.
 
-    Dmin is the granularity of the timer, N the number of flows. With 10 ms a pipe of 40 ms is full again after a round
-    trip or so, as the paper has it; implementations have 1 ms.
+    Dmin is the granularity of the timer, N the number of flows. With 10 ms a pipe of 40 ms is full again after about
+    one round trip, as in the paper; implementations have 1 ms.
     """
     step = floats(pipe.rate_bps) * d_min_s / (flows * floats(pipe.packet_bits))
     return Hybrid("TCP-Fusion", Steady(step), lambda ratio: floats(1.0 / ratio))

@@ -1,4 +1,4 @@
-"""How a window moves between two losses, and what follows for its mean.
+"""The course of a window between two losses, and its mean.
 
 A response function of the literature assumes a loss at every 1/p-th segment. Random losses give another mean: a Reno
 flow's is larger by 7 %, since the square of its window has the mean 2/p (Ott, Kemperman, Mathis: "The stationary
@@ -6,8 +6,9 @@ behavior of ideal TCP congestion avoidance", 1996). :func:`under_random_losses` 
 only memory is the window at its last loss. :func:`under_even_losses` computes the mean under evenly spaced losses; it
 checks the closed forms.
 
-A cycle has three parts. One round trip of recovery at the reduced window. Then growth, until a segment is lost. Then
-one more round trip, until the sender knows: the window still grows, and further losses belong to the same event.
+A cycle has three parts: one round trip of recovery at the reduced window, growth until a segment is lost, and one more
+round trip until the sender detects the loss. In the third part the window still grows, and further losses belong to the
+same event.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Cycle:
     """The window between two losses.
 
     Attributes:
-        keep: window at a loss to the window after it.
+        keep: function from the window at a loss to the window after it.
         path: (windows at the last loss, round trips since recovery ended, round trip in s) to windows; the first
             argument is a column, the second a row, the result a table that never falls along a row.
     """
@@ -51,7 +52,8 @@ class Cycle:
 
 
 def memoryless(gain: Callable[[Floats], Floats], keep: Keep, highest: float = 1e7) -> Cycle:
-    """A rule that depends on its window alone: `gain` segments more a round trip, `keep` of it after a loss."""
+    """A rule that depends on its window alone: `gain` segments are added each round trip, and the fraction `keep`
+    remains after a loss."""
     windows = np.geomspace(0.5, highest, 40_001)
     slowness = 1.0 / gain(floats(windows))
     rounds = np.concatenate(([0.0], np.cumsum(np.diff(windows) * (slowness[1:] + slowness[:-1]) / 2)))
@@ -66,7 +68,7 @@ def memoryless(gain: Callable[[Floats], Floats], keep: Keep, highest: float = 1e
 
 
 def _elapsed(cycle: Cycle, peaks: Floats, rtt_s: float, segments: float) -> Floats:
-    """Round trips at which to look at a cycle: dense at the start, and long enough to send so many segments."""
+    """Round trips at which a cycle is evaluated: dense at the start, and long enough to send a number of segments."""
     last = 4.0
     lowest = peaks.min(keepdims=True).reshape(1, 1)
     while True:
@@ -84,9 +86,9 @@ def _sent(windows: Floats, elapsed: Floats) -> Floats:
 
 
 def under_even_losses(cycle: Cycle, p: float, rtt_s: float, halvings: int = 44) -> float:
-    """Mean window over round trips when each 1/p-th segment is lost, and known at once: as closed forms assume.
+    """Mean window over round trips if each 1/p-th segment is lost and detected at once, as closed forms assume.
 
-    `halvings` of the search range for the window at a loss: 44 are exact in a plot, 14 to a thousandth.
+    `halvings` of the search range for the window at a loss: 44 are exact in a plot, 14 are within a thousandth.
     """
     low, high = 0.5, 1e7
     for _ in range(halvings):
@@ -101,11 +103,11 @@ def under_even_losses(cycle: Cycle, p: float, rtt_s: float, halvings: int = 44) 
 
 
 def under_random_losses(cycle: Cycle, p: float, rtt_s: float) -> float:
-    """Mean window over round trips when every segment is lost with probability p, whatever happened to the others.
+    """Mean window over round trips if every segment is lost with probability p, independently of the others.
 
     The windows at successive losses are a Markov chain. Its transition probabilities follow from the number of segments
     that a cycle sends before its window reaches a value; its stationary distribution weighs the cycles' segments and
-    durations. Timeouts are not in it: it holds where a window is many segments.
+    durations. Timeouts are not included, so it applies to windows of many segments.
     """
     scale = under_even_losses(cycle, p, rtt_s, halvings=14)
     edges = np.geomspace(max(0.5, scale / 300.0), scale * 30.0, _PEAKS + 1)
@@ -129,7 +131,7 @@ def under_random_losses(cycle: Cycle, p: float, rtt_s: float) -> float:
     weights = _stationary(chain)
 
     widths = np.diff(elapsed)
-    # Until the loss: recovery, growth; then the round trip in which the sender does not know yet.
+    # Until the loss: recovery, growth; then the round trip before the sender detects the loss.
     recovery_rounds = (1.0 - np.exp(-p * after[:, 0])) / (p * after[:, 0])
     growth_rounds = ((alive[:, 1:] + alive[:, :-1]) / 2 * widths).sum(axis=1)
     lost_at = np.concatenate((in_recovery[:, None], -np.diff(alive, axis=1)), axis=1)
@@ -140,8 +142,8 @@ def under_random_losses(cycle: Cycle, p: float, rtt_s: float) -> float:
 
 
 def _stationary(chain: Floats) -> Floats:
-    """The distribution that a Markov chain leaves as it is."""
-    # One of the equations follows from the others; the sum of the weights takes its place.
+    """The stationary distribution of a Markov chain."""
+    # One of the equations follows from the others; the sum of the weights replaces it.
     system = chain.T - np.eye(len(chain))
     system[-1] = 1.0
     right = np.zeros(len(chain))

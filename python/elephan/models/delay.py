@@ -1,6 +1,6 @@
 """Equilibria of delay-based flows, the effect of a wrong base RTT, and the stability of their loops.
 
-FAST, EEFAST and HCC each keep ``alpha`` segments of their own in the queue; Vegas between ``alpha`` and ``beta``. Rates
+FAST, EEFAST and HCC each keep ``alpha`` of their own segments in the queue, Vegas between ``alpha`` and ``beta``. Rates
 are in segments/s, times in seconds; flows are along the last axis, everything before it broadcasts.
 """
 
@@ -21,9 +21,9 @@ class Equilibrium:
     """Equilibrium of flows: rates, queue and windows.
 
     Attributes:
-        queue: segments that wait at the bottleneck.
-        rates: of each flow, segments/s.
-        windows: of each flow, segments.
+        queue: segments waiting at the bottleneck.
+        rates: rate of each flow, segments/s.
+        windows: window of each flow, segments.
     """
 
     queue: Floats
@@ -36,9 +36,9 @@ def equilibrium(alpha: ArrayLike, rate: ArrayLike, rtt_s: ArrayLike, errors_s: A
     (Low, Peterson, Wang: "Understanding TCP Vegas: a duality model", JACM 49(2), 2002, §5 and §6; Jin, Wei, Low 2004).
 
     Args:
-        alpha: of each flow, segments.
+        alpha: alpha of each flow, segments.
         rate: capacity, segments/s.
-        rtt_s: of each flow, without queue.
+        rtt_s: RTT of each flow without a queue.
         errors_s: error of each flow's base RTT (the queue that it found when it started); below 0, too short.
 
     Raises:
@@ -47,8 +47,8 @@ def equilibrium(alpha: ArrayLike, rate: ArrayLike, rtt_s: ArrayLike, errors_s: A
     a, t, e = np.broadcast_arrays(_positive(alpha, "alpha"), _positive(rtt_s, "rtt_s"), floats(errors_s))
     a, t, e = np.atleast_1d(a), np.atleast_1d(t), np.atleast_1d(e)
     capacity = _positive(rate, "rate")[..., None]
-    # The sum of the rates is convex and falls with q. Where one flow alone would have the capacity it is too large:
-    # from there Newton's method climbs to the root and never beyond.
+    # The sum of the rates is convex and falls with q. It is too large at the q at which one flow alone has the
+    # capacity: from there Newton's method increases q to the root without passing it.
     delay = np.max(e + a / capacity, axis=-1, keepdims=True)
     for _ in range(_NEWTON_MOST):
         rates = a / (delay - e)
@@ -62,8 +62,8 @@ def equilibrium(alpha: ArrayLike, rate: ArrayLike, rtt_s: ArrayLike, errors_s: A
 
 
 def in_sequence(flows: int, alpha: float, rate: float, rtt_s: float) -> Equilibrium:
-    """Equilibria of flows that start one after another, each when those before it have settled: the queue that a
-    flow finds is in its base RTT, unknown to it (Low, Peterson, Wang 2002, §6.2; hcc2011 §4.4).
+    """Equilibria of flows that start one after another, each after the earlier ones have settled. The base RTT of each
+    flow includes the queue at its start (Low, Peterson, Wang 2002, §6.2; hcc2011 §4.4).
 
     Raises:
         ValueError: there is no flow, or something is not positive.
@@ -78,8 +78,8 @@ def in_sequence(flows: int, alpha: float, rate: float, rtt_s: float) -> Equilibr
 
 
 def vegas_queue(flows: ArrayLike, alpha: ArrayLike = 2, beta: ArrayLike = 4) -> tuple[Floats, Floats]:
-    """The least and the most that Vegas flows leave in the queue, segments: each holds its window while ``alpha`` to
-    ``beta`` of its segments wait (Brakmo & Peterson 1995).
+    """Smallest and largest queue of Vegas flows, segments: each flow keeps its window while ``alpha`` to ``beta`` of
+    its segments wait (Brakmo & Peterson 1995).
 
     Raises:
         ValueError: a number is not positive, or ``beta`` is below ``alpha``.
@@ -91,7 +91,7 @@ def vegas_queue(flows: ArrayLike, alpha: ArrayLike = 2, beta: ArrayLike = 4) -> 
 
 
 def fill(rate: ArrayLike, rtt_s: ArrayLike, alpha: ArrayLike, flows: ArrayLike = 1) -> Floats:
-    """b = C T/(n alpha): how many times what waits fits into the pipe. HCC's loop depends on nothing else.
+    """b = C T/(n alpha): the ratio of the pipe to the queue, on which alone HCC's loop depends.
 
     Raises:
         ValueError: something is not positive.
@@ -103,8 +103,9 @@ def fill(rate: ArrayLike, rtt_s: ArrayLike, alpha: ArrayLike, flows: ArrayLike =
 def hcc_loop(b: ArrayLike) -> Floats:
     """HCC's linearized loop, z^2 - own z + lagged, as (own, lagged) along the last axis.
 
-    Half of the way to w_a = alpha D/Q is made in a round trip, and at the equilibrium w_a falls by b for each segment
-    that the window is above it. What is measured is a round trip old: e' = e/2 - (b/2) e_old (hcc2011 eqs. 1 and 3).
+    The window moves half of the way to w_a = alpha D/Q in a round trip, and near the equilibrium w_a falls by b for
+    each segment by which the window exceeds it. Measurements are one round trip old: e' = e/2 - (b/2) e_old (hcc2011
+    eqs. 1 and 3).
     """
     fullness = floats(b)
     return floats(np.stack([np.full_like(fullness, 0.5), fullness / 2.0], axis=-1))
@@ -125,7 +126,8 @@ def fast_loop(b: ArrayLike, gamma: ArrayLike = 0.5) -> Floats:
 
 
 def spectral_radius(loop: ArrayLike) -> Floats:
-    """Larger |z| of z^2 - own z + lagged = 0, by which a round trip scales an error; 1 or more if the loop swings."""
+    """Larger |z| of z^2 - own z + lagged = 0, the factor of an error in each round trip; 1 or more if the loop
+    oscillates."""
     coefficients = floats(loop)
     own, lagged = coefficients[..., 0], coefficients[..., 1]
     root = np.sqrt(np.asarray(own**2 / 4.0 - lagged, dtype=np.complex128))
@@ -133,15 +135,15 @@ def spectral_radius(loop: ArrayLike) -> Floats:
 
 
 def swings(loop: ArrayLike) -> NDArray[np.bool_]:
-    """True if a loop does not come to rest."""
+    """True if a loop oscillates."""
     found: NDArray[np.bool_] = spectral_radius(loop) >= 1.0 + 1e-12
     return found
 
 
 def gain_margin(loop: ArrayLike) -> Floats:
-    """Factor by which a loop's gain could grow until it swings; below 1 it swings (Nyquist).
+    """Gain margin: the factor of a loop's gain at which it begins to oscillate; below 1 the loop oscillates (Nyquist).
 
-    The loop is opened at what is measured: L(z) = lagged/(z (z - own)). Its phase is -pi where L is real and negative,
+    The loop is opened at the measurement: L(z) = lagged/(z (z - own)). Its phase is -pi where L is real and negative,
     at cos(theta) = own/2, where |L| = lagged: the margin is 1/lagged as long as own is at most 2.
     """
     coefficients = floats(loop)
@@ -150,14 +152,14 @@ def gain_margin(loop: ArrayLike) -> Floats:
 
 
 def phase_margin_rad(loop: ArrayLike) -> Floats:
-    """How much more delay, in radians at the frequency where |L| = 1, a loop would bear; negative where it swings, and
-    infinite where |L| is below 1 at all frequencies (Nyquist).
+    """Phase margin: the additional delay, in radians at the frequency of |L| = 1, at which a loop begins to oscillate.
+    It is negative if the loop oscillates, and infinite if |L| is below 1 at all frequencies (Nyquist).
 
     Let L = lagged/(z (z - own)) on the unit circle. |L| is 1 where |z - own| = lagged, at cos(theta) = (1 + own^2 -
     lagged^2)/(2 own). |L| falls with theta, so there is at most one such frequency.
 
     Raises:
-        ValueError: own is not above 0, or exceeds lagged by 1 or more, so that errors grow without any swing.
+        ValueError: own is not above 0, or exceeds lagged by 1 or more, so that errors grow without oscillation.
     """
     coefficients = floats(loop)
     own, lagged = coefficients[..., 0], coefficients[..., 1]
@@ -174,8 +176,8 @@ def phase_margin_rad(loop: ArrayLike) -> Floats:
 def hcc_rounds(b: float, alpha: float, gamma: float = 0.5, rounds: int = 400, start: float = 1.05) -> Floats:
     """Queue at the end of each round trip under HCC's own rule, clipped steps included, segments.
 
-    One flow on a link that is never idle: the window less the pipe waits, and is known a round trip later. Increases
-    come at once here; the engine's HCC spreads them over the round.
+    One flow on a link that is never idle: the window less the pipe is in the queue, and is measured a round trip later.
+    Increases are immediate here; the engine's HCC spreads them over the round.
 
     Raises:
         ValueError: b, alpha or gamma is not positive.

@@ -1,10 +1,10 @@
-"""How long a lone flow takes from one loss to the next, as a function of the BDP and the buffer; and how many such
-epochs two flows need to share evenly.
+"""Duration of the congestion epochs of a single flow, as a function of the BDP and the buffer, and number of epochs
+until two flows share evenly.
 
 The flow is alone on a drop-tail link of C segments/s with a base round trip of T and a buffer of b segments. Its window
-goes from a part k W after the loss to W = C T + b at the next. A round trip lasts T while the window is below the BDP,
-w/C above. Losses are known at once; slow start, recovery and what the loss event itself takes are not in it.
-Everything is arrays in, arrays out, in segments and seconds.
+grows from k W after a loss to W = C T + b at the next. A round trip lasts T while the window is below the BDP, w/C
+above. Losses are detected at once; slow start, recovery and the duration of the loss event itself are not included.
+Arguments and results are arrays, in segments and seconds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Path:
     Attributes:
         rate: capacity, segments/s.
         rtt_s: base round-trip time.
-        buffer: segments that may wait.
+        buffer: largest queue, segments.
     """
 
     rate: Floats
@@ -43,7 +43,7 @@ class Path:
         return self.bdp + self.buffer
 
     def linear_s(self, start: Floats, end: Floats) -> Floats:
-        """Time from one window to a larger one at a segment more a round trip."""
+        """Time from one window to a larger one at a growth of one segment per round trip."""
         low = np.minimum(end, self.bdp) - np.minimum(start, self.bdp)
         top, bottom = np.maximum(end, self.bdp), np.maximum(start, self.bdp)
         return floats(self.rtt_s * low + (top**2 - bottom**2) / (2.0 * self.rate))
@@ -64,7 +64,7 @@ def path(rate: ArrayLike, rtt_s: ArrayLike, buffer: ArrayLike) -> Path:
 
 
 def reno(on: Path, increase: float = 1.0, keep: float = 0.5) -> Floats:
-    """An AIMD flow's epoch, s: linear in the BDP squared over C, so in the BDP at a given round trip.
+    """An AIMD flow's epoch, s. It is linear in BDP²/C, and so in the BDP for a given RTT.
 
     With a buffer of at least (1-k)/k BDP the link never idles and it is (1-k^2) W^2/(2 a C).
     """
@@ -72,7 +72,8 @@ def reno(on: Path, increase: float = 1.0, keep: float = 0.5) -> Floats:
 
 
 def stcp(on: Path, increase: float = 0.01, keep: float = 0.875) -> Floats:
-    """Scalable TCP's epoch, s: growth by a factor of 1+a a round trip, so the epoch does not depend on the rate.
+    """Scalable TCP's epoch, s. The window grows by a factor of 1+a each round trip, so the epoch does not depend on the
+    rate.
 
     (T/a) ln(C T/(k W)) below the BDP and b/(a C) above.
     """
@@ -82,11 +83,11 @@ def stcp(on: Path, increase: float = 0.01, keep: float = 0.875) -> Floats:
 
 
 def cubic(on: Path, c: float = 0.4, keep: float = 0.7, beyond: float = 1.0, *, friendly: bool = True) -> Floats:
-    """CUBIC's epoch, s: K = cbrt(W (1-k)/C) to its last maximum (RFC 9438 §4.2), and cbrt(beyond/C) more until it
-    exceeds that maximum by ``beyond`` segments and has a loss; less if its estimate of Reno's window reaches that point
-    before (§4.3).
+    """CUBIC's epoch, s: K = cbrt(W (1-k)/C) to its last maximum (RFC 9438 §4.2), plus cbrt(beyond/C) until it exceeds
+    that maximum by ``beyond`` segments and has a loss. The epoch is shorter if its estimate of Reno's window reaches
+    that point first (§4.3).
 
-    Around its maximum the window hardly moves, so that the last segment takes 1.36 s.
+    Around its maximum the window is almost constant, so the last segment takes 1.36 s.
     """
     plateau = np.cbrt(on.peak * (1.0 - keep) / c) + np.cbrt(beyond / c)
     if not friendly:
@@ -118,7 +119,7 @@ def _htcp_gained(time_s: Floats) -> Floats:
 
 
 def _htcp_time(gained: Floats) -> Floats:
-    """The inverse of ``_htcp_gained``, which is convex: Newton's method from above falls onto it."""
+    """The inverse of ``_htcp_gained``, which is convex, so Newton's method converges from above."""
     # At least the quadratic and at least the cubic part are below it, so that the smaller of their inverses is above.
     late = np.maximum(gained - 1.0, 0.0)
     time_s = floats(np.where(late > 0, 1.0 + np.minimum(np.sqrt(late / 5.0), np.cbrt(12.0 * late)), gained))
@@ -134,8 +135,8 @@ def _htcp_time(gained: Floats) -> Floats:
 def illinois(
     on: Path, alpha_max: float = 10.0, alpha_min: float = 0.3, beta_max: float = 0.5, edge: float = 0.01
 ) -> Floats:
-    """Illinois's epoch, s: the integral of RTT(w)/alpha(w), where its largest delay is the full buffer's (Liu, Basar,
-    Srikant, VALUETOOLS 2006; the integral that leith2008's Figure 3 asks for).
+    """Illinois's epoch, s: the integral of RTT(w)/alpha(w), if its largest delay is that of the full buffer (Liu,
+    Basar, Srikant, VALUETOOLS 2006; the integral for leith2008's Figure 3).
 
     At a loss the queue is full, so the algorithm backs off by ``beta_max``. The gain is ``alpha_max`` up to ``edge`` of
     the
@@ -162,12 +163,11 @@ def illinois(
 
 
 def compound(on: Path, alpha: float = 0.125, k: float = 0.75, gamma: float = 30.0, low: float = 38.0) -> Floats:
-    """Compound's epoch, s, where its delay part is gone before the loss (Tan et al., INFOCOM 2006).
+    """Compound's epoch, s, if its delay-based component is 0 before the loss (Tan et al., INFOCOM 2006).
 
-    Its Reno part grows from W/2 to W by one a round trip. The sum grows by alpha w^k, at least one, up to ``gamma``
-    segments in the queue. It stays there until the Reno component has caught up; from then on it is Reno. Where the
-    buffer
-    holds no ``gamma`` segments, or below ``low``, the form does not apply: not a number.
+    Its Reno component grows from W/2 to W by one segment a round trip. The sum grows by alpha w^k, at least one, up to
+    ``gamma`` segments in the queue. It stays there until the Reno component has caught up; from then on it is Reno.
+    If the buffer is smaller than ``gamma`` segments, or below ``low``, the form does not apply, and the result is NaN.
     """
     start = on.peak / 2.0
     knee = on.bdp + gamma
@@ -191,7 +191,7 @@ def compound(on: Path, alpha: float = 0.125, k: float = 0.75, gamma: float = 30.
 
 
 def fluid_fill_s(start: ArrayLike, end: ArrayLike, rtt_s: ArrayLike, alpha: float = 0.125, k: float = 0.75) -> Floats:
-    """How long Compound needs from one window to a larger one on an empty path, s: 32 W^(1/4) round trips from near 0.
+    """Time that Compound needs from one window to a larger one on an empty path, s: 32 W^(1/4) round trips from near 0.
 
     Raises:
         ValueError: a window is negative.
@@ -203,13 +203,14 @@ def fluid_fill_s(start: ArrayLike, end: ArrayLike, rtt_s: ArrayLike, alpha: floa
 
 
 def epochs_to_fairness(keep: ArrayLike, ratio: ArrayLike = 0.95) -> Floats:
-    """After how many synchronized losses two AIMD flows are ``ratio`` to 1, the second from nothing.
+    """Number of synchronized losses after which the windows of two AIMD flows have the ratio ``ratio``; the second
+    starts at 0.
 
     Each loss multiplies their difference by ``keep`` and leaves their sum at the next loss unchanged, so after n losses
     the ratio is (1-k^n)/(1+k^n) (Chiu & Jain 1989; leith2008 §IV for n = 4 or so with k = 1/2).
 
     Raises:
-        ValueError: a part or a ratio is not between 0 and 1.
+        ValueError: a fraction or a ratio is not between 0 and 1.
     """
     k, r = floats(keep), floats(ratio)
     if np.any(~((k > 0) & (k < 1))) or np.any(~((r > 0) & (r < 1))):
@@ -218,10 +219,10 @@ def epochs_to_fairness(keep: ArrayLike, ratio: ArrayLike = 0.95) -> Floats:
 
 
 def epochs_to_share(keep: ArrayLike, share: ArrayLike = 0.95) -> Floats:
-    """After how many synchronized losses the second of two AIMD flows has ``share`` of its fair share: 1-k^n.
+    """Number of synchronized losses after which the second of two AIMD flows has ``share`` of its fair share, 1-k^n.
 
     Raises:
-        ValueError: a part or a share is not between 0 and 1.
+        ValueError: a fraction or a share is not between 0 and 1.
     """
     k, s = floats(keep), floats(share)
     if np.any(~((k > 0) & (k < 1))) or np.any(~((s > 0) & (s < 1))):

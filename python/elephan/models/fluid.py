@@ -1,15 +1,15 @@
-"""Flows as fluids: windows over one drop-tail bottleneck, in time.
+"""Fluid model of flows: windows over time at one drop-tail bottleneck.
 
-A flow sends a window a round trip; ACKs come as fast as the bottleneck serves. So the windows determine the
-queueing delay d: it solves sum w_i/(T_i + d) = C (the link is full), or is 0. When the queue would exceed the buffer,
-every flow that has grown by a segment or more within a round trip has a loss, learns of it a round trip later, and then
-does not grow for one round trip. (After the models of Misra, Gong & Towsley 2000 and, for the moment of a loss,
-Bohacek, Hespanha, Lee & Obraczka 2003.)
+A flow sends one window each round trip, and ACKs arrive at the rate of the bottleneck's service. The windows therefore
+determine the queueing delay d: it solves sum w_i/(T_i + d) = C (the link is full), or is 0. When the queue would exceed
+the buffer, every flow that has grown by a segment or more within a round trip has a loss, detects it a round trip
+later, and then does not grow for one round trip. (After the models of Misra, Gong & Towsley 2000 and, for the moment of
+a loss, Bohacek, Hespanha, Lee & Obraczka 2003.)
 
-Losses at random and by early detection (:mod:`elephan.models.prices`) reach the flows that they hit a round trip later;
-further losses until then belong to the same loss event. They are all that is drawn.
+Losses at random and by early detection (:mod:`elephan.models.prices`) are detected by their flows a round trip later;
+further losses until then belong to the same loss event. Only these losses are random.
 
-What there is not: packets, bursts and timeouts.
+The model has no packets, bursts or timeouts.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ class Sender:
     """One flow.
 
     Attributes:
-        name: of the flow.
+        name: name of the flow.
         law: its rules.
         rtt_s: base round trip.
-        start_s: when it begins.
-        stop_s: when it ends.
-        segments: how many it has to send.
+        start_s: its start.
+        stop_s: its end.
+        segments: number of segments to send.
         initial_window: segments.
-        threshold: slow start ends there.
+        threshold: window at which slow start ends.
         limit: the receive window, segments.
-        loss: probability that a segment of it is lost, wherever on its path.
+        loss: loss probability of a segment on its whole path.
     """
 
     name: str
@@ -61,20 +61,20 @@ class Sender:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """Values at the times asked for; flows along the second axis.
+    """Values at the requested times, with flows along the second axis.
 
     Attributes:
         times_s: the times.
-        windows: segments; not a number before a flow's start and after its end.
-        rtts_s: round trips, of the path as it then was.
+        windows: segments; NaN before a flow's start and after its end.
+        rtts_s: RTTs at these times.
         rates: segments/s that leave the bottleneck.
         sent: segments delivered so far.
         losses: loss events so far.
-        lost: segments that did not fit, or were lost at random, so far, all flows together.
+        lost: segments dropped at the full buffer or lost at random so far, all flows together.
         waiting: segments in the queue.
         served: segments that left the bottleneck so far.
         waited: integral of ``waiting`` so far, segment seconds.
-        ended_s: when each flow had sent all that it had; not a number where it had not.
+        ended_s: time at which each flow had sent all of its segments; NaN if it had not.
     """
 
     times_s: Floats
@@ -92,7 +92,7 @@ class Trajectory:
 
 @dataclass
 class _Running:
-    """A flow on its way."""
+    """State of a running flow."""
 
     sender: Sender
     view: View
@@ -126,10 +126,11 @@ def run(
     early: RedSettings | None = None,
     seed: int = 1,
 ) -> Trajectory | None:
-    """The windows of flows over a link of ``rate`` segments/s with room for ``buffer`` waiting ones, at the times.
+    """Run flows over a link of ``rate`` segments/s with a buffer of ``buffer`` segments; returns their values at the
+    times.
 
-    With ``early`` it drops before it is full. The seed decides which segments are lost at random. ``None`` where
-    ``progress`` (told the part that is done) answered no.
+    With ``early`` the queue drops segments before it is full. The seed is that of random losses. Returns ``None`` if
+    ``progress``, called with the fraction done, returned false.
 
     Raises:
         ValueError: there is no flow, or a number has no meaning.
@@ -179,13 +180,13 @@ class _Link:
                 told += 20_000
                 if not progress(now_s / end_s if end_s else 1.0):
                     return None
-            # A step ends at the next time that is asked for, so that nothing is interpolated.
+            # A step ends at the next requested time, so that no value is interpolated.
             step_s = min(self.step_s, max(float(times[position]) - now_s, 1e-9))
             self._advance(now_s, step_s)
             now_s += step_s
 
     def _settle(self, now_s: float) -> None:
-        """The queueing delay at which the flows just fill the link."""
+        """Set the queueing delay at which the flows just fill the link."""
         present = [flow for flow in self.flows if flow.active(now_s)]
         if sum(flow.window / flow.sender.rtt_s for flow in present) <= self.rate:
             self.delay_s = 0.0
@@ -215,7 +216,7 @@ class _Link:
         if over and now_s >= self.full_until_s:
             self._lose(now_s, delay_s)
         if over:
-            # The sum of the windows' growth does not fit; a window that shrinks gives nothing back.
+            # The sum of the windows' growth exceeds the capacity; a window that shrinks does not offset it.
             self.lost += max(0.0, sum(flow.growth for flow in self.flows if flow.active(now_s))) * step_s
         busy = self._rates(now_s, delay_s)
         if self.early is not None:
@@ -234,7 +235,7 @@ class _Link:
                 flow.ended_s = now_s + step_s + flow.sender.rtt_s
 
     def _drop_early(self, now_s: float, step_s: float, delay_s: float, busy: Sequence[float]) -> None:
-        """The one that a drop hits is drawn, by how much each sends."""
+        """Draw the flow of a dropped segment, in proportion to the rates."""
         assert self.early is not None
         assert self.victims is not None
         sent = sum(busy) * step_s
@@ -247,7 +248,7 @@ class _Link:
                     break
 
     def _hit(self, flow: _Running, losses: int, now_s: float, delay_s: float) -> None:
-        """A flow learns of its losses a round trip later; those until then are of the same event."""
+        """Record a loss of a flow, which detects it a round trip later; losses until then belong to the same event."""
         self.lost += losses
         if losses and flow.react_s == math.inf:
             flow.react_s = now_s + flow.sender.rtt_s + delay_s
@@ -260,7 +261,7 @@ class _Link:
     def _move(self, flow: _Running, now_s: float, step_s: float, delay_s: float) -> None:
         view, sender = flow.view, flow.sender
         trip_s = sender.rtt_s + delay_s
-        # The information in an ACK is one round trip old. Steps that end at a time asked for are shorter than others.
+        # The information in an ACK is one round trip old. Steps that end at a requested time are shorter than others.
         back = bisect_right(self.clock, now_s - trip_s + self.step_s / 2.0) - 1
         seen = self.history[back] if back >= 0 else 0.0
         view.now_s, view.window = now_s, flow.window
@@ -296,7 +297,7 @@ class _Link:
                 step = sender.law.step(view)
                 flow.spread = max(step, 0.0)
                 flow.window = max(2.0, flow.window + min(step, 0.0))
-                # A window that gives way does not slow-start back.
+                # A window that yields does not return by slow start.
                 flow.threshold = min(flow.threshold, flow.window)
             grown = flow.spread * rounds
         else:
@@ -305,7 +306,7 @@ class _Link:
         flow.window = min(max(flow.window + grown, 1.0), sender.limit)
 
     def _lose(self, now_s: float, delay_s: float) -> None:
-        """Every flow that has been growing by a segment a round trip learns of a loss a round trip later."""
+        """Record a loss of every flow that grows by at least a segment a round trip."""
         growing = [
             flow
             for flow in self.flows

@@ -1,7 +1,7 @@
 """Growth of a window while the path has room: windows, round trips and packets in closed form.
 
-A growth adds g(c) packets to a window of c in a round trip, and at least one, as Reno does. Below the *knee* the one is
-more; above it the rule's own curve is. Everything is arrays in, arrays out.
+A growth adds g(c) packets to a window of c in a round trip, but at least one, as Reno does. Below the *knee* one packet
+is the larger value, above it g(c). Arguments and results are arrays.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Growth(ABC):
     @property
     @abstractmethod
     def knee(self) -> float:
-        """Window below which one packet a round trip is more than the rule has."""
+        """Window below which the rule adds less than one packet a round trip."""
 
     @abstractmethod
     def gain(self, c: Floats) -> Floats:
-        """The rule without the least of one packet, packets a round trip."""
+        """The rule without the minimum of one packet, packets a round trip."""
 
     @abstractmethod
     def _rounds(self, c: Floats) -> Floats:
@@ -45,15 +45,15 @@ class Growth(ABC):
 
     @abstractmethod
     def _meet(self, start: Floats, total: Floats) -> Floats:
-        """The window c on the curve where c and the round trips from ``start`` are ``total`` together."""
+        """The window c on the curve at which c plus the round trips from ``start`` equals ``total``."""
 
     def among(self, chosen: NDArray[np.bool_]) -> Growth:
-        """The growth of the chosen ones among several paths; itself where all have the same."""
+        """The growth of the chosen paths; itself if all paths have the same."""
         del chosen
         return self
 
     def increase(self, c: Floats | float) -> Floats:
-        """Packets more after one round trip at window c: g(c), at least one."""
+        """Growth in one round trip at window c, packets: g(c), at least one."""
         window = floats(c)
         return np.where(window < self.knee, 1.0, np.maximum(self.gain(window), 1.0))
 
@@ -64,7 +64,7 @@ class Growth(ABC):
         return floats(straight + curved)
 
     def after(self, start: Floats, rounds: Floats) -> Floats:
-        """The window after so many round trips."""
+        """The window after a number of round trips."""
         to_knee = np.maximum(self.knee - start, 0.0)
         curve = self._window(self._rounds(np.maximum(start, self.knee)) + np.maximum(rounds - to_knee, 0.0))
         return floats(np.where(rounds <= to_knee, start + rounds, curve))
@@ -78,7 +78,7 @@ class Growth(ABC):
     def meet(self, start: Floats, total: Floats) -> Floats:
         """The window c at which c plus the round trips since ``start`` is ``total``.
 
-        There a growing window fills the room that a rival leaves, whose window gains a packet a round trip.
+        At this window a growing flow fills the share left by a rival whose window grows by a packet a round trip.
         """
         to_knee = np.maximum(self.knee - start, 0.0)
         straight = (total + start) / 2
@@ -89,13 +89,13 @@ class Growth(ABC):
     def cycle(self, keep: float, rounds: Floats) -> Floats:
         """The window c of a cycle of the given number of round trips.
 
-        A loss leaves ``keep`` c, and growth reaches c again. The smallest such window; infinite where the growth
-        needs fewer from any window.
+        A loss leaves ``keep`` c, and growth reaches c again. The smallest such window; infinite if the growth needs
+        fewer round trips from any window.
         """
         wanted = floats(rounds)
         straight = wanted / (1 - keep) if keep < 1 else np.full_like(wanted, np.inf)
         above_knee = self._self_similar(keep, wanted)
-        # There is no closed form for every rule where c is above the knee and keep c below it.
+        # Not every rule has a closed form if c is above the knee and keep c below it.
         low, high = np.full_like(wanted, self.knee), np.full_like(wanted, self.knee / keep)
         between = (straight > self.knee) & (self.rounds(keep * high, high) > wanted)
         found = np.where(straight <= self.knee, straight, above_knee)
@@ -121,18 +121,18 @@ class Steady(Growth):
     """A constant number of packets a round trip.
 
     Attributes:
-        step: packets a round trip, a number or an array; below one there is Reno's one.
+        step: packets a round trip, a number or an array; values below one count as one.
     """
 
     step: float | Floats
 
     @property
     def knee(self) -> float:
-        """None: all windows are on one line."""
+        """No knee: all windows are on one line."""
         return 0.0
 
     def among(self, chosen: NDArray[np.bool_]) -> Growth:
-        """With the steps of the chosen ones."""
+        """The growth with the steps of the chosen paths."""
         return Steady(np.broadcast_to(self.step, chosen.shape)[chosen]) if np.ndim(self.step) else self
 
     @property
@@ -166,8 +166,8 @@ class Power(Growth):
     Attributes:
         alpha: packets a round trip at a window of one.
         k: exponent.
-        low_window: packets below which there is Reno's one packet a round trip, whatever the curve says; Compound's
-            implementations have 38.
+        low_window: window below which growth is one packet a round trip for any curve; 38 packets in Compound's
+            implementations.
     """
 
     alpha: float = 0.125
@@ -176,7 +176,7 @@ class Power(Growth):
 
     @property
     def knee(self) -> float:
-        """alpha c^k is one there, 16 packets for Compound's constants; or ``low_window``."""
+        """The window at which alpha c^k is one, 16 packets for Compound's constants; or ``low_window``."""
         return max(float(self.alpha ** (-1.0 / self.k)), self.low_window)
 
     @property
@@ -197,7 +197,8 @@ class Power(Growth):
         return floats(c ** (2 - self.k) / (self.alpha * (2 - self.k)))
 
     def _meet(self, start: Floats, total: Floats) -> Floats:
-        """Newton's method for c + v/slope = total + v(start)/slope, where v = c^(1-k); from above, where it is sure."""
+        """Newton's method for c + v/slope = total + v(start)/slope, where v = c^(1-k); from above, where it
+        converges."""
         power = 1 / (1 - self.k)
         right = total + self._rounds(start)
         v = np.minimum(right ** (1 - self.k), right * self._slope)
@@ -218,7 +219,7 @@ class Exponential(Growth):
     """Growth by a factor each round trip, as Scalable TCP's.
 
     Attributes:
-        factor: of one round trip; 1.01 for one packet more for each 100 acknowledged.
+        factor: factor of one round trip; 1.01 for one packet per 100 acknowledged.
     """
 
     factor: float = 1.01
@@ -229,11 +230,11 @@ class Exponential(Growth):
 
     @property
     def knee(self) -> float:
-        """ln(factor) c is one there: 100.5 packets for 1.01."""
+        """The window at which ln(factor) c is one: 100.5 packets for 1.01."""
         return 1.0 / self._lam
 
     def gain(self, c: Floats) -> Floats:
-        """(factor - 1) c: what a round trip adds."""
+        """(factor - 1) c, the growth in a round trip."""
         return (self.factor - 1.0) * c
 
     def _rounds(self, c: Floats) -> Floats:
@@ -251,6 +252,6 @@ class Exponential(Growth):
         return floats(special.wrightomega(lam * total + np.log(lam * start))) / lam
 
     def _self_similar(self, keep: float, rounds: Floats) -> Floats:
-        """A factor regains what it lost in the same number of round trips from any window."""
+        """A factor regains a reduction in the same number of round trips from any window."""
         del keep
         return np.full_like(rounds, np.inf)

@@ -1,7 +1,7 @@
 """HCC's rules as formulas (W. Xu et al., "Hybrid congestion control for high-speed networks", JNCA 34, 2011).
 
 Windows and steps are in segments, times in seconds. ``step_max`` is the paper's I_max and ``step_min`` its I_min; each
-update makes half of a clipped change.
+update applies half of a clipped change.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def anticipated_window(alpha: float, rtt_s: float, forward_queueing_s: float) ->
 
 
 def delay_step(anticipated: float, window: float, step_max: float) -> float:
-    """Increase in a round trip while the delay leads: half of the clipped distance (Table 1)."""
+    """Increase in a round trip while the delay controls the window: half of the clipped distance (Table 1)."""
     return PART * min(max(anticipated - window, -step_max), step_max)
 
 

@@ -10,19 +10,18 @@ it. The segments that a control sends in that time, and its duration, depend on 
 Windows and W are in packets, R is the round trip of the empty path and q the time of one packet at the bottleneck, both
 in seconds, so that W = R/q. Arguments are arrays or numbers and follow NumPy's broadcasting.
 
-Where the paper errs, or says less than it means:
+Errors and omissions of the paper:
 
-* Equation 2 multiplies the expected duration of the timeouts by 1 - p. The sum that it stands for divides by it
-  (Padhye et al. 1998). ``form="printed"`` is the paper's, and its figures need it; ``form="padhye"`` is the sum.
-* The paper charges one timeout for each loss. Padhye et al. charge it for the part Q(w) of the losses that end in one,
-  so that the model for loss is not "completely equal" to theirs, as the paper has it. :mod:`elephan.models.refined`
-  does that.
-* A delay-based or hybrid flow sends more than 1/p packets in such a round: its losses are as far apart in round trips
-  as Reno's, not in packets. :mod:`elephan.models.refined` counts packets.
-* With a buffer of W packets no window is above 2W. Case 1 of the paper's own setup (p < 6.0e-6 for one flow, 2.4e-5 for
+* Equation 2 multiplies the expected duration of the timeouts by 1 - p. The underlying sum divides by 1 - p (Padhye et
+* al. 1998). ``form="printed"`` is the paper's, and its figures need it; ``form="padhye"`` is the sum. The paper charges
+* one timeout for each loss. Padhye et al. charge it only for the fraction Q(w) of the losses that end in a timeout, so
+* the model for losses is not "completely equal" to theirs, as the paper states. :mod:`elephan.models.refined` uses
+* Q(w). A delay-based or hybrid flow sends more than 1/p packets in such a round: the distance of its losses equals
+* Reno's in round trips, and not in packets. :mod:`elephan.models.refined` counts packets. With a buffer of W packets no
+* window is above 2W. Case 1 of the paper's own setup (p < 6.0e-6 for one flow, 2.4e-5 for
   two) is then not reached: losses at the full queue keep the window at 2W.
-* Equation 6 is in packets a round trip, and equation 4, which takes its place in case 3, in packets a second; it has to
-  be multiplied by R. Only case 3 then has timeouts, which leaves a step at w = W.
+* Equation 6 is in packets a round trip, and equation 4, which replaces it in case 3, in packets a second; it must be
+* multiplied by R. Only case 3 then has timeouts, which leaves a step at w = W.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ class Round(NamedTuple):
     """One congestion avoidance round of w/2 round trips.
 
     Attributes:
-        packets: that the flow transmits.
-        seconds: that it takes.
+        packets: packets that the flow transmits.
+        seconds: its duration.
     """
 
     packets: Floats
@@ -57,9 +56,9 @@ class Pipe:
     """A path with one bottleneck; each of its numbers may be an array.
 
     Attributes:
-        rate_bps: of the bottleneck (B), bit/s.
+        rate_bps: rate of the bottleneck (B), bit/s.
         rtt_s: round trip of the empty path (RTTmin), s.
-        packet_bits: of a packet on the wire (PS).
+        packet_bits: size of a packet on the wire (PS), bits.
     """
 
     rate_bps: float | Floats
@@ -93,7 +92,7 @@ def window_at_loss(p: ArrayLike) -> Floats:
 
 
 def case_of(w: ArrayLike, bdp: ArrayLike, flows: int = 1) -> NDArray[np.int64]:
-    """1, 2 or 3: where the window at a loss is beside the bandwidth-delay product, for one flow or two."""
+    """1, 2 or 3: by the window at a loss relative to the bandwidth-delay product, for one flow or two."""
     total = floats(w) * _count(flows)
     pipe = floats(bdp)
     return np.where(pipe < total / 2, 1, np.where(pipe < total, 2, 3)).astype(np.int64)
@@ -132,7 +131,7 @@ def single_flow(control: Control, w: ArrayLike, bdp: ArrayLike, rtt_s: ArrayLike
 
 
 def two_flows(control: Control, w: ArrayLike, bdp: ArrayLike, rtt_s: ArrayLike, packet_s: ArrayLike) -> Round:
-    """Table 2: packets of one of two flows beside a Reno flow, and the seconds that both take.
+    """Table 2: packets of a flow beside a Reno flow, and the duration of the round.
 
     Reno's window is x = w/2 + n. The hybrid one takes what x leaves of the pipe while that is more than x, and is x
     after that. Delay-based control is left out, as in the paper: its window would be max(W - x, 0).
@@ -189,7 +188,7 @@ def ideal_mbps(control: Control, p: ArrayLike, pipe: Pipe, flows: int = 1, form:
 
 
 def mean_rtt_s(control: Control, w: ArrayLike, pipe: Pipe, flows: int = 1) -> Floats:
-    """Mean over the w/2 round trips of a round of how long one takes, s."""
+    """Mean RTT over the w/2 round trips of a round, s."""
     table = single_flow if _count(flows) == 1 else two_flows
     return floats(table(control, w, pipe.bdp, pipe.rtt_s, pipe.packet_s).seconds / (floats(w) / 2))
 

@@ -1,8 +1,9 @@
-"""How a window moves in the fluid model, an algorithm a class: what a round trip adds, and what a loss leaves.
+"""Laws of the windows in the fluid model, with a class for each algorithm: growth in a round trip, and response to a
+loss.
 
-A law that looks at a running delay gives its growth at every moment (:meth:`Law.gain`). A law that decides once in a
-round trip gives a step at its end (:meth:`Law.step`), as the algorithm does. With a delay that is one round trip old,
-such rounds swing. Units are segments, seconds and round trips.
+A law with continuous growth implements :meth:`Law.gain`. A law that decides once in a round trip implements
+:meth:`Law.step`, which is called at the round's end. With a delay that is one round trip old, such rounds oscillate.
+Units are segments, seconds and round trips.
 """
 
 from __future__ import annotations
@@ -20,20 +21,21 @@ for themselves."""
 
 @dataclass
 class View:
-    """State of a flow at a moment.
+    """State of a flow at one time.
 
     Attributes:
         now_s: time.
         window: segments.
-        rtt_s: round trip that it sees, a round trip old.
-        base_s: smallest round trip that it has seen.
+        rtt_s: measured RTT, one round trip old.
+        base_s: smallest measured RTT.
         rounds: round trips since the last loss.
         since_s: time since the last loss.
-        burst_s: while it doubles, the mean delay that its own bursts make: two segments for each ACK arrive at twice
+        burst_s: while it doubles, the mean delay caused by its own bursts: two segments for each ACK arrive at twice
             the bottleneck's rate, so that half of the window waits at the end of each round trip.
-        average_s: queueing delay averaged as FAST and HCC do: each ACK has a weight of 3/w, a third of a round trip.
-        rate: segments/s that it sees acknowledged, a round trip old.
-        leaving: segments/s of it that the bottleneck serves now.
+        average_s: queueing delay with the average of FAST and HCC: each ACK has the weight 3/w, a time constant of a
+            third of a round trip.
+        rate: rate of acknowledged segments, segments/s, one round trip old.
+        leaving: its rate at the bottleneck's output, segments/s.
         rounds_in_all: round trips since its start.
     """
 
@@ -51,7 +53,7 @@ class View:
 
     @property
     def delay_s(self) -> float:
-        """Queueing delay that it sees."""
+        """Measured queueing delay."""
         return max(0.0, self.rtt_s - self.base_s) + self.burst_s
 
     @property
@@ -61,7 +63,7 @@ class View:
 
 
 class Law(ABC):
-    """The rules of one flow; it may keep state of its own."""
+    """The rules of one flow, which may have state."""
 
     by_rounds = False
     """It decides once in a round trip."""
@@ -75,17 +77,17 @@ class Law(ABC):
         """The window after a loss."""
 
     def gain(self, view: View) -> float:
-        """Segments that a round trip adds, at this moment."""
+        """Current growth, segments a round trip."""
         del view
         return 0.0
 
     def step(self, view: View) -> float:
-        """Segments that the next round trip adds; less than nothing at once."""
+        """Growth over the next round trip, segments; a negative value applies at once."""
         del view
         return 0.0
 
     def starting(self, view: View) -> bool:
-        """True if a law with a start of its own still doubles."""
+        """True while a law with its own start doubles."""
         del view
         return False
 
@@ -98,22 +100,22 @@ class Memoryless(Law):
         self._keep = keep
 
     def gain(self, view: View) -> float:
-        """Gain that was given."""
+        """The gain of the constructor."""
         return self._gain(view.window)
 
     def on_loss(self, view: View) -> float:
-        """Response to a loss that was given."""
+        """The response to a loss of the constructor."""
         return view.window * self._keep(view.window)
 
 
 def reno(settings: Settings) -> Law:
-    """``increase`` segments a round trip, and all but ``decrease`` (RFC 5681)."""
+    """Standard TCP: adds ``increase`` segments a round trip; a loss reduces the window by ``decrease`` (RFC 5681)."""
     increase, keep = settings["increase"], 1.0 - settings["decrease"]
     return Memoryless(lambda window: increase, lambda window: keep)
 
 
 def stcp(settings: Settings) -> Law:
-    """A part ``increase`` of the window; Reno up to ``legacy_window`` (Kelly 2003)."""
+    """Scalable TCP: adds the fraction ``increase`` of the window; Reno up to ``legacy_window`` (Kelly 2003)."""
     part, keep, legacy = settings["increase"], 1.0 - settings["decrease"], settings["legacy_window"]
     return Memoryless(
         lambda window: part * window if window > legacy else 1.0, lambda window: keep if window > legacy else 0.5
@@ -143,7 +145,7 @@ def hstcp(settings: Settings) -> Law:
 class Htcp(Law):
     """H-TCP with adaptive backoff (Leith & Shorten 2004; draft-leith-tcp-htcp-06): the gain grows with the time since
     the last loss. A loss keeps the ratio of the smallest to the largest round trip, 0.5 to 0.8, but half if the
-    throughput has changed by a fifth since the loss before, and at the next loss after that.
+    throughput has changed by a fifth since the last loss, and at the loss after that.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -174,7 +176,7 @@ class Htcp(Law):
         return 2.0 * (1.0 - self._keep) * (1.0 + 10.0 * late + late * late / 4.0)
 
     def on_loss(self, view: View) -> float:
-        """The part that just empties the queue, or half."""
+        """The fraction that just empties the queue, or half."""
         before, self._best_before = self._best_before, self._best
         switched = self._switch and abs(self._best - before) > self._change * before
         if self._adaptive and self._adapts and not switched:
@@ -199,7 +201,8 @@ class Cubic(Law):
         self._plateau_s = 0.0
 
     def gain(self, view: View) -> float:
-        """Towards where the cubic is in a round trip, at most ``target_cap`` times the window where that is not 0."""
+        """Growth towards the cubic's value one round trip later, at most ``target_cap`` times the window if that is not
+        0."""
         if not self._begun:
             self._begun = self._origin = self._peak = view.window
         ahead = view.since_s + view.rtt_s - self._plateau_s
@@ -222,7 +225,8 @@ class Cubic(Law):
         return self._peak + view.rounds - to_peak, 1.0
 
     def on_loss(self, view: View) -> float:
-        """Kept, and the next cubic's origin; with fast convergence lower where it was lower than the last time."""
+        """Window after a loss; also sets the next cubic's origin, which fast convergence lowers if the window was
+        smaller than at the last loss."""
         lower = view.window < self._origin and self._fast_convergence
         self._peak = view.window
         self._origin = view.window * (1.0 + self._keep) / 2.0 if lower else view.window
@@ -232,7 +236,7 @@ class Cubic(Law):
 
 
 class Illinois(Law):
-    """TCP Illinois (Liu, Basar, Srikant 2006): delay decides how fast it grows and how much a loss takes."""
+    """TCP Illinois (Liu, Basar, Srikant 2006): growth and decrease depend on the delay."""
 
     def __init__(self, settings: Settings) -> None:
         self._most, self._least = settings["alpha_max"], settings["alpha_min"]
@@ -242,7 +246,7 @@ class Illinois(Law):
         self._longest_s = 0.0
 
     def gain(self, view: View) -> float:
-        """alpha(d): the most up to d1 of the longest delay, then k1/(k2 + d)."""
+        """alpha(d): the maximum up to d1 times the longest delay, then k1/(k2 + d)."""
         self._longest_s = max(self._longest_s, view.delay_s)
         near = self._d1 * self._longest_s
         if view.window < self._threshold:
@@ -263,7 +267,7 @@ class Illinois(Law):
 
 
 class Compound(Law):
-    """Compound (Tan et al. 2006): a delay window that gives way where the Reno window fills the queue."""
+    """Compound (Tan et al. 2006): a delay-based window that shrinks as the Reno window fills the queue."""
 
     by_rounds = True
 
@@ -274,7 +278,7 @@ class Compound(Law):
         self._delay_part = 0.0
 
     def step(self, view: View) -> float:
-        """The Reno part's one, and what the delay part gains or gives."""
+        """One segment of the Reno component, plus the change of the delay-based component."""
         before = self._delay_part
         if view.window < self._low:
             self._delay_part = 0.0
@@ -286,7 +290,8 @@ class Compound(Law):
         return 1.0 + self._delay_part - before
 
     def on_loss(self, view: View) -> float:
-        """Both parts are cut alike; gamma moves towards three quarters of what the Reno part had waiting (TUBE)."""
+        """Both components are reduced alike; gamma moves towards three quarters of the Reno component's queue
+        (TUBE)."""
         waiting = (view.window - self._delay_part) * (view.queued / view.window)
         low, high = self._bounds
         self._gamma = min(high, max(low, self._gamma + self._weight * (0.75 * waiting - self._gamma)))
@@ -295,7 +300,8 @@ class Compound(Law):
 
 
 class Fast(Law):
-    """FAST (Jin, Wei, Low 2004): each ``update_every``-th round trip goes a fraction of the way to ``alpha`` queued."""
+    """FAST (Jin, Wei, Low 2004): each ``update_every``-th round trip covers a fraction of the way to ``alpha`` queued
+    segments."""
 
     by_rounds = True
     slow_start = False
@@ -307,11 +313,11 @@ class Fast(Law):
         self._round = 0
 
     def starting(self, view: View) -> bool:
-        """It doubles while hardly anything waits, also after a loss."""
+        """True while almost no segment waits, also after a loss; the window then doubles."""
         return view.average_s < self._threshold_s
 
     def step(self, view: View) -> float:
-        """gamma (alpha - what waits), at most a doubling."""
+        """gamma (alpha - queued segments), at most a doubling."""
         self._round += 1
         if self._round % round(self._every):
             return 0.0
@@ -324,8 +330,8 @@ class Fast(Law):
 
 
 class Hcc(Law):
-    """HCC (Xu et al. 2011): half of the way to ``alpha`` in the forward queue, clipped; after a loss a search for the
-    window of the loss.
+    """HCC (Xu et al. 2011): half of the way to ``alpha`` segments in the forward queue, clipped; after a loss a search
+    for the window at the loss.
     """
 
     by_rounds = True
@@ -339,12 +345,13 @@ class Hcc(Law):
         self._started = False
 
     def starting(self, view: View) -> bool:
-        """It doubles while hardly anything waits."""
+        """True while almost no segment waits; the window then doubles."""
         self._started = self._started or view.delay_s >= self._threshold_s or self._reference > 0.0
         return not self._started
 
     def step(self, view: View) -> float:
-        """Half of the clipped distance to the anticipated window, or in a search to the middle of what is left."""
+        """Half of the clipped distance to the anticipated window, or in a search to the middle of the remaining
+        interval."""
         most = self._gamma * self._alpha
         if self._reference > 0.0:
             if view.window > self._reference:
@@ -355,13 +362,14 @@ class Hcc(Law):
         return self._part * min(max(anticipated - view.window, -most), most)
 
     def on_loss(self, view: View) -> float:
-        """Halves, and remembers."""
+        """Halves the window, and stores the loss reference."""
         self._reference = view.window
         return view.window / 2.0
 
 
 class Vegas(Law):
-    """Vegas (Brakmo & Peterson 1995): a segment more below ``alpha`` waiting, a segment less above ``beta``."""
+    """Vegas (Brakmo & Peterson 1995): adds a segment with fewer than ``alpha`` segments waiting, removes one with more
+    than ``beta``."""
 
     by_rounds = True
     slow_start = False
@@ -372,7 +380,7 @@ class Vegas(Law):
         self._started = False
 
     def starting(self, view: View) -> bool:
-        """It doubles until ``gamma`` of its segments wait."""
+        """True until ``gamma`` of its segments wait; the window then doubles."""
         self._started = self._started or view.queued > self._edge
         return not self._started
 
@@ -389,7 +397,7 @@ class Bbr(Law):
     """BBR (Cardwell et al. 2016): sends at the largest rate of the last ten round trips, with at most twice the
     bandwidth-delay product of that rate and the smallest round trip in flight.
 
-    What is in flight grows by what is sent and shrinks by what is acknowledged, so that its law is a rate.
+    Its law is a rate: the data in flight grow by the data sent and shrink by the data acknowledged.
     """
 
     slow_start = False
@@ -413,7 +421,7 @@ class Bbr(Law):
         self._probing_until_s = math.inf
 
     def _bandwidth(self, view: View) -> float:
-        """The largest rate of the last rounds, by a queue that only ever holds falling ones."""
+        """Largest rate of the last rounds, by a monotonic queue."""
         while self._rates and self._rates[-1][1] <= view.rate:
             self._rates.pop()
         self._rates.append((view.rounds_in_all, view.rate))
@@ -435,7 +443,7 @@ class Bbr(Law):
                 return self._least - view.window
             self._cruise(view)
         window_gain = self._startup_gain if self._mode in ("startup", "drain") else self._window_gain
-        # Towards the limit within a quarter of a round trip.
+        # Approaches the limit within a quarter of a round trip.
         return min(self._paced(view, bandwidth, pipe), 4.0 * (window_gain * pipe - view.window))
 
     def _cruise(self, view: View) -> None:
@@ -481,8 +489,8 @@ class Modelled:
     """An algorithm of the fluid model.
 
     Attributes:
-        law: from all parameters to a law.
-        knows: the parameters that the law goes by; a scenario that changes another one is not modelled.
+        law: function from all parameters to a law.
+        knows: parameters that the law uses; a scenario that changes another one is not modelled.
     """
 
     law: Callable[[Settings], Law]

@@ -1,8 +1,8 @@
 """Losses of a fluid flow before a queue is full: random losses, and random early detection.
 
-Both are prices of a segment: how much of a loss it carries. A flow adds up the prices of its segments and loses when
-the sum reaches a drawn number. So losses come as often as in a network of packets, and as unevenly. Between two losses
-all is deterministic (a piecewise deterministic Markov process).
+Both are prices: the loss probability of a segment. A flow adds up the prices of its segments, and has a loss when the
+sum reaches a random number. Losses thus have the same frequency and variability as in a network of packets. Between two
+losses the model is deterministic (a piecewise deterministic Markov process).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Stream:
 
 
 class Bernoulli:
-    """Each segment is lost with probability ``p``, whatever happened to the others."""
+    """Each segment is lost with probability ``p``, independently of the others."""
 
     def __init__(self, p: float, stream: Stream) -> None:
         self.p = p
@@ -40,7 +40,7 @@ class Bernoulli:
         self._left = stream.exponential()
 
     def losses(self, segments: float) -> int:
-        """How many of so many more segments are lost."""
+        """Number of lost segments among further ``segments``."""
         self._left -= self._each * segments
         lost = 0
         while self._left <= 0.0:
@@ -51,7 +51,7 @@ class Bernoulli:
 
 @dataclass(frozen=True)
 class RedSettings:
-    """Parameters of RED, as ``elephan list queues`` has them; thresholds in packets."""
+    """Parameters of RED, with the names of ``elephan list queues``; thresholds in packets."""
 
     low: float
     high: float
@@ -69,8 +69,8 @@ _MAX_P_RANGE = (0.01, 0.5)
 class Red:
     """Random early detection (Floyd & Jacobson 1993; gentle: Floyd 2000; adaptive: Floyd, Gummadi, Shenker 2001).
 
-    The gap between two drops is uniform in 1 to 1/p segments and not geometric, so that the sum of p at which the next
-    one falls is uniform in 0 to 1.
+    The gap between two drops is uniform in 1 to 1/p segments and not geometric, so the sum of p at the next drop is
+    uniform in 0 to 1.
     """
 
     def __init__(self, settings: RedSettings, stream: Stream) -> None:
@@ -84,7 +84,7 @@ class Red:
 
     @property
     def p(self) -> float:
-        """Probability of a drop at the average, before it is spread."""
+        """Drop probability at the average queue, before drops are spread evenly."""
         settings = self._settings
         if self.average < settings.low:
             return 0.0
@@ -95,9 +95,10 @@ class Red:
         return 1.0
 
     def losses(self, now_s: float, waiting: float, segments: float, transmissions: float) -> int:
-        """How many of ``segments`` that come while ``waiting`` do are dropped, in a time of so many transmissions.
+        """Number of dropped segments among ``segments`` arrivals while ``waiting`` segments wait, in a time of a number
+        of transmissions.
 
-        The average moves with each arrival, and on an idle link as if small packets had come.
+        The average changes with each arrival, and on an idle link as if small packets had arrived.
         """
         if self._settings.adaptive:
             self._adapt(now_s)

@@ -1,16 +1,17 @@
-"""katto2008's abstracted hybrids alone on a path, with two of its simplifications taken back one after the other.
+"""katto2008's abstracted hybrids alone on a path, without two of its simplifications, which are removed one after the
+other.
 
-The paper leaves open why its models miss the simulations where losses are frequent (case 3). Two things in them are not
-what happens to a flow:
+The paper leaves open why its models differ from the simulations if losses are frequent (case 3). Two of the assumptions
+do not hold for a real flow:
 
-1. *A round is as long as Reno's.* At the same p it has the w/2 round trips of a Reno flow, in which a hybrid sends more
-   than 1/p packets, and so should meet more losses. :func:`in_packets_mbps` ends a round after 1/p packets of the
+1. *A round is as long as Reno's.* At the same p a round has the w/2 round trips of a Reno flow, in which a hybrid sends
+   more than 1/p packets and should have more losses. :func:`in_packets_mbps` ends a round after 1/p packets of the
    hybrid's own: its w solves K(w) = 1/p. A control that keeps its whole window is not affected; a control that gives up
    a constant fraction of it (Compound, YeAH) is. 2. *Each loss is a timeout* of T0 f(p) (1 - p).
-   :func:`with_rare_timeouts_mbps` charges it for the part Q of the losses
-   that end in one (Padhye et al. 1998, equation 24), with its mean duration T0 f(p)/(1 - p), and with the sender's T0.
+   :func:`with_rare_timeouts_mbps` charges it for the fraction Q of the losses that end in a timeout (Padhye et al.
+   1998, equation 24), with its mean duration T0 f(p)/(1 - p), and with the sender's T0.
 
-An algorithm's own rule for small windows is a matter of its growth (:class:`elephan.models.growth.Power` has one).
+An algorithm's own rule for small windows is part of its growth (:class:`elephan.models.growth.Power` has one).
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def in_packets_mbps(hybrid: Hybrid, p: ArrayLike, pipe: Pipe) -> Floats:
 
 
 def with_rare_timeouts_mbps(hybrid: Hybrid, p: ArrayLike, pipe: Pipe, t0_s: float) -> Floats:
-    """Throughput with losses 1/p packets apart, and timeouts of ``t0_s`` where a loss ends in one, Mbit/s."""
+    """Throughput with losses 1/p packets apart, and timeouts of ``t0_s`` for losses that end in one, Mbit/s."""
     loss = np.atleast_1d(floats(p))
     window = window_in_packets(hybrid, loss, pipe)
     peak = np.maximum(abstracted.alone(hybrid, window, pipe.bdp).peak, 1.0)

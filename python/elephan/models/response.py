@@ -1,10 +1,10 @@
-"""Response functions: the mean window that an algorithm keeps when a part p of its segments is lost.
+"""Response functions: the mean window of an algorithm if a fraction p of its segments is lost.
 
 Each closed form assumes one loss in every 1/p segments, a path that never queues, an ACK for every segment and no
 timeout. :func:`mean_window` gives it; with ``losses="random"`` the mean under independent losses instead, from the same
-rules (:mod:`elephan.models.cycles`), where an algorithm remembers no more than its window at the last loss.
+rules (:mod:`elephan.models.cycles`), if an algorithm stores no more than its window at the last loss.
 
-``published`` is true where the form itself is in the paper or RFC; the others follow from its rules.
+``published`` is true where the form itself is in the paper or RFC; other forms follow from the algorithm's rules.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ class Response:
     """The response function of one algorithm.
 
     Attributes:
-        algorithm: name, with the preset where it holds for one.
+        algorithm: name, with the preset if it holds for one only.
         formula: the closed form, for people.
         law: the closed form.
         source: paper or RFC.
-        published: whether the source states this form, or only the rules that it follows from.
+        published: true if the source states this form, and not only the rules behind it.
         lowest_p: smallest loss probability for which it was derived.
         highest_p: largest one.
-        settings: parameters under which it holds, where they are not the defaults.
-        cycle: the rules, for random losses; None where the algorithm remembers more than its last loss.
-        marks: whether p counts marks (ECN) and not losses.
-        note: what it assumes besides.
+        settings: parameters under which it holds, if they are not the defaults.
+        cycle: the rules, for random losses; None if the algorithm's state is more than its last loss.
+        marks: true if p counts ECN marks and not losses.
+        note: further assumptions.
     """
 
     algorithm: str
@@ -86,7 +86,8 @@ def mean_window(algorithm: str, p: ArrayLike, rtt_s: ArrayLike = 0.1, losses: st
 def westwood(p: ArrayLike, rtt_s: ArrayLike, queueing_s: ArrayLike) -> NDArray[np.float64]:
     """Westwood+: sqrt(RTT / Tq) sqrt((1 - p) / p), with the mean queueing delay Tq = RTT - RTTmin.
 
-    Without queueing it has none: the reduction then leaves the path's BDP, and the window grows on.
+    Without queueing it has no response function: a reduction then leaves the path's BDP, and the window continues to
+    grow.
     Source: Grieco and Mascolo, CCR 34(2), 2004 (form not verified in its text).
     """
     loss, rtt, queueing = (np.asarray(x, dtype=np.float64) for x in (p, rtt_s, queueing_s))
@@ -191,8 +192,8 @@ def _htcp_gained(elapsed_s: Floats) -> Floats:
 
 
 def _htcp_law(keep: float) -> Law:
-    """Solved for the duration of a cycle, by Newton's method on logarithms: it gives the peak, the segments sent, and
-    p.
+    """The law, solved for the duration of a cycle by Newton's method on logarithms. The duration gives the peak, the
+    segments sent, and p.
 
     Let G be the integral of alpha since the loss. The window is 2 (keep G(D) + (1 - keep) G(t)) / RTT at time t of a
     cycle of D seconds, and the segments sent are proportional to it over D, with a factor of RTT^2: there is one
@@ -290,7 +291,8 @@ _BIC_CYCLE = Cycle(lambda peaks: np.where(peaks < _BIC_LOW, np.maximum(peaks / 2
 
 
 def _bic_law(p: Floats, rtt_s: Floats) -> Floats:
-    """From the loss to the next at the same window: segments sent, and the rounds that it took, give p and the mean."""
+    """The law from a cycle between two losses at the same window: the segments sent and the number of rounds give p and
+    the mean."""
     del rtt_s
     peaks = np.geomspace(2.0, 2e6, 1200)
     most = int(np.ceil(peaks[-1] * (1 - _BIC_KEEP) / _BIC_MAX)) + 40

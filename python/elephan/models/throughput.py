@@ -1,9 +1,9 @@
 """Throughput and latency of ordinary TCP as a function of loss: Mathis, Padhye with its timeouts, Cardwell.
 
 All of them take and give arrays, in segments and seconds; multiply by a segment's bits for bit/s. The losses of
-Padhye's and Cardwell's models come in bursts to the end of a round trip, as a drop-tail queue makes them, and their
-sender has no SACK. With SACK and independent losses a sender is between Padhye's rate and Mathis's: at 1 % loss near
-Mathis's, at 10 % about halfway.
+Padhye's and Cardwell's models last until the end of a round trip, as at a drop-tail queue, and their sender has no
+SACK. With SACK and independent losses a sender is between Padhye's rate and Mathis's: at 1 % loss near Mathis's, at 10
+% about halfway.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def mathis(p: ArrayLike, rtt_s: ArrayLike, ack_every: ArrayLike = 1) -> Floats:
 
 
 def window_at_loss(p: ArrayLike, ack_every: ArrayLike = 1) -> Floats:
-    """E[W], the window at which a loss is met, segments (Padhye, Firoiu, Towsley, Kurose: "Modeling TCP throughput: a
+    """E[W], the window at a loss, segments (Padhye, Firoiu, Towsley, Kurose: "Modeling TCP throughput: a
     simple model and its empirical validation", SIGCOMM 1998, eq. 13).
 
     Raises:
@@ -74,7 +74,7 @@ def padhye(
     """Reno's rate with timeouts and a largest window, segments/s (Padhye 1998, eq. 32).
 
     Args:
-        p: fraction of the segments that begin a loss event.
+        p: fraction of the segments whose loss begins a loss event.
         rtt_s: round-trip time.
         t0_s: length of the first timeout.
         max_window: receive window, segments.
@@ -83,7 +83,7 @@ def padhye(
             IV; Cardwell 2000, eq. 22).
 
     Raises:
-        ValueError: p is not a probability above 0, or something else is not positive.
+        ValueError: p is not a probability above 0, or another argument is not positive.
     """
     p, rtt, t0 = _losses(p), _positive(rtt_s, "rtt_s"), _positive(t0_s, "t0_s")
     b, limit = _positive(ack_every, "ack_every"), _positive(max_window, "max_window")
@@ -103,7 +103,7 @@ def padhye_simple(
     """The approximation that TFRC and many others use, segments/s (Padhye 1998, eq. 33; RFC 5348 §3.1).
 
     Raises:
-        ValueError: as :func:`padhye`.
+        ValueError: the errors of :func:`padhye`.
     """
     p, rtt, t0 = _losses(p), _positive(rtt_s, "rtt_s"), _positive(t0_s, "t0_s")
     b, limit = _positive(ack_every, "ack_every"), _positive(max_window, "max_window")
@@ -112,8 +112,8 @@ def padhye_simple(
 
 
 def slow_start_segments(segments: ArrayLike, p: ArrayLike) -> Floats:
-    """E[d_ss]: how many of a transfer's segments are sent before its first loss, that one included (Cardwell, Savage,
-    Anderson: "Modeling TCP latency", INFOCOM 2000, eq. 5); all of them where p is 0.
+    """E[d_ss]: the number of a transfer's segments sent until its first loss, the lost one included (Cardwell, Savage,
+    Anderson: "Modeling TCP latency", INFOCOM 2000, eq. 5); all segments if p is 0.
 
     Raises:
         ValueError: a size is below 1 segment, or p is not a probability.
@@ -130,12 +130,12 @@ def slow_start_s(
     max_window: ArrayLike = np.inf,
     ack_every: ArrayLike = 1,
 ) -> Floats:
-    """Time to send so many segments in slow start, without a loss (Cardwell 2000, eq. 15).
+    """Time to send a number of segments in slow start without a loss (Cardwell 2000, eq. 15).
 
     The window grows by a factor of 1 + 1/b a round trip up to ``max_window``, and stays there.
 
     Raises:
-        ValueError: something is not positive, or ``max_window`` is below ``initial_window``.
+        ValueError: an argument is not positive, or ``max_window`` is below ``initial_window``.
     """
     d, rtt = _positive(segments, "segments"), _positive(rtt_s, "rtt_s")
     first, limit = _positive(initial_window, "initial_window"), _positive(max_window, "max_window")
@@ -144,7 +144,7 @@ def slow_start_s(
     growth = 1.0 + 1.0 / _positive(ack_every, "ack_every")
     reached = d * (growth - 1.0) / growth + first / growth
     free = np.log(d * (growth - 1.0) / first + 1.0) / np.log(growth)
-    # The free form where the limit is infinite, so that no infinity is multiplied by zero.
+    # The form without a limit if the limit is infinite, since it avoids infinity times zero.
     bound = np.where(np.isfinite(limit), limit, reached)
     to_limit = np.log(bound / first) / np.log(growth) + 1.0
     after = (d - (growth * bound - first) / (growth - 1.0)) / bound
@@ -175,7 +175,7 @@ def transfer_s(
         delayed_ack_s: mean wait for a delayed ACK of the first window.
 
     Raises:
-        ValueError: something is out of its range.
+        ValueError: an argument is out of its range.
     """
     d, p, rtt, t0 = _positive(segments, "segments"), _probability(p), _positive(rtt_s, "rtt_s"), _positive(t0_s, "t0_s")
     b, limit = _positive(ack_every, "ack_every"), _positive(max_window, "max_window")

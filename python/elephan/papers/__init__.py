@@ -28,7 +28,7 @@ def ids() -> list[str]:
 
 
 def listing() -> list[dict[str, Any]]:
-    """The papers as ``elephan list papers --json`` gives them; nothing is built for it."""
+    """The papers in the form of ``elephan list papers --json``, without building their experiments."""
     return [
         {"name": name, "kind": "paper", "title": title, "source": reference, "parameters": []}
         for name, (title, reference) in INDEX.items()
@@ -37,7 +37,7 @@ def listing() -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=16)
 def get(paper_id: str, quick: bool = False) -> Paper:
-    """The paper of an id; with ``quick``, with the same experiments at about a tenth of the work.
+    """The paper of an id; with ``quick``, the same experiments need about a tenth of the work.
 
     Raises:
         ScenarioError: there is none; the message has the nearest.
@@ -90,15 +90,16 @@ def plan_in_kernel(
     only: Sequence[str] = (),
     again: bool = False,
     store: Store | None = None,
+    on: str = "kernel",
 ) -> KernelPlan:
-    """Plan and duration of a paper's runs that this host's kernel can carry (:func:`elephan.papers.in_kernel.plan`).
+    """Plan and duration of a paper's runs that real Linux can carry (:func:`elephan.papers.in_kernel.plan`).
 
     Raises:
-        ScenarioError: no such paper or figure, no kernel backend here, or nothing of this can be carried.
+        ScenarioError: no such paper or figure, no such backend here, or nothing of this can be carried.
     """
     from elephan.papers import in_kernel
 
-    return in_kernel.plan(get(paper_id, quick), figure, only, again=again, store=store)
+    return in_kernel.plan(get(paper_id, quick), figure, only, again=again, store=store, on=on)
 
 
 def add_kernel(
@@ -107,8 +108,9 @@ def add_kernel(
     jobs: int | None = None,
     store: Store | None = None,
     progress: Progress | None = None,
+    until_s: float | None = None,
 ) -> KernelColumn:
-    """Run what is planned in the kernel, and add it to a reproduced paper and its report.
+    """Make the planned runs in the kernel, and add them to a reproduced paper and its report.
 
     Raises:
         SweepError: a twin could not be simulated.
@@ -116,7 +118,7 @@ def add_kernel(
     """
     from elephan.papers import in_kernel
 
-    return in_kernel.add(result, planned, jobs=jobs, store=store, progress=progress)
+    return in_kernel.add(result, planned, jobs=jobs, store=store, progress=progress, until_s=until_s)
 
 
 def scoreboard(
@@ -151,4 +153,29 @@ def scoreboard(
     return overview.write(results, folder)
 
 
-__all__ = ["add_kernel", "evaluate", "get", "ids", "listing", "plan_in_kernel", "reproduce", "scoreboard"]
+def on_linux(
+    paper_ids: Sequence[str] | None = None,
+    quick: bool = False,
+    budget_s: float | None = None,
+    jobs: int | None = None,
+    store: Store | None = None,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> tuple[dict[str, Any], Path]:
+    """Run papers (all by default) on Linux in virtual time until a budget is spent; the document, and its page.
+
+    Raises:
+        ScenarioError: no such paper, or this host cannot run anything.
+        Interrupted: Ctrl-C; what was finished is saved.
+    """
+    from elephan.papers import linux_board
+    from elephan.runs import Store as Results
+
+    folder = Path(out) if out is not None else Path("reports")
+    listed = [get(name, quick) for name in (ids() if paper_ids is None else paper_ids)]
+    where = Results() if store is None else store
+    found = linux_board.run(listed, budget_s=budget_s, jobs=jobs, store=where, out=folder, progress=progress)
+    return found, linux_board.write(found, folder)
+
+
+__all__ = ["add_kernel", "evaluate", "get", "ids", "listing", "on_linux", "plan_in_kernel", "reproduce", "scoreboard"]

@@ -1,4 +1,4 @@
-"""Claims counted in the ways in which one asks for them; from judgments only."""
+"""Counts of claims by several criteria, from judgments only."""
 
 from __future__ import annotations
 
@@ -39,12 +39,13 @@ KEYS: dict[str, Key] = {
 
 
 def discriminating(judgment: Judgment) -> bool:
-    """A wrong simulator or control law would be likely to fail it."""
+    """True if a wrong simulator or control law would probably fail it."""
     return judgment.claim.discriminating
 
 
 def sure(judgment: Judgment) -> bool:
-    """By simulation, stated plainly by the paper, and robust against variants of what it leaves open."""
+    """True if it is judged by simulation, stated plainly by the paper, and robust against variants of the paper's open
+    values."""
     claim = judgment.claim
     return (claim.check, claim.certainty, claim.robustness) == ("simulation", "certain", "high")
 
@@ -68,13 +69,13 @@ def by_kind(judgments: Iterable[Judgment]) -> dict[str, Board]:
 
 
 def percent(counts: dict[str, int]) -> str:
-    """How many of the judged claims are reproduced; a dash when none was judged."""
+    """Percentage of the judged claims that are reproduced; a dash if none was judged."""
     judged = counts["reproduced"] + counts["differs"]
     return f"{100 * counts['reproduced'] / judged:.0f} %" if judged else "–"
 
 
 def add(boards: Iterable[dict[str, Board]]) -> dict[str, Board]:
-    """The boards of several papers together."""
+    """The sum of the boards of several papers."""
     whole: dict[str, Board] = {}
     for one in boards:
         for name, board in one.items():

@@ -1,4 +1,4 @@
-"""Claims of a paper, as data: criteria with what the paper said."""
+"""Claims of a paper, as data: criteria with the paper's statements."""
 
 from __future__ import annotations
 
@@ -40,18 +40,19 @@ class ClaimError(ValueError):
 
 @checked(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", strict=True))
 class Claim(Criterion):
-    """A criterion with what a paper said; ``document`` is the paper's id, ``section`` a figure, table or section of it.
+    """A criterion with a paper's statement; ``document`` is the paper's id, ``section`` a figure, table or section of
+    it.
 
     Attributes:
         certainty: ``certain`` (the paper says it), ``inferred`` (our interpretation or our threshold), ``conflict``.
-        robustness: how far it survives variants of what the paper leaves open.
-        check: what it takes to judge it.
-        tolerance_kind: what kind of statement it is.
-        basis: what it was read from.
-        formula: where ``limit`` comes from when it was computed.
-        threshold_from: who chose the number of a bound.
-        direction_certain: the paper states the direction plainly, and only the number is ours.
-        discriminating: a wrong simulator or control law is likely to fail it.
+        robustness: its robustness against variants of the paper's open values.
+        check: what is needed to judge it.
+        tolerance_kind: kind of the statement.
+        basis: its source in the paper.
+        formula: formula of ``limit``, if it was computed.
+        threshold_from: source of a bound's number.
+        direction_certain: true if the paper states the direction plainly, and only the number is our choice.
+        discriminating: true if a wrong simulator or control law would probably fail it.
         note: remarks.
     """
 
@@ -68,16 +69,16 @@ class Claim(Criterion):
 
     @property
     def firm(self) -> bool:
-        """The paper says it plainly, and it does not depend on what the paper leaves open."""
+        """True if the paper states it plainly and it does not depend on the paper's open values."""
         return self.certainty == "certain" and self.robustness in ("high", "medium")
 
 
 @dataclass(frozen=True)
 class ClaimSet:
-    """The claims of a paper and the experiments that they are about.
+    """The claims of a paper and their experiments.
 
     Attributes:
-        claims: in the order of the file.
+        claims: claims, in the order of the file.
         experiments: the published setup of each experiment, by id.
     """
 
@@ -100,7 +101,7 @@ def load_claims(path: Path) -> ClaimSet:
 
 
 def parse_claims(tables: Mapping[str, Any], source: str = "claims.toml") -> ClaimSet:
-    """Like :func:`load_claims`, from tables that were read already."""
+    """Parse the tables of a claims file."""
     version = tables.get("schema_version", tables.get("meta", {}).get("schema_version"))
     if version != SCHEMA_VERSION:
         raise ClaimError(f"{source}: schema_version is {version!r}, and {SCHEMA_VERSION} is understood")
@@ -143,7 +144,7 @@ def load_explanations(path: Path, claims: ClaimSet) -> dict[str, str]:
     """Our explanations of differences: ``[[explanation]]`` tables with ``claims`` (ids) and ``why``; by claim.
 
     Raises:
-        ClaimError: an explanation is about no claim, about an unknown one, or two are about the same.
+        ClaimError: an explanation names no claim, an unknown claim, or a claim of another explanation.
     """
     if not path.exists():
         return {}

@@ -1,7 +1,7 @@
 """A paper's experiments in today's Linux: the plan of its runs, the runs, and the judgment of its claims by them.
 
-The network and the flows are the paper's; the endpoints are the kernel's own, and an algorithm is its object in BPF or
-Linux's own (:mod:`elephan.backends.kernel.twin`). So this is no reproduction of the paper: it is a column beside it.
+The network and the flows are the paper's; the endpoints are the kernel's own, in real time (``kernel``) or in virtual
+time (``linux``). So this is no reproduction of the paper: it is a column beside it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from elephan.evaluation.in_kernel import carried, outcomes, require, simulated
+from elephan.evaluation.in_kernel import CARRIERS, carried, outcomes, require, simulated
 from elephan.evaluation.kernel_runs import StandIns
 from elephan.evaluation.wording import expectation
 from elephan.papers.judging import Judgment, judge_all
@@ -33,24 +33,29 @@ def plan(
     *,
     again: bool = False,
     store: Store | None = None,
+    on: str = "kernel",
 ) -> KernelPlan:
-    """Find out what the kernel can carry of a paper; nothing is run.
+    """Find the runs of a paper that the kernel supports, without running them.
 
     Args:
-        paper: which.
+        paper: the paper.
         figure: only the experiments of one figure.
-        only: run only those that match one of these patterns: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
-            Saved runs count all the same.
-        again: make those again whose saved result is not valid.
+        only: run only runs that match one of these patterns: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
+            Saved runs count in any case.
+        again: true to repeat runs whose saved result is not valid.
         store: where results are kept.
+        on: the backend of the runs, a name of :data:`elephan.evaluation.in_kernel.CARRIERS`.
 
     Raises:
-        ScenarioError: this host cannot run anything, nothing of this can be carried, or a pattern matches nothing.
+        ScenarioError: this host cannot run any scenario, the kernel supports none of the runs, or a pattern matches
+            nothing.
     """
-    require(paper.id)
+    carrier = CARRIERS[on]
+    require(carrier, paper.id)
     experiments, selection = select(paper, figure)
-    found = carried(experiments.values(), only, Store() if store is None else store, path=paper.id, again=again)
-    return KernelPlan(found.pieces, found.left_out, found.refused, paper, selection)
+    where = Store() if store is None else store
+    found = carried(experiments.values(), only, where, carrier, path=paper.id, again=again)
+    return KernelPlan(found.pieces, found.left_out, found.refused, carrier, paper, selection)
 
 
 def add(
@@ -60,11 +65,13 @@ def add(
     jobs: int | None = None,
     store: Store | None = None,
     progress: Progress | None = None,
+    until_s: float | None = None,
 ) -> KernelColumn:
-    """Run what is planned, judge the claims by it, and write it into the report of a reproduced paper.
+    """Make the planned runs, judge the claims by them, and add the results to the report of a reproduced paper.
 
-    One run at a time, in real time; each is saved when it ends. A run that fails is told of and the others go on. The
-    twins of these runs are then simulated, ``jobs`` at a time, so that a difference can be told from the host's.
+    Each run is saved when it ends. A run that fails is told of and the others go on. Nothing is begun after the
+    monotonic time ``until_s``. The twins of these runs are then simulated, ``jobs`` at a time, so that a difference can
+    be told from the host's.
 
     Raises:
         Interrupted: Ctrl-C; what was finished is saved.
@@ -73,8 +80,8 @@ def add(
 
     store = Store() if store is None else store
     column = KernelColumn(planned, [])
-    column.outcomes = list(outcomes(planned, store, progress))
-    column.failed = sum(one.run is None and one.piece.to_run for one in column.outcomes)
+    column.outcomes = list(outcomes(planned, store, progress, jobs=jobs, until_s=until_s))
+    column.failed = sum(one.run is None and one.why.startswith("it failed") for one in column.outcomes)
     column.judgments = {judgment.claim.id: judgment for judgment in _judged(result, column.runs)}
     twins = simulated(column.outcomes, jobs, store, progress)
     beside = {judgment.claim.id: judgment for judgment in _judged(result, twins)}

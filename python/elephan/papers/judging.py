@@ -1,4 +1,4 @@
-"""Judgment of each claim by what was measured. A verdict is always computed."""
+"""Judgment of each claim by measurements. A verdict is always computed."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ Verdict = Literal["reproduced", "differs", "not_judged"]
 
 @dataclass(frozen=True)
 class Judgment:
-    """A claim and what became of it.
+    """A claim with its verdict.
 
     Attributes:
-        claim: what the paper says.
-        verdict: computed.
+        claim: the paper's statement.
+        verdict: the verdict.
         why: one sentence.
-        expectation: what the claim allows, in words.
-        measured: in the unit of ``claim.limit``; ``None`` when not judged, infinite for a time never reached.
+        expectation: allowed values, in words.
+        measured: measured value in the unit of ``claim.limit``; ``None`` if not judged, infinite if never reached.
         low: lower end of the bootstrap interval over seeds; ``None`` without one.
         high: upper end.
-        no_interval: why there is none, in one clause; empty where there is one.
+        no_interval: reason for a missing interval, in one clause; empty if there is one.
         support: fraction of the bootstrap draws in which the claim holds; ``None`` without replicates. Between 0.025
             and 0.975 the published conclusion lies inside the noise of our seeds.
-        margin: how far inside the allowed range; negative when outside.
-        detail: what was compared.
-        runs: ids of the runs behind it.
-        depends_on: ids of variants of the paper that turn the verdict, where they were run.
-        explained: an explanation of ours speaks of this claim.
+        margin: distance from the bounds of the allowed range; negative outside it.
+        detail: the compared values.
+        runs: ids of its runs.
+        depends_on: ids of variants of the paper that change the verdict, if they were run.
+        explained: true if there is an explanation for this claim.
     """
 
     claim: Claim
@@ -55,17 +55,17 @@ class Judgment:
 
     @property
     def within_noise(self) -> bool:
-        """Other seeds could have turned the verdict."""
+        """True if other seeds could change the verdict."""
         return within_noise(self.support)
 
     @property
     def weak(self) -> bool:
-        """Reproduced, by a tolerance that is wider than the value it is about."""
+        """True if it is reproduced with a tolerance wider than the reference value."""
         return self.verdict == "reproduced" and self.claim.weak
 
     @property
     def measured_text(self) -> str:
-        """The measured number as a reader wants it."""
+        """Text of the measured number."""
         return "" if self.measured is None else figure_text(self.measured, self.claim.metric)
 
     def to_json(self) -> dict[str, Any]:
@@ -113,9 +113,9 @@ def judge_all(
     *,
     intervals: bool = True,
 ) -> list[Judgment]:
-    """Judge every claim, in order. ``explanations`` explains, by id, why a claim differs; it never changes a verdict.
+    """Judge every claim, in order. ``explanations`` has the reasons of differences by id; they never change a verdict.
 
-    Without ``intervals`` there are verdicts and values only, which is quick.
+    Without ``intervals`` there are verdicts and values only, which is fast.
     """
     found = explanations or {}
     return [judge(claim, measurer, found.get(claim.id), intervals=intervals) for claim in claims.claims]
@@ -124,7 +124,7 @@ def judge_all(
 def judge(
     claim: Claim, measurer: Measurer[Claim], explanation: str | None = None, *, intervals: bool = True
 ) -> Judgment:
-    """Measure what a claim speaks of, and compare; where it differs, our explanation of the cause comes first."""
+    """Measure the subjects of a claim, and compare; the reason of a difference begins with our explanation."""
     allowed = expectation(claim)
     try:
         if claim.check == "not_simulable":
@@ -151,7 +151,7 @@ def judge(
 
 
 def totals(judgments: Iterable[Judgment]) -> dict[str, int]:
-    """Number of claims with each verdict; weak ones hold by a tolerance wider than the value, and are counted apart."""
+    """Number of claims with each verdict; weak ones, with a tolerance wider than the value, are counted separately."""
     counts = {"reproduced": 0, "weak": 0, "differs": 0, "not_judged": 0}
     for judgment in judgments:
         counts["weak" if judgment.weak else judgment.verdict] += 1

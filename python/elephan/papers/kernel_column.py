@@ -15,11 +15,11 @@ _SHOWN = ("verdict", "measured", "measured_text")
 
 @dataclass(frozen=True)
 class KernelPlan(KernelRuns):
-    """Kernel runs that a paper needs, or a selection of it.
+    """Kernel runs of a paper, or of a selection of it.
 
     Attributes:
-        paper: which.
-        selection: in words; empty for all of it.
+        paper: the paper.
+        selection: the selection in words; empty for the whole paper.
     """
 
     paper: Paper
@@ -31,12 +31,12 @@ class KernelColumn:
     """The column of a paper's report.
 
     Attributes:
-        plan: what was asked of the kernel.
+        plan: the plan of the kernel's runs.
         outcomes: one for each piece.
-        judgments: of all claims of the selection, by id.
-        twins: judgments by the same twins in the simulator, of the claims that runs of the kernel judge. Where one has
-            the kernel's verdict, what was changed for the kernel is enough for it, without the host.
-        failed: how many runs failed.
+        judgments: judgments of all claims of the selection, by id.
+        twins: judgments by the same twins in the simulator, for the claims with a kernel verdict. If both verdicts
+            agree, the changes of the twin explain the verdict, without an effect of the host.
+        failed: number of failed runs.
     """
 
     plan: KernelPlan
@@ -50,12 +50,15 @@ class KernelColumn:
         """The valid runs."""
         valid = {one.piece.scenario.hash: one.run for one in self.outcomes if one.run is not None and one.valid}
         absent = {one.piece.scenario.hash: one.why for one in self.outcomes if not one.valid}
-        return StandIns(valid, {**self.plan.refused, **absent})
+        return StandIns(valid, {**self.plan.refused, **absent}, self.plan.carrier.words)
 
     @property
     def host(self) -> str:
-        """The kernels that made the runs, and their numbers of cores."""
-        facts = [one.run.manifest["engine_summary"]["kernel"]["host_before"] for one in self.outcomes if one.run]
+        """The kernels that made the runs, and their numbers of cores or of timer interrupts a second."""
+        totals = [one.run.manifest["engine_summary"] for one in self.outcomes if one.run]
+        if not self.plan.carrier.alone:
+            return "; ".join(dict.fromkeys(f"Linux {t['linux']['release']}, HZ={t['linux']['hz']}" for t in totals))
+        facts = [each["kernel"]["host_before"] for each in totals]
         return "; ".join(dict.fromkeys(f"Linux {each['kernel']}, {each['cores']} cores" for each in facts))
 
     @property
@@ -64,7 +67,7 @@ class KernelColumn:
         return totals(self.judgments.values())
 
     def other_verdicts(self, simulated: Sequence[Judgment]) -> list[str]:
-        """Ids of the claims that both judge, and not alike."""
+        """Ids of the claims with different verdicts in the kernel and in the simulator."""
         both = [(judgment, self.judgments[judgment.claim.id]) for judgment in simulated]
         return [
             ours.claim.id
@@ -73,7 +76,7 @@ class KernelColumn:
         ]
 
     def by_twin(self, simulated: Sequence[Judgment]) -> list[str]:
-        """Ids of those claims to which the twin gives the kernel's verdict in the simulator too."""
+        """Ids of those claims for which the simulated twin has the kernel's verdict."""
         other = self.other_verdicts(simulated)
         return [name for name in other if self.twins[name].verdict == self.judgments[name].verdict]
 

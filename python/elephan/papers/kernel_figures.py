@@ -30,13 +30,13 @@ QUANTITIES = {
 
 
 def figures(result: PaperResult, column: KernelColumn) -> list[Figure]:
-    """All of them; without runs there are none."""
+    """All figures; none without runs."""
     beside = _beside(result, column)
     return [*([] if beside is None else [beside]), *_own(result, column.runs)]
 
 
 def _own(result: PaperResult, runs: RunSet) -> Iterator[Figure]:
-    """The paper's figures from runs of the kernel; one that needs no run says nothing of the kernel."""
+    """The paper's figures from runs of the kernel, without figures that need no run."""
     without = {figure.id for figure in result.paper.figures(RunSet(()))}
     for figure in result.paper.figures(runs) if len(runs) else ():
         if figure.id not in without:
@@ -45,7 +45,7 @@ def _own(result: PaperResult, runs: RunSet) -> Iterator[Figure]:
 
 
 def _beside(result: PaperResult, column: KernelColumn) -> LineChart | None:
-    """Each flow's share and round trip, in the simulator over the kernel."""
+    """Each flow's share and RTT, in the simulator relative to the kernel."""
     places: dict[str, dict[str, list[Place]]] = {name: {} for name in QUANTITIES}
     for outcome in column.outcomes:
         simulated = _simulated(result.runs, outcome.piece.scenario)

@@ -26,7 +26,7 @@ LESSONS = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One claim that a wrong simulator or control law would be likely to fail, and its verdict."""
+    """A claim that a wrong simulator or control law would probably fail, with its verdict."""
 
     lesson: str
     question: str
@@ -57,7 +57,7 @@ class Scoreboard:
     """Several reproduced papers.
 
     Attributes:
-        results: one each.
+        results: result of each paper.
         report_path: the page over all.
     """
 
@@ -144,7 +144,7 @@ def _page(board: Scoreboard) -> dict[str, Any]:
 
 
 def _in_short(board: Scoreboard) -> Iterator[tuple[str, int, list[tuple[str, int]]]]:
-    """For each question how many discriminating claims were judged, and where they belong; counts of 0 left out."""
+    """For each question the number of judged discriminating claims by lesson, without zeros."""
     findings = board.findings()
     for question in THEMES:
         mine = [finding.lesson for finding in findings if finding.question == question]

@@ -1,4 +1,4 @@
-"""A paper: its experiments as scenarios, its claims, and the values that it leaves open."""
+"""A paper: its experiments as scenarios, its claims, and its open values."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Assumption:
 
 @dataclass(frozen=True)
 class Variant:
-    """Another variant of what the paper leaves open, to see which verdicts depend on it.
+    """A variant of the paper's open values, which shows the verdicts that depend on them.
 
     Attributes:
-        id: short.
-        title: what is changed.
+        id: short name.
+        title: the change.
         scenarios: the scenarios to run; a scenario that it does not change is shared with the paper's own.
         measurer: how subjects are measured under it.
-        by_default: run it with the paper, though the paper's other variants are not.
+        by_default: true to run it with the paper even if the paper's other variants are not run.
     """
 
     id: str
@@ -51,12 +51,12 @@ class Variant:
 
 @dataclass(frozen=True)
 class Beyond:
-    """A question that a paper left open, answered with the same machinery.
+    """A question that a paper left open, answered with the same tools.
 
     Attributes:
-        question: in one sentence.
-        why: why it is worth an answer, and what the paper says of it.
-        experiments: what is run for it, by id.
+        question: the question in one sentence.
+        why: its relevance, and the paper's statement about it.
+        experiments: its experiments, by id.
         figures: draws the answer; figures whose runs are missing are left out.
         answer: sentences built from measured values only.
     """
@@ -73,18 +73,18 @@ class Paper:
     """A paper that can be reproduced.
 
     Attributes:
-        id: as in claims and commands.
-        title: the paper's.
+        id: its id in claims and commands.
+        title: the paper's title.
         reference: authors, venue, year.
-        claims: what it says.
-        experiments: what it ran, by id; the first is its main one.
-        quick: the experiments are small ones, for a first look: the same shapes at about a tenth of the work.
-        quick_note: what ``quick`` made smaller.
-        assumptions: what it leaves open.
-        variants: the same with other values.
-        variants_by_default: run them with the paper; otherwise only when asked, since there are many.
-        beyond: a question that the paper left open; run only when asked.
-        measurer: how its subjects are measured.
+        claims: its claims.
+        experiments: its experiments by id, with the main one first.
+        quick: true for small experiments as a first look, with about a tenth of the work.
+        quick_note: the reductions of ``quick``.
+        assumptions: assumptions for its open values.
+        variants: variants of these values.
+        variants_by_default: true to run them with the paper; otherwise only on request, since there are many.
+        beyond: a question that the paper left open; run only on request.
+        measurer: measures its subjects.
         figures: draws its figures from runs; figures whose runs are missing are left out.
         explanations: our explanations of differences, by claim id.
     """

@@ -1,4 +1,4 @@
-"""Numbers that a paper prints about a figure, for drawing them there."""
+"""Numbers that a paper prints about a figure, which are drawn in it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from elephan.papers.claims import Claim, ClaimSet
 def along(claims: ClaimSet, section: str, metric: str, parameter: str) -> dict[str, dict[float, float]]:
     """The printed numbers of a figure, by subject and by the point along a parameter.
 
-    A claim with conditions besides the parameter speaks of other runs than the figure's, unless the experiment has
-    them too.
+    A claim with conditions besides the parameter is about other runs than the figure's, unless the experiment has the
+    same conditions.
     """
     found: dict[str, dict[float, float]] = {}
     for claim in _printed(claims, section, metric):

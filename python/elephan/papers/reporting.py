@@ -1,4 +1,4 @@
-"""From a reproduced paper to its report."""
+"""The report of a reproduced paper."""
 
 from __future__ import annotations
 
@@ -19,11 +19,21 @@ from elephan.report.views import RunView, ScenarioGroup, ScenarioRow
 if TYPE_CHECKING:
     from elephan.papers.results import PaperResult
 
+_IN_REAL_TIME = (
+    "in real time, one run each. A path of the emulator carries the packets of real sockets. This is not the paper "
+    "again, and no reproduction of it: it tells which of its claims hold today. A claim is judged where all runs that "
+    "it needs are there and the host was not too busy for any of them."
+)
+_IN_VIRTUAL_TIME = (
+    "in virtual time, one run each. netem inside the guest is the path; where datagrams or background traffic are "
+    "simulated, the engine is. This is not the paper again, and no reproduction of it: it tells which of its claims "
+    "hold today. A claim is judged where all runs that it needs are there."
+)
 VERDICTS = {"reproduced": "reproduced", "differs": "differs", "not_judged": "not judged"}
 
 
 def write(result: PaperResult, out: Path) -> Path:
-    """Write the report of a reproduced paper, if it is not there already; its path."""
+    """Write the report of a reproduced paper, unless it is up to date. Returns its path."""
     paper, experiments = result.paper, result.paper.experiments.values()
     stamp = stamps.stamp(_made_from(result))
     if stamps.is_current(out, stamp):
@@ -61,7 +71,7 @@ def write(result: PaperResult, out: Path) -> Path:
 
 
 def _made_from(result: PaperResult) -> dict[str, Any]:
-    """Inputs of a report besides the code: its words, and the runs that are drawn."""
+    """Inputs of a report besides the code: its texts, and the drawn runs."""
     answer, column = result.beyond, result.kernel
     runs = [*result.runs, *(answer.runs if answer else ()), *(column.runs if column else ())]
     words = {key: value for key, value in result.to_json().items() if key not in {"report", "wall_seconds"}}
@@ -74,7 +84,7 @@ def anchor(claim: Claim) -> str:
 
 
 def _other_runs(result: PaperResult) -> list[tuple[str, tuple[str, ...]]]:
-    """Runs that the page neither draws nor lists one by one: what each is for, and the hashes of the scenarios."""
+    """Runs that the page neither draws nor lists: their purposes, and the hashes of the scenarios."""
     found = [(row.variant.title, row.scenarios) for row in result.sensitivity if row.scenarios]
     if result.beyond is not None:
         hashes = (str(run.manifest["scenario_hash"]) for run in result.beyond.runs)
@@ -92,7 +102,7 @@ def _beyond(result: PaperResult) -> BeyondView | None:
 
 def _row(judgment: Judgment) -> dict[str, Any]:
     claim = judgment.claim
-    # A pair's subject says already which flows it is about.
+    # The subject of a pair already names the flows.
     where = {
         key: value for key, value in (claim.conditions or {}).items() if ">" not in claim.subject or key[:4] != "flow"
     }
@@ -117,7 +127,9 @@ def _kernel_cells(result: PaperResult, judgment: Judgment) -> dict[str, Any]:
 
 def _kernel_views(result: PaperResult) -> Iterator[RunView]:
     if result.kernel is not None:
-        yield from run_views(result.paper.experiments.values(), result.kernel.runs, "in the kernel: ")
+        yield from run_views(
+            result.paper.experiments.values(), result.kernel.runs, f"in {result.kernel.plan.carrier.words}: "
+        )
 
 
 def _kernel(result: PaperResult) -> KernelView | None:
@@ -143,6 +155,8 @@ def _kernel(result: PaperResult) -> KernelView | None:
         other=[name.removeprefix(f"{result.paper.id}.") for name in column.other_verdicts(result.claims)],
         by_twin=[name.removeprefix(f"{result.paper.id}.") for name in column.by_twin(result.claims)],
         host=column.host,
+        how=_IN_REAL_TIME if column.plan.carrier.alone else _IN_VIRTUAL_TIME,
+        words=column.plan.carrier.words,
         differences=list(dict.fromkeys(lines)),
         runs=rows,
         not_run=len(column.outcomes) - len(shown),
@@ -167,5 +181,6 @@ def _twins(result: PaperResult) -> Iterator[ScenarioGroup]:
         key = f"kernel-{scenario.hash}"
         if key not in {row.key for row in rows}:
             rows.append(ScenarioRow(key, outcome.piece.label, scenario.hash, seed, takes, scenario.to_toml()))
-    if rows:
-        yield ScenarioGroup("In the kernel (elephan run scenario.toml --on kernel)", tuple(rows))
+    if rows and result.kernel is not None:
+        carrier = result.kernel.plan.carrier
+        yield ScenarioGroup(f"In {carrier.words} (elephan run scenario.toml --on {carrier.backend})", tuple(rows))

@@ -1,4 +1,4 @@
-"""Reproducing a paper: run what it ran, judge what it says, write the report."""
+"""Reproduction of a paper: runs its experiments, judges its claims, writes the report."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Selection of a paper's runs, and how to run them.
+    """Selection of a paper's runs, with options.
 
     Attributes:
         figure: only the experiments of one figure (``"2"``, ``"Fig 2"`` or ``"F2"``).
         seeds: replicates of every experiment instead of the paper's own numbers.
-        sensitivity: run the variants of the paper as well, one seed each; by default, where the paper says so.
+        sensitivity: true to run the variants of the paper with one seed each; ``None`` for the paper's default.
         beyond: also answer the question that the paper left open.
     """
 
@@ -41,7 +41,7 @@ class Wanted:
 
 
 class Reproduction:
-    """Reproduction of one paper: the runs that it needs, and their results.
+    """Reproduction of one paper: its runs, and their results.
 
     Raises:
         ScenarioError: no such figure, fewer than one seed, or no open question.
@@ -65,7 +65,7 @@ class Reproduction:
         self.jobs = planner.in_order()
 
     def judge(self, found: Mapping[str, Run], wall_seconds: float) -> PaperResult:
-        """The verdicts that its runs, by id, give; ``wall_seconds`` were spent on them."""
+        """The verdicts from its runs, by id; ``wall_seconds`` is the time spent on them."""
         listed = by_phase(self.plan, found)
         phases = [phase(name, runs) for name, runs in listed.items()]
         every = RunSet(run for runs in listed.values() for run in runs)
@@ -105,7 +105,7 @@ def reproduce(
         jobs: runs at a time; one a core by default.
         store: where results are kept.
         out: folder of the report; ``reports/<id>`` by default.
-        progress: told how far it is.
+        progress: called with the progress.
 
     Raises:
         ScenarioError: no such figure, fewer than one seed, or no open question.
@@ -124,10 +124,9 @@ def reproduce_all(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> list[PaperResult]:
-    """Do :func:`reproduce` for several papers, each with the folder of its report; progress covers all of them
-    together.
+    """Reproduce several papers, each with the folder of its report; progress covers all of them.
 
-    All runs are one sweep, and a paper is judged while those after it are run (:func:`sweep_and_judge`).
+    All runs are one sweep, and a paper is judged while later papers are run (:func:`sweep_and_judge`).
     """
     from elephan.papers.reporting import write
 
@@ -144,7 +143,7 @@ def reproduce_all(
 
 
 def _variants(paper: Paper, wanted: Wanted) -> tuple[Variant, ...]:
-    """The variants to run: all or none if the caller says so, else the paper's default."""
+    """The variants to run: all or none by the caller's choice, else the paper's default."""
     if wanted.sensitivity is not None:
         return paper.variants if wanted.sensitivity else ()
     if wanted.figure is not None or paper.quick:
@@ -153,13 +152,13 @@ def _variants(paper: Paper, wanted: Wanted) -> tuple[Variant, ...]:
 
 
 def _dependent(judgment: Judgment, sensitivity: Iterable[Sensitivity]) -> Judgment:
-    """The judgment with the variants that turn its verdict."""
+    """The judgment with the variants that change its verdict."""
     names = [row.variant.id for row in sensitivity if judgment.claim.id in (*row.gained, *row.lost)]
     return replace(judgment, depends_on=tuple(names)) if names else judgment
 
 
 def _seed_checks(paper: Paper, claims: ClaimSet, own: RunSet, judged: Sequence[Judgment]) -> list[SeedCheck]:
-    """True if fewer seeds would have given the same verdicts; empty where nothing has more than one."""
+    """Verdicts with fewer seeds; empty if no claim has more than one seed."""
     several = {judgment.claim.id: judgment for judgment in judged if judgment.support is not None}
     if not several:
         return []
@@ -183,10 +182,10 @@ def evaluate(paper: Paper, runs: Iterable[Run]) -> list[Judgment]:
 
 
 def select(paper: Paper, figure: str | None) -> tuple[dict[str, Experiment], str]:
-    """The experiments to run, and the selection in words; no words for the whole paper.
+    """The experiments to run, and the selection in words, which is empty for the whole paper.
 
     Raises:
-        ScenarioError: no experiment is of this figure.
+        ScenarioError: no experiment has this figure.
     """
     chosen = dict(paper.experiments)
     if figure is None:
@@ -203,7 +202,8 @@ def select(paper: Paper, figure: str | None) -> tuple[dict[str, Experiment], str
 
 
 def _figure_names(experiment: Experiment) -> list[str]:
-    """How an experiment can be asked for: its id, its figures ("Fig 2a, 7a": 2a, F2a, 7a), and their numbers (2, 7)."""
+    """Names of an experiment for a request: its id, its figures ("Fig 2a, 7a": 2a, F2a, 7a), and their numbers (2,
+    7)."""
     figure = experiment.figure.casefold()
     panels = [part.strip().replace("(", "").replace(")", "") for part in figure.removeprefix("fig ").split(",")]
     numbers = [match[0] for panel in panels if (match := re.match(r"\d+", panel))]
@@ -216,7 +216,7 @@ def _compare(variant: Variant, every: RunSet, before: list[Judgment], claims: Cl
     """A variant's verdicts beside those of the paper's own setup with the same seed."""
     after = judge_all(claims, variant.measurer(every.first_seeds(1)), intervals=False)
     both = [(a, b) for a, b in zip(after, before, strict=True) if "not_judged" not in (a.verdict, b.verdict)]
-    # Only what the variant touches: a claim that is judged by the very same runs and in the same way cannot change.
+    # Only the claims that the variant affects: a claim with the same runs and the same judgement cannot change.
     changed = [(a, b) for a, b in both if a.runs != b.runs or not _same(a.measured, b.measured)]
     hashes = {str(run.manifest["scenario_hash"]) for run in own}
     return Sensitivity(

@@ -1,4 +1,4 @@
-"""Data of a reproduced paper: its judged claims, the runs behind them, and the document of both."""
+"""Data of a reproduced paper: its judged claims, their runs, and the document of both."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Sensitivity:
     """Effect of a variant of the paper on its verdicts, one seed each.
 
     Attributes:
-        variant: which.
-        scenarios: hashes of the scenarios that it needed and the paper's own setup had not.
-        judged: claims that both could judge.
-        reproduced: of those, in this variant.
-        reproduced_before: of those, under the paper's own setup with the same seed.
+        variant: the variant.
+        scenarios: hashes of its scenarios that the paper's own setup does not have.
+        judged: number of claims judged under both.
+        reproduced: number of these that reproduce in this variant.
+        reproduced_before: number of these that reproduce under the paper's own setup with the same seed.
         gained: ids that hold in this variant only.
         lost: ids that hold under the paper's own setup only.
     """
@@ -58,9 +58,9 @@ class SeedCheck:
     """Verdicts with fewer seeds.
 
     Attributes:
-        seeds: of each scenario, the first so many.
-        claims: claims with more than one seed behind them.
-        other_verdict: of those, how many have another verdict than with all seeds.
+        seeds: number of first seeds of each scenario.
+        claims: number of claims with more than one seed.
+        other_verdict: number of these with another verdict than with all seeds.
     """
 
     seeds: int
@@ -70,11 +70,11 @@ class SeedCheck:
 
 @dataclass(frozen=True)
 class Answer:
-    """A question that the paper left open, and what came out.
+    """A question that the paper left open, with its answer.
 
     Attributes:
         beyond: the question.
-        runs: behind the answer.
+        runs: runs of the answer.
         sentences: the answer.
     """
 
@@ -92,16 +92,16 @@ class PaperResult:
     """A reproduced paper.
 
     Attributes:
-        paper: what was reproduced.
+        paper: the reproduced paper.
         claims: every claim of the selection with its verdict.
-        runs: the runs behind them.
-        sensitivity: variants.
-        seed_checks: whether fewer seeds would have done.
-        phases: what the work took.
-        wall_seconds: time spent on runs; what was saved already costs nothing.
-        selection: what part of the paper was run; empty for all of it.
-        beyond: the answer to the question that the paper left open, where it was asked.
-        kernel: the same experiments in today's Linux, where they were run (:mod:`elephan.papers.in_kernel`).
+        runs: runs of the claims.
+        sensitivity: effects of the variants.
+        seed_checks: verdicts with fewer seeds.
+        phases: the parts of the work, with their times.
+        wall_seconds: time spent on runs, without saved ones.
+        selection: the selection in words; empty for the whole paper.
+        beyond: the answer to the question that the paper left open, if it was requested.
+        kernel: the same experiments in today's Linux, if they were run (:mod:`elephan.papers.in_kernel`).
         report_path: the HTML report.
     """
 
@@ -124,12 +124,12 @@ class PaperResult:
 
     @property
     def firm(self) -> dict[str, int]:
-        """Like ``totals``, of the claims that the paper states plainly and that depend little on its open values."""
+        """Totals of the claims that the paper states plainly and that depend little on its open values."""
         return totals(judgment for judgment in self.claims if judgment.claim.firm)
 
     @property
     def unexplained(self) -> tuple[str, ...]:
-        """Ids of the claims that differ and that no explanation of ours speaks of."""
+        """Ids of the claims that differ and have no explanation."""
         return tuple(j.claim.id for j in self.claims if j.verdict == "differs" and not j.explained)
 
     @property

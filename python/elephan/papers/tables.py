@@ -18,7 +18,7 @@ Row = tuple[str, tuple[tuple[str, Value], ...]]
 
 @dataclass(frozen=True)
 class _Cell:
-    """A published number and what came out."""
+    """A published number with our result."""
 
     judgment: Judgment
 
@@ -29,12 +29,12 @@ class _Cell:
 
     @property
     def state(self) -> str:
-        """The verdict, as a page marks it."""
+        """The verdict's mark for a page."""
         return "weak" if self.judgment.weak else self.judgment.verdict
 
 
 def tables(judgments: Sequence[Judgment], experiments: Mapping[str, Mapping[str, Any]]) -> Iterator[DataTable]:
-    """A table for each of the paper's, of the claims that are one printed number each."""
+    """A table for each of the paper's tables, from the claims with a single printed number."""
     sections = dict.fromkeys(j.claim.section for j in judgments if j.claim.section.startswith("Table"))
     for section in sections:
         mine = [j for j in judgments if j.claim.section == section and j.claim.relation in _PRINTED]
@@ -75,7 +75,7 @@ def _table(section: str, title: str, judgments: Sequence[Judgment]) -> DataTable
 
 
 def _telling(rows: Sequence[Row]) -> list[str]:
-    """The conditions by which rows of one subject differ, without those that another one implies."""
+    """The conditions that distinguish rows of one subject, without those implied by others."""
     keys = list(dict.fromkeys(key for _, where in rows for key, _ in where))
     for key in reversed(list(keys)):
         others = [other for other in keys if other != key]

@@ -1,6 +1,7 @@
-"""Charts of points: lines with markers over a parameter, bars in groups, and tables; drawn twice as the other figures.
+"""Charts of points: lines with markers over a parameter, bars in groups, and tables, drawn twice like the other
+figures.
 
-Colors and markers tell series apart without color vision. A figure knows nothing of runs or papers.
+Colors and markers distinguish series without color vision. A figure does not depend on runs or papers.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ class Points:
     """A series over a parameter.
 
     Attributes:
-        name: in the legend.
-        x: where.
-        y: values; ``None`` where there is none.
+        name: its name in the legend.
+        x: positions.
+        y: values; ``None`` for a missing one.
         low: lower ends over replicates; empty without.
         high: upper ends.
         style: index into :data:`~elephan.report.figures.COLORS` and :data:`MARKERS`.
-        drawn: ``line`` for a model, ``markers`` for measurements beside it, ``both``, or ``published`` for numbers
-            of others.
+        drawn: ``line`` for a model, ``markers`` for measurements beside it, ``both``, or ``published`` for published
+            numbers.
     """
 
     name: str
@@ -53,7 +54,7 @@ class Points:
     drawn: Literal["both", "line", "markers", "published"] = "both"
 
     def whiskers(self) -> tuple[list[float], list[float]]:
-        """How far the ends are above and below each value."""
+        """Distances of the ends above and below each value."""
         return _whiskers(self.y, self.low, self.high)
 
 
@@ -62,7 +63,7 @@ _LOG_RATIO = 20
 
 
 def far_apart(places: Sequence[float]) -> bool:
-    """True for positive numbers that a linear axis would crowd at one end."""
+    """True for positive numbers that a linear axis would concentrate at one end."""
     return min(places) > 0 and max(places) >= _LOG_RATIO * min(places)
 
 
@@ -71,10 +72,10 @@ class LinePanel:
     """One part of a line chart, with its own axes.
 
     Attributes:
-        title: of the part; may be empty.
-        x_label: with its unit.
-        y_label: with its unit.
-        series: in the order of the legend.
+        title: title of the panel, which may be empty.
+        x_label: label of the x axis, with its unit.
+        y_label: label of the y axis, with its unit.
+        series: series, in the order of the legend.
         log_x: the x axis is logarithmic.
         log_y: the y axis is logarithmic; otherwise it begins at 0.
         borders: positions at which a dashed line goes from bottom to top.
@@ -143,8 +144,8 @@ class Bars:
     """A series of a bar chart: one bar in each group.
 
     Attributes:
-        name: in the legend.
-        values: one a group; ``None`` where there is none.
+        name: its name in the legend.
+        values: one value for each group; ``None`` for a missing one.
         low: lower ends over replicates; empty without.
         high: upper ends.
         color: index into :data:`~elephan.report.figures.COLORS`.
@@ -159,7 +160,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class BarPanel:
-    """One part of a bar chart: groups from left to right, each with one bar a series."""
+    """One part of a bar chart: groups from left to right, with one bar for each series."""
 
     title: str
     y_label: str
@@ -222,10 +223,10 @@ class DataTable:
         id: short.
         title: one line.
         caption: what is seen.
-        header: of the columns.
+        header: header of the columns.
         rows: texts; the first of a row names its subject.
-        emphasis: positions (row, column) of cells that stand out.
-        groups: titles over columns that belong together, each with how many; empty without.
+        emphasis: positions (row, column) of emphasized cells. groups: titles over groups of columns, each with the
+            number of columns; may be empty.
         marks: the verdict of cells, by position (row, column).
     """
 
@@ -362,7 +363,7 @@ def _label(ax: Axes, title: str, x_label: str, y_label: str) -> None:
 
 
 def _legend(figure: MplFigure, axes: Sequence[Axes]) -> None:
-    """One for all panels; a series that is in several has one entry."""
+    """One legend for all panels; a series in several panels has one entry."""
     named: dict[str, Any] = {}
     for ax in axes:
         for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):

@@ -1,4 +1,4 @@
-"""Ellipses of replicates: what one quantity costs in another, and how both vary together."""
+"""Ellipses of replicates: the trade-off between two quantities, and their joint variation."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Blob:
     """The replicates of one case of one series.
 
     Attributes:
-        series: in the legend.
-        case: beside the median.
+        series: name in the legend.
+        case: label beside the median.
         x, y: coordinates of the points.
-        median: of each coordinate.
-        contour: coordinates around the ellipse; ``None`` where there is none.
+        median: median of each coordinate.
+        contour: coordinates around the ellipse; ``None`` without one.
     """
 
     series: str
@@ -41,7 +41,7 @@ class Ellipses:
         id: short.
         title: one line.
         caption: what is seen.
-        x_label, y_label: with their units.
+        x_label, y_label: labels of the axes, with their units.
         blobs: one for each series and case.
     """
 
@@ -53,7 +53,7 @@ class Ellipses:
     blobs: tuple[Blob, ...]
 
     def _styled(self) -> Iterator[tuple[Blob, str, str, bool]]:
-        """Each with its color, its marker, and if it is the first of its series."""
+        """Each blob with its color, its marker, and true if it is the first of its series."""
         series = list(dict.fromkeys(blob.series for blob in self.blobs))
         seen: set[str] = set()
         for blob in self.blobs:

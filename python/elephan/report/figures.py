@@ -1,6 +1,6 @@
 """Figures as data, drawn twice: for the screen (plotly, zoomable) and for print (matplotlib, PDF and SVG).
 
-A figure knows nothing of runs or papers. Colors and patterns tell series apart without color vision (Okabe and Ito).
+A figure does not depend on runs or papers. Colors and patterns distinguish series without color vision (Okabe and Ito).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Figure(Protocol):
 
     @property
     def caption(self) -> str:
-        """Caption: the content of the figure, and what the paper shows there."""
+        """Caption: the content of the figure, and that of the paper's figure."""
         ...
 
     def plotly(self) -> dict[str, Any]:
-        """``data`` and ``layout`` for plotly.js, without the page's colors; nothing for a table."""
+        """``data`` and ``layout`` for plotly.js, without the page's colors; empty for a table."""
         ...
 
     def draw(self) -> MplFigure:
@@ -52,12 +52,11 @@ class Curve:
     """A series at equal steps.
 
     Attributes:
-        name: in the legend.
+        name: its name in the legend.
         start: first position, in the unit of the x axis.
-        step: between two values.
+        step: distance of two values.
         values: ``None`` where there is none.
-        color: index into :data:`COLORS`.
-        dashed: the line is dashed, for what was not measured here.
+        color: index into :data:`COLORS`. dashed: the line is dashed, for data that were not measured here.
     """
 
     name: str
@@ -85,8 +84,8 @@ class Traces:
         id: short.
         title: one line.
         caption: what is seen.
-        panels: from top to bottom.
-        x_label: with its unit.
+        panels: panels, from top to bottom.
+        x_label: label of the x axis, with its unit.
         shaded: a stretch of the x axis that is marked, and its meaning.
     """
 
@@ -98,7 +97,7 @@ class Traces:
     shaded: tuple[float, float, str] | None = None
 
     def plotly(self) -> dict[str, Any]:
-        """Lines, one pair of axes a panel; all x axes zoom together."""
+        """Lines, with one pair of axes for each panel; all x axes zoom together."""
         count = len(self.panels)
         gap = 0.14 if count > 1 else 0.0
         height = (1 - gap * (count - 1)) / count
@@ -176,7 +175,7 @@ def _line(curve: Curve, suffix: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class PairBar:
-    """Two rectangles: how unequally two flows share.
+    """Two rectangles that show the difference between the shares of two flows.
 
     Attributes:
         first: name of flow 1's series.
@@ -184,7 +183,7 @@ class PairBar:
         value: signed; positive when flow 1 has more.
         low: lower end over replicates, signed; ``None`` without.
         high: upper end.
-        note: for the reader who points at it.
+        note: text of the tooltip.
     """
 
     first: str
@@ -203,12 +202,12 @@ class PairBar:
 
 @dataclass(frozen=True)
 class BarGroup:
-    """Pairs that belong together.
+    """A group of pairs.
 
     Attributes:
-        title: of the group.
-        band: where the values are expected; ``None`` when nothing is.
-        bars: in order.
+        title: title of the group.
+        band: range of the expected values; ``None`` without an expectation.
+        bars: bars, in order.
     """
 
     title: str
@@ -224,9 +223,9 @@ class PairBars:
         id: short.
         title: one line.
         caption: what is seen.
-        y_label: with its unit.
+        y_label: label of the y axis, with its unit.
         series: names in the order of colors and patterns.
-        groups: from left to right.
+        groups: groups, from left to right.
         lines: values at which a line is drawn across.
     """
 
@@ -250,7 +249,7 @@ class PairBars:
         return placed
 
     def plotly(self) -> dict[str, Any]:
-        """One bar trace a series, with its pattern."""
+        """One bar trace for each series, with its pattern."""
         rectangles: dict[str, dict[str, list[Any]]] = {
             name: {"x": [], "y": [], "text": [], "up": [], "down": []} for name in self.series
         }
@@ -372,7 +371,7 @@ def _subplots(rows: int, height_in: float) -> tuple[MplFigure, list[Axes]]:
 
 
 def thinned(values: Sequence[float | None], bins: int) -> tuple[list[float | None], float]:
-    """A series with at most two values a bin: the smallest and the largest, in their order.
+    """A series with at most two values in each bin: the smallest and the largest, in their order.
 
     The extremes of a trace survive, so that a drop of one sample is still seen. The second number is how many of the
     old steps one new step stands for.

@@ -26,8 +26,8 @@ class Matrix:
         caption: what is seen.
         rows: names from top to bottom.
         columns: names from left to right.
-        values: by row; ``nan`` where there is none.
-        value_label: with its unit.
+        values: values, by row; ``nan`` where there is none.
+        value_label: label of the values, with its unit.
         value_range: the values with the first and the last color.
         row_label: what the rows are.
         column_label: what the columns are.

@@ -76,7 +76,7 @@ def _metrics(summary: Mapping[str, Any]) -> str:
 
 
 def _figure(run: Run) -> str:
-    """Congestion windows over time; nothing for a crowd, whose lines cannot be told apart."""
+    """Congestion windows over time; empty for a crowd, whose lines cannot be distinguished."""
     names = [spec.name for spec in run.form.flows if not spec.datagrams]
     if run.is_crowd or not 0 < len(names) <= len(COLORS):
         return ""

@@ -1,6 +1,6 @@
 """Lines over time in panels: overlays and small multiples, drawn for print (matplotlib) and for the screen (plotly).
 
-The module knows nothing of runs. One algorithm has one color; several lines of it differ in shade and dashes.
+The module does not depend on runs. One algorithm has one color; several lines of it differ in shade and dashes.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ class Line:
     """A series over time.
 
     Attributes:
-        name: in the legend.
-        times: in s, ascending.
+        name: its name in the legend.
+        times: times, in s, ascending.
         values: NaN where there is none.
         color: ``#rrggbb``.
         dash: index into :data:`DASHES`.
         bands: ranges around it, the widest first.
-        steps: true if a value holds from the time before until its own.
+        steps: true if a value holds from the previous time until its own.
     """
 
     name: str
@@ -117,7 +117,7 @@ class Overlay:
         """The figure for print, in the style of the page's text; with ``notebook`` one that a notebook shows.
 
         Raises:
-            ValueError: ``size`` is no size.
+            ValueError: ``size`` is not a size.
         """
         width, height = inches(size, self.rows)
         with style(width):
@@ -152,7 +152,7 @@ class Overlay:
         """Write a PDF, an SVG or a PNG; the same data give the same bytes. A PDF has TrueType fonts, as journals ask.
 
         Raises:
-            ValueError: the file has another ending, or ``size`` is no size.
+            ValueError: the file has another ending, or ``size`` is not a size.
             OSError: it cannot be written.
         """
         from elephan.writing import whole_file
@@ -267,7 +267,7 @@ def legend(figure: MplFigure, axes: Sequence[Axes], width_in: float) -> None:
 
 
 def style(width_in: float) -> AbstractContextManager[None]:
-    """Sizes of letters that fit the text of a paper: 8 pt in a column, 9 pt across a page."""
+    """Font sizes that fit the text of a paper: 8 pt in a column, 9 pt across a page."""
     import matplotlib as mpl
 
     return mpl.rc_context({"font.size": 8 if width_in < 5 else 9, "legend.frameon": False})
@@ -284,7 +284,7 @@ def inches(size: str | tuple[float, float] | None, rows: int = 1) -> tuple[float
     """Width and height of a figure in inches: ``column``, ``page``, ``"12x8 cm"``, or a pair of inches.
 
     Raises:
-        ValueError: it is no size, or not between 1 and 40 inches.
+        ValueError: it is not a size, or not between 1 and 40 inches.
     """
     own_height = _PANEL_IN * rows + 0.6
     if size is None:
@@ -321,7 +321,8 @@ def variant(color: str, number: int) -> tuple[str, int]:
 
 
 def thinned_line(times: Array, values: Array, bins: int = BINS) -> tuple[Array, Array]:
-    """A line with at most two points a bin: the least and the greatest value, in their order; extremes survive."""
+    """A line with at most two points in each bin: the smallest and the largest value, in their order; extremes are
+    kept."""
     if len(values) <= 2 * bins:
         return times, values
     width = math.ceil(len(values) / bins)
@@ -336,11 +337,11 @@ def thinned_line(times: Array, values: Array, bins: int = BINS) -> tuple[Array, 
 
 
 def thinned_band(times: Array, band: Band, bins: int = BINS) -> tuple[Array, Array, Array]:
-    """A band with one point a bin, as wide as the widest of its points there."""
+    """A band with one point in each bin, as wide as the widest of its points in the bin."""
     if len(times) <= bins:
         return times, band.low, band.high
     begins = np.arange(0, len(times), math.ceil(len(times) / bins))
-    # fmin and fmax leave out NaN unless there is nothing else.
+    # fmin and fmax ignore NaN unless all values are NaN.
     return times[begins], np.fmin.reduceat(band.low, begins), np.fmax.reduceat(band.high, begins)
 
 

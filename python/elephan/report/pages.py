@@ -1,4 +1,4 @@
-"""HTML pages that need nothing but themselves: templates, style, script and data in one file."""
+"""Self-contained HTML pages: templates, style, script and data in one file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEMPLATES = files(__package__) / "templates"
 def render(template: str, payloads: Mapping[str, Any], *, plotly: bool, runs: Iterable[Run] = (), **values: Any) -> str:
     """A page; ``payloads`` become JSON that the page's script reads, by element id.
 
-    The reader can run ``runs`` again in the page: those that were simulated, and that a browser can carry.
+    The reader can repeat ``runs`` in the page, if they were simulated and are small enough for a browser.
     """
     alive = living(_simulated(runs))
     scripts = [*([_plotly_js()] if plotly else []), (TEMPLATES / "page.js").read_text(encoding="utf-8")]
@@ -45,7 +45,7 @@ def render(template: str, payloads: Mapping[str, Any], *, plotly: bool, runs: It
 
 
 def _simulated(runs: Iterable[Run]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Labels and canonical forms of the simulated runs; of replicates the first."""
+    """Labels and canonical forms of the simulated runs; only the first of the replicates."""
     seen: set[str] = set()
     for run in runs:
         key = str(run.manifest["scenario_hash"])
@@ -56,11 +56,11 @@ def _simulated(runs: Iterable[Run]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def policy(scripts: Sequence[str], *, runs_here: bool = False) -> str:
-    """Content-Security-Policy of a page: no request at all, and no script but these.
+    """Content-Security-Policy of a page: no requests, and only these scripts.
 
-    A page that runs something also has the engine, in a worker that it makes itself.
+    A page with runs that can be repeated also has the engine, in a worker that the page creates.
 
-    Plotly writes style attributes and a style element of its own, and saves a figure by way of an image in the page.
+    Plotly writes style attributes and its own style element, and saves a figure through an image in the page.
     """
     hashes = " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts)
     engine = " 'wasm-unsafe-eval' blob:; worker-src blob:" if runs_here else ""
@@ -87,12 +87,12 @@ def _environment() -> Any:
 
 @lru_cache(maxsize=1)
 def _plotly_js() -> str:
-    """The browser's half of plotly, from the installed package."""
+    """The JavaScript library of Plotly, from the installed package."""
     return (files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
 
 
 def write(path: Path, text: str) -> Path:
-    """Write a page whole or not at all; its path."""
+    """Write a page atomically, and return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as place:
         place.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The report of a reproduced paper: its content, and how it is written."""
+"""The report of a reproduced paper: its content, and the function that writes it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REPORT = "report.html"
 
 @dataclass(frozen=True)
 class BeyondView:
-    """The answer to a question that the paper left open."""
+    """The answer to a question that the paper does not answer."""
 
     question: str
     why: str
@@ -38,6 +38,8 @@ class KernelView:
         other: ids of the claims that have another verdict than in the simulator.
         by_twin: those of them to which the kernel's twins give the kernel's verdict in the simulator too.
         host: kernel and cores.
+        how: the path of the runs, and their time, in a sentence or two.
+        words: name of the backend in a sentence.
         differences: what its runs do not have of the paper's.
         runs: rows with ``experiment``, ``label``, ``run``, ``state`` and ``warnings``.
         not_run: how many others could be run and were not asked for.
@@ -49,6 +51,8 @@ class KernelView:
     other: Sequence[str]
     by_twin: Sequence[str]
     host: str
+    how: str
+    words: str
     differences: Sequence[str]
     runs: Sequence[Mapping[str, Any]]
     not_run: int
@@ -61,20 +65,20 @@ class PaperPage:
     """Content of a paper's report.
 
     Attributes:
-        id: of the paper.
-        title: of the paper.
+        id: id of the paper.
+        title: title of the paper.
         reference: authors, venue, year.
         selection: the selection that was run; empty for all of it.
         claims: rows of the table.
         totals: claims by verdict.
         firm: the same of certain and robust claims.
-        figures: in the paper's order.
+        figures: figures, in the paper's order.
         views: runs to look at.
         sensitivity: rows: effects of variants of the paper on its verdicts; empty when they were not run.
-        variants: titles of the variants that there are.
+        variants: titles of all variants.
         other_runs: the hashes of further scenarios that were run, by their purpose.
         assumptions: rows with ``name``, ``value``, ``reason``.
-        scenarios: by experiment.
+        scenarios: scenarios, by experiment.
         provenance: names and values.
         phases: rows: what the work took.
         quick_note: what was made smaller for a first look; empty at the paper's own size.
@@ -84,8 +88,8 @@ class PaperPage:
         within_noise: claims that other draws of the seeds would have turned.
         beyond: a question that the paper left open, where it was asked.
         kernel: the same experiments in today's Linux, where they were run.
-        warnings: of the runs.
-        run_count: runs behind the claims.
+        warnings: warnings of the runs.
+        run_count: number of the claims' runs.
         segments: segments delivered in them, in words.
         runs: those that a reader can run again in the page, where a browser can carry them.
     """
@@ -138,7 +142,7 @@ class PaperPage:
 def paper_report(page: PaperPage, out: str | Path, stamp: str) -> Path:
     """Write ``report.html``, and every figure as PDF and SVG beside it; the path of the page.
 
-    ``stamp`` is what it is made from (:mod:`elephan.report.stamps`).
+    ``stamp`` identifies the inputs of the page (:mod:`elephan.report.stamps`).
     """
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)

@@ -83,19 +83,19 @@ def plot(
     labels: Sequence[str] | None = None,
     titles: Sequence[str] | None = None,
 ) -> Overlay:
-    """Quantities of runs over time, one row a quantity: all runs in one panel, or a panel for each run or flow.
+    """Quantities of runs over time, one row for each quantity: all runs in one panel, or a panel for each run or flow.
 
     More than 12 lines in a panel are shown as a median with quantile bands for each algorithm.
 
     Args:
-        runs: in the order of the legend.
-        what: of :data:`TITLES`.
+        runs: runs, in the order of the legend.
+        what: quantities, of :data:`TITLES`.
         by: ``run`` or ``flow`` for small multiples.
         flows: names; all for ``None``.
         span: shown times in s; the whole runs for ``None``.
-        title: over the figure; the runs' common title for ``None``.
+        title: title over the figure; the runs' common title for ``None``.
         labels: names of the runs; by default the differences between them.
-        titles: of the runs; by default those that they were saved with.
+        titles: titles of the runs; by default those that they were saved with.
 
     Raises:
         MetricError: no such quantity or flow, nothing to draw, or more small multiples than fit.
@@ -212,7 +212,7 @@ def _queue(run: Run, name: str, i: int, *, alone: bool, link: str | None = None)
 
 
 def flow_rate(run: Run, flow: str, bin_s: float) -> tuple[Array, Array]:
-    """Throughput of a flow on the wire in bins, Mbit/s, at the middle of each; NaN while the flow is not there.
+    """Throughput of a flow on the wire in bins, Mbit/s, at the middle of each; NaN while the flow is not active.
 
     Raises:
         MetricError: the edges of the bins are not sample times.
@@ -224,7 +224,7 @@ def flow_rate(run: Run, flow: str, bin_s: float) -> tuple[Array, Array]:
 
 
 def _source_rate(run: Run, source: str, bin_s: float) -> tuple[Array, Array]:
-    """Throughput of all transfers of a source on the wire; otherwise as :func:`flow_rate`."""
+    """Throughput of all transfers of a source on the wire; otherwise like :func:`flow_rate`."""
     rows = run.sources.filter(pl.col("source").cast(pl.String) == source).sort("time_s")
     times = rows["time_s"].to_numpy().astype(np.float64)
     edges = bin_s * np.arange(int(duration_s(run) / bin_s + 1e-9) + 1)
@@ -263,7 +263,7 @@ def _columns(
     """The small multiples: a label, and a test for the series that belong there.
 
     Raises:
-        MetricError: they are more than fit.
+        MetricError: there are more than fit.
     """
     if by is None:
         return [("", lambda one: True)]
@@ -345,7 +345,7 @@ def _reduced(found: Sequence[_Series], places: dict[str, int]) -> Iterator[Line]
 
 
 def run_labels(runs: Sequence[Run], titles: Sequence[str]) -> list[str]:
-    """Names that tell runs apart: their algorithm, title or seed, or else their id's beginning."""
+    """Names that distinguish runs: their algorithm, title or seed, or else the beginning of their id."""
     algorithms = [", ".join(dict.fromkeys(spec.algorithm for spec in run.form.flows)) for run in runs]
     names = [title or algorithm for title, algorithm in zip(titles, algorithms, strict=True)]
 
@@ -381,7 +381,7 @@ def _title(runs: Sequence[Run], titles: Sequence[str]) -> str:
 
 
 def _shaded(runs: Sequence[Run]) -> Window | None:
-    """The measured part, if all runs share it and it is not the whole run."""
+    """The measurement window, if it is the same in all runs and shorter than the run."""
     windows = {measure_window(run) for run in runs}
     if len(windows) != 1 or windows == {(0.0, duration_s(runs[0]))}:
         return None
@@ -415,7 +415,7 @@ def plot_cwnd(
     size: Size | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Congestion windows over time; the measured part is shaded.
+    """Congestion windows over time; the measurement window is shaded.
 
     Those of a crowd, unless ``flows`` names some of it, are bands of quantiles over the flows of each group.
     """
@@ -483,7 +483,7 @@ def _own_title(run: Run) -> str:
 def _single(
     run: Run, found: Sequence[_Series], y_label: str, ax: Axes | None, size: Size | None, title: str | None
 ) -> Figure:
-    """One panel of one run, on axes of the caller's or in a figure of its own."""
+    """One panel of one run, on the caller's axes or in a new figure."""
     places = _places({"": list(found)})
     panel = Panel("", y_label, _lines(found, places))
     heading = _own_title(run) if title is None else title

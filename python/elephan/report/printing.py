@@ -11,7 +11,7 @@ KINDS = ("svg", "pdf")
 
 
 def saved(figure: Figure, folder: Path) -> dict[str, Any]:
-    """Write a figure as SVG and PDF into a folder; what a page says of it.
+    """Write a figure as SVG and PDF into a folder, and return the page's entry for it.
 
     Raises:
         OSError: the folder cannot be written.

@@ -14,7 +14,8 @@ Manifest = dict[str, Any]
 
 
 def facts(runs: Iterable[Run]) -> list[tuple[str, str]]:
-    """Versions, host, backend, seeds and times of some runs, as names and values; what differs is all listed."""
+    """Versions, host, backend, seeds and times of some runs, as names and values; if runs differ, all values are
+    listed."""
     manifests = [run.manifest for run in runs]
     if not manifests:
         return [("elephan", __version__)]

@@ -62,7 +62,7 @@ def _curve(
     import numpy as np
 
     period_s = run.form.sample_period_ps / 1e12
-    # The ends of the measured part are samples of their own; a curve has equal steps.
+    # The ends of the measurement window are additional samples; a curve has equal steps.
     steps = times / period_s
     regular = np.abs(steps - np.round(steps)) < 1e-6
     kept, stretch = thinned([None if value != value else value for value in values[regular].tolist()], bins)
@@ -70,6 +70,7 @@ def _curve(
 
 
 def _rounded(values: Iterable[float | None]) -> list[float | None]:
-    """Four significant digits are more than a screen shows, and keep the file small; an undefined value is none."""
+    """Values with four significant digits, which exceed a screen's resolution and keep the file small; undefined is
+    ``None``."""
     digits = [None if value is None or value != value else float(f"{value:.4g}") for value in values]
     return [int(value) if value is not None and value == int(value) else value for value in digits]

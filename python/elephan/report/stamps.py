@@ -1,4 +1,4 @@
-"""True if the report in a folder equals the one that would be written now."""
+"""Stamps of reports: they show if the report in a folder is still up to date."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _COMPILED = {".pyc", ".so", ""}
 
 
 def stamp(made_from: Any) -> str:
-    """A digest of what a report is made from, and of the code that makes it; ``made_from`` is JSON."""
+    """A digest of the inputs of a report, and of the code that writes it; ``made_from`` is JSON."""
     text = json.dumps([made_from, _code()], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def is_current(folder: Path, stamp: str) -> bool:
-    """True if a report with this stamp was written here, and all its files are still as long as they were."""
+    """True if a report with this stamp was written to the folder, and the lengths of all its files are unchanged."""
     try:
         found = json.loads((folder / NAME).read_text(encoding="utf-8"))
         return bool(found["stamp"] == stamp and found["files"] == _sizes(folder, found["files"]))
@@ -35,12 +35,12 @@ def is_current(folder: Path, stamp: str) -> bool:
 
 
 def put(folder: Path, stamp: str, names: Iterable[str]) -> None:
-    """Note the inputs of these files of a folder; to be called when all of them are written."""
+    """Record the inputs of these files of a folder; called after all of them are written."""
     pages.write(folder / NAME, json.dumps({"stamp": stamp, "files": _sizes(folder, names)}, indent=1) + "\n")
 
 
 def remove(folder: Path) -> None:
-    """Removes the stamp, since an unfinished report is none."""
+    """Removes the stamp while a report is unfinished."""
     (folder / NAME).unlink(missing_ok=True)
 
 
@@ -50,7 +50,7 @@ def _sizes(folder: Path, names: Iterable[str]) -> dict[str, int]:
 
 @lru_cache(maxsize=1)
 def _code() -> str:
-    """Digest of our own files and of the versions of the libraries that draw."""
+    """Digest of the package's files and of the versions of the plotting libraries."""
     digest = hashlib.sha256(" ".join(map(version, _LIBRARIES)).encode())
     package = Path(str(files("elephan")))
     for path in sorted(package.rglob("*")):

@@ -49,7 +49,7 @@ class Drawing:
     """Data of a plot of a metric.
 
     Attributes:
-        name: of the metric, as it was asked for.
+        name: name of the metric, as it was asked for.
         metric: its definition.
         x: axis from left to right.
         y: axis from bottom to top of a heat map; ``None`` for lines.
@@ -79,7 +79,7 @@ class Drawing:
 
     @property
     def is_log(self) -> bool:
-        """True for positive numbers that are far apart."""
+        """True for positive numbers that differ by large factors."""
         return self.x.numbers is not None and far_apart([place for place, _ in self.positions])
 
 
@@ -122,7 +122,7 @@ def drawing(
     if kind == "heatmap":
         return Drawing(name, metric, across, others[0], lines)
     if len(lines) > MOST_LINES:
-        raise ScenarioError(f"{len(lines)} lines cannot be told apart; draw a part of the sweep", path="kind")
+        raise ScenarioError(f"{len(lines)} lines cannot be distinguished; draw a part of the sweep", path="kind")
     return Drawing(name, metric, across, None, lines)
 
 
@@ -146,7 +146,7 @@ def _kind(axes: Sequence[Axis], per: str, x: str | None) -> Kind:
 def _lines(rows: Sequence[Mapping[str, Any]], x: Axis, by: Sequence[str]) -> list[Line]:
     """The rows of an aggregate as lines over one axis."""
     where = {text: place for place, text in positions(x)}
-    # Two spellings of one number are at the same place.
+    # Two spellings of the same number have the same position.
     where |= dict(zip(x.texts, x.shown, strict=True)) if x.numbers is not None else {}
     groups: dict[str, list[tuple[float, Mapping[str, Any]]]] = {}
     for row in rows:
@@ -187,7 +187,7 @@ def plot(
     """A metric over the axes of a sweep; see :meth:`elephan.runs.swept.Sweep.plot`.
 
     Raises:
-        MetricError, ScenarioError: as :func:`drawing`.
+        MetricError, ScenarioError: the errors of :func:`drawing`.
     """
     shown = drawing(sweep, metric, x, kind, window)
     if ax is None:
@@ -206,7 +206,7 @@ def plot(
 
 def _root(ax: Axes) -> MplFigure:
     found: Any = ax.get_figure()
-    # Axes of a subfigure belong to the figure that has it.
+    # Axes of a subfigure belong to the figure that contains it.
     root: MplFigure = found.figure
     return root
 
@@ -215,7 +215,7 @@ def _draw_lines(shown: Drawing, ax: Axes) -> None:
     words = shown.x.numbers is None
     for i, line in enumerate(shown.lines):
         color, marker = COLORS[i % len(COLORS)], MARKERS[i % len(MARKERS)]
-        # Words have no order between them: points beside one another, not a line.
+        # Words have no order: separate points, not a line.
         shift = 0.5 * (i - (len(shown.lines) - 1) / 2) / max(1, len(shown.lines)) if words else 0.0
         places = [place + shift for place in line.x]
         if words:
@@ -285,7 +285,7 @@ def _cells(shown: Drawing, y: Axis) -> list[list[float]]:
 
 
 def figure(shown: Drawing) -> Figure:
-    """The same as a figure of a report, to zoom."""
+    """The same as an interactive figure of a report."""
     name, title = f"sweep-{shown.name.replace('_', '-')}", shown.metric.title.rstrip(".")
     caption = "Means over the seeds, with 95 % intervals." if shown.has_intervals else "One run for each point."
     if shown.y is not None:

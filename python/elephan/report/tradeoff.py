@@ -1,4 +1,4 @@
-"""A scatter of one point a series with intervals in both directions: the cost of one quantity in another."""
+"""A scatter plot with one point for each series and intervals in both directions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Spot:
     """A point with its intervals.
 
     Attributes:
-        name: beside the point.
+        name: text beside the point.
         x, y: values.
         x_ends, y_ends: lower and upper ends of the intervals; ``None`` without one.
     """
@@ -33,13 +33,13 @@ class Spot:
 
 @dataclass(frozen=True)
 class TradeOff:
-    """One point a series, on two axes that both begin at 0.
+    """One point for each series, on two axes that both begin at 0.
 
     Attributes:
         id: short.
         title: one line.
         caption: what is seen.
-        x_label, y_label: with their units.
+        x_label, y_label: labels of the axes, with their units.
         spots: the points.
     """
 
@@ -51,7 +51,7 @@ class TradeOff:
     spots: tuple[Spot, ...]
 
     def plotly(self) -> dict[str, Any]:
-        """One scatter trace a point."""
+        """One scatter trace for each point."""
         data = []
         for i, spot in enumerate(self.spots):
             color = COLORS[i % len(COLORS)]

@@ -13,10 +13,10 @@ class RunView:
 
     Attributes:
         experiment: its group.
-        label: in the list.
-        title: over the plot.
+        label: label in the list.
+        title: title over the plot.
         windows: congestion windows.
-        queue: of the bottleneck.
+        queue: queue of the bottleneck.
     """
 
     experiment: str

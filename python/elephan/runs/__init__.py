@@ -1,4 +1,4 @@
-"""Runs: the results of scenarios, their store, and the number made at once."""
+"""Runs: the results of scenarios, their store, and their execution in parallel."""
 
 from elephan.backends import Cancelled, RunMemoryError
 from elephan.runs.errors import DamagedRunError, DamagedRunWarning, RunError

@@ -88,7 +88,7 @@ def _quantity(value: Any) -> tuple[str, float, str] | None:
 
 
 def as_text(value: Any) -> str:
-    """A value of a field in words: a name as it is, an algorithm of the user's own by its class, the rest as TOML."""
+    """A value of a field in words: a name as it is, a user-defined algorithm by its class, the rest as TOML."""
     if isinstance(value, str):
         return value
     if callable(value):

@@ -36,8 +36,8 @@ def run_on_cluster(
 
     Raises:
         ScenarioError: Dask is not installed, or no scheduler answers at the address.
-        Interrupted, Cancelled: as a sweep on threads; what was finished is saved. A worker ends the run it is at, since
-            Dask does not interrupt it, and its result is dropped.
+        Interrupted, Cancelled: as in a sweep on threads; finished results are saved. A worker completes its current
+        run, since Dask does not interrupt it, and the result is discarded.
     """
     client = _connect(address)
     ended: Queue[Any] = Queue()
@@ -60,7 +60,7 @@ def run_on_cluster(
 
 
 def _submit(client: Any, plan: Plan, task: Task) -> Any:
-    # A key of its own for each request: what a scheduler remembers of an earlier one may be of another engine.
+    # A unique key for each request: a scheduler's saved result of an earlier one may be from another engine.
     key = f"elephan-{task.id}-{secrets.token_hex(4)}"
     return client.submit(compute_remotely, task.scenario.to_toml(), task.seed, plan.backend.name, key=key, pure=False)
 
@@ -82,7 +82,7 @@ def _connect(address: str) -> Any:
 
 
 def _collect(plan: Plan, futures: dict[Any, Task], ended: Queue[Any], *, force: bool) -> None:
-    """Save the next result that comes; back after a moment when none does."""
+    """Save the next result that arrives; returns after a short time without one."""
     try:
         future = ended.get(timeout=_LOOK_AGAIN_S)
     except Empty:
@@ -92,7 +92,7 @@ def _collect(plan: Plan, futures: dict[Any, Task], ended: Queue[Any], *, force: 
         frames, summary, origin = future.result()
         _check_version(plan, origin)
         task.run = plan.store.save(_assembled(plan, task, RawResult(frames, summary), origin), replace=force)
-    except Exception as error:  # noqa: BLE001  (it is kept and reported with its scenario; the others go on)
+    except Exception as error:  # noqa: BLE001  (it is kept and reported with its scenario; the others continue)
         task.error = explained(error, plan.store, task.id, task.scenario, task.seed, plan.engine)
     future.release()
 

@@ -1,6 +1,7 @@
-"""Columns of a run's tables: type, unit, meaning, and when a value is null. The reference page is written from here.
+"""Columns of a run's tables: type, unit, meaning, and when a value is null. The reference page is generated from this
+module.
 
-Tests hold that the simulator gives exactly these.
+Tests check that the simulator returns exactly these columns.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ class Column:
         kind: type.
         unit: ``1`` for ratios and numbers without a unit, empty for names and switches.
         text: definition, one sentence.
-        null: when the simulator gives no value; empty where it always does.
-        only: which runs have the column; empty for all runs that have the table.
+        null: the condition under which the simulator gives no value; empty if it always gives one.
+        only: the runs with the column; empty for all runs that have the table.
         required: true if the table of every backend has it.
     """
 
@@ -40,9 +41,9 @@ class TableOf:
     """A table of a run.
 
     Attributes:
-        rows: what a row is about.
-        columns: in the order of the table.
-        only: which runs have the table; empty for all.
+        rows: the subject of a row.
+        columns: columns, in the order of the table.
+        only: the runs with the table; empty for all.
     """
 
     rows: str

@@ -1,4 +1,4 @@
-"""Thousands of flows, as a person can read them: quantiles over the flows of each group.
+"""Summaries of thousands of flows: quantiles over the flows of each group.
 
 A quantile between two flows is interpolated linearly. The engine computes it (``crates/sim/src/crowd.rs``), here and
 for the table ``crowd`` alike.
@@ -34,9 +34,9 @@ _PS_PER_S = 10**12
 
 
 def over_flows(rows: Sequence[Mapping[str, Any]], fields: Sequence[str], by: str = "algorithm") -> list[dict[str, Any]]:
-    """Quantiles of ``fields`` over the flows of each algorithm, or of each value of ``by``: one row a quantile.
+    """Quantiles of ``fields`` over the flows of each algorithm, or of each value of ``by``: one row for each quantile.
 
-    A row has ``by``, ``algorithm``, ``flows`` (how many there are), ``quantile`` (from 0 to 1) and the fields. Flows
+    A row has ``by``, ``algorithm``, ``flows`` (number of flows), ``quantile`` (from 0 to 1) and the fields. Flows
     without a value are left out; a field that no flow has is ``None``.
     """
     members_of: dict[str, list[Mapping[str, Any]]] = {}
@@ -52,7 +52,7 @@ def over_flows(rows: Sequence[Mapping[str, Any]], fields: Sequence[str], by: str
 
 
 def shown_quantiles(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of :func:`over_flows` with the names of their quantiles; a flow by itself has one row and no quantile."""
+    """Rows of :func:`over_flows` with the names of their quantiles; a single flow has one row and no quantile."""
     found = []
     for row in rows:
         if row["flows"] > 1:
@@ -73,7 +73,7 @@ def crowd_table(form: Spec, groups: Sequence[Group], flows: pl.DataFrame, sample
     Args:
         form: the scenario that was run, its flows one by one.
         groups: those of its flows.
-        flows: a row a flow.
+        flows: one row for each flow.
         samples: all sample times of each flow.
     """
     import numpy as np
@@ -121,7 +121,7 @@ def _group_table(
     active: npt.NDArray[np.bool_],
     values: Mapping[str, npt.NDArray[Any]],
 ) -> pl.DataFrame:
-    """The rows of a group; ``active`` and ``values`` have a row a flow and a column a sample time."""
+    """The rows of a group; ``active`` and ``values`` have one row for each flow and one column for each sample time."""
     import polars as pl
 
     spreads: dict[str, list[float | None]] = {name: [] for name in values}

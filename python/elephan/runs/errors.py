@@ -8,11 +8,11 @@ _SHOWN = 60
 
 
 class RunError(Exception):
-    """A run is not there, not whole, or only in memory; the message says which."""
+    """A run is missing, incomplete, or only in memory; the message says which."""
 
 
 class DamagedRunError(RunError):
-    """A file of a saved run is not as it was saved.
+    """A file of a saved run differs from the saved one.
 
     Attributes:
         path: the file.
@@ -29,7 +29,7 @@ class DamagedRunError(RunError):
 
 
 class DamagedRunWarning(UserWarning):
-    """A damaged run was found in a store; the message says which file, why, and what happens to the run."""
+    """A damaged run was found in a store; the message names the file, the reason and the effect on the run."""
 
 
 def shown(value: object) -> str:

@@ -27,15 +27,15 @@ def run(
     progress: Callable[[float], bool | None] | None = None,
     memory: int | None = None,
 ) -> Run:
-    """Run a scenario, or give the saved result of the same scenario and seed.
+    """Run a scenario, or return the saved result of the same scenario and seed.
 
     Args:
         scenario: what to run.
         on: the backend.
-        seed: what the random streams start from; the scenario's own by default.
-        store: where results are; ``$ELEPHAN_STORE`` or ``.elephan/runs`` by default.
-        force: run it even when the result is there.
-        progress: called now and then with the simulated fraction; returning ``False`` cancels.
+        seed: start of the random streams; the scenario's seed by default.
+        store: folder of the results; ``$ELEPHAN_STORE`` or ``.elephan/runs`` by default.
+        force: run it even if the result is saved.
+        progress: called regularly with the simulated fraction of the duration; returning ``False`` cancels the run.
         memory: bytes that the run may take; 80 % of the free memory by default.
 
     Raises:
@@ -68,7 +68,7 @@ def compute(backend: Backend, scenario: Scenario, seed: int, progress: Progress 
     """Run a scenario, and keep the result in memory.
 
     Raises:
-        ScenarioError, Cancelled: as :func:`run`.
+        ScenarioError, Cancelled: the errors of :func:`run`.
     """
     begun_s = time.perf_counter()
     raw = backend.run(scenario, seed, progress)
@@ -77,10 +77,10 @@ def compute(backend: Backend, scenario: Scenario, seed: int, progress: Progress 
 
 
 def assemble(scenario: Scenario, raw: RawResult, backend: str, seed: int, origin: dict[str, Any]) -> Run:
-    """A run in memory from what a backend gave, with its provenance and warnings.
+    """A run in memory from the output of a backend, with its provenance and warnings.
 
     Raises:
-        TableError: the backend's tables are not what every run has.
+        TableError: a table of the backend lacks something that every run has.
     """
     extra = origin | {"conservation": raw.summary.get("conservation", {})}
     made = Run.from_tables(scenario, raw.tables, backend=backend, seed=seed, summary=raw.summary, extra=extra)
@@ -89,7 +89,7 @@ def assemble(scenario: Scenario, raw: RawResult, backend: str, seed: int, origin
 
 
 def _interruptible(progress: Callable[[float], bool | None] | None) -> Progress:
-    """A callback for the engine: it is where Ctrl-C is noticed while the engine runs, since that runs no Python."""
+    """A callback for the engine. It handles Ctrl-C during a simulation, when no other Python code runs."""
 
     def callback(fraction: float) -> bool:
         return progress is None or progress(fraction) is not False

@@ -1,4 +1,4 @@
-"""Runs that fail by a defect of Elephan: what is needed to report one, in a file beside the store's results."""
+"""Runs that fail because of a defect in Elephan: the data for a bug report, in a file beside the store's results."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _TOLD = (ScenarioError, AlgorithmError, Cancelled, RunMemoryError, OSError, Memo
 
 
 class RunFailedError(Exception):
-    """A run failed by a defect of Elephan's own; the message names the file to report it with."""
+    """A run failed because of a defect in Elephan; the message names the file for the bug report."""
 
 
 def explained(
     error: BaseException, store: Store, run_id: str, scenario: Scenario, seed: int, engine: str
 ) -> BaseException:
-    """The error to report: one that the user can act on stays, and a defect becomes one line and a file.
+    """The error to report: an error of the user is unchanged, and a defect becomes one line and a file.
 
     The file holds the scenario as TOML, the seed, versions, the failed check and the traceback.
     """

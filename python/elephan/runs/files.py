@@ -1,4 +1,4 @@
-"""Files that two processes share: locks that end with their process, and folders that appear whole or not at all."""
+"""Files that two processes share: locks that end with their process, and folders that are written atomically."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TEMPORARY = ".tmp-"
 
 
 class Lock:
-    """An exclusive lock on a file; the kernel gives it up when the process ends, however it ends."""
+    """An exclusive lock on a file; the kernel releases it whenever the process ends."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self._path = path
@@ -40,13 +40,13 @@ class Lock:
                 if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                     return None
                 raise
-            # The former holder may have removed the file between our open and our lock; then we hold nothing.
+            # The former holder may have removed the file between our open and our lock; then the lock is useless.
             if _is_file_of(descriptor, path):
                 return cls(path, descriptor)
             os.close(descriptor)
 
     def release(self) -> None:
-        """Give it up and remove the file."""
+        """Release the lock and remove the file."""
         with contextlib.suppress(FileNotFoundError):
             self._path.unlink()
         os.close(self._descriptor)
@@ -78,7 +78,7 @@ def temporary_folder(root: Path) -> Iterator[Path]:
 
 
 def remove_abandoned(root: Path) -> list[Path]:
-    """Remove temporary folders whose process is gone; those that are being written stay. Returns what was removed."""
+    """Remove temporary folders whose process has ended, and return their paths; folders in use stay."""
     removed = []
     for path in sorted(root.glob(f"{_TEMPORARY}*")):
         name = path.name.removesuffix(_LOCK)
@@ -102,18 +102,18 @@ def remove_abandoned_locks(folder: Path) -> None:
 
 
 def write_json(path: Path, document: Any) -> None:
-    """A JSON file for people and programs; infinite and undefined numbers are refused, since JSON has neither.
+    """A JSON file for people and programs; infinite and undefined numbers are an error, since JSON has neither.
 
     Raises:
         ValueError: a number that JSON does not have.
-        OSError: as :func:`write_bytes`.
+        OSError: the errors of :func:`write_bytes`.
     """
     text = json.dumps(document, ensure_ascii=False, allow_nan=False)
     try:
         # json.dumps with an indent takes twenty times as long, and a manifest may have ten thousand flows.
         laid_out = msgspec.json.format(text.encode(), indent=1)
     except UnicodeEncodeError:
-        # A file name that is not UTF-8 is in the command as a lone surrogate, which JSON has as an escape only.
+        # A file name that is not UTF-8 is in the command as a lone surrogate, which JSON can only contain as an escape.
         laid_out = json.dumps(document, ensure_ascii=False, indent=1).encode(errors="backslashreplace")
     write_bytes(path, laid_out + b"\n")
 
@@ -129,13 +129,13 @@ def write_bytes(path: Path, content: bytes | memoryview) -> None:
 
 
 def sync(folder: Path) -> None:
-    """Have everything in a folder, and the folder, on the disk before it gets its name."""
+    """Flush a folder and everything in it to the disk, before it gets its name."""
     for path in (*folder.iterdir(), folder):
         sync_one(path)
 
 
 def sync_one(path: Path) -> None:
-    """Have a file or a folder on the disk."""
+    """Flush a file or a folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         with naming(path):
@@ -145,7 +145,7 @@ def sync_one(path: Path) -> None:
 
 
 def move_into_place(folder: Path, target: Path) -> bool:
-    """Rename a whole folder to its final name; ``False`` if that name exists, which then stays."""
+    """Rename a complete folder to its final name; ``False`` if that name exists, which is then unchanged."""
     try:
         folder.rename(target)
     except OSError as error:

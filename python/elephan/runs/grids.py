@@ -1,4 +1,4 @@
-"""Grids: the scenarios of a sweep, made of one scenario and the values that its fields take."""
+"""Grids: the scenarios of a sweep, made of one scenario and the values of its fields."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Grid(Sequence[Scenario]):
     Attributes:
         keys: fields whose values differ, in the order in which they were given.
         points: value of each of these fields, for each scenario.
-        scenarios: the runs; the seeds of a point follow one another.
+        scenarios: the runs; the seeds of a point are consecutive.
     """
 
     keys: tuple[str, ...]
@@ -43,7 +43,7 @@ class Grid(Sequence[Scenario]):
         """A grid of points, each with the scenario that ``state`` makes of it.
 
         Raises:
-            ScenarioError: a wrong scenario, or seeds that are not.
+            ScenarioError: a wrong scenario, or wrong seeds.
         """
         if seeds is not None and any(SEED in point for point in points):
             raise ScenarioError("is an axis; leave the number of seeds out", path=SEED, source=_SOURCE)
@@ -137,7 +137,7 @@ def _table(point: Any) -> Point:
 
 
 def check_values(values: Sequence[Any], source: str, path: str = "") -> None:
-    """Refuse a value of an axis that is there twice.
+    """Reject an axis with the same value twice.
 
     Raises:
         ScenarioError: one is.
@@ -153,7 +153,7 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def check_distinct(keys: Sequence[str], source: str) -> None:
-    """Refuse two axes of which one sets a field of the other: the later one would silently replace the earlier one.
+    """Reject two axes of which one sets a field of the other: the later one would silently replace the earlier one.
 
     Raises:
         ScenarioError: two do.

@@ -1,4 +1,4 @@
-"""The saved runs of a store at a glance: their manifests alone are read, and of these only a few fields.
+"""List of the saved runs of a store; of each run only a few fields of the manifest are read.
 
 A manifest that cannot be read is counted and named, not listed; :func:`elephan.runs.saved.verify` compares digests.
 """
@@ -70,15 +70,15 @@ class Entry:
     Attributes:
         id: scenario hash, backend and seed.
         folder: the run's folder.
-        title: of the scenario; may be empty.
+        title: title of the scenario; may be empty.
         flows: names of flows, groups of flows and sources of transfers.
         algorithms: each once, in the order of the flows.
-        backend: where it was run.
+        backend: name of the backend.
         seed: start of its random streams.
-        created: time of the end of the run; manifests have whole seconds.
-        written_ns: time of the manifest's file, which orders runs of one second.
-        size_bytes: of its files, as the manifest lists them.
-        wall_seconds: computing time in s, where it was noted.
+        created: time of the end of the run, in whole seconds.
+        written_ns: modification time of the manifest, which orders runs of the same second.
+        size_bytes: size of its files, as the manifest lists them.
+        wall_seconds: computing time in s, if it was recorded.
     """
 
     id: str
@@ -133,7 +133,7 @@ class Listing:
 
     Attributes:
         entries: the newest first.
-        damaged: folders of runs whose manifest cannot be read, or is of another run.
+        damaged: folders of runs whose manifest cannot be read, or belongs to another run.
     """
 
     entries: list[Entry]
@@ -154,7 +154,7 @@ def listing(store: Store) -> Listing:
 
 
 def _places(root: Path) -> list[Path]:
-    """Paths of the entries of a store; where a run's folder was there may be a file."""
+    """Paths of the entries of a store; a file may have replaced a run's folder."""
     try:
         with os.scandir(root) as found:
             return sorted(Path(entry.path) for entry in found if entry.name[0] != ".")
@@ -229,7 +229,7 @@ def _begins(name: str, run_id: str) -> bool:
 
 
 def nearest_run(name: str, store: Store) -> str:
-    """The end of a line about a name that is no run: the nearest id, or the command that lists the runs."""
+    """The end of a message about a name that is not a run's: the nearest id, or the command that lists the runs."""
     ids = [folder.name for folder in _places(store.root)]
     if not ids:
         return f"there is no saved run in {store.root}"
@@ -240,10 +240,10 @@ _UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 def parse_age(text: str) -> timedelta:
-    """A span of time such as ``30d``, ``12 h`` or ``90 min``.
+    """A duration such as ``30d``, ``12 h`` or ``90 min``.
 
     Raises:
-        RunError: it is none.
+        RunError: it is not a duration.
     """
     number = text.strip()
     unit = ""
@@ -259,7 +259,7 @@ def parse_since(text: str, now: datetime) -> datetime:
     """A date such as ``2026-11-20``, a time such as ``2026-11-20 14:00`` (UTC), or a span of time before ``now``.
 
     Raises:
-        RunError: it is none.
+        RunError: it is not a time.
     """
     try:
         found = datetime.fromisoformat(text.strip())

@@ -35,7 +35,7 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass
 class Task:
-    """One run of a sweep: asked for once or several times, made once."""
+    """One run of a sweep: requested once or several times, computed once."""
 
     id: str
     scenario: Scenario

@@ -1,6 +1,6 @@
-"""Removal of saved runs that nobody needs: old ones, and those that no report refers to.
+"""Removal of unused saved runs: old ones, and those that no report refers to.
 
-A run that another process computes holds a claim, and stays. A saved run is made again by the command that made it.
+A run that another process computes holds a claim, and is kept. The command that made a removed run can repeat it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Pruned:
     """Result of a removal.
 
     Attributes:
-        removed: runs that are gone.
+        removed: the removed runs.
         busy: runs that another process computes; they are kept.
     """
 

@@ -1,4 +1,4 @@
-"""`Run`: what came out of a scenario, whichever backend made it."""
+"""`Run`: the result of a scenario on any backend."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ T = TypeVar("T")
 class Run:
     """One result: its scenario, its tables, its numbers.
 
-    Tables are read when they are first looked at. Runs come from :func:`elephan.run`, :meth:`load` or, for other
+    Tables are read at the first access. Runs come from :func:`elephan.run`, :meth:`load` or, for other
     backends and for tests, :meth:`from_tables`.
 
     Attributes:
         id: scenario hash, backend and seed; the folder's name in the store.
         manifest: provenance: canonical scenario, versions, seed, host, command, warnings, conservation counts.
-        cached: whether it was there before it was asked for.
+        cached: true if the result was saved before the call.
     """
 
     def __init__(
@@ -83,12 +83,12 @@ class Run:
         """A run in memory, from a backend's tables (anything that Arrow's PyCapsule interface can read).
 
         Args:
-            scenario: what was run.
+            scenario: the scenario of the run.
             tables: ``flows``, ``samples`` and ``links``, and ``events`` where the scenario asks for it.
-            backend: who made them.
-            seed: what the random streams started from; the scenario's own by default.
+            backend: name of the backend.
+            seed: start of the random streams; the scenario's seed by default.
             summary: the backend's totals.
-            extra: more for the manifest.
+            extra: additional fields of the manifest.
 
         Raises:
             TableError: a table or a column is missing.
@@ -115,13 +115,13 @@ class Run:
         return cls(manifest, tables=frames, scenario=seeded)
 
     def saved_in(self, folder: Path, manifest: Mapping[str, Any]) -> Run:
-        """The run as a folder has it, with the manifest there; its tables are read when they are looked at."""
+        """The run in a folder, with the folder's manifest; its tables are read at the first access."""
         return Run(manifest, folder=folder, scenario=self._scenario)
 
     def reread(self) -> Run:
-        """The same result with tables of its own, so that tables that many runs have read are not kept in all of them.
+        """The same result with separate tables, so that a sweep does not keep the tables of all its runs in memory.
 
-        A run in memory is itself.
+        A run in memory is returned unchanged.
         """
         if self._folder is None:
             return self
@@ -155,7 +155,7 @@ class Run:
         """The scenario that was run: plain integers in ps, bit/s, bytes and packets; the flows of groups one by one.
 
         Raises:
-            RunError: the manifest has something else there.
+            RunError: the manifest has no valid canonical form.
         """
         return without_groups(self._compact)
 
@@ -168,7 +168,7 @@ class Run:
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """The flows of each ``[[flow]]`` table, and which of them were recorded; a flow by itself is a group of one.
+        """The flows of each ``[[flow]]`` table, and the recorded ones among them; a single flow is a group of one.
 
         Raises:
             RunError: the manifest has no canonical form.
@@ -201,7 +201,7 @@ class Run:
 
     @property
     def flows(self) -> pl.DataFrame:
-        """One row a flow."""
+        """One row for each flow."""
         return self._table("flows")
 
     @property
@@ -223,7 +223,7 @@ class Run:
     def crowd(self) -> pl.DataFrame:
         """Group × time × quantile over the group's active flows: windows, round trips, packets in flight, goodputs.
 
-        Recorded while the run went, where ``record`` is not all; otherwise computed from ``samples``.
+        Recorded during the run if ``record`` is not all; otherwise computed from ``samples``.
 
         Raises:
             RunError: the run has no flows, only transfers that come and go.
@@ -241,7 +241,7 @@ class Run:
 
     @property
     def transfers(self) -> pl.DataFrame:
-        """One row a transfer of the scenario's sources.
+        """One row for each transfer of the scenario's sources.
 
         Raises:
             RunError: the scenario has no source of transfers.
@@ -252,7 +252,7 @@ class Run:
 
     @property
     def sources(self) -> pl.DataFrame:
-        """Source of transfers × time: cumulative counts of what arrived.
+        """Source of transfers × time: cumulative counts of arrivals.
 
         Raises:
             RunError: the scenario has no source of transfers.
@@ -263,8 +263,8 @@ class Run:
 
     @property
     def distributions(self) -> pl.DataFrame:
-        """Source of transfers × quantity × bucket: how many of the transfers that began in the measured part, and
-        ended, are in each; of the sources that have ``record = "summary"``.
+        """Source of transfers × quantity × bucket: number of the completed transfers in each that began in the
+        measurement window; of the sources that have ``record = "summary"``.
 
         Raises:
             RunError: the scenario has no such source.
@@ -283,7 +283,7 @@ class Run:
         """Events of each packet, in order of time, if the scenario asked for them.
 
         Raises:
-            RunError: it did not.
+            RunError: it did not ask for them.
         """
         if not self.has_events:
             raise RunError(f"the run {self.id} has no event log; write events = true into its scenario and run that")
@@ -416,7 +416,7 @@ class Run:
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """Metrics of the run as a whole, over the measured part; ``None`` is a time that never came."""
+        """Metrics of the run as a whole, over the measurement window; ``None`` is a time that was not reached."""
         return defined(self._summary)
 
     # ---- looking at it ----
@@ -433,9 +433,9 @@ class Run:
 
         Args:
             flows: names; all for ``None``.
-            ax: axes to draw on; a figure of its own for ``None``.
-            size: of that figure: width and height in inches, ``"12x8 cm"``, ``"column"`` or ``"page"`` of a paper.
-            title: over the axes; the scenario's title, or else the names of its flows, for ``None``.
+            ax: axes to draw on; a new figure for ``None``.
+            size: width and height of that figure in inches, ``"12x8 cm"``, ``"column"`` or ``"page"`` of a paper.
+            title: title over the axes; the scenario's title, or else the names of its flows, for ``None``.
 
         Returns:
             The figure that was drawn on.
@@ -488,7 +488,7 @@ class Run:
 
 
 def defined(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """The metrics of a summary that are defined for its run; ``None`` is a time that never came."""
+    """The metrics of a summary that are defined for its run; ``None`` is a time that was not reached."""
     return {name: value for name, value in summary["metrics"].items() if name not in summary.get("undefined", ())}
 
 

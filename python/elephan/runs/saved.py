@@ -1,8 +1,8 @@
 """The files of a saved run: sealed with digests when they are written, verified when they are read.
 
 A manifest lists each file of its run with its size and SHA-256, and has a SHA-256 of itself. Sizes are compared at each
-look; digests once per change of a file, which its inode, size and times tell. Runs of earlier versions have one digest
-of their tables' contents instead: it is compared, and their summary is computed from the tables.
+access; digests once per change of a file, which its inode, size and times show. Runs of earlier versions have one
+digest of their tables' contents instead: it is compared, and their summary is computed from the tables.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def seal(manifest: Mapping[str, Any], folder: Path, names: Iterable[str]) -> dic
     """
     files = {name: {"bytes": (folder / name).stat().st_size, "sha256": _digest(folder / name)} for name in names}
     document = {key: value for key, value in manifest.items() if key != SEAL} | {FILES: files}
-    # Read back, so that the digest is of what a reader will see: JSON has no tuples and no keys that are numbers.
+    # Read back, so that the digest equals that of a reader: JSON has no tuples and no numeric keys.
     written: dict[str, Any] = json.loads(json.dumps(document, allow_nan=False))
     return written | {SEAL: _own_digest(written)}
 
@@ -92,7 +92,7 @@ def _own_digest(manifest: Mapping[str, Any]) -> str:
 
 
 def is_there(path: Path) -> bool:
-    """Tell whether a path exists. In a folder without read permission no path does."""
+    """Return true if a path exists; always false in a folder without read permission."""
     try:
         path.stat()
     except OSError:
@@ -101,7 +101,7 @@ def is_there(path: Path) -> bool:
 
 
 def looks_like_run(folder: Path) -> bool:
-    """Tell by its name and by the files in it whether a folder is a saved run, intact or damaged."""
+    """Return true if the name and the files of a folder are those of a saved run, intact or damaged."""
     parts = (MANIFEST, SUMMARY, "flows.parquet", "samples.parquet", "links.parquet")
     return _ID.fullmatch(folder.name) is not None or any(is_there(folder / name) for name in parts)
 
@@ -157,12 +157,12 @@ def identity(folder: Path) -> tuple[int, int, int] | None:
 
 
 def replaced(folder: Path, before: tuple[int, int, int] | None) -> bool:
-    """Tell whether a folder may be another one than that of an earlier ``identity``, or was not there then."""
+    """Return true if a folder may differ from that of an earlier ``identity``, or did not exist then."""
     return before is None or identity(folder) != before
 
 
 def read_manifest(folder: Path, name: str | None = None) -> dict[str, Any]:
-    """The manifest of a saved run, intact in itself; the run's other files are not looked at.
+    """The manifest of a saved run, intact in itself; the run's other files are not read.
 
     Raises:
         DamagedRunError: it is damaged, of another format, or of another run than ``name``.
@@ -203,7 +203,7 @@ def _renamed(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _judged(kernel: Mapping[str, Any], warnings: Iterable[str]) -> dict[str, Any]:
-    """Facts of a kernel run of format 1 or 2 in the present fields; its warnings stand for its failed checks."""
+    """Facts of a kernel run of format 1 or 2 in the present fields; its warnings replace its failed checks."""
     valid = bool(kernel[_VALID_BEFORE])
     rest = {key: value for key, value in kernel.items() if key != _VALID_BEFORE}
     return {"valid": valid, "failed_checks": [] if valid else list(warnings), **rest}
@@ -235,7 +235,7 @@ def verify(folder: Path, manifest: Mapping[str, Any], *, record: Path | None = N
     """Compare the files of a run with its manifest; arguments as for :func:`load`.
 
     Raises:
-        DamagedRunError: a file is missing, or not as it was saved.
+        DamagedRunError: a file is missing, or differs from the saved one.
     """
     tables = [f"{name}.parquet" for name in table_names(manifest)]
     listed: Mapping[str, Any] | None = manifest.get(FILES)

@@ -1,8 +1,8 @@
 """The store: a folder of results, one folder each, named by scenario, backend and seed.
 
-A result is written beside its place and renamed into it, so that there is never half a result. Two processes may share
+A result is written beside its place and renamed into it, so that no result is incomplete. Two processes may share
 a store. The next process that writes removes the files of one that was killed. Results are verified when they are read
-(:mod:`elephan.runs.saved`); a damaged result counts as not saved, with a warning, and is replaced by the next one.
+(:mod:`elephan.runs.saved`); a damaged result causes a warning, counts as not saved, and is replaced by the next one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Store:
         self._told: set[tuple[Path, str]] = set()
 
     def path(self, run_id: str) -> Path:
-        """Folder of the result of an id, which may not exist yet."""
+        """Folder of the result of an id; it need not exist."""
         return self.root / run_id
 
     def find(self, run_id: str, *, engine: str | None = None) -> Run | None:
@@ -69,7 +69,7 @@ class Store:
         return None
 
     def _tell(self, error: DamagedRunError, consequence: str) -> None:
-        """Say once that a run is damaged."""
+        """Warn once that a run is damaged."""
         told = (error.path, error.problem)
         if told not in self._told:
             self._told.add(told)
@@ -80,7 +80,7 @@ class Store:
         return self.root / _VERIFIED / run_id
 
     def save(self, run: Run, *, replace: bool = False) -> Run:
-        """Save a run in memory and give the saved one back.
+        """Save a run in memory and return the saved one.
 
         An existing result stays, unless ``replace`` is set or it cannot be used. The same scenario and seed give the
         same result, so the first of two processes to finish has written the result of the second too.
@@ -112,7 +112,7 @@ class Store:
             return None
 
     def remove(self, run_id: str) -> bool:
-        """Remove a result; whether there was one."""
+        """Remove a result; true if it existed."""
         if not os.path.lexists(self.path(run_id)):
             return False
         self._put_aside(self.path(run_id))
@@ -123,7 +123,7 @@ class Store:
         """Read every file of every saved run and compare it with its digest, whether it has changed or not.
 
         Returns:
-            What is wrong, in one line, by the id of each damaged run; empty where all are intact.
+            One line about the damage by the id of each damaged run; empty if all are intact.
         """
         return saved.damaged(path for path in self.entries() if saved.looks_like_run(path))
 
@@ -132,7 +132,7 @@ class Store:
         return sorted(path for path in self.root.glob("*") if path.name[0] != ".")
 
     def _put_aside(self, path: Path) -> None:
-        """Take a result out of sight at once, then delete it."""
+        """Rename a result so that no process finds it, then delete it."""
         with files.temporary_folder(self.root) as folder:
             if path.is_dir() and not path.is_symlink():
                 # Moving a folder to another parent changes its "..", and needs write permission on the folder.
@@ -144,10 +144,10 @@ class Store:
                 return  # another process was faster
 
     def prepare(self) -> None:
-        """Make the folder, and remove what killed processes left half written.
+        """Make the folder, and remove incomplete files of killed processes.
 
         Raises:
-            OSError: it cannot be made, or not be written.
+            OSError: it cannot be made or written.
         """
         self.root.mkdir(parents=True, exist_ok=True)
         if not self._swept:
@@ -157,7 +157,8 @@ class Store:
                 files.remove_abandoned_locks(self._claims)
 
     def claim(self, run_id: str) -> files.Lock | None:
-        """The right to compute a result, until released; ``None`` while another thread or process has it."""
+        """The exclusive claim to compute a result, until released; ``None`` while another thread or process holds
+        it."""
         self.prepare()
         self._claims.mkdir(exist_ok=True)
         return files.Lock.take(self._claims / run_id)

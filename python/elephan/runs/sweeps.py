@@ -1,7 +1,7 @@
 """Many runs on all cores: threads, since the engine works without the interpreter's lock.
 
 A saved result is not run again; a result that another process is computing is waited for rather than computed
-twice. Ctrl-C stops the engines at their next progress report, and keeps whatever is finished.
+twice. Ctrl-C stops the engines at their next progress report, and keeps all finished results.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PATIENCE_S = 0.15
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that failed, and why."""
+    """A run that failed, and the reason."""
 
     scenario: Scenario
     seed: int
@@ -58,7 +58,7 @@ class SweepError(Exception):
     """Some runs failed; the others are saved.
 
     Attributes:
-        failures: what failed, and why.
+        failures: the failed runs, with the reasons.
         runs: the sweep in the order of the input, with ``None`` where a run failed: its :meth:`~Sweep.frame` has nulls
             there, and the reason.
     """
@@ -89,12 +89,12 @@ def sweep(
     """Run scenarios, and give their runs in the order of the input.
 
     Args:
-        scenarios: what to run: a :func:`grid`, or scenarios; ``(scenario, seed)`` has that seed instead of its own.
+        scenarios: a :func:`grid`, or scenarios; ``(scenario, seed)`` has that seed instead of its own.
         on: the backend.
-        jobs: runs at a time; one a core by default. On a cluster, its workers decide.
-        store: where results are; ``$ELEPHAN_STORE`` or ``.elephan/runs`` by default.
+        jobs: number of runs at a time; one for each core by default. On a cluster, its workers decide.
+        store: folder of the results; ``$ELEPHAN_STORE`` or ``.elephan/runs`` by default.
         cluster: address of a Dask scheduler, ``tcp://host:port``; the results come into this store.
-        progress: told how far it is, several times a second, in the calling thread. ``True`` shows it, with an
+        progress: called with the progress several times a second, in the calling thread. ``True`` shows it, with an
             estimate of the time left, on stderr or in the notebook; ``False`` does not. By default it is shown in a
             notebook and where stderr is a terminal.
         force: run again what is saved.
@@ -144,7 +144,7 @@ def sweep(
 
 
 def reporting(progress: SweepProgress | bool | None) -> AbstractContextManager[SweepProgress | None]:
-    """The callback that a sweep reports to, for the time of the sweep."""
+    """The callback that receives the progress during a sweep."""
     if callable(progress):
         return nullcontext(progress)
     return meter(show=progress)
@@ -154,7 +154,7 @@ def finish(plan: Plan, wanted: Sequence[tuple[Scenario, int]], grid: Grid | None
     """The runs of a sweep that has ended.
 
     Raises:
-        SweepError, ReplicateError: as :func:`sweep`.
+        SweepError, ReplicateError: the errors of :func:`sweep`.
     """
     failures = [Failure(t.scenario, t.seed, t.error) for t in plan.tasks.values() if t.error is not None]
     if failures:
@@ -166,7 +166,7 @@ def finish(plan: Plan, wanted: Sequence[tuple[Scenario, int]], grid: Grid | None
 
 
 def check_replicates(tasks: Sequence[Task]) -> None:
-    """Refuse equal results of two seeds of the same scenario; ``tasks`` are those whose results must differ.
+    """Reject equal results of two seeds of the same scenario; ``tasks`` are those whose results must differ.
 
     Raises:
         ReplicateError: there are some.
@@ -188,7 +188,7 @@ class _Pool:
     """The worker threads of one sweep: one more than the runs at a time, since a core is free while a result is
     written.
 
-    Not so where a run measures this host: it would be disturbed.
+    A run that measures this host has no additional thread, which would disturb it.
     """
 
     def __init__(self, plan: Plan, waiting: Sequence[Task], jobs: int, *, force: bool) -> None:
@@ -202,7 +202,7 @@ class _Pool:
         self._computing: set[int] = set()
 
     def run(self, progress: SweepProgress | None) -> None:
-        """Work until all is done; reports from the calling thread, which is where Ctrl-C arrives."""
+        """Run all tasks; the calling thread reports the progress and receives Ctrl-C."""
         # Not `Thread.join`: a Ctrl-C during it marks a thread that still runs as ended (CPython 3.11, bpo-45274).
         pool = ThreadPoolExecutor(self._workers, thread_name_prefix=THREADS)
         at_work = {pool.submit(self._work) for _ in range(self._workers)}
@@ -222,7 +222,7 @@ class _Pool:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _end(self, at_work: set[futures.Future[None]]) -> None:
-        """Ask the engines to stop, and let what is being saved be saved.
+        """Stop the engines, and complete results that are being saved.
 
         An algorithm of the user's own may be in a loop: it is interrupted. A run that sleeps in a system call cannot be
         stopped; it is left behind in its thread, and its result is not kept.
@@ -248,7 +248,7 @@ class _Pool:
                         self._stop.wait(_LOOK_AGAIN_S)
                 except Cancelled:
                     return
-                except BaseException as error:  # noqa: BLE001  (it is kept and reported; the others go on)
+                except BaseException as error:  # noqa: BLE001  (it is kept and reported; the others continue)
                     if self._stop.is_set():
                         return
                     plan = self._plan

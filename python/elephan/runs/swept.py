@@ -28,7 +28,7 @@ class Sweep(Sequence[R], Generic[R]):
     """The runs of a sweep: a sequence of runs in the order of the input, and their numbers as data.
 
     Attributes:
-        keys: fields whose values differ; ``scenario`` for scenarios that no grid has made.
+        keys: fields whose values differ; ``scenario`` for scenarios that are not from a grid.
         points: value of each of these fields, for each run.
         scenarios: scenario and seed of each run.
         whys: for each run the reason of its failure; ``None`` if it succeeded.
@@ -75,17 +75,17 @@ class Sweep(Sequence[R], Generic[R]):
         per: Per = "run",
         window: tuple[float, float] | None = None,
     ) -> pl.DataFrame:
-        """One row a run: its values of the axes, its seed, and the metrics.
+        """One row for each run: its values of the axes, its seed, and the metrics.
 
         An axis has its values as text; a quantity also has them as numbers in a column that ends in the base unit:
         ``dumbbell.rtt`` and ``dumbbell.rtt_s``. A number without a unit has one column. ``run`` is the run's id, and
-        ``why`` says why a value is null: the run failed, or the metric is not defined for it.
+        ``why`` has the reason for a null value: the run failed, or the metric is not defined for it.
 
         Args:
             metrics: names; ``elephan list metrics`` has them. Goodput, utilization, loss, delay in the queue and
                 Jain's index by default.
-            per: ``flow`` gives one row a flow, with the columns ``flow`` and ``algorithm``. Metrics of a flow need it;
-                metrics of the run are repeated.
+            per: ``flow`` gives one row for each flow, with the columns ``flow`` and ``algorithm``. Metrics of a flow
+                need it; metrics of the run are repeated.
             window: start and end in seconds; the scenario's ``[measure]`` by default.
 
         Raises:
@@ -104,11 +104,11 @@ class Sweep(Sequence[R], Generic[R]):
         """One row for each point and metric: the mean over the seeds with its 95 % interval (Student's t).
 
         The columns are the axes, ``flow`` with ``per="flow"``, ``metric``, ``unit``, ``mean``, ``low``, ``high``,
-        ``seeds`` (how many have a value) and ``why``. ``low`` and ``high`` are null without an interval, as with one
-        seed, and ``why`` has the reason.
+        ``seeds`` (number of seeds with a value) and ``why``. ``low`` and ``high`` are null without an interval, as with
+        one seed, and ``why`` has the reason.
 
         Raises:
-            MetricError: as :meth:`frame`.
+            MetricError: the errors of :meth:`frame`.
         """
         made: pl.DataFrame = hook("sweep_aggregate")(self, metrics, per=per, window=window)
         return made
@@ -136,7 +136,7 @@ class Sweep(Sequence[R], Generic[R]):
             kind: ``lines`` or ``heatmap``, instead of the choice above.
             ax: Matplotlib axes to draw into; a new figure by default.
             size: width and height of a new figure, inches.
-            title: of the axes; the metric's definition in one line by default.
+            title: title of the axes; the metric's definition in one line by default.
             window: start and end in seconds; the scenario's ``[measure]`` by default.
 
         Raises:
@@ -152,7 +152,7 @@ class Sweep(Sequence[R], Generic[R]):
         ``path`` is a file that ends in ``.html``, or a folder for ``report.html``. The page needs no network.
 
         Raises:
-            MetricError: as :meth:`frame`.
+            MetricError: the errors of :meth:`frame`.
             ScenarioError: a file with another ending.
             OSError: it cannot be written.
         """
@@ -170,7 +170,7 @@ class Sweep(Sequence[R], Generic[R]):
 
 
 def _by_scenario(scenarios: Sequence[tuple[Scenario, int]]) -> tuple[tuple[str, ...], tuple[Mapping[str, Any], ...]]:
-    """An axis of scenarios: their titles where these tell them apart, their hashes otherwise."""
+    """An axis of scenarios: their titles if these are distinct, their hashes otherwise."""
     hashes = [scenario.hash for scenario, _ in scenarios]
     titles = [scenario.title for scenario, _ in scenarios]
     pairs = set(zip(hashes, titles, strict=True))

@@ -1,4 +1,4 @@
-"""The tables of a run: what they must contain, their files, and the digest that tells two results apart."""
+"""The tables of a run: their required columns, their files, and the digest that distinguishes two results."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def to_polars(tables: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
 def digest(frames: Mapping[str, pl.DataFrame]) -> str:
     """SHA-256 of the contents of tables from a backend, in hexadecimal: equal exactly when all values are.
 
-    Tables that were read from files have another one; see :func:`was_digest`.
+    Tables that were read from files have a different digest; see :func:`was_digest`.
     """
     import polars as pl
     import polars.selectors as cs
 
     total = hashlib.sha256()
     for name in sorted(frames):
-        # How a column of names is encoded is not part of the result.
+        # The encoding of a column of names is not part of the result.
         plain = frames[name].with_columns(cs.by_dtype(pl.Categorical).cast(pl.String)).rechunk()
         buffer = io.BytesIO()
         plain.write_ipc(buffer, compression="uncompressed")
@@ -73,9 +73,9 @@ def digest(frames: Mapping[str, pl.DataFrame]) -> str:
 
 
 def was_digest(frames: Mapping[str, pl.DataFrame], digest_before: str) -> bool:
-    """Tell whether tables that were read from files had this digest when a backend gave them.
+    """Return true if tables that were read from files had this digest when a backend returned them.
 
-    The digest is of bytes in memory, which files do not keep where there is no value: the engine has zeros there,
+    The digest covers bytes in memory, and files do not keep those of missing values: the engine has zeros there,
     and the backends in Python set spare bits in columns without any value.
     """
     return any(
@@ -100,7 +100,7 @@ def _rebuilt(frame: pl.DataFrame, spare_bits: bool) -> pl.DataFrame:
 
 
 def write(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
-    """One Parquet file a table.
+    """One Parquet file for each table.
 
     Raises:
         OSError: the disk is full, or the folder cannot be written.
@@ -113,9 +113,10 @@ def write(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
 
 
 def write_csv(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
-    """One CSV file a table: a header, a row a line, an empty field for a missing value; numbers in full precision.
+    """One CSV file for each table: a header, one row per line, an empty field for a missing value; numbers in full
+    precision.
 
-    A name that a spreadsheet would take for a formula has an apostrophe before it (OWASP, CSV injection).
+    A name that a spreadsheet would read as a formula has an apostrophe before it (OWASP, CSV injection).
 
     Raises:
         OSError: the disk is full, or the folder cannot be written.
@@ -125,7 +126,7 @@ def write_csv(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
 
 
 def write_one(frame: pl.DataFrame, path: Path) -> None:
-    """Write a table as the file's ending says, ``.csv`` or ``.parquet``, whole or not at all.
+    """Write a table atomically, in the format of the file's ending, ``.csv`` or ``.parquet``.
 
     Raises:
         OSError: the disk is full, or the file cannot be written.

@@ -1,4 +1,4 @@
-"""Estimates of the work that a scenario is for the engine."""
+"""Estimates of the engine's work for a scenario."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ def _segment_cost(sender: FlowSpec, links: Sequence[LinkSpec], cost: float) -> f
 
 @lru_cache(maxsize=4096)
 def work(scenario: Scenario) -> float:
-    """Estimates how long the engine takes for a scenario, in segments of a long flow over a dumbbell.
+    """Estimates the engine's time for a scenario, in segments of a long flow over a dumbbell.
 
-    Of each path the narrowest link, of several the one that most senders cross, is taken to be full, limited sources to
-    send at their own rate, and transfers to bring their load. Only for what runs first and how far a sweep is.
+    The estimate assumes that the slowest link of each path (of several, the one with the most senders) is full, that
+    limited sources send at their own rate, and that transfers have their load. It is used only for the order and the
+    progress of a sweep.
     """
     form = scenario.form
     links = form.links

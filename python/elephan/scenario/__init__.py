@@ -13,7 +13,7 @@ __all__ = ["Scenario", "ScenarioError"]
 
 
 def __getattr__(name: str) -> Any:
-    # The schema costs a tenth of a second; units, words and errors are used by much that never builds a scenario.
+    # The import of the schema takes 0.1 s; units, words and errors are also used without a scenario.
     if name == "Scenario":
         from elephan.scenario.scenario import Scenario
 

@@ -1,6 +1,6 @@
 """Congestion controls in C, as Linux has them: files that a scenario names, ``./tcp_mine.c``.
 
-A file is read here and compiled by the backend ``linux`` alone, into a kernel of its own.
+A file is read here; only the backend ``linux`` compiles it, into a separate kernel.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ class CFile:
 
     @property
     def unit(self) -> str:
-        """The file's name in a kernel's tree, without its suffix; no file of Linux has it."""
+        """The file's name in a kernel's tree, without its suffix; it differs from the names of Linux's files."""
         return f"elephan_{self.path.name.partition('.')[0]}"
 
     def check_parameter(self, parameter: str, value: object) -> int:
         """A parameter as the kernel's command line has it.
 
         Raises:
-            ScenarioError: the file has no such parameter, or it cannot have the value.
+            ScenarioError: the file has no such parameter, or the value is not allowed.
         """
         if parameter not in self.parameters:
             known = list(self.parameters)
@@ -104,10 +104,10 @@ def read(path: Path) -> CFile:
 
 
 def unchanged(path: Path, digest: str) -> CFile:
-    """Read a file that a scenario has pinned.
+    """Read a file pinned by a scenario.
 
     Raises:
-        ScenarioError: it is gone, or another by now.
+        ScenarioError: it is missing, or has changed.
     """
     found = read(path)
     if found.digest != digest:

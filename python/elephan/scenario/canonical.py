@@ -1,6 +1,6 @@
 """The canonical form: a scenario with every default written out, every unit resolved and every name looked up.
 
-It is what an engine runs and what the hash is taken of. Two files that mean the same give the same form; one that gives
+Engines run it, and the hash is computed from it. Two files with the same meaning have the same form; a file with
 another form is another experiment.
 """
 
@@ -52,7 +52,7 @@ def canonical_form(scenario: ScenarioTable, graph: Graph | None = None) -> Spec:
     """The canonical form: plain integers (ps, bit/s, bytes, packets, segments), numbers, strings, lists and tables.
 
     Raises:
-        ScenarioError: the scenario does not make sense as a whole.
+        ScenarioError: the scenario as a whole is inconsistent.
     """
     graph = graph or build_graph(scenario)
     from_ps, to_ps = measure_window(scenario)
@@ -95,7 +95,7 @@ def form_hash(form: dict[str, Any]) -> str:
 
 
 def measure_window(scenario: ScenarioTable) -> tuple[int, int]:
-    """Start and end of the measured part in ps: as written, else the second half of the run."""
+    """Start and end of the measurement window in ps; the second half of the run by default."""
     to_ps = scenario.measure.to if scenario.measure.to is not None else scenario.duration
     from_ps = scenario.measure.from_ if scenario.measure.from_ is not None else scenario.duration // 2
     return from_ps, to_ps
@@ -163,7 +163,7 @@ def _loss(loss: Loss) -> LossSpec:
 
 def _queue(graph: Graph, position: int) -> QueueSpec:
     link = graph.links[position]
-    kind, _, preset = link.queue.partition(":")
+    kind, preset = catalog.queue_of(link.queue)
     packets, octets = limits(graph, position, link.buffer)
     below = _below_limit(kind, preset)
     packets = None if packets is None else packets - below
@@ -176,12 +176,12 @@ def _queue(graph: Graph, position: int) -> QueueSpec:
 
 def _below_limit(kind: str, preset: str) -> int:
     """Packets or bytes fewer than the limit that may wait, where another program counts so."""
-    return sum(entry["below_limit"] for entry in catalog.queues()[kind]["presets"] if entry["name"] == preset)
+    return sum(entry["below_limit"] for entry in catalog.all_queues()[kind]["presets"] if entry["name"] == preset)
 
 
 def _too_small(link: DirectedLink, below: int) -> str:
     why = f" ({link.queue} holds {below} less than its limit)" if below else ""
-    return f"'{link.buffer}' is less than one packet{why}; a buffer holds at least 1 packet"
+    return f"'{link.buffer}' is less than one packet{why}; the smallest buffer is 1 packet"
 
 
 def _largest_packet(graph: Graph, position: int) -> int:
@@ -202,7 +202,7 @@ def _flow(graph: Graph, position: int, flow: Flow) -> FlowSpec:
         name=flow_name(flow, position),
         algorithm=own.label(flow.algorithm),
         source_sha256=own.digest(flow.algorithm) if mine else None,
-        # A class in Python may tell 1 from 1.0.
+        # A class in Python may distinguish 1 from 1.0.
         parameters={name: value if mine else _parameter(value) for name, value in given},
         count=flow.count,
         start_ps=flow.start,
@@ -223,7 +223,7 @@ def _flow(graph: Graph, position: int, flow: Flow) -> FlowSpec:
 
 
 def _application(given: Application) -> ApplicationSpec:
-    """The source of the flow's data, where not all of it is there at the start."""
+    """The source of the flow's data, if not all data is available at the start."""
     bursts = None
     if given.on is not None and given.off is not None:
         on, off = (duration_form(given.times, mean, given.shape) for mean in (given.on, given.off))
@@ -238,7 +238,7 @@ def _application(given: Application) -> ApplicationSpec:
 
 
 def _base_rtt_error(graph: Graph, position: int, flow: Flow) -> int:
-    """The error of the propagation round-trip time that a flow's algorithm is told, ps."""
+    """Error of the propagation round-trip time that a flow's algorithm receives, ps."""
     if flow.base_rtt_error + graph.rtt_ps(position) <= 0 and flow.base_rtt_error:
         raise ScenarioError(
             f"'{format_offset(flow.base_rtt_error)}' leaves nothing of the round trip, "
@@ -261,7 +261,7 @@ def _parameter(value: float | bool | str) -> float | bool | str:
 
 def _stack(stack: Stack, algorithm: str, parameters: Mapping[str, float | bool | str]) -> StackSpec:
     settings: dict[str, Any] = {name: getattr(stack, name) for name in Stack.__dataclass_fields__}
-    # Part of the experiment only where algorithm or timers count in jiffies, so that the hashes of all others stay.
+    # Included only if the algorithm or timers count in jiffies, so that the hashes of all others do not change.
     counts = own.pinned(algorithm) or catalog.counts_jiffies(algorithm, parameters)
     if not (counts or stack.detection == "rack"):
         del settings["hz"]

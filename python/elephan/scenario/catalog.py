@@ -1,7 +1,6 @@
-"""Names that the engine knows: algorithms, queue disciplines, and their parameters.
+"""Names defined by the engine: algorithms, queue disciplines, and their parameters.
 
-The engine is the only place that declares algorithms and queues; this module asks it, once, and answers questions about
-names.
+Algorithms and queues are declared only in the engine; this module reads the declarations once.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ Parameter = float | bool | str
 
 
 class EngineMissingError(RuntimeError):
-    """The compiled engine is not there: the package was not built."""
+    """The compiled engine is missing: the package was not built."""
 
     def __init__(self) -> None:
         super().__init__("the engine is not built; run 'make setup' in the source tree")
@@ -52,8 +51,28 @@ def algorithms() -> dict[str, Descriptor]:
 
 @lru_cache(maxsize=1)
 def queues() -> dict[str, Descriptor]:
-    """The queue disciplines by name, in the same form as the algorithms."""
+    """The queue disciplines of the engine by name, in the same form as the algorithms."""
+    return {name: entry for name, entry in all_queues().items() if entry["backend"] is None}
+
+
+@lru_cache(maxsize=1)
+def all_queues() -> dict[str, Descriptor]:
+    """The queue disciplines of the engine, and then those that one backend alone has: ``linux:codel`` and others."""
     return {entry["name"]: entry for entry in json.loads(engine().queues())}
+
+
+def queue_of(spec: str) -> tuple[str, str]:
+    """The name of a discipline and its preset, of ``name`` or ``name:preset``; ``linux:codel`` is a name."""
+    if spec in all_queues():
+        return spec, ""
+    name, _, preset = spec.partition(":")
+    return name, preset
+
+
+def backend_of_queue(kind: str) -> str | None:
+    """The only backend that has a queue discipline, or ``None`` where every backend may."""
+    entry = all_queues().get(kind)
+    return None if entry is None else entry["backend"]
 
 
 def default(entry: Descriptor, name: str) -> Any:
@@ -97,13 +116,14 @@ def _shown(parameter: Descriptor, value: Any, missing: str) -> str:
 
 
 def router(algorithm: str) -> str | None:
-    """The queue discipline that the routers on an algorithm's path must have; ``None`` where any will do."""
+    """The queue discipline that the routers on an algorithm's path must have; ``None`` if every discipline is
+    suitable."""
     entry = algorithms().get(algorithm.partition(":")[0])
     return None if entry is None else entry["router"]
 
 
 def counts_jiffies(algorithm: str, parameters: Mapping[str, float | bool | str]) -> bool:
-    """True if an algorithm counts in the jiffies of its host (``[stack] hz``); not where the engine cannot build it."""
+    """True if an algorithm counts in the jiffies of its host (``[stack] hz``); false if the engine cannot build it."""
     return _counts_jiffies(algorithm, tuple(parameters.items()))
 
 
@@ -138,6 +158,8 @@ def check_name(spec: str, entries: dict[str, Descriptor], article: str) -> Descr
     """
     if article == "an algorithm":
         entries = entries | transports.listing()
+    if spec in entries:
+        return entries[spec]
     name, colon, label = spec.partition(":")
     if name in entries and (not colon or (label != name and label in _presets(entries[name]))):
         return entries[name]
@@ -154,7 +176,7 @@ def check_parameters(algorithm: str, parameters: Mapping[str, Parameter]) -> Non
     """Check an algorithm's parameters against the engine's declarations.
 
     Raises:
-        ScenarioError: with the field; not a parameter of it, the wrong type, out of bounds, or a contradiction.
+        ScenarioError: an unknown parameter, a wrong type, a value out of bounds, or a contradiction; with the field.
     """
     if transports.backend_of(algorithm) is not None:
         transports.check_parameters(algorithm, parameters)
@@ -162,7 +184,7 @@ def check_parameters(algorithm: str, parameters: Mapping[str, Parameter]) -> Non
         _check_parameters(algorithm, tuple(parameters.items()))
 
 
-# Thousands of flows and links have the same parameters. What is wrong raises, and is not kept.
+# Thousands of flows and links have the same parameters. Wrong parameters raise an error, which is not cached.
 @lru_cache(maxsize=1024, typed=True)
 def _check_parameters(algorithm: str, parameters: tuple[tuple[str, Parameter], ...]) -> None:
     with _told("parameters", "algorithm"):
@@ -173,7 +195,7 @@ def queue_form(kind: str, given: Mapping[str, Any], rate_bps: int, packet_bytes:
     """The parameters of a queue in the canonical form, defaults included; durations are given in ps, amounts as pairs.
 
     Raises:
-        ScenarioError: as :func:`check_parameters`.
+        ScenarioError: the errors of :func:`check_parameters`.
     """
     return dict(_queue_form(kind, tuple(given.items()), rate_bps, packet_bytes))
 
@@ -186,7 +208,7 @@ def _queue_form(kind: str, given: tuple[tuple[str, Any], ...], rate_bps: int, pa
 
 @contextmanager
 def _told(table: str, owner: str) -> Iterator[None]:
-    """Turn the engine's error about a parameter into one that names the field."""
+    """Convert the engine's error about a parameter to one that names the field."""
     try:
         yield
     except engine().ParameterError as error:

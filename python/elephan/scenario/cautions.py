@@ -1,4 +1,4 @@
-"""Warnings: what is allowed, but would give a number that misleads."""
+"""Warnings about settings that are allowed but give misleading numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CUBIC_KEEP = 0.7
 
 
 def cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
-    """One sentence for each thing that a reader of the results should know."""
+    """One sentence for each caution about the results."""
     return [
         *_late_starts(scenario),
         *_starts_after_the_end(scenario, graph),
@@ -47,7 +47,8 @@ def randomness(scenario: ScenarioTable, graph: Graph) -> bool:
 
 
 def epoch_s(algorithm: str, window: float, rtt_s: float) -> float | None:
-    """Seconds between two losses of a lone flow that peaks at ``window`` segments; ``None`` without a closed form here.
+    """Seconds between two losses of a lone flow that peaks at ``window`` segments; ``None`` if this module has no
+    closed form.
 
     Reno climbs from half the window to the window at one segment a round trip (RFC 5681). CUBIC takes K = cbrt(W (1 -
     0.7) / 0.4) seconds (RFC 9438 §4.2), or Reno's time if that is shorter, as in its Reno-friendly region.
@@ -81,7 +82,7 @@ def _short_run(scenario: ScenarioTable, graph: Graph) -> list[str]:
         window = (rate_bps * rtt_s / wire_bits + limit_packets) / sharing
         receive_window = graph.stacks[i].receive_window
         if receive_window is not None and receive_window < window:
-            continue  # no losses of its own making, so no epochs; another caution says so
+            continue  # it causes no losses, so there are no epochs; another caution says so
         loaded_rtt_s = rtt_s + limit_packets / 2 * wire_bits / rate_bps
         period_s = epoch_s(flow.algorithm, window, loaded_rtt_s)
         measured_s = (to_ps - max(from_ps, flow.start)) / PS_PER_S
@@ -185,8 +186,8 @@ def _overloads(scenario: ScenarioTable, graph: Graph) -> list[str]:
         load = source.load if isinstance(source.load, float) else source.load / rate_bps
         if load >= 1:
             found.append(
-                f"{source_name(source, i)}: its load of {100 * load:.4g} % is all that its slowest link carries, or "
-                "more: unfinished transfers pile up for as long as the run lasts, so every number depends on the "
+                f"{source_name(source, i)}: its load of {100 * load:.4g} % is at least the rate of its slowest link: "
+                "unfinished transfers accumulate during the whole run, so every number depends on the "
                 "duration"
             )
     return found

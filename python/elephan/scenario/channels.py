@@ -1,7 +1,7 @@
-"""Radio channels made by published models: rates and delays over time, drawn from a seed that belongs to the channel.
+"""Radio channels made by published models: rates and delays over time, drawn from the channel's own seed.
 
-Each model has a closed form for its long-term mean, which tests compare with what is drawn. Only ``random.random`` is
-used of Python's generator, which gives the same numbers in every version; times are rounded to 1 us and rates to 1
+Each model has a closed form for its long-term mean, which tests compare with the drawn values. Only ``random.random``
+is used of Python's generator, which gives the same numbers in every version; times are rounded to 1 us and rates to 1
 kbit/s, so that the last bit of a platform's logarithm does not matter.
 
 Models and their sources:
@@ -119,7 +119,7 @@ def values(model: str, given: Parameters) -> dict[str, float]:
 
 
 def _stream(name: str, seed: int) -> Callable[[], float]:
-    """Uniform numbers in [0, 1) of a stream of its own."""
+    """Uniform numbers in [0, 1) of a separate stream."""
     return random.Random(f"{name} {seed}").random
 
 
@@ -173,7 +173,7 @@ class Fading:
             state += 1
             left -= shares[state]
         at_s = 0.0
-        # The course ends in a state in which something can be sent.
+        # The course ends in a state with a rate above 0.
         while at_s <= duration_s or self.rates_bps[state] == 0:
             yield at_s, self.rates_bps[state]
             up = crossings[state] if state < len(crossings) else 0.0
@@ -202,7 +202,7 @@ def wifi(parameters: dict[str, float]) -> Fading:
 def _draw_fading(name: str, fading: Callable[[dict[str, float]], Fading]) -> Callable[..., Drawn]:
     def drawn(parameters: dict[str, float], seed: int, duration_s: float) -> Drawn:
         course = fading(parameters).course(_stream(f"{name} fading", seed), duration_s)
-        # Two changes within 1 us are one.
+        # Two changes within 1 us count as one.
         rates = {_ps(at_s): _bps(rate) for at_s, rate in course}
         return Drawn(rates=tuple(rates.items()))
 
@@ -269,7 +269,7 @@ def _sprout_mean_bps(parameters: dict[str, float]) -> float:
 
 
 def slant_range_km(altitude_km: float, elevation_deg: float) -> float:
-    """Distance to a satellite that is seen at an elevation."""
+    """Distance to a satellite at an elevation."""
     up = EARTH_KM * math.sin(math.radians(elevation_deg))
     return math.sqrt(up * up + 2 * EARTH_KM * altitude_km + altitude_km**2) - up
 

@@ -22,10 +22,10 @@ _ENGINE_PATH = re.compile(r"(?P<path>[a-z_]+(?:\[\d+\]|\.[A-Za-z_]+)*): (?P<mess
 
 
 def check_with_engine(canonical_json: str, scenario: ScenarioTable, graph: Graph) -> None:
-    """Ask the engine about rules that only it knows, such as parameters of an algorithm that contradict each other.
+    """Check the rules that only the engine has, such as contradictions between parameters of an algorithm.
 
     Raises:
-        ScenarioError: with the field of the scenario that gave what the engine refuses.
+        ScenarioError: with the field of the scenario that caused the engine's error.
     """
     try:
         catalog.engine().check(canonical_json)
@@ -47,7 +47,8 @@ _RENAMED = {
 def written_path(path: str, scenario: ScenarioTable, graph: Graph) -> str:
     """The field of the scenario that a field of the canonical form came from.
 
-    ``links[0].rate_bps`` is ``link[0].rate``. A dumbbell's links are not in the scenario: theirs is ``dumbbell.rate``.
+    ``links[0].rate_bps`` is ``link[0].rate``. A dumbbell's links are not in the scenario: their field is
+    ``dumbbell.rate``.
     """
     match = _OF_FORM.fullmatch(path)
     if match is None:
@@ -72,10 +73,10 @@ def written_path(path: str, scenario: ScenarioTable, graph: Graph) -> str:
 
 
 def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
-    """Refuse what cannot be run or would not mean anything.
+    """Reject scenarios that cannot be run or are meaningless.
 
     Raises:
-        ScenarioError: with the field and what is allowed.
+        ScenarioError: with the field and the allowed values.
     """
     _check_times(scenario)
     names: dict[str, str] = {}
@@ -96,12 +97,12 @@ def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
         where = f"traffic[{i}]"
         if own.pinned(source.algorithm):
             raise ScenarioError(
-                "an algorithm of your own cannot drive transfers that come and go", path=join_path(where, "algorithm")
+                "a user-defined algorithm cannot control transfers that come and go", path=join_path(where, "algorithm")
             )
         _check_algorithm(source, where)
         if is_udt(source.algorithm):
             raise ScenarioError(
-                f"'{source.algorithm}' has endpoints of its own; transfers that come and go are those of TCP",
+                f"'{source.algorithm}' has its own endpoints; transfers that come and go use TCP",
                 path=join_path(where, "algorithm"),
             )
         _check_flow_times(scenario, source, where)
@@ -109,9 +110,9 @@ def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
         if name in names:
             raise ScenarioError(f"'{name}' is the name of {names[name]} too", path=f"{where}.name")
         names[name] = where
-    for field, queue in _queues(scenario):
+    for field, queue in queues_of(scenario):
         try:
-            catalog.check_name(queue, catalog.queues(), "a queue discipline")
+            catalog.check_name(queue, catalog.all_queues(), "a queue discipline")
         except ScenarioError as error:
             raise error.located(path=field) from None
     places = [f"flow[{i}]" for i in range(len(scenario.flow))] + [f"traffic[{i}]" for i in range(len(scenario.traffic))]
@@ -122,7 +123,8 @@ def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
         check_round_trips(source, f"traffic[{i}]", graph.rtt_ps(len(scenario.flow) + i))
 
 
-def _queues(scenario: ScenarioTable) -> list[tuple[str, str]]:
+def queues_of(scenario: ScenarioTable) -> list[tuple[str, str]]:
+    """The fields of a scenario that name a queue discipline, and the names."""
     rows = [(f"link[{i}].queue", link.queue) for i, link in enumerate(scenario.link)]
     for name, path in (("dumbbell", scenario.dumbbell_), ("parking_lot", scenario.parking_lot)):
         if path is not None:
@@ -228,7 +230,7 @@ def _check_flow_times(scenario: ScenarioTable, flow: Flow | Traffic, where: str)
 
 
 def _check_group(flow: Flow, where: str) -> None:
-    """Refuse what has a meaning for several flows only, or is said twice."""
+    """Reject fields that only apply to several flows, or that are set twice."""
 
     def refuse(field: str, message: str) -> None:
         raise ScenarioError(message, path=join_path(where, field))
@@ -244,7 +246,7 @@ def _check_group(flow: Flow, where: str) -> None:
 
 
 def _check_member_names(scenario: ScenarioTable, names: Mapping[str, str]) -> None:
-    """Refuse a flow with the name that one of a group has."""
+    """Reject a flow with the name of a flow of a group."""
     groups = {flow_name(flow, i): flow.count for i, flow in enumerate(scenario.flow) if flow.count > 1}
     if not groups:
         return
@@ -255,7 +257,7 @@ def _check_member_names(scenario: ScenarioTable, names: Mapping[str, str]) -> No
 
 
 def _check_application(flow: Flow, where: str) -> None:
-    """Refuse an application that is half stated, and a flow of datagrams with what only TCP has."""
+    """Reject an application with missing fields, and a flow of datagrams with fields of TCP."""
     if flow.datagrams is not None:
         if flow.algorithm != DATAGRAMS:
             raise ScenarioError(
@@ -271,7 +273,7 @@ def _check_application(flow: Flow, where: str) -> None:
         if (given.on is None) != (given.off is None):
             missing = "off" if given.off is None else "on"
             raise ScenarioError(
-                "missing; a flow that is on and off needs the mean time of both", path=join_path(where, field, missing)
+                "missing; a flow with on and off times needs the mean of both", path=join_path(where, field, missing)
             )
         _check_frames(given, join_path(where, field))
         for name in ("times", "shape") if given.on is None else ():
@@ -282,7 +284,7 @@ def _check_application(flow: Flow, where: str) -> None:
 def _check_frames(given: Application, where: str) -> None:
     if given.frames is not None and given.arrivals == "poisson":
         raise ScenarioError(
-            "contradicts arrivals, which say already when segments come", path=join_path(where, "frames")
+            "contradicts arrivals, which already determine the times of segments", path=join_path(where, "frames")
         )
     if given.frames is None:
         for name in ("frame_shape", "rate_steps"):
@@ -295,14 +297,14 @@ def _check_frames(given: Application, where: str) -> None:
     slowest = min(rate for rate in (given.rate, *(step.rate for step in given.rate_steps)) if rate > 0)
     if slowest * given.frames < 8 * PS_PER_S:
         raise ScenarioError(
-            f"'{format_time(given.frames)}' at {format_rate(slowest)} holds less than a byte; a frame has at "
+            f"'{format_time(given.frames)}' at {format_rate(slowest)} is less than a byte; a frame has at "
             "least 1 byte on average",
             path=join_path(where, "frames"),
         )
 
 
 def _check_backend(scenario: ScenarioTable, flow: Flow, where: str) -> None:
-    """Refuse flows of another backend that are not TCP's, and records that such a backend does not keep."""
+    """Reject flows of another backend that are not TCP's, and records that such a backend does not keep."""
     if flow.backend is None:
         return
     if flow.datagrams is not None or is_udt(flow.algorithm) or transports.backend_of(flow.algorithm) is not None:
@@ -319,12 +321,12 @@ def _check_backend(scenario: ScenarioTable, flow: Flow, where: str) -> None:
 
 
 def _check_udt(scenario: ScenarioTable, flow: Flow, where: str) -> None:
-    """Refuse fields that only TCP has on a flow of UDT; its stack is checked where it is made."""
+    """Reject fields of TCP on a flow of UDT; its stack is checked at its construction."""
     if not is_udt(flow.algorithm):
         return
     for field in ("sender_clock", "receiver_clock", "base_rtt_error"):
         if getattr(flow, field):
-            raise ScenarioError("has no meaning for UDT; leave it out", path=join_path(where, field))
+            raise ScenarioError("has no effect for UDT; omit it", path=join_path(where, field))
     if scenario.events is not None:
         raise ScenarioError(
             f"UDT's packets are not TCP's and have no event log; leave it out, or {where} with '{flow.algorithm}'",

@@ -1,6 +1,6 @@
 """The limit and the parameters of a queue, from a user's text to the engine's units.
 
-The engine declares, checks and completes the parameters; texts with a unit are read here.
+The engine declares, checks and completes the parameters; this module parses texts with a unit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def limits(graph: Graph, position: int, buffer: Buffer) -> tuple[int | None, int
         return buffer.packets, buffer.octets
     users = graph.users(position)
     if not users:
-        # No flow crosses it: there is no RTT to take the product with, and nothing that could wait either.
+        # No flow crosses it: there is no RTT for the product, and no packet can wait.
         return None, None
     longest_ps = max(graph.rtt_ps(flow) for flow in users)
     wire_bits = 8 * max(graph.stacks[flow].wire_bytes for flow in users)
@@ -36,7 +36,7 @@ def queue_parameters(graph: Graph, position: int, kind: str) -> dict[str, bool |
         ScenarioError: a parameter that the discipline does not have, one that it needs, or a value that is not allowed.
     """
     link = graph.links[position]
-    types = {parameter["name"]: parameter["type"] for parameter in catalog.queues()[kind]["parameters"]}
+    types = {parameter["name"]: parameter["type"] for parameter in catalog.all_queues()[kind]["parameters"]}
     given = {}
     for name, value in link.queue_parameters.items():
         read = _READERS.get(types.get(name, ""))

@@ -50,7 +50,7 @@ _QUEUE_FIELDS = frozenset(QueueSpec.__struct_fields__) - {"parameters"}
 
 
 class FormError(ValueError):
-    """A document is not a canonical form; the message says where and why."""
+    """A document is not a canonical form; the message has the place and the reason."""
 
 
 def read(document: Mapping[str, Any]) -> Spec:
@@ -78,7 +78,7 @@ def changed_fields(form: Form) -> set[str]:
 
 
 def _with_nested_queues(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with the parameters of each queue in a table of their own, as :class:`QueueSpec` has them."""
+    """The document with the parameters of each queue in a separate table, as in :class:`QueueSpec`."""
     links = document.get("links")
     if not isinstance(links, list | tuple):
         return dict(document)
@@ -115,7 +115,7 @@ def _table(form: Form) -> dict[str, Any]:
     if isinstance(form, QueueSpec):
         table |= table.pop("parameters")
     if isinstance(form, SourceSpec) and form.flow.size_segments is None:
-        # The flow stands for all transfers of the source, and each has a size of its own.
+        # The flow represents all transfers of the source, each with its own size.
         del table["flow"]["size_segments"]
     tag = form.__struct_config__.tag
     return table if tag is None else {"kind": tag, **table}

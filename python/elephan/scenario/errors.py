@@ -1,4 +1,4 @@
-"""Errors about wrong input: one line with the place, the value, what is allowed, the nearest word."""
+"""Errors about wrong input: one line with the place, the value, the allowed values and the nearest word."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LONGEST_MESSAGE = 1000
 class ScenarioError(Exception):
     """A scenario, an option or a name that a user gave is wrong.
 
-    ``str(error)`` is the one line to print: ``source: path: message``, where parts that are not known are left out.
+    ``str(error)`` is the one line to print: ``source: path: message``, without the parts that are not known.
 
     Attributes:
         source: the file or option that the value came from, or ``None``.
@@ -27,7 +27,7 @@ class ScenarioError(Exception):
         return ": ".join(part for part in (self.source, self.path, self.message) if part)
 
     def located(self, *, source: str | None = None, path: str = "") -> ScenarioError:
-        """The same error with a source, and with ``path`` put before its own path; what is already known is kept."""
+        """The same error with a source, and with ``path`` put before its own path; known parts are kept."""
         joined = join_path(path, self.path)
         return ScenarioError(self.message, path=joined, source=self.source or source)
 

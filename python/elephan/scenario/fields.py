@@ -1,4 +1,4 @@
-"""How a field of the scenario is read and written: parsers that report their place, and the types made of them."""
+"""Parsers and writers of the scenario's fields, which report their place, and the types built from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def reported(parse: Callable[[Any], T]) -> Callable[[Any], T]:
-    """``parse`` with its error in the form that carries a field's place through pydantic."""
+    """``parse`` with its errors in the form with which pydantic reports a field's place."""
 
     def validate(value: Any) -> T:
         try:
@@ -41,7 +41,7 @@ def listed(words: Iterable[str]) -> str:
 
 
 def one_of(words: tuple[str, ...], noun: str) -> Callable[[Any], str]:
-    """A parser of one word out of ``words``; ``noun`` is what it is, for the error line."""
+    """A parser of one word out of ``words``; ``noun`` names it in the error message."""
 
     def parse(value: Any) -> str:
         if not isinstance(value, str) or value not in words:
@@ -79,7 +79,7 @@ parse_seed = whole_number(0, 2**63 - 1, "a seed")
 
 
 def parse_burst(value: Any) -> int | str:
-    """Segments in answer to one ACK, or "unlimited"."""
+    """Number of segments sent after one ACK, or "unlimited"."""
 
     if isinstance(value, str) and value.strip().casefold() == units.UNLIMITED:
         return units.UNLIMITED
@@ -92,7 +92,7 @@ MOST_FLOWS = 10**7
 
 
 def parse_record(value: Any) -> int | str:
-    """How much of a crowd is sampled: "all", "quantiles", or so many flows of each group."""
+    """Recorded flows of a crowd: "all", "quantiles", or a number of flows of each group."""
 
     words = (RECORD_ALL, RECORD_QUANTILES)
     if isinstance(value, str):
@@ -102,9 +102,9 @@ def parse_record(value: Any) -> int | str:
             return value
         near = nearest(value, words)
         allowed = f"did you mean {near!r}?" if near else f"it is {listed(map(repr, words))}, or a number of flows"
-        raise ScenarioError(f"{value!r} is not what to record; {allowed}")
+        raise ScenarioError(f"{value!r} is not a valid record; {allowed}")
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ScenarioError(f"{value!r} is not what to record; it is {listed(map(repr, words))}, or a number of flows")
+        raise ScenarioError(f"{value!r} is not a valid record; it is {listed(map(repr, words))}, or a number of flows")
     if value < 1:
         raise ScenarioError(f'{value} flows cannot be recorded; write "{RECORD_QUANTILES}" for none, or at least 1')
     return whole_number(1, MOST_FLOWS, "a number of flows to record")(value)
@@ -119,7 +119,7 @@ def parse_shape(value: Any) -> float:
 
 
 def parse_switch(value: Any) -> bool:
-    """True or false, and nothing that merely looks like it."""
+    """True or false; no other value is accepted."""
 
     if not isinstance(value, bool):
         raise ScenarioError(f"{value!r} is neither true nor false")
@@ -127,7 +127,7 @@ def parse_switch(value: Any) -> bool:
 
 
 def printable(noun: str) -> Callable[[Any], str]:
-    """A parser of a text that can be printed; ``noun`` is what it is, for the error line."""
+    """A parser of a text that can be printed; ``noun`` names it in the error message."""
 
     def parse(value: Any) -> str:
         if not isinstance(value, str) or not value.strip() or not value.isprintable():
@@ -189,7 +189,7 @@ def parse_parameters(value: Any) -> dict[str, float | bool | str]:
 
 
 def parse_algorithm(value: Any) -> str:
-    """Returns a built-in name unchanged, and a user's own algorithm with the hash of its present source."""
+    """Returns a built-in name unchanged, and a user-defined algorithm with the hash of its present source."""
     return printable("a name")(own.pin(value))
 
 
@@ -313,14 +313,14 @@ def finite(low: float, high: float) -> Callable[[Any], float]:
 
 
 def parse_rtts(value: Any) -> str | tuple[tuple[float, int], ...]:
-    """A word or a file's name as it is, or quantiles: parts and RTTs in ps."""
+    """A word or a file's name unchanged, or quantiles: parts and RTTs in ps."""
 
     if isinstance(value, str):
         return value
     example = '[[0, "20 ms"], [0.5, "60 ms"], [1, "200 ms"]]'
     if not isinstance(value, list | tuple) or not all(isinstance(row, list | tuple) and len(row) == 2 for row in value):
         raise ScenarioError(f"{value!r} is not a distribution of round-trip times; write for example {example}")
-    # Integers are the ps of a scenario that was read before; a file has lists, and times with units.
+    # Integers are values in ps of a scenario that is already parsed; a file has lists, and times with units.
     read_before = isinstance(value, tuple)
     rows = [
         (share, rtt if read_before and isinstance(rtt, int) else units.parse_positive_time(rtt)) for share, rtt in value

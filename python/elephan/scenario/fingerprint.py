@@ -1,8 +1,9 @@
-"""A digest of what a piece of Python does: its code, and the values that it refers to.
+"""A digest of the behavior of Python code: the code, and the values that it refers to.
 
-Two classes with one digest behave alike, so a result of one is a result of the other. Code of the standard library, of
-installed packages and of this package counts by its name; everything else is followed, through globals, closures, bases
-and modules. Line numbers, comments and docstrings do not count; the interpreter's bytecode does.
+Two classes with the same digest behave identically, so a result of one is also a result of the other. Code of the
+standard library, of installed packages and of this package counts by its name; everything else is followed, through
+globals, closures, bases and modules. Line numbers, comments and docstrings do not count; the interpreter's bytecode
+does.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ _NOT_BEHAVIOR = frozenset(
 
 
 class UnknownValueError(Exception):
-    """Something whose value cannot be told: an open file, a lock, a running generator."""
+    """An object whose value cannot be digested: an open file, a lock, a running generator."""
 
 
 class Walk:
-    """One digest in the making.
+    """Computation of one digest.
 
     Args:
-        written: modules whose functions and classes are told by their text, which the caller adds.
-        lenient: skip objects that cannot be digested, since the text shows how they were made.
+        written: modules whose functions and classes are digested as text, which the caller adds.
+        lenient: skip objects that cannot be digested, since the text contains their construction.
     """
 
     def __init__(self, written: Iterable[str] = (), *, lenient: bool = False) -> None:
@@ -50,14 +51,14 @@ class Walk:
         return self._hash.hexdigest()
 
     def text(self, *parts: object) -> None:
-        """Add words; each with its length, so that no two sequences of words are alike."""
+        """Add words, each with its length, so that different sequences of words differ."""
         for part in parts:
             data = part if isinstance(part, bytes) else str(part).encode()
             self._hash.update(b"%d:" % len(data))
             self._hash.update(data)
 
     def add(self, value: Any) -> None:
-        """Add a value and all that its behavior depends on.
+        """Add a value and everything on which its behavior depends.
 
         Raises:
             UnknownValueError: it cannot be told.
@@ -136,7 +137,7 @@ class Walk:
         """Add what a module holds.
 
         Raises:
-            UnknownValueError: something in it cannot be told.
+            UnknownValueError: an object in it cannot be digested.
         """
         self._namespace({name: value for name, value in vars(module).items() if not name.startswith("__")})
 
@@ -174,7 +175,7 @@ class Walk:
             self.add(value)
 
     def _object(self, value: Any) -> None:
-        """Any other object: what pickle would need to make it again."""
+        """Any other object: the data from which pickle would rebuild it."""
         wrapped = getattr(value, "__wrapped__", None)
         if wrapped is not None:
             self.text("wrapper", type(value).__qualname__)
@@ -182,7 +183,7 @@ class Walk:
             return
         try:
             reduced = value.__reduce_ex__(4)
-        except Exception:  # noqa: BLE001  (whatever it is that it cannot be copied for)
+        except Exception:  # noqa: BLE001  (for any reason why it cannot be copied)
             raise UnknownValueError(f"a {type(value).__qualname__}") from None
         self.text("object", type(value).__module__, type(value).__qualname__)
         if isinstance(reduced, str):
@@ -209,7 +210,7 @@ def _used_docstring(code: CodeType) -> str:
 
 
 def _names(code: CodeType) -> set[str]:
-    """Global names that a function and the functions in it may look up; attributes among them do no harm."""
+    """Global names that a function and the functions in it may look up; attributes among them are harmless."""
     found = set(code.co_names)
     for const in code.co_consts:
         if isinstance(const, CodeType):
@@ -267,11 +268,11 @@ def installed(module: str) -> bool:
     """True if a module belongs to the interpreter, to an installed package, or to this program."""
     top = module.partition(".")[0]
     if top in ("elephan", "__main__"):
-        return top == "elephan"  # the other is a user's program, whatever started it
+        return top == "elephan"  # the other is a user's program, however it was started
     loaded = sys.modules.get(module)
     file = getattr(loaded, "__file__", None)
     if file is None:
-        # Namespace packages hold nothing by themselves.
+        # Namespace packages have no content of their own.
         return top in sys.builtin_module_names or top in sys.stdlib_module_names or hasattr(loaded, "__path__")
     path = Path(file).resolve()
     return any(path.is_relative_to(folder) for folder in _library_folders())

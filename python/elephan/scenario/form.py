@@ -17,12 +17,12 @@ class Form(Struct, frozen=True):
 
 
 class EventsSpec(Form, frozen=True, kw_only=True):
-    """The event log. The packets of transfers that come and go are not in it.
+    """The event log, without the packets of sources' transfers.
 
     Attributes:
         limit: Maximum number of events; a run with more is cancelled.
         from_ps: Start, ps.
-        to_ps: End, ps; the end of the run where absent.
+        to_ps: End, ps; the end of the run if absent.
     """
 
     limit: int
@@ -97,12 +97,12 @@ class ApplicationSpec(Form, frozen=True, kw_only=True):
     """Application that hands its data over at a rate.
 
     Attributes:
-        rate_bps: Rate while it is on, bit/s: of user data, or on the wire where the segments are datagrams.
-        bursts: Distributions of the on and off times; always on where absent.
-        frames: Segments arrive in frames, as those of a video, instead of at equal intervals.
+        rate_bps: Rate in on periods, bit/s: of user data, or on the wire if the segments are datagrams.
+        bursts: Distributions of the on and off periods; always on if absent.
+        frames: Segments arrive in frames, as in a video, instead of at equal intervals.
         poisson: Segments arrive as a Poisson process instead of at equal intervals.
-        rate_steps: Changes of the rate of an application with frames, in the order of their times: an encoder that is
-            told another rate.
+        rate_steps: Changes of the rate of an application with frames, in the order of their times, for example those of
+            an encoder.
     """
 
     rate_bps: int
@@ -128,9 +128,9 @@ class ClockSpec(Form, frozen=True, kw_only=True):
     """Clock of a host. Its time at ``t`` is ``t × (1 + drift) + offset``, rounded down to its resolution.
 
     Attributes:
-        drift_ppb: Drift, 10⁻⁹; positive where the clock is fast.
-        offset_ps: Offset from true time at the start, ps; positive where the clock is ahead.
-        resolution_ps: Tick of the clock, ps; 0 for every ps.
+        drift_ppb: Drift, 10⁻⁹; positive if the clock is fast.
+        offset_ps: Offset from true time at the start, ps; positive if the clock is ahead.
+        resolution_ps: Tick of the clock, ps; 0 for a resolution of 1 ps.
     """
 
     drift_ppb: int = 0
@@ -144,28 +144,29 @@ Detection = Literal["rack", "dupthresh", "dupack", "fack"]
 Values:
     rack: RACK-TLP, RFC 8985.
     dupthresh: Three segments SACKed above it, RFC 6675.
-    dupack: The third duplicate ACK; from then on every hole below the highest SACKed segment counts as lost, and a
-        timeout forgets what was SACKed (ns-2's ``TCP/Sack1``).
+    dupack: The third duplicate ACK. After it, every gap below the highest SACKed segment counts as lost, and a timeout
+        discards the SACK information (ns-2's ``TCP/Sack1``).
     fack: More than three segments below the highest SACKed segment (forward acknowledgement, Mathis and Mahdavi 1996;
         Linux until 4.x).
 """
 
 
 RecoveryRule = Literal["prr", "rate_halving", "rate_halving_ns2", "pipe_sack1", "pipe"]
-"""Loss recovery: the amount that is sent during it.
+"""Loss recovery, by the number of segments sent during it.
 
 Values:
     prr: Proportional rate reduction, RFC 9937.
     rate_halving: One segment less for every two ACKs (Linux until 3.x).
-    rate_halving_ns2: Rate halving as in ns-2's TCP/Linux: down to the floor at once where the flight is below already.
+    rate_halving_ns2: Rate halving as in ns-2's TCP/Linux: the window falls to the floor at once if the flight size is
+        already below it.
     pipe_sack1: Recovery of ns-2's ``TCP/Sack1``. The window is reduced at once. The estimate of the pipe falls by one
-        for an ACK, and by two for one that acknowledges in order; lost segments stay in the estimate.
+        for an ACK, and by two for a cumulative ACK of new data; lost segments remain in the estimate.
     pipe: The window is reduced at once and the pipe drains to it, RFC 6675.
 """
 
 
 class StackSpec(Form, frozen=True, kw_only=True):
-    """Transport of a flow's endpoints: everything but the congestion control algorithm.
+    """Transport of a flow's endpoints: all settings except the congestion control algorithm.
 
     Attributes:
         payload_bytes: Payload of a full segment, bytes.
@@ -183,33 +184,32 @@ class StackSpec(Form, frozen=True, kw_only=True):
         detection: Loss detection.
         recovery: Loss recovery.
         limited_transmit: Limited transmit: the first two duplicate ACKs release new segments (RFC 3042).
-        dup_threshold: Number of segments SACKed above a hole before the hole counts as lost.
-        any_ack_restarts_timer: Restarts the retransmission timer at any ACK instead of only at one that acknowledges
-            new data in order.
+        dup_threshold: Number of SACKed segments above a gap from which the gap counts as lost.
+        any_ack_restarts_timer: Restarts the retransmission timer at any ACK instead of only at a cumulative ACK of new
+            data.
         time_one_segment: Estimates the timeout from one segment each round trip (RFC 6298 section 3 without timestamps)
             instead of from every ACK.
         undo: Detects and undoes a spurious loss event or timeout (RFC 3522).
-        acks_counted: ACKs that the sender counts for each packet that acknowledges something new, instead of the
-            segments that the packet acknowledges (RFC 5681 without RFC 3465). 0: segments. A receiver that divides an
-            ACK into several sends them as one packet of their size.
-        ecn: Explicit congestion notification as in RFC 3168, for algorithms that do not bring their own.
-        handshake: Times the handshake that sets the connection up before it starts, on an empty path with the links as
-            they are at the start: the first sample of the smallest and the smoothed RTT.
-        hide_losses: The receiver acknowledges every segment as if all segments before it had arrived, so its sender
-            learns of no loss (lazy optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005). A segment
+        acks_counted: Number of ACKs for which the sender counts each packet that acknowledges new data, instead of the
+            acknowledged segments (RFC 5681 without RFC 3465); 0: count segments. A receiver that divides an ACK into
+            several sends them as one packet of their total size.
+        ecn: Explicit congestion notification by RFC 3168, for algorithms without their own form of ECN.
+        handshake: Measures the RTT of the handshake as the first sample of the smallest and the smoothed RTT. The
+            handshake precedes the start, on an empty path with the links' properties at the start.
+        hide_losses: The receiver acknowledges every segment as if all earlier segments had arrived, which hides losses
+            from its sender (lazy optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005). A segment
             that arrives after a later one counts as a duplicate.
-        hide_marks: The receiver echoes no mark of ECN.
+        hide_marks: The receiver echoes no ECN marks.
         host_ack_ps: Processing time of the sending host for an ACK, ps, before it reads the clock.
-        host_scan_ps: Further processing time for each outstanding segment where an ACK carries SACK blocks, ps (Leith
+        host_scan_ps: Additional processing time for each outstanding segment if an ACK carries SACK blocks, ps (Leith
             et al. 2008 section VIII.A: Linux 2.6 walks the list of all outstanding segments).
         hz: Timer interrupts a second of the sending host (Linux's ``HZ``), for algorithms that count in jiffies; 1000
-            where absent. With ``detection = "rack"``, timers end at such an interrupt as Linux's do; they are exact
-            where it is absent.
-        initial_ssthresh: Initial slow-start threshold, segments; unlimited where absent.
-        max_burst: Maximum number of segments that one ACK releases; unlimited where absent.
-        pacing: Paces segments over the round trip as Linux does with ``fq``, where the algorithm has no pacing of its
-            own.
-        receive_window: Advertised receive window, segments; unlimited where absent.
+            if absent. With ``detection = "rack"``, timers expire at such an interrupt as in Linux; they are exact if it
+            is absent.
+        initial_ssthresh: Initial slow-start threshold, segments; unlimited if absent.
+        max_burst: Maximum number of segments that one ACK releases; unlimited if absent.
+        pacing: Paces segments over the round trip as Linux does with ``fq``, if the algorithm has no pacing of its own.
+        receive_window: Advertised receive window, segments; unlimited if absent.
     """
 
     payload_bytes: int
@@ -246,32 +246,32 @@ class StackSpec(Form, frozen=True, kw_only=True):
 
 
 class FlowSpec(Form, frozen=True, kw_only=True):
-    """A flow: one sender, one receiver, one path each way.
+    """A flow: one sender, one receiver, a forward path and a reverse path.
 
     Attributes:
         name: Unique name. It also names the flow's random streams and breaks ties.
         algorithm: Congestion control: ``name`` or ``name:preset``.
         start_ps: Time of the first segment, ps.
-        path: Links of the data, by their position in ``links``.
-        reverse_path: Links of the ACKs, by their position in ``links``.
+        path: Links of the forward path, by their position in ``links``.
+        reverse_path: Links of the reverse path, by their position in ``links``.
         stack: Transport of the two endpoints.
-        application: Application that limits the flow; all data is there at the start if absent.
-        backend: Backend that has both endpoints, where it is not that of the run's other flows. The engine runs such a
+        application: Application that limits the flow; all data is available at the start if absent.
+        backend: Backend of both endpoints, if it differs from that of the run's other flows. The engine runs such a
             flow only with endpoints that its caller supplies.
-        base_rtt_error_ps: Error of the propagation round-trip time that the algorithm is told, ps; positive if the told
-            time is too long.
+        base_rtt_error_ps: Error of the base RTT that the sender reports to the algorithm, ps; positive if the reported
+            RTT is too long.
         count: Number of such flows: a group, with the names ``name-1``, ``name-2`` and so on.
         datagrams: Sends the application's segments as datagrams: each leaves at once, without acknowledgements,
             retransmissions or congestion control.
-        foreign: Packets of endpoints that the caller of the engine supplies; the engine's own endpoints where absent.
+        foreign: Packets of endpoints that the engine's caller supplies; the engine's own endpoints are used if absent.
         parameters: Parameters of the algorithm that differ from its preset.
         receiver_clock: Clock of the receiver.
         sender_clock: Clock of the sender, which its timestamps show.
-        size_segments: Length of the transfer; unlimited where absent.
+        size_segments: Length of the transfer; unlimited if absent.
         source_sha256: SHA-256 of the source of an algorithm in Python; the caller supplies its object. Absent for
             built-in algorithms.
-        start_spread_ps: Time over which a group's flows start, at equal distances, ps.
-        stop_ps: Time after which no new data is sent, ps; the end of the run where absent.
+        start_spread_ps: Time over which a group's flows start, at equal intervals, ps.
+        stop_ps: Time after which no new data is sent, ps; the end of the run if absent.
     """
 
     name: str
@@ -300,9 +300,9 @@ class AggregationSpec(Form, frozen=True, kw_only=True):
     back to back (A-MPDU of IEEE 802.11n).
 
     Attributes:
-        packets: Packets of a burst at most.
+        packets: Largest number of packets of a burst.
         access_ps: Constant time for each access, ps.
-        contention_ps: Mean of an exponentially distributed time that is added, ps.
+        contention_ps: Mean of an additional, exponentially distributed time, ps.
     """
 
     packets: int
@@ -314,7 +314,8 @@ class DelayStep(Form, frozen=True, kw_only=True):
     """A change of the propagation delay.
 
     Attributes:
-        at_ps: Time of the change, ps: for packets whose last bit leaves the transmitter then or later.
+        at_ps: Time of the change, ps; it applies to packets whose last bit leaves the transmitter at this time or
+            later.
         delay_ps: Propagation delay from then on, ps.
     """
 
@@ -358,7 +359,7 @@ class ExponentialJitter(Form, frozen=True, kw_only=True, tag_field="kind", tag="
 
 
 class SamplesJitter(Form, frozen=True, kw_only=True, tag_field="kind", tag="samples"):
-    """One of a list of samples, with equal probabilities.
+    """A sample of a list, each with equal probability.
 
     Attributes:
         samples_ps: Samples, ps.
@@ -389,9 +390,9 @@ class RetransmissionSpec(Form, frozen=True, kw_only=True):
 
     Attributes:
         p: Probability that a transmission fails.
-        tries: Transmissions of a packet at most; then it is lost.
+        tries: Largest number of transmissions of a packet, after which it is lost.
         delay_ps: Extra delay of each retransmission of a packet, besides its transmission, ps.
-        in_order: True if later packets wait for one that is sent again.
+        in_order: True if later packets wait for a retransmitted one.
     """
 
     p: float
@@ -405,8 +406,8 @@ class Impairments(Form, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     Attributes:
         aggregation: Bursts of a transmitter that must gain access to its medium.
-        delay_steps: Changes of the propagation delay, in the order of their times: changes of route. Packets on a
-            shorter route overtake those on a longer one.
+        delay_steps: Changes of the propagation delay, which are changes of the route, in the order of their times.
+            Packets on a shorter route overtake those on a longer one.
         duplicate: Probability of a second copy of a packet.
         jitter: Random delay of each packet; packets on the same route stay in order.
         rate_steps: Changes of the rate, in the order of their times.
@@ -459,9 +460,9 @@ class IntervalLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="inter
 
 
 class GilbertElliottLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="gilbert_elliott"):
-    """Losses in bursts (Gilbert 1960, Elliott 1963). The link is in a good or a bad state, may change the state
-    before each packet, and loses the packet with the state's probability. The first state is drawn from the
-    stationary distribution.
+    """Losses in bursts (Gilbert 1960, Elliott 1963). The link is in a good or a bad state, which may change before
+    each packet. The packet is lost with the state's probability. The first state is drawn from the stationary
+    distribution.
 
     Attributes:
         to_bad: Probability of a change from the good state to the bad one.
@@ -498,8 +499,8 @@ class QueueSpec(Form, frozen=True, kw_only=True):
 
     Attributes:
         kind: Queue discipline.
-        limit_bytes: Capacity, bytes; unlimited where absent.
-        limit_packets: Capacity, packets; unlimited where absent.
+        limit_bytes: Capacity, bytes; unlimited if absent.
+        limit_packets: Capacity, packets; unlimited if absent.
         parameters: Every further key.
     """
 
@@ -518,8 +519,8 @@ class LinkSpec(Form, frozen=True, kw_only=True):
         delay_ps: Propagation delay, ps.
         queue: Queue in front of the transmitter.
         copies: Number of such links: one for each flow of the group that crosses it.
-        delays_ps: Propagation delay of each copy, ps; ``delay_ps`` for all where empty.
-        impairments: Changes over time, jitter, reordering and duplicates; none where absent.
+        delays_ps: Propagation delay of each copy, ps; ``delay_ps`` for all if empty.
+        impairments: Changes over time, jitter, reordering and duplicates; none if absent.
         loss: Losses before the queue.
         record: Samples the link into the ``links`` table.
     """
@@ -559,7 +560,7 @@ class PoissonArrivals(Form, frozen=True, kw_only=True, tag_field="kind", tag="po
 
 
 class LoadArrivals(Form, frozen=True, kw_only=True, tag_field="kind", tag="load"):
-    """Poisson process whose number of transfers is such that the drawn sizes add up to a load.
+    """Poisson process with as many transfers as give a load by their drawn sizes.
 
     Attributes:
         bps: Load on the wire, bit/s, without ACKs and retransmissions.
@@ -570,7 +571,7 @@ class LoadArrivals(Form, frozen=True, kw_only=True, tag_field="kind", tag="load"
 
 
 class UsersArrivals(Form, frozen=True, kw_only=True, tag_field="kind", tag="users"):
-    """Users, each of whom thinks, makes a transfer, and thinks again.
+    """Users, each of whom alternates between a think time and a transfer.
 
     Attributes:
         users: Number of users.
@@ -588,7 +589,7 @@ class ListArrivals(Form, frozen=True, kw_only=True, tag_field="kind", tag="list"
     Attributes:
         starts_ps: Start of each transfer after the source's, ps; not decreasing.
         sizes_bytes: Size of each transfer, bytes of user data.
-        rtts_ps: Propagation round-trip time of each transfer, ps; the path's where empty.
+        rtts_ps: Propagation round-trip time of each transfer, ps; the path's if empty.
     """
 
     kind: ClassVar[Literal["list"]] = "list"
@@ -605,14 +606,14 @@ RecordSpec = Literal["all", "summary"]
 """Record of a source's transfers.
 
 Values:
-    all: A row for each.
-    summary: Sums, and the distributions of those that begin in the measured part: memory does not grow with their
-        number.
+    all: A row for each transfer.
+    summary: Sums, and the distributions of transfers that begin in the measurement window; memory does not grow with
+        the number of transfers.
 """
 
 
 class RttSpec(Form, frozen=True, kw_only=True):
-    """Distribution of round-trip times, by its quantiles. Between two quantiles the logarithm is interpolated.
+    """Distribution of round-trip times, given by quantiles. The logarithm is interpolated between two quantiles.
 
     Attributes:
         shares: Cumulative probabilities, rising from 0 to 1.
@@ -659,8 +660,8 @@ class ParetoSize(Form, frozen=True, kw_only=True, tag_field="kind", tag="pareto"
 
 
 class LognormalParetoSize(Form, frozen=True, kw_only=True, tag_field="kind", tag="lognormal_pareto"):
-    """A lognormal body, cut where the tail begins, and a Pareto tail, cut at the largest size (Barford and Crovella
-    1998).
+    """A lognormal body, truncated at the start of the tail, and a Pareto tail, truncated at the largest size
+    (Barford and Crovella 1998).
 
     Attributes:
         mu: Mean of the body's logarithm (of bytes).
@@ -688,13 +689,13 @@ class SourceSpec(Form, frozen=True, kw_only=True):
     """A source of TCP transfers that come and go.
 
     Attributes:
-        flow: Common properties of the transfers: name, algorithm, stack, paths, and the times between which transfers
-            start. It has no size, application or clocks.
+        flow: Common properties of the transfers: name, algorithm, stack, paths, and the interval in which transfers
+            start. Size, application and clocks are absent.
         arrivals: Start times of the transfers.
-        record: Record that the run keeps of the transfers.
+        record: Form of the records of the transfers.
         rtts: Propagation round-trip times of the transfers; the path's if absent. A time above the path's is added
             behind the last link of the ACKs; a time below the path's becomes the path's.
-        sizes: Sizes of the transfers; absent where ``arrivals`` lists them.
+        sizes: Sizes of the transfers; absent if ``arrivals`` lists them.
     """
 
     flow: FlowSpec
@@ -712,12 +713,12 @@ class Spec(Form, frozen=True, kw_only=True):
         sample_period_ps: Sampling interval, ps; 0 records only the ends of the measurement window.
         measure: Measurement window of rates, RTT and queue statistics.
         links: Directed links.
-        flows: Flows, each for the whole run.
-        events: Event log of every packet of a flow; none where absent.
+        flows: Flows that exist for the whole run.
+        events: Event log of every packet of a flow; none if absent.
         format: Version of the canonical form.
         internals: Record the internal variables of each flow's algorithm at the sample times.
-        record_flows: Flows of each group whose samples are kept, evenly spread over the group; those of all flows where
-            absent. Where it is present, 0 included, quantiles over the flows of each group are recorded.
+        record_flows: Number of flows of each group whose samples are kept, evenly spread over the group; all if absent.
+            If it is present, also with the value 0, quantiles over the flows of each group are recorded.
         seed: Seed of start times, phases and every random stream.
         send_jitter_ps: Upper end of the uniform random delay of each packet at its sender, ps; packets stay in order.
         start_jitter_ps: Upper end of the uniform random delay of each flow's start, ps.

@@ -35,9 +35,9 @@ class DirectedLink:
     """One direction of a link: queue, transmitter, delay line.
 
     Attributes:
-        field: where it comes from in the scenario, for messages.
-        impairments: what it does besides carrying steadily.
-        copies: how many there are: one for each flow of a group.
+        field: its field in the scenario, for messages.
+        impairments: its impairments.
+        copies: number of copies: one for each flow of a group.
         delays_ps: the delay of each copy; ``delay_ps``, which is the longest, where they are all the same.
         source: node where it starts; ``target``: node where it ends.
     """
@@ -94,7 +94,7 @@ class Graph:
         return self._data_users[link]
 
     def sharing(self, link: int) -> int:
-        """How many flows' data cross a link, each source of transfers counted as one."""
+        """Number of flows whose data cross a link; each source of transfers counts as one."""
         return sum(self.counts[user] for user in self.data_users(link))
 
     # Found once for all links: to look at all flows for each link would be quadratic.
@@ -184,7 +184,7 @@ def _senders(scenario: ScenarioTable) -> list[tuple[str, Flow | Traffic]]:
 
 
 def _datagram_stack(shared: Stack, datagrams: Datagrams, where: str) -> Stack:
-    """The sizes of datagrams; nothing else of a stack matters to them."""
+    """The sizes of datagrams, which use no other field of a stack."""
     payload_bytes = datagrams.size - DATAGRAM_HEADER_BYTES
     if not 0 < payload_bytes <= 65_535 - DATAGRAM_HEADER_BYTES:
         raise ScenarioError(
@@ -200,7 +200,7 @@ def _udt_stack(shared: Stack, flow: Flow, where: str) -> Stack:
     for field in flow.stack.model_fields_set if flow.stack else ():
         if field != "payload" and getattr(flow.stack, field) is not None:
             raise ScenarioError(
-                "has no meaning for UDT, which has endpoints of its own; leave it out",
+                "has no effect for UDT, which has its own endpoints; omit it",
                 path=join_path(where, "stack", field),
             )
     stated = flow.stack.payload if flow.stack else None
@@ -227,7 +227,7 @@ _ONLY_IN = {
 def _check_topology_fields(flow: Flow | Traffic, where: str, topology: str) -> None:
     for field, homes in _ONLY_IN.items():
         if field == "rtts" and isinstance(flow, Traffic):
-            continue  # a source's transfers have distances of their own on every path
+            continue  # a source's transfers have their own round-trip times on every path
         if field in flow.model_fields_set and getattr(flow, field) is not None and topology not in homes:
             written = "a graph of links" if topology == "link" else f"a {topology}"
             wanted = " or ".join("links" if home == "link" else home for home in homes)
@@ -235,7 +235,7 @@ def _check_topology_fields(flow: Flow | Traffic, where: str, topology: str) -> N
 
 
 def _row_graph(scenario: ScenarioTable, path: Path, field: str, hops: int, stacks: tuple[Stack, ...]) -> Graph:
-    """A row of equal bottlenecks, and two access links of its own for each flow."""
+    """A row of equal bottlenecks, and two separate access links for each flow."""
     middle_ps = path.rtt // 2 - 2 * path.access_delay
     if middle_ps < 0:
         least = format_time(4 * path.access_delay)
@@ -297,7 +297,7 @@ def _counts(scenario: ScenarioTable) -> tuple[int, ...]:
 
 def _all_access_delays(flow: Flow | Traffic, path: Path, crossed_ps: int, where: str) -> list[tuple[int, int]]:
     """One-way delays of the first and the last link, in ps: one pair for all, or one for each of a group."""
-    # The round trips of a source's transfers are drawn; the links are theirs in common.
+    # The round-trip times of a source's transfers are drawn; the transfers share the links.
     if isinstance(flow, Traffic):
         return [_access_delays(None, path, crossed_ps, where)]
     quantiles = rtt_quantiles(flow, where)

@@ -1,4 +1,4 @@
-"""Groups of equal flows (``count``): what their flows are called, when they start, and how far they have to go."""
+"""Groups of equal flows (``count``): the names, the starts and the round-trip times of their flows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def member_name(group: str, position: int) -> str:
 
 
 def member_start_ps(start_ps: int, spread_ps: int, position: int, count: int) -> int:
-    """When a group's flow starts: at equal distances over the spread."""
+    """Start of a flow of a group; starts are equally spaced over the spread."""
     return start_ps + spread_ps * position // count
 
 
@@ -28,8 +28,8 @@ def member_rtts_ps(quantiles: Sequence[tuple[float, int]], count: int) -> list[i
     """Round-trip times of ``count`` flows with the given distribution, whole microseconds in ps.
 
     The values are evenly spaced quantiles, so that few flows have the distribution too. Their order spreads over the
-    distribution (multiples of the golden ratio), so that early flows are neither near nor far. Between two given
-    quantiles the logarithm is interpolated, as for transfers.
+    distribution (multiples of the golden ratio), so that the RTTs of early flows are neither all short nor all long.
+    Between two given quantiles the logarithm is interpolated, as for transfers.
     """
     order = sorted(range(count), key=lambda i: (i * _GOLDEN) % 1.0)
     times = [0] * count
@@ -50,8 +50,8 @@ class Group:
     """The flows of one ``[[flow]]`` table.
 
     Attributes:
-        name: of the table.
-        algorithm: of its flows.
+        name: name of the table.
+        algorithm: algorithm of its flows.
         members: names of its flows, in order.
         recorded: names of those whose samples are kept.
     """
@@ -79,7 +79,7 @@ def recorded_positions(count: int, wanted: int | None) -> list[int]:
 
 
 def without_groups(form: Spec) -> Spec:
-    """The same canonical form with each flow of a group listed by itself, as the engine runs it.
+    """The same canonical form with each flow of a group listed separately, as the engine runs it.
 
     Flow ``i`` of a group crosses copy ``i`` of each link that has copies.
     """

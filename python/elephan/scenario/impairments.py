@@ -1,4 +1,4 @@
-"""Impairments of a link, besides carrying steadily: from the user's words to the engine's form."""
+"""Impairments of a link: conversion of the user's fields to the engine's form."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from elephan.scenario.units import format_offset, format_rate, format_time
 
 @dataclass(frozen=True)
 class Impairments:
-    """The fields of a link, or of the bottlenecks of a shorthand, as they were written."""
+    """The impairments of a link, or of the bottlenecks of a shorthand, in the user's form."""
 
     jitter: Jitter | None = None
     reorder: Reorder | None = None
@@ -39,12 +39,12 @@ class Impairments:
 
     @classmethod
     def of(cls, table: Path | Link) -> Impairments:
-        """Those of a table of the scenario."""
+        """The impairments of a table of the scenario."""
         return cls(**{field: getattr(table, field) for field in cls.__dataclass_fields__ if field != "delays_only"})
 
     @property
     def reverse(self) -> Impairments:
-        """Those of the link's other direction: the path to a satellite is as long as the reverse path."""
+        """The impairments of the opposite direction: only delays of a channel, which are the same both ways."""
         return STEADY if self.channel is None else Impairments(channel=self.channel, delays_only=True)
 
     @property
@@ -54,7 +54,7 @@ class Impairments:
 
     @property
     def is_random(self) -> bool:
-        """True if they depend on the seed."""
+        """True if the impairments depend on the seed."""
         contends = self.aggregation is not None and self.aggregation.contention > 0
         drawn = self.jitter is not None or self.reorder is not None or self.retransmission is not None
         return drawn or contends or self.duplicate > 0
@@ -94,7 +94,7 @@ def impairments_form(given: Impairments, delay_ps: int, duration_ps: int, field:
 def _channel_form(
     given: Impairments, channel: Channel, delay_ps: int, duration_ps: int, field: str
 ) -> form.Impairments | None:
-    """The canonical form with what a channel's model draws for the run."""
+    """The canonical form with the values that a channel's model draws for the run."""
     for other in ("rate_steps", "rate_trace", "delay_steps"):
         if getattr(given, other):
             raise ScenarioError(f"there is {other} too; write one of the two", path=f"{field}.channel")
@@ -117,7 +117,7 @@ def _random_fields(given: Impairments, field: str) -> dict[str, Any]:
     by_trace = given.rate_trace or (given.channel and given.channel.model == "sprout")
     for name, radio in (("aggregation", bursts), ("retransmission", again)):
         if radio is not None and by_trace:
-            raise ScenarioError("needs a rate; a trace says itself when a packet may leave", path=f"{field}.{name}")
+            raise ScenarioError("needs a rate; a trace itself determines the departures", path=f"{field}.{name}")
     if again is not None and again.loss >= 1:
         raise ScenarioError("1 lets no packet through; it is below 100%", path=f"{field}.retransmission.loss")
     return {
@@ -132,7 +132,7 @@ def _random_fields(given: Impairments, field: str) -> dict[str, Any]:
 
 
 def check_rate_steps(steps: tuple[RateStep, ...], field: str) -> None:
-    """Refuse steps that are out of order or end with a rate of 0.
+    """Reject steps that are out of order or end with a rate of 0.
 
     Raises:
         ScenarioError: with the step.

@@ -1,4 +1,4 @@
-"""Small questions about a canonical form that several packages ask."""
+"""Simple functions of a canonical form that several packages use."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def wire_bytes(stack: StackSpec) -> int:
 
 
 def link_named(form: Spec, name: str) -> LinkSpec:
-    """The link of a name.
+    """The link with a name.
 
     Raises:
-        KeyError: there is none.
+        KeyError: there is no such link.
     """
     for link in form.links:
         if link.name == name:
@@ -32,12 +32,12 @@ def narrowest_link(form: Spec, flow: FlowSpec) -> int:
 
 
 def slowest_bps(form: Spec, flow: FlowSpec) -> int:
-    """Rate of the slowest link on the path of a flow's data, as it is at the beginning."""
+    """Rate of the slowest link on the path of a flow's data, at the start of the run."""
     return form.links[narrowest_link(form, flow)].rate_bps
 
 
 def base_rtt_ps(form: Spec, flow: FlowSpec) -> int:
-    """Two-way propagation delay of a flow's path, as it is at the beginning."""
+    """Two-way propagation delay of a flow's path, at the start of the run."""
     return sum(form.links[i].delay_ps for i in (*flow.path, *flow.reverse_path))
 
 
@@ -46,7 +46,7 @@ def queue_number(queue: QueueSpec, name: str) -> float:
 
     Raises:
         KeyError: the discipline has no such parameter.
-        TypeError: the parameter is no number.
+        TypeError: the parameter is not a number.
     """
     value = queue.parameters[name]
     if value is None or isinstance(value, bool):
@@ -59,7 +59,7 @@ def queue_switch(queue: QueueSpec, name: str) -> bool:
 
     Raises:
         KeyError: the discipline has no such parameter.
-        TypeError: the parameter is no switch.
+        TypeError: the parameter is not a switch.
     """
     value = queue.parameters[name]
     if not isinstance(value, bool):
@@ -68,7 +68,7 @@ def queue_switch(queue: QueueSpec, name: str) -> bool:
 
 
 def present(value: T | None) -> T:
-    """An optional field that the caller knows to be there.
+    """An optional field that the caller knows to be present.
 
     Raises:
         ValueError: it is absent.

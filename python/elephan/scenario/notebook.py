@@ -1,4 +1,4 @@
-"""A scenario in a notebook: its path as a drawing and a table, its flows, and what would mislead."""
+"""A scenario in a notebook: its path as a drawing and a table, its flows, and its warnings."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _names(flows: list[FlowSpec], x: int, anchor: str, *, receivers: bool = Fals
 
 
 def _queue(link: LinkSpec, x: int, middle: int) -> str:
-    """A queue that opens to the left, and its link, with what limits them."""
+    """A queue that is open to the left, and its link, with their limits."""
     bars = "".join(f'<path d="M{x + 34 + 7 * k} {middle - 9}v18" stroke="currentColor"/>' for k in range(4))
     return (
         f'<path d="M{x - 22} {middle}h30m-6 -4l6 4l-6 4" fill="none" stroke="currentColor"/>'

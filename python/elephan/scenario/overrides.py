@@ -14,7 +14,7 @@ _STEP = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_-]*)(?P<indexes>(?:\[(?:\d+|\*
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
-    """``flow[0].algorithm=bic`` as a key and a value; a value is read as TOML, or as a plain word if it is no TOML.
+    """``flow[0].algorithm=bic`` as a key and a value; a value is read as TOML, or as a plain word if it is not TOML.
 
     Raises:
         ScenarioError: no ``=``, or no key before it.
@@ -30,7 +30,7 @@ def parse_value(text: str) -> Any:
     quotes."""
     try:
         return tomllib.loads(f"value = {text}")["value"] if "\n" not in text else text
-    except (ValueError, RecursionError):  # no TOML, or what TOML's parser gives up on
+    except (ValueError, RecursionError):  # not TOML, or an input on which TOML's parser fails
         return text
 
 
@@ -38,7 +38,7 @@ def apply_overrides(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> dic
     """A copy of a scenario's tables with fields replaced; keys are paths such as ``measure.from`` or ``flow[*].start``.
 
     Raises:
-        ScenarioError: a path that is not well formed, or that leads to a list position that is not there.
+        ScenarioError: a malformed path, or a list position that does not exist.
     """
     changed = copy.deepcopy(dict(raw))
     for key, value in overrides.items():

@@ -1,9 +1,9 @@
-"""Algorithms of the user's own: how a scenario names them, where they come from, and what they are.
+"""User-defined algorithms: their names in a scenario, their sources and their descriptions.
 
 A user writes ``./mine.py:Mine``, the name of an entry point of the group ``elephan.algorithms``, gives the class
 itself, or writes ``./tcp_mine.c``, a file in C for the backend ``linux``. A scenario keeps it *pinned*:
-``/home/me/mine.py:Mine@`` and the SHA-256 of the source. A pinned class never changes: the class that was loaded is
-used as long as this process lives, and when the file has changed since, it is refused.
+``/home/me/mine.py:Mine@`` and the SHA-256 of the source. A pinned class never changes: a loaded class is used until the
+process ends, and a file that has changed since is an error.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _lock = threading.RLock()
 
 
 def pinned(spec: str) -> bool:
-    """True if a flow's algorithm is one of the user's own."""
+    """True if a flow's algorithm is user-defined."""
     return _PINNED.fullmatch(spec) is not None
 
 
@@ -71,8 +71,8 @@ def digest(spec: str) -> str:
 
 
 def label(spec: str) -> str:
-    """Its name in tables and messages: ``mine.py:Mine``, ``Mine``, ``tcp_mine.c``, or the entry point's name; others
-    as they are."""
+    """Its name in tables and messages: ``mine.py:Mine``, ``Mine``, ``tcp_mine.c``, or the entry point's name; other
+    names unchanged."""
     if not pinned(spec):
         return spec
     name = _split(spec)[0]
@@ -108,7 +108,7 @@ def c_file(spec: str) -> c_files.CFile:
 
 
 def names_file(spec: str) -> bool:
-    """True if it is written like a file, of Python with a class or of C."""
+    """True if the name has the form of a file: a Python file with a class, or a C file."""
     return not pinned(spec) and (_FILE.fullmatch(spec) is not None or "/" in spec or spec.endswith((".py", ".c")))
 
 
@@ -123,10 +123,10 @@ def anchored(spec: Any, folder: Path) -> Any:
 
 
 def pin(value: Any) -> Any:
-    """A class, a function, a file or an entry point as a pinned name; any other value as it is.
+    """A class, a function, a file or an entry point as a pinned name; any other value unchanged.
 
     Raises:
-        ScenarioError: the file or the class is not there, cannot be loaded, or is no algorithm.
+        ScenarioError: the file or the class is missing, cannot be loaded, or is not an algorithm.
     """
     if isinstance(value, str):
         if pinned(value):
@@ -150,7 +150,7 @@ def make(spec: str, parameters: Mapping[str, Any]) -> Algorithm:
     """A new object of a pinned algorithm.
 
     Raises:
-        ScenarioError: it cannot be had any more, or has changed, or refuses the parameters.
+        ScenarioError: it is missing, has changed, or rejects the parameters.
     """
     if in_c(spec):
         raise ScenarioError(
@@ -166,10 +166,10 @@ def make(spec: str, parameters: Mapping[str, Any]) -> Algorithm:
 
 
 def check_parameters(spec: str, parameters: Mapping[str, Any]) -> None:
-    """Refuse parameters that the class does not take; a pinned class that is not loaded is not checked.
+    """Reject parameters that the class does not accept; a pinned class that is not loaded is not checked.
 
     Raises:
-        ScenarioError: with the parameter's name as its path, where it is one.
+        ScenarioError: with the parameter's name as its path, if the error is about one.
     """
     if in_c(spec):
         found = c_file(spec) if parameters else None
@@ -225,9 +225,9 @@ def _new(maker: Maker, name: str, parameters: Mapping[str, Any]) -> Algorithm:
 
 @contextlib.contextmanager
 def _own_code(what: str, path: Path | None = None) -> Iterator[None]:
-    """Runs code of the user's own; any exception of it, ``sys.exit()`` too, becomes a line that begins with ``what``.
+    """Runs user code; an exception in it, also ``sys.exit()``, becomes a message that begins with ``what``.
 
-    Ctrl-C and SIGTERM are the user's, and pass.
+    Ctrl-C and SIGTERM are passed on.
 
     Raises:
         ScenarioError: the code raised.
@@ -237,7 +237,7 @@ def _own_code(what: str, path: Path | None = None) -> Iterator[None]:
     except (KeyboardInterrupt, ScenarioError):
         raise
     except BaseException as error:
-        # SystemExit would end this program, silently where its code is 0.
+        # SystemExit would end this program, silently if its code is 0.
         raise ScenarioError(f"{what}{_told(error, path)}") from error
 
 
@@ -249,8 +249,8 @@ def _split(spec: str) -> tuple[str, str]:
 
 
 def _remember(name: str, loaded: Loaded, *, numbered: bool = False) -> str:
-    """Keep what was loaded, and pin its name. Objects are numbered: two functions that are alike by now may still write
-    into two lists."""
+    """Keep the loaded object, and pin its name. Objects are numbered, since two equal functions may still write to
+    different lists."""
     spec = f"{name}@{loaded.digest}"
     with _lock:
         if numbered:
@@ -317,12 +317,12 @@ def _algorithms_in(module: ModuleType) -> list[str]:
 
 @cache
 def _contract_text() -> bytes:
-    """The text of the base class: an algorithm inherits from it, so it is a part of the source."""
+    """The text of the base class, which is part of the source because algorithms inherit from it."""
     return Path(contract.__file__).read_bytes()
 
 
 def _load_file(path: Path) -> tuple[ModuleType, str]:
-    """Run a file as a module of its own, once for each text that it has had; the module and the digest.
+    """Run a file as a separate module, once for each version of its text; the module and the digest.
 
     Raises:
         ScenarioError: no such file, or it cannot be run.
@@ -352,7 +352,7 @@ def _load_file(path: Path) -> tuple[ModuleType, str]:
 
 
 def _digest_of_file(text: bytes, module: ModuleType) -> str:
-    """The file's text, and its inputs from elsewhere: values, and code that is not installed."""
+    """Digest of the file's text and of its external inputs: values, and code that is not installed."""
     walk = Walk([module.__name__], lenient=True)
     walk.text(_contract_text(), text)
     walk.add({name: value for name, value in vars(module).items() if not name.startswith("__")})
@@ -360,7 +360,7 @@ def _digest_of_file(text: bytes, module: ModuleType) -> str:
 
 
 def _told(error: BaseException, path: Path | None = None) -> str:
-    """An exception in a few words, with the line of the file that it came from."""
+    """A short description of an exception, with the line of the file that raised it."""
     if isinstance(error, SyntaxError):
         return f"line {error.lineno}: {error.msg}"
     lines = [
@@ -369,7 +369,7 @@ def _told(error: BaseException, path: Path | None = None) -> str:
     where = f"line {lines[-1]}: " if lines else ""
     if isinstance(error, SystemExit):
         return f"{where}calls sys.exit({'' if error.code is None else repr(error.code)}); it must not end the program"
-    help_ = "; a file is run by itself: put what it needs in it, or install it" if _is_missing_module(error) else ""
+    help_ = "; a file is run alone: include the code that it needs, or install it" if _is_missing_module(error) else ""
     return f"{where}{type(error).__name__}: {error}{help_}"
 
 
@@ -405,7 +405,8 @@ def _pin_object(maker: Any) -> str:
 
 
 def _digest_of_object(maker: Any, name: str) -> str:
-    """Code and values, followed from the class; of an installed package, the text of the class's own module."""
+    """Digest of the code and the values that the class refers to; for an installed package, of the text of the class's
+    module."""
     walk = Walk()
     walk.text(_contract_text())
     home = str(getattr(maker, "__module__", "") or "")
@@ -416,16 +417,17 @@ def _digest_of_object(maker: Any, name: str) -> str:
         walk.add(maker)
     except UnknownValueError as error:
         raise ScenarioError(
-            f"{name} cannot be told from another: it uses {error}; make it in on_start, or put the class into a file"
+            f"{name} cannot be distinguished from others: it uses {error}; "
+            "make it in on_start, or put the class into a file"
         ) from None
     return walk.hexdigest()
 
 
 def _pin_imported(name: str, shown: str) -> str:
-    """A class that another process pinned, from the module that it was in.
+    """A class that another process pinned, from its module.
 
     Raises:
-        ScenarioError: it was made in a notebook or a program, or is gone.
+        ScenarioError: it was defined in a notebook or a program, or is missing.
     """
     match = _INDIRECT.fullmatch(name)
     home = match["module"] if match else ""
@@ -448,8 +450,8 @@ def _pin_imported(name: str, shown: str) -> str:
 
 @cache
 def points() -> dict[str, EntryPoint]:
-    """The algorithms that installed packages offer, by name; none hides a built-in one."""
-    from importlib.metadata import entry_points  # a tenth of the time that a saved answer takes
+    """The algorithms of installed packages, by name; built-in names take precedence."""
+    from importlib.metadata import entry_points  # takes a tenth of the time of a saved answer
 
     built_in = catalog.algorithms()
     return {point.name: point for point in entry_points(group=GROUP) if point.name not in built_in}
@@ -469,16 +471,17 @@ def _from_entry_point(name: str) -> Loaded:
 
 
 def package(name: str) -> str:
-    """The package that offers an entry point, with its version."""
+    """The package of an entry point, with its version."""
     found = points()[name].dist
     return f"{found.name} {found.version}" if found is not None else points()[name].value
 
 
 def describe(spec: str) -> dict[str, Any]:
-    """An own algorithm as the built-in ones are described: title, text and parameters from the class.
+    """The description of a user-defined algorithm in the form of the built-in ones: title, text and parameters from the
+    class.
 
     Raises:
-        ScenarioError: as :func:`pin`.
+        ScenarioError: the errors of :func:`pin`.
     """
     name = pin(spec)
     if in_c(name):
@@ -516,7 +519,7 @@ def _described_in_c(spec: str) -> dict[str, Any]:
 
 
 def listing() -> list[dict[str, Any]]:
-    """Every entry point, described; one that cannot be loaded says why in its title."""
+    """Every entry point, described; the title of one that cannot be loaded has the reason."""
     rows = []
     for name in sorted(points()):
         try:

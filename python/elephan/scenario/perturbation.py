@@ -1,7 +1,7 @@
 """Perturbation of replicates: the small differences between two runs on real hosts, drawn from the seed.
 
-Starts alone do not decorrelate a deterministic system: two CUBIC flows fall into one of a few cycles whenever they
-begin. Real senders also send each packet a little late. Both sizes are those of measured hosts (docs/kernel.md): 0.1 to
+Random starts alone do not decorrelate a deterministic system: two CUBIC flows enter one of a few cycles for any start
+times. Real senders also send each packet a little late. Both sizes are those of measured hosts (docs/kernel.md): 0.1 to
 0.3 ms of send jitter give the simulator the loss pattern of Linux hosts.
 """
 
@@ -32,10 +32,10 @@ class Jitters(NamedTuple):
 
 
 def jitters(scenario: ScenarioTable, graph: Graph) -> Jitters:
-    """The jitters that a scenario states; those that it leaves out are given by ``perturb``.
+    """The jitters of a scenario; ``perturb`` sets those that the scenario omits.
 
     Raises:
-        ScenarioError: so many RTTs are longer than any time of a scenario.
+        ScenarioError: the number of RTTs exceeds the longest time of a scenario.
     """
     start_ps, send_ps = scenario.start_jitter, scenario.send_jitter
     if scenario.perturb is None:

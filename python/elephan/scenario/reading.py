@@ -1,4 +1,4 @@
-"""Reads files that a user named: regular files only, and never more of one than its limit."""
+"""Reads files named by a user: only regular files, up to a size limit."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _KINDS = {
 
 
 def check_regular(path: Path, limit_bytes: int) -> None:
-    """Refuse a path that is not a regular file of at most ``limit_bytes``; a symbolic link counts as its target.
+    """Reject a path that is not a regular file of at most ``limit_bytes``; a symbolic link counts as its target.
 
     Raises:
-        ScenarioError: the message says why, without the path.
+        ScenarioError: the message has the reason, without the path.
         FileNotFoundError: no such file.
     """
     try:
@@ -38,12 +38,12 @@ def read_bytes(path: Path, limit_bytes: int) -> bytes:
     """The content of a regular file of at most ``limit_bytes``.
 
     Raises:
-        ScenarioError: not a regular file, too large, or not readable; the message says why, without the path.
+        ScenarioError: not a regular file, too large, or not readable; the message has the reason, without the path.
         FileNotFoundError: no such file.
     """
     check_regular(path, limit_bytes)
     try:
-        # O_NONBLOCK: to open a pipe that has taken the file's place since would wait for its other end.
+        # O_NONBLOCK: opening a pipe that has replaced the file would wait for its other end.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             _check(os.fstat(descriptor), limit_bytes)
@@ -61,7 +61,7 @@ def read_text(path: Path, limit_bytes: int) -> str:
     """The text of a regular file in UTF-8, without its byte-order mark.
 
     Raises:
-        ScenarioError, FileNotFoundError: as :func:`read_bytes`; or the file is not text in UTF-8.
+        ScenarioError, FileNotFoundError: the errors of :func:`read_bytes`; or the file is not text in UTF-8.
     """
     content = read_bytes(path, limit_bytes)
     if content.startswith(_UTF16):

@@ -12,7 +12,7 @@ _T_RHO = "t_rho"
 
 
 def router_cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
-    """One sentence for each link and each flow that does not fit the other."""
+    """One sentence for each link and each flow without a matching counterpart."""
     senders = [(flow_name(flow, i), flow.algorithm, flow.datagrams is None) for i, flow in enumerate(scenario.flow)]
     senders += [(source_name(source, i), source.algorithm, True) for i, source in enumerate(scenario.traffic)]
     needs = [catalog.router(algorithm) if listens else None for _, algorithm, listens in senders]
@@ -26,7 +26,7 @@ def router_cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
             if strangers:
                 found.append(f"{its} says nothing to {strangers}, which share its buffer")
             if link.impairments.changes_rate:
-                found.append(f"{its} goes by its rate at the beginning, {format_rate(link.rate_bps)}")
+                found.append(f"{its} uses its rate at the start, {format_rate(link.rate_bps)}")
         elif helped and not link.buffer.unlimited:
             found.extend(
                 f"{senders[i][0]}: hears nothing of {link.name}, which has a queue but no {needs[i]} router"
@@ -36,7 +36,7 @@ def router_cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
 
 
 def _other_intervals(scenario: ScenarioTable, graph: Graph) -> list[str]:
-    """VCP senders that reckon with other intervals than the routers on their path have."""
+    """Caution about VCP senders whose intervals differ from those of the routers on their path."""
     found = []
     declared_s = catalog.default(catalog.queues()["vcp"], _T_RHO)
     for i, flow in enumerate(scenario.flow):

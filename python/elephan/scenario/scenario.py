@@ -39,7 +39,7 @@ class Scenario(ScenarioTable):
     have the names of the TOML file; their values are exact integers (bit/s, ps, bytes).
 
     Raises:
-        ScenarioError: anything wrong, in one line that names the field.
+        ScenarioError: an error in the scenario, in one line that names the field.
     """
 
     def __init__(self, **tables: Any) -> None:
@@ -56,7 +56,7 @@ class Scenario(ScenarioTable):
         """Read a scenario file; ``overrides`` are as in :meth:`with_overrides`.
 
         Raises:
-            ScenarioError: no such file, no TOML, or a wrong scenario; the line begins with the file's name.
+            ScenarioError: no such file, invalid TOML, or a wrong scenario; the line begins with the file's name.
         """
         path = FilePath(path)
         return cls.from_toml(_read(path), source=str(path), overrides=overrides, folder=path.parent)
@@ -69,13 +69,13 @@ class Scenario(ScenarioTable):
         overrides: Mapping[str, Any] | None = None,
         folder: FilePath | None = None,
     ) -> Scenario:
-        """Read a scenario from TOML text; ``source`` is what an error names.
+        """Read a scenario from TOML text; errors name ``source``.
 
         Files that the text names are relative to ``folder``, by default the working directory; those in ``overrides``
-        are relative to the working directory always.
+        are always relative to the working directory.
 
         Raises:
-            ScenarioError: as :meth:`load`.
+            ScenarioError: the errors of :meth:`load`.
         """
         try:
             raw = tomllib.loads(text.removeprefix("\ufeff"))
@@ -83,7 +83,7 @@ class Scenario(ScenarioTable):
             raise ScenarioError(_toml_problem(text, str(error)), source=source) from None
         except RecursionError:
             raise ScenarioError("not a scenario: its brackets are nested too deeply", source=source) from None
-        except ValueError:  # from int(), which refuses thousands of digits
+        except ValueError:  # from int(), which rejects thousands of digits
             raise ScenarioError("a whole number has more digits than any field allows", source=source) from None
         if folder is not None:
             _anchor(raw, folder)
@@ -116,7 +116,7 @@ class Scenario(ScenarioTable):
         """Flows over one shared bottleneck.
 
         Args:
-            flows: names of algorithms, your own classes, or tables with a flow's fields.
+            flows: names of algorithms, user-defined classes, or tables with a flow's fields.
             rate: rate of the bottleneck, each way, ``622 Mbit/s``; required.
             rtt: two-way propagation delay from end to end, ``100 ms``; required.
             buffer: buffer of the bottleneck, ``1555 packets``, ``2 MB``, ``20% BDP`` or ``unlimited``; required.
@@ -146,7 +146,7 @@ class Scenario(ScenarioTable):
         return cls(**{"duration": duration, "dumbbell": table, "flow": rows, **rest})
 
     def replace(self, changes: Mapping[str, Any] | None = None, /, **fields: Any) -> Scenario:
-        """A copy with other values of some fields; the scenario itself never changes.
+        """A copy with changed fields; the scenario itself is immutable.
 
         Fields of the scenario itself may be keywords: ``scenario.replace(seed=2, duration="100 s")``. Fields inside
         tables are named by path: ``scenario.replace({"flow[0].algorithm": "bic", "measure.from": "10 s"})``;
@@ -201,7 +201,7 @@ class Scenario(ScenarioTable):
         return self.replace(seed=seed)
 
     def to_dict(self) -> dict[str, Any]:
-        """The tables of the TOML file, with quantities in a person's units; only fields that were set."""
+        """The tables of the TOML file, with quantities as texts with units; only fields that were set."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
 
     def to_toml(self) -> str:
@@ -227,11 +227,11 @@ class Scenario(ScenarioTable):
         return document.write(self._compact)
 
     def canonical(self) -> dict[str, Any]:
-        """The canonical form as a JSON document, without what is at its default and was added later."""
+        """The canonical form as a JSON document, without later additions that are at their defaults."""
         return dict(self._document)
 
     def canonical_json(self) -> str:
-        """The one spelling of the canonical form."""
+        """The unique serialization of the canonical form."""
         return canonical_json(self._document)
 
     @cached_property
@@ -241,7 +241,7 @@ class Scenario(ScenarioTable):
 
     @property
     def flow_names(self) -> list[str]:
-        """Names of the flows, in order, with those of groups one by one; :attr:`flow` has the tables."""
+        """Names of the flows, in order, with those of each flow of a group; :attr:`flow` has the tables."""
         return [flow.name for flow in self.form.flows]
 
     @property
@@ -273,10 +273,10 @@ class Scenario(ScenarioTable):
     def replicates(self, count: int) -> list[Scenario]:
         """The scenario with ``count`` seeds, beginning with its own; several are :meth:`perturbed`.
 
-        Each is the run of the same scenario with ``perturb = "hosts"`` and its seed, alone or among others.
+        Each replicate equals a single run of the same scenario with ``perturb = "hosts"`` and its seed.
 
         Raises:
-            ScenarioError: fewer than one, or nothing in the scenario is random, so that all would be equal.
+            ScenarioError: fewer than one, or the scenario is deterministic, so that all would be equal.
         """
         if count < 1:
             raise ScenarioError(f"{count} is not a number of seeds; it is at least 1")
@@ -335,7 +335,7 @@ def _dumbbell_fields(more: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _anchor(raw: dict[str, Any], folder: FilePath) -> None:
-    """Make the files that flows, sources and links name relative to a folder."""
+    """Make the file names in flows, sources and links relative to a folder."""
     links = raw.get("link")
     for table in [raw.get("dumbbell"), raw.get("parking_lot"), *(links if isinstance(links, list) else [])]:
         if not isinstance(table, dict):
@@ -356,7 +356,7 @@ def _anchor(raw: dict[str, Any], folder: FilePath) -> None:
 
 
 def _refuse_huge(value: Any, *place: str | int) -> None:
-    """Refuse whole numbers that no field can hold: printing such a number, or converting it to a float, raises.
+    """Reject integers that are too large for every field: printing such a number, or converting it to a float, raises.
 
     Raises:
         ScenarioError: with the field.
@@ -397,7 +397,7 @@ _TWICE = re.compile(r"Cannot declare \((?P<keys>.*)\) twice")
 
 
 def _toml_problem(text: str, problem: str) -> str:
-    """The parser's own words, and the most frequent cause: missing quotes, or a table that is there twice."""
+    """The parser's message, and the most frequent cause: missing quotes, or a duplicate table."""
     at = re.search(r"at line (\d+)", problem)
     lines = text.splitlines()
     line = lines[int(at[1]) - 1] if at and int(at[1]) <= len(lines) else ""
@@ -423,7 +423,8 @@ _ORDER = {"extra_forbidden": 0, "elephan": 1}
 
 
 def _first_problem(error: ValidationError) -> ScenarioError:
-    """The most telling of pydantic's errors as ours: a misspelled field explains a missing one, so it comes first."""
+    """The most informative of pydantic's errors as a ScenarioError: a misspelled field explains a missing one, so it
+    has priority."""
     problems = error.errors(include_url=False)
     return _problem(min(problems, key=lambda problem: _ORDER.get(problem["type"], 2)))
 
@@ -451,7 +452,7 @@ def _problem(details: ErrorDetails) -> ScenarioError:
 
 
 def _table_of(place: Iterable[str | int]) -> type[Table]:
-    """The model of the table that a place lies in; field names of tables are unique."""
+    """The model of the table that contains a place; field names of tables are unique."""
     names = [step for step in place if isinstance(step, str) and step in TABLES]
     return TABLES[names[-1]] if names else ScenarioTable
 

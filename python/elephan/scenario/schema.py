@@ -1,7 +1,7 @@
-"""The scenario as a user writes it: one frozen model for each table of the TOML file, with the TOML's own field names.
+"""The scenario as a user writes it: one frozen model for each table of the TOML file, with the same field names.
 
 A field's Python value is the exact integer behind the quantity (bit/s, ps, bytes); written out again it is a quantity.
-Extra fields are refused, so that a typing mistake is never a silent default.
+Extra fields are an error, so that a misspelled field is never silently replaced by a default.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _MOST_OCTETS = 65_535
 
 
 class Table(BaseModel):
-    """A table of the scenario file: frozen, and closed to fields that it does not have."""
+    """A table of the scenario file: frozen, without extra fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, arbitrary_types_allowed=True)
 
@@ -97,82 +97,80 @@ class StackSpec(Table):
     initial_ssthresh: WindowLimit | None = Field(
         None, description='slow-start threshold at the start, or "unlimited"', examples=["100 segments"]
     )
-    receive_window: WindowLimit | None = Field(
-        None, description='what the receiver lets be outstanding, or "unlimited"', examples=["64 KiB"]
-    )
+    receive_window: WindowLimit | None = Field(None, description='receive window, or "unlimited"', examples=["64 KiB"])
     ack_every: Annotated[int, BeforeValidator(reported(whole_number(1, 64, "a number of segments")))] | None = Field(
-        None, description="in-order segments for one ACK; 1 acknowledges every packet", examples=[2]
+        None, description="in-order segments for each ACK; 1 acknowledges every packet", examples=[2]
     )
-    delayed_ack: Time | None = Field(None, description="the longest that an ACK waits", examples=["40 ms"])
+    delayed_ack: Time | None = Field(None, description="longest delay of an ACK", examples=["40 ms"])
     quick_acks: Annotated[int, BeforeValidator(reported(whole_number(0, 10**6, "a number of segments")))] | None = (
-        Field(None, description="segments at the start that are acknowledged one by one", examples=[16])
+        Field(None, description="segments at the start that are acknowledged individually", examples=[16])
     )
     min_rto: PositiveTime | None = Field(None, description="smallest retransmission timeout", examples=["200 ms"])
     max_rto: PositiveTime | None = Field(None, description="largest retransmission timeout", examples=["120 s"])
     initial_rto: PositiveTime | None = Field(None, description="timeout before the first RTT sample", examples=["1 s"])
     rto_granularity: Time | None = Field(None, description="clock granularity G of RFC 6298", examples=["10 ms"])
     detection: Annotated[str, BeforeValidator(reported(one_of(DETECTIONS, "a way to detect losses")))] | None = Field(
-        None, description=f"how a loss is found: {listed(DETECTIONS)}", examples=["rack"]
+        None, description=f"loss detection: {listed(DETECTIONS)}", examples=["rack"]
     )
     recovery: Annotated[str, BeforeValidator(reported(one_of(RECOVERIES, "a way to recover")))] | None = Field(
-        None, description=f"how much is sent in recovery: {listed(RECOVERIES)}", examples=["prr"]
+        None, description=f"amount of data sent in recovery: {listed(RECOVERIES)}", examples=["prr"]
     )
     limited_transmit: Switch | None = Field(None, description="RFC 3042: new data on the first two duplicate ACKs")
     max_burst: Annotated[int | str, BeforeValidator(reported(parse_burst))] | None = Field(
-        None, description='segments sent in answer to one ACK at most, or "unlimited"', examples=[3]
+        None, description='maximum number of segments sent after one ACK, or "unlimited"', examples=[3]
     )
     dup_threshold: Annotated[int, BeforeValidator(reported(whole_number(1, 10**6, "a number of segments")))] | None = (
         Field(None, description="segments SACKed above a hole before it counts as lost", examples=[3])
     )
     any_ack_restarts_timer: Switch | None = Field(
-        None, description="any ACK restarts the retransmission timer, not only one that acknowledges in order"
+        None, description="every ACK restarts the retransmission timer, not only ACKs of new data"
     )
     time_one_segment: Switch | None = Field(
-        None, description="the timeout is estimated from one segment each round trip, not from every ACK"
+        None, description="the timeout is computed from one RTT sample each round trip, not from every ACK"
     )
-    undo: Switch | None = Field(None, description="a spurious recovery or timeout is found out and undone (RFC 3522)")
+    undo: Switch | None = Field(None, description="a spurious recovery or timeout is detected and undone (RFC 3522)")
     ecn: Switch | None = Field(
-        None, description="explicit congestion notification (RFC 3168), for algorithms that do not bring their own"
+        None, description="explicit congestion notification (RFC 3168), for algorithms without their own form of it"
     )
     pacing: Switch | None = Field(
-        None, description="spread segments over the round trip, as Linux with fq, where the algorithm does not pace"
+        None, description="pace segments over the round trip, as Linux with fq, if the algorithm does not pace"
     )
     host_ack: Time | None = Field(
-        None, description="what the sending host takes for an ACK; only RTT samples see it", examples=["5 us"]
+        None, description="time that the sending host needs for an ACK; it affects only RTT samples", examples=["5 us"]
     )
     host_scan: Time | None = Field(
         None,
-        description="what it takes besides for each outstanding segment where an ACK carries SACK blocks",
+        description="additional time for each outstanding segment if an ACK carries SACK blocks",
         examples=["50 ns"],
     )
     hz: (
-        Annotated[int, BeforeValidator(reported(whole_number(1, 10**6, "a number of timer interrupts a second")))]
+        Annotated[int, BeforeValidator(reported(whole_number(1, 10**6, "a number of timer interrupts per second")))]
         | None
     ) = Field(
         None,
-        description="timer interrupts a second (Linux's HZ), for RACK's timers and algorithms that count in jiffies",
+        description="timer interrupts per second (Linux's HZ), for RACK's timers and algorithms that count in jiffies",
         examples=[250],
     )
     handshake: Switch | None = Field(
         None,
-        description="times the handshake before the flow starts: the first sample of the smallest and the smoothed RTT",
+        description="the handshake before the flow gives the first sample of the smallest and the smoothed RTT",
     )
     hide_losses: Switch | None = Field(
-        None, description="a receiver that misbehaves: it acknowledges what was lost as if it had arrived"
+        None, description="a misbehaving receiver: it acknowledges lost segments as if they had arrived"
     )
-    hide_marks: Switch | None = Field(None, description="a receiver that misbehaves: it echoes no mark of ECN")
+    hide_marks: Switch | None = Field(None, description="a misbehaving receiver: it does not echo ECN marks")
     divide_acks: Annotated[int, BeforeValidator(reported(whole_number(1, 1000, "a number of ACKs")))] | None = Field(
         None,
-        description="a receiver that misbehaves: it sends so many ACKs for each, of parts of what is acknowledged",
+        description="a misbehaving receiver: it splits each ACK into this number of ACKs of parts of the data",
         examples=[10],
     )
     count_acks: Switch | None = Field(
         None,
-        description="a sender without byte counting (RFC 3465): its window grows by ACKs, not by segments acknowledged",
+        description="a sender without byte counting (RFC 3465): its window grows by ACKs, not by acknowledged segments",
     )
 
     def resolve(self, inherited: Stack) -> Stack:
-        """The complete stack: the named one, or ``inherited``, with this table's own fields over it.
+        """The complete stack: the named one, or ``inherited``, overridden by this table's fields.
 
         Raises:
             ScenarioError: the fields contradict each other.
@@ -271,7 +269,7 @@ def parse_stack(value: Any) -> Any:
     """``stack = "ns2"`` as a table; a table is unchanged.
 
     Raises:
-        ScenarioError: neither a name that is known nor a table.
+        ScenarioError: neither a known name nor a table.
     """
     if isinstance(value, str):
         return {"base": one_of(tuple(STACKS), "a stack")(value)}
@@ -289,66 +287,83 @@ StackChoice = Annotated[StackSpec, BeforeValidator(reported(parse_stack)), Plain
 
 
 class Measure(Table):
-    """``[measure]``: the part of the run that the metrics look at."""
+    """``[measure]``: the measurement window of the metrics."""
 
     from_: Time | None = Field(
         None, alias="from", description="start; half of the duration by default", examples=["250 s"]
     )
-    to: PositiveTime | None = Field(None, description="end; that of the run by default", examples=["500 s"])
+    to: PositiveTime | None = Field(None, description="end; the end of the run by default", examples=["500 s"])
 
 
 class Jitter(Table):
     """``jitter``: a random delay of each packet, one of four distributions; no packet overtakes another."""
 
-    uniform: PositiveTime | None = Field(None, description="from 0 to this", examples=["2 ms"])
-    normal: Time | None = Field(
-        None, description="mean of a normal one with a deviation, drawn again where negative", examples=["5 ms"]
+    uniform: PositiveTime | None = Field(
+        None, description="uniform distribution from 0 to this value", examples=["2 ms"]
     )
-    deviation: PositiveTime | None = Field(None, description="standard deviation of the normal", examples=["1 ms"])
-    exponential: PositiveTime | None = Field(None, description="mean of an exponential one", examples=["1 ms"])
+    normal: Time | None = Field(
+        None,
+        description="normal distribution with this mean and ``deviation``; negative values are drawn again",
+        examples=["5 ms"],
+    )
+    deviation: PositiveTime | None = Field(
+        None, description="standard deviation of the normal distribution", examples=["1 ms"]
+    )
+    exponential: PositiveTime | None = Field(
+        None, description="exponential distribution with this mean", examples=["1 ms"]
+    )
     samples: Samples | None = Field(
         None,
-        description="measured delays, each as likely: a list, or a file with one a line",
+        description="measured delays with equal probabilities: a list, or a file with one per line",
         examples=[["0.2 ms", "0.5 ms", "7 ms"]],
     )
 
 
 class Reorder(Table):
-    """``reorder``: a share of the packets comes late, and may be overtaken."""
+    """``reorder``: a fraction of the packets is delayed, and may be overtaken."""
 
     share: Share = Field(description="of the packets", examples=["1%"])
-    delay: PositiveTime = Field(description="how much later they come", examples=["5 ms"])
+    delay: PositiveTime = Field(description="additional delay", examples=["5 ms"])
 
 
 class Aggregation(Table):
-    """``aggregation``: a transmitter gains access to its medium, then sends what waits back to back (A-MPDU)."""
+    """``aggregation``: a transmitter gains access to its medium, then sends the waiting packets back to back
+    (A-MPDU)."""
 
     packets: Annotated[int, BeforeValidator(reported(whole_number(1, 65_535, "a number of packets")))] = Field(
-        description="of a burst at most", examples=[32]
+        description="maximum number of packets in a burst", examples=[32]
     )
     access: Time = Field(
-        0, description="for each burst: spaces between frames, backoff, preamble, block ACK", examples=["150 us"]
+        0,
+        description="constant time for each burst: spaces between frames, backoff, preamble, block ACK",
+        examples=["150 us"],
     )
     contention: Time = Field(
-        0, description="mean of an exponential time that is added: others use the medium", examples=["2 ms"]
+        0,
+        description="mean of an additional, exponentially distributed time: contention for the medium",
+        examples=["2 ms"],
     )
 
 
 class Retransmission(Table):
-    """``retransmission``: a link layer that sends a lost packet again (ARQ), so that losses become delay."""
+    """``retransmission``: a link layer that retransmits lost packets (ARQ), so that losses become delay."""
 
     loss: Share = Field(description="probability that a transmission fails", examples=["10%"])
     tries: Annotated[int, BeforeValidator(reported(whole_number(1, 1000, "a number of transmissions")))] = Field(
-        7, description="transmissions of a packet at most; then it is lost", examples=[4]
+        7, description="maximum number of transmissions of a packet; after it the packet is lost", examples=[4]
     )
     delay: Time = Field(
-        0, description="how much later each retransmission makes a packet, besides its transmissions", examples=["8 ms"]
+        0,
+        description="additional delay for each retransmission of a packet, besides its transmission",
+        examples=["8 ms"],
     )
-    in_order: Switch = Field(True, description="later packets wait for one that is sent again, or else overtake it")
+    in_order: Switch = Field(
+        True, description="true: later packets wait for a retransmitted one; false: they overtake it"
+    )
 
 
 class RateStep(Table):
-    """``rate_steps``: a rate from a time on; a packet in transmission goes on at the new rate."""
+    """``rate_steps``: a rate from a time on; a packet in transmission continues at the new rate."""
 
     at: Time = Field(description="from when on", examples=["20 s"])
     rate: StepRate = Field(description='the rate; "0 bit/s" while the link is down', examples=["50 Mbit/s"])
@@ -357,18 +372,19 @@ class RateStep(Table):
 class DelayStep(Table):
     """``delay_steps``: a change of route at a time; packets on a shorter route overtake those on a longer one."""
 
-    at: Time = Field(description="from when on, for packets that are sent then or later", examples=["20 s"])
-    change: Offset = Field(description="longer than the link's own delay by; shorter if negative", examples=["-5 ms"])
+    at: Time = Field(description="time of the change, for packets sent then or later", examples=["20 s"])
+    change: Offset = Field(description="difference to the link's delay; negative if shorter", examples=["-5 ms"])
 
 
 # Fields that Path and Link have in common.
 _JitterField = Annotated[
-    Jitter | None, Field(description="a delay of each packet, in order", examples=[{"exponential": "1 ms"}])
+    Jitter | None, Field(description="random delay of each packet; the order stays", examples=[{"exponential": "1 ms"}])
 ]
 _ReorderField = Annotated[
-    Reorder | None, Field(description="packets that come late", examples=[{"share": "1%", "delay": "5 ms"}])
+    Reorder | None,
+    Field(description="delayed packets, which may be overtaken", examples=[{"share": "1%", "delay": "5 ms"}]),
 ]
-_DuplicateField = Annotated[Share, Field(description="share of the packets that arrive twice", examples=["0.1%"])]
+_DuplicateField = Annotated[Share, Field(description="fraction of the packets that arrive twice", examples=["0.1%"])]
 _AggregationField = Annotated[
     Aggregation | None,
     Field(description="bursts of a transmitter that must gain access", examples=[{"packets": 32, "access": "150 us"}]),
@@ -379,13 +395,13 @@ _RetransmissionField = Annotated[
 ]
 _RateStepsField = Annotated[
     tuple[RateStep, ...],
-    Field(description="rates from given times on", examples=[[{"at": "20 s", "rate": "50 Mbit/s"}]]),
+    Field(description="changes of the rate at given times", examples=[[{"at": "20 s", "rate": "50 Mbit/s"}]]),
 ]
 _RateTraceField = Annotated[
     Trace | None,
     Field(
-        description="instead of rate, times at which a packet of 1500 B may leave, over and over: a file of "
-        "Mahimahi's, or a list in ms; rate is then what buffers and access links go by",
+        description="instead of rate, times at which a packet of 1500 B may leave, repeated: a file of "
+        "Mahimahi's, or a list in ms; rate then only determines buffers and access links",
         examples=["downlink.trace", [2, 5, 5, 9]],
     ),
 ]
@@ -393,7 +409,7 @@ _ChannelField = Annotated[
     ChannelChoice,
     Field(
         description="a radio channel instead of rate_steps, rate_trace and delay_steps: a model (leo, lte, sprout or "
-        "wifi), its own seed and its parameters; rate is then what buffers and access links go by",
+        "wifi), its own seed and its parameters; rate then only determines buffers and access links",
         examples=[{"model": "leo", "seed": 1}, {"model": "lte", "snr": "15 dB"}],
     ),
 ]
@@ -408,11 +424,11 @@ class Events(Table):
 
     limit: Annotated[int, BeforeValidator(reported(whole_number(1, 10**9, "a number of events")))] = Field(
         10_000_000,
-        description="events that are kept at most, about 100 bytes each; a run with more is ended",
+        description="maximum number of events, about 100 bytes each; a run with more is cancelled",
         examples=[50_000_000],
     )
-    from_: Time = Field(0, alias="from", description="start of the part that is written down", examples=["10 s"])
-    to: PositiveTime | None = Field(None, description="its end; that of the run by default", examples=["12 s"])
+    from_: Time = Field(0, alias="from", description="start of the log", examples=["10 s"])
+    to: PositiveTime | None = Field(None, description="its end; the end of the run by default", examples=["12 s"])
 
 
 def parse_events(value: Any) -> Any:
@@ -436,7 +452,7 @@ EventsChoice = Annotated[Events | None, BeforeValidator(reported(parse_events)),
 
 
 class Path(Table):
-    """Fields that the two shorthands share: the links in the middle, and how each flow reaches them."""
+    """Fields that the two shorthands share: the links in the middle, and the access links of each flow."""
 
     rate: Rate = Field(description="rate of the bottleneck, each way", examples=["622 Mbit/s"])
     rtt: PositiveTime = Field(description="two-way propagation delay from end to end", examples=["100 ms"])
@@ -472,14 +488,14 @@ class Path(Table):
     channel: _ChannelField = None
     access_rate: Rate | None = Field(
         None,
-        description="rate of each flow's own two links; ten times the bottleneck by default",
+        description="rate of each flow's two access links; ten times the bottleneck by default",
         examples=["1 Gbit/s"],
     )
-    access_delay: Time = Field(0, description="one-way delay of each of those links", examples=["1 ms"])
+    access_delay: Time = Field(0, description="one-way delay of each access link", examples=["1 ms"])
 
 
 class Dumbbell(Path):
-    """``[dumbbell]``: all flows share one bottleneck, each with an access link of its own on either side."""
+    """``[dumbbell]``: all flows share one bottleneck, and each has its own access link on either side."""
 
 
 class ParkingLot(Path):
@@ -524,10 +540,11 @@ class Link(Table):
     delay_steps: _DelayStepsField = ()
     channel: _ChannelField = None
     duplex: Switch = Field(
-        True, description="a second link of the same kind back; losses, jitter and what changes are on the first only"
+        True,
+        description="a second, opposite link of the same kind; losses, jitter and changes are on the first only",
     )
     record: Switch | None = Field(
-        None, description="record the queue over time; by default where the buffer is limited and data flows"
+        None, description="record the queue over time; by default if the buffer is limited and data crosses the link"
     )
 
 
@@ -537,26 +554,26 @@ _RttDistribution = Annotated[
 
 
 class HostClock(Table):
-    """A host's clock, as its time stamps show it."""
+    """A host's clock, which its timestamps show."""
 
-    offset: Offset = Field(0, description="ahead of true time at the beginning", examples=["-3 ms"])
-    drift: Drift = Field(0, description="faster than true time by", examples=["50 ppm"])
-    resolution: Time = Field(0, description="length of a tick; 0 s has none", examples=["1 ms"])
+    offset: Offset = Field(0, description="offset from true time at the start", examples=["-3 ms"])
+    drift: Drift = Field(0, description="drift of the clock; positive if it is fast", examples=["50 ppm"])
+    resolution: Time = Field(0, description="length of a tick; 0 s for a clock without ticks", examples=["1 ms"])
 
 
 class Application(Table):
-    """``application``: a flow's data comes over time; without it all data is there at the start."""
+    """``application``: a flow's data arrives over time; without it all data is available at the start."""
 
     rate: Rate = Field(
-        description="while it is on: user data of an application, everything on the wire of datagrams",
+        description="rate while it is on: user data of an application, everything on the wire of datagrams",
         examples=["8 Mbit/s"],
     )
     arrivals: Annotated[str, BeforeValidator(reported(one_of(ARRIVALS, "a way to arrive")))] = Field(
-        "even", description="how its segments come: at equal distances (even) or as a Poisson process (poisson)"
+        "even", description="arrivals of its segments: equally spaced (even) or a Poisson process (poisson)"
     )
     frames: PositiveTime | None = Field(
         None,
-        description="its segments come in frames of random size so far apart, as those of a video: a variable bit rate",
+        description="interval of frames of random size, as in a video: a variable bit rate",
         examples=["40 ms"],
     )
     frame_shape: Annotated[float, BeforeValidator(reported(parse_weibull))] = Field(
@@ -567,56 +584,57 @@ class Application(Table):
     )
     rate_steps: tuple[RateStep, ...] = Field(
         (),
-        description='rates of its frames from given times of the run on: an encoder; "0 bit/s" while it pauses',
+        description='changes of the rate of its frames at given times of the run: an encoder; "0 bit/s" during a pause',
         examples=[[{"at": "20 s", "rate": "1 Mbit/s"}]],
     )
     on: PositiveTime | None = Field(None, description="mean time on; always on by default", examples=["500 ms"])
     off: PositiveTime | None = Field(None, description="mean time off", examples=["500 ms"])
     times: Annotated[str, BeforeValidator(reported(one_of(TIMES, "a distribution of times")))] = Field(
-        "exponential", description=f"distribution of the times on and off: {listed(TIMES)}"
+        "exponential", description=f"distribution of the on and off times: {listed(TIMES)}"
     )
     shape: Annotated[float, BeforeValidator(reported(parse_shape))] = Field(
-        1.5, description="of pareto times: above 1; up to 2 the variance is infinite", examples=[1.5]
+        1.5, description="shape of pareto times: above 1; up to 2 the variance is infinite", examples=[1.5]
     )
 
 
 class Datagrams(Application):
-    """``datagrams``: a flow of datagrams instead of TCP; nothing acknowledges, repeats or slows them."""
+    """``datagrams``: a flow of datagrams instead of TCP, without acknowledgments, retransmissions or congestion
+    control."""
 
-    size: Size = Field(1000, description="of a datagram on the wire, 28 B of it headers", examples=["1000 B"])
+    size: Size = Field(1000, description="size of a datagram on the wire, with 28 B of headers", examples=["1000 B"])
 
 
 class Flow(Table):
-    """``[[flow]]``: one TCP connection that sends as much as it may, or as its application supplies."""
+    """``[[flow]]``: one TCP connection that sends as much as its window allows or its application supplies."""
 
     name: Name | None = Field(None, description="unique; algorithm-position by default", examples=["first"])
     algorithm: Annotated[str, BeforeValidator(reported(parse_algorithm))] = Field(
-        description="congestion control, with a preset after a colon; or your own: a file and a class in it",
+        description="congestion control, with a preset after a colon; or a user-defined one: a file and a class in it",
         examples=["cubic", "cubic:2005", "./mine.py:Mine"],
     )
     parameters: Annotated[dict[str, Any], BeforeValidator(reported(parse_parameters))] = Field(
         default_factory=dict,
-        description="parameters of the algorithm that differ from its preset; your own gets them as keywords",
+        description="parameters of the algorithm that differ from its preset; a user-defined one gets them as keywords",
         examples=[{"beta": 0.7}],
     )
     count: Annotated[int, BeforeValidator(reported(whole_number(1, MOST_FLOWS, "a number of flows")))] = Field(
-        1, description="so many such flows: a group, named name-1, name-2 and so on", examples=[1000]
+        1, description="number of such flows: a group, named name-1, name-2 and so on", examples=[1000]
     )
-    start: Time = Field(0, description="when it begins (start_jitter is added)", examples=["50 s"])
+    start: Time = Field(0, description="time of its start (start_jitter is added)", examples=["50 s"])
     start_spread: Time = Field(
-        0, description="a group: its flows begin one after the other, at equal distances over this time",
+        0, description="a group: the starts of its flows are equally spaced over this time",
         examples=["5 s"],
     )  # fmt: skip
-    stop: PositiveTime | None = Field(None, description="when it ends; never by default", examples=["300 s"])
+    stop: PositiveTime | None = Field(None, description="time of its end; never by default", examples=["300 s"])
     application: Application | None = Field(
-        None, description="sends at a rate of its own, or on and off, and not all it may",
+        None, description="an application that limits the flow: a rate, or on and off times",
         examples=[{"rate": "8 Mbit/s"}],
     )  # fmt: skip
     datagrams: Datagrams | None = Field(
-        None, description="datagrams at a rate, on and off, or as a Poisson process, without congestion control",
+        None, description="datagrams at a rate, with on and off times, or as a Poisson process; no congestion control",
         examples=[{"rate": "5 Mbit/s", "arrivals": "poisson"}],
     )  # fmt: skip
-    size: Data | None = Field(None, description="how much it sends; without end by default", examples=["10 MB"])
+    size: Data | None = Field(None, description="amount of data; unlimited by default", examples=["10 MB"])
     backend: Annotated[str, BeforeValidator(reported(one_of(FLOW_BACKENDS, "a backend of single flows")))] | None = (
         Field(
             None,
@@ -625,9 +643,9 @@ class Flow(Table):
             examples=["linux"],
         )
     )
-    stack: StackChoice | None = Field(None, description="its own stack; fields left open come from the scenario's")
+    stack: StackChoice | None = Field(None, description="its stack; omitted fields come from the scenario's")
     rtt: PositiveTime | None = Field(
-        None, description="dumbbell: its own two-way propagation delay; the difference is put on its access links",
+        None, description="dumbbell: its two-way propagation delay; the difference is added to its access links",
         examples=["200 ms"],
     )  # fmt: skip
     rtts: _RttDistribution | None = Field(
@@ -641,11 +659,11 @@ class Flow(Table):
     )  # fmt: skip
     receiver_clock: HostClock | None = Field(None, description="clock of its receiver", examples=[{"drift": "50 ppm"}])
     base_rtt_error: Offset = Field(
-        0, description="added to the base RTT that its algorithm assumes; negative: subtracted",
+        0, description="error of the base RTT that its algorithm assumes; may be negative",
         examples=["20 ms"],
     )  # fmt: skip
     direction: Annotated[str, BeforeValidator(reported(one_of(("right", "left"), "a direction")))] = Field(
-        "right", description="dumbbell, parking_lot: which way its data flows; left is against the others"
+        "right", description="dumbbell, parking_lot: direction of its data; left is opposite to the default"
     )
     hops: Annotated[tuple[int, int], BeforeValidator(reported(parse_hops))] | None = Field(
         None,
@@ -656,13 +674,13 @@ class Flow(Table):
         None, description="graph: the links that its data crosses", examples=[["west", "east"]]
     )
     reverse_path: tuple[Name, ...] | None = Field(
-        None, description="graph: the links that its ACKs cross; the path's other directions by default"
+        None, description="graph: the links that its ACKs cross; the opposite directions of the path by default"
     )
 
     @model_validator(mode="before")
     @classmethod
     def _name_datagrams(cls, table: Any) -> Any:
-        """Datagrams have no algorithm, and stand under their own name where one would."""
+        """Use the name of datagrams in place of an algorithm, since they have none."""
         if isinstance(table, dict) and table.get("datagrams") is not None:
             return {"algorithm": DATAGRAMS} | table
         return table
@@ -674,24 +692,24 @@ class Sizes(Table):
     distribution: Annotated[str, BeforeValidator(reported(one_of(SIZES, "a distribution of sizes")))] = Field(
         "lognormal-pareto", description=f"{listed(SIZES)}", examples=["pareto"]
     )
-    mean: Size = Field(25_000, description="constant, exponential, pareto: the mean", examples=["25 kB"])
+    mean: Size = Field(25_000, description="mean of constant, exponential and pareto", examples=["25 kB"])
     shape: Annotated[float, BeforeValidator(reported(parse_shape))] = Field(
-        1.2, description="pareto: above 1; up to 2 the variance is infinite", examples=[1.2]
+        1.2, description="shape of pareto: above 1; up to 2 the variance is infinite", examples=[1.2]
     )
     mu: Annotated[float, BeforeValidator(reported(finite(0, 40)))] = Field(
         9.357, description="lognormal-pareto: mean of the body's logarithm, of bytes (Barford 1998)"
     )
     sigma: Annotated[float, BeforeValidator(reported(finite(1e-6, 20)))] = Field(
-        1.318, description="its standard deviation (Barford 1998)"
+        1.318, description="lognormal-pareto: standard deviation of the body's logarithm (Barford 1998)"
     )
     body_share: Annotated[float, BeforeValidator(reported(finite(0, 1)))] = Field(
-        0.93, description="share of the body; the rest is of the tail (unverified)"
+        0.93, description="fraction of the transfers in the body; the rest is in the tail (unverified)"
     )
-    tail: Size = Field(133_000, description="where the body ends and the tail begins (Barford 1998)")
+    tail: Size = Field(133_000, description="size at which the body ends and the tail begins (Barford 1998)")
     tail_shape: Annotated[float, BeforeValidator(reported(finite(0.01, 100)))] = Field(
         1.1, description="shape of the tail (Barford 1998)"
     )
-    most: Size = Field(10**8, description="where the tail ends (an assumption, so that there is a variance)")
+    most: Size = Field(10**8, description="largest size of the tail (an assumption, so that the variance is finite)")
 
 
 class Traffic(Table):
@@ -704,36 +722,36 @@ class Traffic(Table):
     )
     load: Annotated[float | int, BeforeValidator(reported(parse_load)), PlainSerializer(dump_load)] | None = Field(
         None,
-        description="Poisson arrivals that give this much on the wire: of the path's slowest link, or as a rate",
+        description="Poisson arrivals with this load on the wire: a fraction of the path's slowest link, or a rate",
         examples=["60%", "40 Mbit/s"],
     )
     per_second: Annotated[float, BeforeValidator(reported(parse_frequency))] | None = Field(
-        None, description="Poisson arrivals, so many a second", examples=[50.0]
+        None, description="Poisson arrivals with this number of transfers per second", examples=[50.0]
     )
     users: Annotated[int, BeforeValidator(reported(whole_number(1, 10**6, "a number of users")))] | None = Field(
-        None, description="so many users, each with one transfer after the other", examples=[20]
+        None, description="number of users, each with one transfer after the other", examples=[20]
     )
     think: PositiveTime | None = Field(
         None, description="mean time from the end of a user's transfer to the next", examples=["1 s"]
     )
     think_times: Annotated[str, BeforeValidator(reported(one_of(TIMES, "a distribution of times")))] = Field(
-        "exponential", description=f"distribution of those times: {listed(TIMES)}"
+        "exponential", description=f"distribution of these times: {listed(TIMES)}"
     )
     think_shape: Annotated[float, BeforeValidator(reported(parse_shape))] = Field(
-        1.5, description="of pareto times: above 1", examples=[1.5]
+        1.5, description="shape of pareto times: above 1", examples=[1.5]
     )
     file: Text | None = Field(
-        None, description="transfers from a CSV or Parquet file: start_s, size_bytes, perhaps rtt_ms",
+        None, description="transfers from a CSV or Parquet file: start_s, size_bytes, optionally rtt_ms",
         examples=["transfers.csv"],
     )  # fmt: skip
     transfers: Annotated[
         tuple[tuple[int, int, int | None], ...],
         BeforeValidator(reported(parse_transfers)), PlainSerializer(dump_transfers),
     ] | None = Field(
-        None, description="transfers one by one: start, size, perhaps the round-trip time",
+        None, description="list of transfers: start, size, optionally the round-trip time",
         examples=[[["0 s", "10 MB"], ["2 s", "1 MB", "80 ms"]]],
     )  # fmt: skip
-    sizes: Sizes = Field(default_factory=Sizes, description="how large they are")
+    sizes: Sizes = Field(default_factory=Sizes, description="distribution of their sizes")
     rtts: _RttDistribution | None = Field(
         None,
         description="their round-trip times: aikat, a file with a column rtt_ms, or quantiles; the path's by default",
@@ -741,15 +759,14 @@ class Traffic(Table):
     )  # fmt: skip
     record: Annotated[str, BeforeValidator(reported(one_of(RECORDS, "a record of transfers")))] = Field(
         "all",
-        description="what is kept of them: all, a row for each, or summary, sums and distributions that stay as small "
-        "however many there are",
+        description="record of the transfers: all, a row for each, or summary, sums and distributions of constant size",
         examples=["summary"],
     )
-    start: Time = Field(0, description="no transfer begins before", examples=["10 s"])
-    stop: PositiveTime | None = Field(None, description="no transfer begins after; the end by default")
-    stack: StackChoice | None = Field(None, description="its own stack; fields left open come from the scenario's")
+    start: Time = Field(0, description="earliest start of a transfer", examples=["10 s"])
+    stop: PositiveTime | None = Field(None, description="latest start of a transfer; the end of the run by default")
+    stack: StackChoice | None = Field(None, description="its stack; omitted fields come from the scenario's")
     direction: Annotated[str, BeforeValidator(reported(one_of(("right", "left"), "a direction")))] = Field(
-        "right", description="dumbbell, parking_lot: which way its data flow"
+        "right", description="dumbbell, parking_lot: direction of its data"
     )
     hops: Annotated[tuple[int, int], BeforeValidator(reported(parse_hops))] | None = Field(
         None, description="parking_lot: the hops that it crosses; all by default", examples=[2]
@@ -761,35 +778,37 @@ class Traffic(Table):
 class ScenarioTable(Table):
     """The whole file."""
 
-    title: Text | None = Field(None, description="one line for people; not part of the hash", examples=["a late flow"])
+    title: Text | None = Field(None, description="title in one line; not part of the hash", examples=["a late flow"])
     seed: Annotated[int, BeforeValidator(reported(parse_seed))] = Field(
-        1, description="what the random streams start from; not part of the hash", examples=[1]
+        1, description="seed of the random streams; not part of the hash", examples=[1]
     )
     duration: PositiveTime = Field(description="simulated time", examples=["500 s"])
     sample_period: PositiveTime = Field(
-        100 * 10**9, description="how often windows and queues are recorded", examples=["100 ms"]
+        100 * 10**9, description="sampling interval of windows and queues", examples=["100 ms"]
     )
     perturb: Annotated[str, BeforeValidator(reported(one_of(PERTURBATIONS, "a perturbation")))] | None = Field(
         None,
-        description="what a seed moves: hosts, starts over 4 of the longest RTT and packets by up to 0.2 ms or 1 % of "
-        "the shortest RTT; none, nothing; a start_jitter or send_jitter that is stated stays",
+        description="random changes with the seed: hosts, starts over 4 of the longest RTT and packets by up to "
+        "0.2 ms or 1 % of the shortest RTT; none, nothing; a given start_jitter or send_jitter has priority",
         examples=[HOSTS],
     )
     start_jitter: Time = Field(
         10 * 10**9,
-        description="each flow starts later by a random time up to this, so that seeds differ",
+        description="maximum of a random delay of each flow's start, so that seeds differ",
         examples=["10 ms"],
     )
     send_jitter: Time = Field(
         0,
-        description="each data packet leaves its sender later by a random time up to this, in order",
+        description="maximum of a random delay of each data packet at its sender; the order stays",
         examples=["10 us"],
     )
     stack: StackChoice = Field(
         default_factory=lambda: StackSpec(base="linux"), description="the TCP stack of every flow", examples=["ns2"]
     )
-    measure: Measure = Field(default_factory=Measure, description="the part of the run that the metrics look at")
-    events: EventsChoice = Field(None, description="write down what happens to each packet")
+    measure: Measure = Field(
+        default_factory=Measure, description="the measured part of the run, to which the metrics apply"
+    )
+    events: EventsChoice = Field(None, description="record the events of each packet")
     internals: Switch = Field(
         False,
         description="record the internal variables of each flow's algorithm, with the windows",
@@ -797,7 +816,7 @@ class ScenarioTable(Table):
     )
     record: Record = Field(
         RECORD_ALL,
-        description=f"samples of all flows, or of so many of each group, or of none with {RECORD_QUANTILES}",
+        description=f"flows whose samples are recorded: all, a number of each group, or none with {RECORD_QUANTILES}",
         examples=[100, RECORD_QUANTILES],
     )
     dumbbell_: Dumbbell | None = Field(None, alias="dumbbell", description="one shared bottleneck")
@@ -829,5 +848,5 @@ TABLES: dict[str, type[Table]] = {
 
 
 def field_names(table: type[Table]) -> list[str]:
-    """The names that may be written in a table."""
+    """The names of a table's fields."""
     return [field.alias or name for name, field in table.model_fields.items()]

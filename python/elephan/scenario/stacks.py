@@ -1,7 +1,7 @@
-"""The named TCP stacks: which endpoint behavior ``stack = "linux"`` stands for, field by field.
+"""The named TCP stacks: the endpoint behavior of each name, such as ``stack = "linux"``, field by field.
 
 A scenario or a flow starts from one of these and may set any field of its own (``[stack]`` in the scenario file). The
-endpoint does recovery with these settings; the algorithm only does windows.
+endpoint performs loss recovery with these settings; the algorithm only sets the window.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ RECOVERIES = ("prr", "rate_halving", "rate_halving_ns2", "pipe", "pipe_sack1")
 
 @dataclass(frozen=True)
 class Stack:
-    """Every setting of an endpoint; what a scenario leaves open comes from the named stack.
+    """Every setting of an endpoint; the named stack provides those that a scenario omits.
 
     Attributes:
         payload_bytes: user data in a full segment.
@@ -190,7 +190,7 @@ NS2_SACK1 = replace(
     any_ack_restarts_timer=False,
 )
 
-# The standards and nothing else: RFC 6675 recovery, RFC 6298 with its 1 s floor, RFC 5681 delayed ACKs.
+# Only the standards: RFC 6675 recovery, RFC 6298 with its 1 s floor, RFC 5681 delayed ACKs.
 RFC6675 = replace(
     LINUX,
     delayed_ack_ps=200 * _MS_PS,
@@ -210,12 +210,12 @@ UDT_LEAST_PAYLOAD_BYTES = 24
 
 
 def is_udt(algorithm: str) -> bool:
-    """True if an algorithm is UDT's, which has endpoints of its own."""
+    """True if an algorithm is UDT's, which has its own endpoints."""
     return algorithm.partition(":")[0] == "udt"
 
 
 def udt_stack(payload_bytes: int) -> Stack:
-    """The sizes of a UDT flow's packets; its endpoints use nothing else of a stack, so the rest is ``linux``."""
+    """The sizes of a UDT flow's packets; its endpoints use no other field of a stack, so the rest is ``linux``."""
     return replace(LINUX, payload_bytes=payload_bytes, header_bytes=UDT_HEADER_BYTES, handshake=False)
 
 
@@ -231,5 +231,5 @@ TITLES = {
     "linux-2.6": "Linux 2.6 of the high-speed TCP studies: FACK, rate halving, initial window 3",
     "ns2": "ns-2.35's TCP/Linux: 1040 bytes on the wire, an ACK for every packet",
     "ns2-sack1": "ns-2's TCP/Sack1, under the high-speed patches that came before TCP/Linux",
-    "rfc6675": "the standards alone: RFC 6675 recovery, RFC 6298 timeouts",
+    "rfc6675": "only the standards: RFC 6675 recovery, RFC 6298 timeouts",
 }

@@ -1,4 +1,4 @@
-"""Writing a scenario as TOML, which the standard library reads but does not write."""
+"""Writes a scenario as TOML, which the standard library can only read."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Files of measured values that a scenario names: Mahimahi's packet-delivery traces, and samples of delay.
 
-A scenario keeps the values and not the file's name, so it does not change when the file changes or is removed.
+A scenario stores the values instead of the file's name, so later changes of the file do not affect it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ MOST_MS = 2**32 - 1
 
 
 def parse_rate_trace(value: Any) -> tuple[int, ...]:
-    """Times at which a packet may leave, in ms: a list, or a file with one time a line, as Mahimahi reads it.
+    """Times at which a packet may leave, in ms: a list, or a file with one time per line, in Mahimahi's format.
 
     Raises:
-        ScenarioError: no such file, no times, a time that is not a whole number or goes back, or an empty period.
+        ScenarioError: no such file, no times, a time that is not an integer or is before its predecessor, or an empty
+            period.
     """
     last = 0
     times: list[int] = []
@@ -45,10 +46,10 @@ def parse_rate_trace(value: Any) -> tuple[int, ...]:
 
 
 def parse_samples(value: Any) -> tuple[int, ...]:
-    """Delays in ps: a list of times with units, or a file with one of them a line.
+    """Delays in ps: a list of times with units, or a file with one of them per line.
 
     Raises:
-        ScenarioError: no such file, no values, or one that is no time.
+        ScenarioError: no such file, no values, or a value that is not a time.
     """
     samples = []
     for where, given in _values(value, "a list of delays", 'times such as "1.5 ms"'):
@@ -65,7 +66,7 @@ def anchored(value: Any, folder: Path) -> Any:
 
 
 def _values(value: Any, noun: str, content: str) -> Iterator[tuple[str, Any]]:
-    """Each value of a list or a line of a file, with its place for messages."""
+    """Each value of a list or a line of a file, with its position for messages."""
     if isinstance(value, str):
         try:
             lines = reading.read_text(Path(value), MOST_BYTES).splitlines()

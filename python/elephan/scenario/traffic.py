@@ -1,4 +1,4 @@
-"""Sources of transfers in the canonical form: start times, sizes, and distances."""
+"""Sources of transfers in the canonical form: start times, sizes, and round-trip times."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def duration_form(kind: str, mean_ps: int, shape: float) -> DurationSpec:
 
 
 def rtt_quantiles(source: Flow | Traffic, where: str) -> Sequence[tuple[float, int]]:
-    """The quantiles of the round-trip times of a source or a group of flows: shares, and times in ps; none where
-    the path says it all.
+    """The quantiles of the round-trip times of a source or a group of flows: shares, and times in ps; ``None`` if the
+    path determines the RTT.
 
     Raises:
         ScenarioError: no distribution and no file of that name.
@@ -112,12 +112,13 @@ def rtt_quantiles(source: Flow | Traffic, where: str) -> Sequence[tuple[float, i
 
 
 def check_round_trips(source: Traffic, where: str, path_ps: int) -> None:
-    """Refuse round-trip times that a path of ``path_ps`` cannot give: a listed one below it, or all of a distribution.
+    """Reject round-trip times that are impossible on a path of ``path_ps``: a listed one below it, or a whole
+    distribution below it.
 
-    A distribution may reach below: those transfers have the path's, and a caution says how many.
+    A part of a distribution may be below it: those transfers have the path's RTT, and a caution has their number.
 
     Raises:
-        ScenarioError: with the shortest, and what the path takes.
+        ScenarioError: with the shortest one, and the path's RTT.
     """
     shown = format_time(path_ps)
     listed = _list(source, where)
@@ -158,7 +159,9 @@ def _check(source: Traffic, where: str) -> None:
     if not given:
         raise ScenarioError("missing; write load, per_second, users, file or transfers", path=join_path(where, "load"))
     if len(given) > 1:
-        raise ScenarioError(f"{given[0]} says already when transfers begin; write one", path=join_path(where, given[1]))
+        raise ScenarioError(
+            f"{given[0]} already determines the starts of transfers; write one", path=join_path(where, given[1])
+        )
     if (source.users is None) != (source.think is None):
         missing, reason = ("think", "users need a mean time to think") if source.users else ("users", "nobody thinks")
         raise ScenarioError(f"missing; {reason}", path=join_path(where, missing))

@@ -1,4 +1,4 @@
-"""Congestion controllers of other transports, which bring their own endpoints and run on one backend only."""
+"""Congestion controllers of other transports, which have their own endpoints and run on one backend only."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def listing() -> dict[str, dict[str, Any]]:
 
 
 def backend_of(algorithm: str) -> str | None:
-    """The only backend that runs an algorithm, or ``None`` where every backend may."""
+    """The only backend that runs an algorithm, or ``None`` if every backend can run it."""
     return _BACKENDS.get(algorithm.partition(":")[0])
 
 
 def check_parameters(algorithm: str, parameters: Iterable[str]) -> None:
-    """Refuse what the controllers of another transport do not have: parameters; and the transport's name alone.
+    """Reject parameters of controllers of another transport, which have none, and the transport's name alone.
 
     Raises:
         ScenarioError: with the field.
@@ -89,5 +89,5 @@ def packets_of(algorithm: str, backend: str | None, stack: StackSpec) -> Foreign
 
 
 def packets_of_linux(stack: StackSpec) -> ForeignSpec:
-    """Sizes of the packets of Linux's TCP, bytes on the wire: headers without options at least."""
+    """Sizes of the packets of Linux's TCP, bytes on the wire: the smallest has headers without options."""
     return ForeignSpec(smallest_bytes=_LEAST_TCP_BYTES, largest_bytes=stack.payload_bytes + stack.header_bytes)

@@ -1,8 +1,8 @@
 """Quantities with units: the user's text (``622 Mbit/s``, ``48 ms``, ``20% BDP``) and the exact integers behind it.
 
-Everything is held as an integer of one base unit, because the engine's clock is an integer and because the hash of a
-scenario must not depend on how a number was spelled: rates in bit/s, times in ps, sizes in bytes, counts in packets or
-segments. Decimal prefixes are powers of ten; ``KiB``, ``MiB`` and ``GiB`` are the powers of two.
+Every quantity is an integer in a base unit, because the engine's clock is an integer and the hash of a scenario must
+not depend on the spelling of a number: rates in bit/s, times in ps, sizes in bytes, counts in packets or segments.
+Decimal prefixes are powers of ten; ``KiB``, ``MiB`` and ``GiB`` are the powers of two.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ _QUANTITY = re.compile(r"\s*(?P<number>[+-]?(?:\d[\d_]*\.?[\d_]*|\.\d+)(?:[eE][+
 
 @dataclass(frozen=True)
 class Buffer:
-    """How much may wait in a queue: exactly one of the four.
+    """Limit of a queue: exactly one of the four attributes.
 
     Attributes:
-        packets: packets that may wait.
-        octets: bytes that may wait.
+        packets: maximum number of packets.
+        octets: maximum number of bytes.
         bdp_share: fraction of the bandwidth-delay product, 0.2 for ``20% BDP``.
-        unlimited: nothing is ever dropped.
+        unlimited: the queue never drops a packet.
     """
 
     packets: int | None = None
@@ -124,7 +124,7 @@ def plain_decimal(value: Decimal) -> str:
 
 
 def _number(text: str) -> Decimal:
-    """A number exactly as it is written; the work is bounded by its length and its exponent.
+    """The exact value of a number; the work is bounded by its length and its exponent.
 
     Raises:
         ScenarioError: not a number, too many digits, or an exponent beyond ±60.
@@ -185,9 +185,9 @@ _PERCENT = re.compile(r"(?:%|per\s?cent|pct)(?:\s+of(?:\s+the)?\s+bdp)?", re.IGN
 
 
 def _meant(number: str, unit: str, units: dict[str, int], aliases: dict[str, int]) -> str:
-    """The end of the line about a unit that is not known: the right words, if they are certain, or what is allowed.
+    """The end of the message about an unknown unit: the correct text if it is certain, or the allowed units.
 
-    A guess is never of another size: bits and bytes are converted, and of one or two letters nothing is guessed.
+    A suggestion never has another value: bits and bytes are converted, and there is none for one or two letters.
     """
     if "% BDP" in units and _PERCENT.fullmatch(unit):
         return f"did you mean '{number}% BDP'?"
@@ -296,7 +296,7 @@ def parse_positive_time(value: object) -> int:
     """A time above zero, in ps.
 
     Raises:
-        ScenarioError: as :func:`parse_time`, and for zero.
+        ScenarioError: the errors of :func:`parse_time`, and zero.
     """
     time_ps = parse_time(value)
     if time_ps == 0:
@@ -351,7 +351,7 @@ def parse_buffer(value: object) -> Buffer:
         share = _bdp_share(text)
         if share is not None:
             if share <= 0:
-                raise ScenarioError(f"'{value}' is too small; a buffer holds at least 1 packet")
+                raise ScenarioError(f"'{value}' is too small; the smallest buffer is 1 packet")
             if share > 1000:
                 raise ScenarioError(f"'{value}' is too large; the limit is 100000% BDP (or write \"unlimited\")")
             return Buffer(bdp_share=share)
@@ -480,10 +480,10 @@ def parse_share(value: object) -> float:
 
 
 def parse_step_rate(value: object) -> int:
-    """A rate in bit/s, as of :func:`parse_rate`, or zero while a link is down.
+    """A rate in bit/s, as in :func:`parse_rate`, or zero while a link is down.
 
     Raises:
-        ScenarioError: as :func:`parse_rate`.
+        ScenarioError: the errors of :func:`parse_rate`.
     """
     scaled, _ = _scaled(value, "a rate", "622 Mbit/s", RATE_UNITS, RATE_ALIASES)
     if scaled == 0:

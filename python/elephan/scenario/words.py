@@ -1,4 +1,4 @@
-"""The nearest right word: which of the known words a mistyped one was meant to be."""
+"""The nearest known word to a misspelled one."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def distance(left: str, right: str) -> int:
 
 
 def nearest(word: str, known: Iterable[str], *, value_of: Callable[[str], Any] | None = None) -> str | None:
-    """The known word that ``word`` most likely stands for, or ``None`` when none is close.
+    """The known word that ``word`` most likely stands for, or ``None`` if none is close.
 
-    Case and the choice of ``-``, ``_`` or a space do not count. A third of the letters may be wrong, and always one.
-    With ``value_of``, words that are as near as each other and have different values give ``None``.
+    Case and the choice of ``-``, ``_`` or a space do not count. Up to a third of the letters may be wrong, and at least
+    one. With ``value_of``, words that are as near as each other and have different values give ``None``.
     """
     words = list(known)
     best: list[tuple[int, int, str]] = []
@@ -56,9 +56,9 @@ def _plain(text: str) -> str:
 
 
 def hint(word: str, known: Iterable[str], *, lister: str = "") -> str:
-    """The end of an error line: ``did you mean 'cubic'?``, or what is allowed when nothing is near.
+    """The end of an error message: ``did you mean 'cubic'?``, or the allowed words if none is close.
 
-    Of a long list only the words that are most alike; ``lister`` is the command that prints all of it.
+    A long list is reduced to the most similar words; the command ``lister`` prints all of it.
     """
     words = sorted(known)
     near = nearest(word, words)

@@ -23,10 +23,10 @@ class Place:
 
     Attributes:
         x: the value of the cell, as the suite states it.
-        at: the same as a number, in the unit of the axis.
+        at: the same value as a number, in the unit of the axis.
         cell: name of the cell.
         runs: ids of the runs.
-        values: one a run, in the unit of the metric.
+        values: one for each run, in the unit of the metric.
     """
 
     x: Any
@@ -46,10 +46,10 @@ class Curve:
     """One line of a figure.
 
     Attributes:
-        stated: what the suite says of it.
-        flow: name of the flow whose metric it is; ``None`` where it is that of the run.
-        axis: from left to right, with the values of all cells.
-        places: in the order of the axis.
+        stated: its entry in the suite.
+        flow: name of the flow whose metric it is; ``None`` for a metric of the run.
+        axis: axis, from left to right, with the values of all cells.
+        places: places, in the order of the axis.
     """
 
     stated: CurveTable
@@ -73,7 +73,7 @@ def _said(found: Interval) -> dict[str, Any]:
 
 
 def want(evidence: Evidence, suite: Suite, subjects: Iterable[Subject], *, quick: bool) -> None:
-    """Read what the curves of a suite need of the runs that its criteria ask for."""
+    """Request the values that the curves of a suite need from the runs of its criteria."""
     for subject in subjects:
         for stated in suite.table.curve:
             probes = [_probe(stated, flow) for flow in _flows(stated)]
@@ -82,7 +82,7 @@ def want(evidence: Evidence, suite: Suite, subjects: Iterable[Subject], *, quick
 
 
 def curves(evidence: Evidence, suite: Suite, subject: Subject, *, quick: bool) -> list[Curve]:
-    """The curves of one subject, from the runs that are there; cells without a run are left out."""
+    """The curves of one subject, from the existing runs; cells without a run are omitted."""
     found = []
     for stated in suite.table.curve:
         cells = suite.cells(stated.experiment, quick=quick)
@@ -119,7 +119,7 @@ def _places(
             try:
                 run, value = evidence.read(scenario, seed, _probe(stated, flow))
             except NotJudgedError:
-                continue  # a metric that is not defined for this run: the criteria say so
+                continue  # a metric that is not defined for this run: the criteria report it
             runs.append(run)
             values.append(value)
         if values:

@@ -44,8 +44,8 @@ def evaluate(
             judges queue disciplines, their names.
         suite: id of a suite, or the folder of your own.
         against: a baseline; each criterion is then better, worse, same or not settled.
-        only: criteria or sections, where not all are judged.
-        parameters: of the algorithms that are judged (not of ``against``), where they differ from the preset.
+        only: the judged criteria or sections; all by default.
+        parameters: parameters of the judged algorithms (not of ``against``), where they differ from the preset.
         on: the backend, or several: then one evaluation of each algorithm on each.
         quick: fewer cells and shorter runs, as the suite says; verdicts are a first look.
         seeds: replicates of each run; by default 8, and 16 or 32 where these do not settle it (8 alone if quick).
@@ -84,7 +84,7 @@ def _backends(on: str | Sequence[str]) -> list[str]:
     """Names of backends, each once.
 
     Raises:
-        ScenarioError: one is none, or there is none.
+        ScenarioError: one of them is not a backend, or the list is empty.
     """
     names = list(dict.fromkeys([on] if isinstance(on, str) else on))
     if not names:
@@ -152,7 +152,7 @@ def _spec(name: Named, judges: str) -> str:
 
 
 def _check_parameters(spec: str, parameters: Mapping[str, Any], judges: str) -> None:
-    """Refuse parameters that an algorithm does not have; a queue discipline's are checked with each scenario."""
+    """Reject parameters that an algorithm does not have; those of a queue discipline are checked with each scenario."""
     if judges == "queue":
         return
     check = own.check_parameters if own.pinned(spec) else catalog.check_parameters
@@ -163,7 +163,8 @@ def _check_parameters(spec: str, parameters: Mapping[str, Any], judges: str) -> 
 
 
 def _check_transport(spec: str, on: str) -> None:
-    """Refuse a controller of another transport that its backend is built without, before every cell says so."""
+    """Reject a controller of another transport if its backend is not built, before every cell fails with the same
+    error."""
     if transports.backend_of(spec) != on:
         return
     path = {"rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP"}

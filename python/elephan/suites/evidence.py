@@ -1,4 +1,4 @@
-"""Values that were read from runs, by scenario and seed; each is read once, and the run's tables are then let go."""
+"""Values from runs, by scenario and seed; each is read once, and the run's tables are then released."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ class Case:
     """A criterion in one cell, for one algorithm.
 
     Attributes:
-        suite: of the criterion.
-        criterion: what is judged.
-        cell: where.
-        id: of the criterion.
+        suite: suite of the criterion.
+        criterion: the judged criterion. cell: the cell.
+        id: id of the criterion.
         subject: the algorithm that is judged.
     """
 
@@ -37,12 +36,12 @@ class Case:
 
     @cached_property
     def scenario(self) -> Scenario:
-        """The run that the value is read from."""
+        """The scenario of the value's run."""
         return self.suite.scenario(self.criterion.experiment, self.cell, self.subject)
 
     @cached_property
     def baseline(self) -> Scenario | None:
-        """The run that it is compared with."""
+        """The scenario of the baseline."""
         stated = self.criterion.baseline
         if stated is None:
             return None
@@ -54,13 +53,13 @@ class Case:
 
     @property
     def scenarios(self) -> list[Scenario]:
-        """All runs behind the value, with the first seed."""
+        """All scenarios of the value, with the first seed."""
         return [self.scenario] if self.baseline is None else [self.scenario, self.baseline]
 
 
 @dataclass
 class Evidence:
-    """Values by scenario, seed and what was read."""
+    """Values by scenario, seed and probe."""
 
     _values: dict[tuple[str, int, Probe], float | str] = field(default_factory=dict)
     _ids: dict[tuple[str, int], str] = field(default_factory=dict)
@@ -68,7 +67,7 @@ class Evidence:
     runs: list[dict[str, Any]] = field(default_factory=list)
 
     def want(self, cases: Iterable[Case]) -> None:
-        """Remember what is to be read from the runs of some cases."""
+        """Register the values to read from the runs of some cases."""
         for case in cases:
             self._wanted.setdefault(case.scenario.hash, set()).add(probe(case.criterion))
             if case.baseline is not None and case.criterion.baseline is not None:
@@ -76,11 +75,11 @@ class Evidence:
                 self._wanted.setdefault(case.baseline.hash, set()).add(beside)
 
     def want_of(self, scenario: Scenario, probes: Iterable[Probe]) -> None:
-        """Remember what else is to be read from a scenario's runs."""
+        """Register additional values to read from a scenario's runs."""
         self._wanted.setdefault(scenario.hash, set()).update(probes)
 
     def add(self, run: Run) -> None:
-        """Read what is wanted of a run."""
+        """Read the registered values of a run."""
         name = str(run.manifest["scenario_hash"])
         if (name, run.seed) in self._ids:
             return
@@ -93,20 +92,20 @@ class Evidence:
                 self._values[name, run.seed, one] = str(error)
 
     def has(self, scenario: Scenario, seed: int) -> bool:
-        """True if the run is there."""
+        """True if the run was added."""
         return (scenario.hash, seed) in self._ids
 
     def seeds(self, scenario: Scenario) -> list[int]:
-        """Seeds of the runs of a scenario that are there."""
+        """Seeds of the added runs of a scenario."""
         return sorted(seed for name, seed in self._ids if name == scenario.hash)
 
     def ids(self, case: Case, seeds: Sequence[int]) -> list[str]:
-        """Ids of the runs of a case that are there."""
+        """Ids of the added runs of a case."""
         found = ((scenario.hash, seed) for scenario in case.scenarios for seed in seeds)
         return [self._ids[key] for key in found if key in self._ids]
 
     def read(self, scenario: Scenario, seed: int, one: Probe) -> tuple[str, float]:
-        """The id of a run that is there, and what was wanted of it.
+        """The id of an added run, and the value of a probe.
 
         Raises:
             NotJudgedError: the value is not defined.

@@ -1,4 +1,4 @@
-"""Reading suites: those that come with Elephan by name, one of the user's own by its folder."""
+"""Reads suites: the included ones by name, user-defined ones by their folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PROBES = {"algorithm": Subject("cubic", "cubic"), "queue": Subject("droptail", 
 
 
 def names() -> list[str]:
-    """Ids of the suites that come with Elephan."""
+    """Ids of the included suites."""
     return sorted(path.parent.name for path in FOLDER.glob(f"*/{FILE}"))
 
 
@@ -38,7 +38,7 @@ def listing() -> list[dict[str, Any]]:
 
 
 def load(name: str | Path) -> Suite:
-    """A suite by its id, or of a folder (``./mysuite/``), checked as a whole.
+    """A suite by its id or its folder (``./mysuite/``), completely checked.
 
     Raises:
         ScenarioError: no such suite, or a mistake in its file, with the field and the nearest word.
@@ -59,7 +59,7 @@ def read(path: Path) -> Suite:
     """A suite's file, without the checks that need scenarios.
 
     Raises:
-        ScenarioError: as :func:`load`.
+        ScenarioError: the errors of :func:`load`.
     """
     try:
         return Suite(SuiteTable(**tomllib.loads(reading.read_text(path, _MOST_BYTES))), path)
@@ -95,7 +95,7 @@ def checked(suite: Suite) -> Suite:
     """The suite, if all names in its criteria exist and all of its scenarios can be run.
 
     Raises:
-        ScenarioError: as :func:`load`.
+        ScenarioError: the errors of :func:`load`.
     """
     try:
         _check_names(suite)
@@ -157,7 +157,7 @@ def _check_ellipses(suite: Suite) -> None:
             for field, name in (("delay", row.delay), ("goodput", row.goodput)):
                 _check_metric(name, field)
                 if get(name).scope == "flow":
-                    raise ScenarioError(f"the metric '{name}' is not one number of a run", path=field)
+                    raise ScenarioError(f"the metric '{name}' does not have one number for each run", path=field)
         except ScenarioError as error:
             raise error.located(path=f"ellipse[{i}]") from None
 
@@ -173,13 +173,15 @@ def _check_curves(suite: Suite) -> None:
             for quick in (False, True):
                 _check_x(row, suite.cells(row.experiment, quick=quick))
             if row.flows is None and get(row.metric).scope == "flow":
-                raise ScenarioError(f"the metric '{row.metric}' is not one number of a run; name flows", path="metric")
+                raise ScenarioError(
+                    f"the metric '{row.metric}' does not have one number for each run; name flows", path="metric"
+                )
         except ScenarioError as error:
             raise error.located(path=f"curve[{i}]") from None
 
 
 def _check_x(row: CurveTable, cells: Sequence[Cell]) -> None:
-    """Refuse an x axis on which a cell has no place, or two cells have one."""
+    """Reject an x axis on which a cell has no position, or two cells have the same one."""
     for cell in cells:
         if row.x not in cell.values:
             message = f"'{row.x}' is not a value of the cell '{cell.name}'; {hint(row.x, cell.values)}"
@@ -210,7 +212,7 @@ def _check_section(table: SuiteTable, section: str) -> None:
 
 
 def _check_options(criterion: CriterionTable) -> None:
-    """Refuse a criterion that gives its metric something that the metric does not take."""
+    """Reject a criterion with an option that its metric does not accept."""
     taken = signature(get(criterion.metric).function).parameters
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values()):
         return

@@ -1,4 +1,4 @@
-"""Values of criteria: what is read from a run, and one value a seed made of one run or of two."""
+"""Values of criteria: numbers from runs, and one value for each seed from one run or two."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _COMBINED: dict[str, Callable[[list[float]], float]] = {"mean": fmean, "max": ma
 
 @dataclass(frozen=True)
 class Probe:
-    """A number that is read from a run.
+    """A number from a run.
 
     Attributes:
-        metric: in the register.
-        flows: whose; all without it.
-        over: how the values of several flows are combined.
-        link: the one that is measured.
-        window: fractions of the duration.
+        metric: name of the metric in the register.
+        flows: the measured flows; all by default.
+        over: function that combines the values of several flows.
+        link: the measured link.
+        window: the window, in fractions of the duration.
     """
 
     metric: str

@@ -27,7 +27,7 @@ class Outcome:
     """One criterion over all of its cells.
 
     Attributes:
-        criterion: what was judged.
+        criterion: the judged criterion.
         cells: the verdicts of its cells, in the order of the suite.
     """
 
@@ -36,7 +36,7 @@ class Outcome:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """The worst of the cells; a criterion of which cells are missing is not passed."""
+        """The worst of the cells; a criterion with missing cells is not passed."""
         if self.worst is None:
             return "not_settled" if any(cell.left_out for cell in self.cells) else "not_judged"
         found: Verdict = self.worst.judged.verdict if self.worst.judged is not None else "not_judged"
@@ -46,7 +46,7 @@ class Outcome:
 
     @cached_property
     def worst(self) -> Found | None:
-        """The cell that decides: of the worst verdict, and of several the one farthest from the limit."""
+        """The deciding cell: the one with the worst verdict, and among several the one farthest from the limit."""
         judged = [cell for cell in self.cells if cell.judged is not None]
         return min(judged, key=self._rank, default=None)
 
@@ -65,7 +65,7 @@ class Outcome:
 
     @cached_property
     def weak(self) -> str:
-        """Why a pass is no success; empty where it is one."""
+        """The reason why a pass is weak; empty if it is not."""
         return "" if self.worst is None or self.worst.judged is None else self.worst.judged.weak
 
     @property
@@ -76,13 +76,13 @@ class Outcome:
 
     @property
     def runs(self) -> list[str]:
-        """Ids of its runs, the deciding cell's first."""
+        """Ids of its runs; those of the deciding cell come first."""
         first = [] if self.worst is None else list(self.worst.runs)
         return list(dict.fromkeys([*first, *(run for cell in self.cells for run in cell.runs)]))
 
     @property
     def why(self) -> str:
-        """One clause about the cell that decides, and how many cells there are."""
+        """One clause about the deciding cell, and the number of cells."""
         missing = [cell for cell in self.cells if cell.judged is None]
         if self.worst is None or self.worst.judged is None:
             return missing[0].why if missing else "no cell"
@@ -145,10 +145,10 @@ class Section:
     """One line of the result.
 
     Attributes:
-        name: of the document.
-        title: of the section.
+        name: name of the document.
+        title: title of the section.
         outcomes: its criteria.
-        obligations: what is not judged in it.
+        obligations: its requirements that are not judged.
     """
 
     name: str
@@ -169,7 +169,7 @@ class Section:
 
     @property
     def why(self) -> str:
-        """The criterion that decides, in one clause, or the reason why nothing was judged."""
+        """One clause about the deciding criterion, or the reason why nothing was judged."""
         worst = min(self.outcomes, key=lambda outcome: WORST.index(outcome.verdict), default=None)
         if worst is None:
             return "; ".join(obligation.reason for obligation in self.obligations)
@@ -181,17 +181,16 @@ class Evaluation:
     """The verdicts of one algorithm by one suite.
 
     Attributes:
-        suite: by which.
+        suite: the suite.
         subject: the algorithm.
         against: the algorithm it was compared with.
         quick: a quick evaluation.
         on: the backend.
         outcomes: the criteria in the order of the sections.
-        notes: what a reader must know.
+        notes: notes for the reader.
         wall_seconds: wall time of all algorithms together.
-        manifests: of all runs.
-        trade_offs: of goodput and delay, where the suite has any.
-        curves: where the suite has any.
+        manifests: manifests of all runs.
+        trade_offs: trade-offs of goodput and delay of the suite. curves: curves of the suite.
     """
 
     suite: Suite
@@ -212,7 +211,7 @@ class Evaluation:
         notes: Sequence[str], wall_seconds: float, manifests: Sequence[Mapping[str, Any]],
         trade_offs: Sequence[TradeOff] = (), curves: Sequence[Curve] = (),
     ) -> Evaluation:  # fmt: skip
-        """The evaluation that verdicts of cells make."""
+        """An evaluation from the verdicts of cells."""
         outcomes = tuple(
             Outcome(criterion, tuple(one for one in found if one.case.id == criterion.id))
             for criterion in criteria_of(suite)
@@ -224,7 +223,7 @@ class Evaluation:
 
     @property
     def name(self) -> str:
-        """The algorithm, and the backend where it is not the simulator."""
+        """The algorithm, and the backend if it is not the simulator."""
         return self.subject.label if self.on == "sim" else f"{self.subject.label} on {self.on}"
 
     @cached_property
@@ -265,5 +264,5 @@ class Evaluation:
 
     @property
     def run_seconds(self) -> float:
-        """Sum of the times that the runs took when they were made."""
+        """Sum of the recorded wall times of the runs."""
         return math.fsum(float(manifest.get("wall_seconds") or 0.0) for manifest in self.manifests)

@@ -1,8 +1,8 @@
-"""Runs of an evaluation: eight seeds of every cell, then sixteen and thirty-two of the cells that these do not settle.
+"""Runs of an evaluation: eight seeds of every cell, then sixteen and thirty-two of the cells that are not yet settled.
 
-A saved run is not run again, so an interrupted evaluation goes on and a second one uses the runs of the first.
-With a budget, cells are left out by an estimate before anything runs, later cells of a list first. Cells without runs
-at the end of the budget are left out too. A cell that is left out never passes.
+Saved runs are reused, so an interrupted evaluation continues and a second one uses the runs of the first.
+With a budget, an estimate decides before the first run which cells are omitted, later cells of a list first. Cells
+without runs at the end of the budget are omitted too. An omitted cell never passes.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class Found:
 
     Attributes:
         case: criterion, cell and algorithm.
-        judged: the verdict; ``None`` where it is not judged or left out.
-        why: the reason then.
-        compared: beside the baseline of ``--against``.
-        runs: ids of the runs behind it.
+        judged: the verdict; ``None`` if the case is not judged or omitted.
+        why: the reason for a missing verdict.
+        compared: comparison with the baseline of ``--against``.
+        runs: ids of its runs.
     """
 
     case: Case
@@ -65,39 +65,38 @@ class Found:
 
     @property
     def left_out(self) -> bool:
-        """True if it was not run for the budget."""
+        """True if the budget did not allow its runs."""
         return self.why == LEFT_OUT
 
     @property
     def settled(self) -> bool:
-        """True if more replicates are not asked for."""
+        """True if no more replicates are needed."""
         verdict = self.judged is None or self.judged.settled
         return verdict and (self.compared is None or self.compared.settled)
 
 
 def terms(criterion: CriterionTable) -> Terms:
-    """The numbers that a criterion asks for."""
+    """The numbers that a criterion needs."""
     return Terms(limit=criterion.limit or 0.0, values=tuple(criterion.range or ()))
 
 
 def better(criterion: CriterionTable) -> Literal["higher", "lower"]:
-    """The direction in which values are better."""
+    """The direction of better values."""
     return criterion.better or ("lower" if criterion.relation in ("<=", "<") else "higher")
 
 
 @dataclass
 class Schedule:
-    """An evaluation while it runs.
+    """A running evaluation.
 
     Attributes:
-        suite: what is judged.
-        subjects: the algorithms that are judged.
+        suite: the suite. subjects: the algorithms that are judged.
         against: the algorithm with which each is compared.
         quick: the cells of a quick evaluation, and one look.
-        on, jobs, store: as in :func:`elephan.sweep`.
-        seeds: replicates, where the user states how many.
-        budget_s: wall time, where the user states it.
-        progress: told how far it is.
+        on, jobs, store: the arguments of :func:`elephan.sweep`.
+        seeds: number of replicates, if the user sets it.
+        budget_s: wall time, if the user sets it.
+        progress: called with the progress.
     """
 
     suite: Suite
@@ -128,7 +127,7 @@ class Schedule:
 
     @property
     def confidence(self) -> float:
-        """Confidence of each look: 95 % of the only one, otherwise so that all of them together keep 95 %."""
+        """Confidence of each look: 95 % for a single look, otherwise such that all of them together have 95 %."""
         return CONFIDENCE if len(self.looks) == 1 else LOOK_CONFIDENCE
 
     def run(self) -> dict[str, list[Found]]:
@@ -160,9 +159,9 @@ class Schedule:
         ]
 
     def _refusal(self, case: Case) -> str:
-        """Why the algorithm or the backend cannot run a case, in one clause; empty where they can.
+        """The reason why the algorithm or the backend cannot run a case, in one clause; empty if they can.
 
-        The suite is known to be right: it was checked with another algorithm.
+        The suite itself is correct: it was checked with another algorithm.
         """
         backend = self._backend
         try:
@@ -173,7 +172,7 @@ class Schedule:
         return ""
 
     def _scenarios(self, cases: Iterable[Case]) -> dict[str, Scenario]:
-        """All scenarios of some cases by hash, those of ``--against`` too."""
+        """All scenarios of some cases by hash, including those of ``--against``."""
         found: dict[str, Scenario] = {}
         for case in cases:
             for one in (case, *self._beside(case)):
@@ -189,11 +188,11 @@ class Schedule:
         return [self._others[case]]
 
     def trade_offs(self, subject: Subject) -> list[tradeoffs.TradeOff]:
-        """Trade-offs of one algorithm, from the runs that were made."""
+        """Trade-offs of one algorithm, from the completed runs."""
         return tradeoffs.trade_offs(self.evidence, self.suite, subject, quick=self.quick)
 
     def curves(self, subject: Subject) -> list[curves.Curve]:
-        """Curves of one algorithm, from the runs that were made."""
+        """Curves of one algorithm, from the completed runs."""
         return curves.curves(self.evidence, self.suite, subject, quick=self.quick)
 
     # ---- time ----
@@ -268,13 +267,13 @@ class Schedule:
         except SweepError as failed:
             if not all(isinstance(failure.error, RunMemoryError) for failure in failed.failures):
                 raise
-            self.notes.append(f"not all runs were made: {failed.failures[0].error}")
+            self.notes.append(f"not all runs were completed: {failed.failures[0].error}")
 
     def _order(self, scenarios: Iterable[Scenario], seeds: Sequence[int]) -> list[Scenario]:
-        """Runs in the order in which they are made.
+        """Runs in the order of their execution.
 
-        Long ones come first, so that no processor waits for one at the end. With a budget short ones come first, all
-        seeds of each: where it is spent too early, most cells are judged and few are left out.
+        Long ones come first, so that no processor is idle at the end. With a budget short ones come first, all
+        seeds of each: if it ends too early, most cells are judged and few are omitted.
         """
         wanted = sorted(scenarios, key=work)
         if self.budget_s is not None:
@@ -282,7 +281,7 @@ class Schedule:
         return [scenario.with_seed(seed) for seed in seeds for scenario in reversed(wanted)]
 
     def _judged(self, case: Case, look: int, before: Found) -> Found:
-        """The verdict at a look; with missing runs the verdict of the look before."""
+        """The verdict at a look; with missing runs the verdict of the previous look."""
         seeds = range(1, look + 1)
         everything = self._scenarios([case]).values()
         if not all(self.evidence.has(scenario, seed) for scenario in everything for seed in seeds):
@@ -307,7 +306,8 @@ class Schedule:
         return weakened(judged, criterion.weak) if criterion.weak else judged
 
     def _compare(self, case: Case, values: Sequence[float], seeds: Sequence[int]) -> Compared | None:
-        """Beside the baseline; a criterion is as its worst cell, so that all of its cells share an error of 5 %."""
+        """Compare with the baseline; a criterion has the result of its worst cell, so its cells share an error
+        probability of 5 %."""
         for beside in self._beside(case):
             baseline = self.evidence.sample(beside, seeds)
             if not all(map(math.isfinite, [*values, *baseline])):

@@ -1,4 +1,4 @@
-"""Tables of a suite file. A suite is a folder with ``suite.toml``; nothing in it is code."""
+"""Tables of a suite file. A suite is a folder with ``suite.toml``, without code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Value = str | int | float | bool | list[Any] | dict[str, Any]
 
 
 class SuiteTableBase(BaseModel):
-    """A table of a suite file: frozen, and closed to fields that it does not have."""
+    """A table of a suite file: frozen, without extra fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
@@ -96,11 +96,11 @@ class ExperimentTable(SuiteTableBase):
 
 
 class BaselineTable(SuiteTableBase):
-    """``baseline``: a second run of the same cell and seed, with which the measured value is compared."""
+    """``baseline``: a second run of the same cell and seed, for comparison with the measured value."""
 
     algorithm: Text = Field(description="replaces the judged algorithm", examples=["{rival}"])
     experiment: Name | None = Field(None, description="another experiment with the same cells")
-    flows: tuple[Name, ...] | None = Field(None, description="other flows than those of the criterion")
+    flows: tuple[Name, ...] | None = Field(None, description="flows, if they differ from those of the criterion")
     kind: Annotated[Literal["lost", "gained", "ratio", "difference"], _word(KINDS, "a way to compare")] = Field(
         "ratio",
         alias="as",
@@ -110,21 +110,21 @@ class BaselineTable(SuiteTableBase):
 
 
 class CriterionTable(SuiteTableBase):
-    """``[[criterion]]``: one statement that runs can be judged by."""
+    """``[[criterion]]``: one requirement that is judged by runs."""
 
     id: Name = Field(description="unique", examples=["harm-goodput"])
     section: Text = Field(description="of the document", examples=["5.2.1"])
     force: Annotated[Literal["must", "should", "consider"], _word(FORCES, "a force")] = Field(
-        description="how binding the document is: must, should or consider"
+        description="strength of the requirement: must, should or consider"
     )
-    text: Text = Field(description="one sentence in our words")
-    experiment: Name = Field(description="the experiment that it is about")
+    text: Text = Field(description="the requirement in one sentence")
+    experiment: Name = Field(description="its experiment")
     metric: Name = Field(description="name of a metric", examples=["utilization"])
     flows: tuple[Name, ...] | None = Field(None, description="flows or sources of the scenario that are measured")
     over: Annotated[Literal["mean", "max", "min", "sum"], _word(OVER, "a way to combine flows")] = Field(
-        "mean", description="of a metric with a value for each flow, where there are several"
+        "mean", description="combination of the flows of a metric with a value for each flow"
     )
-    link: Name | None = Field(None, description="link that is measured; the bottleneck by default")
+    link: Name | None = Field(None, description="measured link; the bottleneck by default")
     window: _Window | None = Field(
         None, description="measured part as fractions of the duration; the scenario's by default", examples=[[0.5, 1.0]]
     )
@@ -132,32 +132,34 @@ class CriterionTable(SuiteTableBase):
         None, description="divide by the cell's rtt (of a time in ms or s) or rate (of a rate in Mbit/s)"
     )
     baseline: BaselineTable | None = Field(None, description="compare with a second run")
-    relation: Annotated[str, _word(RELATIONS, "a relation")] = Field(description="how the value is held to the limit")
+    relation: Annotated[str, _word(RELATIONS, "a relation")] = Field(
+        description="comparison of the value with the limit"
+    )
     limit: _Number | None = Field(None, description="bound")
     range: tuple[_Number, _Number] | None = Field(None, description="of in_range: smallest and largest value")
-    reason: Text = Field(description="why this limit: a number of the document, or ours and from where")
-    margin: _Margin = Field(0.0, description="a must that is missed by no more is a concern")
+    reason: Text = Field(description="source of the limit: a number of the document, or another source")
+    margin: _Margin = Field(0.0, description="tolerance: a must that is missed by at most this is a concern")
     same: _Margin | None = Field(
-        None, description="difference from --against that counts as none; 2 % of its value by default"
+        None, description="difference from --against that counts as equal; 2 % of its value by default"
     )
     better: Annotated[Literal["higher", "lower"], _word(("higher", "lower"), "a direction")] | None = Field(
         None, description="by default lower for <= and higher for >="
     )
     statistic: Annotated[Literal["mean", "median"], _word(("mean", "median"), "a statistic")] = Field(
-        "mean", description="over seeds; median for times that may never come"
+        "mean", description="statistic over seeds; median for times that may be infinite"
     )
-    weak: Text | None = Field(None, description="why a pass is no success, if it is none")
+    weak: Text | None = Field(None, description="the reason why a pass is weak, if it is")
 
 
 class ObligationTable(SuiteTableBase):
-    """``[[obligation]]``: a section that no run can judge, or none here."""
+    """``[[obligation]]``: a section that cannot be judged by runs, or not by these."""
 
     section: Text = Field(description="of the document")
     force: Annotated[Literal["must", "should", "consider"], _word(FORCES, "a force")] = Field(
-        "should", description="how binding the document is"
+        "should", description="strength of the requirement"
     )
-    text: Text = Field(description="one sentence in our words")
-    reason: Text = Field(description="why it is not judged")
+    text: Text = Field(description="the requirement in one sentence")
+    reason: Text = Field(description="the reason why it is not judged")
 
 
 class EllipseTable(SuiteTableBase):
@@ -166,9 +168,9 @@ class EllipseTable(SuiteTableBase):
     id: Name = Field(description="unique", examples=["goodput-delay"])
     section: Text = Field(description="of the document", examples=["8.2"])
     title: Text = Field(description="one line")
-    experiment: Name = Field(description="the experiment that it shows; a criterion of the section is about it, too")
-    delay: Name = Field("mean_queue_delay_ms", description="metric of the x axis, one number a run")
-    goodput: Name = Field("sum_goodput_mbps", description="metric of the y axis, one number a run")
+    experiment: Name = Field(description="its experiment; a criterion of the section must use it, too")
+    delay: Name = Field("mean_queue_delay_ms", description="metric of the x axis, one number for each run")
+    goodput: Name = Field("sum_goodput_mbps", description="metric of the y axis, one number for each run")
 
 
 class CurveTable(SuiteTableBase):
@@ -177,7 +179,7 @@ class CurveTable(SuiteTableBase):
     id: Name = Field(description="unique", examples=["goodput-buffer"])
     section: Text = Field(description="of the document")
     title: Text = Field(description="one line")
-    experiment: Name = Field(description="the experiment that it shows; a criterion of the section is about it, too")
+    experiment: Name = Field(description="its experiment; a criterion of the section must use it, too")
     x: Name = Field(description="value of the cells on the x axis", examples=["buffer"])
     metric: Name = Field(description="metric of the y axis", examples=["sum_goodput_mbps"])
     flows: tuple[Name, ...] | None = Field(
@@ -194,13 +196,13 @@ class SuiteTable(SuiteTableBase):
     judges: Annotated[Literal["algorithm", "queue"], _word(("algorithm", "queue"), "what a suite judges")] = Field(
         "algorithm", description="what is judged: algorithms, or queue disciplines, whose placeholder is {queue}"
     )
-    note: Text | None = Field(None, description="what a reader of the verdicts must know")
-    quick_note: Text | None = Field(None, description="what a quick evaluation leaves out")
+    note: Text | None = Field(None, description="notes for a reader of the verdicts")
+    quick_note: Text | None = Field(None, description="omissions of a quick evaluation")
     sections: dict[str, Text] = Field(default_factory=dict, description="titles of sections, in the order of the lines")
     cells: dict[str, list[CellTable]] = Field(default_factory=dict, description="lists of cells by name")
     experiment: tuple[ExperimentTable, ...] = Field(description="what is run")
     criterion: tuple[CriterionTable, ...] = Field(description="what is judged")
-    obligation: tuple[ObligationTable, ...] = Field((), description="what is not judged, and why")
+    obligation: tuple[ObligationTable, ...] = Field((), description="requirements that are not judged, with the reason")
     ellipse: tuple[EllipseTable, ...] = Field((), description="trade-offs that are drawn")
     curve: tuple[CurveTable, ...] = Field((), description="lines that are drawn")
 

@@ -17,9 +17,9 @@ class Value:
     """A cell on one backend.
 
     Attributes:
-        verdict: of the cell.
-        value: over seeds.
-        low, high: ends of the interval; the value itself where there is none.
+        verdict: verdict of the cell.
+        value: value over seeds.
+        low, high: ends of the interval; the value itself without one.
     """
 
     verdict: Verdict
@@ -30,11 +30,11 @@ class Value:
 
 @dataclass(frozen=True)
 class Difference:
-    """A cell in which backends do not agree.
+    """A cell in which backends disagree.
 
     Attributes:
         criterion: its id.
-        section: of the document.
+        section: section of the document.
         cell: name of the cell.
         values: one for each backend.
     """
@@ -46,7 +46,7 @@ class Difference:
 
     @property
     def opposed(self) -> bool:
-        """True if settled verdicts differ; otherwise values alone do."""
+        """True if settled verdicts differ; otherwise only the values differ."""
         return len({value.verdict for value in self.values} - {"not_settled"}) > 1
 
 
@@ -81,7 +81,7 @@ class Sides:
 
     @cached_property
     def differences(self) -> list[Difference]:
-        """Shared criteria whose settled verdicts differ, then those whose intervals have nothing in common."""
+        """Shared criteria whose settled verdicts differ, then those with disjoint intervals."""
         apart = [one for one in self.shared if one.opposed or _apart(one.values)]
         return sorted(apart, key=lambda one: not one.opposed)
 
@@ -113,7 +113,7 @@ class Sides:
 
 
 def sides(found: Sequence[Evaluation]) -> list[Sides]:
-    """Evaluations that differ in the backend alone, side by side; none where there is one backend."""
+    """Evaluations that differ only in the backend, side by side; empty for one backend."""
     by_algorithm: dict[str, list[Evaluation]] = {}
     for one in found:
         by_algorithm.setdefault(one.subject.label, []).append(one)
@@ -129,7 +129,7 @@ def _value(cell: Found) -> Value | None:
 
 
 def _apart(values: Sequence[Value]) -> bool:
-    """True if two intervals have nothing in common, and the values differ by more than counts as the same."""
+    """True if two intervals are disjoint, and the values differ by more than the tolerance."""
     for i, one in enumerate(values):
         for other in values[i + 1 :]:
             gap = max(one.low, other.low) - min(one.high, other.high)

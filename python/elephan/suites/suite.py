@@ -1,4 +1,4 @@
-"""A suite that was read: its experiments with their cells, and its criteria."""
+"""A loaded suite: its experiments with their cells, and its criteria."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from elephan.suites.schema import CriterionTable, ExperimentTable, SuiteTable
 
 @dataclass(frozen=True)
 class Subject:
-    """An algorithm, or a queue discipline, in the place of the one that is judged.
+    """The judged algorithm or queue discipline.
 
     Attributes:
         label: as tables show it.
@@ -37,7 +37,7 @@ class Cell:
 
     Attributes:
         name: short, unique in its experiment.
-        values: of the places.
+        values: values of the placeholders.
     """
 
     name: str
@@ -49,8 +49,7 @@ class Suite:
     """A document as criteria.
 
     Attributes:
-        table: what the file says.
-        file: where it was read.
+        table: content of the file. file: path of the file.
     """
 
     table: SuiteTable
@@ -63,7 +62,7 @@ class Suite:
         return self.table.id
 
     def part(self, only: Sequence[str]) -> Suite:
-        """The suite with some of its criteria and sections alone; all of it without any.
+        """The suite with only some of its criteria and sections; the whole suite without a selection.
 
         Raises:
             ScenarioError: it has no such criterion or section.
@@ -159,7 +158,7 @@ def _shown(key: str, value: Any) -> str:
 
 
 def values_of(cell: Cell, subject: Subject, place: str = "algorithm") -> dict[str, Any]:
-    """Values of all places; a value of a cell may itself name the subject or another value of the cell.
+    """Values of all places; a cell's value may refer to the subject or to another value of the cell.
 
     Raises:
         ScenarioError: it names none of them.
@@ -169,10 +168,10 @@ def values_of(cell: Cell, subject: Subject, place: str = "algorithm") -> dict[st
 
 
 def filled(template: Any, values: Mapping[str, Any]) -> Any:
-    """A template with its places filled; a text that is one place takes the value unchanged.
+    """A template with its placeholders filled; a text that is a single placeholder becomes the value unchanged.
 
     Raises:
-        ScenarioError: a place has no value; with the nearest.
+        ScenarioError: a placeholder has no value; with the nearest name.
     """
     if isinstance(template, dict):
         return {key: _at(key, item, values) for key, item in template.items()}
@@ -201,7 +200,7 @@ def _filled_text(text: str, values: Mapping[str, Any]) -> Any:
 
 
 def places(text: str) -> list[str]:
-    """Names of the places in a text.
+    """Names of the placeholders in a text.
 
     Raises:
         ScenarioError: braces that do not match.
@@ -213,7 +212,7 @@ def places(text: str) -> list[str]:
 
 
 def _put_parameters(tables: dict[str, Any], stated: dict[str, Any], parameters: dict[str, Any]) -> None:
-    """Give the parameters to the flows and sources of the algorithm, or to the queue, that is judged."""
+    """Give the parameters to the flows and sources of the algorithm, or to the queue, under evaluation."""
     if not parameters:
         return
     for kind in ("flow", "traffic"):

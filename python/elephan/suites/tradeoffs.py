@@ -22,7 +22,7 @@ class Point:
 
     Attributes:
         run: its id.
-        seed: of the run.
+        seed: seed of the run.
         delay: value of the x axis, in the unit of its metric.
         goodput: value of the y axis, in the unit of its metric.
     """
@@ -38,9 +38,9 @@ class TradeOff:
     """The replicates of one cell.
 
     Attributes:
-        stated: what the suite says of it.
+        stated: its entry in the suite.
         cell: name of the cell.
-        points: one a seed.
+        points: one for each seed.
     """
 
     stated: EllipseTable
@@ -51,7 +51,7 @@ class TradeOff:
         """The ellipse of the points.
 
         Raises:
-            ValueError: there are too few, or they do not differ.
+            ValueError: there are too few points, or they are equal.
         """
         return Ellipse.of([point.delay for point in self.points], [point.goodput for point in self.points])
 
@@ -80,14 +80,14 @@ class TradeOff:
 
 
 def want(evidence: Evidence, suite: Suite, subjects: Iterable[Subject], *, quick: bool) -> None:
-    """Read what the trade-offs of a suite need of the runs that its criteria ask for."""
+    """Request the values that the trade-offs of a suite need from the runs of its criteria."""
     for subject in subjects:
         for stated, _, scenario in _scenarios(suite, subject, quick=quick):
             evidence.want_of(scenario, map(plain_probe, (stated.delay, stated.goodput)))
 
 
 def trade_offs(evidence: Evidence, suite: Suite, subject: Subject, *, quick: bool) -> list[TradeOff]:
-    """The trade-offs of one subject, from the runs that are there; cells without a run are left out."""
+    """The trade-offs of one subject, from the existing runs; cells without a run are omitted."""
     found = []
     for stated, cell, scenario in _scenarios(suite, subject, quick=quick):
         points = tuple(_points(evidence, stated, scenario))
@@ -108,5 +108,5 @@ def _points(evidence: Evidence, stated: EllipseTable, scenario: Scenario) -> Ite
             run, delay = evidence.read(scenario, seed, plain_probe(stated.delay))
             _, goodput = evidence.read(scenario, seed, plain_probe(stated.goodput))
         except NotJudgedError:
-            continue  # a metric that is not defined for this run: the criteria say so
+            continue  # a metric that is not defined for this run: the criteria report it
         yield Point(run, seed, delay, goodput)

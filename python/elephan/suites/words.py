@@ -1,4 +1,4 @@
-"""An evaluation in words: the paragraph that a report opens with, made from the verdicts alone."""
+"""The first paragraph of a report, generated from the verdicts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SHOWN = 3
 
 
 def paragraph(found: Evaluation) -> str:
-    """One paragraph: the number of criteria that hold, those that fail and where, those of concern, and the open
+    """One paragraph: the number of criteria that hold, those that fail with their cells, those of concern, and the open
     ones."""
     totals = found.totals
     judged = len(found.outcomes)
@@ -34,7 +34,7 @@ def paragraph(found: Evaluation) -> str:
 
 
 def said_of(found: Sides) -> str:
-    """How far backends agree, in one paragraph: verdicts that differ first."""
+    """The agreement of backends, in one paragraph; differing verdicts come first."""
     names = " and ".join(found.backends)
     opposed = [one for one in found.differences if one.opposed]
     apart = [one for one in found.differences if not one.opposed]

@@ -13,7 +13,8 @@ from elephan.writing import whole_file
 
 
 def markdown(found: Sequence[Evaluation]) -> str:
-    """Evaluations as Markdown: where backends disagree, then of each the paragraph and a line for each section."""
+    """Evaluations as Markdown: the differences between backends, then for each evaluation its paragraph and a line for
+    each section."""
     parts = [_plain(said_of(one)) for one in sides(found)]
     for one in found:
         rows = ["| § | section | verdict |" + (" against |" if one.against else "") + " why |"]
@@ -37,10 +38,10 @@ def _escaped(text: str) -> str:
 
 
 def junit(found: Sequence[Evaluation], fail_on: str | None = None) -> str:
-    """Evaluations as JUnit's XML: a suite each, a case for each criterion.
+    """Evaluations as JUnit XML: one test suite for each, one test case for each criterion.
 
-    A criterion that fails is a failure; with ``fail_on`` one of concern, or one that is worse than the baseline, too.
-    What is not judged or not settled is skipped, with its reason.
+    A criterion that fails is a failure; with ``fail_on``, so is one of concern, or one that is worse than the baseline.
+    Criteria that are not judged or not settled are skipped, with the reason.
     """
     root = ElementTree.Element("testsuites", name="elephan evaluate")
     for one in found:
@@ -82,7 +83,7 @@ def _skipped(outcome: Outcome) -> bool:
 
 
 def write(path: str | Path, text: str) -> Path:
-    """Write a file whole or not at all; its path."""
+    """Write a file atomically, and return its path."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(target) as place:

@@ -1,4 +1,4 @@
-"""Lessons of the page: a setting, three sentences and a question; and numbers that make the sentences true."""
+"""Lessons of the page: a setting, three sentences and a question; and numerical checks of the sentences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATH: dict[str, Any] = {"loss_percent": 0, "queue": "droptail", "ecn": False}
 def lessons() -> list[dict[str, Any]]:
     """All lessons, in their order; each has ``id``, ``title``, ``text``, ``question``, ``settings`` and ``check``.
 
-    A check is one or more rows with ``of`` (a number of the page), perhaps ``flow`` (counted from 1), and
+    A check is one or more rows with ``of`` (a number of the page), optionally ``flow`` (counted from 1), and
     ``at_least`` or ``at_most``.
     """
     text = (files(__package__) / "lessons.toml").read_text(encoding="utf-8")
@@ -26,12 +26,12 @@ def lessons() -> list[dict[str, Any]]:
 
 
 def whole(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings as the page has them, with what a file leaves out."""
+    """Complete settings of the page; omitted fields have their defaults."""
     return PATH | settings | {"flows": [FLOW | flow for flow in settings["flows"]]}
 
 
 def scenario_of(settings: dict[str, Any]) -> Scenario:
-    """The scenario of a whole setting, as the page runs it."""
+    """The scenario of complete settings, as the page runs it."""
     flows = []
     for flow in settings["flows"]:
         row = {"algorithm": flow["algorithm"], "parameters": flow["parameters"], "start": f"{flow['start_s']} s"}

@@ -1,4 +1,4 @@
-"""Living reports: the runs of a report, to be run again in it with another buffer, algorithm or RTT."""
+"""Living reports: the reader can repeat the runs of a report in it with another buffer, algorithm or RTT."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _PS_PER_S = 10**12
 
 @dataclass(frozen=True)
 class Living:
-    """Content that a page has to carry: scripts with their policy, and data as text.
+    """Content of a page: scripts with their policy, and data as text.
 
     Attributes:
-        script: of the page itself.
-        style: of its pictures.
+        script: script of the page itself.
+        style: style of its pictures.
         worker: script of the worker.
-        engine: the engine for the browser, packed, in base64.
-        data: labels and canonical forms of the runs, packed, in base64.
-        count: how many runs are offered.
+        engine: the engine for the browser, compressed, in base64.
+        data: labels and canonical forms of the runs, compressed, in base64.
+        count: number of the runs.
     """
 
     script: str
@@ -41,7 +41,8 @@ class Living:
 
 
 def living(runs: Iterable[tuple[str, Mapping[str, Any]]]) -> Living | None:
-    """Living content for labels and canonical forms; ``None`` if no form fits a browser, or without the page."""
+    """Living content for labels and canonical forms; ``None`` if no form is suitable for a browser, or the page was not
+    built."""
     fitting = [{"label": label, "form": form} for label, form in runs if fits(form)]
     if not fitting or not page.is_built():
         return None
@@ -58,7 +59,7 @@ def living(runs: Iterable[tuple[str, Mapping[str, Any]]]) -> Living | None:
 
 
 def fits(form: Mapping[str, Any]) -> bool:
-    """True if a browser can run a canonical form, and show it: few flows, all of the engine's own, in a second."""
+    """True if a browser can run and show a canonical form: few flows, all of them built-in, within a second."""
     flows = form["flows"]
     if form.get("traffic") or any(flow.get("source_sha256") or flow.get("backend") for flow in flows):
         return False

@@ -23,7 +23,7 @@ QUEUES = ("droptail", "codel", "fq_codel", "pie", "red", "dualpi2")
 
 
 class NotBuiltError(Exception):
-    """The page is no part of this installation."""
+    """This installation does not contain the page."""
 
 
 def playground() -> str:
@@ -46,7 +46,7 @@ def playground() -> str:
 
 
 def policy(scripts: list[str], styles: list[str]) -> str:
-    """Content-Security-Policy: no request at all, these scripts and styles, and the engine in a worker from a blob."""
+    """Content-Security-Policy: no requests, only these scripts and styles, and the engine in a worker from a blob."""
     return (
         f"default-src 'none'; script-src {_hashes(scripts)} 'wasm-unsafe-eval' blob:; worker-src blob:; "
         f"style-src {_hashes(styles)}; base-uri 'none'; form-action 'none'"
@@ -54,7 +54,7 @@ def policy(scripts: list[str], styles: list[str]) -> str:
 
 
 def data() -> dict[str, Any]:
-    """Everything that the page asks about scenarios: forms, algorithms, queues, lessons."""
+    """The page's data: forms, algorithms, queues, lessons."""
     algorithms = [
         {key: entry[key] for key in ("name", "title")}
         | {
@@ -77,21 +77,21 @@ def data() -> dict[str, Any]:
 
 
 def plain_algorithms() -> list[dict[str, Any]]:
-    """The algorithms that need no help of routers, and whose packets are of the ordinary kind."""
+    """The algorithms that need no support by routers and use ordinary packets."""
     return [entry for entry in catalog.algorithms().values() if entry["router"] is None and is_plain(entry["name"])]
 
 
 def engine_text() -> str:
-    """The engine for the browser, packed, as text.
+    """The engine for the browser, compressed, as text.
 
     Raises:
-        NotBuiltError: as :func:`playground`.
+        NotBuiltError: the errors of :func:`playground`.
     """
     return b64encode(built("engine.wasm.gz")).decode()
 
 
 def is_built() -> bool:
-    """True if this installation has the page."""
+    """True if this installation contains the page."""
     return (BUILT / "engine.wasm.gz").is_file()
 
 
@@ -110,10 +110,10 @@ def _hashes(texts: list[str]) -> str:
 
 
 def built(name: str) -> bytes:
-    """A file that ``make web`` made.
+    """A file built by ``make web``.
 
     Raises:
-        NotBuiltError: as :func:`playground`.
+        NotBuiltError: the errors of :func:`playground`.
     """
     file: Traversable = BUILT / name
     if not file.is_file():

@@ -45,7 +45,7 @@ fn windows_are_multiples_of_the_bandwidth_delay_product() {
     close(1.25 * bandwidth * 0.04, 416.7, 1e-3);
     assert_eq!(b.bdp(bandwidth, 1.25), 417.0);
     close(b.p.probe_rtt_time / b.p.min_rtt_window, 0.02, 1e-12);
-    // Linux: three bursts of 8 segments (1 ms, 97.7 %), an even number, two more where it probes.
+    // Linux: three bursts of 8 segments (1 ms, 97.7 %), an even number, two more in the probing phase.
     let mut l = started("");
     (l.s.mode, l.s.phase, l.s.segment_bytes) = (Mode::ProbeBw, 2, 1500.0);
     l.s.set_pacing_rate(bandwidth);
@@ -139,7 +139,7 @@ fn the_first_round_of_recovery_conserves_packets_and_its_end_restores_the_window
     assert_eq!(b.window(), 62.0);
     b.on_recovery_exit(d.now);
     b.on_ack(&Ack { in_recovery: false, ..ack });
-    // Up to the target: 2 x 50, bursts of two segments three times.
+    // Up to the target: 2 x 50, plus three bursts of two segments.
     assert!((100.0..=108.0).contains(&b.window()), "{}", b.window());
 }
 

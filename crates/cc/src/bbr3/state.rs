@@ -1,17 +1,17 @@
-//! Model of the path that BBR version 3 keeps, and the rules that need no parameter.
+//! Model of the path of BBR version 3, and the rules without parameters.
 
 use crate::algorithm::Ack;
 use crate::draws::Draws;
 use crate::observe::states;
 use crate::windowed::WindowedMax;
 
-/// Growth of the bandwidth in a round below which the pipe may be full (§5.3.1.2).
+/// Factor of the bandwidth's growth in a round; below it the pipe may be full (§5.3.1.2).
 const FULL_GROWTH: f64 = 1.25;
-/// Rounds without it after which it is.
+/// Rounds without that growth after which the pipe counts as full.
 const FULL_ROUNDS: u32 = 3;
-/// Doublings of the long-term bound's growth.
+/// Largest number of doublings of the long-term bound's growth.
 const PROBE_UP_ROUNDS_MOST: u32 = 30;
-/// Rounds that the aggregation of ACKs is remembered (§2.11).
+/// Length in rounds of the filter of ACK aggregation (§2.11).
 const EXTRA_ACKED_ROUNDS: f64 = 10.0;
 
 states! {
@@ -37,7 +37,7 @@ impl Mode {
     }
 }
 
-/// Which part of a probe the ACKs of now are about.
+/// Stage of a probe to which the arriving ACKs belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AckPhase {
     Init,
@@ -84,7 +84,7 @@ pub(super) struct State {
     pub round_start: bool,
     pub rounds: f64,
     pub rounds_since_probe_up: f64,
-    /// The window, and not the pacing rate, held the flow back in the last round and in this one.
+    /// True if the window, and not the pacing rate, limited the flow: in the last round, and in this one.
     pub window_filled: [bool; 2],
     // The model.
     pub max_bw: [f64; 2],
@@ -201,7 +201,7 @@ impl State {
         self.max_bw[0].max(self.max_bw[1])
     }
 
-    /// The cycle before the last is forgotten, once this one has a sample.
+    /// Forgets the cycle before the last one, once this cycle has a sample.
     pub fn advance_max_bw(&mut self) {
         if self.max_bw[1] > 0.0 {
             self.max_bw = [self.max_bw[1], 0.0];
@@ -234,7 +234,7 @@ impl State {
         }
     }
 
-    /// A round with losses outside a probe.
+    /// Lowers the short-term bounds after a round with losses outside a probe.
     pub fn lower_bounds(&mut self, beta: f64) {
         if self.bw_shortterm.is_infinite() {
             self.bw_shortterm = self.max_bw();
@@ -298,7 +298,7 @@ impl State {
         self.window_filled[0] || self.window_filled[1]
     }
 
-    /// Growth of the long-term bound where it limits the flow: 1, 2, 4, ... segments a round.
+    /// Raises the long-term bound while it limits the flow: by 1, 2, 4, ... segments a round.
     pub fn probe_longterm_upward(&mut self, ack: &Ack) {
         if !self.is_window_limited() || self.w < self.inflight_longterm {
             return;

@@ -27,7 +27,7 @@ fn lost(tx_in_flight: f64, lost: f64) -> Lost {
 fn the_gains_have_the_published_values() {
     let p = bbr3().p;
     close(p.startup_gain, 2.77259, 1e-5);
-    // Half the pipe for 0.2 s of every 5.
+    // Half of the pipe is used for 0.2 s of every 5 s.
     let used =
         (p.probe_rtt_time * p.probe_rtt_cwnd_gain + p.probe_rtt_interval - p.probe_rtt_time) / p.probe_rtt_interval;
     close(used, 0.98, 1e-12);
@@ -139,7 +139,7 @@ fn precaution_stops_the_probe_after_one_that_went_too_far() {
     let ack = Ack { in_flight: 900.0, ..Ack::default() };
     assert!(b.time_to_go_down(&ack, &Sample::default()));
     assert!(b.s.probe_precautionary);
-    // It did no harm: probe again at once, without precaution.
+    // The last probe caused no harm: the next one begins at once, without precaution.
     (b.s.mode, b.s.ack_phase, b.s.round_start, b.s.probe_too_high) = (Mode::Down, AckPhase::ProbeStopping, true, false);
     assert!(b.adapt_long_term(&ack, &Sample::default()));
     assert_eq!(b.s.mode, Mode::Refill);
@@ -165,7 +165,8 @@ fn a_short_buffer_is_not_overrun() {
 
 #[test]
 fn one_percent_of_random_loss_is_tolerated_and_ten_percent_is_not() {
-    // Long enough that the draws matter little: at 1 % runs of 30 s give anything from 0.74 to 0.81, runs of 200 s 0.79.
+    // The runs are long, so that random draws matter little: at 1 % of loss, runs of 30 s give 0.74 to 0.81, runs of
+    // 200 s give 0.79.
     let run = |loss: f64| alone(&mut bbr3(), &mut Path::new(8333.0, 0.04, 1000.0, loss), 200.0).utilization;
     let (one, ten) = (run(0.01), run(0.1));
     assert!(one > 0.75, "{one}");

@@ -9,7 +9,7 @@ fn compound(preset: &str, values: &[(&str, Setting)]) -> Compound {
     Compound::new(&settings(&Compound::ENTRY, preset, values).expect("it is right")).expect("it is right")
 }
 
-/// In congestion avoidance with both parts, over a base of 0.1 s.
+/// Compound TCP in congestion avoidance with both components, at a smallest RTT of 0.1 s.
 fn at(preset: &str, values: &[(&str, Setting)], reno: f64, dwnd: f64) -> (Driver, Compound) {
     let (d, mut c) = (Driver::new(), compound(preset, values));
     c.on_start(&Start { initial_window: reno + dwnd, initial_ssthresh: 2.0, ..Start::default() });
@@ -102,7 +102,7 @@ fn gamma_moves_towards_three_quarters_of_reno_s_queue() {
         c.diff_reno = Some(20.0);
         c.tune();
         close(c.gamma, gamma, 1e-12);
-        // Not twice with one measurement.
+        // One measurement tunes γ only once.
         c.tune();
         close(c.gamma, gamma, 1e-12);
     }

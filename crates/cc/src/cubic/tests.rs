@@ -74,7 +74,7 @@ fn w_est_grows_by_alpha_up_to_the_window_of_the_last_loss_and_by_one_from_there(
 
 #[test]
 fn k_comes_from_the_window_that_the_epoch_begins_with() {
-    // Recovery that ends elsewhere than at beta times the maximum.
+    // A recovery that does not end at beta times the maximum.
     let mut c = epoch("", 1000.0);
     c.moderate(600.0);
     c.begin_epoch(0.0);
@@ -101,7 +101,7 @@ fn the_window_follows_the_curve() {
         d.lose(&mut c);
         for _ in 0..150 {
             d.round(&mut c, 0.1);
-            // The window of a round trip ago, up to the growth in between.
+            // The window of one round trip earlier, plus the growth since then.
             let (low, high) = (c.w_cubic(d.now - 0.2), c.w_cubic(d.now + 0.1));
             assert!((low - 1.0..=high + 1.0).contains(&c.window()), "{} at {}", c.window(), d.now);
         }

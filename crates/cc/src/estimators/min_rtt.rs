@@ -1,13 +1,13 @@
 //! The smallest RTT of a connection.
 
 /// Smallest RTT since the connection began ([`Ack::min_rtt`](crate::Ack::min_rtt)): a running minimum. Linux's `tcp_min_rtt`
-/// is the minimum of a sliding window of 300 s (`net.ipv4.tcp_min_rtt_wlen`); this one forgets nothing. Algorithms that need
-/// a window have a filter of their own ([`WindowedMin`](crate::windowed::WindowedMin)).
+/// is the minimum of a sliding window of 300 s (`net.ipv4.tcp_min_rtt_wlen`); this minimum never expires. Algorithms
+/// that need a sliding window have their own filter ([`WindowedMin`](crate::windowed::WindowedMin)).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MinRtt(f64);
 
 impl MinRtt {
-    /// Before the first sample.
+    /// The state before the first sample.
     #[must_use]
     pub const fn new() -> Self {
         Self(f64::INFINITY)

@@ -1,6 +1,6 @@
 //! Values of the outstanding segments, by segment number.
 
-/// A ring has at least so many slots.
+/// Smallest number of slots of a ring.
 const FEWEST_SLOTS: usize = 16;
 
 /// A ring with a slot for each outstanding segment. Its length is a power of two, and a segment's slot is its number modulo
@@ -11,7 +11,7 @@ pub struct SegmentRing<T> {
 }
 
 impl<T: Copy + Default> SegmentRing<T> {
-    /// An empty ring, which has no memory yet.
+    /// An empty ring, which allocates no memory yet.
     #[must_use]
     pub const fn new() -> Self {
         Self { slots: Vec::new() }
@@ -31,8 +31,8 @@ impl<T: Copy + Default> SegmentRing<T> {
         (&self.slots, segment as usize & self.slots.len().wrapping_sub(1))
     }
 
-    /// Sets the value of a segment that is sent, while `base` is the lowest outstanding one. The ring grows where it is too
-    /// short for the segments from `base - 1` on: the one that was acknowledged last keeps its value too.
+    /// Sets the value of a segment that is sent; `base` is the lowest outstanding segment. The ring grows if it is too
+    /// short for the segments from `base - 1` on, so the segment acknowledged last keeps its value too.
     #[inline]
     pub fn set(&mut self, base: u64, segment: u64, value: T) {
         let span = segment.saturating_sub(base) as usize + 2;
@@ -43,7 +43,7 @@ impl<T: Copy + Default> SegmentRing<T> {
         self.slots[segment as usize & mask] = value;
     }
 
-    /// The value of an outstanding segment; nothing where the ring is empty.
+    /// Value of an outstanding segment; `None` if the ring is empty.
     #[must_use]
     #[inline]
     pub fn get(&self, segment: u64) -> Option<T> {
@@ -55,7 +55,7 @@ impl<T: Copy + Default> SegmentRing<T> {
     #[inline(never)]
     fn grow(&mut self, base: u64, span: usize) {
         let after = span.next_power_of_two().max(FEWEST_SLOTS);
-        // In place, doubling by doubling: a copy of a large ring would need half as much memory again.
+        // The ring grows in place, by doubling; a copy of a large ring would need half as much memory again.
         self.slots.reserve_exact(after - self.slots.len());
         while self.slots.len() < after {
             let before = self.slots.len();

@@ -2,8 +2,8 @@
 
 /// Finds the first ACK of each round trip ([`Ack::round_start`](crate::Ack::round_start)): the first that acknowledges a
 /// segment which was sent after the last round began. RFC 9406 §4.2 has the rule (`windowEnd`), Linux uses it in
-/// `tcp_vegas.c` (`beg_snd_nxt`). BBR counts delivered segments instead (draft-ietf-ccwg-bbr, `BBRUpdateRound`), which its
-/// algorithms do themselves, from [`Delivery::prior_delivered`](crate::Delivery::prior_delivered).
+/// `tcp_vegas.c` (`beg_snd_nxt`). BBR counts delivered segments instead (draft-ietf-ccwg-bbr, `BBRUpdateRound`). Its
+/// modules count these themselves, from [`Delivery::prior_delivered`](crate::Delivery::prior_delivered).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RoundCounter {
     /// Next segment to be sent when the round began.
@@ -11,8 +11,8 @@ pub struct RoundCounter {
 }
 
 impl RoundCounter {
-    /// Takes an ACK that acknowledges all segments below `cumulative`, while `next` is the next segment to be sent. Returns
-    /// whether the ACK begins a round.
+    /// Takes an ACK that acknowledges all segments below `cumulative`; `next` is the next segment to be sent. Returns
+    /// true if the ACK begins a round.
     #[inline]
     pub fn on_ack(&mut self, cumulative: u64, next: u64) -> bool {
         let begins = cumulative > self.end;
@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn a_round_begins_with_the_first_ack_of_what_was_sent_in_the_last_one() {
         let mut rounds = RoundCounter::default();
-        // Segments 0 to 9 are outstanding, and each ACK lets one more go.
+        // Segments 0 to 9 are outstanding, and each ACK allows one more segment.
         let begun: Vec<u64> = (1..=30).filter(|&cumulative| rounds.on_ack(cumulative, 9 + cumulative)).collect();
         assert_eq!(begun, [1, 11, 21]);
     }

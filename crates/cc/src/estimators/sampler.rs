@@ -22,12 +22,12 @@ struct Record {
     app_limited: bool,
 }
 
-/// Estimates the delivery rate: each ACK gives a sample, the segments delivered since its newest segment was sent over the
-/// time that took ([`Ack::delivery`](crate::Ack::delivery), [`Lost`]).
+/// Estimator of the delivery rate. Each ACK gives a sample: the segments delivered since its newest segment was sent,
+/// divided by the time that this took ([`Ack::delivery`](crate::Ack::delivery), [`Lost`]).
 ///
-/// The sampler follows draft-ietf-ccwg-bbr §4.1 (Delivery Rate Samples), before that draft-cheng-iccrg-delivery-rate-estimation,
-/// and keeps the names of their variables; it counts in segments. A sample is of the newest segment that an ACK reports, so
-/// the sampler hears of that one alone and of the number of the others.
+/// The sampler follows draft-ietf-ccwg-bbr §4.1 (Delivery Rate Samples; earlier
+/// draft-cheng-iccrg-delivery-rate-estimation), and keeps the names of their variables. It counts in segments. A sample
+/// is of the newest segment that an ACK reports, so the sampler takes that segment and only the number of the others.
 #[derive(Clone, Debug, Default)]
 pub struct DeliverySampler {
     records: SegmentRing<Record>,
@@ -47,8 +47,8 @@ pub struct DeliverySampler {
 }
 
 impl DeliverySampler {
-    /// A segment is sent at `now_ps`. `una` is the lowest outstanding segment; `in_flight`, the number of segments
-    /// outstanding, includes this one.
+    /// Records a segment sent at `now_ps`. `una` is the lowest outstanding segment. `in_flight` is the number of
+    /// outstanding segments, this one included.
     #[inline]
     pub fn on_sent(&mut self, segment: u64, una: u64, in_flight: u32, now_ps: u64) {
         if in_flight <= 1 {
@@ -67,8 +67,8 @@ impl DeliverySampler {
         self.records.set(una, segment, record);
     }
 
-    /// An ACK that arrives at `now_ps` delivers `count` segments, the newest of them `segment`. `min_rtt`, s, is the smallest
-    /// RTT, this ACK's included.
+    /// Records an ACK that arrives at `now_ps` and delivers `count` segments, of which `segment` is the newest.
+    /// `min_rtt`, s, is the smallest RTT, this ACK's included.
     #[inline]
     pub fn on_delivered(&mut self, segment: u64, count: u32, now_ps: u64, min_rtt: f64) {
         self.newest = None;
@@ -98,14 +98,14 @@ impl DeliverySampler {
         });
     }
 
-    /// The sample of the latest ACK, with the losses that the ACK has shown; nothing if it delivered no segment.
+    /// Sample of the latest ACK, with the losses that the ACK showed; `None` if it delivered no segment.
     #[must_use]
     #[inline]
     pub fn sample(&self) -> Option<Delivery> {
         self.newest.map(|sample| Delivery { lost: (self.lost - self.lost_before) as f64, ..sample })
     }
 
-    /// A segment is found lost at `now_ps`. A segment that was never reported as sent counts as sent at the beginning.
+    /// Records a segment declared lost at `now_ps`. A segment that was never reported as sent counts as sent at time 0.
     pub fn on_lost(&mut self, segment: u64, now_ps: u64) -> Lost {
         self.lost += 1;
         let record = self.records.get(segment).unwrap_or_default();
@@ -120,7 +120,7 @@ impl DeliverySampler {
         }
     }
 
-    /// The application has nothing more to send while `in_flight` segments are outstanding.
+    /// Records that the application has nothing more to send while `in_flight` segments are outstanding.
     pub fn on_application_limited(&mut self, in_flight: u32) {
         self.app_limited_until = (self.delivered + u64::from(in_flight)).max(1);
     }
@@ -153,7 +153,7 @@ mod tests {
         }
         let last = deliver(&mut sampler, 9, at(190), seconds(at(100)));
         assert!((last.rate.expect("the interval is long enough") - 10.0 / 0.19).abs() < 1e-9);
-        // Sent when the first was acknowledged, acknowledged 100 ms later: ten segments in 100 ms.
+        // A segment sent when the first one was acknowledged, and acknowledged 100 ms later: ten segments in 100 ms.
         let mut sampler = DeliverySampler::default();
         for segment in 0..10 {
             sampler.on_sent(segment, 0, segment as u32 + 1, at(10 * segment));

@@ -1,9 +1,9 @@
 //! A sender's use of its window.
 
-/// Tells whether the window limits a sender, or the application or the receiver does
-/// ([`Ack::window_limited`](crate::Ack::window_limited)). The rule is Linux's `tcp_is_cwnd_limited`. The sender is
-/// limited by its window if the window ended its last transmission. In slow start it is also limited while the window
-/// is below twice the largest number of segments outstanding in this round trip, since slow start may double the used
+/// Detects if the window limits a sender, or if the application or the receiver does
+/// ([`Ack::window_limited`](crate::Ack::window_limited)). The rule is Linux's `tcp_is_cwnd_limited`. The window limits
+/// the sender if it ended the sender's last transmission. In slow start the window also counts as the limit while it is
+/// below twice the largest number of segments outstanding in this round trip, since slow start may double the used
 /// window.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowUse {
@@ -12,25 +12,25 @@ pub struct WindowUse {
 }
 
 impl WindowUse {
-    /// Before the first transmission: the window counts as the limit.
+    /// The state before the first transmission, in which the window counts as the limit.
     #[must_use]
     pub const fn new() -> Self {
         Self { held_back: true, peak: 0 }
     }
 
-    /// A transmission has ended because the window (or the pace at which it is spent) was used up, or for another reason.
+    /// Records the end of a transmission: by the window or the pacing rate, or for another reason.
     #[inline]
     pub fn stopped(&mut self, by_window: bool) {
         self.held_back = by_window;
     }
 
-    /// After a transmission: `in_flight` segments are outstanding.
+    /// Records that `in_flight` segments are outstanding after a transmission.
     #[inline]
     pub fn note_in_flight(&mut self, in_flight: u32) {
         self.peak = self.peak.max(in_flight);
     }
 
-    /// A round trip begins: the largest number of segments outstanding is counted anew.
+    /// Begins a round trip: resets the largest number of segments outstanding.
     #[inline]
     pub fn begin_round(&mut self) {
         self.peak = 0;
@@ -43,8 +43,8 @@ impl WindowUse {
         self.held_back
     }
 
-    /// True if a window of `cwnd` segments limits the sender. `ssthresh`, segments, is only asked for where the answer depends
-    /// on it.
+    /// True if a window of `cwnd` segments limits the sender. `ssthresh`, segments, is only evaluated if the answer
+    /// depends on it.
     #[must_use]
     #[inline]
     pub fn is_limited(&self, cwnd: f64, ssthresh: impl FnOnce() -> f64) -> bool {

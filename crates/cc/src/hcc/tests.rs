@@ -1,4 +1,4 @@
-//! Tests of HCC: the published rules, the computed course of the search, and every reading of what is left open.
+//! Tests of HCC: the published rules, the computed course of the search, and every interpretation of the open rules.
 
 use super::*;
 use crate::algorithm::Cause;
@@ -9,14 +9,14 @@ fn hcc(preset: &str, values: &[(&str, Setting)]) -> Hcc {
     Hcc::new(&settings(&Hcc::ENTRY, preset, values).expect("it is right")).expect("it is right")
 }
 
-/// With the averages at queueing delay `q` and round-trip time `d` whatever the ACKs say.
+/// HCC with its averages set to queueing delay `q` and round-trip time `d`, independently of the ACKs.
 fn at(mut h: Hcc, mode: Mode, w: f64, (q, d): (f64, f64)) -> Hcc {
     (h.mode, h.win.w) = (mode, w);
     h.delay.set(q, d);
     h
 }
 
-/// One update, its increase released at once.
+/// One update, whose increase is applied at once.
 fn update(h: &mut Hcc) -> f64 {
     match h.loss_ref {
         Some(loss_ref) if h.mode == Mode::Loss => h.loss_update(loss_ref),
@@ -32,7 +32,7 @@ fn searching(values: &[(&str, Setting)], preset: &str, from: f64, loss_ref: f64)
     h
 }
 
-/// Updates until the loss reference is passed, and the window then.
+/// Number of updates until the window exceeds the loss reference, and the window then.
 fn climb(mut h: Hcc, loss_ref: f64) -> (u32, f64) {
     let mut updates = 0;
     while h.win.w <= loss_ref {
@@ -109,7 +109,7 @@ fn a_loss_begins_the_search_and_passing_the_reference_ends_it() {
     assert_eq!(h.mode, Mode::Loss);
     close(update(&mut h), 1400.155, 1e-6);
     assert_eq!((h.mode, h.loss_ref), (Mode::Delay, None));
-    // With two updates beyond it one more step of the search follows.
+    // With two updates beyond the loss reference, one more step of the search follows.
     let mut h = searching(&[("pass_rounds", Setting::Num(2.0))], "", 700.0, 1400.0);
     for _ in 0..27 {
         update(&mut h);
@@ -145,7 +145,7 @@ fn a_new_loss_forgets_that_the_last_reference_was_passed() {
     close(h.win.w, 1400.309 / 2.0 + 100.0, 1e-6);
 }
 
-/// The loop of a fluid link without lag: a pipe of `bdp` segments at 25,000 a second.
+/// Windows over a fluid link without lag: a pipe of `bdp` segments at 25,000 segments a second.
 fn fluid(bdp: f64, from: f64, updates: u32) -> Vec<f64> {
     let mut h = at(hcc("", &[]), Mode::Delay, from, (0.0, 0.0));
     (0..updates)

@@ -1,5 +1,5 @@
-//! One-way delays as Linux's TCP-LP computes them: from the timestamps of an ACK, in whole ticks and in the words of its
-//! machine, wherever they overflow.
+//! One-way delays by the computation of Linux's TCP-LP: from the timestamps of an ACK, in whole ticks, and in machine
+//! words that may overflow.
 
 use crate::algorithm::Ack;
 use crate::draws::Draws;
@@ -8,18 +8,19 @@ use crate::draws::Draws;
 const RESOLUTION: u64 = 1000;
 /// `owd_min` before the first sample.
 const NO_MINIMUM: u64 = 0xffff_ffff;
-/// Shift of the smoothed delay, which weighs a new sample by an eighth, and of the estimate of the receiver's clock rate.
+/// Shift of the smoothed delay, in which a new sample has the weight 1/8, and shift of the estimate of the receiver's
+/// clock rate.
 const DELAY_SHIFT: u32 = 3;
 const RATE_SHIFT: u32 = 6;
 
 /// Source of the timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// Milliseconds from a random offset for each connection, in words of 32 bits (Linux since 4.13).
+    /// Milliseconds from a random offset for each connection, in 32-bit words (Linux since 4.13).
     Random,
-    /// Jiffies, in words of 32 bits (Linux before 4.10).
+    /// Jiffies, in 32-bit words (Linux before 4.10).
     Jiffies,
-    /// Jiffies to the nearest, in words of 64 bits (ns-2's TCP/Linux).
+    /// Jiffies rounded to the nearest, in 64-bit words (ns-2's TCP/Linux).
     Ns2,
 }
 
@@ -31,9 +32,9 @@ pub struct Timestamps {
     round_trips: u64,
     /// Ticks a second of the timestamps.
     hz: u64,
-    /// All ones of a word.
+    /// Mask of a word.
     word: u64,
-    /// Ticks that the local clock is ahead of the simulation's, and the receiver's of the local one.
+    /// Offsets, ticks: of the local clock from the simulation's, and of the receiver's clock from the local one.
     local_offset: u64,
     remote_offset: u64,
     /// The timestamps of the last ACK, ticks; 0 counts as none.
@@ -45,7 +46,7 @@ pub struct Timestamps {
     smoothed: u64,
     least: u64,
     most: u64,
-    /// The largest sample, which counts only when exceeded.
+    /// Largest sample, which counts only once a larger one arrives.
     reserve: u64,
     /// Ticks.
     inference: u64,
@@ -55,14 +56,14 @@ pub struct Timestamps {
     within_inference: bool,
 }
 
-/// Linux drops the sign of a result of 64 bits, which a difference of 32-bit words never has.
+/// Drops the sign of a 64-bit result, as Linux does; a difference of 32-bit words has none.
 fn magnitude(x: u64) -> u64 {
     (x as i64).unsigned_abs()
 }
 
 impl Timestamps {
-    /// Without a sample. Congestion begins at `percent` of the range of the delays. A reaction is followed by
-    /// `round_trips` of inference. `hz` and `seed` are fields of [`Start`](crate::Start).
+    /// A measurement without samples. Congestion begins at `percent` of the range of the delays. The inference time
+    /// after a reaction lasts `round_trips` round trips. `hz` and `seed` are fields of [`Start`](crate::Start).
     pub fn new(clock: Clock, (percent, round_trips): (u64, u64), hz: f64, seed: u64) -> Self {
         let mut draws = Draws::new(seed);
         let mut offset = || if clock == Clock::Random { draws.bits() >> 32 } else { 0 };
@@ -88,15 +89,16 @@ impl Timestamps {
         }
     }
 
-    /// An instant of the simulation as a timestamp, before the clock's offset.
+    /// Timestamp of an instant of the simulation, without the clock's offset.
     fn ticks(&self, seconds: f64) -> u64 {
         let ticks = seconds * self.hz as f64;
-        // A receiver's clock that is behind may not have begun yet.
+        // A receiver's clock that is behind may not have started yet.
         let whole = if self.clock == Clock::Ns2 { ticks.round() } else { ticks.floor() } as i64;
         whole as u64 & self.word
     }
 
-    /// Takes the two timestamps of an ACK: when its segment was sent, and `delay` s later on the receiver's clock.
+    /// Takes the two timestamps of an ACK: the time at which its segment was sent, and `delay` s later the receiver's
+    /// clock.
     pub fn sample(&mut self, ack: &Ack, delay: f64) {
         let sent = ack.sent_at();
         let local = self.ticks(sent).wrapping_add(self.local_offset) & self.word;
@@ -117,7 +119,8 @@ impl Timestamps {
         self.now = now;
     }
 
-    /// The receiver's clock rate; a fraction of the 64th that each sample weighs is lost.
+    /// Updates the estimate of the receiver's clock rate. Each sample has the weight 1/64; the fraction of the result
+    /// is dropped.
     fn estimate_rate(&mut self, remote: u64, local: u64) {
         let unknown = self.remote == 0 || self.local == 0;
         if unknown || remote == self.remote || local == self.local {
@@ -155,7 +158,7 @@ impl Timestamps {
         } & self.word;
     }
 
-    /// True unless the smoothed delay is below the threshold. The delays begin anew where it is not.
+    /// True unless the smoothed delay is below the threshold. If true, the delays are reset.
     pub fn is_early(&mut self) -> bool {
         let smoothed = self.smoothed >> DELAY_SHIFT;
         let range = self.most.wrapping_sub(self.least) & self.word;
@@ -170,13 +173,13 @@ impl Timestamps {
         true
     }
 
-    /// Smallest, largest and smoothed delay, in whole units.
+    /// Smallest, largest and smoothed delay, in whole milliseconds.
     #[cfg(test)]
     pub fn kept(&self) -> (u64, u64, u64) {
         (self.least, self.most, self.smoothed >> DELAY_SHIFT)
     }
 
-    /// True if the last reaction was less than the inference time before the last ACK.
+    /// True if the last ACK arrived within the inference time after the last reaction.
     pub fn within_inference(&self) -> bool {
         self.within_inference
     }

@@ -2,13 +2,13 @@
 
 use crate::observe::observed;
 
-/// Gaps of arrivals that the arrival rate is taken from (draft-gg-udt-03 section 6.2).
+/// Number of gaps between arrivals from which the arrival rate is computed (draft-gg-udt-03 section 6.2).
 const GAPS: usize = 16;
 
-/// A gap counts where it is within this factor of the median.
+/// Factor of the median within which a gap counts.
 const NEAR: f64 = 8.0;
 
-/// Before anything has arrived the library's receiver remembers gaps of a second, and pairs a millisecond apart.
+/// Initial history of the library's receiver: gaps of 1 s, and packet pairs 1 ms apart.
 const FIRST_GAP_S: f64 = 1.0;
 const FIRST_PAIR_S: f64 = 1e-3;
 
@@ -56,14 +56,13 @@ pub struct Arrivals {
     pairs: Last,
     mean_of_pairs: bool,
     last: f64,
-    /// When the first of a pair came, and its number.
+    /// Number and arrival time of the first packet of a pair.
     first_of_pair: Option<(u32, f64)>,
 }
 
 impl Arrivals {
-    /// A receiver that begins to listen at `now`, remembers this number of `pairs`, and takes their mean or their
-    /// median. The library
-    /// has the histories filled before anything has arrived; `filled` says whether to.
+    /// A receiver that starts at `now`, with a history of `pairs` packet pairs, of which it uses the mean or the
+    /// median. The library's histories are filled before the first arrival; `filled` selects this.
     #[must_use]
     pub fn new(now: f64, pairs: usize, mean_of_pairs: bool, filled: bool) -> Self {
         Self {
@@ -75,8 +74,9 @@ impl Arrivals {
         }
     }
 
-    /// A data packet arrives. The sender sends each whose number is a multiple of 16 back to back with the next. Where the two
-    /// come at the same instant, because something held them up together, they tell nothing.
+    /// Records the arrival of a data packet. The sender sends each packet whose number is a multiple of 16 back to back
+    /// with the next one. If both arrive at the same instant, since both were held up together, the pair is not
+    /// counted.
     pub fn on_packet(&mut self, now: f64, number: u32) {
         self.gaps.push(now - self.last);
         self.last = now;
@@ -102,8 +102,8 @@ impl Arrivals {
         if count > GAPS / 2 { count as f64 / sum } else { 0.0 }
     }
 
-    /// b: one over the mean gap of the pairs near their median, the median counted once more; or one over the median.
-    /// Packets/s; 0 where there was no pair.
+    /// Capacity, packets/s: one over the mean gap of the pairs near their median, with the median counted twice, or one
+    /// over the median; 0 without a pair.
     pub fn capacity(&mut self) -> f64 {
         let Some(median) = self.pairs.median() else { return 0.0 };
         if !self.mean_of_pairs {
@@ -121,9 +121,9 @@ pub struct Estimates {
     pub rtt: f64,
     /// RTTVar, s.
     pub rtt_var: f64,
-    /// A, packets/s; 0 where it is not known.
+    /// A, packets/s; 0 while it is unknown.
     pub arrival_rate: f64,
-    /// B, packets/s; 0 where it is not known.
+    /// B, packets/s; 0 while it is unknown.
     pub capacity: f64,
 }
 
@@ -140,19 +140,20 @@ observed! {
 }
 
 impl Estimates {
-    /// Before anything is known: an RTT of ten SYN, and half of it as its variation.
+    /// Initial estimates: an RTT of ten SYN, with half of it as its variation.
     #[must_use]
     pub fn new(syn: f64, arrival_rate: f64, capacity: f64) -> Self {
         Self { rtt: 10.0 * syn, rtt_var: 5.0 * syn, arrival_rate, capacity }
     }
 
-    /// A sample of the RTT: an eighth of it, and a quarter of its distance.
+    /// Takes an RTT sample, with weight 1/8, and with weight 1/4 in the variation.
     pub fn note_rtt(&mut self, rtt: f64) {
         self.rtt_var = (3.0 * self.rtt_var + (rtt - self.rtt).abs()) / 4.0;
         self.rtt = (7.0 * self.rtt + rtt) / 8.0;
     }
 
-    /// Updates the averages with an ACK's arrival rate and capacity, with a weight of 1/8, or 1 where nothing was known; 0 says nothing.
+    /// Updates the averages with an ACK's arrival rate and capacity, with weight 1/8, or 1 if the average was unknown;
+    /// a value of 0 is ignored.
     pub fn note_rates(&mut self, arrival_rate: f64, capacity: f64) {
         for (held, new) in [(&mut self.arrival_rate, arrival_rate), (&mut self.capacity, capacity)] {
             if new > 0.0 {

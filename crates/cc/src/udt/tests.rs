@@ -20,7 +20,7 @@ fn path(arrival_rate: f64, capacity: f64) -> Estimates {
     Estimates { rtt: 0.1, rtt_var: 0.05, arrival_rate, capacity }
 }
 
-/// Past slow start, with the period `period`, which a first decrease may yet follow.
+/// UDT after slow start with period `period`, before a first decrease.
 fn sending(spec: &str, period: f64) -> Udt {
     let mut udt = built(spec, &[]);
     udt.leave_slow_start(&path(1.0 / period, 0.0));
@@ -81,7 +81,7 @@ fn from_nothing_nine_tenths_of_a_gigabit_take_7_5_seconds() {
         syns += 1;
         udt.on_ack(f64::from(syns) * 0.01, 1, &path(0.0, GIGABIT));
     }
-    // 0.9 × 833.33 packets a SYN, one more each.
+    // From 0 to 0.9 × 833.33 packets a SYN, one packet more in each SYN.
     assert!((syns - 750_i32).abs() <= 1, "{syns}");
 }
 
@@ -146,7 +146,8 @@ fn further_decreases_are_spread_where_periods_have_many_naks() {
 
 #[test]
 fn below_the_rate_of_the_last_decrease_a_ninth_of_the_capacity_is_available() {
-    // 2 Gbit/s of capacity: 1.9 Gbit/s free is a step of 10, a ninth of it, 222 Mbit/s, one of 1.
+    // At 2 Gbit/s of capacity, 1.9 Gbit/s unused give a step of 10; a ninth of the capacity, 222 Mbit/s, gives a step
+    // of 1.
     let mut udt = sending("udt", 120e-6);
     udt.last_dec_period = 100e-6;
     assert!(close(udt.increase(2.0 * GIGABIT), 1.0));
@@ -180,7 +181,7 @@ fn slow_start_counts_what_is_acknowledged_up_to_the_flow_window() {
     udt.on_ack(0.03, 85, &path(50_000.0, GIGABIT));
     assert!(!udt.in_slow_start());
     assert_eq!(udt.window().to_bits(), 100.0_f64.to_bits(), "never above the flow window");
-    // 1/A, and then the increase of that ACK: 0.4 Gbit/s free, a step of 1.
+    // 1/A, and then the increase of that ACK: 0.4 Gbit/s unused, a step of 1.
     assert!(close(udt.rate(), 50_000.0 + 100.0), "{}", udt.rate());
 }
 
@@ -267,19 +268,19 @@ fn packet_pairs_show_the_capacity() {
         let mut arrivals = Arrivals::new(0.0, 16, mean, false);
         for pair in 0..16_u32 {
             let at = f64::from(pair) * 0.01;
-            // One pair in eight had something come between.
+            // One pair in eight had another packet between its two.
             let gap = if pair % 8 == 0 { 200e-6 } else { 12e-6 };
             arrivals.on_packet(at, 16 * pair);
             arrivals.on_packet(at + gap, 16 * pair + 1);
         }
         assert!(close(arrivals.capacity(), GIGABIT), "{mean}: {}", arrivals.capacity());
-        // Nor do pairs that were held up and come together.
+        // Pairs that were held up and arrive together are not counted either.
         for pair in 16..80 {
             arrivals.on_packet(0.5, 16 * pair);
             arrivals.on_packet(0.5, 16 * pair + 1);
         }
         assert!(close(arrivals.capacity(), GIGABIT));
-        // The second of a pair whose first was lost tells nothing.
+        // The second packet of a pair whose first was lost is not counted.
         arrivals.on_packet(1.0, 16 * 90 + 1);
         arrivals.on_packet(1.1, 16 * 91);
         arrivals.on_packet(1.2, 16 * 92 + 1);

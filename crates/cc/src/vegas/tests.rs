@@ -1,4 +1,4 @@
-//! Tests of Vegas: the published check points, and what each variant does differently.
+//! Tests of Vegas: the published check points, and the differences of each variant.
 
 use super::*;
 use crate::algorithm::Cause;
@@ -54,7 +54,7 @@ fn ns_2_spreads_its_increase_over_the_next_round() {
     v.base = 0.1;
     d.round(&mut v, 0.1);
     close(v.window(), 41.0, 1e-9);
-    // The decision is the first ACK's, the growth every ACK's.
+    // The first ACK decides, and every ACK grows the window.
     let ack = d.make_ack(&v, 1.0, 0.1, true);
     v.on_ack(&ack);
     close(v.window(), 41.0 + 1.0 / 41.0, 1e-9);
@@ -135,7 +135,7 @@ fn linux_2_6_compares_halves_of_segments_with_the_window_it_had() {
         (v.win.w, v.win.ssthresh, v.base, v.round.min) = (40.0, 2.0, 0.1, rtt);
         v.round_linux26(40.0, 40.0, true);
         assert_eq!(v.window(), w, "{rtt}");
-        // It is one step from the window that the round began with, so that a change made meanwhile is taken back.
+        // The new window is one step from the window at the round's start, so a change during the round is undone.
         (v.win.w, v.round.min) = (41.0, 0.111);
         v.round_linux26(40.0, 40.0, true);
         assert_eq!(v.window(), 40.0);

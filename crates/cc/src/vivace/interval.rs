@@ -1,6 +1,6 @@
 //! A monitor interval: the packets sent at one rate, and their outcomes.
 
-/// Sums for a straight line through RTT samples over the time their segments were sent.
+/// Sums for a regression line through RTT samples over their segments' send times.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Line {
     samples: f64,
@@ -21,7 +21,7 @@ pub struct Slope {
 }
 
 impl Line {
-    /// Takes a sample; both s.
+    /// Takes a sample, time and RTT in s.
     #[inline]
     pub fn add(&mut self, time: f64, rtt: f64) {
         self.samples += 1.0;
@@ -32,7 +32,7 @@ impl Line {
         self.product += time * rtt;
     }
 
-    /// None with fewer than two samples or all of one time.
+    /// Slope of the line; `None` with fewer than two samples, or if all have the same time.
     #[must_use]
     pub fn slope(&self) -> Option<Slope> {
         if self.samples < 2.0 {
@@ -54,17 +54,17 @@ impl Line {
 /// One monitor interval.
 #[derive(Clone, Copy, Debug)]
 pub struct Interval {
-    /// Mbit/s that it was to send at.
+    /// Intended rate, Mbit/s.
     pub rate: f64,
-    /// Its outcome counts.
+    /// True if its outcome counts.
     pub useful: bool,
-    /// No segment will be added any more.
+    /// True if no further segment is added.
     pub closed: bool,
-    /// The application held the flow back.
+    /// True if the application limited the flow.
     pub limited: bool,
-    /// When its first segment left, s.
+    /// Time at which its first segment left, s.
     pub began: f64,
-    /// When its last segment left, s.
+    /// Time at which its last segment left, s.
     pub last_sent: f64,
     /// Segments.
     pub sent: f64,
@@ -77,7 +77,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// A new one whose first segment leaves now.
+    /// A new interval, whose first segment leaves now.
     #[must_use]
     pub fn new(now: f64, rate: f64, useful: bool) -> Self {
         Self {
@@ -101,13 +101,13 @@ impl Interval {
         self.sent - self.acked - self.lost
     }
 
-    /// Mbit/s that it did send at; the last segment takes its time as well.
+    /// Actual rate, Mbit/s, over the duration that includes the last segment's time.
     #[must_use]
     pub fn actual_rate(&self, segment_mbit: f64) -> f64 {
         self.sent * segment_mbit / (self.last_sent - self.began + segment_mbit / self.rate)
     }
 
-    /// Length including the last segment's time, s.
+    /// Duration including the last segment's time, s.
     #[must_use]
     pub fn duration(&self, segment_mbit: f64) -> f64 {
         self.last_sent - self.began + segment_mbit / self.rate

@@ -16,7 +16,7 @@ fn the_utility_has_the_published_values() {
     close(v.utility(100.0, 0.0, 0.0), 63.096, 1e-5);
     close(v.utility(100.0, 0.0, 0.01), 51.746, 1e-5);
     close(v.utility(100.0, 0.01, 0.0), -836.90, 1e-5);
-    // A falling RTT is worth nothing.
+    // A falling RTT does not change the utility.
     assert_eq!(v.utility(100.0, -0.01, 0.0), v.utility(100.0, 0.0, 0.0));
 }
 
@@ -67,7 +67,7 @@ fn two_pairs_of_three_decide_for_more_and_all_for_less() {
         v.probing(&worths);
         (v.s.mode, v.s.upward, v.s.rate)
     };
-    // 105 plus a third of the gradient of each pair that agrees, but at least half a Mbit/s.
+    // 105 plus a third of the gradient of each pair with the same sign, but at least 0.5 Mbit/s.
     assert_eq!(decide([true, true, false]), (Mode::Moving, true, 105.5));
     assert_eq!(decide([true, true, true]), (Mode::Moving, true, 105.5));
     assert_eq!(decide([false, false, false]), (Mode::Moving, false, 94.5));

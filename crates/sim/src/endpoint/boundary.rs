@@ -7,9 +7,9 @@
 //!    timer()  ◄── └──────────────────────────┘
 //! ```
 //!
-//! An endpoint never sees the network. The engine asks [`EndpointState::timer`] when the endpoint next acts by itself, and hands it
-//! its events in the order of time, a timer before an arrival of the same instant. So an endpoint of another crate, a kernel in
-//! virtual time for example, needs nothing of the engine's inside.
+//! An endpoint never sees the network. The engine calls [`EndpointState::timer`] for the time of the endpoint's next
+//! own action. It passes events in the order of time, a timer before an arrival of the same instant. An endpoint of
+//! another crate, for example a kernel in virtual time, therefore needs no internals of the engine.
 
 use std::ops::RangeInclusive;
 
@@ -27,21 +27,21 @@ pub enum End {
     Receiver,
 }
 
-/// Way out of an endpoint: one end of one flow.
+/// Output of an endpoint, which is one end of one flow.
 pub trait Outlet {
-    /// Index of the flow, and which end of it this is.
+    /// Index of the flow, and this end of it.
     fn address(&self) -> (FlowId, End);
 
-    /// Sends a packet, which leaves at `packet.at`: now or later, and never before one that was sent earlier.
+    /// Sends a packet, which leaves at `packet.at`: now or later, and not before a packet sent earlier.
     fn send(&mut self, packet: Packet);
 
     /// Data that travels beside this flow's packets.
     fn beside(&mut self) -> &mut Sidecar;
 
-    /// True if so many packets more fit into the memory that packets may take. If not, the run ends.
+    /// True if this many additional packets fit into the memory for packets. Otherwise the run ends.
     fn has_room_for(&mut self, packets: u32) -> bool;
 
-    /// Sends a datagram of `bytes` on the wire, headers included, with any payload beside it.
+    /// Sends a datagram of `bytes` on the wire, headers included. Its payload travels beside it.
     fn send_datagram(&mut self, at: Time, bytes: u16, payload: Box<[u8]>) {
         let (flow, end) = self.address();
         let id = self.beside().put_payload(payload);
@@ -50,7 +50,7 @@ pub trait Outlet {
     }
 }
 
-/// Packets that one end has put into the network and taken out of it.
+/// Numbers of packets that one end has sent into the network and received from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounts {
     /// Sent.
@@ -59,38 +59,39 @@ pub struct PacketCounts {
     pub received: u64,
 }
 
-/// The part of an endpoint that needs no way out.
+/// Part of an endpoint's interface that needs no output.
 pub trait EndpointState {
-    /// When it next acts by itself; [`Time::NEVER`] if only an arrival makes it.
+    /// Time of the endpoint's next own action; [`Time::NEVER`] if it only reacts to arrivals.
     fn timer(&self) -> Time;
 
     /// Packets sent and received so far.
     fn packets(&self) -> PacketCounts;
 
-    /// Ends the run at `end`: takes the samples due until then.
+    /// Ends the run at `end`, and takes the remaining samples.
     fn finish(&mut self, end: Time);
 }
 
 /// One end of a flow.
 pub trait Endpoint<O: Outlet + ?Sized>: EndpointState {
-    /// Its timer is due; the time is [`EndpointState::timer`].
+    /// Handles the timer, which is due at [`EndpointState::timer`].
     fn on_timer(&mut self, out: &mut O);
 
-    /// A packet arrives at `packet.at`.
+    /// Handles a packet that arrives at `packet.at`.
     fn on_packet(&mut self, packet: &Packet, out: &mut O);
 
-    /// The next packets all arrive at one instant; called in runs with an event log, before the first of them is delivered.
+    /// Announces packets that all arrive at one instant, before the first of them is delivered; called in runs with an
+    /// event log only.
     fn log_arrivals(&mut self, packets: &mut dyn Iterator<Item = Packet>, beside: &Sidecar) {
         let _ = (packets, beside);
     }
 
-    /// Everything that happens at that instant has happened; called in runs with an event log.
+    /// Announces that all events of that instant are over; called in runs with an event log only.
     fn log_settled(&mut self) {}
 }
 
 /// An endpoint of another crate.
 pub trait ForeignEndpoint: for<'a> Endpoint<dyn Outlet + 'a> + std::fmt::Debug + Send {
-    /// The flow's row and samples, if it is the sender.
+    /// The flow's row and samples, if this end is the sender.
     fn sender_record(&mut self) -> SenderRecord {
         SenderRecord {
             totals: crate::record::SenderTotals { sent: self.packets().sent, ..Default::default() },
@@ -98,22 +99,22 @@ pub trait ForeignEndpoint: for<'a> Endpoint<dyn Outlet + 'a> + std::fmt::Debug +
         }
     }
 
-    /// The flow's row and samples, if it is the receiver.
+    /// The flow's row and samples, if this end is the receiver.
     fn receiver_record(&mut self) -> ReceiverRecord {
         ReceiverRecord::default()
     }
 }
 
-/// An endpoint of another crate, behind the engine's static dispatch.
+/// An endpoint of another crate, as a variant of the engine's static dispatch.
 #[derive(Debug)]
 pub struct Foreign {
     /// The endpoint.
     pub endpoint: Box<dyn ForeignEndpoint>,
-    /// Sizes of its packets, bytes on the wire: the network is laid out for these.
+    /// Sizes of its packets, bytes on the wire, for which the network is laid out.
     pub packet_bytes: RangeInclusive<u64>,
 }
 
-/// Way out of an endpoint of another crate, which may not send packets of other sizes than it has declared.
+/// Output of an endpoint of another crate, which must not send packets of sizes that it has not declared.
 struct Checked<'a, O> {
     out: &'a mut O,
     packet_bytes: &'a RangeInclusive<u64>,

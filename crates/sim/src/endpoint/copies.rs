@@ -1,6 +1,7 @@
-//! Copies of datagrams: a network that duplicates packets delivers some twice, and no second arrival is new data.
+//! Detection of duplicated datagrams: a network that duplicates packets delivers some twice, and a second arrival is no
+//! new data.
 
-/// Numbers below the highest that are told apart, as in the sliding window of RFC 6479.
+/// Length of the sliding window of numbers below the highest in which copies are detected (RFC 6479).
 const WINDOW: u32 = 1 << 16;
 
 const WORDS: usize = (WINDOW / u64::BITS) as usize;
@@ -10,13 +11,14 @@ const WORDS: usize = (WINDOW / u64::BITS) as usize;
 pub(super) struct Arrived {
     /// One above the highest.
     next: u32,
-    /// A bit for each of the last [`WINDOW`] numbers, from the first gap on: before it, everything below `next` has arrived.
+    /// A bit for each of the last [`WINDOW`] numbers. It is allocated at the first gap; before, all numbers below
+    /// `next` have arrived.
     window: Option<Box<[u64; WORDS]>>,
 }
 
 impl Arrived {
-    /// A datagram arrives; answers whether it is the first of its number. One that comes more than [`WINDOW`] numbers late counts
-    /// as the first.
+    /// Records the arrival of a datagram. Returns true if it is the first with its number. A datagram more than
+    /// [`WINDOW`] numbers late counts as the first.
     pub(super) fn note(&mut self, number: u32) -> bool {
         let Some(window) = &mut self.window else {
             if number > self.next {

@@ -1,4 +1,4 @@
-//! A sender of datagrams: each leaves when its application hands it over, and nothing acknowledges it.
+//! A sender of datagrams: each leaves when the application hands it over, and is not acknowledged.
 
 use std::sync::Arc;
 
@@ -27,13 +27,13 @@ pub struct DatagramSender {
 }
 
 impl DatagramSender {
-    /// The sender of the flow number `flow` of a spec, which starts at `start`.
+    /// Sender of flow number `flow` of a spec, which starts at `start`.
     #[must_use]
     pub fn new(flow: FlowId, spec: &Spec, this: &FlowSpec, start: Time, sample_times: &Arc<[Time]>) -> Self {
         let clock = Clock::new(sample_times);
         let application = Application::of_flow(spec, this, start);
         let mut record = SenderRecord { start, ..SenderRecord::default() };
-        // It has no window.
+        // A datagram sender has no window.
         (record.measured.cwnd_integral, record.measured.cwnd_max) = (f64::NAN, f64::NAN);
         let mut this = Self {
             flow,
@@ -65,7 +65,7 @@ impl DatagramSender {
         self.bytes
     }
 
-    /// Everything that the run keeps of it.
+    /// Returns the records that the run keeps of this end.
     #[must_use]
     pub fn into_record(self) -> SenderRecord {
         self.record

@@ -1,4 +1,4 @@
-//! Send jitter: how much later than decided a packet leaves its host.
+//! Send jitter: the delay between the decision to send a packet and its departure from the host.
 
 use crate::random::{Name, Stream};
 use crate::time::Time;
@@ -12,21 +12,21 @@ pub struct Departures {
 }
 
 impl Departures {
-    /// Departures of the flow `name` in the run `seed`, up to `jitter_ps` late.
+    /// Departures of the flow `name` in the run `seed`, each delayed by up to `jitter_ps`.
     #[must_use]
     pub fn new(seed: u64, name: &str, jitter_ps: u64) -> Self {
         let stream = Name::default().and("flow ").and(name).and(" departures").stream(seed);
         Self { jitter_ps, stream, last: Time::ZERO }
     }
 
-    /// True if packets leave later than decided.
+    /// True if departures are delayed.
     #[must_use]
     #[inline(always)]
     pub fn is_jittered(&self) -> bool {
         self.jitter_ps > 0
     }
 
-    /// When a packet leaves that is sent at `now`.
+    /// Departure time of a packet sent at `now`.
     pub fn next(&mut self, now: Time) -> Time {
         if self.is_jittered() {
             self.last = (now + Time(self.stream.below(self.jitter_ps))).max(self.last);
@@ -35,7 +35,7 @@ impl Departures {
         now
     }
 
-    /// The latest departure so far, where packets leave later than decided.
+    /// Latest departure so far, if departures are delayed.
     #[must_use]
     pub fn last(&self) -> Time {
         self.last

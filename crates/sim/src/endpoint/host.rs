@@ -1,4 +1,4 @@
-//! A host: many ends of flows behind one clock, such as a whole kernel in virtual time.
+//! A host: many ends of flows with one clock, such as a whole kernel in virtual time.
 //!
 //! ```text
 //!   take_turn(arrivals, horizon) ──► ┌──────────────────────┐ ──► Way::send      packets of any of its ends
@@ -6,34 +6,36 @@
 //!                        timer() ◄── └──────────────────────┘
 //! ```
 //!
-//! The ends of a host cannot take turns one after the other, as those of endpoints do, since its clock does not go back. So all of
-//! them are one node of the plan of turns, and the host has the events of all ends in one order.
+//! The ends of a host cannot take turns one after the other as other endpoints do, since the host's clock does not go
+//! back. All of them are therefore one node of the plan of turns, and the host gets the events of all ends in one
+//! order.
 
 use crate::packet::{FlowId, Packet};
 use crate::sidecar::Sidecar;
 use crate::time::Time;
 
-/// Way out of a host during its turn.
+/// Output of a host during its turn.
 pub trait Way {
-    /// Sends a packet from the end that its flow and its direction name; it leaves at `packet.at`, which is in this turn, and not
-    /// before one that was sent earlier.
+    /// Sends a packet from the end given by its flow and its direction. It leaves at `packet.at`, which is in this
+    /// turn, and not before a packet sent earlier.
     fn send(&mut self, packet: Packet);
 
     /// Data that travels beside the packets of a flow.
     fn beside(&mut self, flow: FlowId) -> &mut Sidecar;
 
-    /// True if so many packets more fit into the memory that packets may take. If not, the run ends.
+    /// True if this many additional packets fit into the memory for packets. Otherwise the run ends.
     fn has_room_for(&mut self, packets: u32) -> bool;
 }
 
-/// Both ends of some flows, behind one clock.
+/// Both ends of some flows, with one clock.
 pub trait Host: std::fmt::Debug + Send {
-    /// When it next acts by itself; [`Time::NEVER`] if only an arrival makes it.
+    /// Time of the host's next own action; [`Time::NEVER`] if it only reacts to arrivals.
     fn timer(&self) -> Time;
 
-    /// All of its events before `horizon`: its timers, and these arrivals, which are in the order of time, then of flows.
+    /// Handles all of the host's events before `horizon`: its timers, and these arrivals, ordered by time and then by
+    /// flow.
     fn take_turn(&mut self, arrivals: &[Packet], horizon: Time, way: &mut dyn Way);
 
-    /// The run is over.
+    /// Ends the run.
     fn finish(&mut self);
 }

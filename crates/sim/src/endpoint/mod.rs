@@ -1,6 +1,6 @@
-//! The two ends of a flow: of TCP with SACK, per segment, after Linux ([`Sender`], [`Receiver`]); of datagrams; and of UDT ([`udt`]).
-//! An endpoint finds losses and repairs them; the algorithm says how large the window is. All meet the network at one boundary
-//! ([`boundary`]), and so do endpoints of other crates.
+//! The two ends of a flow: of TCP with SACK, in segments, after Linux ([`Sender`], [`Receiver`]); of datagrams; and of
+//! UDT ([`udt`]). An endpoint detects and repairs losses; the algorithm computes the window. All endpoints, also those
+//! of other crates, have one interface to the network ([`boundary`]).
 
 pub mod boundary;
 mod copies;

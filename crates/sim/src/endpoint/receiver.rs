@@ -1,4 +1,4 @@
-//! The receiver: reassembles, counts, and acknowledges (RFC 5681 section 4.2, RFC 2018 section 4).
+//! The receiver, which reassembles, counts and acknowledges segments (RFC 5681 section 4.2, RFC 2018 section 4).
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::time::Time;
 enum Echo {
     /// Marks, one by one.
     Marks,
-    /// The fact that there were marks, until the sender says that it has answered (RFC 3168).
+    /// The fact that there were marks, until the sender signals its response (RFC 3168).
     Latch,
     /// The load that VCP routers report.
     Load,
@@ -28,14 +28,14 @@ enum Echo {
     Feedback,
 }
 
-/// Answer of the fast path to a segment.
+/// Result of the fast path for a segment.
 #[derive(Clone, Copy, Debug)]
 enum Expected {
-    /// It was the next, and this is the ACK.
+    /// It was the next segment, and this is its ACK.
     Answered(Packet),
-    /// It was the next; its ACK is delayed.
+    /// It was the next segment, and its ACK is delayed.
     Noted,
-    /// Something else; nothing was done.
+    /// It needs the slow path; nothing was done.
     Not,
 }
 
@@ -50,17 +50,17 @@ pub struct Receiver {
     ack_bytes: u16,
     sack_block_bytes: u16,
     ack_every: u32,
-    /// Every segment in order is acknowledged at once, and nothing about marks is remembered.
+    /// True if every segment in order is acknowledged at once and no state of marks is kept.
     simple: bool,
-    /// Not every segment in order is acknowledged at once, and nothing about marks is remembered but the last one's.
+    /// True if ACKs of segments in order are delayed and only the last segment's mark is kept.
     delays_acks: bool,
-    /// Segments are datagrams: they are counted, and that is all.
+    /// `Some` if the segments are datagrams, which are only counted.
     datagrams: Option<Box<Arrived>>,
-    /// It misbehaves: its sender hears of no loss, or of no mark.
+    /// Misbehavior: the receiver reports no loss, or no mark.
     hides_losses: bool,
     hides_marks: bool,
     echo: Echo,
-    /// The latch, or whether the segment before was marked.
+    /// The latch of RFC 3168, or the mark of the last segment.
     marked: bool,
     /// The highest load that VCP routers report, and the feedback of XCP routers, bytes/s, since the last ACK.
     load: Load,
@@ -73,7 +73,7 @@ pub struct Receiver {
     ack_due: Time,
     timer: Time,
     now: Time,
-    /// Distinct segments, and bytes on the wire.
+    /// Numbers of distinct segments and of bytes on the wire.
     pub totals: ReceiverSample,
     /// Segments that had arrived before.
     pub duplicates: u64,
@@ -82,16 +82,16 @@ pub struct Receiver {
     /// One for each sample time.
     pub samples: Vec<ReceiverSample>,
     clock: Clock,
-    /// It has no timer, so that its samples are taken when a segment comes.
+    /// True without a timer; samples are then taken when a segment arrives.
     is_inline: bool,
-    /// Segments and ACKs, where somebody looks.
+    /// Log of segments and ACKs, if the scenario asks for it.
     pub(crate) log: Option<Box<Log>>,
     /// One-way delays, if the flow's segments are datagrams.
     pub delays: Option<Box<OneWayDelays>>,
 }
 
 impl Receiver {
-    /// The receiver of the flow number `flow` of a spec.
+    /// Receiver of flow number `flow` of a spec.
     #[must_use]
     pub fn of_flow(flow: FlowId, spec: &Spec, this: &FlowSpec, sample_times: &Arc<[Time]>) -> Self {
         let mut receiver = Self::from(Clock::new(sample_times), flow, this);
@@ -107,7 +107,7 @@ impl Receiver {
         receiver
     }
 
-    /// The receiver of a transfer that begins at `start`; it has no samples before.
+    /// Receiver of a transfer that begins at `start`, without samples before it.
     #[must_use]
     pub fn starting(start: Time, flow: FlowId, spec: &FlowSpec, sample_times: &Arc<[Time]>) -> Self {
         Self::from(Clock::starting(sample_times, start), flow, spec)
@@ -151,20 +151,20 @@ impl Receiver {
         }
     }
 
-    /// Takes over the memory of a receiver that has ended; of one that saw large gaps, nothing.
+    /// Takes over the memory of a receiver that has ended, unless that receiver had large gaps.
     pub fn inherit(&mut self, old: &mut Self) {
         if old.out_of_order.bits().capacity() as usize <= MOST_INHERITED {
             self.out_of_order.inherit(&mut old.out_of_order);
         }
     }
 
-    /// Marks are to be echoed as RFC 3168 has it.
+    /// Echoes marks by RFC 3168 from now on.
     pub fn latch_marks(&mut self) {
         self.echo = Echo::Latch;
         (self.simple, self.delays_acks) = (false, false);
     }
 
-    /// Passes on the signal of routers of that kind.
+    /// Echoes the signal of routers of this kind from now on.
     pub fn listen_to(&mut self, router: Router) {
         self.echo = match router {
             Router::Xcp => Echo::Feedback,
@@ -182,14 +182,14 @@ impl Receiver {
         self.log.take().map(|log| *log)
     }
 
-    /// Everything that the run keeps of it.
+    /// Returns the records that the run keeps of this end.
     #[must_use]
     pub fn into_record(self) -> ReceiverRecord {
         let Self { totals, duplicates, acks_sent, samples, delays, .. } = self;
         ReceiverRecord { totals, duplicates, acks_sent, samples, delays, ..ReceiverRecord::default() }
     }
 
-    /// Its timer is due: samples, or a delayed ACK.
+    /// Handles the timer: takes samples, or sends a delayed ACK.
     fn on_timer_due(&mut self, beside: &mut Sidecar) -> Option<Packet> {
         let now = self.timer;
         self.sample_until(now);
@@ -203,7 +203,7 @@ impl Receiver {
         self.samples.drain(..count);
     }
 
-    /// Takes the samples due before `now`; nothing that arrived earlier than that is still to come.
+    /// Takes the samples due before `now`; all earlier arrivals have been handled.
     pub(crate) fn sample_before(&mut self, now: Time) {
         if self.clock.due() < now {
             self.sample_until(Time(now.0 - 1));
@@ -219,8 +219,8 @@ impl Receiver {
         }
     }
 
-    /// A segment arrives, fast path: the next segment, nothing missing, acknowledged at once. Returns its ACK; in any
-    /// other case it does nothing and returns none.
+    /// Handles a segment on the fast path: the next segment, without a gap, acknowledged at once. Returns its ACK. In
+    /// any other case it does nothing and returns `None`.
     ///
     /// # Panics
     /// If arrivals go back in time, which would be a defect of the engine.
@@ -242,10 +242,11 @@ impl Receiver {
         Some(Packet::new(now, packet.stamp, self.flow, self.next, self.ack_bytes, flags, owd))
     }
 
-    /// The fast path of a receiver that delays ACKs and whose timer is not due: the next segment, nothing missing, no marks.
+    /// Fast path of a receiver that delays ACKs and whose timer is not due: the next segment, without a gap and without
+    /// marks.
     ///
     /// # Panics
-    /// As [`Receiver::on_expected`].
+    /// Those of [`Receiver::on_expected`].
     #[inline(always)]
     fn on_expected_of_several(&mut self, packet: &Packet) -> Expected {
         let now = packet.at;
@@ -274,8 +275,8 @@ impl Receiver {
         Expected::Answered(Packet::new(now, packet.stamp, self.flow, self.next, self.ack_bytes, flags, owd))
     }
 
-    /// A segment arrives, slow path: everything that [`Receiver::on_expected`] has no answer to. Returns the ACK to send, if one is
-    /// due.
+    /// Handles a segment on the slow path, in all cases that [`Receiver::on_expected`] does not handle. Returns the ACK
+    /// to send, if one is due.
     #[inline(never)]
     pub fn on_segment_with_care(&mut self, packet: &Packet, beside: &mut Sidecar) -> Option<Packet> {
         let now = packet.at;
@@ -326,8 +327,8 @@ impl Receiver {
         Some(self.acknowledge(now, beside))
     }
 
-    /// Remembers whether a segment was marked. Where that changes while an ACK is being delayed, the answer is the ACK for
-    /// the segments before, so that no ACK is for both kinds (RFC 8257 section 3.2).
+    /// Records a segment's mark. If the mark differs from the last segment's while an ACK is delayed, the result is the
+    /// ACK for the earlier segments, so that no ACK is for both kinds (RFC 8257 section 3.2).
     fn note_mark(&mut self, packet: &Packet, beside: &mut Sidecar) -> Option<Packet> {
         let marked = packet.is_marked() && !self.hides_marks;
         if self.echo != Echo::Marks {
@@ -341,7 +342,7 @@ impl Receiver {
         earlier
     }
 
-    /// Remembers feedback of routers that is not a mark of its own on each segment.
+    /// Records the feedback of routers other than ECN marks.
     fn note_router(&mut self, packet: &Packet, beside: &mut Sidecar) {
         match self.echo {
             Echo::Marks => {}
@@ -357,7 +358,7 @@ impl Receiver {
         }
     }
 
-    /// Puts it into an ACK's flags; the answer is the feedback for the ACK.
+    /// Writes the routers' load into an ACK's flags. Returns the feedback for the ACK.
     fn echo_router(&mut self, flags: &mut u8) -> f32 {
         *flags |= match std::mem::replace(&mut self.load, Load::Low) {
             Load::Low => 0,
@@ -376,7 +377,7 @@ impl Receiver {
         quick || self.unacknowledged >= self.ack_every
     }
 
-    /// A segment above a hole.
+    /// Stores a segment above a gap.
     fn hold(&mut self, segment: u32) {
         self.out_of_order.reserve(self.next, segment - self.next + 1);
         if self.out_of_order.contains(segment) {
@@ -386,7 +387,7 @@ impl Receiver {
         self.totals.delivered += 1;
         let run = self.out_of_order.insert(segment, self.next);
         if self.recent_count > 0 && run == (self.recent[0].0, segment + 1) {
-            // The latest run has become longer, and has not reached another.
+            // The latest run has become longer, and does not touch another one.
             self.recent[0] = run;
             return;
         }
@@ -403,7 +404,7 @@ impl Receiver {
         self.recent_count = count as u8;
     }
 
-    /// The lowest hole was filled: what follows it is in order too.
+    /// Closes the lowest gap, which was filled: the segments after it are in order too.
     fn close_gap(&mut self) {
         if self.out_of_order.contains(self.next) {
             let past = self.out_of_order.run_end(self.next) + 1;

@@ -1,23 +1,23 @@
-//! How much may be sent while losses are repaired.
+//! Number of segments that may be sent during loss recovery.
 
 use crate::spec::RecoveryRule;
 
-/// Losses that an ACK, or the timer of the reordering window, has shown.
+/// Losses detected on an ACK or by the timer of the reordering window.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Losses {
-    /// Something was marked lost, perhaps a retransmission.
+    /// True if a segment, perhaps a retransmission, was marked lost.
     pub more: bool,
-    /// The episode begins with it.
+    /// True if the recovery begins with this loss.
     pub begin: bool,
 }
 
-/// A recovery episode: from the window at the loss to the window that the algorithm asked for.
+/// A recovery, from the window at the loss to the window that the algorithm asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Episode {
     rule: RecoveryRule,
-    /// The window that the episode ends with, segments.
+    /// Window at the end of the recovery, segments.
     target: u32,
-    /// The window never sinks below this while it is halved step by step.
+    /// Smallest window during rate halving, segments.
     floor: u32,
     /// Segments that may be in flight now.
     allowance: u32,
@@ -25,7 +25,8 @@ pub struct Episode {
     next: u32,
     /// The estimate of `TCP/Sack1`.
     pipe: u32,
-    /// Linux's `prior_cwnd`, which stands for the `RecoverFS` of RFC 9937: a window that is full when the episode begins.
+    /// Linux's `prior_cwnd`, which stands for the `RecoverFS` of RFC 9937: the window at the start of the recovery,
+    /// assumed full.
     window_at_start: u32,
     delivered: u64,
     sent: u64,
@@ -33,8 +34,8 @@ pub struct Episode {
 }
 
 impl Episode {
-    /// Begins at a window of `window` segments with `outstanding` of them unacknowledged; `target` is the algorithm's new
-    /// window.
+    /// Begins a recovery at a window of `window` segments, with `outstanding` segments unacknowledged. `target` is the
+    /// algorithm's new window.
     pub fn begin(rule: RecoveryRule, window: u32, outstanding: u32, target: u32, floor: u32) -> Self {
         let at_once = matches!(rule, RecoveryRule::Pipe | RecoveryRule::PipeSack1);
         let allowance = if at_once { target } else { window };
@@ -50,8 +51,8 @@ impl Episode {
         self.allowance
     }
 
-    /// An ACK that delivers `delivered` segments, `in_order` or not, and leaves `in_flight` outstanding. Where the episode
-    /// begins, a retransmission goes out whatever the rule.
+    /// Handles an ACK that delivers `delivered` segments, `in_order` or not, after which `in_flight` segments are in
+    /// flight. At the start of the recovery one retransmission is sent under any rule.
     pub fn on_ack(&mut self, delivered: u32, in_flight: u32, in_order: bool, losses: Losses) {
         match self.rule {
             RecoveryRule::Pipe => {}
@@ -62,8 +63,9 @@ impl Episode {
         }
     }
 
-    /// RFC 9937, and Linux since 5.11. In `good_progress`, which is where the lowest segment has arrived and nothing more was
-    /// found lost, one segment more goes out than was delivered (RFC 6937 had it so on every ACK).
+    /// Proportional rate reduction by RFC 9937, and by Linux since 5.11. With `good_progress` (the lowest segment
+    /// arrived and no further loss was detected) one segment more is sent than was delivered; RFC 6937 did so on every
+    /// ACK.
     fn proportional(&mut self, delivered: u32, in_flight: u32, good_progress: bool) {
         if delivered == 0 && self.sent > 0 {
             return;
@@ -76,11 +78,11 @@ impl Episode {
             let limit = self.delivered.saturating_sub(self.sent).max(u64::from(delivered)) + u64::from(good_progress);
             u64::from(self.target - in_flight).min(limit)
         };
-        // The retransmission that the episode begins with goes out in any case.
+        // The first retransmission of the recovery is sent in any case.
         self.allowance = in_flight + (quota as u32).max(u32::from(self.sent == 0));
     }
 
-    /// One segment less for every second ACK, down to the floor, and never a burst.
+    /// Linux's rate halving: reduces the window by one segment for every second ACK, down to the floor, without bursts.
     fn halve_rate(&mut self, in_flight: u32) {
         self.acks += 1;
         if self.acks == 2 {
@@ -92,7 +94,8 @@ impl Episode {
         self.allowance = self.allowance.min(in_flight + 1);
     }
 
-    /// Two ACKs take two segments out of flight and let one in, until the floor; below it the whole deficit goes out.
+    /// ns-2's rate halving: for two segments acknowledged one is sent, down to the floor; below the floor the whole
+    /// deficit is sent.
     fn halve_rate_as_ns2(&mut self, in_flight: u32) {
         self.next = self.next.min(in_flight + 1);
         self.allowance = in_flight;
@@ -102,32 +105,32 @@ impl Episode {
         }
     }
 
-    /// Reduces the estimate of segments in flight by three at the beginning of recovery (three duplicate ACKs). The lost
-    /// segment is sent again whatever the estimate.
+    /// The pipe of `TCP/Sack1`: the estimate of segments in flight falls by three at the start of the recovery (three
+    /// duplicate ACKs). The lost segment is retransmitted for any estimate.
     fn estimate_pipe(&mut self, in_flight: u32, in_order: bool, first: bool) {
         self.pipe = self.pipe.saturating_sub(if first { 3 } else { 1 + u32::from(in_order) });
         let room = self.target.saturating_sub(self.pipe).max(u32::from(first));
         self.allowance = in_flight + room;
     }
 
-    /// Something was sent during the episode.
+    /// Records that segments were sent during the recovery.
     #[inline]
     pub fn on_sent(&mut self, segments: u32) {
         self.sent += u64::from(segments);
         self.pipe += segments;
     }
 
-    /// The window after the episode, with `outstanding` segments unacknowledged.
+    /// Window after the recovery, with `outstanding` segments unacknowledged.
     pub fn final_window(&self, outstanding: u32) -> u32 {
         match self.rule {
             RecoveryRule::RateHalving => self.allowance.min(self.target),
-            // Linux's burst limit of three segments, applied where the window has to come back up to the target.
+            // Linux's burst limit of three segments applies if the window must grow back to the target.
             RecoveryRule::RateHalvingNs2 if self.floor < self.target => self.target.min(outstanding + 3),
             _ => self.target,
         }
     }
 
-    /// The window as the endpoint would report it.
+    /// Current window, for reports.
     pub fn window(&self) -> u32 {
         match self.rule {
             RecoveryRule::RateHalvingNs2 => self.floor,
@@ -223,7 +226,7 @@ mod tests {
         assert_eq!(episode.allowance(), 25);
         assert_eq!(episode.final_window(30), 33);
         assert_eq!(Episode::begin(RecoveryRule::RateHalvingNs2, 100, 100, 80, 80).final_window(30), 80);
-        // An algorithm without a floor of its own: as much as it likes, and not a loop up to it.
+        // An algorithm without its own floor: the whole deficit is computed at once, without a loop.
         let mut unbounded = Episode::begin(RecoveryRule::RateHalvingNs2, 10, 10, u32::MAX, u32::MAX);
         unbounded.on_ack(1, 9, false, NONE);
         assert_eq!(unbounded.allowance(), u32::MAX);

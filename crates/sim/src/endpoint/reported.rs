@@ -1,4 +1,4 @@
-//! An algorithm whose sender reports to it other events than those that happened.
+//! An algorithm whose sender reports changed events to it.
 
 use elephan_cc::{
     Ack, Algorithm, Answer, Controller, Lost, Needs, Observe, Observer, Request, RouterAssisted, Sent, Signal, Start,
@@ -6,7 +6,7 @@ use elephan_cc::{
 
 use crate::spec::FlowSpec;
 
-/// `controller`, with the reports that the senders of such a flow make.
+/// Wraps `controller`, so that it gets the changed reports that the flow's scenario asks for.
 pub(crate) fn reporting(mut controller: Controller, flow: &FlowSpec) -> Controller {
     if flow.base_rtt_error_ps != 0 {
         let error = flow.base_rtt_error_ps as f64 * 1e-12;
@@ -19,22 +19,22 @@ pub(crate) fn reporting(mut controller: Controller, flow: &FlowSpec) -> Controll
     controller
 }
 
-/// Change of what an algorithm is told.
+/// Change of the events reported to an algorithm.
 trait Report {
-    /// An ACK, as the algorithm sees it.
+    /// Changes an ACK.
     fn ack(&self, ack: &Ack) -> Ack;
 
-    /// A loss, a mark or a timeout, as the algorithm sees it.
+    /// Changes a loss, a mark or a timeout.
     fn signal(&self, signal: &Signal) -> Signal {
         *signal
     }
 }
 
-/// The shortest round trip, believed to be longer or shorter than it was (Leith et al. 2008, figure 11). Many
-/// algorithms take the smallest sample themselves, so samples are changed too: none is below the assumed base RTT, and
-/// a sample of the shortest round trip equals it. The endpoint's own estimators see the truth.
+/// A smallest RTT with an error (Leith et al. 2008, figure 11). Many algorithms compute the smallest RTT from samples
+/// themselves, so samples are changed too: none is below the assumed base RTT, and a sample of the true smallest RTT
+/// equals it. The endpoint's own estimators use the true values.
 struct Misled {
-    /// Believed less true, s.
+    /// Assumed minus true smallest RTT, s.
     error: f64,
 }
 
@@ -50,10 +50,10 @@ impl Report for Misled {
     }
 }
 
-/// ACKs, counted (RFC 5681 without the byte counting of RFC 3465): a receiver that divides its ACKs speeds such a sender up (Savage
-/// et al., ACM CCR 29(5), 1999).
+/// Counting of ACKs instead of segments (RFC 5681 without the byte counting of RFC 3465): a receiver that divides its
+/// ACKs accelerates such a sender (Savage et al., ACM CCR 29(5), 1999).
 struct Counting {
-    /// ACKs in each packet that acknowledges something new.
+    /// Number of ACKs for which each packet that acknowledges new data counts.
     acks: f64,
 }
 

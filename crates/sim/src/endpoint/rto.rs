@@ -2,7 +2,7 @@
 
 use crate::time::Time;
 
-/// The estimator and the timeout that follows from it.
+/// Estimator of the RTT, and the retransmission timeout.
 #[derive(Clone, Debug)]
 pub struct Rto {
     /// Smoothed RTT, s; 0 before the first sample.
@@ -16,12 +16,12 @@ pub struct Rto {
 }
 
 impl Rto {
-    /// Before the first sample.
+    /// State before the first sample.
     pub fn new(initial: Time, min: Time, max: Time, granularity: Time) -> Self {
         Self { srtt: 0.0, rttvar: 0.0, initial, backoff: 0, min, max, granularity: granularity.seconds() }
     }
 
-    /// A sample, s (RFC 6298 section 2: α = 1/8, β = 1/4, K = 4).
+    /// Takes an RTT sample, s (RFC 6298 section 2: α = 1/8, β = 1/4, K = 4).
     #[inline]
     pub fn sample(&mut self, rtt: f64) {
         if self.srtt == 0.0 {
@@ -34,7 +34,7 @@ impl Rto {
         self.backoff = 0;
     }
 
-    /// The timeout in force, with its backoff. Worked out when asked for: most timers are restarted and never fire.
+    /// Current timeout, with its backoff. It is computed on demand, since most timers are restarted and never expire.
     pub fn timeout(&self) -> Time {
         let base = if self.srtt == 0.0 {
             self.initial
@@ -44,12 +44,12 @@ impl Rto {
         Time(base.0.saturating_mul(1 << self.backoff)).min(self.max)
     }
 
-    /// The timer fired (RFC 6298 section 5.5).
+    /// Doubles the timeout after the timer expired (RFC 6298 section 5.5).
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(16);
     }
 
-    /// True if the timer fired since the last sample.
+    /// True if the timer expired since the last sample.
     pub fn is_backed_off(&self) -> bool {
         self.backoff > 0
     }

@@ -1,17 +1,17 @@
 //! Scoreboard of the sender (RFC 6675 section 3): the state of each outstanding segment, SACKed, lost or retransmitted.
 //!
-//! Bits in rings, counted by whole words, and runs of SACKed segments that know their ends: an ACK costs O(1) amortized at
-//! any window and any number of holes.
+//! Bits are in rings and counted by whole words, and runs of SACKed segments store their ends. An ACK costs O(1)
+//! amortized, at any window and any number of gaps.
 
 use crate::ring::{BitRing, Fifo, MOST_INHERITED};
 use crate::runs::RunSet;
 use crate::time::Time;
 
-/// A retransmission, to find out whether it was lost too.
+/// Record of a retransmission, to detect its loss.
 #[derive(Clone, Copy, Debug, Default)]
 struct Retransmission {
     segment: u32,
-    /// First segment never sent at that time: a SACK at or above it is for something sent later.
+    /// Next new segment at that time: a SACK at or above it is for a segment sent later.
     next_then: u32,
     at: Time,
 }
@@ -27,9 +27,9 @@ pub struct Scoreboard {
     resent_count: u32,
     /// True if any segment is SACKed, lost or retransmitted.
     marked: bool,
-    /// Everything below is SACKed or marked lost.
+    /// Segment below which every segment is SACKed or marked lost.
     marked_below: u32,
-    /// No segment below is lost and not yet retransmitted.
+    /// Segment below which every lost segment is retransmitted.
     repaired_below: u32,
     retransmissions: Fifo<Retransmission>,
     /// The SACK blocks of the last ACK that had any.
@@ -37,7 +37,7 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Takes over another scoreboard's memory, and nothing that it knows; of one for many segments, nothing at all.
+    /// Takes over another scoreboard's memory without its contents, unless it was for many segments.
     pub fn inherit(&mut self, old: &mut Self) {
         if old.lost.capacity() as usize <= MOST_INHERITED {
             self.sacked.inherit(&mut old.sacked);
@@ -70,18 +70,18 @@ impl Scoreboard {
         self.sacked.top().max(self.una)
     }
 
-    /// True if nothing but "outstanding" is known of any segment.
+    /// True if no segment is SACKed, lost or retransmitted.
     #[inline]
     pub fn is_clean(&self) -> bool {
         !self.marked
     }
 
-    /// To be called after a batch of changes.
+    /// Brings the derived state up to date; called after a group of changes.
     fn settle(&mut self) {
         self.marked = !self.sacked.is_empty() || self.lost_count > 0 || self.resent_count > 0;
     }
 
-    /// The pipe: outstanding, less SACKed, less lost, plus retransmitted (RFC 6675 section 4).
+    /// The pipe (RFC 6675 section 4): outstanding segments minus SACKed ones minus lost ones plus retransmitted ones.
     #[inline]
     pub fn in_flight(&self, next: u32) -> u32 {
         (next - self.una) + self.resent_count - self.sacked.len() - self.lost_count
@@ -98,7 +98,7 @@ impl Scoreboard {
         }
     }
 
-    /// A cumulative ACK while the board is clean.
+    /// Handles a cumulative ACK while no segment is SACKed, lost or retransmitted.
     #[inline]
     pub fn advance_clean(&mut self, cumulative: u32) {
         self.una = cumulative;
@@ -106,7 +106,7 @@ impl Scoreboard {
         self.repaired_below = cumulative;
     }
 
-    /// A cumulative ACK; answers how many segments it delivers that no SACK had.
+    /// Handles a cumulative ACK. Returns the number of segments that it delivers and that were not SACKed before.
     pub fn advance(&mut self, cumulative: u32) -> u32 {
         let from = self.una;
         let already = self.sacked.remove_range(from, cumulative);
@@ -126,8 +126,9 @@ impl Scoreboard {
         cumulative - from - already
     }
 
-    /// The SACK blocks `[first, past)` of an ACK; answers how many segments they newly deliver. Most runs repeat from
-    /// ACK to ACK; of a run that begins where it did in the last ACK, only its new segments are looked at.
+    /// Handles the SACK blocks `[first, past)` of an ACK. Returns the number of segments that they newly deliver. Most
+    /// blocks repeat from ACK to ACK: of a block with the same begin as in the last ACK, only the new segments are
+    /// examined.
     #[inline]
     pub fn sack_blocks(&mut self, blocks: &[(u32, u32)], next: u32) -> u32 {
         let mut fresh = 0;
@@ -141,7 +142,7 @@ impl Scoreboard {
         fresh
     }
 
-    /// A SACK block `[first, past)`; answers how many segments it newly delivers.
+    /// Handles a SACK block `[first, past)`. Returns the number of segments that it newly delivers.
     #[inline]
     pub fn sack(&mut self, first: u32, past: u32, next: u32) -> u32 {
         let mut segment = first.max(self.una);
@@ -149,7 +150,8 @@ impl Scoreboard {
         let mut fresh = 0;
         while segment < past {
             if self.sacked.contains(segment) {
-                // Blocks are the receiver's maximal runs, so one begins where a known run does, unless ACKs were reordered.
+                // A block is a maximal run of the receiver, so it begins where a known run begins, unless ACKs were
+                // reordered.
                 let begins = segment == self.una || !self.sacked.contains(segment - 1);
                 segment = if begins { self.sacked.run_end(segment) } else { segment } + 1;
                 continue;
@@ -170,7 +172,7 @@ impl Scoreboard {
         fresh
     }
 
-    /// Marks every segment below `edge` lost that is neither SACKed nor marked; answers how many.
+    /// Marks every segment below `edge` lost that is neither SACKed nor marked. Returns their number.
     pub fn mark_lost_below(&mut self, edge: u32) -> u32 {
         if edge <= self.marked_below {
             return 0;
@@ -183,7 +185,7 @@ impl Scoreboard {
         added
     }
 
-    /// A timeout: everything outstanding that is not SACKed is lost, retransmissions included.
+    /// Handles a timeout: marks all outstanding segments lost that are not SACKed, retransmissions included.
     pub fn mark_all_lost(&mut self, next: u32) {
         self.resent_count -= self.resent.clear_range(self.una, next);
         while self.retransmissions.pop().is_some() {}
@@ -192,14 +194,14 @@ impl Scoreboard {
         self.repaired_below = self.una;
     }
 
-    /// Forgets which segments were SACKed: the receiver may yet renege (RFC 2018 section 8).
+    /// Discards the SACK information, since the receiver may renege (RFC 2018 section 8).
     pub fn forget_sacks(&mut self, next: u32) {
         self.sacked.remove_range(self.una, next);
         self.latest = Default::default();
         self.settle();
     }
 
-    /// The marks are withdrawn: the loss was none.
+    /// Removes the marks of lost segments after a spurious loss.
     pub fn forget_losses(&mut self, next: u32) {
         self.lost_count -= self.lost.clear_range(self.una, next);
         self.resent_count -= self.resent.clear_range(self.una, next);
@@ -209,18 +211,18 @@ impl Scoreboard {
         self.settle();
     }
 
-    /// Everything below is SACKed or marked lost.
+    /// Segment below which every segment is SACKed or marked lost.
     pub fn marked_below(&self) -> u32 {
         self.marked_below
     }
 
-    /// True if a segment was sent again, and is not known to have arrived since.
+    /// True if a segment was retransmitted and has not been reported as delivered.
     #[must_use]
     pub fn is_resent(&self, segment: u32) -> bool {
         self.resent.get(segment)
     }
 
-    /// True if a retransmission is under way.
+    /// True if a retransmission is in flight.
     #[must_use]
     pub fn has_resent(&self) -> bool {
         self.resent_count > 0
@@ -236,7 +238,7 @@ impl Scoreboard {
         self.sacked.bits().nth_highest(n, self.una, self.sacked.top().max(self.una))
     }
 
-    /// The lowest segment that is lost and not retransmitted yet.
+    /// Lowest segment that is lost and not retransmitted yet.
     pub fn next_to_repair(&mut self) -> Option<u32> {
         if self.lost_count == self.resent_count {
             return None;
@@ -246,7 +248,7 @@ impl Scoreboard {
         found
     }
 
-    /// A lost segment is retransmitted.
+    /// Records the retransmission of a lost segment.
     pub fn retransmitted(&mut self, segment: u32, next: u32, at: Time) {
         self.resent.set(segment);
         self.resent_count += 1;
@@ -254,14 +256,13 @@ impl Scoreboard {
         self.retransmissions.push(Retransmission { segment, next_then: next, at });
     }
 
-    /// True if a segment is thought to be under way: sent, and neither SACKed nor lost, or sent again.
+    /// True if a segment counts as in flight: it is neither SACKed nor lost, or it was retransmitted.
     pub fn is_in_flight(&self, segment: u32) -> bool {
         !self.sacked.contains(segment) && (!self.lost.get(segment) || self.resent.get(segment))
     }
 
-    /// Retransmissions that a later transmission has overtaken are lost again; returns their number, and adds them to
-    /// `found`.
-    /// `overtaken(next_then, sent at)` says whether that is so.
+    /// Marks retransmissions lost that a later transmission has overtaken, adds them to `found`, and returns their
+    /// number. `overtaken(next_then, sent at)` decides if one was overtaken.
     pub fn mark_lost_retransmissions(
         &mut self,
         mut overtaken: impl FnMut(u32, Time) -> bool,
@@ -292,7 +293,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// The same rules over sets, one segment at a time.
+    /// Model with the same rules over sets, one segment at a time.
     #[derive(Default)]
     struct Model {
         una: u32,
@@ -311,7 +312,7 @@ mod tests {
         }
     }
 
-    /// The receiver's report of its runs after this segment, the latest first.
+    /// The receiver's SACK blocks after this segment, the latest first.
     fn report(received: &BTreeSet<u32>, segment: u32, una: u32, blocks: &mut Vec<(u32, u32)>) {
         let (mut first, mut past) = (segment, segment + 1);
         while received.contains(&(first - 1)) && first - 1 > una {
@@ -337,7 +338,7 @@ mod tests {
                 match operation {
                     0 => { next += size; board.reserve(next); }
                     1 | 2 if next > model.una + 1 => {
-                        // The receiver gets a segment above una and answers with its latest runs; some answers are lost.
+                        // A segment above una arrives, and the receiver reports its latest runs; some reports are lost.
                         let segment = model.una + 1 + u32::from(pick) % (next - model.una - 1);
                         received.insert(segment);
                         report(&received, segment, model.una, &mut blocks);

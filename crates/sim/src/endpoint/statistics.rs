@@ -15,12 +15,12 @@ pub struct SenderStatistics {
     /// Totals since the beginning.
     pub totals: SenderTotals,
     pub(super) measured: Measured,
-    /// When the last segment of a sized transfer was acknowledged.
+    /// Time at which the last segment of a sized transfer was acknowledged.
     pub completed: Option<Time>,
     /// Congestion window, segments.
     pub(super) cwnd: f64,
     cwnd_since: Time,
-    /// The measurement window is open.
+    /// True inside the measurement window.
     pub(super) measuring: bool,
     measure: Measure,
     clock: Clock,
@@ -53,7 +53,7 @@ impl SenderStatistics {
         self.clock.due()
     }
 
-    /// Samples that were not forgotten.
+    /// Samples that were kept.
     pub(super) fn samples(&self) -> &[SenderSample] {
         &self.samples
     }
@@ -63,7 +63,7 @@ impl SenderStatistics {
         self.samples.drain(..count);
     }
 
-    /// Takes the samples due by `now`; `sample` gives the sender's state.
+    /// Takes the samples due by `now`; `sample` returns the sender's state.
     pub fn sample_until(&mut self, now: Time, mut sample: impl FnMut(&mut Self) -> SenderSample) {
         while self.clock.due() <= now {
             let at = self.clock.due();
@@ -82,14 +82,14 @@ impl SenderStatistics {
         }
     }
 
-    /// Takes the internal variables of `algorithm` at the sample that is being taken, where the scenario asks for them.
+    /// Adds the internal variables of `algorithm` to the current sample, if the scenario asks for them.
     pub(super) fn sample_internals(&mut self, algorithm: &dyn Observe) {
         if let Some(internals) = &mut self.internals {
             internals.sample(self.samples.len(), algorithm);
         }
     }
 
-    /// Brings ∫ cwnd dt up to `at`.
+    /// Extends ∫ cwnd dt to `at`.
     #[inline]
     fn settle_window(&mut self, at: Time) {
         if self.measuring {
@@ -98,7 +98,7 @@ impl SenderStatistics {
         self.cwnd_since = at;
     }
 
-    /// The window is `window` segments from `now` on.
+    /// Records that the window is `window` segments from `now` on.
     #[inline]
     pub fn note_window(&mut self, now: Time, window: f64) {
         if window != self.cwnd {
@@ -110,7 +110,7 @@ impl SenderStatistics {
         }
     }
 
-    /// An RTT sample.
+    /// Records an RTT sample.
     #[inline]
     pub fn note_rtt(&mut self, rtt: Time, seconds: f64) {
         if self.measuring {
@@ -121,14 +121,14 @@ impl SenderStatistics {
         }
     }
 
-    /// A send loop has ended, because of the receive window or for another reason.
+    /// Records the end of a send loop, by the receive window or for another reason.
     #[inline]
     pub fn note_send(&mut self, receiver_limited: bool) {
         self.measured.sends += 1;
         self.measured.receiver_limited += u64::from(receiver_limited);
     }
 
-    /// Everything that the run keeps of a sender that started at `start`.
+    /// Returns the records that the run keeps of a sender that started at `start`.
     #[must_use]
     pub fn into_record(self, start: Time) -> SenderRecord {
         let Self { totals, measured, samples, completed, internals, .. } = self;

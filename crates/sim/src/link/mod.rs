@@ -1,8 +1,8 @@
 //! A link: loss → queue → transmitter → delay line.
 //!
-//! A first-in first-out link at a fixed rate needs no departure events: when a packet arrives, the time at which its last
-//! bit leaves is known, `max(arrival, transmitter free) + size / rate`. Waiting packets are kept as the list of times
-//! at which their waiting ends, which is brought up to date at each look. If all packets of a link have one size, not
+//! A first-in first-out link at a fixed rate needs no departure events: when a packet arrives, the time at which its
+//! last bit leaves is known, `max(arrival, transmitter free) + size / rate`. Waiting packets are a list of the times at
+//! which their waiting ends, which is brought up to date at each access. If all packets of a link have one size, not
 //! even that list is needed. The packets that wait at `now` are those whose transmission has yet to begin, and these
 //! begin at `free − k × transmission`, so the backlog *is* the time until the transmitter is free.
 
@@ -29,7 +29,7 @@ pub(crate) const FRACTION_BITS: u32 = 24;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
-    /// Time from which on it no longer counts as waiting.
+    /// Time at which the packet stops waiting.
     until: Time,
     bytes: u32,
 }
@@ -39,17 +39,17 @@ struct Waiting {
 struct Uniform {
     bytes: u64,
     transmission: Time,
-    /// A packet is admitted while the transmitter will be free within this time: limit × transmission.
+    /// Largest time until the transmitter is free at which a packet is admitted: limit × transmission.
     room: Time,
 }
 
 impl Uniform {
-    /// Packets that wait at `now`, when the transmitter becomes free at `free`.
+    /// Number of packets that wait at `now`, if the transmitter becomes free at `free`.
     fn waiting(&self, free: Time, now: Time) -> u64 {
         free.since(now).0.saturating_sub(1) / self.transmission.0
     }
 
-    /// Sum of the times that those packets have yet to wait, ps.
+    /// Sum of the remaining waiting times of these packets, ps.
     fn yet_to_wait(&self, free: Time, now: Time) -> u128 {
         let n = u128::from(self.waiting(free, now));
         n * u128::from(free.since(now).0) - u128::from(self.transmission.0) * n * (n + 1) / 2
@@ -57,19 +57,19 @@ impl Uniform {
 }
 
 /// True if every backlog that fits into the buffer of a link (`room`, ps) and into memory (2³¹ packets) is sent before
-/// [`Time::FAR`]. Then the time until the transmitter is free tells how many packets wait.
+/// [`Time::FAR`]. The number of waiting packets then follows from the time until the transmitter is free.
 fn is_countable(room: u64, transmission: u64) -> bool {
     room.min(transmission.saturating_mul(1 << 31)) < Time::FAR.0 / 2
 }
 
-/// How a link decides about a packet.
+/// Rule by which a link admits packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Admission {
-    /// Everything passes and nothing is recorded: only the transmitter's clock matters.
+    /// Every packet passes and nothing is recorded; the link has only its transmitter's clock.
     Everything,
     /// At its arrival: random loss, and a bound on the queue.
     Bound,
-    /// At its arrival: the queue discipline decides by more than a bound, or the rate changes.
+    /// At its arrival: the queue discipline decides by more than a bound, or the rate is variable.
     Discipline,
     /// When the transmitter becomes free: the queue keeps packets.
     AtDeparture,
@@ -80,7 +80,7 @@ enum Admission {
 pub struct Carried {
     /// Time at which its last bit reaches the far end.
     pub at: Time,
-    /// The queue has marked it.
+    /// True if the queue has marked it.
     pub marked: bool,
 }
 
@@ -128,9 +128,9 @@ pub struct LinkTotals {
     pub lost: u64,
     /// Packets marked (ECN) and accepted.
     pub marked: u64,
-    /// Packets that were let come late.
+    /// Packets that were delayed to arrive out of order.
     pub reordered: u64,
-    /// Packets that arrive twice.
+    /// Packets that were duplicated.
     pub duplicated: u64,
     /// Packets that were accepted; each leaves, in order.
     pub accepted: u64,
@@ -146,10 +146,10 @@ pub struct Link {
     ps_per_byte: u64,
     free: Time,
     last_arrival: Time,
-    /// Propagation delay; the shortest where it changes.
+    /// Propagation delay; the shortest one of a variable delay.
     pub delay: Time,
     admission: Admission,
-    /// Set where all packets have one size.
+    /// `Some` if all packets have one size.
     uniform: Option<Uniform>,
     hold_while_sent: bool,
     /// Totals since the beginning.
@@ -159,11 +159,11 @@ pub struct Link {
     waiting: Fifo<Waiting>,
     loss: Loss,
     probe: Option<Box<Probe>>,
-    /// Set where the queue decides at departures.
+    /// `Some` if the queue decides at departures.
     service: Option<Box<Service>>,
-    /// Set where the rate changes.
+    /// `Some` if the rate is variable.
     schedule: Option<Box<Schedule>>,
-    /// Set where the delay line does more than delay.
+    /// `Some` if the delay line does more than delay.
     wire: Option<Box<Wire>>,
     /// Size of the smallest packet that crosses it.
     smallest_bytes: u64,
@@ -173,14 +173,14 @@ pub struct Link {
 #[derive(Clone, Debug)]
 struct Probe {
     samples: LinkSamples,
-    /// Σ over accepted packets of the time that each waits, ps. Less what the still waiting have yet to wait, this is
-    /// ∫ packets dt.
+    /// Sum of the waiting times of all accepted packets, ps. Minus the remaining waiting times of the packets that
+    /// still wait, it is ∫ packets dt.
     waits: u128,
     integral_at_last_sample: u128,
     min: u64,
     max: u64,
-    /// Least and largest backlog since the last sample, as the time until the transmitter is free; for links with one packet
-    /// size.
+    /// Smallest and largest backlog since the last sample, as the time until the transmitter is free; for links with
+    /// one packet size.
     least_busy: Time,
     most_busy: Time,
     /// Size of the packet in transmission.
@@ -188,8 +188,8 @@ struct Probe {
 }
 
 impl Link {
-    /// The link of a checked spec, for the run `seed`, sampled at `sample_times` where it is recorded. Packets of
-    /// `sizes.0` to `sizes.1` bytes will cross it.
+    /// The link of a checked spec in the run `seed`, sampled at `sample_times` if it is recorded. Its packets have
+    /// `sizes.0` to `sizes.1` bytes.
     #[must_use]
     pub fn new(checked: &CheckedLink, sizes: (u64, u64), seed: u64, sample_times: &std::sync::Arc<[Time]>) -> Self {
         let spec = checked.spec();
@@ -228,8 +228,8 @@ impl Link {
                 Admission::Bound
             },
             service,
-            // A packet that opportunities send piece by piece waits until the last of them. Where accesses to a medium separate
-            // packets, a transmitter that is busy does not tell that one is being sent.
+            // A packet sent over several opportunities waits until the last of them. If accesses to a medium separate
+            // packets, a busy transmitter need not be sending a packet.
             hold_while_sent: queue.counts_in_service() || by_trace || by_access,
             schedule,
             wire,
@@ -257,8 +257,9 @@ impl Link {
         Time(((u128::from(bytes) * u128::from(self.ps_per_byte)) >> FRACTION_BITS) as u64)
     }
 
-    /// A packet arrives, which the queue may mark if it is `capable` of ECN. Returns `None` if the packet is lost or dropped. A link
-    /// whose queue decides at departures has [`Link::receive`] and [`Link::send_next`] instead.
+    /// Handles the arrival of a packet, which the queue may mark if it is `capable` of ECN. Returns `None` if the
+    /// packet is lost or dropped. A link whose queue decides at departures has [`Link::receive`] and
+    /// [`Link::send_next`] instead.
     ///
     /// # Panics
     /// If arrivals go back in time, which would be a defect of the engine.
@@ -288,20 +289,20 @@ impl Link {
         self.last_arrival = now;
     }
 
-    /// True if it is sampled.
+    /// True if the link is sampled.
     #[must_use]
     #[inline(always)]
     pub fn is_recorded(&self) -> bool {
         self.probe.is_some()
     }
 
-    /// True if a queue discipline decides about arrivals by more than a bound, or the rate changes.
+    /// True if a queue discipline decides about arrivals by more than a bound, or if the rate is variable.
     #[must_use]
     pub fn decides_by_discipline(&self) -> bool {
         self.admission == Admission::Discipline
     }
 
-    /// When a packet that comes at `now` begins to be sent, and when its last bit leaves.
+    /// Start and end of the transmission of a packet that arrives at `now`.
     #[inline]
     fn occupy(&mut self, now: Time, bytes: u64) -> (Time, Time) {
         let (start, end) = match &mut self.schedule {
@@ -318,22 +319,23 @@ impl Link {
         (start, end)
     }
 
-    /// The least time that a packet of `bytes` or more takes from its arrival to the far end.
+    /// Shortest time from the arrival of a packet of at least `bytes` to its arrival at the far end.
     #[must_use]
     pub fn least_crossing(&self, bytes: u64) -> Time {
-        // If packets may overtake each other, the smallest one that may come bounds all.
+        // If packets may overtake each other, the smallest possible packet is the bound for all.
         let bytes = if self.wire.is_some() { self.smallest_bytes } else { bytes };
         self.delay + self.schedule.as_ref().map_or(self.transmission(bytes), |schedule| schedule.least(bytes))
     }
 
-    /// True if its delay line does more than delay: then `Link::launch` and `Link::land`.
+    /// True if the delay line does more than delay, so that `Link::launch` and `Link::land` are used.
     #[must_use]
     #[inline]
     pub fn is_unsteady(&self) -> bool {
         self.wire.is_some()
     }
 
-    /// A packet that would reach the far end at `at`, by the shortest delay, is on its way; tells whether it will come twice.
+    /// Puts a packet on the delay line, which would reach the far end at `at` with the shortest delay. Returns true if
+    /// it is duplicated.
     pub(crate) fn launch(&mut self, packet: Packet, at: Time) -> bool {
         let Some(wire) = &mut self.wire else { return false };
         let later = self.schedule.as_ref().map_or(Time::ZERO, |schedule| schedule.later());
@@ -343,21 +345,21 @@ impl Link {
         twice
     }
 
-    /// The next packet that reaches the far end and that nothing which arrives here at `horizon` or later can precede; and
-    /// when it does.
+    /// Next packet at the far end, with its time of arrival, if no packet that arrives at this link at `horizon` or
+    /// later can precede it.
     pub(crate) fn land(&mut self, horizon: Time) -> Option<(Packet, Time)> {
         let horizon = horizon + self.least_crossing(0);
         self.wire.as_mut()?.land(horizon)
     }
 
-    /// From when on [`Link::land`] has something; [`Time::NEVER`] where nothing is on its way.
+    /// Earliest time at which [`Link::land`] returns a packet; [`Time::NEVER`] if the delay line is empty.
     #[must_use]
     pub(crate) fn next_landing(&self) -> Time {
         let head = self.wire.as_ref().map_or(Time::NEVER, |wire| wire.head());
         if head == Time::NEVER { head } else { head.since(self.least_crossing(0)) }
     }
 
-    /// [`Link::carry`] by [`Admission::Discipline`].
+    /// [`Link::carry`] for [`Admission::Discipline`].
     #[inline(never)]
     fn carry_by_discipline(&mut self, now: Time, bytes: u64, capable: bool) -> Option<Carried> {
         self.sample_before(now);
@@ -384,7 +386,7 @@ impl Link {
         Some(Carried { at: self.free + self.delay, marked })
     }
 
-    /// Samples that are due before an arrival at `now` see the queue before it.
+    /// Takes the samples due before an arrival at `now`, with the queue before this arrival.
     #[inline]
     fn sample_before(&mut self, now: Time) {
         if let Some(probe) = &self.probe
@@ -394,7 +396,7 @@ impl Link {
         }
     }
 
-    /// Loss and queue: whether the packet will be sent.
+    /// Applies random loss and the queue. Returns true if the packet will be sent.
     fn admit(&mut self, now: Time, bytes: u64) -> bool {
         self.sample_before(now);
         if self.loses_arrival(now, bytes) {
@@ -410,17 +412,17 @@ impl Link {
         if let Some(probe) = &mut self.probe {
             probe.waits += u128::from(busy.0);
             probe.least_busy = probe.least_busy.min(busy);
-            // With this packet, whose transmission comes after all that wait.
+            // Includes this packet, whose transmission follows those of all waiting packets.
             probe.most_busy = probe.most_busy.max(busy + uniform.transmission);
         }
         true
     }
 
-    /// [`Link::admit`] where packets have different sizes.
+    /// [`Link::admit`] for packets of different sizes.
     fn admit_mixed(&mut self, now: Time, bytes: u64) -> bool {
         self.drain(now);
         let transmission = self.transmission(bytes);
-        // Packets that cannot be sent before the end of time all leave then: later arrivals not before earlier ones.
+        // Packets that cannot be sent before the end of time all leave then, and in order.
         self.free = self.free.min(Time(Time::FAR.0 - transmission.0));
         let busy = self.free > now;
         if busy && !self.queue.admits(self.backlog, bytes) {
@@ -433,7 +435,7 @@ impl Link {
         true
     }
 
-    /// An accepted packet waits until its transmission, from `start` to `end`, or is sent at once.
+    /// Adds an accepted packet: it waits until its transmission, from `start` to `end`, or is sent at once.
     fn join(&mut self, now: Time, start: Time, end: Time, bytes: u64) {
         if start > now || self.hold_while_sent {
             let until = if self.hold_while_sent { end } else { start };
@@ -449,7 +451,7 @@ impl Link {
         }
     }
 
-    /// Random loss of a packet that arrives.
+    /// Draws the random loss of an arriving packet.
     #[inline]
     fn loses_arrival(&mut self, now: Time, bytes: u64) -> bool {
         if matches!(self.loss, Loss::None) || !self.loses(now) {
@@ -460,7 +462,7 @@ impl Link {
         true
     }
 
-    /// A link layer gives up the packet that would be sent next.
+    /// True if the link layer gives up the packet that would be sent next.
     fn gives_up(&mut self, bytes: u64) -> bool {
         let gone = self.schedule.as_mut().is_some_and(|schedule| schedule.gives_up(bytes));
         if gone {
@@ -489,7 +491,7 @@ impl Link {
         }
     }
 
-    /// Brings what waits up to `now`.
+    /// Removes the packets from the backlog whose transmission has begun by `now`.
     #[inline]
     fn drain(&mut self, now: Time) {
         let mut last = 0;
@@ -526,7 +528,7 @@ impl Link {
     fn sample(&mut self, at: Time) {
         let arrived = self.arrived();
         let Some(probe) = &mut self.probe else { return };
-        // Waiting packets, ∫ packets dt by now, and the accepted packets whose transmission has not begun.
+        // Waiting packets, ∫ packets dt so far, and the accepted packets whose transmission has not begun.
         let (queue, integral, unsent, unsent_bytes, in_service_bytes) = if let Some(service) = &self.service {
             (service.backlog().packets, probe.waits + service.waited(at), 0, 0, probe.in_service_bytes)
         } else if let Some(uniform) = &self.uniform {
@@ -548,7 +550,7 @@ impl Link {
         } else {
             (integral - probe.integral_at_last_sample) as f64 / elapsed.0 as f64
         };
-        // Accepted and neither waiting nor in transmission: its last bit has left.
+        // The last bit of a packet has left if it was accepted and is neither waiting nor in transmission.
         let in_service = u64::from(self.free > at && !self.hold_while_sent);
         probe.samples.push(LinkSample {
             queue,
@@ -569,24 +571,25 @@ impl Link {
         probe.max = queue;
     }
 
-    /// Samples so far, where the link is recorded.
+    /// Samples so far, if the link is recorded.
     pub(crate) fn samples(&self) -> Option<&LinkSamples> {
         self.probe.as_ref().map(|probe| &probe.samples)
     }
 
-    /// Ends the run: the remaining samples, and the samples themselves where the link was recorded.
+    /// Ends the run: takes the remaining samples, and returns all samples if the link was recorded.
     pub fn finish(&mut self, end: Time) -> Option<LinkSamples> {
         self.sample_until(end);
         self.probe.take().map(|probe| probe.samples)
     }
 
-    /// Packets that came.
+    /// Number of packets that arrived.
     fn arrived(&self) -> u64 {
         let waiting = self.service.as_ref().map_or(0, |service| service.backlog().packets);
         self.totals.accepted + self.totals.dropped + self.totals.lost + waiting
     }
 
-    /// True if it never drops, never loses and is not looked at: a transmitter and a delay.
+    /// True if the link never drops or loses a packet and is not recorded, so that it is only a transmitter and a
+    /// delay.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.admission == Admission::Everything
@@ -659,7 +662,7 @@ mod tests {
             let mut link = link(Some(2), true, sizes, &times);
             let carried: Vec<bool> = (0..5).map(|_| link.carry(Time(0), 125, false).is_some()).collect();
             assert_eq!(carried, [true, true, true, false, false]);
-            // At 1.5 µs one has left, one is being sent, one waits.
+            // At 1.5 µs one packet has left, one is in transmission and one waits.
             let rows = link.finish(Time(10_000_000)).expect("the link is recorded").rows;
             assert_eq!((rows[1].queue, rows[1].delivered, rows[1].dropped, rows[1].queue_max), (1, 1, 2, 2));
             assert_eq!((rows[2].queue, rows[2].delivered, rows[2].queue_min), (0, 3, 0));

@@ -1,8 +1,9 @@
 //! The transmitter of a radio link: bursts of packets after an access to the medium, and retransmission by the link layer.
 //!
-//! A burst has the packets that wait when the medium is gained, up to a number. Each packet reaches the far end with its own last
-//! bit, as a receiver of IEEE 802.11n passes on each part of an A-MPDU by itself. A packet that needs several transmissions
-//! takes their time at once. One that is given up takes its time from the packet after it: it never was in the queue.
+//! A burst consists of the packets that wait when the medium is gained, up to a maximum number. Each packet reaches the
+//! far end with its own last bit, since a receiver of IEEE 802.11n passes on each MPDU of an A-MPDU separately. A
+//! packet that needs several transmissions takes the time of all of them at once. The time of a packet that is given up
+//! is added to the next packet's time, since the former is no longer in the queue.
 
 use super::steps::Steps;
 use crate::random::Stream;
@@ -14,18 +15,18 @@ pub(super) struct Radio {
     pub(super) rate: Steps,
     bursts: Option<(AggregationSpec, Stream)>,
     again: Option<(RetransmissionSpec, Stream)>,
-    /// Time at which the medium of the current burst was or will be gained.
+    /// Time at which the medium is gained for the current burst.
     gained: Time,
-    /// Packets of the current burst that were sent.
+    /// Packets sent in the current burst.
     sent: u64,
-    /// Transmissions of the packet that is sent next.
+    /// Number of transmissions of the next packet.
     tries: u32,
-    /// Bytes of packets that were given up, whose time the next packet takes.
+    /// Bytes of packets that were given up, whose transmission time is added to the next packet's.
     debt: u64,
 }
 
 impl Radio {
-    /// The transmitter of the link `name` with the given rates, in the run `seed`.
+    /// Transmitter of the link `name` with the given rates, in the run `seed`.
     pub(super) fn new(rate: Steps, impairments: &Impairments, seed: u64, name: &str) -> Self {
         let stream = |what: &str| Stream::new(seed, &format!("link {name} {what}"));
         Self {
@@ -39,7 +40,7 @@ impl Radio {
         }
     }
 
-    /// When the first bit of a packet is sent that comes at `now`, the transmitter being busy until `free`.
+    /// Start of the transmission of a packet that arrives at `now`, with the transmitter busy until `free`.
     pub(super) fn start(&mut self, now: Time, free: Time) -> Time {
         let Some((bursts, _)) = &self.bursts else { return free.max(now) };
         if now <= self.gained && self.sent < u64::from(bursts.packets) {
@@ -48,14 +49,16 @@ impl Radio {
         self.gain(free.max(now))
     }
 
-    /// When the next packet begins, at `ready` at the earliest, if `waiting` packets waited when the one before began.
+    /// Start of the next packet's transmission, not before `ready`, if `waiting` packets waited at the start of the
+    /// previous one.
     pub(super) fn next_start(&mut self, ready: Time, waiting: u64) -> Time {
         let Some((bursts, _)) = &self.bursts else { return ready };
         if waiting == 0 {
             self.sent = u64::MAX;
             return ready;
         }
-        // The first packet of a burst is sent when the medium is gained; those that then wait are the rest.
+        // The first packet of a burst is sent when the medium is gained; the packets that then wait are the rest of the
+        // burst.
         let most = u64::from(bursts.packets);
         if self.sent == 1 {
             self.sent = most.saturating_sub(waiting).max(1);
@@ -63,7 +66,7 @@ impl Radio {
         if self.sent < most { ready } else { self.gain(ready) }
     }
 
-    /// Time at which the medium is gained that is wanted from `from` on.
+    /// Time at which the medium is gained, if the access begins at `from`.
     fn gain(&mut self, from: Time) -> Time {
         if let Some((bursts, stream)) = &mut self.bursts {
             self.gained = from + Time(bursts.access_ps);
@@ -75,14 +78,14 @@ impl Radio {
         self.gained
     }
 
-    /// When the last bit is sent of a packet whose first is sent at `start`.
+    /// End of the transmission of a packet, which begins at `start`.
     pub(super) fn send(&mut self, start: Time, bytes: u64) -> Time {
         self.sent = self.sent.saturating_add(1);
         let all = bytes * u64::from(self.tries) + std::mem::take(&mut self.debt);
         self.rate.send(start, all)
     }
 
-    /// Draws how often the next packet is sent; true if that is too often.
+    /// Draws the number of transmissions of the next packet; true if it exceeds the limit.
     pub(super) fn gives_up(&mut self, bytes: u64) -> bool {
         let Some((again, stream)) = &mut self.again else { return false };
         self.tries = 1;
@@ -96,7 +99,7 @@ impl Radio {
         false
     }
 
-    /// Time by which retransmissions make the packet later that was sent last.
+    /// Delay of the last packet by its retransmissions.
     pub(super) fn later(&self) -> Time {
         self.again.as_ref().map_or(Time::ZERO, |(again, _)| Time(again.delay_ps * u64::from(self.tries - 1)))
     }
@@ -128,9 +131,9 @@ mod tests {
     fn a_burst_has_what_waits_when_the_medium_is_gained_up_to_its_number() {
         let mut radio = radio(bursts(3, 500, 0), None);
         assert_eq!(carry(&mut radio, 1000, 0), (1500, 2500));
-        // It comes before the medium is gained.
+        // The packet arrives before the medium is gained.
         assert_eq!(carry(&mut radio, 1500, 2500), (2500, 3500));
-        // It comes later, and so do two others; the fourth is one too many.
+        // This packet arrives later, and so do two others; the fourth exceeds the burst.
         assert_eq!(carry(&mut radio, 1501, 3500), (4000, 5000));
         assert_eq!(carry(&mut radio, 1502, 5000), (5000, 6000));
         assert_eq!(carry(&mut radio, 4000, 6000), (6000, 7000));
@@ -186,7 +189,8 @@ mod tests {
         let residual = p.powi(4);
         let error = (residual * (1.0 - residual) * n).sqrt();
         assert!((f64::from(lost) - residual * n).abs() < 4.0 * error, "{lost}");
-        // All transmissions, (1 − p⁴) / (1 − p) of 1 ms a packet; those of the last ones given up may be still to come.
+        // Number of transmissions: (1 − p⁴) / (1 − p) of 1 ms for each packet. Those of the last packets given up may
+        // not have happened yet.
         let sent = (1.0 - residual) / (1.0 - p) * n;
         assert!((free.0 as f64 / (1000.0 * US as f64) / sent - 1.0).abs() < 0.01, "{free:?} {sent}");
         // Retransmissions of those that arrive: all transmissions, less the first ones, less those of the ones given up.

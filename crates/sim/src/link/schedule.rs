@@ -1,11 +1,11 @@
-//! Transmitters without a single rate: rates from given times on, given opportunities to send, or a radio.
+//! Transmitters without a single rate: rates that change at given times, given opportunities to send, or a radio.
 
 use super::radio::Radio;
 use super::steps::Steps;
 use crate::spec::{Impairments, OPPORTUNITY_BYTES};
 use crate::time::Time;
 
-/// Rates or opportunities by which a link without a single rate sends.
+/// Rates or opportunities of a link without a single rate.
 #[derive(Clone, Debug)]
 pub(super) enum Schedule {
     Steps(Steps),
@@ -13,20 +13,20 @@ pub(super) enum Schedule {
     Radio(Radio),
 }
 
-/// Opportunities to send so many bytes each, over and over.
+/// Opportunities to send a number of bytes each, repeated periodically.
 #[derive(Clone, Debug)]
 pub(super) struct Trace {
     times_ms: Vec<u64>,
-    /// Index of the next opportunity, and the time at which its round began.
+    /// Index of the next opportunity, and the start of its period.
     next: usize,
     round_began: Time,
-    /// The one that was used last, and what is left of it.
+    /// Time and remaining bytes of the last used opportunity.
     at: Time,
     left: u64,
 }
 
 impl Schedule {
-    /// The schedule of the link `name` in the run `seed`, if it has one; it begins with `rate_bps`.
+    /// Schedule of the link `name` in the run `seed`, if it has one; its first rate is `rate_bps`.
     pub(super) fn new(rate_bps: u64, impairments: &Impairments, seed: u64, name: &str) -> Option<Self> {
         if impairments.aggregation.is_some() || impairments.retransmission.is_some() {
             return Some(Self::Radio(Radio::new(Steps::new(rate_bps, impairments), impairments, seed, name)));
@@ -40,7 +40,7 @@ impl Schedule {
         Some(Self::Steps(Steps::new(rate_bps, impairments)))
     }
 
-    /// When the first byte of a packet that comes at `now` is sent, the transmitter being busy until `free`.
+    /// Start of the transmission of a packet that arrives at `now`, with the transmitter busy until `free`.
     pub(super) fn start(&mut self, now: Time, free: Time) -> Time {
         match self {
             Self::Steps(_) => free.max(now),
@@ -49,8 +49,8 @@ impl Schedule {
         }
     }
 
-    /// When the next packet begins that waits already at `now`, the transmitter being busy until `free`; `waiting` packets
-    /// waited when the packet before began.
+    /// Start of the next packet's transmission, if it already waits at `now` and the transmitter is busy until `free`;
+    /// `waiting` packets waited at the start of the previous one.
     pub(super) fn next_start(&mut self, now: Time, free: Time, waiting: u64) -> Time {
         match self {
             Self::Steps(_) => free.max(now),
@@ -59,7 +59,7 @@ impl Schedule {
         }
     }
 
-    /// When the last byte is sent of a packet whose first is sent at `start`.
+    /// End of the transmission of a packet, which begins at `start`.
     pub(super) fn send(&mut self, start: Time, bytes: u64) -> Time {
         match self {
             Self::Steps(steps) => steps.send(start, bytes),
@@ -68,17 +68,17 @@ impl Schedule {
         }
     }
 
-    /// True if the link layer gives up the packet of `bytes` that is sent next.
+    /// True if the link layer gives up the next packet, of `bytes`.
     pub(super) fn gives_up(&mut self, bytes: u64) -> bool {
         if let Self::Radio(radio) = self { radio.gives_up(bytes) } else { false }
     }
 
-    /// Time by which retransmissions make the packet later that was sent last.
+    /// Delay of the last packet by its retransmissions.
     pub(super) fn later(&self) -> Time {
         if let Self::Radio(radio) = self { radio.later() } else { Time::ZERO }
     }
 
-    /// The least time from a packet's arrival to its last byte's departure.
+    /// Shortest time from a packet's arrival to the departure of its last byte.
     pub(super) fn least(&self, bytes: u64) -> Time {
         match self {
             Self::Steps(steps) | Self::Radio(Radio { rate: steps, .. }) => steps.least(bytes),
@@ -109,7 +109,7 @@ impl Trace {
         }
     }
 
-    /// The first opportunity after `now`, or the rest of one that others have used; earlier ones are wasted.
+    /// First opportunity after `now`, or the remaining bytes of one in use; earlier opportunities are lost.
     fn next_after(&mut self, now: Time) -> Time {
         if self.left > 0 && self.at > now {
             return self.at;
@@ -117,7 +117,7 @@ impl Trace {
         self.left = 0;
         let round = self.times_ms[self.times_ms.len() - 1] * Time::MILLISECOND.0;
         if self.round_began.0.saturating_add(round) <= now.0 {
-            // Whole rounds have passed by.
+            // Whole periods have passed.
             self.round_began += Time((now - self.round_began).0 / round * round);
             self.next = 0;
         }
@@ -173,7 +173,7 @@ mod tests {
     }
 
     proptest! {
-        /// Back to back, what is sent by a time is what the rates allow by then.
+        /// Sent back to back, the bytes sent by a time equal the integral of the rate.
         #[test]
         fn what_is_sent_is_the_integral_of_the_rate(
             first in 1_000_000_u64..1_000_000_000, sizes in proptest::collection::vec(40_u64..9000, 1..300),
@@ -212,15 +212,16 @@ mod tests {
     #[test]
     fn an_opportunity_is_for_what_came_before_it_and_its_rest_for_what_waits() {
         let mut link = trace(&[1, 5, 5, 8]);
-        // At the instant of an opportunity is too late for it.
+        // A packet that arrives at the instant of an opportunity cannot use it.
         assert_eq!(carry(&mut link, ms(1), Time::ZERO, 1500), (ms(5), ms(5)));
         assert_eq!(carry(&mut link, ms(2), ms(5), 700), (ms(5), ms(5)));
-        // 800 bytes of the second opportunity at 5 ms are left.
+        // 800 bytes of the second opportunity at 5 ms remain.
         assert_eq!(carry(&mut link, ms(3), ms(5), 1000), (ms(5), ms(8)));
-        // The trace ends at 8 ms and begins again: 9 ms is its first opportunity. What is left of that at 8 ms can be used.
+        // The trace ends at 8 ms and begins again, with its first opportunity at 9 ms. The remaining bytes of the
+        // opportunity at 8 ms can be used.
         assert_eq!(carry(&mut link, ms(4), ms(8), 1300), (ms(8), ms(8)));
         assert_eq!(carry(&mut link, ms(4), ms(8), 1), (ms(9), ms(9)));
-        // Nothing waited any more: the rest is wasted.
+        // No packet waited, so the remaining bytes are lost.
         assert_eq!(carry(&mut link, ms(10), ms(9), 40), (ms(13), ms(13)));
     }
 

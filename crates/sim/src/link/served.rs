@@ -1,5 +1,5 @@
-//! A link whose queue decides at departures: what waits is really kept, and the transmitter asks for the next packet when it
-//! becomes free.
+//! A link whose queue decides at departures: waiting packets are stored, and the transmitter takes the next packet when
+//! it becomes free.
 
 use super::{Admission, Link};
 use crate::packet::Packet;
@@ -7,36 +7,37 @@ use crate::sidecar::PacketHeaders;
 use crate::time::Time;
 
 impl Link {
-    /// True if its queue decides at departures: [`Link::receive`] and [`Link::send_next`] instead of [`Link::carry`].
+    /// True if the queue decides at departures, so that [`Link::receive`] and [`Link::send_next`] are used instead of
+    /// [`Link::carry`].
     #[must_use]
     #[inline(always)]
     pub fn is_served(&self) -> bool {
         self.admission == Admission::AtDeparture
     }
 
-    /// When the transmitter next takes something; [`Time::NEVER`] where nothing waits.
+    /// Time at which the transmitter takes the next packet; [`Time::NEVER`] if none waits.
     #[must_use]
     #[inline(always)]
     pub fn next_service(&self) -> Time {
         self.service.as_ref().map_or(Time::NEVER, |service| service.ready)
     }
 
-    /// The packets that wait, where the queue keeps them.
+    /// Visits the waiting packets, if the queue stores them.
     pub fn for_each_waiting(&self, look: impl FnMut(&Packet)) {
         if let Some(service) = &self.service {
             service.queue.for_each(look);
         }
     }
 
-    /// The packets on the way to the far end, where the delay line keeps them.
+    /// Visits the packets in flight to the far end, if the delay line stores them.
     pub fn for_each_flying(&self, look: impl FnMut(&Packet)) {
         if let Some(wire) = &self.wire {
             wire.for_each(look);
         }
     }
 
-    /// A packet arrives; packets that are lost or dropped for it are put into `gone`. `headers` has the congestion
-    /// headers.
+    /// Handles the arrival of a packet. Packets that are lost or dropped because of it are added to `gone`. `headers`
+    /// has the congestion headers.
     ///
     /// # Panics
     /// If arrivals go back in time, which would be a defect of the engine.
@@ -64,8 +65,9 @@ impl Link {
         self.note_gone(now, &gone[before..], waiting);
     }
 
-    /// The transmitter takes the next packet at `now`, which is [`Link::next_service`]; what is dropped instead is put into
-    /// `gone`. Returns the packet as it was at its arrival here, marked or not, and its time of arrival at the far end.
+    /// Takes the next packet for the transmitter at `now`, which is [`Link::next_service`]. Packets dropped instead are
+    /// added to `gone`. Returns the packet with its time of arrival at this link, perhaps marked, and its time of
+    /// arrival at the far end.
     #[inline(always)]
     pub fn send_next(
         &mut self,
@@ -83,7 +85,7 @@ impl Link {
         let packet = next?;
         let bytes = packet.bytes();
         if self.schedule.is_some() && self.gives_up(bytes) {
-            // It takes its time from the next one, which may be sent at once.
+            // Its time is added to that of the next packet, which may be sent at once.
             if let Some(probe) = &mut self.probe {
                 probe.waits += u128::from((now - packet.at).0);
             }
@@ -109,7 +111,7 @@ impl Link {
         Some((packet, self.free + self.delay))
     }
 
-    /// The queue has changed: it dropped the packets in `gone`, and so many wait.
+    /// Records a change of the queue, which dropped the packets in `gone` and in which `waiting` packets wait.
     #[inline(always)]
     fn note_gone(&mut self, now: Time, gone: &[Packet], waiting: u64) {
         if !gone.is_empty() {

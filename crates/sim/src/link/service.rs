@@ -3,11 +3,11 @@
 use crate::queue::{Backlog, Served};
 use crate::time::Time;
 
-/// The queue, and when the transmitter next asks it.
+/// The queue, and the time at which the transmitter takes its next packet.
 #[derive(Clone, Debug)]
 pub(super) struct Service {
     pub(super) queue: Served,
-    /// When it takes the next packet; [`Time::NEVER`] if none waits.
+    /// Time at which the transmitter takes the next packet; [`Time::NEVER`] if none waits.
     pub(super) ready: Time,
 }
 
@@ -16,7 +16,7 @@ impl Service {
         Self { queue, ready: Time::NEVER }
     }
 
-    /// The transmitter is free from `ready` on, and so many packets wait.
+    /// Records that the transmitter is free from `ready` on and that `waiting` packets wait.
     #[inline(always)]
     pub(super) fn set_ready(&mut self, ready: Time, waiting: u64) {
         self.ready = if waiting > 0 { ready } else { Time::NEVER };
@@ -27,7 +27,7 @@ impl Service {
         self.queue.backlog()
     }
 
-    /// Packets × ps that those waiting at `at` have waited by then.
+    /// Sum of the times for which the packets waiting at `at` have waited, ps.
     pub(super) fn waited(&self, at: Time) -> u128 {
         let mut sum = 0;
         self.queue.for_each(|packet| sum += u128::from((at - packet.at).0));

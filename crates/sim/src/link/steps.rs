@@ -6,13 +6,13 @@ use crate::time::Time;
 /// A rate that changes at given times.
 #[derive(Clone, Debug)]
 pub(super) struct Steps {
-    /// From when on, and how many bit/s.
+    /// Time of each change, and the rate from then on, bit/s.
     rates: Vec<(Time, u64)>,
     current: usize,
     fastest_bps: u64,
 }
 
-/// The bits of so many bytes, in bit/s × ps.
+/// The bits of `bytes`, in units of bit/s × ps.
 pub(super) fn bit_ps(bytes: u64) -> u128 {
     u128::from(bytes) * 8 * u128::from(Time::SECOND.0)
 }
@@ -31,7 +31,7 @@ impl Steps {
     pub(super) fn send(&mut self, start: Time, bytes: u64) -> Time {
         let mut now = start;
         let mut left = bit_ps(bytes);
-        // A packet that cannot be sent before the end of time is not sent at all.
+        // A packet that cannot be sent before the end of time is never sent.
         while now < Time::FAR {
             let until = self.rates.get(self.current + 1).map_or(Time::NEVER, |step| step.0);
             if until <= now {

@@ -1,4 +1,4 @@
-//! A delay line that does more than delay: jitter, routes that change, packets that come late or twice.
+//! A delay line with jitter, changes of the route, reordering and duplication.
 //!
 //! Packets in flight are kept in the order of arrival at the far end. A packet is handed over when no later packet can
 //! arrive before it, so the next node sees its packets in order like those of any other link.
@@ -13,21 +13,21 @@ use crate::time::Time;
 
 #[derive(Clone, Debug)]
 pub(super) struct Wire {
-    /// Propagation delays, and from when on.
+    /// Time of each change of the route, and the propagation delay from then on.
     routes: Vec<(Time, Time)>,
     route: usize,
     jitter: Option<(JitterSpec, Stream)>,
     reorder: Option<(ReorderSpec, Stream)>,
     duplicate: Option<(f64, Stream)>,
-    /// Packets that the link layer sends again keep their order.
+    /// True if packets that the link layer retransmits stay in order.
     in_order: bool,
-    /// Arrival of the latest packet on this route, but for those that are let come late.
+    /// Arrival of the latest packet on this route, without reordered packets.
     latest: Time,
     flying: BinaryHeap<Reverse<Flying>>,
     launched: u64,
 }
 
-/// A packet in flight. In order of arrival at the far end, then of departure.
+/// A packet in flight, ordered by arrival at the far end and then by departure.
 #[derive(Clone, Copy, Debug)]
 struct Flying {
     arrives: Time,
@@ -55,14 +55,14 @@ impl Eq for Flying {}
 /// Fate of a packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Launch {
-    /// It will come twice.
+    /// True if it is duplicated.
     pub twice: bool,
-    /// It was let come late.
+    /// True if it is delayed to arrive out of order.
     pub late: bool,
 }
 
 impl Wire {
-    /// The delay line of the link `name`, which begins with `delay`, in the run `seed`.
+    /// The delay line of the link `name` in the run `seed`, with the initial delay `delay`.
     pub(super) fn new(delay: Time, impairments: &Impairments, seed: u64, name: &str) -> Self {
         let mut routes = vec![(Time::ZERO, delay)];
         routes.extend(impairments.delay_steps.iter().map(|step| (Time(step.at_ps), Time(step.delay_ps))));
@@ -80,12 +80,13 @@ impl Wire {
         }
     }
 
-    /// The shortest delay that a packet may ever have.
+    /// Lower bound of a packet's delay over the run.
     pub(super) fn least(&self) -> Time {
         self.routes.iter().map(|route| route.1).min().unwrap_or(Time::ZERO)
     }
 
-    /// A packet whose last bit leaves the transmitter at `now`, and which the link layer makes `later`; these come in order.
+    /// Takes a packet whose last bit leaves the transmitter at `now`, and which the link layer delays by `later`.
+    /// Packets come in order.
     pub(super) fn launch(&mut self, packet: Packet, now: Time, later: Time) -> Launch {
         while let Some(next) = self.routes.get(self.route + 1)
             && next.0 <= now
@@ -122,12 +123,12 @@ impl Wire {
         launch
     }
 
-    /// When the next packet arrives at the far end.
+    /// Time at which the next packet arrives at the far end.
     pub(super) fn head(&self) -> Time {
         self.flying.peek().map_or(Time::NEVER, |next| next.0.arrives)
     }
 
-    /// The next packet that arrives before `horizon`, and when.
+    /// The next packet that arrives before `horizon`, with its time.
     pub(super) fn land(&mut self, horizon: Time) -> Option<(Packet, Time)> {
         if self.head() >= horizon {
             return None;
@@ -145,7 +146,7 @@ fn draw(jitter: &JitterSpec, stream: &mut Stream) -> Time {
         JitterSpec::Uniform { max_ps } => Time(stream.below(max_ps + 1)),
         JitterSpec::Exponential { mean_ps } => Time((-libm::log(1.0 - stream.uniform()) * *mean_ps as f64) as u64),
         JitterSpec::Normal { mean_ps, deviation_ps } => loop {
-            // Box and Muller 1958; the second of the pair is not used, so that each draw stands alone.
+            // Box and Muller 1958; the second number of the pair is not used, so that draws are independent.
             let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.uniform()));
             let standard = radius * libm::cos(2.0 * std::f64::consts::PI * stream.uniform());
             let delay_ps = *mean_ps as f64 + *deviation_ps as f64 * standard;
@@ -169,7 +170,7 @@ mod tests {
         Packet::new(Time::ZERO, Time::ZERO, FlowId(0), segment, 1000, 0, 0)
     }
 
-    /// Sends `n` packets `gap` apart; segments and delays in order of arrival.
+    /// Sends `n` packets `gap` apart. Returns segments and delays in order of arrival.
     fn fly(impairments: &Impairments, n: u32, gap: Time) -> Vec<(u32, Time)> {
         let mut wire = Wire::new(Time(10 * MS), impairments, 1, "l");
         for k in 0..n {
@@ -189,7 +190,7 @@ mod tests {
 
     #[test]
     fn jitter_has_the_mean_of_its_distribution_and_keeps_the_order() {
-        // A normal one that is never below zero has the mean μ + σ φ(μ/σ) / Φ(μ/σ): for μ = σ, 1.287600 σ.
+        // A normal distribution truncated at zero has the mean μ + σ φ(μ/σ) / Φ(μ/σ): for μ = σ, 1.287600 σ.
         let cases = [
             (JitterSpec::Uniform { max_ps: 4 * MS }, 2.0),
             (JitterSpec::Exponential { mean_ps: 3 * MS }, 3.0),
@@ -199,12 +200,12 @@ mod tests {
         ];
         for (jitter, mean_ms) in cases {
             let impairments = Impairments { jitter: Some(jitter), ..Impairments::default() };
-            // So far apart that nobody has to wait for the one before.
+            // The packets are so far apart that none waits for the one before.
             let landed = fly(&impairments, 40_000, Time(Time::SECOND.0));
             let (mean, error) = moments(landed.iter().map(|&(_, delay)| delay.0 as f64));
             let expected = (10.0 + mean_ms) * MS as f64;
             assert!((mean - expected).abs() < 5.0 * error, "{impairments:?}: {mean} ± {error}, expected {expected}");
-            // Close together, the order holds nevertheless.
+            // Packets close together also stay in order.
             let landed = fly(&impairments, 5000, Time(MS / 100));
             assert!(landed.windows(2).all(|pair| pair[0].0 < pair[1].0), "{impairments:?}");
         }
@@ -227,7 +228,7 @@ mod tests {
         assert!(within(late - late_and_twice, 0.02), "{late} came late");
         assert!(within(twice, 0.01), "{twice} came twice");
         assert!(landed.iter().all(|&(_, delay)| delay == Time(15 * MS) || delay == Time(10 * MS)));
-        // One that comes late by five gaps comes behind the four after it, and just before the fifth.
+        // A packet delayed by five gaps arrives after the next four packets and just before the fifth.
         let (late_at, _) = landed.iter().enumerate().find(|(_, p)| p.1 == Time(15 * MS)).expect("some come late");
         let (k, before) = (landed[late_at].0, &landed[..late_at]);
         assert!(before.iter().any(|p| p.0 == k + 4) && !before.iter().any(|p| p.0 == k + 5));
@@ -270,7 +271,8 @@ mod tests {
             (Time(10 * MS), Time(2 * MS), Time(2 * MS), Time(30 * MS))
         );
         let order: Vec<u32> = landed.iter().map(|p| p.0).collect();
-        // 42 to 49 were under way on the long route until 52 to 59 ms; 50 to 57 arrive at 52 to 59 ms.
+        // Packets 42 to 49 were in flight on the long route until 52 to 59 ms; packets 50 to 57 also arrive at 52 to 59
+        // ms.
         let place = |k: u32| order.iter().position(|&s| s == k).expect("it arrives");
         assert!(place(50) < place(43) && place(42) < place(50) && place(49) < place(58));
         assert!(order[100..].windows(2).all(|pair| pair[0] < pair[1]));

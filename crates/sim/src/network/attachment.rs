@@ -1,37 +1,31 @@
-//! Attachment of an endpoint to the network: its mailbox, its way out, and its turn.
+//! Attachment of an endpoint to the network: its mailbox, its output, and its turn.
 
 use super::fabric::Network;
-use super::hops::Place;
-use super::ports::{LinkId, MailboxId, Port};
+use super::hops::{Access, Place, Times};
+use super::ports::{MailboxId, Port};
 use crate::endpoint::{End, Endpoint, Outlet};
-use crate::packet::{FlowId, Packet, PassageId};
+use crate::packet::{FlowId, Packet};
 use crate::prefetch;
 use crate::sidecar::Sidecar;
 use crate::spec::MOST_IN_FLIGHT;
 use crate::time::Time;
 
+/// Accesses among which an equal one is looked for.
+const ACCESSES_COMPARED: usize = 4;
+
 /// First link of an end's path if only this end feeds it and it never drops a packet: a transmitter that goes with the end, and
 /// the place behind it.
 #[derive(Clone, Copy, Debug)]
 struct Egress {
-    link: LinkId,
+    /// Number of its [`Access`].
+    access: u32,
     free: Time,
-    /// Bytes of the usual packet, and the times that it takes.
+    /// Size of the usual packet, bytes, and its times on the link.
     usual_bytes: u64,
     usual: Times,
     next: Port,
-    /// Rank of this end among the feeders of that place.
+    /// Rank of this end among the feeders of the place behind the link.
     rank: u32,
-}
-
-/// Times on the way through the first link.
-#[derive(Clone, Copy, Debug)]
-struct Times {
-    /// Before the transmitter.
-    lead: Time,
-    transmission: Time,
-    /// From the transmitter's last bit to the next place.
-    delay: Time,
 }
 
 /// One end of a flow, as the network sees it.
@@ -43,7 +37,7 @@ pub struct Attachment {
     egress: Option<Egress>,
 }
 
-/// Way out of an endpoint during its turn.
+/// Output of an endpoint during its turn.
 #[derive(Debug)]
 pub struct Exit<'a> {
     network: &'a mut Network,
@@ -61,7 +55,7 @@ impl Outlet for Exit<'_> {
         let Times { lead, transmission, delay } = if packet.bytes() == egress.usual_bytes {
             egress.usual
         } else {
-            self.network.times_of(&packet, egress.link)
+            self.network.times_of(&packet, egress.access)
         };
         egress.free = egress.free.max(packet.at + lead) + transmission;
         let packet = packet.next_hop(egress.free + delay);
@@ -82,7 +76,7 @@ impl Outlet for Exit<'_> {
 }
 
 impl Network {
-    /// When the next packet in a mailbox arrives.
+    /// Arrival time of the next packet in a mailbox.
     #[must_use]
     #[inline(always)]
     pub fn head(&self, inbox: MailboxId) -> Time {
@@ -94,32 +88,32 @@ impl Network {
         self.ports.mailboxes.pop(inbox)
     }
 
-    /// Fetches a mailbox and the sidecar data of its packets, for a turn that comes soon.
+    /// Prefetches a mailbox and the sidecar data of its packets, for a turn that follows soon.
     #[inline(always)]
     pub fn fetch(&self, inbox: MailboxId, flow: FlowId) {
         self.fetch_mailbox(inbox);
         prefetch::element(&self.sidecars, flow.index());
     }
 
-    /// Fetches what is known of a mailbox.
+    /// Prefetches the state of a mailbox.
     #[inline(always)]
     pub fn fetch_mailbox(&self, inbox: MailboxId) {
         self.ports.mailboxes.fetch(inbox);
     }
 
-    /// Fetches the next packet in a mailbox.
+    /// Prefetches the next packet in a mailbox.
     #[inline(always)]
     pub fn fetch_oldest(&self, inbox: MailboxId) {
         self.ports.mailboxes.of(inbox).fetch_oldest();
     }
 
-    /// Fetches the next packets in a mailbox.
+    /// Prefetches the next packets in a mailbox.
     #[inline(always)]
     pub fn fetch_some(&self, inbox: MailboxId) {
         self.ports.mailboxes.of(inbox).fetch_some();
     }
 
-    /// Fetches what travels beside a flow's packets.
+    /// Prefetches the sidecar of a flow.
     #[inline(always)]
     pub fn fetch_beside(&self, flow: FlowId) {
         self.sidecars[flow.index()].sacks.fetch_oldest();
@@ -127,12 +121,12 @@ impl Network {
 
     /// Attaches one end of a flow, most of whose packets have `usual_bytes`.
     #[must_use]
-    pub fn attach(&self, flow: FlowId, end: End, usual_bytes: Option<u16>) -> Attachment {
+    pub fn attach(&mut self, flow: FlowId, end: End, usual_bytes: Option<u16>) -> Attachment {
         let egress = usual_bytes.and_then(|bytes| self.egress(flow, end, bytes.into()));
         Attachment { flow, end, inbox: self.inbox(flow, end), egress }
     }
 
-    fn egress(&self, flow: FlowId, end: End, usual_bytes: u64) -> Option<Egress> {
+    fn egress(&mut self, flow: FlowId, end: End, usual_bytes: u64) -> Option<Egress> {
         let passage = if end == End::Sender { flow.data() } else { flow.acks() };
         let [hop, next, ..] = self.hops.get(self.paths.hops_of(passage, self.hops.len()))? else { return None };
         let Place::Inline(link) = hop.place else { return None };
@@ -141,35 +135,39 @@ impl Network {
             Place::Batch(id) => Port::Batch(id),
             Place::Inline(_) | Place::Sink(_) => return None,
         };
-        let usual = self.times(passage, link, usual_bytes);
+        let link = &self.links[link.index()];
+        let access = Access {
+            lead: self.paths.leads[passage.index()],
+            ps_per_byte: link.ps_per_byte(),
+            delay: link.delay,
+            tail: hop.tail,
+        };
         // The largest number of outstanding packets is sent before the end of time.
-        let slowest = self.times(passage, link, u16::MAX.into()).transmission;
+        let slowest = access.times(u16::MAX.into()).transmission;
         let quick = slowest.0.saturating_mul(u64::from(MOST_IN_FLIGHT)) < Time::FAR.0 / 2;
-        let rank = self.ranks[passage.index()];
-        (self.links[link.index()].is_plain() && quick).then_some(Egress {
-            link,
-            free: Time::ZERO,
-            usual_bytes,
-            usual,
-            next,
-            rank,
-        })
-    }
-
-    /// Times of a packet on the first link of a passage, behind an end with an [`Egress`].
-    fn times(&self, passage: PassageId, link: LinkId, bytes: u64) -> Times {
-        let (this, hop) = (&self.links[link.index()], &self.hops[self.paths.first_hop(passage)]);
-        Times {
-            lead: self.paths.leads[passage.index()].of(bytes),
-            transmission: this.transmission(bytes),
-            delay: this.delay + hop.tail.of(bytes),
+        if !link.is_plain() || !quick {
+            return None;
         }
+        let (usual, rank) = (access.times(usual_bytes), self.ranks[passage.index()]);
+        let access = self.number_of(access);
+        Some(Egress { access, free: Time::ZERO, usual_bytes, usual, next, rank })
     }
 
-    /// The same for a packet of another size than the usual one.
+    /// Number of an access among the different ones. Only the last few are compared: the two ends of a group's flows take turns.
+    fn number_of(&mut self, access: Access) -> u32 {
+        let known = self.accesses.len();
+        let from = known.saturating_sub(ACCESSES_COMPARED);
+        let place = (from..known).find(|&place| self.accesses[place] == access).unwrap_or(known);
+        if place == known {
+            self.accesses.push(access);
+        }
+        place as u32
+    }
+
+    /// Times of a packet of another size than the usual one.
     #[inline(never)]
-    fn times_of(&self, packet: &Packet, link: LinkId) -> Times {
-        self.times(packet.passage(), link, packet.bytes())
+    fn times_of(&self, packet: &Packet, access: u32) -> Times {
+        self.accesses[access as usize].times(packet.bytes())
     }
 }
 
@@ -180,15 +178,16 @@ impl Attachment {
         self.inbox
     }
 
-    /// The turn of an endpoint: all of its events before `horizon`, in the order of time, a timer before an arrival of the same
-    /// instant. Returns when its timer is due next, which nothing but its next turn changes. A run with an event log is `LOGGED`.
+    /// Takes the turn of an endpoint: all of its events before `horizon`, in the order of time, a timer before an
+    /// arrival of the same instant. Returns the time of its next timer, which only its next turn changes. A run with an
+    /// event log is `LOGGED`.
     pub fn give_turn<const LOGGED: bool, E>(&mut self, endpoint: &mut E, horizon: Time, network: &mut Network) -> Time
     where
         E: for<'a> Endpoint<Exit<'a>>,
     {
         let inbox = self.inbox;
         let mut exit = Exit { network, attachment: self };
-        // The instant of the arrivals that are logged and not settled.
+        // Instant of the logged arrivals that are not settled yet.
         let mut unsettled = Time::NEVER;
         loop {
             let arrival = exit.network.ports.mailboxes.head(inbox);

@@ -2,7 +2,7 @@
 
 use elephan_cc::Router;
 
-use super::hops::{Hop, Lane, Paths, Place, Tail};
+use super::hops::{Access, Hop, Lane, Paths, Place, Tail};
 use super::ports::{LinkId, MailboxId, Port, Ports};
 use crate::endpoint::{End, Receiver};
 use crate::events::{Kind, Log, NetworkLog};
@@ -12,17 +12,17 @@ use crate::sidecar::Sidecar;
 use crate::spec::EventsSpec;
 use crate::time::Time;
 
-/// Mailboxes whose memory is added up in one slice.
+/// Largest number of mailboxes whose memory is added up after every slice.
 const MAILBOXES_PER_SLICE: usize = 64;
 
 /// Packets of one flow in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Put into the network.
+    /// Sent into the network.
     pub sent: u64,
-    /// Made by a link that duplicates.
+    /// Created by links that duplicate.
     pub duplicated: u64,
-    /// Taken out by the other end.
+    /// Received by the other end.
     pub received: u64,
     /// Dropped or lost.
     pub dropped: u64,
@@ -37,14 +37,16 @@ pub struct Network {
     pub sinks: Vec<Option<Receiver>>,
     /// Data beside the packets of each flow.
     pub sidecars: Vec<Sidecar>,
-    /// Packets of flow `f` dropped or lost on the way: data at `2f`, ACKs at `2f + 1`.
+    /// Packets of flow `f` dropped or lost: data at `2f`, ACKs at `2f + 1`.
     pub dropped: Vec<u64>,
-    /// Packets of which a link made a second one, by the same numbers.
+    /// Packets duplicated by links, with the same indices.
     pub duplicated: Vec<u64>,
     /// Log of drops, losses and marks, if the run has an event log.
     pub(crate) log: Option<Box<NetworkLog>>,
     pub(super) hops: Vec<Hop>,
     pub(super) paths: Paths,
+    /// The different first links of flows' ends.
+    pub(super) accesses: Vec<Access>,
     /// Nothing happens from here on.
     pub(super) end: Time,
     pub(super) ports: Ports,
@@ -58,25 +60,26 @@ pub struct Network {
     pub(super) lanes: Vec<Lane>,
     /// Mailbox of packets that reach a recorded inline link after the end of the run.
     pub(super) too_late: MailboxId,
-    /// True if packets may meet an inline link behind a link.
+    /// True if an inline link may follow a link.
     pub(super) chained: bool,
-    /// True for a link in whose turn packets come to mailboxes or receivers of single flows, and not to one place for all.
+    /// For each link, true if its turn delivers packets to mailboxes or receivers of single flows, and not to one
+    /// common place.
     pub(super) scatters: Vec<bool>,
-    /// Memory that packets may take, bytes, and whether a sender wanted more.
+    /// Limit of the memory for packets, bytes, and true if a sender exceeded it.
     pub(super) room_bytes: u64,
     pub(super) overdrawn: bool,
     pub(super) slices_until_sum: usize,
 }
 
 impl Network {
-    /// Puts a packet on its way; `packet.at` is when its endpoint lets it go.
+    /// Sends a packet into the network; `packet.at` is its departure from the endpoint.
     #[inline(always)]
     pub fn send(&mut self, packet: Packet) {
         self.forward(self.paths.leads[packet.passage().index()].pass(packet));
     }
 
-    /// Forwards a packet up to the next place where packets wait. Uncommon cases have functions of their own, so that a packet need
-    /// not lie in memory on its way.
+    /// Forwards a packet up to the next place where packets wait. Uncommon cases have separate functions, so that a
+    /// packet can stay in registers.
     #[inline(always)]
     pub(super) fn forward(&mut self, mut packet: Packet) {
         loop {
@@ -110,7 +113,7 @@ impl Network {
         }
     }
 
-    /// An inline receiver answers a segment that it did not expect.
+    /// Slow path of an inline receiver, for an unexpected segment.
     #[inline(never)]
     fn answer_slowly(&mut self, packet: Packet) {
         let flow = packet.flow().index();
@@ -125,7 +128,7 @@ impl Network {
         self.hops[self.paths.hop_of(packet)]
     }
 
-    /// The time that links which can never queue add behind the link that a packet stands before.
+    /// Time added by the links without queues that follow the link in front of a packet.
     #[inline]
     pub(super) fn tail(&self, packet: &Packet) -> Tail {
         self.hop(packet).tail
@@ -138,7 +141,7 @@ impl Network {
         }
     }
 
-    /// When a link has its next packet to carry.
+    /// Time of a link's next event.
     #[must_use]
     pub fn next_for_link(&self, link: LinkId) -> Time {
         let arrival = self.ports.head_of(&self.link_ports[link.index()]);
@@ -148,26 +151,26 @@ impl Network {
 
     /// The mailbox of an endpoint.
     #[must_use]
-    pub(super) fn inbox(&self, flow: FlowId, end: End) -> MailboxId {
+    pub fn inbox(&self, flow: FlowId, end: End) -> MailboxId {
         let passage = if end == End::Sender { flow.acks() } else { flow.data() };
         self.inboxes[passage.index()]
     }
 
     // ---- memory ------------------------------------------------------------------------------------------------------
 
-    /// Lets packets on their way take so much memory.
+    /// Limits the memory for packets in flight to `bytes`.
     pub fn limit_memory(&mut self, bytes: u64) {
         self.room_bytes = bytes;
         self.ports.limit_memory(bytes);
     }
 
-    /// The memory that packets may take, bytes.
+    /// Limit of the memory for packets, bytes.
     #[must_use]
     pub fn room_bytes(&self) -> u64 {
         self.room_bytes
     }
 
-    /// True if so many packets more fit into the memory that packets may take. If not, the run is over.
+    /// True if this many additional packets fit into the memory for packets. Otherwise the run ends.
     #[cold]
     pub fn has_room_for(&mut self, packets: u32) -> bool {
         let needed = self.ports.bytes() + u64::from(packets) * BYTES_PER_PACKET;
@@ -175,8 +178,8 @@ impl Network {
         !self.overdrawn
     }
 
-    /// True if packets take more memory than they may, or a sender wanted them to. The engine asks after each slice; if there are
-    /// many mailboxes, their memory is added up once in several slices.
+    /// True if packets exceed their memory limit, or if a sender would have exceeded it. The engine checks this after
+    /// each slice. The memory of many mailboxes is added up once in several slices.
     #[inline]
     pub fn is_overdrawn(&mut self) -> bool {
         self.overdrawn |= self.ports.is_overflown();
@@ -191,7 +194,7 @@ impl Network {
 
     // ---- drops, marks and the event log ------------------------------------------------------------------------------
 
-    /// Keeps a log of what links drop and mark from now on.
+    /// Starts a log of the packets that links drop and mark.
     pub(crate) fn keep_log(&mut self, spec: &EventsSpec, flows: u32) {
         let lost = self.links.iter().map(|link| link.totals.lost).collect();
         self.log = Some(Box::new(NetworkLog { log: Log::new(spec), lost, flows }));
@@ -202,7 +205,7 @@ impl Network {
         self.log.as_ref().map_or(0, |log| log.log.rows.len())
     }
 
-    /// A link drops or loses a packet at `at`.
+    /// Records that a link drops or loses a packet at `at`.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse(&mut self, link: LinkId, at: Time, packet: Packet) {
@@ -217,7 +220,7 @@ impl Network {
         sidecar.forget(&packet);
     }
 
-    /// A link lets a marked packet through at `at`; returns the packet.
+    /// Records that a link forwards a marked packet at `at`. Returns the packet.
     #[inline(never)]
     pub(super) fn note_mark(&mut self, link: LinkId, at: Time, packet: Packet) -> Packet {
         if let Some(log) = &mut self.log {
@@ -226,7 +229,7 @@ impl Network {
         packet
     }
 
-    /// A link has made a second packet of one that reaches its far end at `at`, if nothing else happens on the wire.
+    /// Records the duplication of a packet that would reach the link's far end at `at` without impairments.
     pub(super) fn note_duplicate(&mut self, link: LinkId, at: Time, packet: &Packet) {
         self.duplicated[packet.passage().index()] += 1;
         if let Some(log) = &mut self.log {
@@ -238,7 +241,7 @@ impl Network {
 
     // ---- accounts ----------------------------------------------------------------------------------------------------
 
-    /// The packets of a flow, data and ACKs, by the counts of its two ends.
+    /// Counts of a flow's packets, data and ACKs, from the counts of its two ends.
     #[must_use]
     pub fn counts(&self, flow: FlowId, ends: [crate::endpoint::PacketCounts; 2]) -> [Count; 2] {
         let [sender, receiver] = ends;
@@ -249,7 +252,7 @@ impl Network {
         [count(sender.sent, receiver.received, flow.data()), count(receiver.sent, sender.received, flow.acks())]
     }
 
-    /// Packets still under way, by flow and direction as in [`Network::dropped`].
+    /// Packets still in flight, by flow and direction as in [`Network::dropped`].
     #[must_use]
     pub fn under_way(&self) -> Vec<u64> {
         let mut counts = vec![0; self.dropped.len()];

@@ -1,4 +1,4 @@
-//! Paths: lists of hops, each with the hop behind it.
+//! Paths as lists of hops, with the common case of the next hop stored in each.
 
 use super::ports::{BatchId, LinkId, MailboxId, Port};
 use crate::link::{FRACTION_BITS, Link};
@@ -6,7 +6,7 @@ use crate::packet::{Packet, PassageId};
 use crate::time::Time;
 
 /// Time that links which can never queue add to a packet's way.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tail {
     /// Propagation.
     pub(super) delay: Time,
@@ -15,23 +15,55 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// The time that a packet of `bytes` takes.
+    /// Time of a packet of `bytes` on these links.
     #[inline(always)]
     pub(super) fn of(self, bytes: u64) -> Time {
         self.delay + Time(((u128::from(bytes) * u128::from(self.ps_per_byte)) >> FRACTION_BITS) as u64)
     }
 
-    /// A packet behind those links.
+    /// Moves a packet behind these links.
     #[inline(always)]
     pub(super) fn pass(self, mut packet: Packet) -> Packet {
         packet.at += self.of(packet.bytes());
         packet
     }
 
-    /// One link more.
+    /// Adds a link.
     pub(super) fn add(&mut self, link: &Link) {
         self.delay += link.delay;
         self.ps_per_byte += link.ps_per_byte();
+    }
+}
+
+/// Times on the way through the first link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    /// Before the transmitter.
+    pub(super) lead: Time,
+    pub(super) transmission: Time,
+    /// From the transmitter's last bit to the next place.
+    pub(super) delay: Time,
+}
+
+/// Access of an end to its first shared place, from which the times of a packet of any size follow. The ends of a group of flows have the
+/// same one, so that it stays in the cache however many flows there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Access {
+    pub(super) lead: Tail,
+    /// Transmission on the first link, 2⁻²⁴ ps per byte.
+    pub(super) ps_per_byte: u64,
+    /// Propagation on the first link.
+    pub(super) delay: Time,
+    pub(super) tail: Tail,
+}
+
+impl Access {
+    pub(super) fn times(&self, bytes: u64) -> Times {
+        Times {
+            lead: self.lead.of(bytes),
+            transmission: Time(((u128::from(bytes) * u128::from(self.ps_per_byte)) >> FRACTION_BITS) as u64),
+            delay: self.delay + self.tail.of(bytes),
+        }
     }
 }
 
@@ -57,16 +89,16 @@ impl From<Port> for Place {
     }
 }
 
-/// Common cases of what follows a hop, known before the run.
+/// Common case of the place behind a hop, computed before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// A mailbox.
     Mailbox(MailboxId),
     /// A batch.
     Batch(BatchId),
-    /// A receiver that is evaluated inline, and the mailbox that its ACKs go into.
+    /// A receiver that is evaluated inline, and the mailbox for its ACKs.
     Echo(MailboxId),
-    /// The same with a batch.
+    /// A receiver that is evaluated inline, and the batch for its ACKs.
     EchoBatch(BatchId),
     /// A link that is evaluated inline.
     Inline(LinkId),
@@ -74,17 +106,19 @@ pub(super) enum Next {
     Other,
 }
 
-/// A hop of a path: a link that can queue, or the far end.
+/// A hop of a path: a link that can queue, or the far end. It is aligned so that none lies in two lines of the cache.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub(super) struct Hop {
     pub(super) place: Place,
-    /// The links behind it that can never queue.
+    /// Links behind it that can never queue.
     pub(super) tail: Tail,
-    /// The common case behind it.
+    /// Common case behind it.
     pub(super) next: Next,
 }
 
-/// The way of each flow's data (`2f`) and of its ACKs (`2f + 1`), in two lists: with thousands of flows, the first stays in the cache.
+/// Paths of each flow's data (`2f`) and ACKs (`2f + 1`), in two lists, of which the first stays in the cache with
+/// thousands of flows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Paths {
     first_hops: Vec<u32>,
@@ -98,7 +132,7 @@ impl Paths {
         self.leads.push(lead);
     }
 
-    /// Removes the last path; returns its first hop and the link times before it.
+    /// Removes the last path. Returns its first hop and the link times before that.
     pub(super) fn remove_last(&mut self) -> Option<(usize, Tail)> {
         Some((self.first_hops.pop()? as usize, self.leads.pop()?))
     }
@@ -112,24 +146,24 @@ impl Paths {
         self.first_hops[passage.index()] as usize
     }
 
-    /// The hops of a passage, among `all`.
+    /// Hops of a passage, among `all`.
     pub(super) fn hops_of(&self, passage: PassageId, all: usize) -> std::ops::Range<usize> {
         self.first_hop(passage)..self.first_hops.get(passage.index() + 1).map_or(all, |&hop| hop as usize)
     }
 
-    /// The hop that a packet stands before.
+    /// Hop in front of a packet.
     #[inline(always)]
     pub(super) fn hop_of(&self, packet: &Packet) -> usize {
         self.first_hop(packet.passage()) + packet.hop()
     }
 }
 
-/// Path there and back that the transfers of a source share.
+/// Forward and reverse path that the transfers of a source share.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lane {
-    /// Hops of data and of ACKs; the last of each is the far end, whose mailbox is each slot's own.
+    /// Hops of data and of ACKs. The last hop of each is the far end, whose mailbox differs for each slot.
     pub(super) hops: [Vec<Hop>; 2],
     pub(super) leads: [Tail; 2],
-    /// ACKs may overtake each other or arrive twice.
+    /// True if ACKs may overtake each other or arrive twice.
     pub(super) loose: bool,
 }

@@ -1,6 +1,5 @@
-//! From a spec to a network: which links need turns, and the hops of each path.
+//! Layout of a network from a spec: the links that need turns, and the hops of each path.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::fabric::Network;
@@ -17,19 +16,20 @@ use crate::sidecar::Sidecar;
 use crate::spec::{FlowSpec, Spec};
 use crate::time::Time;
 
-/// Source of a link's packets: a flow's end, or another link. Packets of one feeder arrive in order, those of several have to be
-/// merged. The order of feeders breaks ties, so it goes by name and not by position in the scenario.
+/// Source of a link's packets: a flow's end, or another link. Packets of one feeder arrive in order; those of several
+/// feeders must be merged. The order of feeders breaks ties, so it is the order of names and not of positions in the
+/// scenario.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Feeder<'a> {
     Flow(&'a str, bool),
-    /// A link, with the links before it that can never queue, since they delay packets of other paths differently.
+    /// A link, with the links up to the fed one that can never queue, since other paths have other delays.
     Link(&'a str, Vec<&'a str>),
-    /// All transfers of a source; they are not in order among themselves.
+    /// All transfers of a source, whose packets are not in a common order.
     Source(&'a str, bool),
 }
 
 impl<'a> Feeder<'a> {
-    /// The feeder of the next link behind `link`, which this one feeds and which can never queue.
+    /// Feeder of the link behind `link`, which this feeder feeds and which can never queue.
     fn through(mut self, link: &'a str) -> Self {
         if let Self::Link(_, between) = &mut self {
             between.push(link);
@@ -44,10 +44,53 @@ pub fn build(spec: &Spec, links: &[CheckedLink], sample_times: &Arc<[Time]>) -> 
     Builder::new(spec, links, sample_times).build()
 }
 
+/// Feeders of a link, with their ports; `None` before a link that is evaluated inline. A list, because nearly all links of a crowd have one
+/// feeder.
+#[derive(Clone, Debug, Default)]
+struct Feeders<'a> {
+    list: Vec<(Feeder<'a>, Option<Port>)>,
+    /// Port of all feeders, if they share one.
+    common: Option<Port>,
+}
+
+impl<'a> Feeders<'a> {
+    /// Adds a feeder, perhaps once more. All are added before [`Feeders::sort`].
+    fn add(&mut self, feeder: Feeder<'a>) {
+        if self.list.last().is_some_and(|(last, _)| *last == feeder) {
+            return;
+        }
+        if self.list.is_empty() {
+            self.list.reserve_exact(1);
+        }
+        self.list.push((feeder, None));
+    }
+
+    /// Sorts the feeders by name, which breaks ties among packets; each is there once.
+    fn sort(&mut self) {
+        self.list.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        self.list.dedup_by(|(one, _), (other, _)| one == other);
+    }
+
+    /// The feeder of a link that has one only.
+    fn only(&self) -> Option<&Feeder<'a>> {
+        let [(feeder, _)] = &*self.list else { return None };
+        Some(feeder)
+    }
+
+    /// Port of a feeder.
+    fn port(&self, feeder: &Feeder<'a>) -> Option<Port> {
+        if self.common.is_some() {
+            return self.common;
+        }
+        let place = self.list.binary_search_by(|(other, _)| other.cmp(feeder)).ok()?;
+        self.list[place].1
+    }
+}
+
 struct Builder<'a> {
     spec: &'a Spec,
-    /// The feeders of each link, with their ports; `None` before a link that is evaluated inline.
-    feeders: Vec<BTreeMap<Feeder<'a>, Option<Port>>>,
+    /// The feeders of each link.
+    feeders: Vec<Feeders<'a>>,
     never_queues: Vec<bool>,
     network: Network,
     edges: Vec<(Node, Node, Time)>,
@@ -81,6 +124,7 @@ impl<'a> Builder<'a> {
             log: None,
             hops: Vec::new(),
             paths: Paths::default(),
+            accesses: Vec::new(),
             end: Time(spec.duration_ps),
             ports: Ports::default(),
             ranks: vec![0; ends],
@@ -97,7 +141,7 @@ impl<'a> Builder<'a> {
         if let Some(events) = &spec.events {
             network.keep_log(events, spec.flows.len() as u32);
         }
-        Self { spec, feeders: vec![BTreeMap::new(); spec.links.len()], never_queues, network, edges: Vec::new() }
+        Self { spec, feeders: vec![Feeders::default(); spec.links.len()], never_queues, network, edges: Vec::new() }
     }
 
     fn build(mut self) -> (Network, Plan) {
@@ -108,6 +152,7 @@ impl<'a> Builder<'a> {
         for source in &spec.traffic {
             self.note_feeders(&source.flow, |is_ack| Feeder::Source(&source.flow.name, is_ack));
         }
+        self.feeders.iter_mut().for_each(Feeders::sort);
         self.make_ports();
         for (f, flow) in spec.flows.iter().enumerate() {
             let (f, is_inline) = (FlowId(f as u32), self.network.sinks[f].is_some());
@@ -126,8 +171,8 @@ impl<'a> Builder<'a> {
         (self.network, plan)
     }
 
-    /// Notes the feeder of each link on a flow's forward and reverse path; `first` is the feeder of the first link of
-    /// each.
+    /// Records the feeder of each link on a flow's forward and reverse path; `first` is the feeder of each path's first
+    /// link.
     fn note_feeders(&mut self, flow: &'a FlowSpec, first: impl Fn(bool) -> Feeder<'a>) {
         for (is_ack, path) in [(false, &flow.path), (true, &flow.reverse_path)] {
             let mut feeder = first(is_ack);
@@ -136,14 +181,15 @@ impl<'a> Builder<'a> {
                 if self.never_queues[link] {
                     feeder = feeder.through(name);
                 } else {
-                    self.feeders[link].insert(feeder, None);
+                    self.feeders[link].add(feeder);
                     feeder = Feeder::Link(name, Vec::new());
                 }
             }
         }
     }
 
-    /// Lays a flow's paths there and back; `nodes` are its sender and its receiver, which may be evaluated inline.
+    /// Lays out a flow's forward and reverse path. `nodes` are its sender and its receiver, which may be evaluated
+    /// inline.
     fn lay_flow(&mut self, flow: &'a FlowSpec, feeders: [Feeder<'a>; 2], nodes: [Node; 2], is_inline: bool) {
         let [there, back] = feeders;
         let (mut node, mut delay) = self.lay_path(flow, there, false, nodes[0], Time::ZERO, is_inline);
@@ -155,8 +201,8 @@ impl<'a> Builder<'a> {
         self.edges.push((node, nodes[0], delay));
     }
 
-    /// Lays the path of a source's transfers like a flow's, and takes it out again as a template: each transfer gets a
-    /// copy.
+    /// Lays out the path of a source's transfers like a flow's, and removes it as a template, of which each transfer
+    /// gets a copy.
     fn lay_lane(&mut self, s: SourceId, flow: &'a FlowSpec) {
         let feeders = [Feeder::Source(&flow.name, false), Feeder::Source(&flow.name, true)];
         self.lay_flow(flow, feeders, [Node::Source(s), Node::Sinks(s)], flow.answers_at_once());
@@ -172,13 +218,12 @@ impl<'a> Builder<'a> {
         network.lanes.push(Lane { hops: [there.0, back.0], leads: [there.1, back.1], loose });
     }
 
-    /// True if a link is evaluated inline: one that others feed, or whose queue or wire has events, takes turns. A
-    /// recorded link is inline only behind a link that takes turns; otherwise its sender's turn would become that of
-    /// all its path.
+    /// True if a link is evaluated inline. A link with several feeders, or whose queue or delay line has events, takes
+    /// turns instead. A recorded link is inline only behind a link that takes turns; otherwise its sender's turn would
+    /// include the whole path.
     fn is_inline(&self, link: usize) -> bool {
         let this = &self.network.links[link];
-        let mut feeders = self.feeders[link].keys();
-        let (Some(feeder), None) = (feeders.next(), feeders.next()) else { return false };
+        let Some(feeder) = self.feeders[link].only() else { return false };
         if this.is_served() || this.is_unsteady() || matches!(feeder, Feeder::Source(..)) {
             return false;
         }
@@ -197,7 +242,7 @@ impl<'a> Builder<'a> {
         let inline: Vec<bool> = (0..self.feeders.len()).map(|link| self.is_inline(link)).collect();
         let Self { spec, feeders, network, .. } = self;
         for (link, feeders) in feeders.iter_mut().enumerate() {
-            if feeders.is_empty() || inline[link] {
+            if feeders.list.is_empty() || inline[link] {
                 continue;
             }
             let Network { ports, link_ports, .. } = network;
@@ -205,21 +250,19 @@ impl<'a> Builder<'a> {
                 ports.batches.push(Batch::default());
                 Port::Batch(BatchId(ports.batches.len() as u32 - 1))
             };
-            let common = (feeders.len() > SCAN_FEEDERS).then(&mut batch);
-            link_ports[link].extend(common);
-            for (feeder, port) in feeders.iter_mut() {
-                *port = common.or_else(|| {
-                    let own = if matches!(feeder, Feeder::Source(..)) {
-                        batch()
-                    } else {
-                        Port::Mailbox(ports.mailboxes.add())
-                    };
-                    link_ports[link].push(own);
-                    Some(own)
-                });
+            if feeders.list.len() > SCAN_FEEDERS {
+                feeders.common = Some(batch());
+                link_ports[link].extend(feeders.common);
+                continue;
+            }
+            for (feeder, port) in &mut feeders.list {
+                let own =
+                    if matches!(feeder, Feeder::Source(..)) { batch() } else { Port::Mailbox(ports.mailboxes.add()) };
+                link_ports[link].push(own);
+                *port = Some(own);
             }
         }
-        // In a batch only flows' ends compete in numbers; their rank is the order of their names.
+        // In a batch many flows' ends compete; their rank is the order of their names.
         let mut by_name: Vec<FlowId> = (0..spec.flows.len() as u32).map(FlowId).collect();
         by_name.sort_by_key(|flow| &spec.flows[flow.index()].name);
         for (rank, flow) in by_name.into_iter().enumerate() {
@@ -228,8 +271,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Lays the hops of one direction of a flow. `source` is the last node that had a turn, `delay` the least time
-    /// since; returns the same for the far end.
+    /// Lays out the hops of one direction of a flow. `source` is the last node with a turn, and `delay` the shortest
+    /// time since then. Returns both for the far end.
     fn lay_path(
         &mut self,
         flow: &'a FlowSpec,
@@ -250,7 +293,7 @@ impl<'a> Builder<'a> {
                 before.map_or(&mut lead, |hop| &mut hop.tail).add(this);
                 feeder = feeder.through(&self.spec.links[link].name);
             } else {
-                let (id, port) = (LinkId(link as u32), self.feeders[link].get(&feeder).copied().flatten());
+                let (id, port) = (LinkId(link as u32), self.feeders[link].port(&feeder));
                 if port.is_some() {
                     self.edges.push((source, Node::Link(id), delay));
                     source = Node::Link(id);
@@ -275,7 +318,7 @@ impl<'a> Builder<'a> {
 }
 
 impl Network {
-    /// Fills in what the packets of a passage meet behind each hop.
+    /// Fills in the common case behind each hop of a passage.
     pub(super) fn look_ahead(&mut self, passage: PassageId) {
         let hops = self.paths.hops_of(passage, self.hops.len());
         let echo = self.hops.get(hops.end).map(|back| back.place);

@@ -1,4 +1,4 @@
-//! The network between the endpoints: links, the packets that wait for a turn, and the way from hop to hop.
+//! The network between the endpoints: links, the packets that wait for a turn, and the forwarding from hop to hop.
 //!
 //! ```text
 //!  endpoint ──► [mailbox] ──► link ──► [mailbox] ──► link ──► receiver that answers at once ─┐
@@ -6,32 +6,32 @@
 //!     └─ [mailbox] ◄── link ◄─────────────┴────────────────────────── [mailbox] ◄────────────┘
 //! ```
 //!
-//! Time advances in *slices*. Within one, every *node* (an endpoint, or a link that several feed) handles all of its own events
-//! before the next node has its turn. There is no event list: a packet costs no insertion into one, and a node's state stays in
-//! cache for a whole slice.
+//! Time advances in *slices*. Within a slice, every *node* (an endpoint, or a link with several feeders) handles all of
+//! its own events before the next node takes its turn. There is no event list, so a packet costs no insertion into one,
+//! and a node's state stays in the cache for a whole slice.
 //!
-//! **Why this is exact.** Let `d(a, b)` be the least time from an event at node `a` to its effect at node `b`, and `w` the length of
-//! a slice. Draw an edge from `a` to `b` if `d(a, b) < w`. [`Plan`] takes the longest `w` for which these edges form no circle, and
-//! gives turns along them. Take an event at `b` at time `t` inside the slice `[s, s + w)`, caused by an event at `a` at
-//! `t' ≤ t − d(a, b)`. If `t' < s`, it was handled in an earlier slice. If `t' ≥ s`, then `d(a, b) ≤ t − t' < w`, so there is an
-//! edge and `a` had its turn before `b`. In both cases the packet is in `b`'s mailbox when `b`'s turn begins. Each node
-//! handles its own events in the order of time. Packets of one feeder are in order in one mailbox. Packets of several
-//! feeders are merged by time, and ties by the feeders' names. So neither the length of a slice nor the order of flows
-//! changes a result.
+//! **Why this is exact.** Let `d(a, b)` be the shortest time from an event at node `a` to its effect at node `b`, and
+//! `w` the length of a slice. Draw an edge from `a` to `b` if `d(a, b) < w`. [`Plan`] chooses the longest `w` for which
+//! these edges form no cycle, and orders the turns along the edges. Take an event at `b` at time `t` inside the slice
+//! `[s, s + w)`, caused by an event at `a` at `t' ≤ t − d(a, b)`. If `t' < s`, it was handled in an earlier slice. If
+//! `t' ≥ s`, then `d(a, b) ≤ t − t' < w`, so there is an edge, and `a` took its turn before `b`. In both cases the
+//! packet is in `b`'s mailbox when `b`'s turn begins. Each node handles its own events in the order of time. Packets of
+//! one feeder are in order in one mailbox. Packets of several feeders are merged by time, and ties by the feeders'
+//! names. So neither the length of a slice nor the order of flows changes a result.
 //!
-//! **Inline evaluation.** A link with a single feeder, and no events of its own, gets its packets in order, so it needs no turn:
-//! it is evaluated when a packet is forwarded to it. So is a receiver that acknowledges each segment at once. A link that can never
-//! queue is not evaluated at all: it adds a time that depends on the packet's size (`quiet`).
+//! **Inline evaluation.** A link with a single feeder and without its own events gets its packets in order, so it needs
+//! no turn: it is evaluated when a packet is forwarded to it. A receiver that acknowledges each segment at once is
+//! evaluated in the same way. A link that can never queue only adds a time that depends on the packet's size (`quiet`).
 //!
 //! | file | idea |
 //! | --- | --- |
-//! | `hops` | a path as a list of hops, and the common case behind each hop worked out beforehand |
+//! | `hops` | a path as a list of hops, with the common case behind each hop computed beforehand |
 //! | `ports` | the containers in which packets wait for a turn |
 //! | `fabric` | the [`Network`] itself: forwarding from hop to hop |
 //! | `turns` | the turn of a link |
-//! | `attachment` | where an endpoint meets the network, and its turn |
+//! | `attachment` | an endpoint's interface to the network, and its turn |
 //! | `slots` | paths of transfers, which come and go |
-//! | `layout`, `plan` | from a spec to hops, and the order of turns |
+//! | `layout`, `plan` | the hops of a spec, and the order of turns |
 
 mod attachment;
 mod fabric;

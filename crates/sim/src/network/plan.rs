@@ -4,10 +4,10 @@ use super::ports::{LinkId, SourceId};
 use crate::packet::FlowId;
 use crate::time::Time;
 
-/// Something that takes turns.
+/// A part of the simulation that takes turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Node {
-    /// A link that several feed, or that is recorded.
+    /// A link that several nodes feed, or that is recorded.
     Link(LinkId),
     /// The sender of a flow.
     Sender(FlowId),
@@ -26,12 +26,12 @@ pub enum Node {
 pub struct Plan {
     /// Nodes in the order of their turns.
     pub order: Vec<Node>,
-    /// The longest slice for which that order is exact.
+    /// Longest slice for which this order is exact.
     pub longest_slice: Time,
 }
 
-/// The longest slice, and an order of turns that is exact for it: the edges shorter than the slice must form no circle, and the
-/// order must follow them.
+/// Longest slice, with an order of turns that is exact for it: the edges shorter than the slice must form no cycle, and
+/// the order must follow them.
 pub(super) fn plan(edges: &[(Node, Node, Time)]) -> Plan {
     let graph = Graph::new(edges);
     let mut slices: Vec<Time> = graph.delays.clone();
@@ -44,11 +44,11 @@ pub(super) fn plan(edges: &[(Node, Node, Time)]) -> Plan {
     Plan { order: order.into_iter().map(|node| graph.nodes[node as usize]).collect(), longest_slice: slice }
 }
 
-/// Nodes by number, in their order, and the shortest edge between each two: with thousands of flows, a lookup of nodes
-/// takes longer than the work on them.
+/// Nodes by number, in their order, and the shortest edge between any two. Numbers avoid lookups of nodes, which would
+/// take most of the time with thousands of flows.
 struct Graph {
     nodes: Vec<Node>,
-    /// Beginning of each node's edges, and the end of the last one's.
+    /// Start of each node's edges, and the end of the last node's.
     first: Vec<u32>,
     targets: Vec<u32>,
     delays: Vec<Time>,
@@ -75,7 +75,7 @@ impl Graph {
         Self { nodes, first, targets, delays }
     }
 
-    /// An order that follows the edges shorter than `slice`; `None` if these form a circle.
+    /// An order that follows the edges shorter than `slice`; `None` if these form a cycle.
     fn topological(&self, slice: Time) -> Option<Vec<u32>> {
         let mut waiting_for = vec![0_u32; self.nodes.len()];
         for (&to, &delay) in self.targets.iter().zip(&self.delays) {
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(plan.order.len(), 3);
     }
 
-    /// An order by looking for the first node that may follow, again and again.
+    /// The order by repeated search for the first node that may follow.
     fn slowly(edges: &[(Node, Node, Time)], slice: Time) -> Option<Vec<Node>> {
         let mut shortest = BTreeMap::new();
         for &(from, to, delay) in edges {

@@ -1,4 +1,4 @@
-//! Containers in which packets wait for a node's turn: bookkeeping of the simulator, not a router's buffer.
+//! Containers in which packets wait for a node's turn. They are internals of the simulator, not a router's buffer.
 //!
 //! ```text
 //!  one feeder, in order:        mailbox  ─┐
@@ -32,82 +32,96 @@ pub(super) enum Port {
     Batch(BatchId),
 }
 
-/// An empty mailbox for more packets than this is not handed on from one transfer to the next.
+/// Largest capacity, packets, of an empty mailbox that one transfer leaves to the next.
 const MOST_KEPT: usize = 128;
+
+/// Packets that are fetched at once for the turn of a flow: in a crowd a turn finds few.
+const FETCHED_OF_CROWD: usize = 3;
 
 /// Packets that are fetched at once for the turn of a transfer: most turns find fewer.
 const FETCHED: usize = 8;
 
 /// Packets from one feeder that wait for a node's turn, in order: a ring of the packets that were put in and not taken
-/// out.
+/// out. It is aligned so that it lies in one line of the cache.
 #[derive(Clone, Debug, Default)]
+#[repr(align(32))]
 pub(super) struct Mailbox {
     slots: Vec<Packet>,
-    taken: usize,
-    put: usize,
+    /// Packets taken and put since it was empty, modulo 2³².
+    taken: u32,
+    put: u32,
 }
 
 impl Mailbox {
+    /// Packets in it.
     #[inline(always)]
-    fn is_full(&self) -> bool {
-        self.put - self.taken == self.slots.len()
+    fn held(&self) -> usize {
+        self.put.wrapping_sub(self.taken) as usize
     }
 
-    /// Appends where there is room; answers whether there was no packet before.
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.held() == self.slots.len()
+    }
+
+    /// Position of the packet number `count` in the ring.
+    #[inline(always)]
+    fn slot(&self, count: u32) -> usize {
+        count as usize & self.slots.len().wrapping_sub(1)
+    }
+
+    /// Appends a packet, for which there must be room. Returns true if the mailbox was empty.
     #[inline(always)]
     fn put(&mut self, packet: Packet) -> bool {
         let first = self.put == self.taken;
         if first {
-            // From the beginning, where memory was last used.
+            // Restarts at the beginning, whose memory was used last.
             (self.taken, self.put) = (0, 0);
         }
-        let mask = self.slots.len() - 1;
-        self.slots[self.put & mask] = packet;
-        self.put += 1;
+        let slot = self.slot(self.put);
+        self.slots[slot] = packet;
+        self.put = self.put.wrapping_add(1);
         first
     }
 
-    /// The oldest, of which there must be one, and when the next arrives.
+    /// Takes the oldest packet, which must exist. Returns it with the arrival time of the next one.
     #[inline(always)]
     fn take(&mut self) -> (Packet, Time) {
-        let mask = self.slots.len() - 1;
-        let packet = self.slots[self.taken & mask];
-        self.taken += 1;
-        (packet, if self.put == self.taken { Time::NEVER } else { self.slots[self.taken & mask].at })
+        let packet = self.slots[self.slot(self.taken)];
+        self.taken = self.taken.wrapping_add(1);
+        (packet, if self.put == self.taken { Time::NEVER } else { self.slots[self.slot(self.taken)].at })
     }
 
-    /// The packet that `places` others stand before.
+    /// The packet behind `places` others.
     #[inline(always)]
     pub(super) fn ahead(&self, places: usize) -> Option<&Packet> {
-        let mask = self.slots.len().wrapping_sub(1);
-        (self.put - self.taken > places).then(|| &self.slots[(self.taken + places) & mask])
+        (self.held() > places).then(|| &self.slots[self.slot(self.taken.wrapping_add(places as u32))])
     }
 
-    /// Fetches the slot that the next packet will be put into.
+    /// Prefetches the slot for the next new packet.
     #[inline(always)]
     pub(super) fn fetch_free_slot(&self) {
-        prefetch::element(&self.slots, self.put & self.slots.len().wrapping_sub(1));
+        prefetch::element(&self.slots, self.slot(self.put));
     }
 
-    /// Fetches the oldest packet.
+    /// Fetches the oldest packets, as many as the turn of one of thousands of flows finds.
     #[inline(always)]
     pub(super) fn fetch_oldest(&self) {
-        prefetch::element(&self.slots, self.taken & self.slots.len().wrapping_sub(1));
+        prefetch::elements(&self.slots, self.slot(self.taken), FETCHED_OF_CROWD);
     }
 
-    /// Fetches the oldest packets.
+    /// Prefetches the oldest packets.
     #[inline(always)]
     pub(super) fn fetch_some(&self) {
-        prefetch::elements(&self.slots, self.taken & self.slots.len().wrapping_sub(1), FETCHED);
+        prefetch::elements(&self.slots, self.slot(self.taken), FETCHED);
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Packet> {
-        let mask = self.slots.len().wrapping_sub(1);
-        (self.taken..self.put).map(move |i| &self.slots[i & mask])
+        (0..self.held()).map(|i| &self.slots[self.slot(self.taken.wrapping_add(i as u32))])
     }
 
-    /// Doubles the ring, in place: a copy of a large one would need half as much memory again. Answers whether that is not more
-    /// than `most_bytes`; if it is, nothing is done.
+    /// Doubles the ring in place; a copy of a large ring would need half as much memory again. Does nothing and returns
+    /// false if it would exceed `most_bytes`.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, most_bytes: u64) -> bool {
@@ -118,8 +132,8 @@ impl Mailbox {
         }
         self.slots.reserve_exact(after - before);
         self.slots.resize(after, Packet::default());
-        for i in self.taken..self.put {
-            let slot = i & (after - 1);
+        for i in 0..before {
+            let slot = self.slot(self.taken.wrapping_add(i as u32));
             if slot >= before {
                 self.slots[slot] = self.slots[slot - before];
             }
@@ -132,12 +146,12 @@ impl Mailbox {
 #[derive(Clone, Debug)]
 pub(super) struct Mailboxes {
     boxes: Vec<Mailbox>,
-    /// Arrival of the oldest packet in each, or [`Time::NEVER`]: side by side, since every turn looks at those of all
-    /// transfers.
+    /// Arrival time of the oldest packet in each mailbox, or [`Time::NEVER`]. The times are in one list, since every
+    /// turn reads those of all transfers.
     heads: Vec<Time>,
-    /// The largest that one may become, bytes.
+    /// Largest size of a mailbox, bytes.
     most_bytes: u64,
-    /// One wanted to become larger: packets are lost, and the run is over.
+    /// True if a mailbox would have exceeded this size: packets are lost, and the run ends.
     overflown: bool,
 }
 
@@ -148,19 +162,19 @@ impl Default for Mailboxes {
 }
 
 impl Mailboxes {
-    /// Lets no mailbox become larger than so many bytes.
+    /// Limits each mailbox to `bytes`.
     fn limit_memory(&mut self, bytes: u64) {
         self.most_bytes = bytes;
     }
 
-    /// Makes one more; answers its number.
+    /// Adds a mailbox. Returns its number.
     pub(super) fn add(&mut self) -> MailboxId {
         self.boxes.push(Mailbox::default());
         self.heads.push(Time::NEVER);
         MailboxId(self.boxes.len() as u32 - 1)
     }
 
-    /// Takes away the last so many.
+    /// Removes the last `count` mailboxes.
     pub(super) fn remove_last(&mut self, count: usize) {
         self.boxes.truncate(self.boxes.len() - count);
         self.heads.truncate(self.boxes.len());
@@ -191,12 +205,13 @@ impl Mailboxes {
         }
     }
 
-    /// Memory of all slots, bytes. It is added up here, since a running total costs 3 % of a run in [`Mailboxes::push`].
+    /// Memory of all slots, bytes. It is added up on demand, since a running total in [`Mailboxes::push`] costs 3 % of
+    /// a run.
     fn bytes(&self) -> u64 {
         self.boxes.iter().map(|mailbox| (mailbox.slots.len() * size_of::<Packet>()) as u64).sum()
     }
 
-    /// Fetches what is to be known of a mailbox before a packet is put in or taken out.
+    /// Prefetches the state of a mailbox, for a packet that is added or removed.
     #[inline(always)]
     pub(super) fn fetch(&self, id: MailboxId) {
         prefetch::element(&self.boxes, id.index());
@@ -212,7 +227,7 @@ impl Mailboxes {
         (self.heads[id.index()] != Time::NEVER).then(|| self.take_head(id))
     }
 
-    /// The oldest, where its head has said that there is one.
+    /// Takes the oldest packet of a mailbox that is not empty.
     #[inline(always)]
     pub(super) fn take_head(&mut self, id: MailboxId) -> Packet {
         let (packet, next) = self.boxes[id.index()].take();
@@ -238,7 +253,7 @@ pub(super) struct Ports {
 }
 
 impl Ports {
-    /// When the next packet in a port arrives.
+    /// Arrival time of the next packet in a port.
     #[inline]
     pub(super) fn head(&self, port: Port) -> Time {
         match port {
@@ -247,7 +262,7 @@ impl Ports {
         }
     }
 
-    /// When the next packet in any of `ports` arrives.
+    /// Arrival time of the next packet in any of `ports`.
     #[inline(always)]
     pub(super) fn head_of(&self, ports: &[Port]) -> Time {
         ports.iter().map(|&port| self.head(port)).min().unwrap_or(Time::NEVER)
@@ -271,7 +286,7 @@ impl Ports {
         }
     }
 
-    /// Lets none of them take more than so many bytes.
+    /// Limits each container to `bytes`.
     pub(super) fn limit_memory(&mut self, bytes: u64) {
         self.mailboxes.limit_memory(bytes);
         self.batches.iter_mut().for_each(|batch| batch.limit_memory(bytes));
@@ -282,25 +297,25 @@ impl Ports {
         self.mailboxes.bytes() + self.batches.iter().map(Batch::bytes).sum::<u64>()
     }
 
-    /// True if one of them wanted more than it may take.
+    /// True if a container would have exceeded its limit.
     pub(super) fn is_overflown(&self) -> bool {
         self.mailboxes.overflown || self.batches.iter().any(|batch| batch.overflown)
     }
 
-    /// All packets that wait.
+    /// Iterates over all waiting packets.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Packet> {
         let mailed = self.mailboxes.iter().flat_map(Mailbox::iter);
         mailed.chain(self.batches.iter().flat_map(Batch::iter))
     }
 }
 
-/// Packets from many feeders, ordered by time, then by the feeder's rank, then by order of arrival: put in as they come during
-/// one turn, and sorted when the link takes its own. What is put in hardly ever is for a later turn, so sorting at once costs a
-/// tenth of a heap.
+/// Packets of many feeders, ordered by time, then by the feeder's rank, then by order of arrival. Packets are appended
+/// during the feeders' turns, and sorted when the link takes its turn. Almost all packets are for this turn, so a
+/// single sort costs a tenth of a heap.
 #[derive(Clone, Debug)]
 pub(super) struct Batch {
     packets: Vec<Packet>,
-    /// Time, rank and position in `packets`, which stay where they were put; sorted from `taken` on unless `mixed`.
+    /// Time, rank and position in `packets`, which keep their positions; sorted from `taken` on unless `mixed`.
     keys: Vec<u128>,
     taken: usize,
     mixed: bool,
@@ -308,11 +323,11 @@ pub(super) struct Batch {
     /// Latest arrival.
     last: Time,
     spread: Vec<u128>,
-    /// End of the time slices that keys are spread over.
+    /// Ends of the buckets of time over which keys are distributed.
     ends: Vec<u32>,
-    /// Packets that it may hold.
+    /// Largest number of packets.
     room: usize,
-    /// One more was to come: packets are lost, and the run is over.
+    /// True if a packet did not fit: packets are lost, and the run ends.
     overflown: bool,
 }
 
@@ -333,13 +348,13 @@ impl Default for Batch {
     }
 }
 
-/// Memory of a packet in a batch, bytes: itself, its key while keys are sorted, and the slices of time.
+/// Memory of a packet in a batch, bytes: the packet, its key (twice while keys are sorted), and the buckets of time.
 const BATCH_PACKET_BYTES: u64 = (size_of::<Packet>() + 2 * size_of::<u128>() + 2 * size_of::<u32>()) as u64;
 
-/// Packets that were taken and may still lie in a [`Batch`], in addition to as many as there are others.
+/// Number of taken packets that may remain in a [`Batch`], beyond the number of the waiting ones.
 const MOST_GONE: usize = 4096;
 
-/// Time in a key.
+/// Time of a key.
 fn time_of(key: u128) -> u64 {
     (key >> 64) as u64
 }
@@ -363,7 +378,7 @@ impl Batch {
         self.last = self.last.max(packet.at);
     }
 
-    /// Doubles the capacity, up to the limit; returns true if there is any.
+    /// Doubles the capacity, up to the limit. Returns true if there is room.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) -> bool {
@@ -373,7 +388,7 @@ impl Batch {
         more > 0
     }
 
-    /// Lets it take no more than so many bytes.
+    /// Limits the batch to `bytes`.
     fn limit_memory(&mut self, bytes: u64) {
         self.room = usize::try_from(bytes / BATCH_PACKET_BYTES).unwrap_or(usize::MAX);
     }
@@ -394,7 +409,7 @@ impl Batch {
         Some(self.packets[key as u32 as usize])
     }
 
-    /// The packet that `places` others stand before, where these are sorted.
+    /// The packet behind `places` others, if the packets are sorted.
     #[inline(always)]
     pub(super) fn ahead(&self, places: usize) -> Option<&Packet> {
         if let Some(&key) = self.keys.get(self.taken + 2 * places) {
@@ -420,7 +435,7 @@ impl Batch {
         self.mixed = false;
     }
 
-    /// Packets that were taken make room; the rest keeps its order.
+    /// Removes the packets that were taken; the rest keep their order.
     #[cold]
     fn forget_taken(&mut self) {
         self.keys.sort_unstable_by_key(|&key| key as u32);
@@ -431,7 +446,8 @@ impl Batch {
         self.packets = left;
     }
 
-    /// Arrivals are spread over the turn, so each of as many slices as there are keys holds few.
+    /// Sorts the keys by distributing them over buckets of time. Arrivals are spread over the turn, so each of as many
+    /// buckets as keys gets few.
     fn sort_keys(&mut self) {
         let first = self.head.0;
         let slices = self.keys.len().next_power_of_two();
@@ -443,10 +459,10 @@ impl Batch {
         self.keys.iter().for_each(|&key| self.ends[slice(key)] += 1);
         let mut before = 0;
         for end in &mut self.ends {
-            // Its beginning for now; it moves to its end as keys come.
+            // The bucket's start for now; it moves to the bucket's end as keys are added.
             before += std::mem::replace(end, before);
         }
-        // Every place gets a key, so what is there need not be cleared.
+        // Every position gets a key, so old contents need not be cleared.
         self.spread.resize(self.keys.len(), 0);
         for &key in &self.keys {
             let at = &mut self.ends[slice(key)];

@@ -5,22 +5,24 @@ use super::hops::Place;
 use super::ports::SourceId;
 use crate::endpoint::{End, Receiver, Sender};
 use crate::packet::{FlowId, PassageId};
+use crate::prefetch;
 use crate::sidecar::Sidecar;
 use crate::time::Time;
 
-/// Memory of an active transfer, bytes: its ends, and its mailboxes, rings and hops, as measured with a million of few segments.
+/// Memory of an active transfer, bytes: its ends, and its mailboxes, rings and hops, as measured with a million
+/// transfers of few segments.
 pub const TRANSFER_BYTES: u64 = (size_of::<Sender>() + size_of::<Receiver>()) as u64 + 2_900;
 
 impl Network {
-    /// True if this many active transfers fit into the memory that packets may take, for which they compete. If not,
-    /// the run is over.
+    /// True if this many active transfers fit into the memory for packets, for which they compete. Otherwise the run
+    /// ends.
     #[inline]
     pub fn has_room_for_transfers(&mut self, transfers: usize) -> bool {
         self.overdrawn |= transfers as u64 * TRANSFER_BYTES > self.room_bytes;
         !self.overdrawn
     }
 
-    /// Makes one slot more for the transfers of a source; returns its number among the flows.
+    /// Adds a slot for the transfers of a source. Returns its number among the flows.
     pub fn add_slot(&mut self, source: SourceId) -> FlowId {
         let flow = FlowId(self.sinks.len() as u32);
         self.sinks.push(None);
@@ -52,6 +54,16 @@ impl Network {
         Sidecar::new(self.lanes[source.index()].loose, seed, name)
     }
 
+    /// Fetches the accounts of a slot whose transfer is over.
+    pub fn fetch_slot(&self, flow: FlowId) {
+        prefetch::element(&self.sinks, flow.index());
+        prefetch::elements(&self.dropped, flow.data().index(), 2);
+        prefetch::elements(&self.duplicated, flow.data().index(), 2);
+        for end in [End::Sender, End::Receiver] {
+            self.fetch_mailbox(self.inbox(flow, end));
+        }
+    }
+
     /// Gives back the memory of large mailboxes of a slot whose transfer is over: in time each slot has had a large transfer.
     pub fn trim_mailboxes(&mut self, flow: FlowId) {
         for end in [End::Sender, End::Receiver] {
@@ -59,10 +71,10 @@ impl Network {
         }
     }
 
-    /// Gives a slot whose transfer is over to the next transfer: its receiver, if that is evaluated inline; its
-    /// sidecar; its rank among competing packets; and the extra delay of its path over the source's path. That is put
-    /// behind the last link of the ACKs that can
-    /// queue, where each transfer's packets are by themselves.
+    /// Assigns a slot whose transfer is over to the next transfer: sets the receiver (if it is evaluated inline), the
+    /// sidecar, the rank among competing packets, and the extra delay of its path over the source's path. The extra
+    /// delay is added behind the last link of the ACKs that can queue, where the packets of different transfers are
+    /// separate.
     pub fn occupy(
         &mut self,
         source: SourceId,

@@ -1,4 +1,4 @@
-//! Turns of links: each carries everything that arrives before a horizon.
+//! Turns of links: in its turn a link carries all packets that arrive before a horizon.
 //!
 //! ```text
 //!  ports ──► Feed ──► Link::carry ──► mailbox or batch behind the link            (common: stays in one loop)
@@ -19,14 +19,14 @@ use crate::prefetch;
 use crate::sidecar::Sidecar;
 use crate::time::Time;
 
-/// A link with more feeders than this merges them in a batch and not by looking at each.
+/// Largest number of feeders that a link merges by comparing each; more feeders use a batch.
 pub(super) const SCAN_FEEDERS: usize = 8;
 
-/// With more flows than this, those of transfers included, their state does not stay in the cache from turn to turn.
+/// Number of flows, transfers included, above which their state does not stay in the cache from turn to turn.
 const MANY_FLOWS: usize = 256;
 
-/// How many packets before its turn the data that one needs is fetched, step by step since one thing says where the next is: far
-/// enough apart for memory, near enough to be there still.
+/// Distance in packets between the steps of prefetching. Each step reads the address for the next one. The distance is
+/// long enough for memory's latency, and short enough that the data are still in the cache.
 const STEP: usize = 4;
 
 /// Packets of a link's ports in the order of time.
@@ -34,7 +34,7 @@ trait Feed {
     /// Takes the next packet before `horizon`.
     fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet>;
 
-    /// Prefetches the data of a packet that comes soon, behind this many others.
+    /// The packet behind this many others, for prefetching.
     #[inline(always)]
     fn soon<'a>(&self, _: &'a Ports, _: usize) -> Option<&'a Packet> {
         None
@@ -88,8 +88,8 @@ impl Feed for TwoMailboxes {
     }
 }
 
-/// Up to [`SCAN_FEEDERS`] mailboxes, with copies of their heads: nothing that comes into these mailboxes during the turn is for this
-/// turn.
+/// Up to [`SCAN_FEEDERS`] mailboxes, with copies of their heads, since packets added to these mailboxes during the turn
+/// are for later turns.
 struct SomeMailboxes {
     ids: [MailboxId; SCAN_FEEDERS],
     heads: [Time; SCAN_FEEDERS],
@@ -135,8 +135,8 @@ impl Feed for AnyPorts<'_> {
     }
 }
 
-/// The earliest of the heads and its position; the first of them in a tie. Branchless: the branch predictor cannot learn this
-/// selection.
+/// The earliest of the heads and its position; the first one in a tie. Branchless: the branch predictor cannot learn
+/// this selection.
 #[inline(always)]
 fn earliest_of(heads: &[Time; SCAN_FEEDERS]) -> (Time, usize) {
     const { assert!(SCAN_FEEDERS == 8, "each head is compared once") };
@@ -148,35 +148,36 @@ fn earliest_of(heads: &[Time; SCAN_FEEDERS]) -> (Time, usize) {
 
 /// A packet that leaves the loop over common packets.
 enum Uncommon {
-    /// It goes on to something else than a mailbox or a batch.
+    /// The place behind the link is neither a mailbox nor a batch.
     Forward(Packet),
     /// A link dropped or lost it.
     Refused(LinkId, Packet),
-    /// The link of this turn sends it with a mark.
+    /// The link sends it with a mark.
     Marked(Packet, Time),
-    /// The link's wire does more than delay; this is when the packet reaches the far end if nothing happens on the wire.
+    /// The link's delay line does more than delay. The time is that of the packet's arrival at the far end without
+    /// impairments.
     Launch(Packet, Time),
 }
 
-/// Answer of an inline receiver to a segment, after the links of the reverse path that never queue.
+/// ACK of an inline receiver for a segment, behind the links of the reverse path that never queue.
 #[inline(always)]
 fn answer(receiver: &mut Receiver, packet: Packet, sidecars: &mut [Sidecar], lead: Tail) -> Option<Packet> {
     match receiver.on_expected(&packet) {
         Some(ack) => Some(lead.pass(ack)),
-        // A copy, so that the packet itself need not lie in memory.
+        // A copy, so that the packet itself can stay in registers.
         None => answer_slowly(receiver, &{ packet }, &mut sidecars[packet.flow().index()], lead),
     }
 }
 
-/// [`answer`] to a segment that the receiver did not expect. Apart from the fast path, so that an ACK of that need not be put
-/// together in memory.
+/// [`answer`] for an unexpected segment. It is separate from the fast path, so that the fast path's ACK can stay in
+/// registers.
 #[inline(never)]
 fn answer_slowly(receiver: &mut Receiver, packet: &Packet, sidecar: &mut Sidecar, lead: Tail) -> Option<Packet> {
     receiver.on_segment_with_care(packet, sidecar).map(|ack| lead.pass(ack))
 }
 
-/// Fetches what the packets that come soon will need: the hop, then the mailbox or the receiver behind it, then the place in the
-/// mailbox. Packets come in bursts, so a step does nothing if it has `done` the work for the packet before.
+/// Prefetches the data for packets that follow soon: the hop, then the mailbox or the receiver behind it, then the slot
+/// in the mailbox. Packets come in bursts, so a step does nothing if it has `done` the work for the packet before.
 #[inline(always)]
 fn fetch_ahead<F: Feed>(
     feed: &F,
@@ -214,7 +215,7 @@ fn fetch_ahead<F: Feed>(
 }
 
 impl Network {
-    /// A link's turn: it carries everything that arrives before `horizon`. Returns whether there was anything.
+    /// Takes a link's turn, which carries all packets that arrive before `horizon`. Returns true if there was any.
     pub fn run_link(&mut self, link: LinkId, horizon: Time) -> bool {
         let mut worked = if self.links[link.index()].is_served() {
             self.serve_departures(link, horizon)
@@ -229,13 +230,13 @@ impl Network {
         worked
     }
 
-    /// The turn of a link whose queue decides at departures.
+    /// Takes the turn of a link whose queue decides at departures.
     #[inline(never)]
     fn serve_departures(&mut self, link: LinkId, horizon: Time) -> bool {
         let feeders = std::mem::take(&mut self.link_ports[link.index()]);
         let mut gone = Vec::new();
         let mut worked = false;
-        // Nothing that comes into these ports during the turn is for this turn.
+        // Packets added to these ports during the turn are for later turns.
         let mut arrival = self.ports.head_of(&feeders);
         loop {
             let this = &mut self.links[link.index()];
@@ -245,7 +246,7 @@ impl Network {
                 break;
             }
             worked = true;
-            // At the same instant the packet in transmission has left before the new one comes.
+            // At equal times the packet in transmission leaves before the new one arrives.
             if service <= arrival {
                 if let Some((packet, at)) = this.send_next(service, &mut gone, &mut self.sidecars) {
                     let packet = if packet.is_marked() { self.note_mark(link, service, packet) } else { packet };
@@ -263,7 +264,7 @@ impl Network {
         worked
     }
 
-    /// The turn of a link that decides at arrivals.
+    /// Takes the turn of a link that decides at arrivals.
     fn serve_arrivals(&mut self, link: LinkId, horizon: Time) -> bool {
         let feeders = std::mem::take(&mut self.link_ports[link.index()]);
         let mut mailboxes = [MailboxId(0); SCAN_FEEDERS];
@@ -287,7 +288,7 @@ impl Network {
         worked
     }
 
-    /// Carries the packets of a feed before `horizon`. Returns whether there was any.
+    /// Carries the packets of a feed before `horizon`. Returns true if there was any.
     #[inline(always)]
     fn serve<F: Feed>(&mut self, mut feed: F, link: LinkId, horizon: Time) -> bool {
         let mut worked = false;
@@ -311,8 +312,8 @@ impl Network {
         worked
     }
 
-    /// Carries common packets of a feed, up to one that is uncommon. With `MANY` flows, what a packet will need is fetched into the
-    /// cache a few packets before. What comes behind is `CHAINED` if that may be an inline link.
+    /// Carries common packets of a feed, up to an uncommon one. With `MANY` flows, the data for a packet are prefetched
+    /// a few packets ahead. `CHAINED` is set if an inline link may follow.
     #[inline(never)]
     fn carry_common<F: Feed, const MANY: bool, const CHAINED: bool>(
         &mut self,
@@ -381,7 +382,7 @@ impl Network {
         }
     }
 
-    /// A packet that `link` has sent, and that reaches its far end at `at` if nothing happens on the wire.
+    /// Handles a packet that `link` has sent, and that reaches the far end at `at` without impairments.
     #[inline(never)]
     fn leave(&mut self, link: LinkId, packet: Packet, at: Time) {
         if self.links[link.index()].is_unsteady() {

@@ -1,4 +1,5 @@
-//! CoDel: drops at the head of the queue while the least delay of an interval stays above a target (RFC 8289).
+//! CoDel: drops packets at the head of the queue while the smallest delay of an interval stays above a target (RFC
+//! 8289).
 
 use elephan_cc::param::{BuildError, MS, NS, S, Settings, duration, flag};
 
@@ -13,11 +14,11 @@ use crate::time::Time;
 elephan_cc::params! {
     /// Parameters of CoDel.
     pub struct CodelParameters {
-        /// Queueing delay that may stand.
+        /// Largest standing queueing delay.
         target: Time = duration(5.0 * MS, 1.0 * NS, 100.0 * S), "RFC 8289 section 5.3 (TARGET); RFC 8290 section 5.2.2";
-        /// Time for which a longer delay may stand, about the largest RTT.
+        /// Time for which the delay may exceed the target, about the largest RTT.
         interval: Time = duration(100.0 * MS, 1.0 * NS, 100.0 * S), "RFC 8289 section 5.3 (INTERVAL); RFC 8290 section 5.2.1";
-        /// ECN-capable packets are marked and not dropped.
+        /// Mark ECN-capable packets instead of dropping them.
         ecn: bool = flag(true), "RFC 8290 section 5.2.6";
     }
 }
@@ -26,7 +27,7 @@ elephan_cc::params! {
 #[derive(Clone, Debug)]
 pub struct Controller {
     p: CodelParameters,
-    /// A queue of one packet of this size is no queue.
+    /// Size of the largest packet so far, bytes; a queue of at most this size does not count as standing.
     largest: u64,
     first_above: Time,
     drop_next: Time,
@@ -41,7 +42,7 @@ impl Controller {
         Self { p, largest: 0, first_above: never, drop_next: never, count: 0, last_count: 0, dropping: false }
     }
 
-    /// Notes the size of an arriving packet.
+    /// Records the size of an arriving packet.
     #[inline]
     pub(super) fn note_size(&mut self, bytes: u64) {
         self.largest = self.largest.max(bytes);
@@ -51,7 +52,7 @@ impl Controller {
         from.later(Time::from_seconds(self.p.interval.seconds() / libm::sqrt(f64::from(self.count))))
     }
 
-    /// The head of the queue, and whether it may be dropped.
+    /// Takes the head of the queue; also returns true if it may be dropped.
     fn look(&mut self, now: Time, source: &mut impl Source) -> Option<(Packet, bool)> {
         let Some(packet) = source.take() else {
             self.first_above = Time::ZERO;
@@ -72,7 +73,7 @@ impl Controller {
         self.p.ecn && packet.flags() & flag::ECT != 0
     }
 
-    /// The packet that is sent at `now`; those that are dropped instead are put into `dropped`.
+    /// Takes the packet that is sent at `now`. Packets dropped instead are added to `dropped`.
     pub(super) fn dequeue(&mut self, now: Time, source: &mut impl Source, dropped: &mut Vec<Packet>) -> Option<Packet> {
         let Some((mut packet, mut may_drop)) = self.look(now, source) else {
             self.dropping = false;
@@ -113,7 +114,7 @@ impl Controller {
             dropped.push(packet);
             self.look(now, source).map(|(next, _)| next)
         };
-        // The rate of a recent cycle is a good first rate for this one.
+        // The drop rate of a recent dropping state is a good first rate for this one.
         let delta = self.count.saturating_sub(self.last_count);
         let recent = now.since(self.drop_next) < Time(self.p.interval.0.saturating_mul(16));
         self.count = if delta > 1 && recent { delta } else { 1 };
@@ -175,7 +176,7 @@ mod tests {
     use super::*;
     use crate::packet::FlowId;
 
-    /// Drops and marks at each departure while packets come twice as fast as they leave, and nobody listens.
+    /// Drops and marks at each departure, while packets arrive twice as fast as they leave and senders do not respond.
     fn overload(ecn: bool, capable: bool, seconds: f64) -> (Vec<Time>, Vec<Time>) {
         let p =
             CodelParameters { target: Time(5 * Time::MILLISECOND.0), interval: Time(100 * Time::MILLISECOND.0), ecn };
@@ -204,7 +205,7 @@ mod tests {
         // RFC 8289 section 3.3: the n-th after the first comes interval / sqrt(n) later.
         let (dropped, marked) = overload(true, false, 2.0);
         assert!(marked.is_empty());
-        // The delay passes 5 ms some 10 ms after the beginning, and stands for an interval before the first drop.
+        // The delay exceeds 5 ms some 10 ms after the start, and must do so for an interval before the first drop.
         assert!((dropped[0].seconds() - 0.11).abs() < 0.002, "{:?}", dropped[0]);
         let mut due = dropped[0].seconds();
         for (n, at) in dropped.iter().enumerate().skip(1) {

@@ -1,4 +1,4 @@
-//! The two kinds of disciplines. A discipline implements one of the two traits, which has its declaration and its rules.
+//! The two kinds of disciplines. A discipline implements one of two traits, with its declaration and its rules.
 //!
 //! ```text
 //!  spec ──► Settings ──► read ──► Parameters ──► build ──► rules
@@ -17,16 +17,16 @@ use crate::random::Stream;
 use crate::sidecar::PacketHeaders;
 use crate::time::Time;
 
-/// The link that a queue is built for.
+/// Properties of the link for which a queue is built.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
-    /// Packets that may wait.
+    /// Largest number of waiting packets.
     pub limit_packets: Option<u64>,
-    /// Bytes that may wait.
+    /// Largest number of waiting bytes.
     pub limit_bytes: Option<u64>,
-    /// Bit/s.
+    /// Rate, bit/s.
     pub rate_bps: u64,
-    /// The random numbers of the queue.
+    /// Random numbers of the queue.
     pub draws: Stream,
 }
 
@@ -37,7 +37,7 @@ impl Place {
     }
 }
 
-/// A discipline that decides when a packet arrives, and is first in, first out.
+/// A first-in, first-out discipline that decides at a packet's arrival.
 pub(super) trait AtArrival: Sized {
     /// Name, source and parameters.
     const ENTRY: Entry;
@@ -45,7 +45,7 @@ pub(super) trait AtArrival: Sized {
     /// Values of the parameters, checked.
     type Parameters: Clone + Debug;
 
-    /// Reads the parameters; an error for values that contradict each other.
+    /// Reads the parameters. Returns an error for contradictory values.
     fn read(settings: &Settings) -> Result<Self::Parameters, BuildError>;
 
     /// Builds an empty queue.
@@ -58,7 +58,7 @@ pub(super) trait AtArrival: Sized {
     fn decide(&mut self, arrival: &Arrival) -> Verdict;
 }
 
-/// A discipline that decides when the transmitter becomes free.
+/// A discipline that decides at the time when the transmitter becomes free.
 pub(super) trait AtDeparture: Sized {
     /// Name, source and parameters.
     const ENTRY: Entry;
@@ -66,20 +66,20 @@ pub(super) trait AtDeparture: Sized {
     /// Values of the parameters, checked.
     type Parameters: Clone + Debug;
 
-    /// Reads the parameters; an error for values that contradict each other.
+    /// Reads the parameters. Returns an error for contradictory values.
     fn read(settings: &Settings) -> Result<Self::Parameters, BuildError>;
 
     /// Builds an empty queue.
     fn build(p: Self::Parameters, place: Place) -> Self;
 
-    /// Takes a packet that arrives at `packet.at`; the packets that are dropped for it are put into `dropped`. `headers` has the
-    /// congestion headers of each flow.
+    /// Takes a packet that arrives at `packet.at`. Packets dropped because of it are added to `dropped`. `headers` has
+    /// the congestion headers of each flow.
     fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut impl PacketHeaders);
 
-    /// The packet that is sent at `now`; those that are dropped instead are put into `dropped`.
+    /// Takes the packet that is sent at `now`. Packets dropped instead are added to `dropped`.
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, headers: &mut impl PacketHeaders) -> Option<Packet>;
 
-    /// The queues of waiting packets.
+    /// Iterates over the queues of waiting packets.
     fn held(&self) -> impl Iterator<Item = &Held>;
 
     /// Number and bytes of the waiting packets: the sum over [`AtDeparture::held`].

@@ -10,14 +10,14 @@ use super::{Arrival, Verdict};
 elephan_cc::params! {
     /// Parameters of the disciplines that decide at arrivals.
     pub struct TailParameters {
-        /// The packet in transmission counts as waiting.
+        /// Count the packet in transmission as waiting.
         count_in_service: bool = flag(false), "ns-2 and Linux do not count it";
     }
 }
 
 impl AtArrival for DropTail {
     const ENTRY: Entry = Entry {
-        presets: &[Preset { name: "ns2", title: "as ns-2 counts: a limit of N lets N-1 packets wait", below_limit: 1 }],
+        presets: &[Preset { name: "ns2", title: "ns-2's count: a limit of N lets N-1 packets wait", below_limit: 1 }],
         ..Entry::new("droptail", "Drop-tail in packets or bytes", "RFC 7567 section 2", &[TailParameters::TABLE])
     };
 

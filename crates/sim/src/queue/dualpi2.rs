@@ -1,9 +1,10 @@
-//! DualPI2: a shallow queue for scalable flows beside one for the others, coupled so that they share the rate evenly (RFC
-//! 9332, Appendix A).
+//! DualPI2: a shallow queue for scalable flows and a queue for classic flows, coupled so that flows share the rate
+//! evenly (RFC 9332, Appendix A).
 //!
-//! Variant: the scheduler is weighted round robin (Appendix A.1 allows it; Linux has it), the native marking of the shallow queue is the
-//! step of Linux's `sch_dualpi2` and not the ramp of Appendix A, the base controller PI2 is that of Appendix A.1 with Linux's
-//! constants, which its formulas give with RTT_max = 100 ms up to rounding (update 15 ms, alpha 0.15, beta 3).
+//! Variant: the scheduler is weighted round robin (allowed by Appendix A.1; used by Linux). The native marking of the
+//! shallow queue is the step of Linux's `sch_dualpi2` and not the ramp of Appendix A. The base controller PI2 is that
+//! of Appendix A.1 with Linux's constants. Up to rounding, these are the results of the RFC's formulas for RTT_max =
+//! 100 ms (update 15 ms, alpha 0.15, beta 3).
 
 use elephan_cc::param::{BuildError, MS, NS, S, Settings, US, duration, num};
 
@@ -19,7 +20,7 @@ use crate::time::Time;
 elephan_cc::params! {
     /// Parameters of DualPI2.
     pub struct DualPi2Parameters {
-        /// Delay of the classic queue aimed at.
+        /// Target delay of the classic queue.
         target: Time = duration(15.0 * MS, 1.0 * NS, 100.0 * S), "RFC 9332 Appendix A.1";
         /// Interval between two updates of the probability (Tupdate).
         update: Time = duration(16.0 * MS, 100.0 * US, 100.0 * S), "Linux sch_dualpi2.c; RFC 9332 Appendix A.1: min(target, RTT_max / 3)";
@@ -27,11 +28,12 @@ elephan_cc::params! {
         alpha: f64 = num(0.16, 0.0, 1e3, Unit::PerSecond), "Linux sch_dualpi2.c; RFC 9332 Appendix A.1: 0.1 Tupdate / RTT_max^2";
         /// Weight of the trend.
         beta: f64 = num(3.2, 0.0, 1e3, Unit::PerSecond), "Linux sch_dualpi2.c; RFC 9332 Appendix A.1: 0.3 / RTT_max";
-        /// Marks of the scalable queue for a square root of the classic probability (k).
+        /// Coupling factor k: the marking probability of the scalable queue is k times the square root of the classic
+        /// probability.
         coupling: f64 = num(2.0, 0.1, 100.0, Unit::None), "RFC 9332 Appendix A.1";
-        /// Delay from which every packet of the scalable queue is marked.
+        /// Smallest delay at which every packet of the scalable queue is marked.
         step: Time = duration(1.0 * MS, 1.0 * NS, 100.0 * S), "Linux sch_dualpi2.c";
-        /// Least fraction of the rate for the classic queue while both are busy.
+        /// Smallest fraction of the rate for the classic queue while both queues are busy.
         classic_share: f64 = num(0.1, 0.0, 1.0, Unit::None), "Linux sch_dualpi2.c";
     }
 }
@@ -47,12 +49,12 @@ pub struct DualPi2 {
     base: f64,
     delay_before: Time,
     updated: Time,
-    /// Bytes that the classic queue is owed, in units of its share.
+    /// Credit of the classic queue, bytes, in units of its share.
     credit: f64,
     draws: Stream,
 }
 
-/// Bytes that the credit of either queue may reach: two full packets.
+/// Largest credit of either queue, bytes: two full packets.
 const CREDIT_MOST: f64 = 3000.0;
 
 impl DualPi2 {
@@ -70,7 +72,7 @@ impl DualPi2 {
         }
     }
 
-    /// Makes the updates of the probability that were due by `now`.
+    /// Applies the updates of the probability due by `now`.
     fn catch_up(&mut self, now: Time) {
         while self.updated + self.p.update <= now {
             self.updated += self.p.update;
@@ -78,7 +80,7 @@ impl DualPi2 {
             let delay = self.classic.head().map_or(Time::ZERO, |head| at.since(head.at));
             let (cur, before, target) = (delay.seconds(), self.delay_before.seconds(), self.p.target.seconds());
             let step = self.p.alpha * (cur - target) + self.p.beta * (cur - before);
-            // Beyond 1/k the scalable queue marks everything already.
+            // At 1/k the scalable queue already marks every packet.
             self.base = (self.base + step).clamp(0.0, 1.0 / self.p.coupling.max(1.0));
             self.delay_before = delay;
         }
@@ -123,7 +125,7 @@ impl AtDeparture for DualPi2 {
         if !self.tail.admits(self.backlog(), packet.bytes()) {
             dropped.push(packet);
         } else if packet.flags() & flag::ECT1 != 0 {
-            // A marked packet may be of either kind; ECT(1) survives the mark here, so that nothing has to be guessed.
+            // A marked packet may be of either kind. Here a packet keeps ECT(1) beside the mark, so its kind is known.
             self.scalable.push(packet);
         } else {
             self.classic.push(packet);
@@ -138,12 +140,12 @@ impl AtDeparture for DualPi2 {
             self.account(&packet, classic);
             if !classic {
                 let coupled = (self.p.coupling * self.base).min(1.0);
-                // A packet that nothing waits behind is no queue, however slow the link (Appendix A.1, Th_len).
+                // A single waiting packet does not count as a queue, also on a slow link (Appendix A.1, Th_len).
                 let stands = self.scalable.head().is_some() && now.since(packet.at) > self.p.step;
                 let marks = stands || self.draws.uniform() < coupled;
                 return Some(if marks { packet.marked() } else { packet });
             }
-            // The square, as two draws that both have to be below.
+            // The square of the probability: both of two draws must be below it.
             let hit = self.draws.uniform().max(self.draws.uniform()) < self.base;
             if !hit {
                 return Some(packet);

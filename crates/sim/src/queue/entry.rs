@@ -1,4 +1,4 @@
-//! The declaration of a discipline: its name, source and parameters.
+//! Declaration of a discipline: its name, source and parameters.
 
 use std::collections::BTreeMap;
 
@@ -7,33 +7,34 @@ use elephan_cc::param::{Field, Parameter, Value};
 
 use crate::time::Time;
 
-/// A discipline that can be named in a scenario.
+/// A discipline that a scenario can name.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Name in a scenario.
     pub name: &'static str,
-    /// One line.
+    /// Title, one line.
     pub title: &'static str,
     /// Paper, RFC or program that defines it.
     pub source: &'static str,
-    /// The parameter tables: the discipline's own, and those it shares. The limit, which every queue has, is in none.
+    /// The parameter tables: the discipline's own, and those that it shares. No table has the limit, which is common to
+    /// all queues.
     pub tables: &'static [&'static [Parameter]],
-    /// Other ways to count the limit.
+    /// Other forms of counting the limit.
     pub presets: &'static [Preset],
-    /// The kind of router that it is, for the algorithms that need one.
+    /// Kind of router of this discipline, for algorithms that need one.
     pub router: Option<Router>,
     /// Adds the derived defaults to a user's values, given the link's rate in packets/s.
     pub derive: fn(&mut BTreeMap<String, Value>, f64),
 }
 
-/// A way to count the limit that another program has.
+/// A form of counting the limit, as in another program.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
     /// Name after the colon.
     pub name: &'static str,
-    /// One line.
+    /// Title, one line.
     pub title: &'static str,
-    /// Packets or bytes fewer than the stated limit that may wait.
+    /// Difference between the stated limit and the number of packets or bytes that may wait.
     pub below_limit: u64,
 }
 

@@ -1,6 +1,7 @@
-//! The parameters of a queue between a spec, where a key ends with its unit, and the values that a discipline is built from.
+//! Conversion of a queue's parameters from a spec, where a key ends with its unit, to the values of a discipline.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use elephan_cc::Router;
 use elephan_cc::param::{Amount, BuildError, Parameter, Problem, Settings, Type, Value};
@@ -8,8 +9,9 @@ use serde_json::{Map, Value as Json, json};
 
 use super::discipline::Place;
 use super::entry::Entry;
+use super::linux;
 use super::registry::{Parameters, Queue, Served, row};
-use crate::random::Stream;
+use crate::random::Name;
 use crate::spec::{LinkSpec, QueueSpec, SpecError, value_of};
 
 /// The keys of a parameter in a spec.
@@ -23,22 +25,21 @@ fn keys(parameter: &Parameter) -> Vec<String> {
     suffixes.iter().map(|suffix| format!("{}{suffix}", parameter.name)).collect()
 }
 
-/// The parameters of a queue `kind` as a spec has them: `given`, and the defaults for a link of `rate_bps` whose largest data
-/// packets have `packet_bytes`.
+/// Parameters of a queue `kind` in the form of a spec: `given`, and the defaults for a link of `rate_bps` whose largest
+/// data packets have `packet_bytes`.
 ///
 /// # Errors
-/// Values that the discipline does not allow.
+/// Values that the discipline rejects.
 pub fn form(
     kind: &str,
     mut given: BTreeMap<String, Value>,
     rate_bps: u64,
     packet_bytes: u64,
 ) -> Result<Map<String, Json>, BuildError> {
-    let row = row(kind)?;
-    let entry = &row.entry;
+    let entry = entry(kind)?;
     (entry.derive)(&mut given, rate_bps as f64 / (8 * packet_bytes) as f64);
     let settings = Settings::new(entry.name, &entry.parameters(), &[], &given)?;
-    (row.read)(&settings)?;
+    check_settings(kind, &settings)?;
     let mut form = Map::new();
     for parameter in entry.parameters() {
         let values = match (&settings.values()[parameter.name], parameter.domain.kind) {
@@ -51,6 +52,19 @@ pub fn form(
         form.extend(keys(&parameter).into_iter().zip(values));
     }
     Ok(form)
+}
+
+/// The declaration of a discipline of the engine, or of Linux.
+fn entry(kind: &str) -> Result<&'static Entry, BuildError> {
+    linux::row(kind).map_or_else(|| row(kind).map(|row| &row.entry), |row| Ok(&row.entry))
+}
+
+/// Checks values against each other.
+fn check_settings(kind: &str, settings: &Settings) -> Result<(), BuildError> {
+    match linux::row(kind) {
+        Some(row) => (row.check)(settings),
+        None => (row(kind)?.read)(settings).map(drop),
+    }
 }
 
 /// The values of `spec` by the names of the parameters.
@@ -87,6 +101,12 @@ impl QueueSpec {
         (row.read)(&Settings::new(entry.name, &entry.parameters(), &[], &values(entry, self)?)?)
     }
 
+    /// Checks the parameters of a discipline of the engine, or of Linux.
+    fn check(&self) -> Result<(), BuildError> {
+        let entry = entry(&self.kind)?;
+        check_settings(&self.kind, &Settings::new(entry.name, &entry.parameters(), &[], &values(entry, self)?)?)
+    }
+
     /// The kind of router that the discipline is, for the algorithms that need one.
     #[must_use]
     pub fn router(&self) -> Option<Router> {
@@ -94,11 +114,11 @@ impl QueueSpec {
     }
 }
 
-/// A link whose queue has been checked, and can be built.
+/// A link whose queue has been checked.
 #[derive(Clone, Debug)]
 pub struct CheckedLink<'a> {
     spec: &'a LinkSpec,
-    parameters: Parameters,
+    parameters: Arc<Parameters>,
 }
 
 impl<'a> CheckedLink<'a> {
@@ -108,29 +128,48 @@ impl<'a> CheckedLink<'a> {
         self.spec
     }
 
-    /// The link's empty queue in the run `seed`, by the kind of its discipline: deciding at arrivals, or at departures.
+    /// Builds the link's empty queue in the run `seed`: one that decides at arrivals, or one that decides at
+    /// departures.
     #[must_use]
     pub fn queue(&self, seed: u64) -> (Queue, Option<Served>) {
         let LinkSpec { name, rate_bps, queue, .. } = self.spec;
-        let draws = Stream::new(seed, &format!("link {name} queue"));
+        let draws = Name::default().and("link ").and(name).and(" queue").stream(seed);
         let (limit_packets, limit_bytes) = (queue.limit_packets, queue.limit_bytes);
-        self.parameters.clone().build(Place { limit_packets, limit_bytes, rate_bps: *rate_bps, draws })
+        Parameters::clone(&self.parameters).build(Place { limit_packets, limit_bytes, rate_bps: *rate_bps, draws })
     }
 }
 
-/// Checks the queue of each link: rejects unknown disciplines, unknown parameters and wrong values.
+/// Checks the queue of each link: rejects unknown disciplines, unknown parameters and wrong values. The access links of a crowd
+/// have equal queues, so the parameters of a queue like that of the link before are not read again.
+///
+/// # Errors
+/// The first wrong field.
+pub fn check<'a>(links: &'a [LinkSpec]) -> Result<Vec<CheckedLink<'a>>, SpecError> {
+    let mut last: Option<CheckedLink<'a>> = None;
+    let one = |(i, spec): (usize, &'a LinkSpec)| {
+        if let Some(last) = last.as_ref().filter(|last| last.spec.queue == spec.queue) {
+            return Ok(CheckedLink { spec, parameters: last.parameters.clone() });
+        }
+        let parameters = spec.queue.read().map_err(|error| located(i, &error))?;
+        let checked = CheckedLink { spec, parameters: Arc::new(parameters) };
+        last = Some(checked.clone());
+        Ok(checked)
+    };
+    links.iter().enumerate().map(one).collect()
+}
+
+/// Checks the queue of each link as [`check`] does, and those that only Linux runs too.
 ///
 /// # Errors
 /// The first field that is wrong.
-pub fn check<'a>(links: &'a [LinkSpec]) -> Result<Vec<CheckedLink<'a>>, SpecError> {
-    let one = |(i, spec): (usize, &'a LinkSpec)| {
-        let parameters = spec.queue.read().map_err(|error| {
-            let Problem { parameter, message, .. } = error.problem();
-            SpecError::new(format!("links[{i}].queue.{}", parameter.as_deref().unwrap_or("kind")), message.clone())
-        })?;
-        Ok(CheckedLink { spec, parameters })
-    };
-    links.iter().enumerate().map(one).collect()
+pub fn check_form(links: &[LinkSpec]) -> Result<(), SpecError> {
+    links.iter().enumerate().try_for_each(|(i, spec)| spec.queue.check().map_err(|error| located(i, &error)))
+}
+
+/// An error of a link's queue with the field's path.
+fn located(link: usize, error: &BuildError) -> SpecError {
+    let Problem { parameter, message, .. } = error.problem();
+    SpecError::new(format!("links[{link}].queue.{}", parameter.as_deref().unwrap_or("kind")), message.clone())
 }
 
 #[cfg(test)]

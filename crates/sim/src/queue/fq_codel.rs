@@ -1,5 +1,5 @@
-//! FQ-CoDel: flows hashed into queues, each with CoDel, served by deficit round robin with a short precedence for flows
-//! that just became busy (RFC 8290).
+//! FQ-CoDel: flows are hashed into queues, each with CoDel, which are served by deficit round robin. Flows that just
+//! became busy have precedence for a short time (RFC 8290).
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ use crate::time::Time;
 elephan_cc::params! {
     /// Parameters of FQ-CoDel besides CoDel's.
     pub struct FqCodelParameters {
-        /// Queues that flows are hashed into.
+        /// Number of queues into which flows are hashed.
         queues: u32 = int(1024.0, 1.0, 65_536.0, Unit::None), "RFC 8290 section 5.2.5";
         /// Bytes that a queue may send in a turn.
         quantum: u32 = int(1514.0, 1.0, 1e6, Unit::Bytes), "RFC 8290 section 5.2.4";
@@ -39,7 +39,7 @@ struct Bucket {
     list: List,
 }
 
-/// The queues of one link.
+/// Queues of one link.
 #[derive(Clone, Debug)]
 pub struct FqCodel {
     buckets: Vec<Bucket>,
@@ -69,7 +69,7 @@ impl FqCodel {
     }
 
     fn drop_from_longest(&mut self, dropped: &mut Vec<Packet>) {
-        // The first of the longest: ties do not depend on anything but the hash.
+        // The first of the longest queues, so that ties depend only on the hash.
         let mut longest = 0;
         for (at, bucket) in self.buckets.iter().enumerate() {
             if bucket.held.bytes() > self.buckets[longest].held.bytes() {
@@ -86,7 +86,7 @@ impl FqCodel {
 impl AtDeparture for FqCodel {
     const ENTRY: Entry = Entry::new(
         "fq_codel",
-        "Flow queues with controlled delay; at the bound the longest loses its head",
+        "Flow queues with controlled delay; at the bound the longest queue drops its head",
         "RFC 8290",
         &[CodelParameters::TABLE, FqCodelParameters::TABLE],
     );
@@ -139,7 +139,7 @@ impl AtDeparture for FqCodel {
                 self.forget(&packet);
                 return Some(packet);
             }
-            // Empty: a new flow has to pass through the old ones once, so that it cannot keep its precedence.
+            // An empty queue of a new flow moves to the old flows first, so that a flow cannot keep its precedence.
             let bucket = &mut self.buckets[at as usize];
             if from_new && !self.old.is_empty() {
                 bucket.list = List::Old;

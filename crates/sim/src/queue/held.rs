@@ -4,15 +4,15 @@ use super::Backlog;
 use crate::packet::Packet;
 use crate::ring::Fifo;
 
-/// A queue that CoDel's controller can take from.
+/// A queue from which CoDel's controller takes packets.
 pub(super) trait Source {
     /// Takes the oldest packet; its `at` is the time of its arrival.
     fn take(&mut self) -> Option<Packet>;
-    /// Bytes that wait.
+    /// Number of waiting bytes.
     fn bytes(&self) -> u64;
 }
 
-/// A first-in, first-out queue with its bytes.
+/// A first-in, first-out queue that counts its bytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Held {
     packets: Fifo<Packet>,

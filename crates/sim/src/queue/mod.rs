@@ -1,7 +1,6 @@
-//! Queue disciplines. Some disciplines decide when a packet arrives, whether it may wait and whether it is marked
-//! ([`Queue`]). Others decide when the transmitter becomes free, which packet is sent ([`Served`]). A discipline is one
-//! file, which declares its parameters and
-//! its rules, and a line in `registry.rs`.
+//! Queue disciplines. Some disciplines decide at a packet's arrival if it may wait and if it is marked ([`Queue`]).
+//! Others decide which packet is sent at the time when the transmitter becomes free ([`Served`]). A discipline is one
+//! file with its parameters and its rules, and a line in `registry.rs`.
 
 mod codel;
 mod discipline;
@@ -11,6 +10,7 @@ mod entry;
 mod form;
 mod fq_codel;
 mod held;
+pub mod linux;
 mod pie;
 mod red;
 mod registry;
@@ -20,7 +20,7 @@ mod vcp;
 mod xcp;
 
 pub use entry::{Entry, Preset};
-pub use form::{CheckedLink, check, form};
+pub use form::{CheckedLink, check, check_form, form};
 pub use registry::{Queue, Served, entries};
 pub use tail::DropTail;
 
@@ -44,7 +44,7 @@ impl std::ops::Add for Backlog {
     }
 }
 
-/// An arriving packet, as a discipline that decides at arrivals sees it.
+/// An arriving packet, for a discipline that decides at arrivals.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     /// Time of the arrival.
@@ -55,9 +55,9 @@ pub struct Arrival {
     pub transmission: Time,
     /// Packets that wait before it.
     pub backlog: Backlog,
-    /// Time at which the transmitter has sent all packets before this one; may have passed.
+    /// Time at which the transmitter has sent all packets before this one, perhaps in the past.
     pub free: Time,
-    /// The packet is ECN-capable.
+    /// True if the packet is ECN-capable.
     pub capable: bool,
 }
 

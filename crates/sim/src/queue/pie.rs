@@ -1,4 +1,5 @@
-//! PIE: a drop probability that a proportional-integral controller moves so that the queueing delay meets a target (RFC 8033).
+//! PIE: a proportional-integral controller sets a drop probability so that the queueing delay meets a target (RFC
+//! 8033).
 //!
 //! Variant: the delay is that of an arriving packet, known exactly here; the RFC also allows an estimate from the
 //! departure rate.
@@ -15,7 +16,7 @@ use crate::time::Time;
 elephan_cc::params! {
     /// Parameters of PIE.
     pub struct PieParameters {
-        /// Queueing delay aimed at (QDELAY_REF).
+        /// Target queueing delay (QDELAY_REF).
         target: Time = duration(15.0 * MS, 1.0 * NS, 100.0 * S), "RFC 8033 section 4.2";
         /// Interval between two updates of the probability (T_UPDATE).
         update: Time = duration(15.0 * MS, 100.0 * US, 100.0 * S), "RFC 8033 section 4.2";
@@ -23,21 +24,22 @@ elephan_cc::params! {
         alpha: f64 = num(0.125, 0.0, 1e3, Unit::PerSecond), "RFC 8033 section 4.2";
         /// Weight of the trend.
         beta: f64 = num(1.25, 0.0, 1e3, Unit::PerSecond), "RFC 8033 section 4.2";
-        /// Bursts up to this duration pass after an empty queue (MAX_BURST).
+        /// Duration of bursts that pass without drops after an empty queue (MAX_BURST).
         burst: Time = duration(150.0 * MS, 1.0 * NS, 100.0 * S), "RFC 8033 section 4.4";
-        /// Probability up to which ECN-capable packets are marked and not dropped.
+        /// Largest probability at which ECN-capable packets are marked and not dropped.
         mark_threshold: f64 = num(0.1, 0.0, 1.0, Unit::None), "RFC 8033 section 5.1";
     }
 }
 
-/// Below these probabilities the controller's steps are divided by these (RFC 8033 section 4.2).
+/// Divisors of the controller's steps, each for probabilities below a limit: pairs of limit and divisor (RFC 8033
+/// section 4.2).
 const SCALES: [(f64, f64); 6] = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
 /// Largest step once the probability is above [`LARGE`].
 const STEP_MOST: f64 = 0.02;
 const LARGE: f64 = 0.1;
-/// A delay beyond which the probability rises by [`STEP_MOST`] in each update.
+/// Delay above which the probability rises by [`STEP_MOST`] in each update.
 const DELAY_HIGH: Time = Time(250 * Time::MILLISECOND.0);
-/// Fraction of the probability that an update without a queue leaves.
+/// Factor of the probability in an update without a queue.
 const DECAY: f64 = 0.98;
 /// Bounds of the accumulated probability (derandomization, section 5.4).
 const ACCUMULATED_LEAST: f64 = 0.85;
@@ -96,7 +98,7 @@ impl Pie {
         }
     }
 
-    /// Makes the updates that were due before this arrival. Between arrivals the delay only falls, by the time that passes.
+    /// Applies the updates due before this arrival. Between arrivals the delay falls by the time that passes.
     fn catch_up(&mut self, arrival: &Arrival) {
         while self.updated + self.p.update <= arrival.now {
             self.updated += self.p.update;
@@ -215,7 +217,7 @@ mod tests {
         for k in 0..150 {
             assert_eq!(queue.decide(&arrival(Time(k * MS), 40, false)), Verdict::Accept, "{k} ms");
         }
-        // The accumulated probability keeps drops apart, which lowers their share: within (0.85/p, 0.85/p + 1/p) packets.
+        // The accumulated probability spaces drops by (0.85/p, 0.85/p + 1/p) packets, which lowers their fraction.
         (queue.probability, queue.allowance, queue.delay_before) = (0.2, Time::ZERO, Time(15 * MS));
         let now = queue.updated + Time(1);
         let drops = (0..100_000).filter(|_| queue.decide(&arrival(now, 15, false)) == Verdict::Drop).count();

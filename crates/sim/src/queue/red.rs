@@ -1,5 +1,5 @@
 //! Random early detection (S. Floyd, V. Jacobson, "Random early detection gateways for congestion avoidance", IEEE/ACM ToN
-//! 1(4), 1993), gentle (Floyd 2000) and adaptive (Floyd, Gummadi, Shenker 2001) where asked for.
+//! 1(4), 1993), with the options gentle (Floyd 2000) and adaptive (Floyd, Gummadi, Shenker 2001).
 
 use std::collections::BTreeMap;
 
@@ -18,18 +18,18 @@ elephan_cc::params! {
         /// Average queue below which no packet is dropped.
         min: f64 = derived(Type::Packets, "2.5 ms of the link's rate, at least 5 packets, at most max / 3", 0.0, 1e12, Unit::Packets),
             "Floyd, Gummadi & Shenker 2001, section 4; ns-2 red.cc (targetdelay_)";
-        /// Average queue from which every packet is dropped; with `gentle` from twice that.
+        /// Average queue from which every packet is dropped; with `gentle` from twice this value.
         max: f64 = derived(Type::Packets, "3 min", 1.0, 1e12, Unit::Packets), "Floyd, Gummadi & Shenker 2001, section 4";
-        /// Probability of a drop at max.
+        /// Drop probability at `max`.
         max_p: f64 = num(0.1, 1e-6, 1.0, Unit::None), "ns-2 red.cc (linterm_); Floyd & Jacobson 1993 have 1/50";
         /// Weight of an arrival in the average.
         weight: f64 = derived(Type::Number, "1 - exp(-1/C), C the link's rate in packets/s", 1e-12, 1.0, Unit::None),
             "Floyd, Gummadi & Shenker 2001, section 4";
-        /// The probability rises to 1 between max and twice max.
+        /// Let the probability rise to 1 between `max` and twice `max`.
         gentle: bool = flag(true), "Floyd, Recommendation on using the gentle_ variant of RED, 2000";
-        /// The probability at max follows the average into the middle of the thresholds.
+        /// Adapt `max_p`, so that the average stays in the middle between the thresholds.
         adaptive: bool = flag(false), "Floyd, Gummadi & Shenker 2001, section 4";
-        /// ECN-capable packets are marked and not dropped.
+        /// Mark ECN-capable packets instead of dropping them.
         ecn: bool = flag(true), "RFC 3168 section 5";
     }
 }
@@ -39,7 +39,7 @@ const HALF_TARGET_S: f64 = 0.0025;
 const MIN_LEAST: f64 = 5.0;
 
 /// Adds the defaults that follow from a rate in packets/s.
-fn derive(given: &mut BTreeMap<String, Value>, rate: f64) {
+pub(super) fn derive(given: &mut BTreeMap<String, Value>, rate: f64) {
     let number = |name| match given.get(name) {
         Some(Value::Num(x)) => Some(*x),
         _ => None,
@@ -47,7 +47,8 @@ fn derive(given: &mut BTreeMap<String, Value>, rate: f64) {
     let (low, high) = (number("min"), number("max"));
     let derived = MIN_LEAST.max(HALF_TARGET_S * rate);
     let min = low.unwrap_or_else(|| high.map_or(derived, |high| derived.min(high / 3.0)));
-    // The platform's exponential, which the hashes of saved results were made with: libm's differs in the last bit.
+    // The platform's exponential function, with which the hashes of saved results were computed; that of libm differs
+    // in the last bit.
     let weight = 1.0 - (-1.0 / rate.max(1.0)).exp();
     for (name, value) in [("min", min), ("max", 3.0 * min), ("weight", weight)] {
         given.entry(name.to_owned()).or_insert(Value::Num(value));
@@ -66,7 +67,7 @@ pub struct Red {
     tail: DropTail,
     p: RedParameters,
     average: f64,
-    /// Packets since the last one that was dropped or marked; −1 below the lower threshold.
+    /// Packets since the last drop or mark; −1 below the lower threshold.
     count: i64,
     adapted: Time,
     draws: Stream,
@@ -80,7 +81,7 @@ impl Red {
     fn update_average(&mut self, arrival: &Arrival) {
         let idle = arrival.now.since(arrival.free);
         if idle > Time::ZERO {
-            // Counts as so many small packets that came to an empty queue.
+            // An idle period counts as a number of packets that arrived at an empty queue.
             let missed = idle.seconds() / arrival.transmission.seconds();
             self.average *= libm::pow(1.0 - self.p.weight, missed);
         }
@@ -100,7 +101,7 @@ impl Red {
         }
     }
 
-    /// Probability of a drop for an average, before it is spread.
+    /// Drop probability for the average queue, before drops are spread evenly.
     fn probability(&self) -> f64 {
         let RedParameters { min: low, max: high, max_p, gentle, .. } = self.p;
         if self.average < low {
@@ -120,7 +121,7 @@ impl AtArrival for Red {
         derive,
         ..Entry::new(
             "red",
-            "Random early detection, gentle and adaptive where asked for",
+            "Random early detection, optionally gentle and adaptive",
             "Floyd & Jacobson, ToN 1(4), 1993; Floyd, Gummadi & Shenker, 2001",
             &[TailParameters::TABLE, RedParameters::TABLE],
         )
@@ -160,7 +161,7 @@ impl AtArrival for Red {
             return Verdict::Accept;
         }
         self.count += 1;
-        // Spread evenly: uniform in 1/p and not geometric.
+        // Drops are spread evenly: their distance is uniform up to 1/p, and not geometric.
         let spread = 1.0 - self.count as f64 * p;
         let hit = p >= 1.0 || spread <= 0.0 || self.draws.uniform() < p / spread;
         if !hit {
@@ -205,7 +206,7 @@ mod tests {
         let (mut gaps, mut gap) = (Vec::new(), 0_u32);
         for _ in 0..200_000 {
             gap += 1;
-            // Half way between the thresholds: p = 0.05.
+            // In the middle between the thresholds: p = 0.05.
             if queue.decide(&arrival(Time(1), 40, false)) == Verdict::Drop {
                 gaps.push(gap);
                 gap = 0;

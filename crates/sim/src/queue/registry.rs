@@ -1,5 +1,5 @@
-//! The one list of disciplines: each line defines the discipline's variant of [`Queue`] or [`Served`], its variant of
-//! [`Parameters`], its entry, and the function that puts it into a link.
+//! List of the disciplines: one line defines a discipline's variant of [`Queue`] or [`Served`], its variant of
+//! [`Parameters`], its entry, and the function that builds it.
 
 use elephan_cc::param::{BuildError, Settings};
 
@@ -20,7 +20,7 @@ pub(super) struct Row {
 
 macro_rules! disciplines {
     (arrival { $($arrival:ident = $early:ty),+ $(,)? } departure { $($departure:ident = $late:ty),+ $(,)? }) => {
-        /// A discipline that decides when a packet arrives, statically dispatched. The waiting packets are first in, first out.
+        /// A discipline that decides at arrivals, statically dispatched. Its packets leave first in, first out.
         #[derive(Clone, Debug)]
         pub enum Queue {
             /// See [`DropTail`].
@@ -42,7 +42,7 @@ macro_rules! disciplines {
             $($departure(<$late as AtDeparture>::Parameters)),+
         }
 
-        /// Every discipline with the function that reads its parameters.
+        /// Every discipline, with the function that reads its parameters.
         const ROWS: &[Row] = &[
             Row { entry: DropTail::ENTRY, read: |settings| Ok(Parameters::DropTail(DropTail::read(settings)?)) },
             $(Row { entry: <$early>::ENTRY, read: |settings| Ok(Parameters::$arrival(<$early>::read(settings)?)) },)+
@@ -50,7 +50,8 @@ macro_rules! disciplines {
         ];
 
         impl Parameters {
-            /// An empty queue: one that decides at arrivals, and one that decides at departures where the discipline does.
+            /// Builds an empty queue: one that decides at arrivals, and also one that decides at departures if the
+            /// discipline does so.
             pub(super) fn build(self, place: Place) -> (Queue, Option<Served>) {
                 match self {
                     Self::DropTail(p) => (Queue::DropTail(DropTail::build(p, place)), None),
@@ -86,7 +87,7 @@ macro_rules! disciplines {
                 match self { $(Self::$departure(queue) => queue.enqueue(packet, dropped, headers)),+ }
             }
 
-            /// The packet that is sent at `now`, when the transmitter is free.
+            /// Takes the packet that is sent at `now`, at which the transmitter is free.
             #[inline]
             pub fn dequeue(
                 &mut self,
@@ -112,7 +113,7 @@ macro_rules! disciplines {
     };
 }
 
-// `DropTail`, the bound that all others have too, comes first.
+// `DropTail`, which is also the bound of all others, comes first.
 disciplines! {
     arrival {
         Threshold = super::threshold::Threshold,
@@ -133,7 +134,7 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> {
     ROWS.iter().map(|row| &row.entry)
 }
 
-/// The discipline of this name.
+/// Finds a discipline by name.
 pub(super) fn row(name: &str) -> Result<&'static Row, BuildError> {
     let known = || entries().map(|entry| entry.name).collect::<Vec<_>>();
     let found = ROWS.iter().find(|row| row.entry.name == name);
@@ -141,20 +142,20 @@ pub(super) fn row(name: &str) -> Result<&'static Row, BuildError> {
 }
 
 impl Queue {
-    /// True if the bound lets a packet of `bytes` join `backlog`.
+    /// True if the bound admits a packet of `bytes` to `backlog`.
     #[inline]
     pub fn admits(&self, backlog: Backlog, bytes: u64) -> bool {
         self.tail().admits(backlog, bytes)
     }
 
-    /// True if more than the bound decides.
+    /// True if the discipline has rules besides the bound.
     #[must_use]
     #[inline(always)]
     pub fn is_active(&self) -> bool {
         !matches!(self, Self::DropTail(_))
     }
 
-    /// Number of packets of `bytes` each that may wait, if the discipline decides by nothing else.
+    /// Number of packets of `bytes` each that may wait, if the discipline has no other rule.
     #[must_use]
     pub fn uniform_limit(&self, bytes: u64) -> Option<u64> {
         if self.is_active() { None } else { self.tail().uniform_limit(bytes) }

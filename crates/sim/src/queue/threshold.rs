@@ -1,4 +1,5 @@
-//! Step marking: drop-tail that marks arriving packets while the queue is at a threshold or above, as DCTCP's switches do.
+//! Step marking: a drop-tail queue that marks arriving packets while its length is at or above a threshold, as switches
+//! for DCTCP do.
 
 use elephan_cc::param::{Amount, BuildError, Settings, required_amount};
 
@@ -10,7 +11,7 @@ use super::{Arrival, DropTail, Verdict};
 elephan_cc::params! {
     /// Parameters of step marking.
     pub struct ThresholdParameters {
-        /// An ECN-capable packet is marked if at least this many packets or bytes wait at its arrival.
+        /// Threshold in packets or bytes: an ECN-capable packet is marked if at least this many wait at its arrival.
         mark: Amount = required_amount(1.0, 1e12), "RFC 8257 section 3.1 (K)";
     }
 }

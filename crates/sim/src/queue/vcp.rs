@@ -1,9 +1,9 @@
-//! VCP's router: compares input and queue with the capacity in fixed intervals, and writes the load into the ECN bits of
-//! departing packets (Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005).
+//! VCP's router: compares its input and its queue with the capacity in fixed intervals, and writes the load into the
+//! ECN bits of departing packets (Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005).
 //!
-//! Variant: the persistent queue as in the authors' ns-2 code: the mean of the samples of an interval, smoothed by a quarter.
-//! The load factor is not rounded up to whole percents. Only ECN-capable packets carry the load; an overload is a mark to any
-//! of them.
+//! Variant: the persistent queue is that of the authors' ns-2 code, the mean of the samples of an interval, smoothed
+//! with weight 1/4. The load factor is not rounded up to whole percents. Only ECN-capable packets carry the load; an
+//! overload marks all of them.
 
 use elephan_cc::Load;
 use elephan_cc::param::{BuildError, MS, S, Settings, US, duration, num};
@@ -25,7 +25,7 @@ elephan_cc::params! {
         t_q: Time = duration(10.0 * MS, 100.0 * US, 100.0 * S), "SIGCOMM 2005";
         /// Fraction of the persistent queue that counts as load (κ_q).
         kq: f64 = num(0.5, 0.0, 100.0, Unit::None), "SIGCOMM 2005";
-        /// Fraction of the capacity aimed at (γ).
+        /// Target utilization (γ).
         gamma: f64 = num(0.98, 0.01, 2.0, Unit::None), "SIGCOMM 2005";
     }
 }
@@ -33,7 +33,7 @@ elephan_cc::params! {
 /// Weight of the last interval in the persistent queue.
 const NEW: f64 = 0.25;
 
-/// The arithmetic of a router.
+/// State and arithmetic of a router.
 #[derive(Clone, Debug)]
 struct Router {
     p: VcpParameters,
@@ -41,7 +41,7 @@ struct Router {
     capacity: f64,
     /// Bytes that arrived in this interval.
     input: f64,
-    /// Σ of the samples of this interval, bytes, and how many there are.
+    /// Sum of the samples of this interval, bytes, and their number.
     sampled: f64,
     samples: u32,
     /// Persistent queue, bytes.
@@ -66,7 +66,7 @@ impl Router {
         }
     }
 
-    /// Handles the samples and intervals that were due up to `now`, while `waiting` bytes waited.
+    /// Applies the samples and intervals due by `now`, while `waiting` bytes waited.
     #[inline]
     fn catch_up(&mut self, now: Time, waiting: u64) {
         if self.sample_due.min(self.interval_due) <= now {

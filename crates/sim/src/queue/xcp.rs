@@ -1,9 +1,9 @@
-//! XCP's router: computes once in a mean round-trip time by how much the traffic should grow or shrink, and divides that among
-//! the departing packets (Katabi, Handley, Rohrs, SIGCOMM 2002).
+//! XCP's router: computes once in a mean round-trip time by how much its traffic should grow or shrink, and divides
+//! this change among the departing packets (Katabi, Handley, Rohrs, SIGCOMM 2002).
 //!
-//! Variant: the paper's Appendix A with the input divided by the interval, which its pseudo-code forgets, and in changes of
-//! rate, as it recommends. Two values that the paper leaves open are ns-2's: the first interval is 50 ms and none is shorter
-//! than 1 ms. While no packet carries a round-trip time, the last mean stands.
+//! Variant: the paper's Appendix A in changes of rate, as it recommends. The input is divided by the interval, which
+//! the pseudo-code omits. Two values that the paper leaves open are ns-2's: the first interval is 50 ms, and none is
+//! shorter than 1 ms. The last mean RTT holds while no packet carries a round-trip time.
 
 use elephan_cc::param::{BuildError, Settings, num};
 
@@ -18,42 +18,42 @@ use crate::time::Time;
 elephan_cc::params! {
     /// Parameters of XCP.
     pub struct XcpParameters {
-        /// Fraction of the spare capacity handed out in a mean RTT; stable below 0.555.
+        /// Fraction of the spare capacity distributed in a mean RTT; stable below 0.555.
         alpha: f64 = num(0.4, 1e-6, 10.0, Unit::None), "SIGCOMM 2002 section 4";
         /// Fraction of the standing queue taken back in a mean RTT; α²√2 for stability.
         beta: f64 = num(0.226, 0.0, 10.0, Unit::None), "SIGCOMM 2002 section 4";
-        /// Fraction of the traffic that is shared out anew in a mean RTT.
+        /// Fraction of the traffic redistributed between flows in a mean RTT.
         gamma: f64 = num(0.1, 0.0, 1.0, Unit::None), "SIGCOMM 2002 section 3.5.2";
-        /// Mean propagation delays for which a queue that is standing never is empty.
+        /// Time in mean propagation delays for which a standing queue is never empty.
         standing: f64 = num(1.0, 0.01, 10.0, Unit::None), "SIGCOMM 2002 section 3.5.1; ns-2: 0.5";
     }
 }
 
-/// Mean RTT before any is known, s.
+/// Mean RTT before the first sample, s.
 const INITIAL_RTT_S: f64 = 0.05;
 /// Shortest interval, s.
 const INTERVAL_LEAST_S: f64 = 0.001;
 
-/// The arithmetic of a router. Names follow the paper; rates are in bytes/s.
+/// State and arithmetic of a router. Names follow the paper; rates are in bytes/s.
 #[derive(Clone, Debug)]
 struct Router {
     p: XcpParameters,
     capacity: f64,
     /// Mean RTT over the flows (d), s.
     d: f64,
-    /// Beginning and end of the control interval.
+    /// Start and end of the control interval.
     since: Time,
     control_due: Time,
-    /// Sums over the packets that came in this interval: bytes, spacing, rtt × spacing.
+    /// Sums over the packets that arrived in this interval: bytes, spacing, rtt × spacing.
     input: f64,
     spacings: f64,
     rtt_spacings: f64,
     xi_p: f64,
     xi_n: f64,
-    /// Change of rate still to be given and to be taken.
+    /// Remaining positive and negative change of rate.
     residue_pos: f64,
     residue_neg: f64,
-    /// Standing queue (Q), bytes: the least of the last propagation delay.
+    /// Standing queue (Q), bytes: the smallest queue of the last propagation delay.
     standing: f64,
     least: f64,
     queue_due: Time,
@@ -81,7 +81,7 @@ impl Router {
         }
     }
 
-    /// Handles the timers that were due up to `now`, while `waiting` bytes waited.
+    /// Applies the timers due by `now`, while `waiting` bytes waited.
     #[inline]
     fn catch_up(&mut self, now: Time, waiting: u64) {
         if self.queue_due.min(self.control_due) <= now {
@@ -103,14 +103,14 @@ impl Router {
         }
     }
 
-    /// True if the ends of intervals without a packet change nothing but when the next ones are due.
+    /// True if an interval without packets changes only the times of the next ones.
     fn rests(&self, waiting: f64) -> bool {
         let sums =
             [self.input, self.spacings, self.rtt_spacings, self.xi_p, self.xi_n, self.residue_pos, self.residue_neg];
         sums.iter().all(|&sum| sum == 0.0) && self.standing == waiting && self.least == waiting
     }
 
-    /// Skips the intervals that end before the last ones up to `now`: a path may be idle for millions of intervals.
+    /// Skips intervals up to the last ones before `now`, since a path may be idle for millions of intervals.
     fn skip_to(&mut self, now: Time, waiting: f64) {
         let skipped = |due: Time, interval: Time| Time((now.since(due).0 / interval.0) * interval.0);
         let (queue, control) = (self.queue_interval(waiting), Time::from_seconds(self.d));
@@ -148,7 +148,7 @@ impl Router {
         self.control_due = self.control_due.later(Time::from_seconds(self.d));
     }
 
-    /// The change that the aggregate should make in a mean RTT (φ), and the shuffled traffic (h), bytes, at an input `rate`.
+    /// Desired change of the aggregate in a mean RTT (φ) and redistributed traffic (h), bytes, at an input `rate`.
     fn aggregate(&self, rate: f64) -> (f64, f64) {
         let XcpParameters { alpha, beta, gamma, .. } = self.p;
         let phi = alpha * self.d * (self.capacity - rate) - beta * self.standing;
@@ -164,7 +164,7 @@ impl Router {
         }
     }
 
-    /// Writes the feedback into a departing packet, unless a router before has written less.
+    /// Writes the feedback into a departing packet, unless an earlier router has written less.
     fn depart(&mut self, bytes: u64, header: &mut Header) {
         if header.rtt <= 0.0 {
             header.feedback = 0.0;
@@ -267,7 +267,7 @@ mod tests {
         Header { rtt: 0.1, spacing: SIZE as f64 * 0.1 / 1.25e6, feedback }
     }
 
-    /// 1 Gbit/s after an interval of 100 ms in which 10 MB came, with a standing queue of 50 kB.
+    /// A router at 1 Gbit/s after an interval of 100 ms in which 10 MB arrived, with a standing queue of 50 kB.
     fn loaded() -> Router {
         let mut router = Router::new(PAPER, 1_000_000_000);
         router.catch_up(Time::from_seconds(0.05), 0);
@@ -352,7 +352,8 @@ mod tests {
         assert_eq!(packet.feedback, 10.0);
         near(pos - router.residue_pos, 10.0);
         near(neg - router.residue_neg, 1500.0 - 16.95 - 10.0);
-        // Taken before: that much less is to be taken here, and what is not given is taken too.
+        // An earlier router has already reduced the rate, so less is taken here. The positive change that is not given
+        // counts as taken too.
         let (pos, neg) = (router.residue_pos, router.residue_neg);
         let mut packet = header(-20.0);
         router.depart(SIZE, &mut packet);
@@ -401,7 +402,7 @@ mod tests {
             router.catch_up(ms(at), waiting);
             router.arrive(SIZE, None, waiting);
         }
-        // The least was 0, when the interval began.
+        // The smallest queue was 0, at the start of the interval.
         router.catch_up(ms(100), 10_000);
         assert_eq!(router.standing, 0.0);
         // 10 kB are 10 ms of the 50.

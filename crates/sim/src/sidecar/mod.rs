@@ -5,7 +5,7 @@
 //!  sidecar of a flow:  SACK entries of its ACKs  |  congestion headers of its segments  |  payloads of its datagrams
 //! ```
 //!
-//! An entry lives as long as a packet has it: links tell the sidecar of packets that are lost or duplicated.
+//! An entry exists as long as a packet refers to it: links report lost and duplicated packets to the sidecar.
 
 mod sacks;
 mod slots;
@@ -18,30 +18,31 @@ use crate::random::Name;
 #[cfg(test)]
 use crate::random::Stream;
 
-/// Header of an XCP segment, in the form of the paper's appendix A, which spares routers divisions.
+/// Header of an XCP segment, in the form of the paper's appendix A, which avoids divisions in routers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Header {
     /// Round-trip time of its sender, s (`H_rtt`); 0 before the first sample.
     pub rtt: f64,
     /// Packet size × round-trip time / window, s: the spacing of the sender's packets.
     pub spacing: f64,
-    /// Change of rate that the sender asks for, or that the tightest router so far allows, bytes/s (`H_feedback` / `H_rtt`).
+    /// Change of rate that the sender asks for, or the smallest change that a router has allowed so far, bytes/s
+    /// (`H_feedback` / `H_rtt`).
     pub feedback: f64,
 }
 
-/// Headers that a router reads besides a packet's size and its marks; the only access to data that travels beside packets.
+/// Headers that a router reads besides a packet's size and its marks. It is the only access to data beside packets.
 pub trait PacketHeaders {
     /// The congestion header of a data packet, if it has one.
     fn header(&mut self, packet: &Packet) -> Option<&mut Header>;
 
-    /// A hash of its addresses and ports: a random number of its flow's, the same in every packet.
+    /// Hash of its addresses and ports: a random number, the same for every packet of a flow.
     fn address_hash(&self, packet: &Packet) -> u64;
 }
 
 /// Data beside the packets of one flow.
 #[derive(Clone, Debug, Default)]
 pub struct Sidecar {
-    /// Entries of the ACKs under way.
+    /// Entries of the ACKs in flight.
     pub sacks: Sacks,
     address_hash: u64,
     headers: Option<Box<Slots<Header>>>,
@@ -49,7 +50,8 @@ pub struct Sidecar {
 }
 
 impl Sidecar {
-    /// An empty sidecar of the flow `name` in the run `seed`; `loose` if ACKs may overtake each other or arrive twice.
+    /// An empty sidecar of the flow `name` in the run `seed`; `loose` is true if ACKs may overtake each other or arrive
+    /// twice.
     #[must_use]
     pub fn new(loose: bool, seed: u64, name: &str) -> Self {
         let address_hash = Name::default().and("flow ").and(name).and(" addresses").stream(seed).bits();
@@ -66,12 +68,12 @@ impl Sidecar {
         self.headers.as_deref_mut()
     }
 
-    /// Lets the flow's packets have payloads in place of SACK entries from now on.
+    /// Gives the flow's packets payloads in place of SACK entries from now on.
     pub fn carry_payloads(&mut self) {
         self.payloads = Some(Box::default());
     }
 
-    /// Keeps a payload; returns the number for the packet's `extra`, to go with [`flag::BESIDE`].
+    /// Stores a payload. Returns the number for the packet's `extra`, which needs [`flag::BESIDE`].
     pub fn put_payload(&mut self, payload: Box<[u8]>) -> u32 {
         self.payloads.get_or_insert_default().put(payload)
     }
@@ -82,13 +84,13 @@ impl Sidecar {
         self.payloads.as_mut().filter(|_| has_payload)?.take(packet.extra())
     }
 
-    /// Packets under way that have a congestion header; `None` if the flow's segments have none.
+    /// Number of packets in flight with a congestion header; `None` if the flow's segments have none.
     #[must_use]
     pub fn headers_under_way(&self) -> Option<u64> {
         self.headers.as_ref().map(|headers| headers.held())
     }
 
-    /// Packets under way that have a payload; `None` if the flow's packets have none.
+    /// Number of packets in flight with a payload; `None` if the flow's packets have none.
     #[must_use]
     pub fn payloads_under_way(&self) -> Option<u64> {
         self.payloads.as_ref().map(|payloads| payloads.held())

@@ -1,43 +1,43 @@
-//! SACK blocks of the ACKs under way.
+//! SACK blocks of the ACKs in flight.
 
 use std::collections::BTreeMap;
 
 use crate::packet::{Packet, flag};
 use crate::ring::Fifo;
 
-/// The blocks of one ACK and further data that does not fit into the packet.
+/// SACK blocks of one ACK, and further data that does not fit into the packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SackEntry {
     /// `[first, past)`, newest first (RFC 2018 section 4).
     pub blocks: [(u32, u32); 3],
-    /// How many of them there are.
+    /// Number of blocks.
     pub count: u8,
     /// See [`crate::packet::Packet::extra`].
     pub owd: u32,
-    /// The segment whose arrival made the receiver send this ACK. A sender knows it too, by the time stamp that comes back.
+    /// Segment whose arrival caused this ACK. A real sender knows it by the echoed timestamp.
     pub trigger: u32,
     /// Feedback of XCP routers, bytes/s: the sum over the segments that the ACK is for.
     pub feedback: f32,
 }
 
-/// SACK blocks of the ACKs under way, in the order in which they were sent.
+/// SACK blocks of the ACKs in flight, in the order of their transmission.
 #[derive(Clone, Debug, Default)]
 pub struct Sacks {
     entries: Fifo<SackEntry>,
     first: u32,
-    /// Set where ACKs may come in another order or twice: entries by number, and how many packets have each.
+    /// `Some` if ACKs may be reordered or duplicated: entries by number, with the count of packets that share each.
     #[allow(clippy::box_collection, reason = "a log without it must stay small")]
     loose: Option<Box<BTreeMap<u32, (SackEntry, u32)>>>,
 }
 
 impl Sacks {
-    /// An empty log; `loose` where ACKs may come in another order or twice.
+    /// An empty list; `loose` is true if ACKs may be reordered or duplicated.
     #[must_use]
     pub fn new(loose: bool) -> Self {
         Self { loose: loose.then(Box::default), ..Self::default() }
     }
 
-    /// Keeps an entry; the answer goes into the ACK.
+    /// Stores an entry. Returns its number for the ACK.
     #[inline]
     pub fn put(&mut self, entry: SackEntry) -> u32 {
         if let Some(loose) = &mut self.loose {
@@ -51,13 +51,13 @@ impl Sacks {
         id
     }
 
-    /// Fetches the oldest entry into the cache.
+    /// Prefetches the oldest entry.
     #[inline(always)]
     pub fn fetch_oldest(&self) {
         self.entries.fetch_oldest();
     }
 
-    /// The entry of an ACK under way, without taking it out.
+    /// The entry of an ACK in flight, without removing it.
     #[must_use]
     pub fn of(&self, ack: &Packet) -> Option<SackEntry> {
         let has_entry = ack.is_ack() && ack.flags() & flag::BESIDE != 0;
@@ -70,7 +70,7 @@ impl Sacks {
         }
     }
 
-    /// Takes an entry out, and drops the entries of ACKs that were lost before it.
+    /// Removes and returns an entry, and drops the entries of ACKs that were lost before it.
     #[inline]
     pub fn take(&mut self, id: u32) -> Option<SackEntry> {
         if self.loose.is_some() {
@@ -105,7 +105,7 @@ impl Sacks {
         }
     }
 
-    /// Shares the entry of an ACK that will arrive once more.
+    /// Shares the entry of a duplicated ACK.
     pub fn copy(&mut self, ack: &Packet) {
         if ack.flags() & flag::BESIDE != 0
             && let Some((_, packets)) = self.loose.as_mut().and_then(|loose| loose.get_mut(&ack.extra()))

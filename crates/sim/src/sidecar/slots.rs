@@ -1,6 +1,7 @@
 //! Numbered values that packets share.
 
-/// Values by number, each with the count of packets that have it. Numbers begin at 1, so that 0 means none, and are used again.
+/// Values by number, each with the count of packets that share it. Numbers begin at 1, so that 0 means none, and are
+/// reused.
 #[derive(Clone, Debug)]
 pub struct Slots<T> {
     slots: Vec<(T, u32)>,
@@ -15,7 +16,7 @@ impl<T> Default for Slots<T> {
 }
 
 impl<T: Clone + Default> Slots<T> {
-    /// Keeps a value for one packet; returns its number.
+    /// Stores a value for one packet. Returns its number.
     pub fn put(&mut self, value: T) -> u32 {
         self.held += 1;
         if let Some(id) = self.free.pop() {
@@ -45,7 +46,7 @@ impl<T: Clone + Default> Slots<T> {
         Some(std::mem::take(value))
     }
 
-    /// One packet more has the value.
+    /// Adds a packet that shares the value.
     pub fn share(&mut self, id: u32) {
         if let Some((_, holders)) = id.checked_sub(1).and_then(|place| self.slots.get_mut(place as usize)) {
             self.held += 1;
@@ -53,7 +54,7 @@ impl<T: Clone + Default> Slots<T> {
         }
     }
 
-    /// Packets that have a value.
+    /// Number of packets with a value.
     #[must_use]
     pub fn held(&self) -> u64 {
         self.held

@@ -30,7 +30,7 @@ pub enum DurationSpec {
 }
 
 impl DurationSpec {
-    /// The error in it, if there is one.
+    /// Error in the distribution, if there is one.
     #[must_use]
     pub fn problem(&self) -> Option<&'static str> {
         match *self {
@@ -40,7 +40,7 @@ impl DurationSpec {
             Self::Pareto { shape, .. } if shape <= 1.0 || shape.is_nan() => {
                 Some("needs a shape above 1, or it has no mean")
             }
-            // Most draws are near the least one.
+            // Most draws are close to the smallest one.
             Self::Pareto { mean_ps, shape } => (mean_ps as f64 * (shape - 1.0) / shape < SHORTEST_TIMER_PS as f64)
                 .then_some("must be at least 1 us, as the shortest draw, mean x (shape - 1) / shape, must"),
         }
@@ -68,7 +68,8 @@ pub enum SizeSpec {
         /// Shape, above 1.
         shape: f64,
     },
-    /// A lognormal body, cut where the tail begins, and a Pareto tail, cut at the largest size (Barford and Crovella 1998).
+    /// A lognormal body, truncated at the start of the tail, and a Pareto tail, truncated at the largest size (Barford
+    /// and Crovella 1998).
     LognormalPareto {
         /// Mean of the body's logarithm (of bytes).
         mu: f64,
@@ -86,7 +87,7 @@ pub enum SizeSpec {
 }
 
 impl SizeSpec {
-    /// A bound on the mean size, bytes: the mean itself where it has a simple form.
+    /// Upper bound of the mean size, bytes: the mean itself if it has a simple form.
     #[must_use]
     pub fn mean_bytes_at_most(&self) -> f64 {
         match *self {
@@ -94,7 +95,7 @@ impl SizeSpec {
                 mean_bytes
             }
             Self::LognormalPareto { mu, sigma, body_share, tail_bytes, tail_shape, most_bytes } => {
-                // The body without the end that is cut off, and a Pareto distribution between two bounds.
+                // The body without its truncated tail, and a Pareto distribution between two bounds.
                 let body = libm::exp(mu + sigma * sigma / 2.0).min(tail_bytes);
                 let ratio = most_bytes / tail_bytes;
                 let excess = 1.0 - tail_shape;
@@ -106,7 +107,7 @@ impl SizeSpec {
         }
     }
 
-    /// The error in it, if there is one.
+    /// Error in the distribution, if there is one.
     #[must_use]
     pub fn problem(&self) -> Option<&'static str> {
         let positive = |x: f64| x > 0.0 && x.is_finite();
@@ -126,7 +127,7 @@ impl SizeSpec {
     }
 }
 
-/// Distribution of round-trip times, by its quantiles. Between two quantiles the logarithm is interpolated.
+/// Distribution of round-trip times, given by quantiles. The logarithm is interpolated between two quantiles.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct RttSpec {
     /// Cumulative probabilities, rising from 0 to 1.
@@ -147,7 +148,7 @@ impl RttSpec {
         self.shares.windows(2).zip(self.rtts_ps.windows(2)).map(between).sum()
     }
 
-    /// The error in it, if there is one.
+    /// Error in the distribution, if there is one.
     #[must_use]
     pub fn problem(&self) -> Option<&'static str> {
         let (shares, rtts) = (&self.shares, &self.rtts_ps);

@@ -1,4 +1,4 @@
-//! A dumbbell in a few lines: scenarios for programs and tests that use the engine as a library.
+//! Dumbbell scenarios, for programs and tests that use the engine as a library.
 
 use std::sync::Arc;
 
@@ -24,7 +24,8 @@ impl StackSpec {
             receive_window: None,
             ack_every: 2,
             delayed_ack_ps: 40 * ms,
-            // Those of the Linux stack of scenarios: a receiver's window grows by two segments for each that arrives.
+            // The value of the scenarios' Linux stack: a receiver's window grows by two segments for each segment that
+            // arrives.
             quick_acks: 1080,
             min_rto_ps: 200 * ms,
             max_rto_ps: 120_000 * ms,
@@ -101,9 +102,10 @@ impl FlowSpec {
 }
 
 impl Spec {
-    /// A dumbbell: flows with these algorithms, one second apart, over one bottleneck of `rate_bps` with a drop-tail queue of
-    /// `buffer_packets` in each direction and a round-trip propagation delay of `rtt`. The second half of the run is measured,
-    /// and everything is sampled every 100 ms. All fields are public: change what differs.
+    /// A dumbbell: flows with these algorithms start one second apart. They share a bottleneck of `rate_bps`, with a
+    /// drop-tail queue of `buffer_packets` in each direction and a round-trip propagation delay of `rtt`. The
+    /// measurement window is the second half of the run, and the sampling interval is 100 ms. All fields are public and
+    /// can be changed.
     #[must_use]
     pub fn dumbbell(rate_bps: u64, rtt: Time, buffer_packets: u64, duration: Time, algorithms: &[&str]) -> Self {
         let delay = Time(rtt.0 / 2);

@@ -1,4 +1,4 @@
-//! The error of a spec that cannot be run.
+//! Error of a spec that cannot be run.
 
 /// A spec that cannot be run.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

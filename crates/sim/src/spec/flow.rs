@@ -13,7 +13,7 @@ use super::stack::{ClockSpec, StackSpec};
 use super::udt;
 use crate::time::Time;
 
-/// A flow: one sender, one receiver, one path each way.
+/// A flow: one sender, one receiver, a forward path and a reverse path.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct FlowSpec {
     /// Unique name. It also names the flow's random streams and breaks ties.
@@ -32,36 +32,36 @@ pub struct FlowSpec {
     /// Number of such flows: a group, with the names `name-1`, `name-2` and so on.
     #[serde(default = "super::one")]
     pub count: u32,
-    /// Time over which a group's flows start, at equal distances, ps.
+    /// Time over which a group's flows start, at equal intervals, ps.
     #[serde(default)]
     pub start_spread_ps: u64,
-    /// Time after which no new data is sent, ps; the end of the run where absent.
+    /// Time after which no new data is sent, ps; the end of the run if absent.
     #[serde(default)]
     pub stop_ps: Option<u64>,
-    /// Length of the transfer; unlimited where absent.
+    /// Length of the transfer; unlimited if absent.
     #[serde(default)]
     pub size_segments: Option<u64>,
-    /// Application that limits the flow; all data is there at the start if absent.
+    /// Application that limits the flow; all data is available at the start if absent.
     #[serde(default)]
     pub application: Option<ApplicationSpec>,
     /// Sends the application's segments as datagrams: each leaves at once, without acknowledgements, retransmissions or
     /// congestion control.
     #[serde(default)]
     pub datagrams: bool,
-    /// Packets of endpoints that the caller of the engine supplies; the engine's own endpoints where absent.
+    /// Packets of endpoints that the engine's caller supplies; the engine's own endpoints are used if absent.
     #[serde(default)]
     pub foreign: Option<ForeignSpec>,
-    /// Backend that has both endpoints, where it is not that of the run's other flows. The engine runs such a flow only with endpoints
-    /// that its caller supplies.
+    /// Backend of both endpoints, if it differs from that of the run's other flows. The engine runs such a flow only
+    /// with endpoints that its caller supplies.
     #[serde(default)]
     pub backend: Option<String>,
-    /// Links of the data, by their position in `links`.
+    /// Links of the forward path, by their position in `links`.
     pub path: Vec<usize>,
-    /// Links of the ACKs, by their position in `links`.
+    /// Links of the reverse path, by their position in `links`.
     pub reverse_path: Vec<usize>,
     /// Transport of the two endpoints.
     pub stack: Arc<StackSpec>,
-    /// Error of the propagation round-trip time that the algorithm is told, ps; positive if the told time is too long.
+    /// Error of the base RTT that the sender reports to the algorithm, ps; positive if the reported RTT is too long.
     #[serde(default)]
     pub base_rtt_error_ps: i64,
     /// Clock of the sender, which its timestamps show.
@@ -79,38 +79,38 @@ pub struct ForeignSpec {
     pub smallest_bytes: u16,
     /// Size of the largest packet, bytes on the wire.
     pub largest_bytes: u16,
-    /// True if both ends are on the one host of the run, behind its one clock; not in the canonical form, since it is of the program
-    /// that has the host.
+    /// True if both ends are on the run's host, with its one clock. It is not in the canonical form, since the program
+    /// with the host sets it.
     #[serde(skip)]
     pub hosted: bool,
 }
 
 impl FlowSpec {
-    /// True if both of its ends are on the host that the caller of the engine supplies.
+    /// True if both of its ends are on the host that the engine's caller supplies.
     #[must_use]
     pub fn is_hosted(&self) -> bool {
         self.foreign.is_some_and(|foreign| foreign.hosted)
     }
 
-    /// True if its endpoints are neither TCP's nor datagrams', whose packets have the sizes of the stack.
+    /// True if its endpoints are neither those of TCP nor those of datagrams, whose packet sizes are the stack's.
     #[must_use]
     pub fn has_own_transport(&self) -> bool {
         self.is_udt() || self.foreign.is_some()
     }
 
-    /// True for a flow of UDT, which has endpoints of its own.
+    /// True for a UDT flow, which has its own endpoints.
     #[must_use]
     pub fn is_udt(&self) -> bool {
         self.source_sha256.is_none() && self.algorithm.split(':').next() == Some("udt")
     }
 
-    /// True if its receiver has no timer: it acknowledges each packet at once, or not at all.
+    /// True if its receiver has no timer: it acknowledges each packet at once, or none.
     #[must_use]
     pub fn answers_at_once(&self) -> bool {
         (self.stack.ack_every == 1 || self.datagrams) && !self.has_own_transport()
     }
 
-    /// Sizes of its smallest and its largest packet, data packets and their ACKs, bytes.
+    /// Sizes of its smallest and its largest packet, bytes: for data packets, and for ACKs.
     #[must_use]
     pub fn packet_sizes(&self) -> [(u64, u64); 2] {
         let stack = &self.stack;
@@ -119,7 +119,7 @@ impl FlowSpec {
         }
         let data = u64::from(stack.payload_bytes + stack.header_bytes);
         if self.is_udt() {
-            // ACK2s go the way of data, and a NAK is at most as large as a full packet; or has two words.
+            // ACK2s use the forward path. A NAK is at most as large as a full packet, or has two words.
             let widest = data.max(u64::from(udt::ACK_BYTES));
             return [(u64::from(udt::HEADER_BYTES), data), (u64::from(udt::LIGHT_ACK_BYTES), widest)];
         }
@@ -127,8 +127,9 @@ impl FlowSpec {
         [(data, data), (ack, ack + 3 * u64::from(stack.sack_block_bytes))]
     }
 
-    /// RTT of a handshake over the empty `links` at the time `at`, if the stack times it. A SYN is 8 bytes longer than an ACK:
-    /// its options are the segment size, the window scale and permission for SACK, beside the timestamps of both.
+    /// RTT of a handshake over the empty `links` at the time `at`, if the stack measures it. A SYN is 8 bytes longer
+    /// than an ACK: besides the timestamps of both, its options are the segment size, the window scale and SACK
+    /// permission.
     #[must_use]
     pub fn handshake(&self, links: &[LinkSpec], at: Time) -> Option<Time> {
         let bytes = u64::from(self.stack.ack_bytes) + 8;
@@ -150,18 +151,18 @@ impl FlowSpec {
 /// Application that hands its data over at a rate.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct ApplicationSpec {
-    /// Rate while it is on, bit/s: of user data, or on the wire where the segments are datagrams.
+    /// Rate in on periods, bit/s: of user data, or on the wire if the segments are datagrams.
     pub rate_bps: u64,
     /// Segments arrive as a Poisson process instead of at equal intervals.
     #[serde(default)]
     pub poisson: bool,
-    /// Segments arrive in frames, as those of a video, instead of at equal intervals.
+    /// Segments arrive in frames, as in a video, instead of at equal intervals.
     #[serde(default)]
     pub frames: Option<FramesSpec>,
-    /// Distributions of the on and off times; always on where absent.
+    /// Distributions of the on and off periods; always on if absent.
     #[serde(default)]
     pub bursts: Option<(DurationSpec, DurationSpec)>,
-    /// Changes of the rate of an application with frames, in the order of their times: an encoder that is told another rate.
+    /// Changes of the rate of an application with frames, in the order of their times, for example those of an encoder.
     #[serde(default)]
     pub rate_steps: Vec<RateStep>,
 }

@@ -1,6 +1,6 @@
-//! A group of flows, once these are listed one by one, and which of them are recorded.
+//! A group of flows in a spec that lists its flows one by one, and the recorded flows of the group.
 
-/// A group of flows, listed one by one: those from the position `first` on.
+/// A group of flows that are listed one by one, from position `first` on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     /// Name of the group, or of a flow by itself.
@@ -14,7 +14,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Number of flows whose samples are kept where `wanted` of each group are.
+    /// Number of flows whose samples are kept, if `wanted` flows of each group are recorded.
     #[must_use]
     pub fn recorded(&self, wanted: Option<u32>) -> u32 {
         wanted.map_or(self.count, |wanted| wanted.min(self.count))

@@ -1,4 +1,5 @@
-//! Groups of equal flows, and their flows one by one, each with its own copy of the links that only its group uses.
+//! Groups of equal flows, and the conversion to a list of flows, each with its own copy of the links that only its
+//! group uses.
 
 use super::error::SpecError;
 use super::flow::FlowSpec;
@@ -8,7 +9,7 @@ use super::link::LinkSpec;
 use super::{Spec, one};
 
 impl Spec {
-    /// The groups of the flows, in their order; a flow by itself is a group of one.
+    /// Groups of the flows, in their order; a single flow is a group of one.
     #[must_use]
     pub fn flow_groups(&self) -> Vec<Group> {
         if !self.groups.is_empty() {
@@ -39,7 +40,8 @@ impl Spec {
         self.flows.iter().map(|flow| u64::from(flow.count)).sum()
     }
 
-    /// The same run with each flow of a group listed by itself. Flow `i` of a group crosses copy `i` of each link that has copies.
+    /// The same spec with each flow of a group listed separately. Flow `i` of a group crosses copy `i` of each link
+    /// that has copies.
     #[must_use]
     pub fn without_groups(self) -> Self {
         if self.flows.iter().all(|flow| flow.count == 1) {
@@ -81,14 +83,14 @@ impl Spec {
                 return fail("count", "must be at least 1");
             }
             if flow.count == 1 && flow.start_spread_ps > 0 {
-                return fail("start_spread_ps", "has a meaning for more than one flow only");
+                return fail("start_spread_ps", "needs more than one flow");
             }
             if flow.start_ps.checked_add(flow.start_spread_ps).is_none_or(|last| last >= 1 << 62) {
                 return fail("start_spread_ps", "must end within 53 days");
             }
             let links = || flow.path.iter().chain(&flow.reverse_path).map(|&link| &self.links[link]);
             if links().any(|link| link.copies != 1 && link.copies != flow.count) {
-                return fail("path", "crosses a link that has another number of copies than the group has flows");
+                return fail("path", "crosses a link whose number of copies differs from the group's number of flows");
             }
         }
         for (i, link) in self.links.iter().enumerate() {
@@ -97,7 +99,7 @@ impl Spec {
                 return fail("copies", "must be 1, or the number of flows in the only group that crosses it");
             }
             if !link.delays_ps.is_empty() && link.delays_ps.len() != link.copies as usize {
-                return fail("delays_ps", "needs one for each copy, or none");
+                return fail("delays_ps", "needs one value for each copy, or none");
             }
             if link.delays_ps.iter().any(|&delay| delay >= 1 << 61) {
                 return fail("delays_ps", "must be below 26 days");
@@ -110,7 +112,7 @@ impl Spec {
     }
 }
 
-/// The links that `link` stands for.
+/// Copies of `link`.
 fn copies_of(link: LinkSpec) -> Vec<LinkSpec> {
     if link.copies == 1 {
         return vec![link];
@@ -125,7 +127,7 @@ fn copies_of(link: LinkSpec) -> Vec<LinkSpec> {
     (0..link.copies).map(copy).collect()
 }
 
-/// Flow `i` of a group, on the group's links.
+/// Flow `i` of a group, on its copies of the links.
 fn flow_of_group(group: &FlowSpec, i: u32) -> FlowSpec {
     if group.count == 1 {
         return group.clone();

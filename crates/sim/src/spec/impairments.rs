@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::error::SpecError;
 use crate::time::Time;
 
-/// Bytes that one opportunity of a trace carries: a packet of the usual size. Mahimahi counts 1,504 bytes, 4 of them
-/// for a header of its own.
+/// Bytes of one opportunity of a trace: a packet of the usual size. Mahimahi counts 1,504 bytes, including 4 bytes of
+/// its own header.
 pub const OPPORTUNITY_BYTES: u64 = 1500;
 
-/// The longest delay that may be added, ps.
+/// Longest additional delay, ps.
 const MOST_PS: u64 = 3600 * Time::SECOND.0;
 
 /// Changes of a link over time, random delays, reordering and duplicates.
@@ -24,8 +24,8 @@ pub struct Impairments {
     /// (Netravali et al., USENIX ATC 2015).
     #[serde(default)]
     pub rate_trace_ms: Vec<u64>,
-    /// Changes of the propagation delay, in the order of their times: changes of route. Packets on a shorter route overtake
-    /// those on a longer one.
+    /// Changes of the propagation delay, which are changes of the route, in the order of their times. Packets on a
+    /// shorter route overtake those on a longer one.
     #[serde(default)]
     pub delay_steps: Vec<DelayStep>,
     /// Random delay of each packet; packets on the same route stay in order.
@@ -49,11 +49,11 @@ pub struct Impairments {
 /// (A-MPDU of IEEE 802.11n).
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct AggregationSpec {
-    /// Packets of a burst at most.
+    /// Largest number of packets of a burst.
     pub packets: u32,
     /// Constant time for each access, ps.
     pub access_ps: u64,
-    /// Mean of an exponentially distributed time that is added, ps.
+    /// Mean of an additional, exponentially distributed time, ps.
     pub contention_ps: u64,
 }
 
@@ -62,11 +62,11 @@ pub struct AggregationSpec {
 pub struct RetransmissionSpec {
     /// Probability that a transmission fails.
     pub p: f64,
-    /// Transmissions of a packet at most; then it is lost.
+    /// Largest number of transmissions of a packet, after which it is lost.
     pub tries: u32,
     /// Extra delay of each retransmission of a packet, besides its transmission, ps.
     pub delay_ps: u64,
-    /// True if later packets wait for one that is sent again.
+    /// True if later packets wait for a retransmitted one.
     pub in_order: bool,
 }
 
@@ -82,7 +82,7 @@ pub struct RateStep {
 /// A change of the propagation delay.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct DelayStep {
-    /// Time of the change, ps: for packets whose last bit leaves the transmitter then or later.
+    /// Time of the change, ps; it applies to packets whose last bit leaves the transmitter at this time or later.
     pub at_ps: u64,
     /// Propagation delay from then on, ps.
     pub delay_ps: u64,
@@ -109,7 +109,7 @@ pub enum JitterSpec {
         /// Mean, ps.
         mean_ps: u64,
     },
-    /// One of a list of samples, with equal probabilities.
+    /// A sample of a list, each with equal probability.
     Samples {
         /// Samples, ps.
         samples_ps: Vec<u64>,
@@ -136,7 +136,7 @@ impl Impairments {
         self.rate_steps.iter().map(|step| step.rate_bps).chain([rate_bps]).max().unwrap_or(rate_bps)
     }
 
-    /// True if anything but the rate is affected.
+    /// True if there are impairments other than changes of the rate.
     #[must_use]
     pub fn beyond_rate(&self) -> bool {
         !self.delay_steps.is_empty()
@@ -146,7 +146,7 @@ impl Impairments {
             || self.retransmission.is_some_and(|again| again.delay_ps > 0)
     }
 
-    /// True if packets may arrive in another order than they were sent, or twice.
+    /// True if packets may be reordered or duplicated.
     #[must_use]
     pub fn disorders(&self) -> bool {
         let overtake = self.retransmission.is_some_and(|again| again.delay_ps > 0 && !again.in_order);
@@ -156,7 +156,7 @@ impl Impairments {
     /// Rejects values without a physical meaning.
     ///
     /// # Errors
-    /// The first field that is wrong, under `path`.
+    /// The first wrong field, under `path`.
     pub fn validate(&self, path: &str) -> Result<(), SpecError> {
         let check = |ok: bool, field: &str, message: &str| {
             if ok { Ok(()) } else { Err(SpecError::new(format!("{path}.{field}"), message)) }
@@ -175,10 +175,10 @@ impl Impairments {
             "must end with a rate above 0",
         )?;
         let trace = &self.rate_trace_ms;
-        check(trace.windows(2).all(|pair| pair[0] <= pair[1]), "rate_trace_ms", "must not go back in time")?;
+        check(trace.windows(2).all(|pair| pair[0] <= pair[1]), "rate_trace_ms", "must be in the order of time")?;
         check(trace.last() != Some(&0), "rate_trace_ms", "must last longer than 0 ms")?;
         check(trace.last().is_none_or(|&last| last < 1 << 32), "rate_trace_ms", "must be shorter than 49 days")?;
-        check(trace.is_empty() || steps.is_empty(), "rate_trace_ms", "cannot be there with rate_steps")?;
+        check(trace.is_empty() || steps.is_empty(), "rate_trace_ms", "excludes rate_steps")?;
         let steps: Vec<u64> = self.delay_steps.iter().map(|step| step.at_ps).collect();
         check(rising(&steps), "delay_steps", "must be in the order of their times")?;
         check(self.delay_steps.iter().all(|step| step.delay_ps <= MOST_PS), "delay_steps", "is at most an hour")?;

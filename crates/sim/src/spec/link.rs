@@ -24,13 +24,13 @@ pub struct LinkSpec {
     /// Samples the link into the `links` table.
     #[serde(default)]
     pub record: bool,
-    /// Changes over time, jitter, reordering and duplicates; none where absent.
+    /// Changes over time, jitter, reordering and duplicates; none if absent.
     #[serde(default)]
     pub impairments: Option<Box<Impairments>>,
     /// Number of such links: one for each flow of the group that crosses it.
     #[serde(default = "super::one")]
     pub copies: u32,
-    /// Propagation delay of each copy, ps; `delay_ps` for all where empty.
+    /// Propagation delay of each copy, ps; `delay_ps` for all if empty.
     #[serde(default)]
     pub delays_ps: Vec<u64>,
 }
@@ -50,8 +50,8 @@ impl LinkSpec {
         steps.map(|step| step.delay_ps).chain([self.delay_ps]).max().unwrap_or(self.delay_ps)
     }
 
-    /// Time that a packet of `bytes` takes to cross the empty link at the time `at`, without random delays. A link that is
-    /// down counts with its highest rate, and one that follows a trace with the trace's mean rate.
+    /// Time of a packet of `bytes` on the empty link at the time `at`, without random delays. A link that is down
+    /// counts with its highest rate, a link with a trace with the trace's mean rate.
     #[must_use]
     pub fn crossing(&self, bytes: u64, at: Time) -> Time {
         let (mut rate, mut delay) = (self.rate_bps, self.delay_ps);
@@ -97,8 +97,9 @@ pub enum LossSpec {
         /// End of the interval, ps.
         to_ps: u64,
     },
-    /// Losses in bursts (Gilbert 1960, Elliott 1963). The link is in a good or a bad state, may change the state before each
-    /// packet, and loses the packet with the state's probability. The first state is drawn from the stationary distribution.
+    /// Losses in bursts (Gilbert 1960, Elliott 1963). The link is in a good or a bad state, which may change before
+    /// each packet. The packet is lost with the state's probability. The first state is drawn from the stationary
+    /// distribution.
     GilbertElliott {
         /// Probability of a change from the good state to the bad one.
         to_bad: f64,

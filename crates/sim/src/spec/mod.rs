@@ -1,7 +1,7 @@
 //! The canonical form of a scenario: plain data, every quantity an integer in its smallest unit.
 //!
-//! These types describe the simulated system and nothing of the engine. [`Spec::validate`] rejects values without a physical
-//! meaning; all later code may rely on that.
+//! These types describe the simulated system and not the engine. [`Spec::validate`] rejects values without a physical
+//! meaning, and all later code relies on this check.
 
 mod distributions;
 mod dumbbell;
@@ -65,28 +65,28 @@ pub struct Spec {
     pub measure: Measure,
     /// Directed links.
     pub links: Vec<LinkSpec>,
-    /// Flows, each for the whole run.
+    /// Flows that exist for the whole run.
     pub flows: Vec<FlowSpec>,
     /// Sources of transfers that come and go.
     #[serde(default)]
     pub traffic: Vec<SourceSpec>,
-    /// Event log of every packet of a flow; none where absent.
+    /// Event log of every packet of a flow; none if absent.
     #[serde(default)]
     pub events: Option<EventsSpec>,
     /// Record the internal variables of each flow's algorithm at the sample times.
     #[serde(default)]
     pub internals: bool,
-    /// Flows of each group whose samples are kept, evenly spread over the group; those of all flows where absent. Where it is
-    /// present, 0 included, quantiles over the flows of each group are recorded.
+    /// Number of flows of each group whose samples are kept, evenly spread over the group; all if absent. If it is
+    /// present, also with the value 0, quantiles over the flows of each group are recorded.
     #[serde(default)]
     pub record_flows: Option<u32>,
-    /// The groups that the flows were listed from.
+    /// Groups from which the flows were listed.
     #[serde(skip)]
     #[schemars(skip)]
     pub groups: Vec<Group>,
 }
 
-/// The event log. The packets of transfers that come and go are not in it.
+/// The event log, without the packets of sources' transfers.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct EventsSpec {
     /// Maximum number of events; a run with more is cancelled.
@@ -94,7 +94,7 @@ pub struct EventsSpec {
     /// Start, ps.
     #[serde(default)]
     pub from_ps: u64,
-    /// End, ps; the end of the run where absent.
+    /// End, ps; the end of the run if absent.
     #[serde(default)]
     pub to_ps: Option<u64>,
 }
@@ -120,22 +120,22 @@ impl Spec {
     /// Reads the canonical JSON, and lists the flows of groups one by one.
     ///
     /// # Errors
-    /// As [`Spec::read`].
+    /// Those of [`Spec::read`].
     pub fn from_json(text: &str) -> Result<Self, SpecError> {
         Self::read(text).map(Self::without_groups)
     }
 
-    /// Reads the canonical JSON as it stands.
+    /// Reads the canonical JSON without listing the flows of groups.
     ///
     /// # Errors
-    /// JSON that is not a spec, or a spec that [`Spec::validate`] refuses.
+    /// JSON that is not a spec, or a spec that [`Spec::validate`] rejects.
     pub fn read(text: &str) -> Result<Self, SpecError> {
         let spec: Self = serde_json::from_str(text).map_err(|e| SpecError::new("spec", e.to_string()))?;
         spec.validate()?;
         Ok(spec)
     }
 
-    /// The flows, and what the transfers of each source have in common.
+    /// All flows, and for each source the flow with its transfers' common properties.
     pub fn all_flows(&self) -> impl Iterator<Item = &FlowSpec> {
         self.flows.iter().chain(self.traffic.iter().map(|source| &source.flow))
     }

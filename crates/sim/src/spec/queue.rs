@@ -7,20 +7,20 @@ use serde::Deserialize;
 
 /// A queue: its discipline by name, the bounds that every discipline has, and the discipline's parameters, which the queue layer
 /// reads and checks.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct QueueSpec {
     /// Name of the discipline.
     pub kind: String,
-    /// Packets that may wait.
+    /// Largest number of waiting packets.
     pub limit_packets: Option<u64>,
-    /// Bytes that may wait.
+    /// Largest number of waiting bytes.
     pub limit_bytes: Option<u64>,
     /// Parameters; a key ends with its unit, if there is one.
     #[serde(flatten)]
     pub parameters: BTreeMap<String, serde_json::Value>,
 }
 
-/// The value of a parameter. A list or a table is a word, which no parameter has.
+/// Converts a parameter's value. A list or a table becomes a word that no parameter accepts.
 #[must_use]
 pub fn value_of(json: &serde_json::Value) -> Value {
     match json {

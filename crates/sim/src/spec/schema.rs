@@ -10,14 +10,14 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use super::Spec;
 use super::queue::QueueSpec;
 
-/// The schema, as indented JSON: a property that is not required has its default where it is absent.
+/// The schema as indented JSON. A property that is not required has its default if it is absent.
 #[must_use]
 pub fn schema() -> String {
     let schema = schemars::schema_for!(Spec);
     format!("{:#}\n", schema.as_value())
 }
 
-/// Parameters of an algorithm. A class written in Python may tell 1 from 1.0, so that integers are named too.
+/// Parameters of an algorithm. A class written in Python may distinguish 1 from 1.0, so the schema names integers too.
 pub(super) fn parameters(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
@@ -44,8 +44,8 @@ impl JsonSchema for QueueSpec {
                 (`_bytes`) or ps (`_ps`), a plain number or a switch.",
             "properties": {
                 "kind": {"type": "string", "description": "Queue discipline."},
-                "limit_packets": limit("Capacity, packets; unlimited where absent.", generator.subschema_for::<Option<u64>>()),
-                "limit_bytes": limit("Capacity, bytes; unlimited where absent.", generator.subschema_for::<Option<u64>>()),
+                "limit_packets": limit("Capacity, packets; unlimited if absent.", generator.subschema_for::<Option<u64>>()),
+                "limit_bytes": limit("Capacity, bytes; unlimited if absent.", generator.subschema_for::<Option<u64>>()),
             },
             "required": ["kind"],
             "additionalProperties": {"type": ["boolean", "integer", "number", "null"]},

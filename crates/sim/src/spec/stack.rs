@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Time;
 
-/// Transport of a flow's endpoints: everything but the congestion control algorithm.
+/// Transport of a flow's endpoints: all settings except the congestion control algorithm.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct StackSpec {
     /// Payload of a full segment, bytes.
@@ -18,10 +18,10 @@ pub struct StackSpec {
     pub sack_block_bytes: u32,
     /// Initial congestion window, segments.
     pub initial_window: u32,
-    /// Initial slow-start threshold, segments; unlimited where absent.
+    /// Initial slow-start threshold, segments; unlimited if absent.
     #[serde(default)]
     pub initial_ssthresh: Option<u32>,
-    /// Advertised receive window, segments; unlimited where absent.
+    /// Advertised receive window, segments; unlimited if absent.
     #[serde(default)]
     pub receive_window: Option<u32>,
     /// Segments per ACK; 1 acknowledges each segment.
@@ -44,50 +44,51 @@ pub struct StackSpec {
     pub recovery: RecoveryRule,
     /// Limited transmit: the first two duplicate ACKs release new segments (RFC 3042).
     pub limited_transmit: bool,
-    /// Number of segments SACKed above a hole before the hole counts as lost.
+    /// Number of SACKed segments above a gap from which the gap counts as lost.
     pub dup_threshold: u32,
-    /// Restarts the retransmission timer at any ACK instead of only at one that acknowledges new data in order.
+    /// Restarts the retransmission timer at any ACK instead of only at a cumulative ACK of new data.
     pub any_ack_restarts_timer: bool,
     /// Estimates the timeout from one segment each round trip (RFC 6298 section 3 without timestamps) instead of from every
     /// ACK.
     pub time_one_segment: bool,
     /// Detects and undoes a spurious loss event or timeout (RFC 3522).
     pub undo: bool,
-    /// Maximum number of segments that one ACK releases; unlimited where absent.
+    /// Maximum number of segments that one ACK releases; unlimited if absent.
     #[serde(default)]
     pub max_burst: Option<u32>,
-    /// Explicit congestion notification as in RFC 3168, for algorithms that do not bring their own.
+    /// Explicit congestion notification by RFC 3168, for algorithms without their own form of ECN.
     #[serde(default)]
     pub ecn: bool,
-    /// Paces segments over the round trip as Linux does with `fq`, where the algorithm has no pacing of its own.
+    /// Paces segments over the round trip as Linux does with `fq`, if the algorithm has no pacing of its own.
     #[serde(default)]
     pub pacing: bool,
     /// Processing time of the sending host for an ACK, ps, before it reads the clock.
     #[serde(default)]
     pub host_ack_ps: u64,
-    /// Further processing time for each outstanding segment where an ACK carries SACK blocks, ps (Leith et al. 2008 section
-    /// VIII.A: Linux 2.6 walks the list of all outstanding segments).
+    /// Additional processing time for each outstanding segment if an ACK carries SACK blocks, ps (Leith et al. 2008
+    /// section VIII.A: Linux 2.6 walks the list of all outstanding segments).
     #[serde(default)]
     pub host_scan_ps: u64,
-    /// Timer interrupts a second of the sending host (Linux's `HZ`), for algorithms that count in jiffies; 1000 where absent.
-    /// With `detection = "rack"`, timers end at such an interrupt as Linux's do; they are exact where it is absent.
+    /// Timer interrupts a second of the sending host (Linux's `HZ`), for algorithms that count in jiffies; 1000 if
+    /// absent. With `detection = "rack"`, timers expire at such an interrupt as in Linux; they are exact if it is
+    /// absent.
     #[serde(default)]
     pub hz: Option<u32>,
-    /// Times the handshake that sets the connection up before it starts, on an empty path with the links as they are at the start:
-    /// the first sample of the smallest and the smoothed RTT.
+    /// Measures the RTT of the handshake as the first sample of the smallest and the smoothed RTT. The handshake
+    /// precedes the start, on an empty path with the links' properties at the start.
     #[serde(default)]
     pub handshake: bool,
-    /// The receiver acknowledges every segment as if all segments before it had arrived, so its sender learns of no
-    /// loss (lazy optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005). A segment that arrives
+    /// The receiver acknowledges every segment as if all earlier segments had arrived, which hides losses from its
+    /// sender (lazy optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005). A segment that arrives
     /// after a later one counts as a duplicate.
     #[serde(default)]
     pub hide_losses: bool,
-    /// The receiver echoes no mark of ECN.
+    /// The receiver echoes no ECN marks.
     #[serde(default)]
     pub hide_marks: bool,
-    /// ACKs that the sender counts for each packet that acknowledges something new, instead of the segments that the packet
-    /// acknowledges (RFC 5681 without RFC 3465). 0: segments. A receiver that divides an ACK into several sends them as one
-    /// packet of their size.
+    /// Number of ACKs for which the sender counts each packet that acknowledges new data, instead of the acknowledged
+    /// segments (RFC 5681 without RFC 3465); 0: count segments. A receiver that divides an ACK into several sends them
+    /// as one packet of their total size.
     #[serde(default)]
     pub acks_counted: u32,
 }
@@ -108,14 +109,14 @@ pub enum Detection {
     Rack,
     /// Three segments SACKed above it, RFC 6675.
     Dupthresh,
-    /// The third duplicate ACK; from then on every hole below the highest SACKed segment counts as lost, and a timeout
-    /// forgets what was SACKed (ns-2's `TCP/Sack1`).
+    /// The third duplicate ACK. After it, every gap below the highest SACKed segment counts as lost, and a timeout
+    /// discards the SACK information (ns-2's `TCP/Sack1`).
     Dupack,
     /// More than three segments below the highest SACKed segment (forward acknowledgement, Mathis and Mahdavi 1996; Linux until 4.x).
     Fack,
 }
 
-/// Loss recovery: the amount that is sent during it.
+/// Loss recovery, by the number of segments sent during it.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoveryRule {
@@ -123,11 +124,12 @@ pub enum RecoveryRule {
     Prr,
     /// One segment less for every two ACKs (Linux until 3.x).
     RateHalving,
-    /// Rate halving as in ns-2's TCP/Linux: down to the floor at once where the flight is below already.
+    /// Rate halving as in ns-2's TCP/Linux: the window falls to the floor at once if the flight size is already below
+    /// it.
     #[serde(rename = "rate_halving_ns2")]
     RateHalvingNs2,
-    /// Recovery of ns-2's `TCP/Sack1`. The window is reduced at once. The estimate of the pipe falls by one for an ACK, and by two for
-    /// one that acknowledges in order; lost segments stay in the estimate.
+    /// Recovery of ns-2's `TCP/Sack1`. The window is reduced at once. The estimate of the pipe falls by one for an ACK,
+    /// and by two for a cumulative ACK of new data; lost segments remain in the estimate.
     PipeSack1,
     /// The window is reduced at once and the pipe drains to it, RFC 6675.
     Pipe,
@@ -136,13 +138,13 @@ pub enum RecoveryRule {
 /// Clock of a host. Its time at `t` is `t × (1 + drift) + offset`, rounded down to its resolution.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct ClockSpec {
-    /// Offset from true time at the start, ps; positive where the clock is ahead.
+    /// Offset from true time at the start, ps; positive if the clock is ahead.
     #[serde(default)]
     pub offset_ps: i64,
-    /// Drift, 10⁻⁹; positive where the clock is fast.
+    /// Drift, 10⁻⁹; positive if the clock is fast.
     #[serde(default)]
     pub drift_ppb: i64,
-    /// Tick of the clock, ps; 0 for every ps.
+    /// Tick of the clock, ps; 0 for a resolution of 1 ps.
     #[serde(default)]
     pub resolution_ps: u64,
 }

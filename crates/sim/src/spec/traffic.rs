@@ -9,25 +9,25 @@ use super::flow::FlowSpec;
 /// A source of TCP transfers that come and go.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct SourceSpec {
-    /// Common properties of the transfers: name, algorithm, stack, paths, and the times between which transfers start. It has
-    /// no size, application or clocks.
+    /// Common properties of the transfers: name, algorithm, stack, paths, and the interval in which transfers start.
+    /// Size, application and clocks are absent.
     pub flow: FlowSpec,
     /// Start times of the transfers.
     pub arrivals: ArrivalsSpec,
-    /// Sizes of the transfers; absent where `arrivals` lists them.
+    /// Sizes of the transfers; absent if `arrivals` lists them.
     #[serde(default)]
     pub sizes: Option<SizeSpec>,
     /// Propagation round-trip times of the transfers; the path's if absent. A time above the path's is added behind
     /// the last link of the ACKs; a time below the path's becomes the path's.
     #[serde(default)]
     pub rtts: Option<RttSpec>,
-    /// Record that the run keeps of the transfers.
+    /// Form of the records of the transfers.
     #[serde(default)]
     pub record: RecordSpec,
 }
 
 impl SourceSpec {
-    /// Segments of a transfer on average, at most: its last one need not be full.
+    /// Upper bound of the mean number of segments of a transfer, whose last segment need not be full.
     pub(crate) fn mean_segments(&self) -> f64 {
         let payload_bytes = f64::from(self.flow.stack.payload_bytes);
         match (&self.arrivals, &self.sizes) {
@@ -44,15 +44,16 @@ impl SourceSpec {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordSpec {
-    /// A row for each.
+    /// A row for each transfer.
     #[default]
     All,
-    /// Sums, and the distributions of those that begin in the measured part: memory does not grow with their number.
+    /// Sums, and the distributions of transfers that begin in the measurement window; memory does not grow with the
+    /// number of transfers.
     Summary,
 }
 
 impl SourceSpec {
-    /// Transfers that a load of `bps` needs in a run of `duration_ps` at least, on average.
+    /// Lower bound of the mean number of transfers for a load of `bps` in a run of `duration_ps`.
     pub(crate) fn transfers_of_load(&self, bps: u64, duration_ps: u64) -> f64 {
         let flow = &self.flow;
         let stop_ps = flow.stop_ps.map_or(duration_ps, |stop| stop.min(duration_ps));
@@ -71,12 +72,12 @@ pub enum ArrivalsSpec {
         /// Mean number of transfers per second.
         per_second: f64,
     },
-    /// Poisson process whose number of transfers is such that the drawn sizes add up to a load.
+    /// Poisson process with as many transfers as give a load by their drawn sizes.
     Load {
         /// Load on the wire, bit/s, without ACKs and retransmissions.
         bps: u64,
     },
-    /// Users, each of whom thinks, makes a transfer, and thinks again.
+    /// Users, each of whom alternates between a think time and a transfer.
     Users {
         /// Number of users.
         users: u32,
@@ -89,7 +90,7 @@ pub enum ArrivalsSpec {
         starts_ps: Vec<u64>,
         /// Size of each transfer, bytes of user data.
         sizes_bytes: Vec<u64>,
-        /// Propagation round-trip time of each transfer, ps; the path's where empty.
+        /// Propagation round-trip time of each transfer, ps; the path's if empty.
         #[serde(default)]
         rtts_ps: Vec<u64>,
     },

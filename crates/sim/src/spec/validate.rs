@@ -1,4 +1,4 @@
-//! Checks of a spec: everything that an engine relies on.
+//! Checks of a spec, on which the engine relies.
 
 use super::distributions::{RttSpec, SizeSpec};
 use super::flow::{ApplicationSpec, FlowSpec, ForeignSpec, FramesSpec};
@@ -14,7 +14,7 @@ impl Spec {
     /// Rejects values without a physical meaning.
     ///
     /// # Errors
-    /// The first field that is wrong.
+    /// The first wrong field.
     pub fn validate(&self) -> Result<(), SpecError> {
         let check =
             |ok: bool, path: String, message: &str| if ok { Ok(()) } else { Err(SpecError::new(path, message)) };
@@ -49,16 +49,16 @@ impl Spec {
     fn validate_source(&self, i: usize, source: &SourceSpec) -> Result<(), SpecError> {
         let place = format!("traffic[{i}]");
         let check = checker(&place);
-        // The least size stands for all: that of a transfer is drawn, and cannot be too large.
+        // The smallest size stands for all: a transfer's size is drawn, and cannot be too large.
         let one = FlowSpec { size_segments: Some(1), ..source.flow.clone() };
         self.validate_flow(&place, &one)?;
         let flow = &source.flow;
-        check(!flow.is_udt(), "algorithm", "has endpoints of its own; transfers that come and go are those of TCP")?;
+        check(!flow.is_udt(), "algorithm", "has its own endpoints; transfers of a source use TCP")?;
         let plain = flow.size_segments.is_none() && flow.application.is_none() && !flow.datagrams && flow.count == 1;
         check(
             plain && flow.source_sha256.is_none() && flow.backend.is_none(),
             "flow",
-            "is a plain TCP flow with an algorithm of ours",
+            "must be a plain TCP flow with a built-in algorithm",
         )?;
         check(flow.start_ps < self.duration_ps, "start_ps", "must be before the end of the run")?;
         match &source.arrivals {
@@ -179,7 +179,7 @@ impl Spec {
         let check = checker(place);
         check(application.rate_bps > 0, "application.rate_bps", "must be above 0")?;
         let bits = 8.0 * f64::from(flow.stack.payload_bytes);
-        // The first frame comes at once, however long the interval.
+        // The first frame comes at once, independently of the interval.
         let frame_ps = application.frames.map_or(0, |frames| frames.interval_ps);
         let steps = &application.rate_steps;
         check(steps.is_empty() || application.frames.is_some(), "application.rate_steps", "needs frames")?;
@@ -227,7 +227,7 @@ impl Spec {
     }
 }
 
-/// A check of one field of the part of a spec at `place`.
+/// Returns a function that checks one field of the part of a spec at `place`.
 fn checker(place: &str) -> impl Fn(bool, &str, &str) -> Result<(), SpecError> {
     move |ok, field, message| if ok { Ok(()) } else { Err(SpecError::new(format!("{place}.{field}"), message)) }
 }
@@ -280,7 +280,7 @@ fn validate_link(place: &str, link: &LinkSpec) -> Result<(), SpecError> {
     }
     if let Some(impairments) = &link.impairments {
         impairments.validate(&format!("{place}.impairments"))?;
-        // A packet may leave at the instant at which it came; without a delay, time would not advance.
+        // A packet may leave at the instant of its arrival; without a delay, time would not advance.
         let advances = impairments.rate_trace_ms.is_empty() || link.shortest_ps() > 0;
         check(advances, "impairments.rate_trace_ms", "needs a delay of the link above 0")?;
     }

@@ -1,8 +1,8 @@
-//! Columns, and how they are made.
+//! Columns of tables.
 
 use crate::spec::Spec;
 
-/// The key of a row without a name, in a column of names.
+/// Key of a row without a name, in a column of names.
 pub const NO_NAME: i32 = -1;
 
 /// Values of a column, one for each row.
@@ -18,11 +18,11 @@ pub enum Column {
     Sizes(Vec<u16>),
     /// Yes or no.
     Flags(Vec<bool>),
-    /// Texts that differ from row to row.
+    /// Texts that differ between rows.
     Texts(Vec<String>),
-    /// Names that repeat: the place of each row's name among the words, or [`NO_NAME`].
+    /// Repeating names: the index of each row's name among the words, or [`NO_NAME`].
     Names {
-        /// Places.
+        /// Indices.
         keys: Vec<i32>,
         /// Names.
         words: Vec<String>,
@@ -44,13 +44,13 @@ pub(super) fn numbers(values: impl Iterator<Item = u32>) -> Column {
     Column::Numbers(values.map(Some).collect())
 }
 
-/// Each of these names, so many times.
+/// A column with each of these names, repeated.
 pub(super) fn names<'a>(names: impl Iterator<Item = &'a str>, repeat: usize) -> Column {
     let words: Vec<String> = names.map(str::to_owned).collect();
     Column::Names { keys: (0..words.len() as i32).flat_map(|k| std::iter::repeat_n(k, repeat)).collect(), words }
 }
 
-/// The names of all flows, as words of a column.
+/// Names of all flows, as words of a column.
 pub(super) fn flow_names(spec: &Spec) -> Vec<String> {
     spec.flows.iter().map(|flow| flow.name.clone()).collect()
 }

@@ -1,4 +1,4 @@
-//! The event log as a table: one row an event, in order of time.
+//! The event log as a table with one row for each event, in order of time.
 
 use super::column::{Column, NO_NAME, Table, floats, flow_names};
 use crate::events::{Event, Kind, Log, NONE};
@@ -19,7 +19,7 @@ const FLAGS: [(&str, u8); 7] = [
 const SACKS: [[&str; 2]; 3] =
     [["sack_1_first", "sack_1_past"], ["sack_2_first", "sack_2_past"], ["sack_3_first", "sack_3_past"]];
 
-/// Every event.
+/// The table of all events.
 #[must_use]
 pub fn events(spec: &Spec, log: &Log) -> Table {
     let rows = &log.rows;

@@ -1,5 +1,5 @@
-//! An outcome as tables of plain columns, which each binding hands over in its own form: Arrow in Python, typed arrays in a
-//! browser. Definitions of the columns stand in `docs/` and in `elephan.runs`.
+//! An outcome as tables of plain columns, which each binding converts to its own form: Arrow in Python, typed arrays in
+//! a browser. The columns are defined in `docs/` and in `elephan.runs`.
 
 mod column;
 mod events;
@@ -44,7 +44,7 @@ pub fn all(spec: &Spec, outcome: &Outcome) -> Vec<(&'static str, Table)> {
     tables
 }
 
-/// A flow as its row needs it.
+/// Data of a flow's row.
 struct Row<'a> {
     spec: &'a FlowSpec,
     sender: &'a SenderRecord,
@@ -68,7 +68,7 @@ impl Row<'_> {
         self.sender.measured.rtt.quantile(q).map_or(f64::NAN, |s| s * 1e3)
     }
 
-    /// One-way delays of its datagrams, in ms; nothing of a TCP flow.
+    /// One-way delay of its datagrams, ms; `None` for a TCP flow.
     fn delay_ms(&self, what: impl Fn(&OneWayDelays) -> Option<f64>) -> f64 {
         self.receiver.delays.as_ref().and_then(|delays| what(delays)).map_or(f64::NAN, |s| s * 1e3)
     }
@@ -81,7 +81,7 @@ fn rows<'a>(spec: &'a Spec, outcome: &'a Outcome) -> Vec<Row<'a>> {
     flows.map(|(spec, (sender, receiver))| Row { spec, sender, receiver, window_s }).collect()
 }
 
-/// One row a flow. A host has the rows of its own.
+/// Table with one row for each flow. A host has the rows of its own flows.
 #[must_use]
 pub fn flows(spec: &Spec, outcome: &Outcome) -> Table {
     let rows = rows(spec, outcome);
@@ -120,7 +120,7 @@ pub fn flows(spec: &Spec, outcome: &Outcome) -> Table {
         ("owd_p99_ms", float(&|r| r.delay_ms(|d| d.histogram.quantile(0.99)))),
         ("completion_s", float(&|r| r.sender.completed.map_or(f64::NAN, |end| end.since(r.sender.start).seconds()))),
     ];
-    // Counts of the measured part, which the samples of a flow would tell.
+    // Counts within the measurement window; without a crowd they follow from a flow's samples.
     if let Some(crowd) = &outcome.crowd {
         let received =
             |f: &dyn Fn(&ReceiverSample) -> u64| count(&|r| f(&r.receiver.measured[1]) - f(&r.receiver.measured[0]));
@@ -132,7 +132,7 @@ pub fn flows(spec: &Spec, outcome: &Outcome) -> Table {
     columns
 }
 
-/// Recorded flow × sample time. A host has the samples of its own flows.
+/// Table of recorded flow × sample time. A host has the samples of its own flows.
 #[must_use]
 pub fn samples(spec: &Spec, outcome: &Outcome) -> Table {
     let times = outcome.times.len();
@@ -157,18 +157,18 @@ pub fn samples(spec: &Spec, outcome: &Outcome) -> Table {
         ("retransmits", sent(&|s| s.retransmits)),
         ("loss_events", sent(&|s| s.loss_events)),
     ];
-    // Only UDT has a rate of its own, so only a run with a flow of it has the column.
+    // Only UDT has its own rate, so only a run with a UDT flow has the column.
     if outcome.senders.iter().any(|sender| sender.rates.is_some()) {
         columns.push(("sending_rate_mbps", sending_rates(&recorded, times)));
     }
     columns
 }
 
-/// Group of flows × sample time × quantile over its active flows.
+/// Table of group × sample time × quantile over the group's active flows.
 #[must_use]
 pub fn crowd(outcome: &Outcome, crowd: &Crowd) -> Table {
     let (groups, times) = (crowd.groups.len(), outcome.times.len());
-    // The rows are in the order of time; the table is group by group.
+    // The rows are in the order of time; the table is ordered by group.
     let samples = || (0..groups).flat_map(|group| crowd.rows.iter().skip(group).step_by(groups));
     let each = QUANTILES.len();
     let quantiles = |of: &dyn Fn(&CrowdSample) -> Spread| floats(samples().flat_map(of));
@@ -186,7 +186,7 @@ pub fn crowd(outcome: &Outcome, crowd: &Crowd) -> Table {
     ]
 }
 
-/// Sample time × flow × internal variable of its algorithm, flow by flow.
+/// Table of flow × sample time × internal variable of the flow's algorithm.
 #[must_use]
 pub fn internals(spec: &Spec, outcome: &Outcome) -> Table {
     let (mut flow_keys, mut variable_keys, mut state_keys) = (Vec::new(), Vec::new(), Vec::new());
@@ -207,7 +207,7 @@ pub fn internals(spec: &Spec, outcome: &Outcome) -> Table {
             let variable = row.variable as usize;
             flow_keys.push(flow as i32);
             variable_keys.push(variables[variable]);
-            // A state that is not known is NaN, and has no name.
+            // An unknown state is NaN and has no name.
             let state = (row.value >= 0.0).then_some(row.value as usize);
             state_keys.push(state.and_then(|state| states[variable].get(state).copied()).unwrap_or(NO_NAME));
         }
@@ -221,7 +221,7 @@ pub fn internals(spec: &Spec, outcome: &Outcome) -> Table {
     ]
 }
 
-/// The states of an algorithm's variables; none of one of the user's own.
+/// States of an algorithm's variables; none for a user's own algorithm.
 fn declared_states(algorithm: &str) -> Vec<(&'static str, &'static [&'static str])> {
     let name = algorithm.split(':').next();
     let entry = elephan_cc::registry().iter().find(|entry| Some(entry.name) == name);
@@ -232,7 +232,7 @@ fn declared_states(algorithm: &str) -> Vec<(&'static str, &'static [&'static str
     entry.map_or_else(Vec::new, |entry| entry.variables().filter_map(states).collect())
 }
 
-/// Distinct words, in the order in which they came.
+/// Distinct words, in the order of their first use.
 #[derive(Default)]
 struct Words(Vec<String>);
 
@@ -246,7 +246,7 @@ impl Words {
     }
 }
 
-/// Rates on the wire of one packet each period of UDT; nothing for other flows.
+/// UDT's sending rates on the wire, one packet per period; `None` for other flows.
 fn sending_rates(recorded: &[(&FlowSpec, &SenderRecord)], times: usize) -> Column {
     let rates = recorded.iter().flat_map(|(flow, sender)| {
         let packet_mbits = f64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * MBIT_PER_BYTE;
@@ -256,7 +256,7 @@ fn sending_rates(recorded: &[(&FlowSpec, &SenderRecord)], times: usize) -> Colum
     floats(rates)
 }
 
-/// Recorded link × sample time.
+/// Table of recorded link × sample time.
 #[must_use]
 pub fn links(spec: &Spec, outcome: &Outcome) -> Table {
     let times = outcome.times.len();
@@ -284,7 +284,7 @@ fn repeated_times(outcome: &Outcome, repeat: usize) -> Column {
     floats((0..repeat).flat_map(|_| outcome.times.iter().map(|t| t.0 as f64 / 1e12)))
 }
 
-/// One row a transfer of a source.
+/// Table with one row for each transfer of a source.
 #[must_use]
 pub fn transfers(spec: &Spec, outcome: &Outcome) -> Table {
     let rows =
@@ -311,7 +311,7 @@ pub fn transfers(spec: &Spec, outcome: &Outcome) -> Table {
     ]
 }
 
-/// Source of transfers × sample time.
+/// Table of source × sample time.
 #[must_use]
 pub fn sources(spec: &Spec, outcome: &Outcome) -> Table {
     let count = |f: &dyn Fn(&ReceiverSample) -> u64| {
@@ -325,8 +325,8 @@ pub fn sources(spec: &Spec, outcome: &Outcome) -> Table {
     ]
 }
 
-/// Source that keeps no rows of its transfers × quantity × bucket: how many transfers that began in the measured part, and ended, are in
-/// each.
+/// Table of source × quantity × bucket, for sources without rows of their transfers: the number of transfers in each
+/// bucket, of those that began in the measurement window and ended.
 #[must_use]
 pub fn distributions(spec: &Spec, outcome: &Outcome) -> Table {
     const QUANTITIES: [&str; 3] = ["duration_s", "slowdown", "size_segments"];
@@ -378,7 +378,7 @@ impl Counts {
     }
 }
 
-/// Totals of each source, over the measured part unless the name says otherwise.
+/// Totals of each source, over the measurement window unless the name states otherwise.
 fn source_totals(spec: &Spec, outcome: &Outcome) -> Vec<serde_json::Value> {
     let (from, to) = (Time(spec.measure.from_ps), Time(spec.measure.to_ps));
     let window_s = (to - from).seconds();
@@ -402,7 +402,7 @@ fn source_totals(spec: &Spec, outcome: &Outcome) -> Vec<serde_json::Value> {
             "retransmits": counts.retransmits,
         });
         if let Some(summary) = &source.summary {
-            // Sums over the transfers that began in the measured part, and over those of them that ended.
+            // Sums over the transfers that began in the measurement window, and over those of them that ended.
             let Finished { count, segments, duration_ps, rates, slowdowns, .. } = &summary.finished;
             totals["sums"] = serde_json::json!({
                 "begun": counts.begun_measured, "offered_segments": counts.offered_segments,

@@ -1,4 +1,4 @@
-//! Transfers that come and go: when they begin, how long they are, and who sends them.
+//! Sources of transfers: start times and sizes of the transfers, and their senders and receivers.
 
 mod schedule;
 mod source;

@@ -1,35 +1,34 @@
-//! When transfers begin, how large they are, and over what distance.
+//! Start times, sizes and round-trip times of transfers.
 
 use crate::draw::exponential;
 use crate::random::Stream;
 use crate::spec::{ArrivalsSpec, DurationSpec, MOST_TRANSFERS, RttSpec, SizeSpec, SourceSpec, Spec, SpecError};
 use crate::time::Time;
 
-/// A transfer longer than this is cut there, segments.
+/// Largest size of a transfer, segments; longer ones are truncated.
 const LONGEST_SEGMENTS: f64 = ((1_u64 << 31) - 1) as f64;
 
-/// A load that is met to one part in so many needs no more transfers.
+/// Inverse of the relative error at which a load counts as met.
 const CLOSE_ENOUGH: u64 = 1000;
 
-/// While a load is drawn beforehand, a run checks after this many transfers whether it is to go on, which takes about
-/// 10 ms.
+/// Number of transfers between two checks for cancellation while a load is drawn, about 10 ms.
 const DRAWN_AT_ONCE: u64 = 1 << 16;
 
-/// Number of draws that are discarded before a load is refused as one that these sizes cannot give.
+/// Number of discarded draws after which a load is rejected, since these sizes cannot give it.
 const MOST_LEFT_OUT: u32 = 10_000;
 
-/// One transfer before it begins.
+/// A transfer before its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Planned {
-    /// When it begins.
+    /// Start of the transfer.
     pub start: Time,
-    /// Its length.
+    /// Length, segments.
     pub segments: u32,
-    /// Its propagation delay there and back; zero leaves it at the path's.
+    /// Its propagation round-trip time; zero for the path's.
     pub rtt: Time,
 }
 
-/// Draws of one source, or of one of its users: sizes and round trips each have a stream of their own.
+/// Draws of one source, or of one of its users: sizes and round-trip times have separate streams.
 #[derive(Clone, Debug)]
 struct Draws {
     sizes: Stream,
@@ -42,7 +41,7 @@ impl Draws {
     }
 }
 
-/// Distributions that every transfer of a source is drawn from.
+/// Distributions of the transfers of a source.
 #[derive(Clone, Debug)]
 struct Mix {
     sizes: Option<SizeSpec>,
@@ -55,7 +54,7 @@ impl Mix {
         (bytes / self.payload_bytes).ceil().clamp(1.0, LONGEST_SEGMENTS) as u32
     }
 
-    /// The length of the next transfer.
+    /// Draws the length of the next transfer.
     fn draw_segments(&self, sizes: &mut Stream) -> u32 {
         self.sizes.map_or(1, |spec| self.segments(spec.draw(sizes)))
     }
@@ -66,7 +65,7 @@ impl Mix {
     }
 }
 
-/// The users of a source, each with its own streams, so that the draws of one do not depend on the speed of another.
+/// The users of a source. Each has its own streams, so that one user's draws do not depend on the speed of another.
 #[derive(Clone, Debug)]
 pub struct Users {
     think: DurationSpec,
@@ -76,7 +75,7 @@ pub struct Users {
 }
 
 impl Users {
-    /// The next transfer of a user who has thought since `since`; `None` if it would begin too late.
+    /// Next transfer of a user whose think time began at `since`; `None` if it would begin too late.
     pub fn next(&mut self, user: u32, since: Time) -> Option<Planned> {
         let (thinking, draws) = &mut self.streams[user as usize];
         let start = since + self.think.draw(thinking);
@@ -85,17 +84,17 @@ impl Users {
     }
 }
 
-/// The plan of a source's transfers, or the rule that decides about them.
+/// Schedule of a source's transfers.
 #[derive(Clone, Debug)]
 pub enum Schedule {
-    /// Transfers that begin whatever becomes of the others.
+    /// Transfers whose start times do not depend on other transfers.
     Open(Box<Open>),
-    /// Transfers that begin after others have ended; the first of each user.
+    /// Transfers that begin after others have ended, with the first transfer of each user.
     Closed(Vec<Option<Planned>>, Box<Users>),
 }
 
 impl Schedule {
-    /// The schedule of a source. `go_on` is asked every few milliseconds.
+    /// Builds the schedule of a source. `go_on` is called every few milliseconds.
     ///
     /// # Errors
     /// A load that needs too many transfers, or an error of `go_on`.
@@ -151,7 +150,7 @@ impl Schedule {
         Ok(Self::Open(Box::new(open)))
     }
 
-    /// Transfers that may be under way at once, at most.
+    /// Upper bound of the number of simultaneously active transfers.
     #[must_use]
     pub fn width(&self) -> u64 {
         match self {
@@ -165,15 +164,15 @@ fn too_many(name: &str) -> SpecError {
     SpecError::new(format!("traffic '{name}'"), "needs more than 500 million transfers for its load")
 }
 
-/// Transfers that begin whatever becomes of the others, in order. Each is drawn when the one before begins: memory does not grow
-/// with their number.
+/// Transfers whose start times do not depend on other transfers, in order. Each is drawn at the start of the one
+/// before, so memory does not grow with their number.
 #[derive(Clone, Debug)]
 pub struct Open {
     times: Times,
     mix: Mix,
     arrivals: Stream,
     draws: Draws,
-    /// How many there are in all.
+    /// Total number of transfers.
     count: u64,
     next: Option<Planned>,
 }
@@ -213,7 +212,7 @@ impl Open {
     }
 }
 
-/// A Poisson process: its next arrival, ps, if that comes before it stops.
+/// A Poisson process, with its next arrival, ps, if that is before its end.
 #[derive(Clone, Copy, Debug)]
 struct Poisson {
     at: f64,
@@ -230,7 +229,7 @@ impl Poisson {
         })
     }
 
-    /// How many arrivals there will be.
+    /// Counts the arrivals.
     fn count<E>(mut self, mut arrivals: Stream, go_on: &mut impl FnMut() -> Result<(), E>) -> Result<u64, E> {
         let mut count = 0_u64;
         while self.next(&mut arrivals).is_some() {
@@ -243,29 +242,30 @@ impl Poisson {
     }
 }
 
-/// Part of a run in which the segments of transfers add up to a target.
+/// A part of a run with a target for the sum of the transfers' segments.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     from: Time,
     to: Time,
     target: u64,
-    /// Factor from cumulated gaps to times, ps.
+    /// Factor from cumulative gaps to times, ps.
     scale: f64,
 }
 
-/// Transfers whose segments add up to targets, to the nearest transfer. The arrival times of a Poisson process, given how many there
-/// are, are its cumulated gaps scaled to the interval: so all are drawn once for that scale, and again one by one.
+/// Transfers whose segments add up to targets, to the nearest transfer. Given their number, the arrival times of a
+/// Poisson process are its cumulative gaps scaled to the interval. All gaps are therefore drawn once for that scale,
+/// and then again one by one.
 #[derive(Clone, Debug)]
 struct Parts {
-    /// Those to come, the last first.
+    /// Remaining parts, the last one first.
     parts: Vec<Part>,
     drawn: Drawn,
-    /// Gaps so far.
+    /// Sum of the gaps so far.
     at: f64,
 }
 
 impl Parts {
-    /// The parts of a load, and how many transfers it needs; an error if these are too many.
+    /// The parts of a load, and its number of transfers; an error if there are too many.
     fn new<E: From<SpecError>>(
         spec: &Spec,
         source: &SourceSpec,
@@ -278,7 +278,7 @@ impl Parts {
         let start = Time(flow.start_ps);
         let stop = Time(flow.stop_ps.unwrap_or(spec.duration_ps).min(spec.duration_ps));
         let wire_bits = u64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * 8;
-        // The measured part has the load by itself, not only together with the parts before and after.
+        // The measurement window alone has the load, not only the run as a whole.
         let inner = [spec.measure.from_ps, spec.measure.to_ps].map(|ps| Time(ps).clamp(start, stop));
         let (mut parts, mut count) = (Vec::new(), 0_u64);
         for (from, to) in [(start, inner[0]), (inner[0], inner[1]), (inner[1], stop)] {
@@ -319,8 +319,8 @@ impl Parts {
     }
 }
 
-/// Draws whose segments add up to a target, to the nearest draw. A transfer that alone would overshoot by more than the
-/// missing load is left out, so the largest sizes of a heavy tail are bounded by the load.
+/// Draws whose segments add up to a target, to the nearest draw. A transfer that would exceed the target by more than
+/// the missing load is discarded, so the load bounds the largest sizes of a heavy tail.
 #[derive(Clone, Copy, Debug)]
 struct Drawn {
     target: u64,
@@ -333,7 +333,7 @@ impl Drawn {
         Self { target, sum: 0, left_out: 0 }
     }
 
-    /// The next that is not left out; `None` once the target is met, or nearly.
+    /// Next draw that is not discarded; `None` once the target is met or nearly met.
     fn next<R>(&mut self, mut draw: impl FnMut() -> (u32, R)) -> Option<(u32, R)> {
         while self.sum < self.target {
             let (segments, rest) = draw();

@@ -1,11 +1,11 @@
-//! A source of transfers: it begins them, gives each a sender and a receiver while it lasts, and keeps the accounts.
+//! A source of transfers: it starts transfers, gives each a sender and a receiver, and counts their results.
 //!
 //! ```text
 //!  arrivals ──► transfer ──► slot: sender + receiver + copy of the path ──► completed, drained ──► free for the next transfer
 //! ```
 //!
-//! A transfer in its *slot* is a flow like others. Memory is that of the transfers under way at a time. The next event
-//! of each slot is in one short list, so waiting slots cost almost nothing.
+//! A transfer in its *slot* is a flow like others. Memory grows with the number of active transfers. The times of the
+//! slots' next events are in one short list, so waiting slots cost almost nothing.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -21,6 +21,7 @@ use crate::algorithms::source_controller;
 use crate::endpoint::{End, EndpointState, PacketCounts, Receiver, Sender, reporting};
 use crate::network::{Attachment, Count, MailboxId, Network, SourceId};
 use crate::packet::FlowId;
+use crate::prefetch;
 use crate::record::ReceiverSample;
 use crate::spec::{FlowSpec, RecordSpec, SourceSpec, Spec, SpecError};
 use crate::time::Time;
@@ -28,23 +29,23 @@ use crate::time::Time;
 /// Results of a source.
 #[derive(Clone, Debug, Default)]
 pub struct SourceTotals {
-    /// In the order in which they began, where each is kept.
+    /// Transfers in the order of their starts, if each is recorded.
     pub transfers: Vec<Transfer>,
-    /// Their sums, where these alone are kept.
+    /// Sums over the transfers, if only these are recorded.
     pub summary: Option<Box<Summary>>,
-    /// Sums of the arrivals until each sample time.
+    /// Cumulative arrivals at each sample time.
     pub samples: Vec<ReceiverSample>,
-    /// Sums of the arrivals until the beginning and until the end of the measured part.
+    /// Cumulative arrivals at the begin and at the end of the measurement window.
     pub measured: [ReceiverSample; 2],
     /// Distinct segments that arrived.
     pub delivered: u64,
     /// Segments that had arrived before.
     pub duplicates: u64,
-    /// Transfers under way at a time, at most.
+    /// Largest number of simultaneously active transfers.
     pub most_at_once: usize,
 }
 
-/// An active transfer, or one that is over.
+/// Slot of an active transfer, or of one that is over.
 #[derive(Debug)]
 struct Slot {
     sender: Sender,
@@ -68,19 +69,19 @@ impl Slot {
         own.or(network.sinks[self.flow.index()].as_ref())
     }
 
-    /// Packets that the sender and the receiver count.
+    /// Packet counts of the sender and the receiver.
     fn packets(&self, network: &Network) -> [PacketCounts; 2] {
         [self.sender.packets(), self.receiver(network).map(EndpointState::packets).unwrap_or_default()]
     }
 }
 
-/// A transfer that is to begin; ordered by time, then by user.
+/// Start of a planned transfer; ordered by time, then by user.
 type Due = Reverse<(Time, u32)>;
 
-/// Distance in turns at which the data of a slot is prefetched; its address is prefetched at twice that distance.
+/// Number of turns by which the data of a slot are prefetched ahead; their address is prefetched twice as far ahead.
 const STEP: usize = 2;
 
-/// Number of turns within which each slot that waits for its last packets is looked at once.
+/// Number of turns within which each slot that waits for its last packets is checked once.
 const TURNS_TO_DRAIN: usize = 16;
 
 /// A source of transfers.
@@ -89,9 +90,9 @@ pub struct Source {
     index: SourceId,
     name: String,
     flow: FlowSpec,
-    /// Controller that each transfer gets a copy of.
+    /// Controller, of which each transfer gets a copy.
     controller: Controller,
-    /// First of the ranks of its transfers among competing packets.
+    /// First rank of its transfers among competing packets.
     first_rank: u32,
     path_rtt: Time,
     open: Option<Box<Open>>,
@@ -99,24 +100,24 @@ pub struct Source {
     users: Option<Box<Users>>,
     waiting: BinaryHeap<Due>,
     next_of_user: Vec<Option<Planned>>,
-    /// Transfers that each user has begun.
+    /// Number of transfers started by each user.
     begun_by_user: Vec<u32>,
     slots: Vec<Slot>,
-    /// The next event of each slot's sender by itself, and the mailbox of its ACKs.
+    /// Time of the next own event of each slot's sender, and the mailbox of its ACKs.
     due: Vec<(Time, MailboxId)>,
-    /// The slots whose senders, or whose receivers, have an event in this turn.
+    /// Slots whose senders (or receivers) have an event in this turn.
     turns: Vec<u32>,
-    /// The same of the receivers.
+    /// Time of the next own event of each slot's receiver, and its mailbox.
     sinks: Vec<(Time, MailboxId)>,
-    /// Slots whose transfer ended in the turn before; slots of ended transfers that still have packets under way; and
+    /// Slots whose transfer ended in the last turn; slots of ended transfers that still have packets in flight; and
     /// free slots.
     ending: Vec<u32>,
     draining: VecDeque<u32>,
     free: Vec<u32>,
-    /// Receivers are evaluated inline.
+    /// True if receivers are evaluated inline.
     is_inline: bool,
     times: Arc<[Time]>,
-    /// The positions of the ends of the measured part in those times.
+    /// Positions of the begin and the end of the measurement window in these times.
     edges: [usize; 2],
     never: Arc<[Time]>,
     gone: Count,
@@ -124,8 +125,8 @@ pub struct Source {
     totals: SourceTotals,
 }
 
-/// Lists the slots that have an event before `horizon`. Branchless, since the branch predictor cannot learn this selection: each is
-/// written down, and only those that count are kept.
+/// Lists the slots that have an event before `horizon`. Branchless, since the branch predictor cannot learn this
+/// selection: each slot is written to the list, and only matching ones advance its length.
 fn list_due(slots: &[(Time, MailboxId)], horizon: Time, network: &Network, turns: &mut Vec<u32>) {
     turns.resize(slots.len(), 0);
     let mut count = 0;
@@ -137,10 +138,11 @@ fn list_due(slots: &[(Time, MailboxId)], horizon: Time, network: &Network, turns
 }
 
 impl Source {
-    /// The sources of a spec, with all that can be drawn beforehand. `go_on` is asked every few milliseconds.
+    /// Builds the sources of a spec, with all draws that can be made beforehand. `go_on` is called every few
+    /// milliseconds.
     ///
     /// # Errors
-    /// An algorithm that is none, a load that needs too many transfers, or an error of `go_on`.
+    /// An unknown algorithm, a load that needs too many transfers, or an error of `go_on`.
     pub fn all<E: From<SpecError>>(
         spec: &Spec,
         times: &Arc<[Time]>,
@@ -148,7 +150,7 @@ impl Source {
     ) -> Result<Vec<Self>, E> {
         let schedules: Vec<Schedule> =
             spec.traffic.iter().map(|source| Schedule::new(spec, source, go_on)).collect::<Result<_, _>>()?;
-        // Ranks go by name, after those of the flows, so that the order of the spec does not matter.
+        // Ranks follow the order of names, after those of the flows, so that the order of the spec has no effect.
         let mut by_name: Vec<usize> = (0..spec.traffic.len()).collect();
         by_name.sort_by(|&a, &b| spec.traffic[a].flow.name.cmp(&spec.traffic[b].flow.name));
         let mut ranks = vec![0; by_name.len()];
@@ -218,33 +220,33 @@ impl Source {
         })
     }
 
-    /// When the next transfer begins.
+    /// Start of the next transfer.
     fn next_start(&self) -> Time {
         let planned = self.open.as_ref().and_then(|open| open.peek()).map_or(Time::NEVER, |planned| planned.start);
         self.waiting.peek().map_or(planned, |Reverse((at, _))| *at)
     }
 
-    /// When a sender next has something to do, or a transfer begins.
+    /// Time of the next event of a sender, or of the next transfer's start.
     #[must_use]
     pub fn next_event(&self, network: &Network) -> Time {
         let senders = self.due.iter().map(|&(timer, inbox)| timer.min(network.head(inbox))).min();
         self.next_start().min(senders.unwrap_or(Time::NEVER))
     }
 
-    /// When a receiver next has something to do.
+    /// Time of the next event of a receiver.
     #[must_use]
     pub fn next_sink_event(&self, network: &Network) -> Time {
         self.sinks.iter().map(|&(timer, inbox)| timer.min(network.head(inbox))).min().unwrap_or(Time::NEVER)
     }
 
-    /// The turn of all its senders.
+    /// Takes the turn of all its senders.
     pub fn run(&mut self, spec: &Spec, horizon: Time, network: &mut Network) -> bool {
         self.free_slots(network);
         let mut worked = false;
-        // A user who thinks for less than a slice begins the next transfer in the same one.
+        // A user with a think time shorter than a slice may begin the next transfer in the same slice.
         loop {
             let mut again = false;
-            // A slice may see half a million begin, so memory is not only looked at between slices.
+            // Half a million transfers may begin in a slice, so memory is also checked within slices.
             while self.next_start() < horizon && network.has_room_for_transfers(self.slots.len()) {
                 self.begin_next(spec, network);
                 again = true;
@@ -271,11 +273,11 @@ impl Source {
         }
     }
 
-    /// Fetches the data of the next turns: each was last used an RTT ago, and thousands of others since.
+    /// Prefetches the data of the next turns, which were last used an RTT ago, before thousands of others.
     #[inline(always)]
     fn fetch_ahead(&self, turns: &[u32], network: &Network) {
         let at = |places: usize| turns.get(places - 1).map(|&slot| slot as usize);
-        // A sender in two parts, since the processor waits where more is fetched at once than it can keep track of.
+        // A sender is prefetched in two parts, since the processor stalls if too many prefetches are outstanding.
         if let Some(slot) = at(2 * STEP) {
             network.fetch_mailbox(self.due[slot].1);
             self.slots[slot].sender.fetch_part(0);
@@ -289,7 +291,7 @@ impl Source {
         }
     }
 
-    /// The turn of all its receivers, where they have timers.
+    /// Takes the turn of all its receivers, if they have timers.
     pub fn run_sinks(&mut self, horizon: Time, network: &mut Network) -> bool {
         let mut turns = std::mem::take(&mut self.turns);
         list_due(&self.sinks, horizon, network, &mut turns);
@@ -346,7 +348,8 @@ impl Source {
         };
         network.equip(flow, sender.router());
         self.due[slot].0 = sender.timer();
-        let attachment = network.attach(flow, End::Sender, Some(sender.packet_bytes()));
+        // The first link that can queue takes turns, since transfers are not in order among themselves.
+        let attachment = network.attach(flow, End::Sender, None);
         let Planned { start, segments, .. } = planned;
         let new = Slot { sender, attachment, sink, flow, transfer, start, segments, extra, user };
         self.note_begin(&new);
@@ -359,7 +362,7 @@ impl Source {
         self.totals.most_at_once = self.totals.most_at_once.max(at_once);
     }
 
-    /// A transfer begins.
+    /// Records the start of a transfer.
     fn note_begin(&mut self, slot: &Slot) {
         match &mut self.totals.summary {
             None => {
@@ -382,7 +385,7 @@ impl Source {
         }
     }
 
-    /// Names a transfer, for its random streams: by its number, or by its number with its user.
+    /// Names a transfer for its random streams: by its number, or by its user and its number with that user.
     fn name_transfer(&mut self, transfer: u32, user: u32) {
         let Self { flow, name, users, begun_by_user, .. } = self;
         flow.name.clear();
@@ -397,20 +400,20 @@ impl Source {
         };
     }
 
-    /// A free slot: its number among the flows, and its position.
+    /// Finds a free slot. Returns its number among the flows, and its position.
     fn find_slot(&mut self, network: &mut Network) -> (FlowId, usize) {
         if let Some(slot) = self.free.pop() {
             return (self.slots[slot as usize].flow, slot as usize);
         }
         let flow = network.add_slot(self.index);
-        self.due.push((Time::NEVER, network.attach(flow, End::Sender, None).inbox()));
+        self.due.push((Time::NEVER, network.inbox(flow, End::Sender)));
         if !self.is_inline {
-            self.sinks.push((Time::NEVER, network.attach(flow, End::Receiver, None).inbox()));
+            self.sinks.push((Time::NEVER, network.inbox(flow, End::Receiver)));
         }
         (flow, self.slots.len())
     }
 
-    /// A transfer is over: its user thinks about the next.
+    /// Records the end of a transfer: its user's think time begins.
     #[cold]
     fn note_end(&mut self, slot: usize) {
         self.ending.push(slot as u32);
@@ -422,15 +425,25 @@ impl Source {
         }
     }
 
-    /// Frees the slots of transfers that are over and have no packets under way any more: nearly all at once. What was sent again
-    /// for nothing is under way for a round trip more, so of the slots that wait for that only some are looked at in a turn.
+    /// Frees the slots of transfers that are over and have no packets in flight. Most have none at their end. Spurious
+    /// retransmissions are in flight for another round trip, so only some of the slots that wait for them are checked
+    /// in each turn.
     #[inline(never)]
     fn free_slots(&mut self, network: &mut Network) {
-        for slot in std::mem::take(&mut self.ending) {
+        let mut ending = std::mem::take(&mut self.ending);
+        for (i, &slot) in ending.iter().enumerate() {
+            if let Some(&next) = ending.get(i + STEP) {
+                network.fetch_slot(self.slots[next as usize].flow);
+            }
+            if let Some(&next) = ending.get(i + 2 * STEP) {
+                prefetch::value(&self.slots[next as usize]);
+            }
             if !self.free_slot(slot as usize, network) {
                 self.draining.push_back(slot);
             }
         }
+        ending.clear();
+        self.ending = ending;
         for _ in 0..self.draining.len().div_ceil(TURNS_TO_DRAIN) {
             let Some(slot) = self.draining.pop_front() else { return };
             if !self.free_slot(slot as usize, network) {
@@ -439,7 +452,7 @@ impl Source {
         }
     }
 
-    /// Frees a slot if none of its packets are under way; returns true if it did.
+    /// Frees a slot if none of its packets are in flight. Returns true if it did.
     fn free_slot(&mut self, slot: usize, network: &mut Network) -> bool {
         let held = &self.slots[slot];
         let counts = network.counts(held.flow, held.packets(network));
@@ -473,7 +486,7 @@ impl Source {
         }
         self.totals.delivered += receiver.totals.delivered;
         self.totals.duplicates += receiver.duplicates;
-        // Arrivals since the sample before; arrivals after the transfer's last sample count in the next.
+        // Arrivals since the last sample; arrivals after the transfer's last sample count in the next one.
         let first = self.times.partition_point(|&time| time < slot.start);
         let mut before = ReceiverSample::default();
         let counts = receiver.samples.iter().chain(std::iter::once(&receiver.totals));
@@ -494,7 +507,7 @@ impl Source {
         }
     }
 
-    /// The flows whose packets may be under way, and the packets that their two ends count.
+    /// Flows whose packets may be in flight, with the packet counts of their two ends.
     pub fn active<'a>(&'a self, network: &'a Network) -> impl Iterator<Item = (FlowId, [PacketCounts; 2])> + 'a {
         let mut taken = vec![true; self.slots.len()];
         self.free.iter().for_each(|&slot| taken[slot as usize] = false);
@@ -502,16 +515,16 @@ impl Source {
         slots.map(|(slot, _)| (slot.flow, slot.packets(network)))
     }
 
-    /// The packets of the transfers whose slots were freed.
+    /// Packet counts of the transfers whose slots were freed.
     #[must_use]
     pub fn gone(&self) -> Count {
         self.gone
     }
 
-    /// Its results.
+    /// Returns the results of the source.
     #[must_use]
     pub fn into_totals(mut self) -> SourceTotals {
-        // Users begin within one turn in whatever order it takes them.
+        // Users begin within one turn in the order of the turn, so transfers are sorted.
         self.totals.transfers.sort_by_key(|transfer| (transfer.start, transfer.user));
         let mut sum = ReceiverSample::default();
         for sample in &mut self.totals.samples {

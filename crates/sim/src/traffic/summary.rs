@@ -1,7 +1,8 @@
-//! Transfers of a source in sums and distributions, where the run does not keep each of them.
+//! Transfers of a source as sums and distributions, if the run does not record each of them.
 //!
-//! All sums are of integers, so that they are exact, do not depend on the order in which transfers end, and add up over runs. A
-//! distribution is counted in buckets of 2⁻⁹ of their lower edge, so the middle of one is within 0.1 % of all in it.
+//! All sums are of integers, so they are exact, do not depend on the order in which transfers end, and can be added
+//! over runs. The width of a distribution's bucket is 2⁻⁹ of its lower edge, so its middle is within 0.1 % of all
+//! values in it.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +10,10 @@ use super::transfer::Transfer;
 use crate::spec::{Measure, SourceSpec, Spec};
 use crate::time::Time;
 
-/// Units of a sum of quotients: 2⁻³².
+/// Inverse of the unit of a sum of quotients, 2⁻³².
 const FRACTION: f64 = (1_u64 << 32) as f64;
 
-/// Bits of a number that its bucket leaves out: 9 of the 52 after the point are kept.
+/// Bits of a number's mantissa that its bucket ignores: 9 of 52 are kept.
 const LEFT_OUT_BITS: u32 = 52 - 9;
 
 /// Counts of positive numbers in buckets.
@@ -24,7 +25,7 @@ impl Buckets {
         *self.0.entry((value.to_bits() >> LEFT_OUT_BITS) as u32).or_default() += 1;
     }
 
-    /// Lower edge, upper edge and count of each bucket that has any.
+    /// Lower edge, upper edge and count of each bucket that is not empty.
     pub fn iter(&self) -> impl Iterator<Item = (f64, f64, u64)> + '_ {
         let edge = |bucket: u32| f64::from_bits(u64::from(bucket) << LEFT_OUT_BITS);
         self.0.iter().map(move |(&bucket, &count)| (edge(bucket), edge(bucket + 1), count))
@@ -47,27 +48,27 @@ impl Sum {
     }
 }
 
-/// Transfers of a source in sums.
+/// Sums over the transfers of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Transfers that began.
     pub begun: u64,
-    /// Transfers that came to their end.
+    /// Transfers that completed.
     pub completed: u64,
-    /// Segments that were sent again.
+    /// Retransmitted segments.
     pub retransmits: u64,
-    /// Transfers that began in the measured part, and their segments.
+    /// Transfers that began in the measurement window.
     pub begun_measured: u64,
-    /// Segments of those.
+    /// Segments of these transfers.
     pub offered_segments: u64,
-    /// Transfers that began in the measured part and were completed.
+    /// Sums over the transfers that began in the measurement window and completed.
     pub finished: Finished,
 }
 
-/// Transfers that began in the measured part and came to their end.
+/// Sums over transfers that began in the measurement window and completed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Finished {
-    /// How many.
+    /// Number of transfers.
     pub count: u64,
     /// Their segments.
     pub segments: u64,
@@ -75,7 +76,7 @@ pub struct Finished {
     pub duration_ps: u128,
     /// Sum of their rates: segments over durations, 1/s.
     pub rates: Sum,
-    /// Sum of their slowdowns: durations over the least that these could be.
+    /// Sum of their slowdowns: duration divided by its lower bound.
     pub slowdowns: Sum,
     /// Distribution of their durations, s.
     pub durations: Buckets,
@@ -85,13 +86,13 @@ pub struct Finished {
     pub sizes: Buckets,
 }
 
-/// Knowledge that a summary needs of its source.
+/// Properties of a source that its summary needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
-    /// The measured part.
+    /// Start of the measurement window.
     pub(super) from: Time,
     pub(super) to: Time,
-    /// Time to send a segment at the rate of the slowest link on the way, ps.
+    /// Time to send a segment at the rate of the slowest link of the path, ps.
     pub(super) segment_ps: f64,
 }
 
@@ -106,7 +107,7 @@ impl Terms {
 }
 
 impl Summary {
-    /// A transfer begins.
+    /// Records the start of a transfer.
     pub(super) fn begin(&mut self, start: Time, segments: u32, terms: &Terms) {
         self.begun += 1;
         if start >= terms.from && start < terms.to {
@@ -115,7 +116,7 @@ impl Summary {
         }
     }
 
-    /// A transfer has ended, or the run has.
+    /// Records the end of a transfer, or of the run during a transfer.
     pub(super) fn end(&mut self, transfer: &Transfer, terms: &Terms) {
         self.retransmits += transfer.totals.retransmits;
         if transfer.completed == Time::NEVER {

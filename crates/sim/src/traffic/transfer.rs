@@ -6,16 +6,16 @@ use crate::time::Time;
 /// A transfer, and its result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Transfer {
-    /// When it began.
+    /// Start time.
     pub start: Time,
-    /// Its length.
+    /// Length, segments.
     pub segments: u32,
-    /// Its propagation delay there and back.
+    /// Propagation round-trip time.
     pub rtt: Time,
-    /// When its last segment was acknowledged; [`Time::NEVER`] where the run ended before.
+    /// Time at which its last segment was acknowledged; [`Time::NEVER`] if the run ended before.
     pub completed: Time,
     /// User that made the transfer, if there are users.
     pub user: Option<u32>,
-    /// Counters of its sender.
+    /// Totals of its sender.
     pub totals: SenderTotals,
 }

@@ -38,32 +38,32 @@ _one_at_a_time = threading.Lock()
 
 
 class KernelBackend(Backend):
-    """Runs dumbbells and other graphs of links with real sockets; needs Linux and root, and real time."""
+    """Runs dumbbells and other graphs of links with real sockets in real time; needs Linux and root."""
 
     name = "kernel"
     title = "real Linux TCP over an emulated bottleneck"
     measures = True
 
     def version(self) -> str:
-        """The package's version, a digest of the programs, and the kernel: results of others are not used again."""
+        """The package's version, a digest of the programs, and the kernel; results of other versions are not reused."""
         return f"{__version__}+{_program_digest()}.{bpf.digest()}, Linux {platform.release()}"
 
     def check(self, scenario: Scenario) -> None:
-        """Refuse a scenario that this host cannot run, before anything is run.
+        """Reject a scenario that this host cannot run, before the run.
 
         Raises:
-            ScenarioError: it cannot; the sentence says why.
+            ScenarioError: it cannot; the message has the reason.
         """
         refuse_other_transports(self.name, scenario)
         Plan.of(scenario.without_groups())
         host.require()
 
     def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
-        """Run a scenario in real time; one at a time on a host, others wait.
+        """Run a scenario in real time; other runs on this host wait for its end.
 
         Raises:
-            ScenarioError: this host cannot run it; the sentence says why.
-            KernelError: it was begun, and something failed.
+            ScenarioError: this host cannot run it; the message has the reason.
+            KernelError: the run failed.
             Cancelled: ``progress`` returned ``False``.
         """
         plan = Plan.of(scenario.without_groups(), seed)
@@ -88,10 +88,10 @@ def _program_digest() -> str:
 
 @contextlib.contextmanager
 def alone(progress: Progress | None) -> Iterator[None]:
-    """Holds a lock, so that no other kernel run is on this host at the same time: two would disturb each other.
+    """Hold a lock, so that only one kernel run is active on this host: two would disturb each other.
 
     Raises:
-        Cancelled: ``progress`` returned ``False`` while it waited.
+        Cancelled: ``progress`` returned ``False`` during the wait.
     """
     runtime_dir().mkdir(parents=True, exist_ok=True)
 
@@ -112,7 +112,7 @@ def alone(progress: Progress | None) -> Iterator[None]:
 
 
 def _locked(descriptor: int) -> bool:
-    """True if a file's lock is ours now; the kernel gives it up when the process ends, however it ends."""
+    """Try to lock a file; true on success. The kernel releases the lock at any end of the process."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -122,9 +122,9 @@ def _locked(descriptor: int) -> bool:
 
 @contextlib.contextmanager
 def algorithms(plan: Plan, thoughts: list[pl.DataFrame]) -> Iterator[dict[int, str]]:
-    """The kernel's names of the flows' algorithms; those that it lacks are there for this time.
+    """Names of the flows' algorithms in the kernel; algorithms that it lacks are registered within this context.
 
-    When it ends, their reports are in ``thoughts``.
+    At its end, their reports are in ``thoughts``.
     """
     names = {i: flow.built_in for i, flow in enumerate(plan.flows) if flow.built_in is not None}
     others = [i for i, flow in enumerate(plan.flows) if flow.built_in is None]
@@ -201,12 +201,12 @@ def _segments_an_ack(plan: Plan, logs: Logs) -> float:
 
 
 def _cautions(plan: Plan, logs: Logs) -> list[str]:
-    """Cautions about a run that is valid all the same."""
+    """Cautions about a valid run."""
     found = []
     longest_s = logs.send["look_gap_s"]
     if longest_s > min(plan.round_trips_s):
         found.append(
-            f"windows were not looked at for {1e3 * longest_s:.0f} ms, longer than a round trip, so that a loss event "
+            f"windows were not sampled for {1e3 * longest_s:.0f} ms, longer than a round trip, so that a loss event "
             "may be missing"
         )
     if (segments := _segments_an_ack(plan, logs)) > _SEGMENTS_AN_ACK_MAX:
@@ -220,7 +220,7 @@ def _cautions(plan: Plan, logs: Logs) -> list[str]:
 
 
 def _stolen(logs: Logs) -> str:
-    """Time that a hypervisor gave to other machines, if it is enough to be the cause."""
+    """Time that a hypervisor gave to other machines, if it may explain late packets."""
     part = logs.processor.get("steal", 0.0)
     if part < _STOLEN_PART_MIN:
         return ""
@@ -241,7 +241,7 @@ def _failed_checks(plan: Plan, logs: Logs) -> list[str]:
     if moved > _MOVED_PART_MAX * carried:
         found.append(f"{moved} of {carried} packets came to the path more than 0.5 ms after others that are newer")
     for cause, what in (
-        ("ring_overflow", "came to the path faster than it could take them"),
+        ("ring_overflow", "arrived at the path faster than it could process them"),
         ("device_refused", "were not taken by the device behind the path"),
     ):
         if link["drops"][cause] is None:

@@ -1,8 +1,8 @@
-"""The algorithms that the kernel lacks: compiled, registered for a run, and taken back.
+"""Algorithms that the kernel lacks: compiled, registered for a run, and unregistered.
 
 Each is a file of ``bpf/``, compiled here and placed in the running kernel as a ``tcp_congestion_ops`` of BPF. Its twin
-in ``crates/cc`` declares the parameters; those that an object has are set when it is loaded, the others must have their
-default values.
+in ``crates/cc`` declares the parameters; parameters of the object are set when it is loaded, and the others must have
+their default values.
 """
 
 from __future__ import annotations
@@ -58,19 +58,19 @@ def sources() -> Path:
 
 
 def names() -> list[str]:
-    """The algorithms that there is an object for."""
+    """Names of the algorithms with an object."""
     return sorted(path.name.removesuffix(".bpf.c") for path in sources().glob("*.bpf.c"))
 
 
 def available() -> Mapping[str, str]:
-    """The algorithms with an object, each with the requirements that this host lacks for it; empty if none."""
+    """The algorithms with an object, each with a list of the requirements that this host lacks."""
     reason = missing()
     return dict.fromkeys(names(), reason)
 
 
 @lru_cache(maxsize=1)
 def digest() -> str:
-    """Tells two versions of the objects apart."""
+    """Digest of the objects' sources, which differs between versions."""
     total = hashlib.sha256()
     for path in sorted((*sources().glob("*.h"), *sources().glob("*.bpf.c"))):
         total.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -96,7 +96,7 @@ def missing() -> str:
 
 @lru_cache(maxsize=4)
 def _takes_congestion_control(btf: Path) -> bool:
-    """True if the kernel's type information has it; its megabytes are read once."""
+    """True if the kernel's type information includes tcp_congestion_ops; its megabytes are read once."""
     return b"bpf_struct_ops_tcp_congestion_ops" in btf.read_bytes()
 
 
@@ -120,10 +120,10 @@ def resolve(algorithm: str, parameters: Mapping[str, Parameter]) -> tuple[str, d
 
 
 def compile_object(algorithm: str, name: str, target: Path) -> None:
-    """Compiles the object of an algorithm that sockets will know as ``name``.
+    """Compile the object of an algorithm with the name ``name`` for sockets.
 
     Raises:
-        BpfError: clang refuses it.
+        BpfError: clang rejects it.
     """
     source = sources()
     command = ["clang", "-target", "bpf", "-mcpu=v3", "-g", "-O2", "-Wall", "-fno-crash-diagnostics", f"-I{source}"]
@@ -134,10 +134,11 @@ def compile_object(algorithm: str, name: str, target: Path) -> None:
 
 
 def read_only_data(algorithm: str, parameters: Mapping[str, Parameter], compiled: ObjectFile, trace: str) -> bytes:
-    """The object's constants with the parameters in their places.
+    """The object's constants, with the parameters filled in.
 
     Raises:
-        ScenarioError: a parameter or a choice that the object does not have, or a value that fixed point cannot hold.
+        ScenarioError: a parameter or a choice that the object does not have, or a value outside the range of fixed
+            point.
     """
     data = bytearray(compiled.section(".rodata"))
     declared = {p["name"]: p for p in algorithms()[algorithm]["parameters"]}
@@ -162,7 +163,7 @@ def _check_choice(algorithm: str, declared: Mapping[str, Any], number: float, co
 
 
 def as_number(declared: Mapping[str, object], value: Parameter, logarithm: bool) -> float:
-    """A parameter as the objects have it: times in microseconds, a choice by its place among the choices."""
+    """A parameter as the objects have it: times in microseconds, a choice by its index among the choices."""
     choices = declared["choices"]
     if isinstance(choices, list) and choices:
         return float(choices.index(value))
@@ -180,21 +181,21 @@ def _write(data: bytearray, compiled: ObjectFile, symbol: str, number: float, na
 
 
 def check(algorithm: str, parameters: Mapping[str, Parameter]) -> None:
-    """True if the object can be what is asked for; it is compiled, and the kernel is not touched.
+    """Check that the object supports the parameters. It is compiled, but not loaded.
 
     Raises:
         ScenarioError: no object for it, or not with these parameters.
-        BpfError: clang refuses it.
+        BpfError: clang rejects it.
     """
     own_name, values = resolve(algorithm, parameters)
     read_only_data(own_name, values, _unnamed(own_name), "none")
 
 
 def unsettable(algorithm: str, parameters: Mapping[str, Parameter]) -> dict[str, str]:
-    """The parameters that the object of an algorithm does not accept, each with the value that it has instead.
+    """The parameters that the object of an algorithm does not accept, each with its fixed value.
 
     Raises:
-        BpfError: clang refuses the object.
+        BpfError: clang rejects the object.
     """
     found = {}
     for name, value in parameters.items():
@@ -207,7 +208,7 @@ def unsettable(algorithm: str, parameters: Mapping[str, Parameter]) -> dict[str,
 
 @lru_cache(maxsize=64)
 def _unnamed(algorithm: str) -> ObjectFile:
-    """The object of an algorithm, to look at; nothing of it stays on the disk."""
+    """The object of an algorithm, for inspection; no file remains."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "object.o"
         compile_object(algorithm, f"{PREFIX}unnamed", target)
@@ -222,21 +223,21 @@ def registered(
     trace: str = "round",
     into: list[pl.DataFrame] | None = None,
 ) -> Iterator[str]:
-    """Offers an algorithm to this host's sockets; gives the name that ``TCP_CONGESTION`` wants.
+    """Register an algorithm for this host's sockets within this context, and return its name for ``TCP_CONGESTION``.
 
-    When it ends, what the algorithm reported (:func:`internals_table`) is in ``workdir``, in :func:`internals_path` of
+    At the end, the algorithm's reports (:func:`internals_table`) are in ``workdir``, in :func:`internals_path` of
     the name, or in the list that is given.
 
     Args:
-        algorithm: its name, with a preset or without.
-        parameters: its parameters, as a scenario has them.
-        workdir: where files are written.
+        algorithm: its name, with or without a preset.
+        parameters: its parameters, in the form of a scenario.
+        workdir: folder for files.
         trace: how often each connection reports its internals: ``none``, ``round`` or ``ack``.
-        into: takes the table of internals in place of the file.
+        into: list that gets the table of internals in place of the file.
 
     Raises:
-        ScenarioError: the object cannot do what was asked for.
-        BpfError: this host cannot do it.
+        ScenarioError: the object does not support the parameters.
+        BpfError: this host cannot register it.
     """
     own_name, values = resolve(algorithm, parameters)
     reason = missing()
@@ -280,7 +281,7 @@ def _free_name(algorithm: str) -> str:
 def _listening(
     control: CongestionControl, compiled: ObjectFile, into: list[pl.DataFrame], trace: str
 ) -> Iterator[None]:
-    """Gathers the events in a thread, and makes a table of them when it ends."""
+    """Collect the events in a thread, and convert them to a table at the end."""
     if trace == "none":
         yield
         return
@@ -308,8 +309,8 @@ def _listening(
 def internals_table(records: list[bytes], columns: list[str]) -> pl.DataFrame:
     """Records as a table: one row a round trip (or an ACK) of a connection.
 
-    ``time_s`` and ``started_s`` are of the clock CLOCK_MONOTONIC. The algorithm's own columns have the names that its
-    twin in Rust gives them; times end in ``_us``. An infinite number is null.
+    ``time_s`` and ``started_s`` are times of CLOCK_MONOTONIC. The algorithm's own columns have the names of its Rust
+    twin; times end in ``_us``. An infinite number is null.
     """
     import polars as pl
 
@@ -344,7 +345,7 @@ def _write_record(name: str, map_id: int | None) -> Path:
 
 
 def unregister_recorded() -> list[str]:
-    """Unregisters the leftovers of processes that are gone; returns their names. Others are left alone."""
+    """Unregister algorithms that ended processes left registered, and return their names."""
     removed = []
     for path in sorted((runtime_dir() / "registered").glob("*.json")):
         record = json.loads(path.read_text())

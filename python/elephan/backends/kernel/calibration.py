@@ -1,4 +1,5 @@
-"""Which rates and delays this host carries honestly: measured once, saved, and used to warn."""
+"""Calibration of a host: the rates and delays at which its runs are valid, measured once, saved, and used for
+warnings."""
 
 from __future__ import annotations
 
@@ -31,9 +32,9 @@ class Result:
 
     Attributes:
         goodput_part: goodput in the second half, as a fraction of the payload's share of the rate.
-        late_p99_us: one packet of a hundred left the path later than this.
-        link_processor: cores that the path took.
-        stolen_part: of the processors' time, what a hypervisor gave to others; late packets are its doing.
+        late_p99_us: 99 % quantile of the lateness of packets at the path's end.
+        link_processor: cores used by the path.
+        stolen_part: fraction of the processors' time that a hypervisor gave to others, which makes packets late.
         valid: true if the run failed no check of the backend.
     """
 
@@ -49,7 +50,7 @@ class Result:
 
     @property
     def honest(self) -> bool:
-        """True if the host carried it."""
+        """True if the host carried the run at full rate and on time."""
         return self.valid and self.goodput_part >= GOODPUT_PART_MIN
 
 
@@ -72,7 +73,7 @@ class Calibration:
         return carried
 
     def save(self) -> Path:
-        """Write it where :func:`load` finds it."""
+        """Save the calibration for :func:`load`."""
         path = place()
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_suffix(".tmp")
@@ -93,7 +94,7 @@ def place() -> Path:
 
 
 def host_name() -> str:
-    """Name that a calibration is for: another host, kernel or number of cores needs another one."""
+    """Name of a calibration, which differs between hosts, kernels and numbers of cores."""
     return f"{platform.node()}, Linux {platform.release()}, {len(os.sched_getaffinity(0))} cores"
 
 
@@ -133,15 +134,16 @@ def calibrate(
     backend: Backend,
     progress: Callable[[float, float, int, int], bool | None] | None = None,
 ) -> Calibration:
-    """Run everything, one after the other.
+    """Run all scenarios, one after the other.
 
     Args:
-        wanted: as from :func:`scenarios`.
+        wanted: scenarios of :func:`scenarios`.
         backend: the kernel backend, which runs it.
-        progress: told the seconds done and in all, and the runs done and in all; returning ``False`` cancels.
+        progress: called with the seconds done and in total, and the runs done and in total; returning ``False``
+            cancels.
 
     Raises:
-        ScenarioError: this host cannot run anything; with why.
+        ScenarioError: this host cannot run any scenario; with the reason.
         KernelError: a run failed.
         Cancelled: ``progress`` returned ``False``.
     """
@@ -177,7 +179,7 @@ def _result(algorithm: str, rate_mbps: int, rtt_ms: int, scenario: Scenario, raw
 
 
 def warning(rate_bps: int) -> str | None:
-    """Warning about a run at a rate that this host did not carry in its own calibration."""
+    """Warning about a run at a rate that failed in this host's calibration."""
     known = load()
     if known is None or rate_bps <= known.honest_mbps * 1_000_000 or not known.results:
         return None

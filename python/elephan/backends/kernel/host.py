@@ -23,14 +23,14 @@ _STAT_FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "s
 
 
 def program() -> Path | None:
-    """The program for the path and its hosts: ``$ELEPHAN_WIRE``, or the one that was built with the package."""
+    """The program for the path and its hosts: ``$ELEPHAN_WIRE``, or the one built with the package."""
     named = os.environ.get(ENVIRONMENT)
     path = Path(named) if named else Path(__file__).parents[2] / "bin" / PROGRAM
     return path if os.access(path, os.X_OK) and path.is_file() else None
 
 
 def congestion_controls() -> list[str]:
-    """The names that this kernel's sockets may choose."""
+    """Names of the congestion controls that this kernel's sockets may select."""
     try:
         return _AVAILABLE.read_text(encoding="utf-8").split()
     except OSError:
@@ -57,7 +57,7 @@ def missing() -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def _no_path() -> str:
-    """Why no namespace with a pair of devices can be made here; empty where one can."""
+    """Reason why no namespace with a pair of devices can be created here; empty if one can."""
     record = Record.new()
     name = f"{record.name}-check"
     record.namespaces = [name]
@@ -72,7 +72,7 @@ def _no_path() -> str:
 
 
 def require() -> None:
-    """Refuse where the host cannot run anything.
+    """Raise an error if this host cannot run any scenario.
 
     Raises:
         ScenarioError: with the missing items first, and a remedy for each.
@@ -82,7 +82,7 @@ def require() -> None:
 
 
 def state() -> dict[str, Any]:
-    """The present state of the host: kernel, processor, clock rate policy, load."""
+    """Current state of the host: kernel, processor, clock rate policy, load."""
     policy = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     return {
         "kernel": platform.release(),
@@ -94,13 +94,13 @@ def state() -> dict[str, Any]:
 
 
 def processor_times() -> dict[str, int]:
-    """Ticks of all cores since boot, by what they were used for."""
+    """Ticks of all cores since boot, by use."""
     line = Path("/proc/stat").read_text(encoding="utf-8").splitlines()[0].split()[1:]
     return dict(zip(_STAT_FIELDS, map(int, line[: len(_STAT_FIELDS)]), strict=True))
 
 
 def processor_shares(before: dict[str, int], after: dict[str, int]) -> dict[str, float]:
-    """Use of the cores between two looks at the counters, as shares of the whole."""
+    """Use of the cores between two readings of the counters, as fractions."""
     spent = {name: after[name] - before[name] for name in before}
     total = sum(spent.values())
     return {name: ticks / total for name, ticks in spent.items()} if total else {}

@@ -1,6 +1,6 @@
 """Algorithms in BPF for the whole host: each registered by a pinned link, until it is removed or the host restarts.
 
-A record beside the pin says what was asked for. Both are gone after a restart.
+A record beside the pin has the algorithm's name and parameters. Both disappear at a restart.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,14}")  # the kernel's names have 15 charac
 
 @dataclass(frozen=True)
 class Installed:
-    """An algorithm that this host's sockets may ask for.
+    """An algorithm that this host's sockets may select.
 
     Attributes:
-        name: what ``TCP_CONGESTION`` and the sysctl call it.
-        algorithm: Elephan's name of it, with a preset or without.
+        name: its name for ``TCP_CONGESTION`` and the sysctl.
+        algorithm: its name in Elephan, with or without a preset.
         parameters: those that were set.
-        allowed: added to what processes without privileges may use.
-        previous_default: what was the host's default before it; empty where it was not made the default.
+        allowed: true if processes without privileges may use it.
+        previous_default: the host's earlier default; empty if the algorithm was not made the default.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Installed:
     previous_default: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """With its state now."""
+        """JSON form, with its current state."""
         return asdict(self) | {"default": default() == self.name, "connections": len(_users(self.name))}
 
 
@@ -70,7 +70,7 @@ def _records() -> Path:
 
 
 def everything() -> list[Installed]:
-    """Algorithms that are installed now; a record without its pin does not count."""
+    """Installed algorithms; a record without its pin does not count."""
     found = []
     for path in sorted(_records().glob("*.json")):
         record = Installed(**json.loads(path.read_text()))
@@ -90,11 +90,11 @@ def install(
     """Register an algorithm for the whole host, until :func:`uninstall` or a restart.
 
     Args:
-        algorithm: its name, with a preset or without.
+        algorithm: its name, with or without a preset.
         parameters: its parameters.
-        name: what sockets call it; the algorithm's own name by default.
-        allow: processes without privileges may use it.
-        as_default: every new socket uses it; the kernel allows it to everybody by that.
+        name: its name for sockets; the algorithm's own name by default.
+        allow: true to let processes without privileges use it.
+        as_default: true to make it the default of every new socket, which also allows it for all processes.
 
     Raises:
         ScenarioError: no such algorithm, or a name that is wrong or taken.
@@ -140,7 +140,7 @@ def _register(algorithm: str, values: Mapping[str, Parameter], name: str) -> Non
 
 
 def _mount() -> None:
-    """Mount bpffs where it belongs, on hosts whose init has not."""
+    """Mount bpffs at its usual place, if the host's init has not."""
     kinds = {line.split()[1]: line.split()[2] for line in Path("/proc/mounts").read_text().splitlines()}
     if kinds.get(str(BPFFS)) == "bpf":
         return
@@ -150,7 +150,7 @@ def _mount() -> None:
 
 
 def uninstall(name: str) -> None:
-    """Take an installed algorithm back; it is gone when this returns.
+    """Uninstall an algorithm before this function returns.
 
     Raises:
         ScenarioError: nothing of this name was installed, it is the host's default, or connections use it.
@@ -166,7 +166,7 @@ def uninstall(name: str) -> None:
         )
     if users := _users(name):
         more = f" and {len(users) - 1} more" if len(users) > 1 else ""
-        raise ScenarioError(f"'{name}' is in use by the connection {users[0]}{more}; end what uses it first")
+        raise ScenarioError(f"'{name}' is in use by the connection {users[0]}{more}; close it first")
     if os.geteuid() != 0:
         raise BpfError(f"'{name}' cannot be uninstalled: needs root")
     _remove(name)
@@ -184,12 +184,12 @@ def _remove(name: str) -> None:
     deadline = time.monotonic() + _LONGEST_S
     while name in bpf.AVAILABLE.read_text().split():
         if time.monotonic() > deadline:
-            raise BpfError(f"'{name}' is still registered: something else than Elephan holds it")
+            raise BpfError(f"'{name}' is still registered: a program other than Elephan uses it")
         time.sleep(_POLL_S)
 
 
 def _users(name: str) -> list[str]:
-    """TCP sockets of this network namespace that have an algorithm: their two addresses."""
+    """Both addresses of each TCP socket of this network namespace that uses an algorithm."""
     if shutil.which("ss") is None:
         return []
     shown = subprocess.run(["ss", "-HtaniO"], capture_output=True, text=True, check=False).stdout
@@ -202,7 +202,7 @@ _UNIT_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "%": "%%", "$": "$$"})
 
 
 def unit(program: list[str], name: str) -> str:
-    """A systemd unit that runs a command line at each start of the host."""
+    """Text of a systemd unit that runs a command line at each start of the host."""
     command = " ".join(f'"{word.translate(_UNIT_ESCAPES)}"' for word in program)
     return (
         f"[Unit]\nDescription=Congestion control {name} of Elephan\n"

@@ -18,13 +18,13 @@ _USEC_STAMPS = (6, 7)
 
 @dataclass(frozen=True)
 class Item:
-    """One thing that the kernel backend needs, or that improves its runs.
+    """A requirement of the kernel backend, or an item that improves its runs.
 
     Attributes:
-        name: what.
-        needed: whether nothing runs without it.
-        ok: whether it is there.
-        found: what was found.
+        name: name of the item.
+        needed: true if no scenario runs without it.
+        ok: true if the host has it.
+        found: the state that was found.
         help: a remedy, if the item is missing.
     """
 
@@ -40,7 +40,7 @@ class Item:
 
 
 def check() -> list[Item]:
-    """Everything that matters here."""
+    """All items of this host."""
     missing = host.missing()
     items = [
         Item(what, True, what not in missing, "there" if what not in missing else "missing", missing.get(what, ""))
@@ -106,7 +106,7 @@ def _load() -> Item:
     ok = state["load_1min"] <= _BUSY * state["cores"]
     return Item(
         "a quiet host", False, ok, f"load {state['load_1min']:.1f} on {state['cores']} cores",
-        "" if ok else "end what else computes; each run says whether it was too busy",
+        "" if ok else "stop other computations; each run records if the host was too busy",
     )  # fmt: skip
 
 

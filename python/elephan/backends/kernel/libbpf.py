@@ -1,4 +1,4 @@
-"""The few functions of libbpf that put a congestion control into the kernel and read its events."""
+"""Functions of libbpf that load a congestion control into the kernel and read its events."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _library: ctypes.CDLL | None = None
 
 
 class BpfError(RuntimeError):
-    """The kernel or libbpf refused something; the text says what, and what libbpf had to say."""
+    """The kernel or libbpf refused a request; the message has the request and libbpf's reason."""
 
 
 @lru_cache(maxsize=1)
 def find() -> str | None:
-    """The name of the shared library; ``None`` where it is not installed."""
+    """The name of the shared library; ``None`` if it is not installed."""
     return ctypes.util.find_library("bpf")
 
 
@@ -90,7 +90,7 @@ def _error(what: str, code: int) -> BpfError:
 
 
 class CongestionControl:
-    """A compiled object in the kernel, offered to sockets as long as this object is open and the process lives.
+    """A compiled object in the kernel, registered for sockets while this object is open and the process runs.
 
     With links for struct_ops (Linux 6.4), the kernel unregisters the algorithm by itself when the process ends;
     ``map_id`` is ``None`` then. Otherwise the algorithm stays until :func:`unregister` is called with ``map_id``.
@@ -107,7 +107,7 @@ class CongestionControl:
             self._load(path, read_only, _BPF_F_LINK)
             linked = True
         except BpfError:
-            # Before Linux 6.4 the flag is not known. What else is wrong is said by the second attempt.
+            # Before Linux 6.4 the flag is not known. The second attempt reports other errors.
             self._load(path, read_only, 0)
             linked = False
         try:
@@ -140,7 +140,7 @@ class CongestionControl:
         if not linked:
             self.map_id = _map_id(library, fd)
         elif library.libbpf_minor_version() < 2:
-            # This libbpf fills the map in, but knows no links for it.
+            # This libbpf fills in the map, but does not support links for it.
             self._link_fd = _create_link(fd)
 
     def _map(self, name: bytes) -> int:
@@ -150,7 +150,7 @@ class CongestionControl:
         return int(found)
 
     def listen(self, on_record: Callable[[bytes], None]) -> Callable[[], None]:
-        """Opens the ring of events. The returned function hands over the records that came in since the last call."""
+        """Opens the ring of events. The returned function returns the records since the last call."""
 
         def sample(_context: int, data: ctypes.Array[ctypes.c_char], size: int) -> int:
             on_record(ctypes.string_at(data, size))
@@ -175,7 +175,7 @@ class CongestionControl:
         return value.value
 
     def pin(self, path: Path) -> None:
-        """Keeps the algorithm registered after this object is closed, as long as the file ``path`` of a bpffs is there.
+        """Keep the algorithm registered after this object is closed, as long as the file ``path`` of a bpffs exists.
 
         Raises:
             BpfError: the kernel has no links for struct_ops, or refuses.
@@ -188,7 +188,7 @@ class CongestionControl:
             raise _error(f"{path} cannot be made", code)
 
     def close(self) -> None:
-        """Takes the algorithm back; sockets that have it keep it until they are closed."""
+        """Unregister the algorithm; sockets that use it keep it until they are closed."""
         if self._ring is not None:
             self._library.ring_buffer__free(self._ring)
             self._ring = None
@@ -229,14 +229,15 @@ def _map_id(library: ctypes.CDLL, fd: int) -> int:
 
 
 def unregister(map_id: int) -> bool:
-    """Unregisters an algorithm that an ended process left registered. Returns ``False`` if it was already gone."""
+    """Unregister an algorithm that an ended process left registered. Returns ``False`` if it was already
+    unregistered."""
     library = _load_library()
     fd = library.bpf_map_get_fd_by_id(map_id)
     if fd < 0:
         return False
     try:
         if _map_info(library, fd)[1] != "algorithm":
-            # The number belongs to something else by now.
+            # The number now belongs to another object.
             return False
         key = ctypes.c_uint32(0)
         return bool(library.bpf_map_delete_elem(fd, ctypes.byref(key)) == 0)

@@ -1,4 +1,4 @@
-"""Reads the symbols of a compiled BPF object: where its parameters lie."""
+"""Reader of the symbols of a compiled BPF object, which give the positions of its parameters."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Symbol:
     """A named piece of data.
 
     Attributes:
-        section: the section that it lies in.
-        offset: where in the section, bytes.
+        section: its section.
+        offset: offset in the section, bytes.
         size: bytes.
     """
 
@@ -45,7 +45,7 @@ class ObjectFile:
         return self._content(self._names.index(name))
 
     def content(self, symbol: str) -> bytes:
-        """The bytes that a symbol names."""
+        """The bytes of a symbol."""
         found = self.symbols[symbol]
         return self.section(found.section)[found.offset : found.offset + found.size]
 

@@ -1,4 +1,5 @@
-"""From a scenario to the settings of real sockets and the emulated path; an impossible setting is refused by name."""
+"""Conversion of a scenario to the settings of real sockets and the emulated path. An unsupported setting is rejected by
+its name."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _FLOW_FIELDS = {"parameters", "stop_ps", "size_segments"}
 _LINK_FIELDS = {"loss", "record"}
 """Optional fields of flows and of links that the kernel backend has."""
 
-# Settings that a socket or a route accepts; everything else of a stack is the kernel's own.
+# Settings that a socket or a route accepts; the kernel determines all other fields of a stack.
 _CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "pacing")
 _HEADER_BYTES = STACKS["linux"].header_bytes
 _BUFFER_MIN_BYTES = 1 << 20
@@ -43,15 +44,15 @@ NAP_US = 20
 
 @dataclass(frozen=True)
 class Flow:
-    """A flow as its two sockets need it.
+    """Settings of a flow's two sockets.
 
     Attributes:
-        algorithm: as in the scenario.
-        parameters: of the algorithm.
-        built_in: the kernel's own name of the algorithm; ``None`` where the kernel has to be given it.
+        algorithm: the algorithm's name in the scenario.
+        parameters: parameters of the algorithm.
+        built_in: the kernel's own name of the algorithm; ``None`` if the kernel lacks it.
         sender: its address; ``receiver``: the address of the other end.
         initial_window: segments.
-        window_bytes: the most that can be under way and waiting.
+        window_bytes: the largest amount of data in flight and in queues.
     """
 
     name: str
@@ -73,8 +74,8 @@ class Plan:
     Attributes:
         form: its canonical form, with the seed of the run.
         largest_bytes: the largest packet.
-        rate_bps: the fastest of the flows' bottlenecks.
-        spin_us: for so long before a packet is due the path does not sleep.
+        rate_bps: the largest rate of the flows' bottlenecks.
+        spin_us: time before a packet's due time in which the path does not sleep.
     """
 
     form: Spec
@@ -88,11 +89,11 @@ class Plan:
         """Read a scenario.
 
         Raises:
-            ScenarioError: the kernel backend cannot run it; the sentence says why.
+            ScenarioError: the kernel backend cannot run it; the message has the reason.
         """
         if scenario.send_jitter:
             raise _refuse("send_jitter: real senders have their own", "send_jitter")
-        # That of perturb = "hosts" is what these hosts do by themselves.
+        # The perturbation of perturb = "hosts" occurs on these hosts anyway.
         own = scenario.form.seed if seed is None else seed
         form = msgspec.structs.replace(scenario.form, seed=own, send_jitter_ps=0)
         _only_plain(form)
@@ -108,11 +109,11 @@ class Plan:
 
     @property
     def round_trips_s(self) -> list[float]:
-        """The flows' propagation delays there and back."""
+        """The flows' propagation round-trip times."""
         return [base_rtt_ps(self.form, flow) / _PS_PER_S for flow in self.form.flows]
 
     def document(self, names: Mapping[int, str]) -> dict[str, Any]:
-        """The file that the programs read; ``names`` are the kernel's names of the flows' algorithms."""
+        """Document that the programs read; ``names`` are the kernel's names of the flows' algorithms."""
         return {
             "spec": write(self.form),
             "largest_bytes": self.largest_bytes,
@@ -137,7 +138,7 @@ class Plan:
 
 
 def _buffer_bytes(window_bytes: int) -> int:
-    """Buffer size that a socket is told; the kernel doubles it, for its own bookkeeping."""
+    """Value of a socket's buffer option; the kernel doubles it for its own overhead."""
     return min(_BUFFER_MAX_BYTES, 2 * window_bytes + _BUFFER_MIN_BYTES)
 
 
@@ -146,7 +147,7 @@ def _refuse(what: str, path: str = "") -> ScenarioError:
 
 
 def _only_plain(form: Spec) -> None:
-    """Nothing but TCP flows over links whose queues decide when a packet comes."""
+    """Reject anything other than TCP flows over links whose queues decide at arrivals."""
     if form.traffic:
         raise _refuse("background traffic", "traffic")
     if form.events is not None:
@@ -180,19 +181,19 @@ def _only_plain(form: Spec) -> None:
 
 
 def _check_stack(stack: StackSpec, where: str) -> None:
-    """The endpoint is Linux's own; settings that a socket does not accept must equal Linux's."""
+    """Reject settings of the stack that a socket does not accept, unless they equal Linux's."""
     linux = STACKS["linux"]
     for field, value in stated_settings(stack).items():
         if field not in _CAN_DIFFER and value != getattr(linux, field):
             raise ScenarioError(
-                f"the backend 'kernel' has Linux's own endpoints, which cannot be told {field} = {value}; "
+                f"the backend 'kernel' has Linux's own endpoints, which do not support {field} = {value}; "
                 "'sim' can, or write stack = \"linux\"",
                 path=where,
             )
 
 
 def stated_settings(stack: StackSpec) -> dict[str, Any]:
-    """The settings of a stack by name; without ``hz``, where no algorithm counts in jiffies."""
+    """The settings of a stack by name; without ``hz`` if no algorithm counts in jiffies."""
     settings = msgspec.structs.asdict(stack)
     return {name: value for name, value in settings.items() if name != "hz" or value is not None}
 
@@ -229,7 +230,7 @@ def _flow(form: Spec, i: int, flow: FlowSpec) -> Flow:
 
 
 def _check_bpf(name: str, flow: FlowSpec, where: str) -> None:
-    """True if the kernel can be given an algorithm."""
+    """True if an algorithm has an object in BPF for the kernel."""
     from elephan.backends.kernel import bpf
 
     algorithm, offered = flow.algorithm, bpf.available()
@@ -248,7 +249,7 @@ def _check_bpf(name: str, flow: FlowSpec, where: str) -> None:
 
 
 def _window_bytes(form: Spec, flow: FlowSpec) -> int:
-    """Bytes that fit on the path of a flow and into its queues, with some time to spare for a late reader."""
+    """Bytes that fit on the path of a flow and into its queues, with a margin for a late reader."""
     wire = wire_bytes(flow.stack)
     propagation_s = base_rtt_ps(form, flow) / _PS_PER_S
     waiting = 0

@@ -1,7 +1,8 @@
-"""Records of all that this program puts into a host, written beforehand, so that a crash leaves nothing unnoticed.
+"""Records of all objects that this program creates on a host. They are written beforehand, so that objects of a crashed
+run can be removed.
 
 A record is a file in the runtime folder, named after the run. A record belongs to a process; :func:`remove_abandoned`
-removes the objects of processes that are gone, and nothing else.
+removes the objects of processes that have ended, and nothing else.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ NETNS = Path("/run/netns")
 
 
 class LeftOverError(RuntimeError):
-    """Something that was put into the host is still there; the sentence says what."""
+    """An object of a run could not be removed from the host; the message names it."""
 
 
 @dataclass
 class Record:
-    """A run's traces on the host.
+    """Objects of a run on the host.
 
     Attributes:
-        name: of the run; its namespaces begin with it.
-        pid: of the process that it belongs to.
-        started: when that process began, in the kernel's own count.
+        name: name of the run, with which its namespaces' names begin.
+        pid: process that it belongs to.
+        started: start time of that process, in the kernel's units.
         namespaces: names of network namespaces.
         devices: names of devices outside of them.
         folders: temporary folders.
@@ -51,21 +52,21 @@ class Record:
 
     @classmethod
     def new(cls) -> Record:
-        """A record of this process, with a name that is not taken."""
+        """A record of this process with an unused name."""
         pid = os.getpid()
         return cls(f"{PREFIX}{pid}-{secrets.token_hex(2)}", pid, started_of(pid))
 
     def folder(self) -> Path:
-        """A temporary folder of its own, once it is :meth:`kept`."""
+        """Add a temporary folder, which is created by :meth:`kept`."""
         path = Path(tempfile.gettempdir(), self.name)
         self.folders.append(str(path))
         return path
 
     @contextlib.contextmanager
     def kept(self) -> Iterator[None]:
-        """Written down for this time; at the end everything that it names is removed.
+        """Save the record within this context; at its end all of its objects are removed.
 
-        Folders are made; everything else is up to who asked.
+        Folders are created here; the caller creates all other objects.
         """
         try:
             self.write()
@@ -76,7 +77,7 @@ class Record:
             try:
                 self.remove()
             except KeyboardInterrupt:
-                # Another Ctrl-C, or SIGTERM: nothing is left all the same.
+                # Another Ctrl-C, or SIGTERM: everything is removed nevertheless.
                 self.remove()
                 raise
 
@@ -86,18 +87,17 @@ class Record:
         return runtime_dir() / "runs" / f"{self.name}.json"
 
     def write(self) -> None:
-        """Put it into the runtime folder, whole or not at all."""
+        """Write the record atomically to the runtime folder."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         beside = self.path.with_suffix(".tmp")
         beside.write_text(json.dumps(asdict(self)), encoding="utf-8")
         beside.replace(self.path)
 
     def remove(self) -> list[str]:
-        """Remove everything that it names and that still exists, then the record; returns the names of the removed
-        objects.
+        """Remove all of its existing objects, then the record. Returns the names of the removed objects.
 
         Raises:
-            LeftOverError: something could not be removed; it stays written down.
+            LeftOverError: an object could not be removed; the record remains.
         """
         there = self._there()
         for name in self.namespaces:
@@ -115,7 +115,7 @@ class Record:
         return there
 
     def _there(self) -> list[str]:
-        """Names of its objects that are on the host."""
+        """Names of its objects that exist on the host."""
         found = [f"namespace {name}" for name in self.namespaces if (NETNS / name).exists()]
         found += [f"device {name}" for name in self.devices if _device(name).exists()]
         return found + [f"folder {folder}" for folder in self.folders if Path(folder).is_dir()]
@@ -135,7 +135,7 @@ def records() -> list[Record]:
 
 
 def remove_abandoned() -> list[str]:
-    """Remove the leftovers of processes that are gone, registered algorithms too; returns their names."""
+    """Remove the objects of ended processes, including registered algorithms, and return their names."""
     from elephan.backends.kernel import bpf
 
     removed = []
@@ -147,7 +147,8 @@ def remove_abandoned() -> list[str]:
 
 
 def _end_processes_in(namespace: str) -> None:
-    """Kill the programs that still run in a namespace of ours: they would keep the namespace alive without its name."""
+    """Kill the programs that still run in one of our namespaces: they would keep the namespace alive without its
+    name."""
     found = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True, check=False)
     for pid in found.stdout.split():
         with contextlib.suppress(ProcessLookupError):
@@ -159,10 +160,10 @@ def _ip(*arguments: str) -> None:
 
 
 def to_its_end(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a short program that changes the host, and wait for its end whatever signal comes meanwhile.
+    """Run a short program that changes the host, and wait for its end, also if a signal arrives.
 
     The exception of a signal is raised in the main thread alone. While that thread starts a program, the exception
-    would leave the program running, and what it makes would outlive the cleaning up.
+    would leave the program running, and its objects would remain after the cleanup.
     """
     with ThreadPoolExecutor(1, thread_name_prefix="elephan-command") as other:
         return other.submit(lambda: subprocess.run(arguments, capture_output=True, text=True, check=False)).result()

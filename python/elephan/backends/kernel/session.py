@@ -1,7 +1,7 @@
-"""One run on this host: three namespaces, two pairs of devices, and the three programs that make it a path.
+"""A run on this host: three namespaces, two pairs of devices, and three programs for the path and its hosts.
 
-Senders and receivers have a namespace each; between them stands one that has nothing but the path. Nothing of it is
-visible in the host's own namespace.
+Senders and receivers have a namespace each, and a third one between them has the path. Nothing of it is visible in the
+host's own namespace.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ SYSCTLS = {
 
 
 class KernelError(RuntimeError):
-    """Something of a run on this host failed; the sentence says what."""
+    """A run on this host failed; the message has the reason."""
 
 
 @dataclass(frozen=True)
 class Logs:
-    """Output of the three programs, and the load of the host meanwhile."""
+    """Output of the three programs, and the load of the host during the run."""
 
     link: dict[str, Any]
     send: dict[str, Any]
@@ -53,7 +53,7 @@ class Logs:
 
 
 def command(*arguments: str) -> None:
-    """Run a program that changes something.
+    """Run a program that changes the host.
 
     Raises:
         KernelError: it fails; with its output.
@@ -84,7 +84,7 @@ class Session:
     receivers: str
 
     def start(self, what: str, namespace: str | None, *devices: str, log: str | None = None) -> Program:
-        """Start one of the programs in a namespace, or in the host's own; :meth:`Program.go` tells it to go on."""
+        """Start one of the programs in a namespace, or in the host's own; :meth:`Program.go` starts its run."""
         written = self.folder / f"{log or what}.json"
         arguments = [str(host.program()), what, str(self.folder / PLAN), str(written), str(self.record.pid)]
         process = subprocess.Popen(
@@ -104,7 +104,7 @@ class Program:
     log: Path
 
     def wait_until_ready(self) -> None:
-        """Wait for its word.
+        """Wait for its report that it is ready.
 
         Raises:
             KernelError: it ended instead.
@@ -114,14 +114,14 @@ class Program:
             raise self.failure()
 
     def go(self, started_ns: int) -> None:
-        """Tell it when the run begins, in ns of the clock that never jumps."""
+        """Send it the start time of the run, ns of the monotonic clock."""
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.write(f"{started_ns}\n")
             self.process.stdin.flush()
 
     def check(self) -> None:
-        """Look whether it is well.
+        """Check that it is running.
 
         Raises:
             KernelError: it has ended with an error.
@@ -130,7 +130,7 @@ class Program:
             raise self.failure()
 
     def failure(self) -> KernelError:
-        """Why it ended."""
+        """Reason of its end."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(_READY_S)
         code = self.process.poll()
@@ -152,7 +152,7 @@ class Program:
         return dict(json.loads(self.log.read_text(encoding="utf-8")))
 
     def end(self) -> None:
-        """Have it gone."""
+        """End the program."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
@@ -164,7 +164,8 @@ class Program:
 
 @contextlib.contextmanager
 def opened() -> Iterator[Session]:
-    """Namespaces joined by pairs of devices, without addresses; gone at the end, whatever happens."""
+    """Create namespaces joined by pairs of devices, without addresses; at the end of the context they are always
+    removed."""
     record = Record.new()
     session = Session(record, record.folder(), *(f"{record.name}-{part}" for part in ("send", "path", "receive")))
     record.namespaces = [session.senders, session.path, session.receivers]
@@ -178,18 +179,18 @@ def opened() -> Iterator[Session]:
 
 
 def write_plan(folder: Path, document: Mapping[str, Any]) -> None:
-    """Writes the plan to the file in which the programs look for it."""
+    """Write the plan to the file that the programs read."""
     (folder / PLAN).write_text(json.dumps(document), encoding="utf-8")
 
 
 def host_script(plan: Plan, device: str, *addresses: str) -> str:
-    """Shell script that makes a namespace a host: its settings, its device, its addresses."""
+    """Shell script that configures a namespace as a host: its settings, its device, its addresses."""
     lines = [f"echo '{value}' > /proc/sys/{name}" for name, value in SYSCTLS.items()]
     return "\n".join([*lines, "ip link set lo up", device_script(plan, device, *addresses)])
 
 
 def device_script(plan: Plan, device: str, *addresses: str) -> str:
-    """A device with its addresses; both ends of a path have one link-layer address."""
+    """Shell script for a device with its addresses; both ends of a path have the same link-layer address."""
     first = f"ip link set {device} address {_MAC} mtu {plan.largest_bytes} arp off up"
     return "\n".join([first, *(f"ip address add {address}/32 dev {device}" for address in addresses)])
 
@@ -198,12 +199,12 @@ def run(plan: Plan, names: Mapping[int, str], progress: Callable[[float], bool] 
     """Run a plan in real time.
 
     Args:
-        plan: what to run.
+        plan: the plan of the run.
         names: the kernel's names of the flows' algorithms.
-        progress: told how far it is; returning ``False`` cancels.
+        progress: called with the progress; returning ``False`` cancels.
 
     Raises:
-        KernelError: something failed.
+        KernelError: the run failed.
         Cancelled: ``progress`` returned ``False``.
     """
     with opened() as session, contextlib.ExitStack() as ending:
@@ -231,7 +232,7 @@ def run(plan: Plan, names: Mapping[int, str], progress: Callable[[float], bool] 
 
 
 def _follow(plan: Plan, programs: list[Program], started_ns: int, progress: Callable[[float], bool] | None) -> None:
-    """Wait for the end, and look after the programs meanwhile."""
+    """Wait for the end, and check the programs during the wait."""
     while (elapsed_s := (time.monotonic_ns() - started_ns) / 1e9) < plan.duration_s:
         for program in programs:
             program.check()

@@ -38,10 +38,10 @@ _LINKS = ("bottleneck", "bottleneck/reverse")
 
 @dataclass(frozen=True)
 class Stated:
-    """The path that a program is put on, as a user states it.
+    """The path for a program, as stated by the user.
 
     Attributes:
-        longest: when the path ends at the latest.
+        longest: largest duration of the path.
     """
 
     rate: str
@@ -70,8 +70,8 @@ class Outcome:
 
     Attributes:
         status: its exit status.
-        scenario: the path, for as long as the program took.
-        raw: the tables; ``None`` where it ended before there was anything to measure.
+        scenario: the path, with the program's duration.
+        raw: the tables; ``None`` if the program ended before there was anything to measure.
     """
 
     status: int
@@ -80,11 +80,11 @@ class Outcome:
 
 
 def run(path: Stated, program: Sequence[str]) -> Outcome:
-    """Put a program on a path, as the user who asked for it, and wait for its end.
+    """Run a program on a path as the calling user, and wait for its end.
 
     Raises:
-        ScenarioError: the path cannot be emulated here; with why.
-        KernelError: something of it failed.
+        ScenarioError: the path cannot be emulated here; with the reason.
+        KernelError: the run failed.
     """
     plan = _plan(path)
     host.require()
@@ -114,7 +114,7 @@ def _plan(path: Stated) -> Plan:
 
 @contextlib.contextmanager
 def _opened(plan: Plan, congestion: str) -> Iterator[tuple[Session, int, list[Program]]]:
-    """The path between a namespace of its own and the host; the instant of its beginning."""
+    """Open the path between its own namespace and the host; returns its start time."""
     record = Record.new()
     device = f"elephan{record.name[-_DEVICE_HEX:]}"
     opened = Session(record, record.folder(), f"{record.name}-shell", f"{record.name}-path", "")
@@ -150,7 +150,7 @@ def _opened(plan: Plan, congestion: str) -> Iterator[tuple[Session, int, list[Pr
 
 
 def _end_connections(address: str) -> None:
-    """Ends this host's connections from its address on the path, whose retransmissions would reach the next path.
+    """End this host's connections from its address on the path, whose retransmissions would reach the next path.
 
     Without CONFIG_INET_DIAG_DESTROY in the kernel, the connections end by their own timeouts.
     """
@@ -178,9 +178,9 @@ def _run_as_user(opened: Session, program: Sequence[str], plan: Plan) -> int:
     arguments = ["ip", "netns", "exec", opened.senders, *become, *(program or interactive)]
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        # It is ours to ignore Ctrl-C, and not the program's.
+        # This process ignores Ctrl-C, but the program must not.
         restore = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
-        # Started in another thread, so that no signal's exception comes between the start and the wait.
+        # Started in another thread, so that no exception of a signal is raised between the start and the wait.
         with ThreadPoolExecutor(1) as other:
             # The thread that forks is the only one that runs Python then: this one waits.
             started = other.submit(lambda: subprocess.Popen(arguments, env=environment, preexec_fn=restore))  # noqa: PLW1509
@@ -194,11 +194,11 @@ def _run_as_user(opened: Session, program: Sequence[str], plan: Plan) -> int:
 
 
 def _logs(programs: Sequence[Program], before: dict[str, int], started_ns: int) -> Logs:
-    """Ask the programs to stop, and read what they wrote."""
+    """Stop the programs, and read their logs."""
     for each in programs:
         each.process.terminate()
     link, up, down = (each.result() for each in programs)
-    # Which time stamps the route took is not told.
+    # The log does not say which timestamps took the route.
     send = up | {"flows": [up["flows"][0], down["flows"][0]], "starts_s": [0.0, 0.0], "fine_timestamps": None}
     send["look_gap_s"] = max(up["look_gap_s"], down["look_gap_s"])
     shares = host.processor_shares(before, host.processor_times())
@@ -206,7 +206,7 @@ def _logs(programs: Sequence[Program], before: dict[str, int], started_ns: int) 
 
 
 def _cut(logs: Logs, count: int) -> Logs:
-    """The first samples of everything: the programs do not end at the same instant."""
+    """Truncate all samples to a common length, since the programs do not end at the same instant."""
 
     def shorter(entry: dict[str, Any]) -> dict[str, Any]:
         return entry | {"samples": {name: values[:count] for name, values in entry["samples"].items()}}
@@ -220,5 +220,5 @@ def _cut(logs: Logs, count: int) -> Logs:
 
 
 def default_folder() -> Path:
-    """A new folder for what a program leaves behind."""
+    """A new folder for the results of a program."""
     return Path(time.strftime("shell-%Y%m%d-%H%M%S"))

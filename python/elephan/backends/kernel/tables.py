@@ -1,4 +1,4 @@
-"""From what the programs of a run wrote to the tables that every run has."""
+"""Conversion of the logs of a run's programs to the tables of a run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LINK_COUNTS = (
 
 
 def tables(plan: Plan, logs: Logs) -> dict[str, pl.DataFrame]:
-    """``flows``, ``samples`` and ``links``."""
+    """The tables ``flows``, ``samples`` and ``links``."""
     import polars as pl
 
     samples = [_samples(plan, logs, i) for i in range(len(plan.flows))]
@@ -44,7 +44,7 @@ def tables(plan: Plan, logs: Logs) -> dict[str, pl.DataFrame]:
 def internals(plan: Plan, logs: Logs, reported: list[pl.DataFrame]) -> pl.DataFrame:
     """Internal variables that algorithms in BPF reported: a row for each variable of each flow at each time.
 
-    Times are in s under a name that ends in ``_s``, as in the simulator; the programs in the kernel have microseconds.
+    Times are in s and their names end in ``_s``, as in the simulator; the programs in the kernel use microseconds.
     """
     import polars as pl
 
@@ -89,7 +89,7 @@ def _samples(plan: Plan, logs: Logs, i: int) -> pl.DataFrame:
     times = logs.link["times_s"]
 
     def held(name: str) -> pl.Series:
-        """The socket's last report; at the last sample it may be closed already."""
+        """Fill in the socket's last report, since the socket may be closed at the last sample."""
         return pl.Series(sender[name], dtype=pl.Float64).fill_null(strategy="forward")
 
     def count(name: str) -> pl.Series:
@@ -113,7 +113,7 @@ def _samples(plan: Plan, logs: Logs, i: int) -> pl.DataFrame:
 
 
 def _flow(plan: Plan, logs: Logs, i: int, samples: pl.DataFrame) -> dict[str, Any]:
-    """One row of ``flows``: rates, round trips and windows in the measured part, counts in the whole run."""
+    """One row of ``flows``: rates, RTTs and windows in the measurement window, counts in the whole run."""
     path, sender = logs.link["flows"][i], logs.send["flows"][i]
     payload = plan.form.flows[i].stack.payload_bytes
     begin_s, end_s = plan.form.measure.from_ps / 1e12, plan.form.measure.to_ps / 1e12

@@ -1,4 +1,4 @@
-"""Folder of the records of this host's objects, and a check that the process which made them still runs."""
+"""Folder of the records of this host's objects, and a check that the process of a record still runs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 
 def runtime_dir() -> Path:
-    """The folder of what is written down: ``$ELEPHAN_RUNTIME_DIR``, or ``/run/elephan``."""
+    """The folder of records: ``$ELEPHAN_RUNTIME_DIR``, or ``/run/elephan``."""
     return Path(os.environ.get("ELEPHAN_RUNTIME_DIR", "/run/elephan"))
 
 
 def started_of(pid: int) -> str:
-    """When a process began, in the kernel's own count; empty where there is none of this number."""
+    """Start time of a process, in the kernel's units; empty if there is no such process."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,9 +1,10 @@
-"""A scenario of another time as today's Linux can run it: the same network, the same flows, the kernel's own endpoints.
+"""Twin of a scenario for today's Linux: the same network, the same flows, the kernel's own endpoints.
 
 Settings that a socket or a route accepts stay as they are: sizes of segments, initial and receive windows, starts.
 Everything
 else of the endpoint is the kernel's, and each difference is stated. An algorithm is the object in BPF, with the
-scenario's rules as far as the object has them, or else Linux's own. What would make it another experiment is refused.
+scenario's rules as far as the object supports them, or else Linux's own. A change that would make it another experiment
+is rejected.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ _SAME_PART = 2e-3
 
 @dataclass(frozen=True)
 class Twin:
-    """Twin of a scenario: its substitute in the kernel.
+    """Twin of a scenario, its substitute in the kernel.
 
     Attributes:
-        scenario: what is run.
-        differences: what it does not have of the original; one clause each.
+        scenario: the scenario that is run.
+        differences: differences from the original, one clause each.
     """
 
     scenario: Scenario
@@ -50,7 +51,7 @@ class Twin:
 
     @property
     def duration_s(self) -> float:
-        """How long a run of it takes, but for its preparation."""
+        """Duration of its run, without the preparation."""
         return self.scenario.form.duration_ps / 1e12
 
 
@@ -58,27 +59,27 @@ def twin(scenario: Scenario) -> Twin:
     """The twin of a scenario.
 
     Raises:
-        ScenarioError: the kernel backend cannot run one that is the same experiment; the sentence says why.
+        ScenarioError: the kernel backend cannot run the same experiment; the message has the reason.
     """
     form = scenario.form
     tables = scenario.to_dict()
-    differences = list(dict.fromkeys(_endpoints(form)))
+    lines = list(dict.fromkeys(endpoints(form)))
     if form.send_jitter_ps:
-        differences.append(f"no send_jitter of {format_time(form.send_jitter_ps)}: real senders have their own")
+        lines.append(f"no send_jitter of {format_time(form.send_jitter_ps)}: real senders have their own")
     tables |= {"send_jitter": "0 s", "flow": []}
     tables.pop("stack", None)
     for i, (flow, table) in enumerate(zip(form.flows, scenario.to_dict().get("flow", []), strict=True)):
         mine, told = _flow(flow, table, f"flow[{i}]")
         tables["flow"].append(mine)
-        differences += [line for line in told if line not in differences]
+        lines += [line for line in told if line not in lines]
     made = Scenario.from_dict(tables)
     plan = Plan.of(made)
     _check_rate(plan.rate_bps)
-    return Twin(made, tuple(differences))
+    return Twin(made, tuple(lines))
 
 
 def _check_rate(rate_bps: int) -> None:
-    """A host is not asked for hours of runs at a rate of which it is known that they would not be valid."""
+    """Reject a rate at which this host's runs are known to be invalid, before hours of runs."""
     known = calibration.load()
     if known is not None:
         if (why := calibration.warning(rate_bps)) is not None:
@@ -95,7 +96,7 @@ def _check_rate(rate_bps: int) -> None:
 # ---- endpoints ----
 
 
-def _endpoints(form: Spec) -> Iterator[str]:
+def endpoints(form: Spec) -> Iterator[str]:
     """Changes that the kernel's own endpoint makes, once for all flows that share them."""
     linux = {name: getattr(_LINUX, name) for name in StackSpec.__struct_fields__}
     for flow in form.flows:
@@ -111,7 +112,8 @@ def _endpoints(form: Spec) -> Iterator[str]:
             yield f"no initial threshold of {threshold} segments: slow start goes on to the first sign of congestion"
 
 
-def _stack(stack: StackSpec) -> dict[str, Any]:
+def stack_table(stack: StackSpec) -> dict[str, Any]:
+    """The stack of a twin's flow: Linux's, with the settings of the scenario that a socket or a route accepts."""
     window = stack.receive_window
     table = {
         "base": "linux",
@@ -126,43 +128,44 @@ def _stack(stack: StackSpec) -> dict[str, Any]:
 
 
 def _flow(flow: FlowSpec, table: Mapping[str, Any], where: str) -> tuple[dict[str, Any], list[str]]:
-    """The table of a flow's twin, and what it does not have of the original."""
+    """The table of a flow's twin, and its differences from the original."""
     name, _, _ = flow.algorithm.partition(":")
     offered = bpf.available()
     if name not in BUILT_IN and offered.get(name, "not there"):
-        return dict(table), []  # the check of the twin refuses it, with the reason
+        return dict(table), []  # the check of the twin rejects it, with the reason
     entry = algorithms()[name]
     defaults = {parameter["name"]: parameter["default"] for parameter in entry["parameters"]}
-    wanted = _preset(flow.algorithm) | dict(flow.parameters)
-    mine: dict[str, Any] = {**table, "name": flow.name, "algorithm": name, "stack": _stack(flow.stack)}
+    wanted = preset(flow.algorithm) | dict(flow.parameters)
+    mine: dict[str, Any] = {**table, "name": flow.name, "algorithm": name, "stack": stack_table(flow.stack)}
     mine.pop("parameters", None)
     if name in BUILT_IN:
         if any(preset["name"] == "linux" for preset in entry["presets"]):
             mine["algorithm"] = f"{name}:linux"
-        linux = defaults | _preset(f"{name}:linux")
-        lost = {key: linux[key] for key, value in (defaults | wanted).items() if not _same(value, linux[key])}
-        _check_stated(flow, lost, f"{where}.parameters")
+        linux = defaults | preset(f"{name}:linux")
+        lost = {key: linux[key] for key, value in (defaults | wanted).items() if not same(value, linux[key])}
+        check_stated(flow, lost, f"{where}.parameters")
         own = f"{flow.algorithm} is Linux's own {name}"
-        return mine, _differences(own, lost, defaults | wanted) or [own]
+        return mine, differences(own, lost, defaults | wanted) or [own]
     unsettable = bpf.unsettable(name, wanted)
     lost = {key: defaults[key] for key in unsettable}
-    _check_stated(flow, lost, f"{where}.parameters")
+    check_stated(flow, lost, f"{where}.parameters")
     if given := {key: value for key, value in wanted.items() if key not in lost and value != defaults[key]}:
         mine["parameters"] = given
-    return mine, _differences(flow.algorithm, lost, wanted)
+    return mine, differences(flow.algorithm, lost, wanted)
 
 
-def _preset(algorithm: str) -> dict[str, Parameter]:
+def preset(algorithm: str) -> dict[str, Parameter]:
+    """The values that an algorithm's preset changes."""
     name, _, preset = algorithm.partition(":")
     found = (entry["overrides"] for entry in algorithms()[name]["presets"] if entry["name"] == preset)
     return dict(next(found, {}))
 
 
-def _check_stated(flow: FlowSpec, lost: Mapping[str, Parameter], where: str) -> None:
+def check_stated(flow: FlowSpec, lost: Mapping[str, Parameter], where: str) -> None:
     """A value that the scenario itself states is what the experiment is about.
 
     Raises:
-        ScenarioError: the kernel cannot be given one.
+        ScenarioError: the kernel does not accept the value.
     """
     for key in sorted(set(flow.parameters) & set(lost) - set(BESIDE_THE_RULES)):
         raise ScenarioError(
@@ -172,7 +175,8 @@ def _check_stated(flow: FlowSpec, lost: Mapping[str, Parameter], where: str) -> 
         )
 
 
-def _differences(whose: str, lost: Mapping[str, Parameter], wanted: Mapping[str, Parameter]) -> list[str]:
+def differences(whose: str, lost: Mapping[str, Parameter], wanted: Mapping[str, Parameter]) -> list[str]:
+    """Clauses for a reader: the values that a twin has in place of those that are wanted."""
     beside = [f"{whose}, without {key}: {why}" for key, why in BESIDE_THE_RULES.items() if key in lost]
     rules = [
         f"{key} {_show(value)} and not {_show(wanted[key])}"
@@ -182,7 +186,8 @@ def _differences(whose: str, lost: Mapping[str, Parameter], wanted: Mapping[str,
     return [*([f"{whose}, with {', '.join(rules)}"] if rules else []), *beside]
 
 
-def _same(one: Parameter, other: Parameter) -> bool:
+def same(one: Parameter, other: Parameter) -> bool:
+    """True if two values are equal to the precision with which Linux counts."""
     if isinstance(one, bool | str) or isinstance(other, bool | str):
         return one == other
     return math.isclose(one, other, rel_tol=_SAME_PART)

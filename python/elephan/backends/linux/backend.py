@@ -24,14 +24,14 @@ _DIGEST_DIGITS = 12
 
 
 class LinuxBackend(Backend):
-    """Runs flows on Linux itself; deterministic: the same scenario and seed give the same bytes.
+    """Runs flows on Linux itself. It is deterministic: the same scenario and seed give the same bytes.
 
-    netem inside the guest is the path where it can be; otherwise the engine is, and beside it flows that it simulates.
+    The path is netem inside the guest if netem supports it; otherwise it is the engine, which can also simulate flows.
     """
 
     name = "linux"
     title = "real Linux TCP in virtual time (User Mode Linux)"
-    cost = 60.0  # 0.5 s of processor time for a second at 622 Mbit/s, beside 0.15 us a segment
+    cost = 60.0  # 0.5 s of processor time for a second at 622 Mbit/s, compared with 0.15 us for each segment
     patch: ClassVar[Patch | None] = None
 
     @classmethod
@@ -52,13 +52,13 @@ class LinuxBackend(Backend):
         return f"{__version__}+{_program_digest()}.{_rules_digest()}, Linux {' '.join(names) or 'not built'}"
 
     def check(self, scenario: Scenario) -> None:
-        """Refuse a scenario that cannot be run here, before anything is run.
+        """Reject a scenario that cannot be run here, before the run.
 
         Raises:
-            ScenarioError: it cannot; the sentence says why.
+            ScenarioError: it cannot; the message has the reason.
         """
         refuse_other_transports(self.name, scenario)
-        _require()
+        require()
         one = scenario.without_groups()
         base = _kernel_for(one)
         plan = Plan.of(one, base.hz)
@@ -66,22 +66,23 @@ class LinuxBackend(Backend):
         self._changed(base, plan)
 
     def _changed(self, base: Kernel, plan: Plan) -> Kernel:
-        """The kernel of a plan: that of its HZ, or that with the plan's C files and the backend's patch."""
+        """The kernel of a plan: the one with its HZ, changed by the plan's C files and the backend's patch if there are
+        any."""
         return changes.changed(base, plan.files, self.patch, _tell)
 
     def varies(self, scenario: Scenario) -> bool:
-        """Always: the seed is the kernel's randomness and the phase of its timer interrupts."""
+        """Always true: the seed sets the kernel's randomness and the phase of its timer interrupts."""
         return True
 
     def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
         """Run a scenario in a guest of its own.
 
         Raises:
-            ScenarioError: it cannot be run here; the sentence says why.
+            ScenarioError: it cannot be run here; the message has the reason.
             GuestError: the guest failed or hung.
             Cancelled: ``progress`` returned ``False``.
         """
-        _require()
+        require()
         one = scenario.without_groups()
         kernel = _kernel_for(one)
         plan = Plan.of(one, kernel.hz, seed)
@@ -114,18 +115,18 @@ class LinuxBackend(Backend):
 
 
 def _tell(line: str) -> None:
-    """A compiler takes a while, also in the middle of a sweep."""
+    """Report that a kernel is compiled, which takes some time, also during a sweep."""
     print(f"elephan: {line}", file=sys.stderr)
 
 
 def _kernel_for(scenario: Scenario) -> Kernel:
-    """The kernel with the HZ that its flows' algorithms count in; flows that have two are refused by the plan."""
+    """The kernel with the HZ of its flows' algorithms; the plan rejects flows with different HZ."""
     flows = scenario.form.flows
     wanted = {flows[i].stack.hz for i in on_linux(scenario.form)} - {None}
     return kernels.chosen(min(wanted, default=None, key=lambda hz: hz or 0))
 
 
-def _require() -> None:
+def require() -> None:
     """Refuse where no guest can run.
 
     Raises:
@@ -142,10 +143,10 @@ def _require() -> None:
 
 
 def _require_outside(plan: Plan, kernel: Kernel) -> None:
-    """Refuse a scenario whose path is the engine where that cannot be.
+    """Reject a scenario whose path is the engine if the guest cannot use such a path.
 
     Raises:
-        ScenarioError: with what to type.
+        ScenarioError: with the command that helps.
     """
     if not plan.outside:
         return
@@ -161,7 +162,7 @@ def _engine_bytes(plan: Plan) -> int:
     """Memory that the engine certainly needs as the path.
 
     Raises:
-        ScenarioError: the engine refuses the scenario.
+        ScenarioError: the engine rejects the scenario.
     """
     if not plan.outside:
         return 0
@@ -179,9 +180,9 @@ def _program_digest() -> str:
 
 @lru_cache(maxsize=1)
 def _rules_digest() -> str:
-    """Digest of the code that turns scenarios into plans and records into tables, and of our own algorithms in C."""
+    """Digest of the code that turns scenarios into plans and records into tables, and of Elephan's algorithms in C."""
     here = Path(__file__).parent
-    own = [here / f"{name}.py" for name in ("changes", "guest", "modules", "plan", "tables", "twins")]
+    own = [here / f"{name}.py" for name in ("changes", "guest", "modules", "plan", "queues", "tables", "twins")]
     return _digest(own + twins.all_sources())
 
 

@@ -1,4 +1,4 @@
-"""Building a kernel in the user's cache: Debian's source package or a source tree, as ARCH=um."""
+"""Builds of kernels in the user's cache, from Debian's source package or a source tree, with ARCH=um."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _TREE = (
     "net",
 )
 _HZ_LINE = re.compile(r"(config HZ\n\s+int\n\s+default )\d+")
-# Folders of a tree of which all stays after a build, and the kinds of files that go from others.
+# Folders of a tree that are kept completely after a build, and the kinds of files that are removed from others.
 _KEPT = frozenset(("include", "net", "scripts"))
 _KEPT_BELOW = ("arch/um/", "arch/x86/")
 _SOURCES = frozenset((
@@ -55,7 +55,7 @@ _SOURCES = frozenset((
     ".po", ".gif", ".bin", ".inc", ".asm", ".tbl",
 ))  # fmt: skip
 _DEPENDENCY = re.compile(r"[\w./+-]+\.[chS]\b")
-# The version of these rules: another one is another kernel.
+# Version of these rules: a change of it means another kernel.
 _RULES = 1
 
 Tell = Callable[[str], None]
@@ -72,8 +72,8 @@ class Source:
 
     Attributes:
         name: the package's file or the folder.
-        version: as the package or the Makefile states it.
-        sha256: of the package, or of the files that matter in a tree.
+        version: version of the package or the Makefile.
+        sha256: digest of the package, or of the relevant files of a tree.
         archive: the package, or ``None``.
         tree: the folder, or ``None``.
     """
@@ -86,7 +86,7 @@ class Source:
 
 
 def missing(*, debian: bool) -> list[str]:
-    """The packages that a build needs and that this host lacks."""
+    """The packages for a build that this host lacks."""
     found = [package for tool, package in _TOOLS.items() if shutil.which(tool) is None]
     found += [package for header, package in _HEADERS.items() if not (Path("/usr/include") / header).exists()]
     if debian:
@@ -98,7 +98,7 @@ def build(version: str, hz: int, tree: Path | None, tell: Tell) -> tuple[Kernel,
     """The kernel of a source and a HZ, from the cache or built now, and true if it was built.
 
     Raises:
-        ScenarioError: it cannot be built here; the sentence says what to type.
+        ScenarioError: it cannot be built here; the message has the command that helps.
         BuildError: the build failed.
     """
     if lacking := missing(debian=tree is None):
@@ -122,7 +122,7 @@ def build(version: str, hz: int, tree: Path | None, tell: Tell) -> tuple[Kernel,
 
 @contextlib.contextmanager
 def alone(tell: Tell) -> Iterator[None]:
-    """One build at a time; the host gives the lock up when the process ends, however it ends."""
+    """Allow one build at a time. The host releases the lock at any end of the process."""
     with (cache() / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -196,7 +196,7 @@ def _text(name: str) -> str:
 
 
 def _make(source: Source, digest: str, hz: int, work: Path, tell: Tell) -> Kernel:
-    """Build a kernel in a folder beside its place, and move it there when it is whole."""
+    """Build a kernel in a temporary folder, and move it to its place when it is complete."""
     if shutil.disk_usage(work).free < _FREE_BYTES:
         raise BuildError(f"a build needs {_FREE_BYTES >> 30} GB in {cache()}, and there is less")
     began = time.monotonic()
@@ -218,12 +218,12 @@ def _make(source: Source, digest: str, hz: int, work: Path, tell: Tell) -> Kerne
 
 
 def compile_tree(tree: Path, tell: Tell, explain: Explain | None = None) -> None:
-    """Compile what is not compiled yet, or has changed."""
+    """Compile the files that are new or have changed."""
     _run(["nice", "-n", "10", "make", "ARCH=um", f"-j{_cores()}", "vmlinux"], tree, tell, explain)
 
 
 def placed(whole: Path, tree: Path, made: Kernel, began: float) -> Kernel:
-    """The kernel of a compiled tree, moved to its place when it is whole."""
+    """Move the complete kernel of a compiled tree to its place."""
     _run(["strip", "-o", str(whole / BINARY), "vmlinux"], tree, lambda _: None)
     shutil.copy(tree / ".config", whole / CONFIG)
     sha256 = hashlib.sha256((whole / BINARY).read_bytes()).hexdigest()
@@ -235,7 +235,7 @@ def placed(whole: Path, tree: Path, made: Kernel, began: float) -> Kernel:
 
 
 def keep_compiled(tree: Path) -> None:
-    """Remove the source files of a compiled tree that nothing in it was compiled from: most of its size.
+    """Remove the source files that were not compiled, which are most of a compiled tree's size.
 
     The folders in which a patch may change something, and all headers that a C file may include, stay.
     """
@@ -277,7 +277,7 @@ def _set_hz(tree: Path, hz: int) -> None:
 
 
 def _check_config(wanted: Path, made: Path) -> None:
-    """A line that this source does not know would be left out in silence."""
+    """Reject a line of the configuration that this source does not support, which would be ignored silently."""
     have = set(made.read_text(encoding="utf-8").splitlines())
     lines = [line for line in wanted.read_text(encoding="utf-8").splitlines() if line.startswith("CONFIG_")]
     lost = [line for line in lines if not line.endswith("=n") and line not in have]
@@ -286,7 +286,7 @@ def _check_config(wanted: Path, made: Path) -> None:
 
 
 def _run(words: list[str], folder: Path, tell: Tell, explain: Explain | None = None) -> None:
-    """Run a step of the build, and report its progress now and then; ``explain`` makes an error of its output."""
+    """Run a step of the build, and report its progress at intervals; ``explain`` converts its output to an error."""
     environment = os.environ | {
         "KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "elephan", "KBUILD_BUILD_HOST": "elephan",
         "LC_ALL": "C",

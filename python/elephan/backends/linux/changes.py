@@ -34,13 +34,13 @@ _UNDEFINED = re.compile(
 )
 _FAILED = re.compile(r"^Hunk #(\d+) FAILED at (\d+)", re.MULTILINE)
 _FILE = re.compile(r"^(?:checking|patching) file '?([^'\n]*)'?$|^can't find file to patch", re.MULTILINE)
-# The version of these rules: another one is another kernel.
+# Version of these rules: a change of it means another kernel.
 _RULES = 1
 
 
 @dataclass(frozen=True)
 class Patch:
-    """A change of the kernel's source, as ``git diff`` and ``diff -u`` write it.
+    """A change of the kernel's source, in the form of ``git diff`` or ``diff -u``.
 
     Attributes:
         name: the file's name.
@@ -59,10 +59,10 @@ class Patch:
 
 
 def read_patch(path: Path) -> Patch:
-    """Read a patch, and keep a copy in the cache, where runs in other processes find it.
+    """Read a patch, and keep a copy in the cache, for runs in other processes.
 
     Raises:
-        ScenarioError: there is none, or it changes something else than the network code.
+        ScenarioError: the file does not exist, or it changes something other than the network code.
     """
     try:
         text = reading.read_bytes(path, _MOST_BYTES)
@@ -89,7 +89,7 @@ def read_patch(path: Path) -> Patch:
 
 
 def kept_patch(word: str) -> Patch:
-    """The patch of a backend's name.
+    """The patch named by a backend.
 
     Raises:
         ScenarioError: it is not in the cache.
@@ -106,7 +106,7 @@ def changed(base: Kernel, files: Sequence[CFile], patch: Patch | None, tell: bui
     """The kernel with a patch and with congestion controls in C, from the cache or compiled now.
 
     Raises:
-        ScenarioError: the patch does not apply, or something does not compile; the sentence names file and line.
+        ScenarioError: the patch does not apply, or a file does not compile; the message names file and line.
         BuildError: the build failed.
     """
     if not files and patch is None:
@@ -145,7 +145,7 @@ def changed(base: Kernel, files: Sequence[CFile], patch: Patch | None, tell: bui
 
 
 def _workshop(work: Path) -> Path:
-    """The folder of the copied tree: in memory where there is room, which is several times faster than a disk."""
+    """The folder of the copied tree: in memory if there is room, which is several times faster than a disk."""
     _remove_workshops()
     with contextlib.suppress(OSError):
         space = os.statvfs(_MEMORY)
@@ -155,7 +155,7 @@ def _workshop(work: Path) -> Path:
 
 
 def _remove_workshops() -> None:
-    """Remove the copied tree, also that of a process that was killed: one build at a time has the cache's lock."""
+    """Remove the copied tree, also that of a killed process; only one build holds the cache's lock."""
     for folder in _MEMORY.glob(f"{_workshops()}*"):
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -183,7 +183,7 @@ def _copy(tree: Path, to: Path) -> None:
 
 
 def _apply(patch: Patch, tree: Path, base: Kernel) -> None:
-    """Apply a patch; moved lines are found, changed lines are not."""
+    """Apply a patch. Lines that have moved are found; lines that have changed are an error."""
     if shutil.which("patch") is None:
         raise ScenarioError("a patch cannot be applied without patch: apt-get install patch", source="--patch")
     done = subprocess.run(
@@ -215,7 +215,7 @@ def _add(files: Sequence[CFile], tree: Path) -> None:
 
 
 def _explained(text: str, files: Sequence[CFile], patch: Patch | None) -> Exception | None:
-    """The compiler's first error, with the user's own file in place of its copy."""
+    """The compiler's first error, with the name of the user's file in place of its copy."""
     own = {f"net/ipv4/{file.unit}": file.path for file in files}
     if found := _ERROR.search(text):
         name, line, what = found.groups()

@@ -1,4 +1,4 @@
-"""One guest: a process that boots, runs a plan in virtual time, and is gone."""
+"""A guest: a process that boots, runs a plan in virtual time, and ends."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ HUNG_S = 120.0
 _SLOW_S = 1800.0
 _LOOK_S = 0.05
 _START_NS = 1_000_000_000
-# Exit status of the path's program for a scenario that the engine refuses.
+# Exit status of the path's program for a scenario that the engine rejects.
 _REFUSED = 2
 _PLACE = re.compile(r"flows\[(?P<position>\d+)\]\.(?P<field>\S+): (?P<message>.*)")
 
@@ -55,12 +55,12 @@ class Log:
     """The files that a guest wrote.
 
     Attributes:
-        words: records of looks, numbers of eight bytes.
+        words: records, as numbers of eight bytes.
         result: sizes of records, starts and completions.
-        processor_s: processor time of the host that the guest took, s.
-        wall_s: time of the host that the guest took, s.
-        tables: of the engine, where it is the path: the links, and the flows that it simulates.
-        totals: the engine's summary, where it is the path.
+        processor_s: processor time of the guest on the host, s.
+        wall_s: wall time of the guest, s.
+        tables: tables of the engine if it is the path: the links, and the flows that it simulates.
+        totals: the engine's summary if it is the path.
     """
 
     words: bytes
@@ -72,12 +72,12 @@ class Log:
 
 
 def program() -> Path | None:
-    """The guest's first program: ``$ELEPHAN_GUEST``, or the one that was built with the package."""
+    """The guest's first program: ``$ELEPHAN_GUEST``, or the one built with the package."""
     return _named(ENVIRONMENT, PROGRAM)
 
 
 def path_program() -> Path | None:
-    """The program of the path outside a guest: ``$ELEPHAN_LINUX_PATH``, or the one that was built with the package."""
+    """The program of the path outside a guest: ``$ELEPHAN_LINUX_PATH``, or the one built with the package."""
     return _named(PATH_ENVIRONMENT, PATH_PROGRAM)
 
 
@@ -91,7 +91,7 @@ def run(plan: Plan, kernel: Kernel, progress: Progress | None) -> Log:
     """Run a plan.
 
     Raises:
-        ScenarioError: a program is missing, or the engine refuses the scenario.
+        ScenarioError: a program is missing, or the engine rejects the scenario.
         GuestError: the guest failed, or hung.
         Cancelled: ``progress`` returned ``False``.
     """
@@ -115,10 +115,10 @@ def run(plan: Plan, kernel: Kernel, progress: Progress | None) -> Log:
 
 
 def required(found: Path | None, name: str) -> Path:
-    """A program that a run needs.
+    """Check that a program for a run exists.
 
     Raises:
-        ScenarioError: it is not there.
+        ScenarioError: it does not exist.
     """
     if found is None:
         raise ScenarioError(
@@ -169,7 +169,7 @@ def _root(plan: Plan, first: Path) -> Iterator[Path]:
 
 
 def _remove_abandoned(above: Path) -> None:
-    """Remove the folders whose process has ended: nobody holds their lock."""
+    """Remove the folders whose process has ended, so that no process holds their lock."""
     for path in above.glob("*/lock"):
         with contextlib.suppress(OSError), path.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -190,7 +190,7 @@ def arguments(plan: Plan) -> list[str]:
 
 @contextlib.contextmanager
 def _started(plan: Plan, kernel: Kernel, first: Path, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The guest's process; when the block ends it is gone, and so is everything that it has started."""
+    """Start the guest's process; at the end of the context it and all processes that it started are ended."""
     environment = {
         "LD_PRELOAD": str(kernel.folder / SEEDED), "ELEPHAN_GUEST_SEED": str(plan.form.seed), "HOME": "/", "PATH": "/",
     }  # fmt: skip
@@ -214,7 +214,7 @@ def _started(plan: Plan, kernel: Kernel, first: Path, folder: Path) -> Iterator[
 
 @contextlib.contextmanager
 def _processor(above: Path) -> Iterator[int | None]:
-    """A processor on which no other guest stays; ``None`` where each has one."""
+    """A processor without another guest; ``None`` if each has one."""
     for number in sorted(os.sched_getaffinity(0), reverse=True):
         with (above / f"processor-{number}").open("w") as lock:
             try:
@@ -255,7 +255,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _follow(process: subprocess.Popen[bytes], folder: Path, progress: Progress | None) -> float:
-    """Wait for the end, and give the processor time that it took, s."""
+    """Wait for the end. Returns the processor time of the guest, s."""
     seen, spent_s, spent_then, seen_at = -1, 0.0, 0.0, time.monotonic()
     wait_s = _LOOK_S / 10
     while process.poll() is None:

@@ -31,15 +31,15 @@ class Kernel:
     """A kernel that was built.
 
     Attributes:
-        digest: of its source, configuration, HZ and patches.
-        version: of its source, as its package or its Makefile states it.
+        digest: digest of its source, configuration, HZ and patches.
+        version: version of its source, from its package or its Makefile.
         hz: timer interrupts a second.
         built: the time at which it was built, in seconds since 1970.
-        seconds: the time that its build took, s.
-        sha256: of the binary.
-        source: the package or folder that it was built from.
-        base: digest of the kernel that it is a change of; empty for an unchanged kernel.
-        changes: the patch and the C files that it has beside its base.
+        seconds: duration of its build, s.
+        sha256: digest of the binary.
+        source: package or folder of its source.
+        base: digest of the unchanged kernel; empty for an unchanged kernel itself.
+        changes: its patch and C files in addition to the base.
     """
 
     digest: str
@@ -59,12 +59,13 @@ class Kernel:
 
     @property
     def tree(self) -> Path:
-        """The compiled source tree, from which a kernel with a change is built; a change has no tree of its own."""
+        """The compiled source tree, from which a changed kernel is built; a changed kernel has no tree of its own."""
         return self.folder / TREE
 
     @property
     def leads_outside(self) -> bool:
-        """True if it has the devices for a path outside; kernels of earlier versions of Elephan do not."""
+        """True if it has the devices for a path outside the guest, which kernels of earlier versions of Elephan
+        lack."""
         try:
             lines = (self.folder / CONFIG).read_text(encoding="utf-8").splitlines()
         except OSError:
@@ -92,7 +93,7 @@ def folder_bytes(folder: Path) -> int:
 
 
 def kernels() -> list[Kernel]:
-    """All whole kernels, the newest last."""
+    """All complete kernels, the newest last."""
     found = []
     for record in cache().glob(f"*/{RECORD}"):
         if record.parent.name.startswith(BUILDING):
@@ -108,7 +109,7 @@ def kernels() -> list[Kernel]:
 
 
 def offered() -> list[Kernel]:
-    """The kernels that runs may use: the newest of each HZ, or the kernel in ``$ELEPHAN_LINUX``.
+    """The kernels for runs: the newest of each HZ, or the kernel in ``$ELEPHAN_LINUX``.
 
     Raises:
         ScenarioError: the variable does not name one.
@@ -125,7 +126,7 @@ def offered() -> list[Kernel]:
 
 
 def chosen(hz: int | None = None) -> Kernel:
-    """The kernel of a run: that of an HZ, or of Debian's where any will do.
+    """The kernel of a run: the one with an HZ, or the one with Debian's HZ if the scenario states none.
 
     Raises:
         ScenarioError: there is none.
@@ -142,7 +143,7 @@ def chosen(hz: int | None = None) -> Kernel:
 
 
 def remove(kernel: Kernel) -> int:
-    """Remove a kernel, and give the disk space that it took, bytes."""
+    """Remove a kernel. Returns its disk space, bytes."""
     size = kernel.size_bytes()
     shutil.rmtree(kernel.folder)
     return size

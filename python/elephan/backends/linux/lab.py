@@ -19,7 +19,7 @@ _NO_PTRACE = 3
 
 
 def check() -> list[Item]:
-    """Everything that a guest needs."""
+    """All requirements of a guest."""
     return [_architecture(), _program(), _path(), _ptrace(), _memory(), _packages(), _kernel()]
 
 
@@ -36,7 +36,7 @@ def _program() -> Item:
 
 
 def _path() -> Item:
-    """The program and the devices for a scenario whose path is the engine."""
+    """Items for a scenario whose path is the engine: the program and the devices."""
     if guest.path_program() is None:
         return Item(f"guest: {guest.PATH_PROGRAM}", False, False, "missing", "run 'make setup' in the source tree")
     try:
@@ -50,7 +50,7 @@ def _path() -> Item:
 
 
 def _ptrace() -> Item:
-    """A guest's processes are traced by the guest; some containers and hosts forbid it."""
+    """Item for ptrace: a guest traces its processes, which some containers and hosts forbid."""
     try:
         scope = int(_PTRACE_SCOPE.read_text(encoding="ascii"))
     except (OSError, ValueError):
@@ -72,7 +72,8 @@ def _can_trace() -> bool:
 
 
 def memory_folder() -> Path:
-    """The folder of a guest's memory, as User Mode Linux chooses it; the file has no blocks until it is written."""
+    """The folder of a guest's memory, chosen by the rules of User Mode Linux; its file occupies no blocks until it is
+    written."""
     return Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(tempfile.gettempdir())
 
 

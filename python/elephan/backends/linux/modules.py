@@ -1,4 +1,4 @@
-"""The kernel's congestion control modules: their names, and their parameters as those of our algorithms."""
+"""The kernel's congestion control modules: their names, and the mapping of our parameters to theirs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _AS_LINUX = ("", "linux")
 
 
 class _Map(NamedTuple):
-    """A module's parameter for one of ours: its value there is ``there(ours)``, a whole number."""
+    """A module's parameter for one of ours: its value is ``there(ours)``, a whole number."""
 
     name: str
     there: Callable[[float], float]
@@ -69,14 +69,26 @@ _PARAMETERS: dict[str, dict[str, _Map]] = {
 }  # fmt: skip
 """Our parameters by algorithm, and the module's for each."""
 
-# A whole number there stands for ours to this precision.
+# An integer there represents the value to this precision.
 _ROUNDING = 2e-3
 
 
 def is_linux_own(flow: FlowSpec) -> bool:
-    """True if Linux has a flow's algorithm in the form that the flow asks for."""
+    """True if Linux has a flow's algorithm in the requested form."""
     name, _, preset = flow.algorithm.partition(":")
     return flow.source_sha256 is None and name in MODULES and preset in _AS_LINUX
+
+
+def is_settable(algorithm: str, key: str, value: Parameter) -> bool:
+    """True if the module of an algorithm that Linux has can be given a value of one of our parameters."""
+    known = _PARAMETERS.get(algorithm, {}).get(key)
+    if known is None:
+        return False
+    try:
+        _whole(known, value, key)
+    except ScenarioError:
+        return False
+    return True
 
 
 def module_of(flow: FlowSpec, file: CFile | None, where: str) -> str:
@@ -103,7 +115,7 @@ def module_of(flow: FlowSpec, file: CFile | None, where: str) -> str:
 
 
 def parameters_of(form: Spec, files: Mapping[int, CFile | None]) -> list[str]:
-    """Arguments of the kernel's command line: the modules' parameters that the flows at the files' positions state.
+    """Arguments of the kernel's command line: the modules' parameters set by the flows at the files' positions.
 
     Raises:
         ScenarioError: a module has no such parameter, or two flows state different ones.

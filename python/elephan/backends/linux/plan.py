@@ -1,4 +1,4 @@
-"""From a scenario to what a guest has to do; what cannot be done is refused by name."""
+"""Conversion of a scenario to a guest's plan. An unsupported setting is rejected by its name."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from elephan.backends.base import unknown_fields
-from elephan.backends.linux import twins
+from elephan.backends.linux import queues, twins
 from elephan.backends.linux.modules import is_linux_own, module_of, parameters_of
+from elephan.backends.linux.queues import UNLIMITED_PACKETS
 from elephan.scenario import Scenario, ScenarioError, own, transports
 from elephan.scenario.c_files import CFile
 from elephan.scenario.document import changed_fields, write
@@ -28,11 +29,10 @@ _SENDERS, _RECEIVERS = IPv4Address("198.18.0.1"), IPv4Address("198.19.0.1")
 _FLOWS_MAX = 100
 _FLOW_FIELDS = {"source_sha256", "parameters", "stop_ps", "size_segments", "application", "backend", "foreign"}
 _LINK_FIELDS = {"loss", "record"}
-# Settings that a socket or a route accepts; everything else of a stack is the kernel's own.
+# Settings that a socket or a route accepts; the kernel determines all other fields of a stack.
 _CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "quick_acks", "pacing", "ecn", "hz")
 _LINUX = STACKS["linux"]
 _HEADER_BYTES = _LINUX.header_bytes
-_UNLIMITED_PACKETS = 1 << 30
 # Time of a guest in which it boots and lays its path, before the first connection.
 _BOOT_NS = 8_000_000_000
 STATED = "flows say where they run"
@@ -42,7 +42,8 @@ _BUFFER_MIN_BYTES, _BUFFER_MAX_BYTES = 1 << 20, 1 << 30
 LEAST_QUICK_ACKS = 16
 """Segments that Linux acknowledges one by one at the start of any connection (TCP_MAX_QUICKACKS)."""
 _LEAST_WINDOW = 20
-# Memory of a packet beside its payload in that kernel, bytes: its window is payload / (payload + this) of the buffer.
+# Memory of a packet in addition to its payload in that kernel, bytes: its window is payload / (payload + this) of the
+# buffer.
 _PACKET_OVERHEAD_BYTES = 856
 _HANDSHAKE_NS = 100_000_000
 _LOOK_MIN_NS, _LOOK_MAX_NS, _LOOK_EACH_NS = 1_000_000, 20_000_000, 250_000
@@ -62,7 +63,7 @@ SYSCTLS = {
 
 
 class _NetemError(Exception):
-    """netem inside the guest cannot be the path; the message names why."""
+    """netem inside the guest cannot be the path; the message has the reason."""
 
 
 @dataclass
@@ -74,12 +75,20 @@ class _Graph:
     routes: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)
     hosts: dict[tuple[int, int], int] = field(default_factory=dict)
 
-    def device(self, origin: int, to: int, mtu: int, netem: dict[str, Any] | None, *, watched: bool = False) -> int:
+    def device(
+        self,
+        origin: int,
+        to: int,
+        mtu: int,
+        netem: dict[str, Any] | None,
+        *,
+        watched: bool = False,
+        queue: dict[str, Any] | None = None,
+    ) -> int:
         """Add a device."""
         host = netem is None and origin < 2
-        self.devices.append(
-            {"from": origin, "to": to, "mtu": mtu, "netem": netem, "watched": watched, "host": host}
-        )  # fmt: skip
+        made = {"from": origin, "to": to, "mtu": mtu, "netem": netem, "watched": watched, "host": host}
+        self.devices.append(made | ({} if queue is None else {"queue": queue}))
         return len(self.devices) - 1
 
     def between(self, origin: int, to: int, mtu: int) -> int:
@@ -92,7 +101,7 @@ class _Graph:
         """Add a route.
 
         Raises:
-            _NetemError: another one leads there.
+            _NetemError: another route has the same destination.
         """
         made = {
             "namespace": namespace,
@@ -114,13 +123,13 @@ class Plan:
 
     Attributes:
         form: its canonical form, with the seed of the run.
-        real: positions of the flows that Linux has; the engine simulates the others.
-        outside: why the engine is the path; empty where netem inside the guest is.
+        real: positions of the flows on Linux; the engine simulates the others.
+        outside: reason why the engine is the path; empty if netem inside the guest is.
         hz: timer interrupts a second of the kernel.
-        modules: the congestion control of each flow on Linux, as the kernel names it.
-        arguments: of the kernel's command line: the parameters of its modules.
+        modules: the kernel's name of the congestion control of each flow on Linux.
+        arguments: arguments of the kernel's command line: the parameters of its modules.
         document: the guest's plan.
-        watched: positions of the links whose queues are looked at, in the order of the devices.
+        watched: positions of the links whose queues are recorded, in the order of the devices.
         memory_bytes: memory of the guest.
         files: congestion controls in C that the kernel must have.
     """
@@ -141,7 +150,7 @@ class Plan:
         """Read a scenario.
 
         Raises:
-            ScenarioError: the backend cannot run it; the sentence says why.
+            ScenarioError: the backend cannot run it; the message has the reason.
         """
         own = scenario.form.seed if seed is None else seed
         form = msgspec.structs.replace(scenario.form, seed=own)
@@ -159,8 +168,9 @@ class Plan:
         document = _document(form, real, hz, modules, graph)
         if outside:
             document["zero_ns"] = _zero_ns(document)
+        if outside or any(queues.is_kernels(link.queue) for link in form.links):
             for flow in document["flows"]:
-                # Queues of the engine can mark, and netem here does not.
+                # These queues can mark, and netem does not.
                 flow["receiver_congestion"] = flow["congestion"]
         buffers = sum(flow["send_buffer_bytes"] + flow["receive_buffer_bytes"] for flow in document["flows"])
         memory = _MEMORY_BYTES + graph.namespaces * _NAMESPACE_BYTES + 2 * buffers
@@ -185,13 +195,13 @@ class Plan:
 
 
 def on_linux(form: Spec) -> list[int]:
-    """Positions of the flows that Linux has: those that say so, and all where none does."""
+    """Positions of the flows on Linux: those that name this backend, or all flows if none does."""
     stated = [i for i, flow in enumerate(form.flows) if flow.backend is not None]
     return stated or list(range(len(form.flows)))
 
 
 def _files(scenario: Scenario, form: Spec, real: list[int]) -> dict[int, CFile | None]:
-    """The C file of the algorithm of each flow on Linux, by the flow's position; ``None`` where Linux has it.
+    """The C file of the algorithm of each flow on Linux, by the flow's position; ``None`` if Linux has the algorithm.
 
     Raises:
         ScenarioError: two files cannot be in one kernel, or one has changed.
@@ -220,7 +230,7 @@ def _files(scenario: Scenario, form: Spec, real: list[int]) -> dict[int, CFile |
 
 
 def _twin(flow: FlowSpec) -> CFile | None:
-    """Elephan's own source of an algorithm that Linux does not have."""
+    """Elephan's own source of an algorithm that Linux lacks."""
     return None if is_linux_own(flow) else twins.file_of(flow)
 
 
@@ -232,7 +242,7 @@ def _refuse(what: str, path: str = "") -> ScenarioError:
 
 
 def _check(form: Spec, real: list[int], hz: int) -> None:
-    """Only TCP flows on Linux; beside them, what the engine simulates."""
+    """Reject flows other than TCP flows on Linux and flows that the engine simulates."""
     mixed = len(real) < len(form.flows)
     if form.traffic and not mixed and form.flows[real[0]].backend is None:
         raise ScenarioError(
@@ -267,7 +277,7 @@ def _check(form: Spec, real: list[int], hz: int) -> None:
 
 
 def _check_simulated(flow: FlowSpec, where: str) -> None:
-    """A flow beside those on Linux: one of the engine's own algorithms."""
+    """Check a simulated flow beside those on Linux, which must have one of the engine's own algorithms."""
     if flow.source_sha256 is None:
         return
     if flow.algorithm.endswith(".c"):
@@ -282,14 +292,14 @@ def _check_simulated(flow: FlowSpec, where: str) -> None:
 
 
 def _check_netem(link: LinkSpec) -> None:
-    """Only drop-tail queues, random losses and constant rates and delays.
+    """Check that a link has only a drop-tail queue, random losses, and a constant rate and delay.
 
     Raises:
-        _NetemError: the link has something else.
+        _NetemError: the link has another property.
     """
     if other := unknown_fields(link, _LINK_FIELDS):
         raise _NetemError(f"a link with {', '.join(other)}")
-    if link.queue.kind != "droptail":
+    if link.queue.kind != "droptail" and not queues.is_kernels(link.queue):
         raise _NetemError(f"a queue '{link.queue.kind}'")
     if not isinstance(link.loss, NoneLoss | BernoulliLoss):
         raise _NetemError("losses in bursts or of listed packets")
@@ -301,7 +311,7 @@ def _check_stack(stack: StackSpec, hz: int, where: str) -> None:
     for name, value in msgspec.structs.asdict(stack).items():
         if name not in _CAN_DIFFER and value != getattr(_LINUX, name):
             raise ScenarioError(
-                f"the backend 'linux' has Linux's own endpoints, which cannot be told {name} = {value}; "
+                f"the backend 'linux' has Linux's own endpoints, which do not support {name} = {value}; "
                 "'sim' can, or write stack = \"linux\"",
                 path=where,
             )
@@ -323,7 +333,7 @@ def _check_stack(stack: StackSpec, hz: int, where: str) -> None:
 
 
 class _Nodes:
-    """Ends of links that are the same place, by union and find."""
+    """Ends of links grouped into nodes, by union-find."""
 
     def __init__(self) -> None:
         self._parents: dict[tuple[int, str], tuple[int, str]] = {}
@@ -334,11 +344,11 @@ class _Nodes:
         return end if parent == end else self._root(parent)
 
     def join(self, one: tuple[int, str], other: tuple[int, str]) -> None:
-        """Two ends are the same place."""
+        """Join two ends to one node."""
         self._parents[self._root(one)] = self._root(other)
 
     def number(self, end: tuple[int, str], graph: _Graph) -> int:
-        """The namespace of a place."""
+        """The namespace of a node."""
         root = self._root(end)
         if root not in self._numbers:
             self._numbers[root] = graph.namespaces
@@ -347,7 +357,7 @@ class _Nodes:
 
 
 def _path(form: Spec, real: list[int], outside: str) -> tuple[_Graph, list[int], str]:
-    """Devices and routes, the links whose queues the guest looks at, and why the engine is the path."""
+    """Devices and routes, the links whose queues the guest records, and the reason why the engine is the path."""
     if not outside:
         try:
             for link in form.links:
@@ -357,11 +367,18 @@ def _path(form: Spec, real: list[int], outside: str) -> tuple[_Graph, list[int],
             outside = str(error)
         else:
             return graph, watched, ""
+    for i, link in enumerate(form.links):
+        if queues.is_kernels(link.queue):
+            raise ScenarioError(
+                f"'{link.queue.kind}' of {link.name} is a queue inside the guest, and the path of this scenario is the "
+                f"engine ({outside}); leave that out, or write '{link.queue.kind.partition(':')[2]}'",
+                path=f"links[{i}].queue",
+            )
     return _outside(form, real), [], outside
 
 
 def _outside(form: Spec, real: list[int]) -> _Graph:
-    """Two devices that lead out of the guest, that of the senders and that of the receivers."""
+    """The two devices that lead out of the guest: the senders' and the receivers'."""
     graph = _Graph()
     mtu = max(wire_bytes(form.flows[k].stack) for k in real)
     for side in (0, 1):
@@ -381,10 +398,10 @@ def _of_route(flow: FlowSpec) -> dict[str, Any]:
 
 
 def _inside(form: Spec) -> tuple[_Graph, list[int]]:
-    """Devices and routes of the scenario's links, and the links whose queues are looked at.
+    """Devices and routes of the scenario's links, and the links whose queues are recorded.
 
     Raises:
-        _NetemError: netem cannot be one of them.
+        _NetemError: netem does not support a link.
     """
     graph, nodes = _Graph(), _Nodes()
     for flow in form.flows:
@@ -424,18 +441,21 @@ def _routed(
 
 
 def _stages(form: Spec, i: int, nodes: _Nodes, graph: _Graph, mtu: int) -> list[tuple[int, int]]:
-    """The one or two devices of a link: its rate and queue, and its delay where that must not count in the queue."""
+    """The one or two devices of a link: one for its rate and queue, and one for its delay if the delay must not count
+    in the queue."""
     link = form.links[i]
     origin, to = nodes.number((i, "in"), graph), nodes.number((i, "out"), graph)
     if origin == to:
         raise _NetemError("a path that passes the same router twice")
+    if queues.is_kernels(link.queue):
+        return _behind_kernels_queue(form, i, (origin, to), graph, mtu)
     limit = _limit_packets(form, i)
     delay_ns = link.delay_ps // _PS_PER_NS
     loss = link.loss.p if isinstance(link.loss, BernoulliLoss) else 0.0
     netem = {
         "rate_bps": link.rate_bps,
         "delay_ns": delay_ns,
-        "limit": _UNLIMITED_PACKETS if limit is None else limit,
+        "limit": UNLIMITED_PACKETS if limit is None else limit,
         "loss": round(loss * (2**32 - 1)),
         "loss_seed": _drawn(form.seed, f"link {link.name} loss", 2**64),
     }
@@ -444,12 +464,41 @@ def _stages(form: Spec, i: int, nodes: _Nodes, graph: _Graph, mtu: int) -> list[
     between = graph.namespaces
     graph.namespaces += 1
     first = graph.device(origin, between, mtu, netem | {"delay_ns": 0}, watched=link.record)
-    delay = {"rate_bps": None, "delay_ns": delay_ns, "limit": _UNLIMITED_PACKETS, "loss": 0, "loss_seed": 0}
+    delay = {"rate_bps": None, "delay_ns": delay_ns, "limit": UNLIMITED_PACKETS, "loss": 0, "loss_seed": 0}
     return [(origin, first), (between, graph.device(between, to, mtu, delay))]
 
 
-def _limit_packets(form: Spec, i: int) -> int | None:
-    """Limit of netem for a link's queue, with the packet in transmission; ``None`` if unlimited."""
+def _behind_kernels_queue(form: Spec, i: int, ends: tuple[int, int], graph: _Graph, mtu: int) -> list[tuple[int, int]]:
+    """The two devices of a link with a queue of the kernel.
+
+    The first has the queue, and takes a packet out of it when the transmission of the one before is over. The second
+    adds the packet's own transmission time and the delay; nothing waits there, since packets come at the rate.
+    """
+    link, (origin, to) = form.links[i], ends
+    where = f"links[{i}].queue"
+    if not isinstance(link.loss, NoneLoss):
+        raise ScenarioError(
+            f"a link with '{link.queue.kind}' has no random losses in a guest; give them to another link",
+            path=f"links[{i}].loss",
+        )
+    limit = _limit_packets(form, i, in_service=0)
+    between = graph.namespaces
+    graph.namespaces += 1
+    packet_bytes = max((wire_bytes(flow.stack) for flow in form.flows if i in flow.path), default=mtu)
+    queue = queues.document(link, limit, packet_bytes, where)
+    wire = {
+        "rate_bps": link.rate_bps,
+        "delay_ns": link.delay_ps // _PS_PER_NS,
+        "limit": UNLIMITED_PACKETS,
+        "loss": 0,
+        "loss_seed": 0,
+    }
+    first = graph.device(origin, between, mtu, None, watched=link.record, queue=queue)
+    return [(origin, first), (between, graph.device(between, to, mtu, wire))]
+
+
+def _limit_packets(form: Spec, i: int, in_service: int | None = None) -> int | None:
+    """Limit of a device for a link's queue, with the packet in transmission where it counts; ``None`` if unlimited."""
     link = form.links[i]
     limits = [] if link.queue.limit_packets is None else [link.queue.limit_packets]
     if link.queue.limit_bytes is not None:
@@ -460,16 +509,19 @@ def _limit_packets(form: Spec, i: int) -> int | None:
         limits.append(link.queue.limit_bytes // max(sizes))
     if not limits:
         return None
-    return max(1, min(limits) + (0 if queue_switch(link.queue, "count_in_service") else 1))
+    if in_service is None:
+        in_service = 0 if queue_switch(link.queue, "count_in_service") else 1
+    return max(1, min(limits) + in_service)
 
 
 def _drawn(seed: int, name: str, bound: int) -> int:
-    """A number below a bound of a named stream of the seed."""
+    """A number below a bound, drawn from a named stream of the seed."""
     return int.from_bytes(hashlib.sha256(f"{seed} {name}".encode()).digest()[:8], "big") % bound
 
 
 def phase_ns(seed: int, hz: int) -> int:
-    """Time from a timer interrupt of the guest to the scenario's time zero, ns: from 0 to an interrupt's distance."""
+    """Time from a timer interrupt of the guest to the scenario's time zero, ns: from 0 to the interval of
+    interrupts."""
     return _drawn(seed, "phase", _NS_PER_S // hz)
 
 
@@ -496,13 +548,13 @@ def _document(form: Spec, real: list[int], hz: int, modules: list[str], graph: _
 
 
 def _zero_ns(document: dict[str, Any]) -> int:
-    """The guest's time at which the run begins: whole seconds and the phase."""
+    """The guest's time at the start of the run: whole seconds plus the phase."""
     lead_ns = max(flow["connect_before_ns"] for flow in document["flows"])
     return int(_BOOT_NS + -(-lead_ns // _NS_PER_S) * _NS_PER_S + document["phase_ns"])
 
 
 def _look_ns(form: Spec, real: list[int]) -> int:
-    """Interval of looks, ns: a fraction of the sampling interval, of the order of a quarter of a round trip."""
+    """Interval of records, ns: a fraction of the sampling interval, of the order of a quarter of a round trip."""
     shortest_ns = min(base_rtt_ps(form, form.flows[i]) for i in real) // _PS_PER_NS
     wanted = min(_LOOK_MAX_NS, max(_LOOK_MIN_NS, shortest_ns // _LOOKS_A_ROUND_TRIP, _LOOK_EACH_NS * len(real)))
     period = (form.sample_period_ps or form.duration_ps) // _PS_PER_NS
@@ -534,26 +586,28 @@ def _flow(form: Spec, i: int, module: str) -> dict[str, Any]:
         "send_buffer_bytes": buffer,
         "receive_buffer_bytes": buffer,
         "receive_window_bytes": window_bytes,
-        # A receiver that waits for more than its window would wait forever.
+        # A receiver that waits for more data than its window would wait forever.
         "read_bytes": min(READ_BYTES, max(1, (window_bytes or buffer) // 4)),
         "pacing": stack.pacing,
     }
 
 
 def _buffer_bytes(form: Spec, flow: FlowSpec) -> int:
-    """The socket buffers, as the socket option has them: Linux doubles the number, and expects to fill half of that."""
+    """Values of the options of the socket buffers: Linux doubles the number, and expects data to fill half of the
+    result."""
     wanted = max(2 * _window_bytes(form, flow), int(_growth_bytes(flow) / _learned(flow))) + _BUFFER_MIN_BYTES
     return min(_BUFFER_MAX_BYTES, wanted)
 
 
 def _first_window(form: Spec, flow: FlowSpec) -> int:
-    """The receiver's first window, segments: the rest of its buffer is what ``quick_acks`` lets it grow by."""
+    """The receiver's first window, segments: its buffer less the growth that ``quick_acks`` allows."""
     last = _buffer_bytes(form, flow) * _learned(flow)
     return max(_LEAST_WINDOW, int((last - _growth_bytes(flow)) / flow.stack.payload_bytes))
 
 
 def _growth_bytes(flow: FlowSpec) -> int:
-    """Growth of the receiver's window while each segment is acknowledged: two segments for each (tcp_grow_window)."""
+    """Growth of the receiver's window while each segment is acknowledged: two segments for each segment
+    (tcp_grow_window)."""
     return 2 * flow.stack.payload_bytes * max(0, flow.stack.quick_acks - LEAST_QUICK_ACKS)
 
 
@@ -563,7 +617,7 @@ def _learned(flow: FlowSpec) -> float:
 
 
 def _window_bytes(form: Spec, flow: FlowSpec) -> int:
-    """Bytes that fit on the path of a flow and into its queues, with some time to spare for the receiver's reads."""
+    """Bytes that fit on the path of a flow and into its queues, with a margin for the receiver's reads."""
     fastest = {i: _fastest_bps(form.links[i]) for i in flow.path}
     slowest_bps = min(fastest.values())
     waiting = 0
@@ -578,7 +632,7 @@ def _window_bytes(form: Spec, flow: FlowSpec) -> int:
 
 
 def _room_bytes(link: LinkSpec, wire: int) -> int | None:
-    """Bytes that a link's queue holds, the packet in transmission among them; ``None`` if unlimited or not known."""
+    """Capacity of a link's queue, bytes, including the packet in transmission; ``None`` if unlimited or unknown."""
     if link.impairments is not None and changed_fields(link.impairments) - {"rate_steps", "delay_steps"}:
         return None
     queue = link.queue

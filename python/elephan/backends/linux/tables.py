@@ -1,4 +1,4 @@
-"""From the records of a guest to the tables that every run has."""
+"""Conversion of a guest's records to the tables of a run."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from elephan.backends.linux import queues
 from elephan.backends.linux.guest import GuestError, Log
 from elephan.backends.linux.plan import Plan
 from elephan.rates import payload_rate_mbps, rate_mbps
@@ -24,26 +25,26 @@ Floats = NDArray[np.float64]
 _STATE, _CWND, _SSTHRESH, _SRTT, _RTT_MIN, _UNACKED, _SACKED, _LOST, _RETRANS = range(9)
 _RETRANSMITS, _SEGMENTS, _TIMEOUTS, _DUPLICATES, _BUSY, _LIMITED, _PAYLOAD, _RECEIVED, _ARRIVED, _MARKED = range(9, 19)
 # Words of a queue.
-_LENGTH, _DROPPED, _SENT, _SENT_BYTES = range(4)
+_LENGTH, _DROPPED, _SENT, _SENT_BYTES, _QUEUE_MARKED = range(5)
 
 _ETHERNET_BYTES = 14
 _NO_THRESHOLD = 0x7FFF_FFFF
-# Linux's states of a sender (enum tcp_ca_state): from this on it repairs a loss.
+# Linux's states of a sender (enum tcp_ca_state): from this state on it recovers from a loss.
 _RECOVERY = 3
 _NS_PER_S = 1e9
 
 
 @dataclass(frozen=True)
 class Looks:
-    """A guest's observations.
+    """Records of a guest.
 
     Attributes:
-        times_ns: times of the looks.
-        flows: looks × flows × words.
-        queues: looks × watched links × words.
+        times_ns: times of the records.
+        flows: records × flows × words.
+        queues: records × watched links × words.
         starts_s: start of each flow.
         ends_s: completion of each flow, or ``None``.
-        at: positions of the looks at the sample times.
+        at: positions of the records at the sample times.
     """
 
     times_ns: Words
@@ -58,7 +59,7 @@ def looks(plan: Plan, log: Log) -> Looks:
     """Read the records of a guest.
 
     Raises:
-        GuestError: they are not whole.
+        GuestError: they are not complete.
     """
     flows, queues = len(plan.real), len(plan.watched)
     flow_words, queue_words = log.result["flow_words"], log.result["queue_words"]
@@ -128,7 +129,7 @@ def beside(
 
 
 def loss_events(states: Words) -> Words:
-    """Number of loss events until each look: changes into the state Recovery or Loss."""
+    """Number of loss events until each record: changes to the state Recovery or Loss."""
     repairing = states >= _RECOVERY
     begun = repairing & ~np.concatenate(([False], repairing[:-1]))
     return np.cumsum(begun).astype(np.uint64)
@@ -168,7 +169,7 @@ def _samples(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
 
 
 def _flow(plan: Plan, seen: Looks, k: int) -> dict[str, Any]:
-    """One row of ``flows``: rates, round trips and windows in the measured part, counts in the whole run."""
+    """One row of ``flows``: rates, RTTs and windows in the measurement window, counts in the whole run."""
     spec, measure = plan.form.flows[plan.real[k]], plan.form.measure
     payload = spec.stack.payload_bytes
     words, times = seen.flows[:, k], seen.times_ns
@@ -216,10 +217,13 @@ def _link(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
     words = seen.queues[:, k].astype(np.int64)
     # Time before the flows (their handshakes) is not theirs.
     words = words - np.concatenate((np.zeros((1, 1)), words[:1, 1:]), axis=1).astype(np.int64)
-    in_service = 0 if queue_switch(link.queue, "count_in_service") else 1
+    # A packet in transmission is in netem, and has left a queue of the kernel's own.
+    in_kernels = queues.is_kernels(link.queue)
+    in_service = 0 if in_kernels or queue_switch(link.queue, "count_in_service") else 1
+    counted_bytes = 0 if in_kernels else _ETHERNET_BYTES
     length = np.maximum(words[:, _LENGTH] - in_service, 0)
     times = _seconds(seen.times_ns)
-    # The queue is taken to move along a line from one look to the next.
+    # The queue is assumed to change linearly between two samples.
     integral = np.concatenate(([0.0], np.cumsum(np.diff(times) * (length[1:] + length[:-1]) / 2)))
     spans = list(zip([0, *seen.at[:-1]], seen.at, strict=True))
     widths = [max(times[b] - times[a], 0.0) for a, b in spans]
@@ -238,9 +242,10 @@ def _link(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
             "queue_integral_packet_s": integral[at],
             "arrived_packets": (words[:, _SENT] + words[:, _DROPPED] + words[:, _LENGTH])[at].astype(np.uint64),
             "dropped_packets": words[at, _DROPPED].astype(np.uint64),
-            **{f"{what}_packets": np.zeros(len(at), dtype=np.uint64) for what in ("marked", "reordered", "duplicated")},
+            "marked_packets": words[at, _QUEUE_MARKED].astype(np.uint64),
+            **{f"{what}_packets": np.zeros(len(at), dtype=np.uint64) for what in ("reordered", "duplicated")},
             "delivered_packets": words[at, _SENT].astype(np.uint64),
-            "delivered_bytes": (words[at, _SENT_BYTES] - _ETHERNET_BYTES * words[at, _SENT]).astype(np.uint64),
+            "delivered_bytes": (words[at, _SENT_BYTES] - counted_bytes * words[at, _SENT]).astype(np.uint64),
         }
     )
     return frame.with_columns(pl.col("link").cast(pl.Categorical))

@@ -26,13 +26,13 @@ _FIXED_POINT = 2**32
 
 
 def file_of(flow: FlowSpec) -> CFile | None:
-    """The source of a flow's algorithm; ``None`` where Elephan has none for a kernel."""
+    """The source of a flow's algorithm; ``None`` if Elephan has none for a kernel."""
     name = flow.algorithm.partition(":")[0]
     return _file(name) if name in bpf.names() else None
 
 
 def all_sources() -> list[Path]:
-    """Every file that an algorithm's text can come from."""
+    """Every file that may be part of an algorithm's text."""
     folder = bpf.sources()
     return sorted((*folder.glob("*.h"), *folder.glob("*.bpf.c"), *(folder / "linux").glob("*.h")))
 
@@ -63,10 +63,10 @@ def _lines(path: Path, seen: set[Path]) -> Iterator[str]:
 
 
 def arguments_of(flow: FlowSpec, file: CFile) -> dict[str, int]:
-    """Parameters of the kernel's module, in fixed point, for those that the flow's preset or the flow states.
+    """Parameters of the kernel's module, in fixed point, for those set by the flow or its preset.
 
     Raises:
-        ScenarioError: the kernel's form of the algorithm does not have one, or cannot hold its value.
+        ScenarioError: the kernel's form of the algorithm lacks a parameter, or cannot represent its value.
     """
     name, values = bpf.resolve(flow.algorithm, flow.parameters)
     declared = {p["name"]: p for p in algorithms()[name]["parameters"]}

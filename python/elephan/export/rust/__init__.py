@@ -1,4 +1,4 @@
-"""The skeleton of a crate for an algorithm of the user's own, with a twin test that a recording drives."""
+"""The skeleton of a crate for a user's algorithm, with a test that compares it with a recording."""
 
 from elephan.export.rust.skeleton import Crate, crate_of, write, write_recording
 

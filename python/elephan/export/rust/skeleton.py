@@ -1,5 +1,4 @@
-"""The files of a crate skeleton: everything that follows from a Python class, with ``todo!`` in place of its
-arithmetic."""
+"""The files of a crate skeleton, generated from a Python class, with ``todo!`` in place of its arithmetic."""
 
 from __future__ import annotations
 
@@ -109,17 +108,17 @@ def crate_of(spec: str, given: Mapping[str, Any]) -> Crate:
 
     Args:
         spec: ``./mine.py:Mine``, or an entry point of an installed package.
-        given: parameters that differ from the class's defaults, or have none.
+        given: parameters without a default, or different from the default.
 
     Raises:
-        ScenarioError: no such class, a built-in algorithm, or a parameter that a crate cannot have.
-        AlgorithmError: the class raised while it was recorded.
+        ScenarioError: no such class, a built-in algorithm, or a parameter of a type that a crate does not support.
+        AlgorithmError: the class raised an exception during the recording.
     """
     if spec.partition(":")[0] in algorithms():
         raise ScenarioError(f"'{spec}' is built in, and is in Rust already: the crate elephan-cc has it")
     pinned = own.pin(spec)
     if not own.pinned(pinned):
-        raise ScenarioError(f"'{spec}' is no algorithm of your own; write for example ./mine.py:Mine")
+        raise ScenarioError(f"'{spec}' is not a user-defined algorithm; write for example ./mine.py:Mine")
     own.check_parameters(pinned, given)
     declared = {p["name"]: p.get("default") for p in own.describe(spec)["parameters"]}
     parameters = {name: _checked(name, value) for name, value in (declared | dict(given)).items()}
@@ -141,10 +140,10 @@ def _checked(name: str, value: Any) -> float | str:
 
 
 def write(crate: Crate, folder: Path) -> list[Path]:
-    """Write the skeleton into a folder that is not there yet, or is empty.
+    """Write the skeleton into a new or empty folder.
 
     Raises:
-        ScenarioError: something is there already.
+        ScenarioError: the folder is not empty.
         OSError: it cannot be written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -161,7 +160,7 @@ def write(crate: Crate, folder: Path) -> list[Path]:
 
 
 def write_recording(crate: Crate, folder: Path) -> list[Path]:
-    """Write the recording anew, into a crate that was exported before.
+    """Replace the recording of an exported crate.
 
     Raises:
         ScenarioError: there is no such crate.
@@ -256,7 +255,7 @@ def _state(crate: Crate) -> str:
 
 
 def _attributes(crate: Crate) -> dict[str, Any]:
-    """The state that the object keeps besides its parameters and its answers."""
+    """State of the object other than its parameters and its answers."""
     known = {"window", "ssthresh", "pacing_rate", "recovery_floor", "needs", *crate.parameters}
     return {name: value for name, value in vars(crate.made).items() if name not in known}
 
@@ -287,8 +286,8 @@ def _algorithm(crate: Crate) -> str:
 
 
 def _method(crate: Crate, name: str) -> str:
-    """A callback: the base class's arithmetic where it is inherited, else the Python text and a note on the missing
-    work."""
+    """Text of a callback: the base class's arithmetic if it is inherited, otherwise the Python text and a note on the
+    missing code."""
     result = " -> f64" if name == "recovery_floor" else ""
     head = f"    fn {name}({_SIGNATURES[name]}){result} {{\n"
     if getattr(type(crate.made), name) is getattr(Algorithm, name):

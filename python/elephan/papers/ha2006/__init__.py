@@ -42,8 +42,8 @@ QUICK_NOTE = (
     f"rates, the buffer and FAST's alpha are divided by {QUICK_SCALE}, starts and times by {QUICK_PACE}, with "
     "one seed; the means over 10 s of convergence and stability are not, and times in claims are the paper's"
 )
-# The paper names no repetitions. Two flows alone lose by chance of phase, and some verdicts turn with it; a run with
-# background has thousands of losses, and costs five times as much.
+# The paper states no number of repetitions. The losses of two flows without background depend on random phases, which
+# change some verdicts; a run with background has thousands of losses, and costs five times as much.
 SEEDS: Mapping[str, int] = {"ha2006.X2.nobg": 3, "ha2006.X3.nobg": 3}
 
 
@@ -115,7 +115,7 @@ EVERY = (*ALONE, *BESIDE)
 
 
 def _variants(setup: Setup) -> Iterable[Variant]:
-    """Other variants of what the paper leaves open, each with the experiments that show what depends on it."""
+    """Variants of the paper's open values, each with the experiments that show its effect."""
     others: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
         ("published-rules", "the published rules instead of Linux 2.6's code", {"code": "papers"}, (*ALONE, "X2.bg")),
         ("fast-alpha-100", "FAST with alpha 100", {"fast_alpha": 100}, EVERY),
@@ -138,7 +138,7 @@ def _variants(setup: Setup) -> Iterable[Variant]:
     ]
     for name, title, changed, experiments in others:
         other = replace(setup, **changed)
-        # An experiment that background traffic changes needs the runs without it too; the paper's own cost nothing.
+        # An experiment with background traffic also needs the runs without it; those of the paper are already saved.
         wanted = {f"ha2006.{kind}" for kind in (*experiments, *ALONE)}
         scenarios = [s for e in _experiments(other, {}) if e.id in wanted for s in e.scenarios.values()]
         yield Variant(name, title, tuple(scenarios), partial(measurer, setup=other))

@@ -1,4 +1,4 @@
-"""A question beyond the paper: do its conclusions hold where the bottleneck's queue is managed?
+"""A question beyond the paper: do its conclusions hold with active queue management at the bottleneck?
 
 Weigle, Sharma and Freeman announced active queue management as future work in the same year. The setup is the paper's
 on 100 Mbit/s and at 162 ms, where the buffer of 2 MB holds one bandwidth-delay product, with the bottleneck's queue
@@ -73,7 +73,7 @@ def _experiments(setups: Mapping[str, Setup]) -> Iterator[Experiment]:
 
 
 class Answers:
-    """Looks measured values up, by queue and algorithm."""
+    """Measured values by queue and algorithm."""
 
     def __init__(self, runs: RunSet, setups: Mapping[str, Setup]) -> None:
         self._runs = runs
@@ -181,7 +181,7 @@ def _extremes(what: str, values: Values, pick: Callable[..., str], algorithms: S
 
 
 def _moved(what: str, alone: Values, beside: Values) -> str:
-    """How many algorithms background makes fairer, by queue."""
+    """Number of algorithms that background traffic makes fairer, by queue."""
     parts = []
     for queue in QUEUES:
         gains = {name: beside[queue, name] - value for name, value in _of(alone, queue).items()}
@@ -193,7 +193,7 @@ def _moved(what: str, alone: Values, beside: Values) -> str:
 
 
 def _order(what: str, values: Values, algorithms: Sequence[str] = ALGORITHMS) -> str:
-    """How far the order of the algorithms under drop-tail is kept, as Kendall's tau."""
+    """Agreement of the order of the algorithms with that under drop-tail, as Kendall's tau."""
     first = _of(values, "droptail", algorithms)
     parts = [f"{number(tau(first, _of(values, queue, algorithms)))} with {QUEUES[queue][2]}" for queue in MANAGED]
     return (

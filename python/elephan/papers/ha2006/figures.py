@@ -1,4 +1,5 @@
-"""The figures of ha2006 in its own layout: panels (a) without and (b) with background, a line an algorithm over RTT."""
+"""The figures of ha2006 in its own layout: panels (a) without and (b) with background, with a line for each algorithm
+over the RTT."""
 
 from __future__ import annotations
 
@@ -29,14 +30,14 @@ OTHER_RTT_LABEL = f"RTT of the other flow (ms); one flow has {FAR_MS} ms"
 
 @dataclass(frozen=True)
 class Plan:
-    """A panel: what is drawn over what.
+    """Plan of a panel.
 
     Attributes:
-        letter: of the panel, and what it shows.
-        metric: as in the claims.
-        at: the runs.
-        y_label: with its unit.
-        algorithms: in the order of the legend.
+        letter: letter of the panel, with its content.
+        metric: name of the metric in the claims.
+        at: conditions of the runs.
+        y_label: label of the y axis, with its unit.
+        algorithms: algorithms, in the order of the legend.
     """
 
     letter: str
@@ -92,7 +93,7 @@ FIGURES: tuple[tuple[str, str, str, tuple[Plan, ...]], ...] = (
 
 
 def figures(runs: RunSet, setup: Setup) -> Sequence[Figure]:
-    """Every figure whose runs are there."""
+    """Every figure whose runs exist."""
     suite = measurer(runs, setup)
     found: list[Figure] = []
     for name, title, caption, plans in FIGURES:
@@ -121,7 +122,7 @@ def _lines(suite: Suite, plan: Plan) -> Iterator[Points]:
 
 
 def points(name: str, found: dict[int, Measurement], style: int) -> Points:
-    """A line through medians, with whiskers from the least to the largest over seeds where there are several."""
+    """A line through medians, with whiskers from the smallest to the largest value over seeds if there are several."""
     several = max(len(item.sample) for item in found.values()) > 1
     return Points(
         name,

@@ -1,4 +1,4 @@
-"""The metrics of ha2006's claims, and the runs that each is measured in."""
+"""The metrics of ha2006's claims, and the runs of each."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ def _named(suite: Suite, at: At) -> list[At]:
 
 
 def _all(suite: Suite, at: At) -> list[At]:
-    """The conditions at every round-trip time of the claim: a count is one over all, and not the mean of several."""
+    """The conditions at every round-trip time of the claim, for a count over all of them."""
     listed = str((at.criterion.conditions or {}).get(_rtt(at), ""))
     return [at.but(**{_rtt(at): rtt}) for rtt in points_of(_rtt(at), POINTS.__getitem__, listed)]
 
 
 def value(suite: Suite, metric: str, scenario: Scenario) -> Measurement:
-    """A metric of an algorithm's run at a round-trip time, as the paper defines it."""
+    """A metric of an algorithm's run at a round-trip time, by the paper's definition."""
     setup = suite.setup
     if metric in METRICS:
         window = setup.cov_s if metric == "cov_total_throughput" else setup.measured_s
@@ -101,19 +101,19 @@ def _value(metric: str) -> Rule:
 
 
 def _mean(metric: str) -> Rule:
-    """The mean over round-trip times; of a claim that holds if it does for any, the smallest."""
+    """The mean over round-trip times, or the smallest value for a claim that holds if it holds at any of them."""
     mean = over(_value(metric), _named, fmean)
     smallest = over(_value(metric), along("rtt2_ms", NEAR_MS), min, "smallest of 16, 42 and 82 ms")
     return lambda suite, subject, at: (smallest if at.where.get("rtt2_ms") == "any" else mean)(suite, subject, at)
 
 
 def _change(metric: str, combine: Combine, cases: Cases = _named) -> Rule:
-    """The mean over round-trip times of something of a value with background and of that without."""
+    """The mean over round-trip times of a function of the values with and without background traffic."""
     return over(over(_value(metric), along("bg", (True, False)), combine), cases, fmean)
 
 
 def _counted(metric: str, algorithms: Sequence[str], sign: int) -> Rule:
-    """How many algorithms have a higher (1) or a lower (-1) value with background than without."""
+    """Number of algorithms with a higher (1) or a lower (-1) value with background traffic than without."""
     change = _change(metric, difference, _all)
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
@@ -140,7 +140,7 @@ def _receive_window_bytes(suite: Suite, subject: str, at: At) -> float:
 
 
 def _max_cwnd_pkts(suite: Suite, subject: str, at: At) -> Measurement:
-    """The least, over the variants, of the largest window that a flow of the variant has in the run."""
+    """Smallest value, over the variants, of the largest window of a flow of the variant in the run."""
     parts = {}
     for name in VARIANTS:
         scenario = suite.scenario(suite.setup, name, at)
@@ -153,7 +153,7 @@ def _max_cwnd_pkts(suite: Suite, subject: str, at: At) -> Measurement:
 TABLE: dict[str, Rule] = {
     **{name: _mean(name) for name in (*METRICS, "convergence_time_s", "converged")},
     "jain_gain_vs_nobg": _change("jain_fi", difference),
-    # How far background moves it at a round-trip time, either way.
+    # Size of the change by background at a round-trip time, in either direction.
     "abs_change_jain_vs_nobg": _change("jain_fi", lambda values: abs(difference(values))),
     "n_algorithms_with_higher_loss": _counted("loss_rate", ALGORITHMS, 1),
     "n_algorithms_with_higher_jain": _counted("jain_fi", VARIANTS, 1),

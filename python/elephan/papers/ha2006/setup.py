@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from elephan.scenario import Scenario
 from elephan.scenario.traffic import RTTS
 
-# In the order in which the paper names them; TCP-SACK is the one that they are measured against.
+# In the order in which the paper names them; TCP-SACK is the reference.
 VARIANTS = ("bic", "cubic", "fast", "hstcp", "htcp", "stcp")
 ALGORITHMS = (*VARIANTS, "sack")
-# Variants that the paper's statements on 100 Mbit/s are about.
+# Variants of the paper's statements on 100 Mbit/s.
 SLOW_VARIANTS = ("bic", "cubic", "hstcp")
 TITLES = MappingProxyType(
     {
@@ -37,9 +37,9 @@ COV_FROM_S = 200
 DURATION_S = 1200
 FAST_ALPHA = 200
 RECEIVE_WINDOW_BYTES = 65_535
-# A packet of 1500 bytes takes so long on an access link of 1 Gbit/s.
+# Transmission time of a packet of 1500 bytes on an access link of 1 Gbit/s.
 PACKET_NS = 12_000
-# The shortest path of the background: what all have in common lies at the bottleneck.
+# The shortest path of the background; the common part of all paths is at the bottleneck.
 COMMON_RTT_MS = 5
 # Linux adds at least 200 ms to the smoothed RTT for its variation, from 2.4 to today.
 RTO_FLOOR_MS = 200
@@ -53,7 +53,7 @@ SHORT_SHARE = 0.6
 REVERSE_SHARE = 0.5
 
 # Quantiles of round-trip times in ms. tmix: the connections of the sample trace that comes with ns-2; suite: the nine
-# paths of draft-irtf-iccrg-tcpeval-01 §4.1, as likely each.
+# paths of draft-irtf-iccrg-tcpeval-01 §4.1, with equal probabilities.
 TMIX = ((0, 9), (0.05, 12), (0.1, 14), (0.25, 23), (0.5, 50), (0.75, 107), (0.9, 275), (0.95, 692), (1, 1000))
 SUITE_MS = (5, 28, 54, 74, 98, 124, 150, 174, 200)
 
@@ -77,14 +77,14 @@ FIRST_THRESHOLD = 100
 
 
 class Case(NamedTuple):
-    """Which run: the two measured flows, what is beside them, and over what.
+    """A run: the two measured flows, the background traffic and the path.
 
     Attributes:
         first: algorithm of the flow that starts at 30 s; empty for none.
-        second: of the one that starts at 130 s.
-        rtts_ms: of the two.
+        second: algorithm of the flow that starts at 130 s.
+        rtts_ms: RTTs of the two flows.
         background: whether there is background traffic.
-        rate_mbps: of the bottleneck.
+        rate_mbps: rate of the bottleneck.
     """
 
     first: str
@@ -95,7 +95,7 @@ class Case(NamedTuple):
 
     @property
     def title(self) -> str:
-        """For a reader."""
+        """Title for a reader."""
         beside = "with background" if self.background else "alone"
         if not self.first:
             return f"background alone, {self.rate_mbps} Mbit/s"
@@ -115,7 +115,7 @@ class Kind(NamedTuple):
         experiment: ``X1`` (a variant and TCP-SACK), ``X2`` (two of a variant) or ``X3`` (two of a variant with
             different RTTs).
         background: whether there is background traffic.
-        rate_mbps: of the bottleneck.
+        rate_mbps: rate of the bottleneck.
     """
 
     experiment: str
@@ -123,7 +123,7 @@ class Kind(NamedTuple):
     rate_mbps: int = RATE_MBPS
 
     def case(self, algorithm: str, rtt_ms: int) -> Case:
-        """The run of an algorithm at a round-trip time, in ``X3`` of the second flow."""
+        """The run of an algorithm at a round-trip time, which in ``X3`` is that of the second flow."""
         second = "sack" if self.experiment == "X1" else algorithm
         rtts = (FAR_MS, rtt_ms) if self.experiment == "X3" else (rtt_ms, rtt_ms)
         return Case(algorithm, second, rtts, self.background, self.rate_mbps)
@@ -131,25 +131,25 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True)
 class Setup:
-    """Values that the paper states, and our assumptions for those that it leaves open.
+    """Values that the paper states, and our assumptions for its open values.
 
     Attributes:
-        code: whose rules the algorithms follow: those of ``linux`` 2.6.13, or the published ``papers``.
+        code: source of the algorithms' rules: ``linux`` 2.6.13, or the published ``papers``.
         fast_alpha: segments that FAST keeps in queues.
-        fast_doubling: FAST doubles its window whenever its queueing delay is small.
-        fast_knows_rtt: FAST is told the round-trip time of the empty path instead of taking the least that it sees.
-        first_threshold: of the first slow start of BIC and CUBIC, segments; 0 for none.
-        htcp_adapts: HTCP keeps the smallest over the largest RTT of its window on a loss, and not always a half.
+        fast_doubling: true if FAST doubles its window whenever its queueing delay is small.
+        fast_knows_rtt: true if FAST knows the RTT of the empty path, instead of using its smallest RTT.
+        first_threshold: threshold of the first slow start of BIC and CUBIC, segments; 0 for none.
+        htcp_adapts: true if H-TCP keeps the fraction RTT_min / RTT_max of its window on a loss, and not always a half.
         rtts: distribution of the background's round-trip times: ``aikat``, ``tmix`` or ``suite``.
-        load: the background's load as a fraction of what was calibrated.
+        load: the background's load as a fraction of the calibrated load.
         sack_first: in a pair with TCP-SACK, TCP-SACK starts first.
         stack: recovery of the measured flows and of the background.
         convergence: means of the convergence time: over the last 10 s (``running``) or since the second flow's start
             (``accumulated``).
         queue: discipline at the bottleneck.
-        queue_parameters: of it, where they are not its defaults.
-        scale: rates, and all that is counted in packets or bytes, are divided by it.
-        pace: starts and lengths of time are divided by it.
+        queue_parameters: its parameters other than the defaults.
+        scale: divisor of rates, and of values in packets or bytes.
+        pace: divisor of starts and durations.
     """
 
     code: str = "linux"
@@ -169,7 +169,7 @@ class Setup:
     pace: int = 1
 
     def scenario(self, case: Case) -> Scenario:
-        """The run of a case; a variant shares it if it changes nothing in the case."""
+        """The run of a case, which a variant shares if it does not change the case."""
         if self.sack_first and case.second == "sack":
             case = case._replace(first="sack", second=case.first)
         there = replace(self, sack_first=False, convergence="running")
@@ -265,7 +265,7 @@ def rtt_quantiles_ms(name: str) -> tuple[tuple[float, float], ...]:
         return tuple((share, rtt_ps / 1e9) for share, rtt_ps in RTTS["aikat"])
     if name == "tmix":
         return TMIX
-    # Steps: each path has the same part, with next to nothing between two.
+    # Steps: each path has an equal part, with a very short transition between two.
     parts, eps = len(SUITE_MS), 1e-6
     ends = [(i / parts + (eps if i else 0), (i + 1) / parts, ms) for i, ms in enumerate(SUITE_MS)]
     return tuple((share, float(ms)) for left, right, ms in ends for share in (left, right))
@@ -281,7 +281,7 @@ def quantile_ms(quantiles: Sequence[tuple[float, float]], share: float) -> float
 
 
 def ceiling_mbps(rtt_ms: float) -> float:
-    """The most that a flow with the background's receive window gets."""
+    """Upper bound of the rate of a flow with the background's receive window, Mbit/s."""
     return 8 * RECEIVE_WINDOW_BYTES / rtt_ms / 1e3
 
 
@@ -303,7 +303,7 @@ def long_lived_rtts_ms(quantiles: Sequence[tuple[float, float]], most_mbps: floa
 
 
 def _background(setup: Setup, rate_mbps: float) -> list[dict[str, Any]]:
-    """Long-lived flows and short ones, there and back."""
+    """Long-lived and short flows, in both directions."""
     quantiles = rtt_quantiles_ms(setup.rtts)
     drawn = setup.rtts if setup.rtts in RTTS else [[share, f"{ms:g} ms"] for share, ms in quantiles]
     common: dict[str, Any] = {
@@ -314,7 +314,7 @@ def _background(setup: Setup, rate_mbps: float) -> list[dict[str, Any]]:
     for direction, part in (("right", setup.load), ("left", setup.load * REVERSE_SHARE)):
         back = "" if direction == "right" else "-back"
         rtts = long_lived_rtts_ms(quantiles, part * LONG_SHARE * rate_mbps)
-        # More than any of them can send in the whole run.
+        # More than each of them can send in the whole run.
         transfers = [["0 s", "1 TB", f"{round(1000 * rtt)} us"] for rtt in rtts]
         found.append({"name": f"long{back}", "direction": direction, "transfers": transfers, **common})
         short = {"load": f"{100 * part * SHORT_SHARE:g}%", "rtts": drawn}

@@ -79,13 +79,13 @@ Row = tuple[str, str, dict[str, Scenario]]
 
 
 def _rows(setup: Setup) -> Mapping[str, Row]:
-    """Every experiment by name: title, figure, scenarios. Figures that show the same runs share them."""
+    """Every experiment by name: title, figure, scenarios. Figures with the same runs share them."""
     alone = {f"{p}, {b} packets": setup.lone(p, b) for p in PROTOCOLS for b in BUFFERS}
     lossy = {
         buffer: {f"{p}, loss {loss:g}": setup.lone(p, buffer, loss) for p in PROTOCOLS for loss in LOSSES}
         for buffer in (200, 2000)
     }
-    # The square-root law of Reno is held beside a run at the RTT that the law was evaluated for.
+    # Reno's square-root law is compared with a run at the RTT of its evaluation.
     lossy[2000] |= {f"reno, loss {loss:g}, 40 ms": setup.lone("reno", 2000, loss, 40) for loss in LOSSES}
     rows: dict[str, Row] = {
         "T2a": ("two flows, RTT ratios 1.5, 2 and 6, 600 packets", "Table 2(a)", _ratios(setup, 600)),

@@ -32,7 +32,7 @@ PACKET_BYTES = 9000
 
 @dataclass(frozen=True)
 class Today:
-    """A path of 10 Gbit/s and 100 ms and endpoints as Linux has them; ``scale`` divides the rate."""
+    """A path of 10 Gbit/s and 100 ms with Linux's endpoints; ``scale`` divides the rate."""
 
     scale: int = 1
 
@@ -56,7 +56,7 @@ class Today:
         )
 
     def flow(self, algorithm: str, position: int, start_s: int = 0) -> dict[str, Any]:
-        """One flow; HCC is not told its propagation delay, but learns it, as a host of today would."""
+        """Table of one flow; HCC does not know its propagation delay but measures it, as a real host would."""
         table: dict[str, Any] = {"name": f"{algorithm}-{position}", "algorithm": algorithm, "start": f"{start_s} s"}
         return table | ({"parameters": {"alpha": self.alpha}} if algorithm == "hcc" else {})
 
@@ -105,7 +105,7 @@ def beyond(scale: int) -> Beyond:
 
 
 def _rate(runs: RunSet, scenario: Scenario, flow: str) -> float:
-    """Mbit/s of a flow once everything has settled."""
+    """Rate of a flow in equilibrium, Mbit/s."""
     (run,) = runs.of(scenario)[:1]
     return float(runs.metric(run, "throughput_mbps", flows=(flow,))[flow])
 

@@ -36,7 +36,7 @@ Sample = tuple[float, ...]
 
 
 def figures(runs: RunSet, setup: Setup, claims: ClaimSet) -> Sequence[Figure]:
-    """Every figure whose runs are there, in the paper's order."""
+    """Every figure whose runs exist, in the paper's order."""
     return list(_figures(Drawing(runs, setup, claims)))
 
 
@@ -63,7 +63,7 @@ class Drawing:
     # ---- values ----
 
     def _sample(self, scenario: Scenario, metric: str, flow: str | None = None) -> Sample:
-        """One value a seed, at the paper's scale, in rising order."""
+        """One value for each seed, at the paper's scale, in ascending order."""
         scale = 1 if metric == "jain_fi" else self._setup.scale
         found: list[Any] = []
         for run in self._runs.of(scenario):
@@ -308,7 +308,7 @@ def _against(number: int, what: str, label: str, series: Sequence[Points]) -> Li
 
 
 def _digits(value: float) -> float:
-    """Five significant digits are more than a screen shows."""
+    """Round to five significant digits, which are more than a screen shows."""
     return float(f"{value:.5g}")
 
 

@@ -1,4 +1,4 @@
-"""The metrics of hcc2011's claims, and the runs that each is measured in.
+"""The metrics of hcc2011's claims, and the runs of each.
 
 At a smaller scale (``Setup.scale``) rates and packets are given at the paper's own scale.
 """
@@ -47,7 +47,7 @@ _SCALED = ("throughput_mbps", "sum_throughput_mbps", "mean_throughput_mbps", "me
 
 
 def measurer(runs: RunSet, setup: Setup, published: Published, experiments: Mapping[str, Mapping[str, Any]]) -> Chosen:
-    """The measurements in the runs of one setup; of its rules, and of the paper's own table."""
+    """The measurements in the runs of one setup, of its rules, and of the paper's own table."""
     factors = dict.fromkeys(_SCALED, float(setup.scale))
     simulated = Suite(runs, setup, TABLE, partial(_scenario, experiments), _WHERE, partial(_points, setup), factors)
     by_check = {"unit": rules.measurer(runs, setup), "internal": published.measurer(runs)}
@@ -104,7 +104,7 @@ def _throughput(flow: int) -> Rule:
 
 
 def _sizes(suite: Suite, at: At) -> list[At]:
-    """The sizes of the reverse packets of Fig 19, where none is named."""
+    """The sizes of the reverse packets of Fig 19, if the conditions name none."""
     if at.experiment != "F19" or "reverse_packet_bytes" in at.where:
         return [at]
     return [at.but(reverse_packet_bytes=size) for size in suite.setup.sizes_bytes]
@@ -119,7 +119,7 @@ def _settings(suite: Suite, at: At) -> list[At]:
 
 
 def _buffers(suite: Suite, at: At) -> list[At]:
-    """All buffers, where Fig 7 names none."""
+    """All buffers, if the conditions of Fig 7 name none."""
     every = at.experiment == "F7" and "buffer_pkts" not in at.where
     return [at.but(buffer_pkts=count) for count in BUFFERS] if every else [at]
 
@@ -138,7 +138,7 @@ def _ratio(suite: Suite, subject: str, at: At) -> Measurement:
 
 
 def _convergence(suite: Suite, protocol: str, at: At) -> Measurement:
-    """From the last start until the rates are close; of three flows, the longer of the two arrivals."""
+    """Time from the last start until the rates are close; with three flows, the longer time of the two arrivals."""
     if at.experiment.startswith("F11"):
         return of("rates_close_time_s")(suite, protocol, at)
     arrivals = enumerate(pairwise(ARRIVALS_S), start=3)

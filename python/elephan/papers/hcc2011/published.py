@@ -1,4 +1,4 @@
-"""The paper's own Table 2, from its claims, with the rules that it has to obey."""
+"""The paper's own Table 2, from its claims, with the rules that it must satisfy."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def _parameter(scenario: Scenario, name: str) -> float:
 
 
 def _of_scenario(name: str) -> Rule:
-    """A parameter as the scenario has it."""
+    """A parameter of the scenario."""
 
     def number(suite: Suite, subject: str, at: At) -> float:
         setup = suite.setup
@@ -70,8 +70,8 @@ class Climb:
     """The window of a lone flow around its first loss.
 
     Attributes:
-        window: at each sample, segments.
-        reference: window of the loss, segments.
+        window: window at each sample, segments.
+        reference: window at the loss, segments.
         lost: position of the first sample after the backoff.
         round_samples: samples in a propagation RTT.
     """
@@ -86,7 +86,7 @@ class Climb:
         """Read from a run's samples.
 
         Raises:
-            NotJudgedError: nothing was lost.
+            NotJudgedError: there was no loss.
         """
         whole = (0.0, duration_s(run))
         times, window = flow_series(run, FLOW, "cwnd", whole)
@@ -95,15 +95,16 @@ class Climb:
         if not len(steps):
             raise NotJudgedError("nothing was lost in the run that is meant to lose two packets")
         lost = int(steps[0]) + 1
-        # The sample before the loss is some milliseconds too early; the backoff's target is exactly half.
+        # The sample before the loss is a few milliseconds too early; the backoff's target is exactly half.
         _, ssthresh = flow_series(run, FLOW, "ssthresh", whole)
         return cls(window, 2 * float(ssthresh[lost]), lost, round(base_rtt_s(run, FLOW) / float(times[1] - times[0])))
 
     def leads(self, step_max: float) -> tuple[bool, bool]:
-        """True if the search leads just below the window of the loss, and the delay again just above it.
+        """True if the search controls the window just below the window at the loss, and the delay just above it.
 
-        Below the reference the search takes small steps, where the delay, still far from its window, would take its
-        largest, half of ``step_max``; in the round trips after the reference is passed that largest step is seen again.
+        Below the reference the search makes small steps. There the delay, still far from its window, would make its
+        largest step, half of ``step_max``. This largest step appears again in the round trips after the window exceeds
+        the reference.
         """
         passed = self.lost + int(np.argmax(self.window[self.lost :] > self.reference))
         if passed == self.lost:

@@ -49,7 +49,7 @@ PACKET_BYTES = 1000
 RECEIVE_WINDOW = 40_000
 
 # The evaluation tool that the paper cites runs HSTCP, STCP, HTCP and BIC as rules of ns-2's SACK agent, and FAST as the
-# module; Vegas is ns-2's own, and Illinois is to be had in TCP/Linux only.
+# module; Vegas is ns-2's implementation, and Illinois is available in TCP/Linux only.
 NS2_CODE = (
     ("reno", "reno"),
     ("vegas", "vegas:ns2"),
@@ -66,8 +66,8 @@ OWN_AGENTS = ("reno", "vegas", "hstcp", "stcp", "htcp", "bic", "fast", "hcc")
 HALVING = ("hstcp", "stcp", "htcp", "bic")
 TCP_LINUX = ("hstcp", "stcp", "htcp", "bic", "illinois")
 QUICK_SCALE = 10
-# Packets that are lost where HCC's rules are looked at: one on the climb, when the window is at about half of the BDP,
-# and one that is missed while the window stands still, between two decreases, so that the backoff is seen to the digit.
+# Lost packets for the tests of HCC's rules: one during the increase, at a window of about half of the BDP, and one
+# while the window is constant, between two decreases, so that the backoff is exact.
 LOST = (12_000, 400_000)
 
 
@@ -76,22 +76,22 @@ class Setup:
     """Values that the paper states, and our assumptions for those that it leaves open.
 
     Attributes:
-        rtt_ms: of the experiments with one flow, Figs 6 to 9 and 15 to 19.
+        rtt_ms: RTT of the experiments with one flow, Figs 6 to 9 and 15 to 19.
         code: preset of each protocol.
         own_agents: protocols on ns-2's SACK agent; the others are on TCP/Linux.
-        header_bytes: on the wire beside the 1000 bytes of a packet.
-        access: rate of an access link over that of the bottleneck.
-        access_bounded: its queue has the limit of the bottleneck's; otherwise none.
-        jitter: starts move a little with the seed.
+        header_bytes: size of the headers on the wire, besides the 1000 bytes of a packet.
+        access: ratio of an access link's rate to the bottleneck's.
+        access_bounded: true if an access link's queue has the bottleneck's limit; otherwise it has none.
+        jitter: true if starts vary slightly with the seed.
         noise: each packet leaves up to this fraction of a packet time of the access link later.
         fast_alpha: segments that FAST keeps in queues.
         hcc: parameters of HCC that the paper leaves open.
         late_s: start of the second flow in Fig 11.
-        three_rtts_ms: of Figs 12 and 13.
-        gigabit_buffer: of Fig 13, packets.
+        three_rtts_ms: RTTs of Figs 12 and 13.
+        gigabit_buffer: buffer of Fig 13, packets.
         peak_mbps: rate of the reverse source while it is on.
         cycle_s: mean time from one beginning of the reverse source to the next.
-        scale: rates and packet counts are divided by this, times are not.
+        scale: divisor of rates and packet counts, but not of times.
     """
 
     rtt_ms: int = 120
@@ -124,10 +124,11 @@ class Setup:
     # ---- the experiments ----
 
     def lone(self, protocol: str, buffer: int, loss: float = 0.0, rtt_ms: int | None = None) -> Scenario:
-        """One flow (Figs 6 to 9); ``loss`` is a probability, of packets that have left the queue."""
+        """One flow (Figs 6 to 9); ``loss`` is the loss probability of packets that have left the queue."""
         rtt_ms = rtt_ms or self.rtt_ms
         title = f"{TITLES[protocol]}, {buffer} packets, {rtt_ms} ms" + (f", loss {loss:g}" if loss else "")
-        # At another scale windows are smaller by it; losses that are more by its square keep Reno's in proportion.
+        # At another scale windows are smaller by its factor; a loss rate larger by the square of the factor scales
+        # Reno's window equally.
         return _dumbbell(self, title, (protocol,), (rtt_ms,), buffer, loss=loss * self.scale**2, record=not loss)
 
     def equal(self, protocol: str, buffer: int) -> Scenario:
@@ -166,17 +167,17 @@ class Setup:
         return _reverse(self, protocol, buffer, setting, size_bytes) if setting else self.lone(protocol, buffer)
 
     def two_losses(self) -> Scenario:
-        """HCC with a queue that never fills and two packets lost, so that its rules can be seen."""
+        """HCC with a queue that never fills and two lost packets, which show its rules."""
         return _two_losses(self)
 
     # ---- their parts ----
 
     def packets(self, count: float) -> int:
-        """A number of packets of the paper's, at this scale."""
+        """A number of packets of the paper, at this scale."""
         return max(1, round(count / self.scale))
 
     def mbps(self, rate: float) -> str:
-        """A rate of the paper's, at this scale."""
+        """A rate of the paper, at this scale."""
         return f"{round(1000 * rate / self.scale)} kbit/s"
 
     def packet_ns(self, factor: int = 1) -> int:
@@ -184,12 +185,13 @@ class Setup:
         return 8000 * (PACKET_BYTES + self.header_bytes) * self.scale // (RATE_MBPS * self.access * factor)
 
     def lag_s(self, factor: int = 1) -> float:
-        """Extra transmission time of a packet over the three links, compared with the paper's scale; it is no queue."""
+        """Extra transmission time of a packet over the three links, relative to the paper's scale; it is not
+        queueing."""
         packet_s = 8 * (PACKET_BYTES + self.header_bytes) / (RATE_MBPS * factor * 1e6)
         return (self.scale - 1) * packet_s * (1 + 2 / self.access)
 
     def access_link(self, rtt_ms: int, buffer: int, factor: int = 1, *, record: bool = False) -> dict[str, Any]:
-        """An access link of a flow, which has half of what the bottleneck leaves of its one-way delay."""
+        """An access link of a flow; its delay is half of the flow's one-way delay without the bottleneck's delay."""
         table: dict[str, Any] = {
             "rate": self.mbps(RATE_MBPS * self.access * factor),
             "delay": f"{round((rtt_ms / 2 - BOTTLENECK_MS) / 2 * 1e6)} ns",
@@ -200,7 +202,7 @@ class Setup:
         return table | ({"record": True} if record else {})
 
     def middle_link(self, factor: int = 1) -> dict[str, Any]:
-        """The bottleneck, but for its buffer."""
+        """The bottleneck without its buffer."""
         return {
             "rate": self.mbps(RATE_MBPS * factor),
             "delay": f"{BOTTLENECK_MS} ms",
@@ -271,7 +273,7 @@ def _dumbbell(
     factor: int = 1,
     record: bool = False,
 ) -> Scenario:
-    """Every flow has a link of its own on either side; with ``record`` the queues of the first are kept."""
+    """Every flow has its own link on either side; with ``record`` the queues of the first flow's links are recorded."""
     starts_s = starts_s or (0,) * len(protocols)
     bottleneck = setup.middle_link(factor) | {"buffer": f"{setup.packets(buffer)} packets"}
     if loss:
@@ -293,7 +295,7 @@ def _dumbbell(
 
 @lru_cache(maxsize=1024)
 def _reverse(setup: Setup, protocol: str, buffer: int, setting: float, size_bytes: int) -> Scenario:
-    """A graph and not a dumbbell, since the two directions have buffers of their own."""
+    """A graph and not a dumbbell, since the two directions have different buffers."""
     access = setup.access_link(setup.rtt_ms, buffer)
     back = setup.access_link(setup.rtt_ms, REVERSE_BUFFER)
     middle = setup.middle_link() | {"duplex": False}

@@ -1,4 +1,4 @@
-"""Variants of what hcc2011 leaves open."""
+"""Variants of hcc2011's open values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ LONE_BUFFERS = (100, 200, 400, 600, 1000, 2000)
 
 
 def variants(setup: Setup, measuring: Measuring) -> Iterable[Variant]:
-    """Each with the runs that its claims depend on; what it does not change is shared with the paper's own setup."""
+    """Variants, each with the runs of its claims; runs that it does not change are shared with the paper's own
+    setup."""
     for name, title, other, scenarios in _rows(setup):
         yield Variant(name, title, tuple(scenarios(other)), measuring(other), by_default=name == PHASES)
 

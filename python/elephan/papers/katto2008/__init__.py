@@ -1,7 +1,7 @@
 """J. Katto et al.: Simple Model Analysis and Performance Tuning of Hybrid TCP Congestion Control (2008).
 
 Predictions of closed forms for Compound, Adaptive Reno, YeAH and Fusion under random losses, alone and beside a Reno
-flow, compared with simulations; and the effect of other constants on two of them and on others.
+flow, compared with simulations; and the effect of other constants.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _experiments(setup: Setup, quick: bool) -> Iterable[Experiment]:
 
 
 def _variants(setup: Setup) -> Iterable[Variant]:
-    """Variants of what the paper leaves open; each runs again only what it changes."""
+    """Variants of the paper's open values; each repeats only the runs that it changes."""
     others: list[tuple[str, str, Setup, tuple[str, ...], tuple[str, ...]]] = [
         ("fast-alpha-30", "FAST with alpha 30", replace(setup, fast_alpha=30), ("fast",), ()),
         (

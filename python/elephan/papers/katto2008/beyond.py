@@ -63,13 +63,13 @@ def _sweep(setup: Setup, names: Sequence[str], flows: int) -> dict[str, Scenario
 
 @dataclass(frozen=True)
 class Measured:
-    """Throughputs of a hybrid in runs, over the loss rates at which there are any.
+    """Throughputs of a hybrid in runs, over the loss rates with runs.
 
     Attributes:
-        name: of the hybrid.
+        name: name of the hybrid.
         p: loss rates.
         mbps: throughputs, Mbit/s.
-        timeouts: for each loss event.
+        timeouts: timeouts per loss event.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Measured:
     timeouts: Floats
 
     def chosen(self, keep: Callable[[Floats], Floats]) -> Measured:
-        """Only some loss rates."""
+        """A subset of the loss rates."""
         at = keep(self.p)
         return Measured(self.name, self.p[at], self.mbps[at], self.timeouts[at])
 
@@ -105,17 +105,17 @@ def printed(setup: Setup, name: str, p: Floats, flows: int = 1) -> Floats:
 
 
 def in_packets(setup: Setup, name: str, p: Floats) -> Floats:
-    """With losses 1/p packets apart."""
+    """The model with losses 1/p packets apart."""
     return refined.in_packets_mbps(setup.model(name), p, PIPE)
 
 
 def rare_timeouts(setup: Setup, name: str, p: Floats) -> Floats:
-    """And timeouts where they happen."""
+    """In addition, timeouts with their true frequency."""
     return refined.with_rare_timeouts_mbps(setup.model(name), p, PIPE, T0_S)
 
 
 def own_rules(setup: Setup, name: str, p: Floats) -> Floats:
-    """And Compound as Reno at small windows."""
+    """In addition, Compound as Reno at small windows."""
     model = abstracted.ctcp(low_window=LOW_WINDOW) if name == "ctcp" else setup.model(name)
     return refined.with_rare_timeouts_mbps(model, p, PIPE, T0_S)
 
@@ -139,7 +139,7 @@ def in_case(*cases: int, flows: int = 1, most: float = 1.0) -> Callable[[Floats]
 
 
 def error(found: Measured, model: Callable[[Floats], Floats]) -> float:
-    """Mean relative error of a model over the loss rates that there are; not a number without any."""
+    """Mean relative error of a model over the measured loss rates; NaN without any."""
     return mean_relative_error(found.mbps.tolist(), model(found.p).tolist()) if len(found.p) else float("nan")
 
 
@@ -206,7 +206,7 @@ def _percent(value: float) -> str:
 
 
 def answer(runs: RunSet, setup: Setup) -> Sequence[str]:
-    """The answer in sentences, from what was measured."""
+    """The answer in sentences, from the measurements."""
     alone = {name: measured(runs, setup, name) for name in HYBRIDS}
     if not all(len(found.p) for found in alone.values()):
         return []

@@ -34,7 +34,7 @@ LINE = np.geomspace(1e-6, 1e-1, 161)
 
 
 def figures(runs: RunSet, setup: Setup) -> Sequence[Figure]:
-    """Every figure whose runs are there; those of the models alone need none."""
+    """Every figure whose runs exist; figures of the models alone need none."""
     return [
         *windows.figures(runs, setup),
         *_throughputs(runs, setup),
@@ -124,7 +124,7 @@ RESPONSE_NAMES = {"reno": "TCP-Reno", "hstcp": "HSTCP", "stcp": "STCP", "fusion"
 
 
 def _responses(runs: RunSet, setup: Setup) -> Figure:
-    """The models alone need no run."""
+    """Response functions of the models, which need no run."""
     series = [
         Points(RESPONSE_NAMES[name], RESPONSE_LINE.tolist(), _packets(name), style=style, drawn="line")
         for style, name in enumerate(("reno", "hstcp", "stcp"))

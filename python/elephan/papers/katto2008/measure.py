@@ -1,4 +1,4 @@
-"""The metrics of katto2008's claims: formulas of :mod:`elephan.models`, and the runs that others are measured in."""
+"""The metrics of katto2008's claims: formulas of :mod:`elephan.models`, and the runs of the other metrics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from elephan.scenario.lookups import link_named, wire_bytes
 IDEALS = ("loss", "delay", "hybrid")
 RESPONSE_RTT_S = 0.1
 BANDWIDTHS_MBPS = (10, 100, 1_000, 10_000)
-# Window of a claim about the abstracted models that names none: the one at which Table 2 is checked in the same case.
+# Window of a claim about the abstracted models without a stated one: that of the check of Table 2 in the same case.
 CASE_2_WINDOW = 250.0
 MODEL_GRID = np.geomspace(1e-6, 1e-1, 401)
 _WHERE = ("w", "W", "R", "q", "p", "case", "cwnd", "B_mbps", "B", "Dmin", "N", "PS_bits", "rtt_over_min", "bandwidth")
@@ -53,7 +53,7 @@ def _flows(at: At) -> int:
 
 
 def _over_losses(metric: str, flow: str = "", flows: int | None = None) -> Rule:
-    """The mean over the loss rates of a case, or over all, of a flow of the subject's runs; of its own by default."""
+    """Mean of a metric over the loss rates of a case, or over all; for the subject's own flow by default."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         setup, beside, name = suite.setup, flows or _flows(at), subject.removesuffix("_over_reno")
@@ -117,7 +117,7 @@ def _grid(at: At) -> Floats:
 
 
 def _nearest(subject: str, at: At, values: Callable[[str], list[float]], places: Floats, name: str) -> Measurement:
-    """A model's value at the place along the loss rates where the comparison is nearest to failing."""
+    """A model's value at the loss rate with the smallest margin of the comparison."""
     claim = at.criterion
     own = np.array(values(claim.subject))
     others = [np.array(values(other)) for other in claim.other]
@@ -145,7 +145,7 @@ def _mean_rtt(suite: Suite, subject: str, at: At) -> Measurement:
 
 
 def _round(part: int) -> Rule:
-    """Packets (0) or seconds (1) of a round of Table 1 or 2; without a path they are those of the paper's."""
+    """Packets (0) or seconds (1) of a round of Table 1 or 2; by default on the paper's path."""
 
     def number(suite: Suite, subject: str, at: At) -> float:
         table = hybrid.single_flow if _flows(at) == 1 else hybrid.two_flows
@@ -157,7 +157,7 @@ def _round(part: int) -> Rule:
 
 
 def _border(suite: Suite, subject: str, at: At) -> float:
-    """Loss rate between two cases; ``…12`` and ``…23`` at the end of an id say which."""
+    """Loss rate between two cases; an id ends with ``…12`` or ``…23``."""
     if subject in ("hybrid_10g", "hybrid_10m"):
         return float(hybrid.borders(_response_pipe(subject).bdp)[0])
     if subject == "case_2_3":
@@ -182,7 +182,7 @@ def _response(suite: Suite, subject: str, at: At) -> float:
 
 
 def _increase(suite: Suite, subject: str, at: At) -> float:
-    """Table 3, as the abstracted models have it."""
+    """Increase of the abstracted models (Table 3)."""
     if subject == "areno":
         model = abstracted.areno(Pipe(_number(at, "B_mbps") * 1e6, PIPE.rtt_s, PIPE.packet_bits))
     elif subject == "fusion":
@@ -194,7 +194,7 @@ def _increase(suite: Suite, subject: str, at: At) -> float:
 
 
 def _keep(suite: Suite, subject: str, at: At) -> float:
-    """The fraction of the window that a loss leaves; without a ratio of RTTs, with a queue of half a BDP."""
+    """Fraction of the window kept on a loss; without a ratio of RTTs, at a queue of half a BDP."""
     return float(Setup().model(subject).keep(np.array(at.get("rtt_over_min", 1.5))))
 
 
@@ -207,7 +207,7 @@ def _refill(suite: Suite, subject: str, at: At) -> Measurement:
 
 
 def _peak(suite: Suite, subject: str, at: At) -> Measurement:
-    """The largest window at a loss where it comes before the pipe is full (case 3-2 of Figure 5), over the BDP."""
+    """Largest window at a loss that happens before the pipe is full (case 3-2 of Figure 5), over the BDP."""
     if at.where.get("case") != "3-2":
         raise CriterionError(f"{at.criterion.id}: where: case: only 3-2 is measured")
     cycle = abstracted.alone(Setup().model(subject), hybrid.window_at_loss(MODEL_GRID), PIPE.bdp)

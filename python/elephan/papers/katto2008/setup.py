@@ -42,19 +42,19 @@ QUICK_TIME = 10
 
 @dataclass(frozen=True)
 class Setup:
-    """Values that the paper states, and our assumptions for those that it leaves open.
+    """Values that the paper states, and our assumptions for its open values.
 
     Attributes:
         base: stack of the endpoints.
         fast_alpha: segments that FAST keeps in queues.
-        fusion_dmin_ms: granularity of the timer, by which Fusion grows.
+        fusion_dmin_ms: granularity of the timer, which determines Fusion's growth.
         compound: preset of CTCP.
-        dead_zone_ms: RTTs nearer than this to the shortest one look like it to ARENO (a clock that is no finer).
-        short_size: of the short flows: ``pareto`` or bytes, the same for all.
-        short_users: mean size in bytes of the transfers of a hundred users, who begin a new one a second after the last
-            ended; 0 for a hundred flows that come once.
-        short_rate: what the throughput of the short flows is: while they are ``active``, or in the ``window``.
-        time: runs are shorter by this factor.
+        dead_zone_ms: difference to the shortest RTT below which ARENO sees no difference (the resolution of its clock).
+        short_size: size of the short flows: ``pareto``, or a number of bytes for all.
+        short_users: mean size in bytes of the transfers of a hundred users, who start a transfer one second after the
+            end of the last; 0 for a hundred flows that start once.
+        short_rate: definition of the throughput of the short flows: while they are ``active``, or in the ``window``.
+        time: divisor of the runs' duration.
     """
 
     base: str = "ns2-sack1"
@@ -172,7 +172,7 @@ def _short(setup: Setup, protocol: str) -> Scenario:
         {"name": f"short-{number}", "algorithm": "reno", "size": f"{size} B", "start": f"{SHORT_FROM_S} s"}
         for number, size in enumerate(sizes, start=1)
     ]
-    # The long flow's name is the same for all, so that all have the same random starts.
+    # The long flow has the same name in all runs, so that all have the same random starts.
     return Scenario.dumbbell(
         [setup.flow(protocol) | {"name": "long"}, *shorts],
         title=f"{TITLES[protocol]} and {SHORT_FLOWS} short flows",
@@ -208,7 +208,7 @@ RESPONSE_PROTOCOLS = MappingProxyType({"10g": ("reno", "hstcp", "stcp", "fusion"
 
 
 def response_scenarios(setup: Setup) -> dict[str, Scenario]:
-    """Flows alone on the paths of figure 9, at loss rates that need no hours."""
+    """Flows alone on the paths of figure 9, at loss rates with acceptable run times."""
     return {
         f"{name}, {rate}bit/s, p = {p:.0e}": response(setup, name, rate, p)
         for rate, names in RESPONSE_PROTOCOLS.items()

@@ -1,6 +1,6 @@
 """Figures 2, 4, 5 and 6 of katto2008: windows over a congestion avoidance round, of the models and of runs.
 
-In the runs each flow loses one packet in K, with the K that its model has in a round; nothing else is lost.
+In the runs each flow loses one packet in K, the number of packets in a round of its model; there are no other losses.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def scenarios(setup: Setup, flows: int, *, ideal: bool) -> dict[str, Scenario]:
 
 @lru_cache(maxsize=256)
 def trace(setup: Setup, protocol: str, w: float, flows: int) -> Scenario:
-    """A flow that loses a packet in each K, alone or beside a Reno flow that loses one in 3/8 w^2."""
+    """A flow that loses one packet in K, alone or beside a Reno flow that loses one in 3/8 w^2."""
     names = [protocol, "reno"][:flows]
     control: hybrid.Control = "hybrid" if protocol in HYBRIDS else "loss"
     table = hybrid.single_flow if flows == 1 else hybrid.two_flows
@@ -77,7 +77,7 @@ def trace(setup: Setup, protocol: str, w: float, flows: int) -> Scenario:
         measure={"from": "1 s"},
         sample_period="10 ms",
         start_jitter="0 s",
-        # Room for the windows of case 1; nothing is lost but what is listed.
+        # Large enough for the windows of case 1; only the listed packets are lost.
         link=[*links, middle | {"buffer": "2000 packets", "queue": path["queue"]}],
         flow=rows,
         stack=path["stack"] | {"initial_ssthresh": start, "payload": f"{PACKET_BYTES - 40} B"},
@@ -85,9 +85,9 @@ def trace(setup: Setup, protocol: str, w: float, flows: int) -> Scenario:
 
 
 def last_round(run: Run, flow: str) -> tuple[list[float], list[float], list[float]]:
-    """Round trips since a loss, window and RTT (s) from one loss of a flow to the next; the last whole such time.
+    """Round trips since a loss, window and RTT (s) between two losses of a flow, in the last whole such interval.
 
-    A round trip takes what the newest RTT sample is. Empty where there are fewer than two losses.
+    The duration of a round trip is the newest RTT sample. The result is empty with fewer than two losses.
     """
     rows = run.samples.filter(run.samples["flow"] == flow)
     losses = rows["loss_events"].to_list()
@@ -102,7 +102,7 @@ def last_round(run: Run, flow: str) -> tuple[list[float], list[float], list[floa
 
 
 def figures(runs: RunSet, setup: Setup) -> Sequence[Figure]:
-    """Those whose runs are there."""
+    """The figures whose runs exist."""
     found: list[Figure] = []
     for flows, number in ((1, "2"), (2, "4")):
         for what, label in (("cwnd", "cwnd (packets)"), ("rtt", "RTT (ms)")) if flows == 1 else (("cwnd", CWND),):

@@ -62,7 +62,7 @@ def paper(quick: bool = False) -> Paper:
 
 
 def experiments(setup: Setup) -> Iterable[Experiment]:
-    """All that can be simulated of them, in the paper's order."""
+    """All experiments that can be simulated, in the paper's order."""
     table: list[tuple[str, str, str, list[Scenario]]] = [
         ("F10", "a long flow, cross traffic, and a flow against it", "Fig 10", [
             paths.crossed(setup, name, case) for name in ("ctcp", "illinois", "cubic") for case in (1, 2, 3, 4)
@@ -135,7 +135,7 @@ def experiments(setup: Setup) -> Iterable[Experiment]:
 
 
 def _variants(setup: Setup) -> Iterable[Variant]:
-    """Variants of what the paper leaves open, each with the experiments that it is about."""
+    """Variants of the paper's open values, each with its experiments."""
     half = tuple((name, factor / 2) for name, factor in setup.outlier)
     twice = tuple((name, factor * 2) for name, factor in setup.outlier)
     beside = ("F8a", "F8b", "F9a", "F9b")

@@ -1,9 +1,9 @@
-"""A question that the paper had to leave open: very high speeds, where its hosts gave out at 1 Gbit/s (§VIII.C).
+"""A question that the paper left open: very high speeds, since its hosts were overloaded at 1 Gbit/s (§VIII.C).
 
-The three experiments that it argues with, from 100 Mbit/s to 10 Gbit/s: one flow after an interruption (Figure 1), one
+The three experiments of its argument, from 100 Mbit/s to 10 Gbit/s: one flow after an interruption (Figure 1), one
 flow alone (Figure 3), a second flow (Figures 4 and 5). RTT 100 ms, a buffer of one bandwidth-delay product and the
-stack of today's Linux with packets of 9000 B, so that 10 Gbit/s are 13,889 packets; with 1500 B all that grows by
-packets takes six times as long.
+stack of today's Linux with packets of 9000 B, so that 10 Gbit/s are 13,889 packets; with 1500 B, growth by packets
+takes six times as long.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SEEDS = 2
 
 
 def beyond(scale: int = 1) -> Beyond:
-    """The question and its runs; with a ``scale`` at rates that are so much smaller."""
+    """The question and its runs; ``scale`` divides the rates."""
     return Beyond(
         question="How do recovery, congestion epochs, convergence and fairness go on to 10 Gbit/s?",
         why="the paper found irregular behavior of all algorithms at 1 Gbit/s, put it down to its hosts, and asked "
@@ -93,22 +93,22 @@ _KINDS = {"hurt": "interrupted", "alone": "alone", "pair": "two flows"}
 
 
 class Answers:
-    """Looks measured values up, by algorithm and rate: medians over seeds, ``None`` where there are none."""
+    """Measured values by algorithm and rate: medians over seeds, ``None`` without any."""
 
     def __init__(self, runs: RunSet, scale: int) -> None:
         self._runs = runs
         self.scale = scale
 
     def recovery_s(self, algorithm: str, mbps: int) -> float | None:
-        """From the interruption until the link is full again; infinite when it is not within the run."""
+        """Time from the interruption until the link is full again; infinite if it is not in the run."""
         return self._median("hurt", algorithm, mbps, "recovery_time_s", True, (float(HURT_S), float(RUN_S)))
 
     def epoch_s(self, algorithm: str, mbps: int) -> float | None:
-        """Mean congestion epoch of a lone flow; ``None`` where the run has too few."""
+        """Mean congestion epoch of a lone flow; ``None`` if the run has too few epochs."""
         return self._median("alone", algorithm, mbps, "epoch_duration_s", True)
 
     def convergence_s(self, algorithm: str, mbps: int) -> float | None:
-        """Until the second flow's window is 80 % of the first's; infinite when it is not within the run."""
+        """Time until the second flow's window is 80 % of the first's; infinite if it never is in the run."""
         return self._median("pair", algorithm, mbps, "convergence_cwnd_time_s", False)
 
     def fairness(self, algorithm: str, mbps: int) -> float | None:

@@ -30,7 +30,7 @@ _COLORS = {"reno": 0, "ctcp": 1, "illinois": 2, "cubic": 3, "aimd_a0.3": 0, "aim
 
 
 def figures(runs: RunSet, setup: Setup, claims: ClaimSet) -> Sequence[Figure]:
-    """Every figure whose runs are there."""
+    """Every figure whose runs exist."""
     draw = _Drawing(runs, setup, claims)
     parts: list[Callable[[], Iterator[Figure]]] = [
         draw.recovery, draw.reverse, draw.epochs, draw.newcomers, draw.rtts, draw.friendly, draw.cases,
@@ -99,7 +99,7 @@ class _Drawing:
         yield from self._traces("figure2", "Figure 2: behaviour with reverse path traffic", caption, rows)
 
     def epochs(self) -> Iterator[Figure]:
-        """Figure 3, a figure for each rate, since their times differ by so much."""
+        """Figure 3, as a figure for each rate, since their time scales differ widely."""
         for letter, line in (("a", paths.F3A), ("b", paths.F3B)):
             scenario = lone(self._setup, "illinois", line)
             rows = [(f"{line.mbps:g} Mbit/s, 100 ms", scenario, [("illinois", TITLES["illinois"])], CWND)]
@@ -172,7 +172,7 @@ class _Drawing:
     def _over_seeds(
         self, scenario: Scenario, metric: str, flow: str | None = None, scale: float = 1.0
     ) -> tuple[float, float, float] | None:
-        """Median, smallest and largest over the replicates; ``None`` when there are none."""
+        """Median, smallest and largest over the replicates; ``None`` without any."""
         try:
             found = [self._runs.metric(run, metric) for run in self._runs.of(scenario)]
         except NotJudgedError:

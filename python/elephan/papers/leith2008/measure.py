@@ -1,4 +1,4 @@
-"""The metrics of leith2008's claims, and the runs that each is measured in: a table for each experiment."""
+"""The metrics of leith2008's claims, and the runs of each, with a table for each experiment."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _points(claim: Claim) -> dict[str, Sequence[Value]]:
 
 
 def lone(setup: Setup, algorithm: str, line: Line) -> Scenario:
-    """The run of Figure 3 that is about an algorithm and a path."""
+    """The run of Figure 3 of an algorithm and a path."""
     return paths.alone(setup, algorithm, line, paths.epochs_s(setup, line))
 
 
@@ -87,7 +87,7 @@ def _beside_reno(setup: Setup, subject: str, at: At) -> Scenario:
 
 
 def _plain(scenario: Callable[[Setup, str], Scenario]) -> Place:
-    """An experiment whose runs differ in the subject alone."""
+    """Rule for an experiment whose runs differ in the subject alone."""
     return lambda setup, subject, at: scenario(setup, subject)
 
 
@@ -121,7 +121,7 @@ def _increase(suite: Suite, subject: str, at: At) -> Measurement:
 
 
 def _response(suite: Suite, subject: str, at: At) -> Measurement:
-    """At the loss rate where the claim is nearest to failing; throughput on the wire."""
+    """Throughput on the wire at the loss rate with the smallest margin of the claim."""
     claim = at.criterion
 
     def found(name: str, loss: float) -> Measurement:
@@ -140,7 +140,7 @@ def _response(suite: Suite, subject: str, at: At) -> Measurement:
 def _refilling(metric: str) -> Rule:
     """A metric of the time from 5 s after the datagrams until the link is full again, by seed.
 
-    Below 15 segments, and for some round trips of a few more, Illinois is standard TCP by its own rule.
+    Below 15 segments, and for some round trips above that, Illinois behaves as standard TCP by its own rule.
     """
 
     def rule(suite: Suite, algorithm: str, at: At) -> Measurement:
@@ -171,7 +171,8 @@ def _reverse(metric: str, **options: Any) -> Rule:
 
 
 def _long_epochs(suite: Suite, subject: str, at: At) -> Measurement:
-    """Simulated; where the conditions have a path of their own, from one BDP to two at a segment a round trip."""
+    """Simulated epochs; for conditions with their own path, the growth from one BDP to two at a segment a round
+    trip."""
 
     def number(suite: Suite, subject: str, at: At) -> float:
         line = Line(at.get("rate_mbps", 0.0), at.get("rtt_ms", 0), 0)
@@ -237,12 +238,12 @@ def _cross_mbps(suite: Suite, subject: str, at: At) -> Measurement:
 
 
 def _datagrams(number: Callable[[Any], float]) -> Rule:
-    """A number of the datagrams of case 4, read from its own scenario."""
+    """A property of the datagrams of case 4, from its scenario."""
     return stated(lambda suite, subject, at: number(paths.crossed(suite.setup, "ctcp", 4).form.flows[1]))
 
 
 def _buffer(suite: Suite, subject: str, at: At) -> float:
-    """Packets that may wait in case 4, or these over the bandwidth-delay product."""
+    """Buffer of case 4 in packets, or relative to the bandwidth-delay product."""
     queue = link_named(paths.crossed(suite.setup, "ctcp", 4).form, "bottleneck").queue
     packets = float(present(queue.limit_packets) * suite.setup.scale)
     return packets if at.criterion.metric == "buffer_pkts" else packets / paths.F10.bdp_packets

@@ -1,9 +1,9 @@
-"""The rules of §II, driven one by one: a flow on a path that never queues and whose delay is set.
+"""Tests of the rules of §II, one by one: a flow on a path without queues whose delay is controlled.
 
-The link is down for the first 100 ms. So the first RTT sample is the largest: the base RTT and 100 ms more. From 10 s
-on the path is longer by a fraction of these 100 ms, which the flow takes for a queue. One packet is lost when the
-growth has been seen. The rules are those of the algorithms' papers in real numbers, and every packet is acknowledged.
-The other experiments have the rules as kernels implement them.
+The link is down for the first 100 ms, so the first RTT sample is the largest: the base RTT plus 100 ms. From 10 s on
+the delay is longer by a fraction of these 100 ms, which the flow interprets as a queue. One packet is lost after the
+growth has been measured. The rules are those of the algorithms' papers in real numbers, and every packet is
+acknowledged. The other experiments use the rules of kernels.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Line:
     Attributes:
         mbps: rate of the bottleneck.
         rtt_ms: two-way propagation delay.
-        buffer: packets that may wait.
+        buffer: largest queue, packets.
     """
 
     mbps: float
@@ -82,22 +82,22 @@ S8C = Line(1000, 122, 10_167)
 
 @dataclass(frozen=True)
 class Setup:
-    """Values that the paper states, and our assumptions for those that it leaves open.
+    """Values that the paper states, and our assumptions for its open values.
 
     Attributes:
-        acks_counted: Reno and Compound grow by the ACK, as Linux 2.6.23 without byte counting, and so by half a segment
-            a round trip with delayed ACKs.
-        grow_from_dwnd: Compound's delay-based window grows from itself and not from the whole window.
-        burst: datagrams from 20 s to 25 s take the windows of Figure 2 down; without them nothing does.
-        outlier: by how many of the largest queueing delays the first RTT sample of Figures 8(a) and 12 is too large.
+        acks_counted: true if Reno and Compound count ACKs, as Linux 2.6.23 without byte counting, and so grow by half a
+            segment a round trip with delayed ACKs.
+        grow_from_dwnd: true if Compound's delay-based window grows from itself and not from the whole window.
+        burst: true for datagrams from 20 s to 25 s, which reduce the windows of Figure 2.
+        outlier: excess of the first RTT sample of Figures 8(a) and 12, in units of the largest queueing delay.
         scan_ns: instead of that, a host's processing time for each outstanding segment of an ACK with SACK blocks.
-        framing_bytes: added to each packet on the 100 Mbit/s of Figures 8 and 9: Ethernet's header, check sum,
-            preamble and gap.
-        reverse_window: of the reverse flows of Figure 2, in bytes.
-        compound_rtt: which RTT stands for a round trip of Compound.
-        delayed_acks: one ACK for two packets; otherwise every packet is acknowledged.
-        jitter: starts and departures move a little with the seed.
-        scale: the rate, and all that is counted in packets, are divided by it.
+        framing_bytes: Ethernet's header, checksum, preamble and gap, added to each packet on the 100 Mbit/s link of
+            Figures 8 and 9.
+        reverse_window: receive window of the reverse flows of Figure 2, bytes.
+        compound_rtt: RTT that Compound uses for a round trip.
+        delayed_acks: true for one ACK per two packets; otherwise every packet is acknowledged.
+        jitter: true if starts and departures vary slightly with the seed. scale: divisor of the rate and of values in
+            packets.
     """
 
     acks_counted: bool = False
@@ -164,11 +164,12 @@ class Setup:
 
     @property
     def cross_s(self) -> tuple[int, int]:
-        """The measured part of runs with cross traffic, which end with it; a quick run has a quarter of it."""
+        """The measurement window of runs with cross traffic, which lasts until their end; a quick run has a quarter of
+        it."""
         return CROSS_MEASURE_S if self.scale == 1 else QUICK_MEASURE_S
 
     def framing(self, line: Line) -> int:
-        """Bytes that a packet takes on a path's link beside itself."""
+        """Framing bytes of a packet on a path's link."""
         return self.framing_bytes if line in FRAMED else 0
 
     def stack(self, line: Line, **more: str) -> dict[str, Any]:
@@ -253,7 +254,7 @@ def newcomer(setup: Setup, algorithm: str, line: Line, second_s: float, run_s: f
 
 
 def late(setup: Setup) -> tuple[float, float]:
-    """When the second flow of Figure 4 starts, after the first one's first epoch, and when the run ends."""
+    """Start of the second flow of Figure 4, after the first one's first epoch, and end of the run."""
     return F4_TIMES_S[0] / setup.scale, F4_TIMES_S[1] / setup.scale
 
 
@@ -284,12 +285,13 @@ def rtt_pair(setup: Setup, algorithm: str, rtt_ms: int, buffer_ms: int) -> Scena
 
 @lru_cache(maxsize=512)
 def against_reno(setup: Setup, algorithm: str, name: str, *, overestimate: bool = False) -> Scenario:
-    """Figures 8, 9 and 12: a new algorithm against Reno; with ``overestimate`` the largest RTT is too large."""
+    """Figures 8, 9 and 12: a new algorithm against Reno; with ``overestimate`` the new algorithm's largest RTT is too
+    large."""
     if not overestimate:
         return _against_reno(setup, algorithm, name)
     if setup.scan_ns:
         return on_slow_host(setup, "illinois_stock", name)
-    # Nothing leaves the link before that time, so that the first sample is the one that a busy host delays.
+    # No packet leaves the link before that time, so that the busy host delays the first sample.
     line = _BESIDE_RENO[name]
     octets = WIRE_BYTES + setup.framing(line)
     late_ms = round(dict(setup.outlier)[name] * line.buffer * 8 * octets / (line.mbps * 1e3))
@@ -338,7 +340,7 @@ def crossed(setup: Setup, algorithm: str, case: int) -> Scenario:
 
 @lru_cache(maxsize=512)
 def misled(setup: Setup, algorithm: str) -> Scenario:
-    """Figure 11: two flows, the second of which takes its base RTT for 20 ms longer than it is."""
+    """Figure 11: two flows, of which the second one's base RTT has an error of 20 ms."""
     flows = [
         setup.flow(f"{algorithm}-1", algorithm),
         setup.flow(f"{algorithm}-2", algorithm, 50, base_rtt_error=f"{F11_ERROR_MS} ms"),

@@ -1,6 +1,6 @@
 """M. C. Weigle, P. Sharma, J. R. Freeman: Performance of Competing High-Speed TCP Flows (Networking 2006).
 
-Which of two high-speed flows wins when one arrives 50 s after the other: 36 ordered pairs of six protocols over 622
+The shares of two high-speed flows if one starts 50 s after the other: 36 ordered pairs of six protocols over 622
 Mbit/s and 100 ms, with three buffers, and 21 pairs that start together.
 """
 
@@ -77,7 +77,7 @@ def _scenarios(setup: Setup, pairs: Iterable[Pair], buffer: int = BUFFER, late_s
 
 
 def _experiments(setup: Setup, seeds: Mapping[str, int]) -> Iterable[Experiment]:
-    """All of them; the figures' are runs of the first, and Figure 8 has one that starts together as well."""
+    """All experiments. Those of the figures use runs of the first, and Figure 8 also has flows that start together."""
     rows = [
         ("F2", "all ordered pairs, buffer 1555 packets (20 % of the BDP)", "Fig 2", _scenarios(setup, PAIRS)),
         ("F2s", "those of them that the seed moves, again", "Fig 2", _scenarios(setup, MOVED)),
@@ -97,7 +97,7 @@ def _experiments(setup: Setup, seeds: Mapping[str, int]) -> Iterable[Experiment]
 
 
 def _variants(setup: Setup, placed: Mapping[Pair, int]) -> Iterable[Variant]:
-    """Variants of what the paper leaves open."""
+    """Variants of the paper's open values."""
     others = [
         ("fast-alpha-100", "FAST with alpha 100", replace(setup, fast_alpha=100)),
         ("fast-alpha-400", "FAST with alpha 400", replace(setup, fast_alpha=400)),

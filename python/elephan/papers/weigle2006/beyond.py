@@ -1,4 +1,4 @@
-"""Beyond weigle2006: its grid of ordered pairs over every end-to-end algorithm there is, as one picture."""
+"""Beyond weigle2006: its grid of ordered pairs over all end-to-end algorithms, as one figure."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from elephan.scenario import Scenario
 from elephan.scenario.catalog import algorithms
 
 EXPERIMENT = "weigle2006.beyond"
-# Within this much of an even share nobody wins: 55 to 45 of a hundred.
+# No flow wins within this distance of equal shares: 55 to 45 %.
 EVEN = 0.1
 Grid = Mapping[Pair, float]
 
 
 def names() -> tuple[str, ...]:
-    """Every TCP algorithm that needs nothing of the path, the paper's six first, then by name."""
+    """Every TCP algorithm without requirements on the path, the paper's six first, then by name."""
     others = sorted(name for name, entry in algorithms().items() if _needs_nothing(name, entry))
     return PROTOCOLS + tuple(name for name in others if name not in PROTOCOLS)
 
 
 def _needs_nothing(name: str, entry: Mapping[str, Any]) -> bool:
-    """It needs no routers of its own, does not go by marks first, and controls something."""
+    """True for an algorithm that needs no special routers or marks and has a congestion control."""
     return name != "fixed" and entry["router"] is None and not entry["signals"][0].startswith("ECN")
 
 
 def open_question(setup: Setup) -> Beyond:
-    """The question and its runs; without jitter of the protocols' own, one seed."""
+    """The question and its runs, without jitter of the protocols and with one seed."""
     everyone = names()
     scenarios = Pairs(setup, everyone)
     experiment = Experiment(EXPERIMENT, "all ordered pairs of all algorithms, 20 % of the BDP", "beyond", scenarios)
@@ -50,7 +50,7 @@ def open_question(setup: Setup) -> Beyond:
 
 
 class Pairs(Mapping[str, Scenario]):
-    """The scenarios by label, each built when it is asked for: there are hundreds, and most commands want none."""
+    """The scenarios by label, each built on access, since there are hundreds and most commands need none."""
 
     def __init__(self, setup: Setup, everyone: Sequence[str]) -> None:
         self._setup = setup

@@ -27,7 +27,7 @@ CAPTIONS = {
 
 
 def figures(runs: RunSet, setup: Setup, claims: ClaimSet) -> Sequence[Figure]:
-    """Every figure whose runs are there."""
+    """Every figure whose runs exist."""
     found: list[Figure] = []
     asymmetry = _asymmetry(runs, setup, claims)
     if asymmetry is not None:

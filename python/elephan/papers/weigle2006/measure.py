@@ -1,4 +1,4 @@
-"""The metrics of weigle2006's claims, and the runs that each is measured in."""
+"""The metrics of weigle2006's claims, and the runs of each."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _GROUP = re.compile(r"(?:certain members of region (\d)|region (\d) members)")
 
 
 def region_of(abs_asymmetry: float) -> int:
-    """The region of an |A| when the five are equal fifths of its range: 1 is the fairest."""
+    """Region of an |A| for five equal fifths of its range; 1 is the fairest."""
     return min(REGIONS, int(abs_asymmetry * REGIONS) + 1)
 
 
 def regions_by_rank(values: Sequence[float]) -> list[int]:
-    """The region of each value when the regions have the paper's numbers of members; Region 1 has the smallest."""
+    """Region of each value for the paper's numbers of members; Region 1 has the smallest values."""
     regions = [number for number, count in enumerate(REGION_COUNTS, start=1) for _ in range(count)]
     order = sorted(range(len(values)), key=values.__getitem__)
     found = [0] * len(values)
@@ -62,7 +62,7 @@ def boundaries(values: Sequence[float], kind: str) -> list[float]:
 
 
 def certain_regions(claims: ClaimSet) -> dict[Pair, int]:
-    """The region of each pair that the paper places, from the claims themselves."""
+    """Region of each pair that the paper assigns, from the claims themselves."""
     return {
         parse_pair(claim.subject): int(claim.limit)
         for claim in claims.claims
@@ -74,7 +74,7 @@ def parse_pair(subject: str) -> Pair:
     """``a>b`` as a pair.
 
     Raises:
-        CriterionError: it is none.
+        CriterionError: it is not a pair.
     """
     first, _, second = subject.partition(">")
     if first not in PROTOCOLS or second not in PROTOCOLS:
@@ -83,7 +83,7 @@ def parse_pair(subject: str) -> Pair:
 
 
 def measurer(runs: RunSet, setup: Setup, placed: Mapping[Pair, int]) -> Suite:
-    """The measurements in the runs of one setup; ``placed`` has the regions of the pairs that the paper places."""
+    """The measurements in the runs of one setup; ``placed`` has the regions of the pairs that the paper assigns."""
     groups: dict[str, Combine] = {
         "asymmetry": _median,
         "abs_asymmetry": _median,
@@ -107,7 +107,7 @@ def _window(at: At) -> Window | None:
 
 
 def _value(metric: str) -> Rule:
-    """A metric of a pair's runs; of one flow where the metric has one for each and the subject names it."""
+    """A metric of a pair's runs; for a metric with a value for each flow, that of the subject's flow."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         return suite.values(suite.scenario(suite.setup, subject, at), metric, window=_window(at))
@@ -124,7 +124,7 @@ def _flow(metric: str) -> Rule:
         if not which and pair.count(protocol) != 1:
             raise CriterionError(f"which flow is '{subject}'? the conditions name {pair}")
         flow = f"{protocol}-{which or pair.index(protocol) + 1}"
-        # A share is one of both flows.
+        # A share refers to both flows.
         return suite.values(suite.scenario(suite.setup, label(pair), at), metric, flow, _window(at), flows=None)
 
     return rule
@@ -144,7 +144,7 @@ def _median(values: list[float]) -> float:
 
 
 def _group(metric: str, placed: Mapping[Pair, int], combine: Combine) -> Rule:
-    """A metric of a pair, or |A| combined over the pairs that the paper certainly places in a region."""
+    """A metric of a pair, or |A| combined over the pairs that the paper certainly assigns to a region."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         group = _GROUP.fullmatch(subject)
@@ -171,7 +171,7 @@ def _region(suite: Suite, subject: str, at: At) -> Measurement:
 
 
 def _members(pairs: Sequence[Pair], *regions: int, forced: bool = False, most: int = MOST_NAMED) -> Rule:
-    """How many of some pairs are in some regions; of the subject's own pairs when it lists any.
+    """Number of pairs in some regions, of the subject's pairs if it lists any.
 
     ``forced``: by rank, the paper's own numbers of members decide it.
     """
@@ -187,10 +187,10 @@ def _members(pairs: Sequence[Pair], *regions: int, forced: bool = False, most: i
 
 
 def _pairs_where(metric: str, pairs: Iterable[Pair], holds: Callable[[float], bool], winner: str = "") -> Rule:
-    """How many pairs have a value that satisfies a condition, seen from a protocol if one is named."""
+    """Number of pairs with a value that satisfies a condition, from a protocol's view if one is named."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
-        # An asymmetry is one under the paper's main conditions; a utilization one under the claim's.
+        # An asymmetry is measured under the paper's main conditions, a utilization under those of the claim.
         here = _plain(at) if metric == "asymmetry" else at
         found = {label(pair): _value(metric)(suite, label(pair), here) for pair in pairs}
         leads = {name: part.times(1 if name.startswith(f"{winner}>") else -1) for name, part in found.items()}
@@ -200,7 +200,7 @@ def _pairs_where(metric: str, pairs: Iterable[Pair], holds: Callable[[float], bo
 
 
 def _wins(protocol: str) -> Rule:
-    """Mixed pairs in which a protocol has the larger share, whichever flow it is."""
+    """Number of mixed pairs in which a protocol has the larger share, as either flow."""
     pairs = [pair for pair in MIXED if protocol in pair]
     return _pairs_where("asymmetry", pairs, lambda value: value > SIGN_FLOOR, protocol)
 
@@ -227,7 +227,7 @@ def _queue(metric: str) -> Rule:
         value = partial(_value(metric), suite)
         if subject == "fast>loss based":
             return combined([value(f"fast>{rival}", at) for rival in RIVALS], min, "least of five rivals")
-        # Before flow 2 comes it does not matter who that will be; this is the pair of Figure 5.
+        # Before flow 2 starts its algorithm has no effect; this is the pair of Figure 5.
         alone = _plain(at).but(window_s="20..50") if subject == "fast alone" else at
         return value("fast>stcp" if subject in ("fast", "fast alone") else subject, alone)
 
@@ -238,7 +238,7 @@ def _queue(metric: str) -> Rule:
 
 
 def _packets(suite: Suite, subject: str, at: At) -> float:
-    """The BDP in the paper's segments, without headers; or a buffer as the experiment states it."""
+    """The BDP in the paper's segments, without headers; or the experiment's buffer."""
     buffers = {"bdp": BUFFER, "b20": BUFFER, "b40": 40}
     if subject not in buffers:
         raise CriterionError(f"'{subject}' is not a number of packets of the setup")
@@ -247,7 +247,7 @@ def _packets(suite: Suite, subject: str, at: At) -> float:
     if subject == "bdp":
         payload_bits = 8 * scenario.form.flows[0].stack.payload_bytes
         return float(bottleneck.rate_bps * scenario.graph.rtt_ps(0) / 1e12 / payload_bits)
-    # ns-2 drops at its limit, so that the limit is one more than what may wait.
+    # ns-2 drops at its limit, so the limit is one more than the number of waiting packets.
     return float(present(bottleneck.queue.limit_packets) + 1)
 
 

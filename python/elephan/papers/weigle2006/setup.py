@@ -23,7 +23,7 @@ MOVED: tuple[Pair, ...] = (
     ("bic", "htcp"), ("bic", "bic"), ("bic", "cubic"), ("cubic", "hstcp"), ("cubic", "bic"),
 )  # fmt: skip
 """The pairs whose A moved by 0.01 or more in three seeds of all 36."""
-# Unordered pairs, the more aggressive protocol first, as the paper speaks of them in §4.6.
+# Unordered pairs, the more aggressive protocol first, as in §4.6 of the paper.
 TOGETHER = tuple(combinations_with_replacement(("stcp", "bic", "cubic", "htcp", "hstcp", "fast"), 2))
 
 BUFFER = 1555
@@ -37,19 +37,19 @@ FAST_ALPHA = 200
 
 @dataclass(frozen=True)
 class Setup:
-    """Values that the paper states, and our assumptions for those that it leaves open.
+    """Values that the paper states, and our assumptions for its open values.
 
     Attributes:
         fast_alpha: segments that FAST keeps in queues.
-        fast_doubling: FAST doubles its window whenever its queueing delay is small, as ns-2's module does.
-        tcp_linux: the base is ns-2's TCP/Linux and not its SACK agent, which repairs losses in its own way and halves
-            the window on the first loss and on any loss in slow start, whatever the algorithm.
+        fast_doubling: true if FAST doubles its window whenever its queueing delay is small, as in ns-2's module.
+        tcp_linux: true for ns-2's TCP/Linux as the base. Its SACK agent has another loss recovery and halves the window
+            on the first loss and on any loss in slow start, for every algorithm.
         header_bytes: added to the paper's 1000-byte segments on the wire.
-        jitter: starts and departures move a little with the seed.
+        jitter: true if starts and departures vary slightly with the seed.
         algorithms: preset of each protocol; any other protocol is run with its own defaults.
-        regions: how |A| is divided into the five regions: by ``ranks``, with the paper's counts, or in ``fifths`` of
-            its range.
-        scale: the rate, and all that is counted in packets, are divided by it.
+        regions: division of |A| into the five regions: by ``ranks``, with the paper's counts, or in ``fifths`` of its
+            range.
+        scale: divisor of the rate and of values in packets.
     """
 
     fast_alpha: int = FAST_ALPHA
@@ -64,7 +64,7 @@ class Setup:
     scale: int = 1
 
     def scenario(self, pair: Pair, buffer: int = BUFFER, late_s: int = LATE_S) -> Scenario:
-        """Two flows, the first at 0 s and the second at ``late_s``; ``buffer`` in packets as ns-2 states it."""
+        """Two flows, the first at 0 s and the second at ``late_s``; ``buffer`` in packets, by ns-2's counting."""
         return _scenario(self, pair, buffer, late_s)
 
     def stack(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Setup:
 
 @lru_cache(maxsize=64)
 def _halves(protocol: str) -> bool:
-    """True if a protocol can be told to halve its window on a loss in slow start."""
+    """True if a protocol has the option to halve its window on a loss in slow start."""
     return any(parameter["name"] == "halve_in_slow_start" for parameter in algorithms()[protocol]["parameters"])
 
 
@@ -118,7 +118,7 @@ def _scenario(setup: Setup, pair: Pair, buffer: int, late_s: int) -> Scenario:
         duration=f"{DURATION_S} s",
         measure={"from": f"{MEASURE_S[0]} s", "to": f"{MEASURE_S[1]} s"},
         stack=setup.stack(),
-        # Starting together means within one packet time; a tenth of a second would be a head start of a round trip.
+        # Simultaneous starts differ by less than one packet time; 0.1 s would be a lead of one round trip.
         start_jitter=("100 ms" if late_s else f"{packet_ns} ns") if setup.jitter else "0 s",
         send_jitter=f"{packet_ns} ns" if setup.jitter else "0 s",
     )

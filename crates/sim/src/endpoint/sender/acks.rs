@@ -11,14 +11,14 @@ use crate::packet::{OWD_UNIT_PS, Packet, flag};
 use crate::spec::ClockSpec;
 use crate::time::Time;
 
-/// Report of an ACK on the newest segment that it acknowledges.
+/// Contents of an ACK about the newest segment that it acknowledges.
 #[derive(Clone, Copy, Debug)]
 struct Report {
     /// Its one-way delay in units of [`OWD_UNIT_PS`].
     owd: u32,
     /// Its number.
     newest: u32,
-    /// Feedback of XCP routers to it and to those before it, bytes/s.
+    /// Feedback of XCP routers for it and for earlier segments, bytes/s.
     feedback: f32,
 }
 
@@ -46,7 +46,7 @@ impl Sender {
                 self.note_overtaken(entry.trigger);
             }
             if cumulative > una && self.board.is_clean() {
-                // The entry is there for what routers say.
+                // The entry exists for the routers' feedback.
                 delivered += cumulative - una;
                 self.board.advance_clean(cumulative);
             } else if cumulative > una {
@@ -99,7 +99,7 @@ impl Sender {
             in_flight: f64::from(in_flight),
             window_at_send: 0.0,
             round_start,
-            // A duplicate ACK may be the beginning of a recovery, and is no reason to grow (RFC 5681 section 3.2).
+            // A duplicate ACK may begin a recovery, so the window does not grow (RFC 5681 section 3.2).
             in_recovery: recovering || cumulative <= una,
             window_limited: self.window_use.is_limited(self.stats.cwnd, || self.algorithm.ssthresh()),
             marked,
@@ -131,8 +131,9 @@ impl Sender {
         self.transmit(now, out);
     }
 
-    /// True if the ACK reports an original that left before the lowest segment was last sent: Linux then restarts the
-    /// retransmission timer (`tcp_clean_rtx_queue`, since 4.13). Later ones do not, or a lost retransmission would never time out.
+    /// True if the ACK reports an original transmission that left before the lowest segment was last sent. Linux then
+    /// restarts the retransmission timer (`tcp_clean_rtx_queue`, since 4.13). Later transmissions do not restart it;
+    /// otherwise a lost retransmission would never time out.
     #[inline]
     fn is_older_than_head(&self, packet: &Packet) -> bool {
         let original = packet.flags() & flag::RETRANSMIT == 0;
@@ -140,7 +141,7 @@ impl Sender {
         self.rack.enabled && original && head.is_some_and(|sent| packet.stamp < sent)
     }
 
-    /// Takes the RTT sample of an ACK; returns the sample and the smallest so far, s.
+    /// Takes the RTT sample of an ACK. Returns the sample and the smallest RTT so far, s.
     #[inline(always)]
     fn measure_rtt(&mut self, packet: &Packet) -> (f64, f64) {
         let rtt = if self.host.is_slow { self.when_host_looks(*packet) } else { packet.at } - packet.stamp;
@@ -160,7 +161,8 @@ impl Sender {
         (sample, min_rtt)
     }
 
-    /// When the host gets round to an ACK: a slow one walks over everything outstanding if the ACK carries SACK blocks.
+    /// Time at which the host has processed an ACK. A slow host walks over all outstanding segments if the ACK carries
+    /// SACK blocks.
     #[cold]
     fn when_host_looks(&mut self, packet: Packet) -> Time {
         let sacks = packet.flags() & flag::BESIDE != 0 && (self.needs.router.is_none() || self.board.sacked() > 0);
@@ -173,7 +175,7 @@ impl Sender {
 struct Wanted<'a> {
     needs: Needs,
     packet: Packet,
-    /// Size of a segment on the wire.
+    /// Size of a segment on the wire, bytes.
     bytes: f64,
     report: Report,
     sampler: Option<&'a DeliverySampler>,
@@ -206,7 +208,7 @@ impl Wanted<'_> {
         }
     }
 
-    /// The forward delay of a segment as the two hosts' clocks show it, s.
+    /// One-way delay of a segment by the two hosts' clocks, s.
     fn one_way_delay(&self) -> f64 {
         let units = self.report.owd;
         let Some(clocks) = self.clocks else { return f64::from(units) * (OWD_UNIT_PS as f64 * 1e-12) };

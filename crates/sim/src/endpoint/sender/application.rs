@@ -1,4 +1,4 @@
-//! A sender whose application hands its data over bit by bit.
+//! A sender whose application hands over its data over time.
 
 use elephan_cc::Algorithm;
 
@@ -7,12 +7,12 @@ use crate::endpoint::boundary::Outlet;
 use crate::time::Time;
 
 impl Sender {
-    /// When the application next hands something over.
+    /// Time at which the application next hands over data.
     pub(super) fn application_due(&self) -> Time {
         self.application.as_ref().map_or(Time::NEVER, |application| application.due())
     }
 
-    /// The application hands over what is due.
+    /// Takes the data that the application hands over at `now`.
     pub(super) fn serve_application(&mut self, now: Time, out: &mut impl Outlet) {
         let Some(application) = &mut self.application else { return };
         let fresh = application.take(now);
@@ -29,7 +29,7 @@ impl Sender {
         self.transmit(now, out);
     }
 
-    /// Nothing is outstanding any more.
+    /// Called when no segment is outstanding any more.
     #[inline(never)]
     pub(super) fn all_acknowledged(&mut self, now: Time) {
         if let Some(application) = &mut self.application {

@@ -36,7 +36,7 @@ pub struct Sender {
     pub(super) next: u32,
     pub(super) rto: Rto,
     pub(super) timer: Time,
-    /// No timer but the pace is due before; it may be early, never late.
+    /// Lower bound of the next time at which a timer other than pacing is due.
     pub(super) quiet_until: Time,
     pub(super) now: Time,
     pub(super) min_rtt: MinRtt,
@@ -47,22 +47,22 @@ pub struct Sender {
     pub(super) receive_window: u32,
     pub(super) end: u32,
     pub(super) max_burst: u32,
-    /// The segment being timed, and when it was sent, where one is timed at a time.
+    /// The timed segment and its send time, if one segment is timed at a time.
     pub(super) timed: Option<(u32, Time)>,
-    /// Window at which each outstanding segment was sent, kept for algorithms that ask.
+    /// Window at which each outstanding segment was sent, for algorithms that need it.
     pub(super) sent_window: SegmentRing<f32>,
     pub(super) start: Time,
     pub(super) stop: Time,
     pub(super) started: bool,
     /// True if [`Sender::remember`] has anything to do.
     pub(super) remembers: bool,
-    /// True if anybody is told of each segment that is sent.
+    /// True if the algorithm or a log is told of each segment sent.
     pub(super) watches: bool,
     pub(super) log: Option<Box<SenderLog>>,
     pub(super) sampler: Option<Box<DeliverySampler>>,
     pub(super) marks: Marks,
     pub(super) pace: Pace,
-    /// The source of data that comes bit by bit.
+    /// Application that hands over the data over time.
     pub(super) application: Option<Box<Application>>,
     pub(super) departures: Departures,
     pub(super) stack: Arc<StackSpec>,
@@ -141,14 +141,14 @@ impl Sender {
         }
     }
 
-    /// The RTT of the handshake, if it was timed: the first sample, before the sender starts.
+    /// Takes the RTT of the handshake, if it was measured, as the first sample before the sender starts.
     pub(crate) fn note_handshake(&mut self, rtt: Option<Time>) {
         if let Some(rtt) = rtt {
             self.rack.handshake = rtt.seconds();
         }
     }
 
-    /// Everything that the run keeps of it.
+    /// Returns the records that the run keeps of this end.
     #[must_use]
     pub fn into_record(self) -> SenderRecord {
         self.stats.into_record(self.start)
@@ -160,7 +160,7 @@ impl Sender {
         self.stats.totals
     }
 
-    /// When the last segment of a sized transfer was acknowledged.
+    /// Time at which the last segment of a sized transfer was acknowledged.
     #[must_use]
     #[inline]
     pub fn completed(&self) -> Option<Time> {

@@ -1,4 +1,4 @@
-//! How a sender answers ECN echoes.
+//! Response of a sender to ECN echoes.
 
 use elephan_cc::{Cause, Router};
 
@@ -8,7 +8,7 @@ use crate::endpoint::receiver::Receiver;
 use crate::time::Time;
 
 impl Sender {
-    /// Tells the receiver how to echo marks and what routers report.
+    /// Sets the receiver's form of echoing marks and routers' reports.
     pub fn instruct(&self, receiver: &mut Receiver) {
         if self.marks.mode == Mode::Classic {
             receiver.latch_marks();
@@ -18,14 +18,14 @@ impl Sender {
         }
     }
 
-    /// The kind of routers that the receiver has to listen to.
+    /// Kind of routers whose signals the receiver echoes.
     #[must_use]
     pub fn router(&self) -> Option<Router> {
         self.needs.router
     }
 
-    /// An ACK of `delivered` segments up to `cumulative` echoes a mark. Answers how many marked segments the algorithm is to
-    /// hear of.
+    /// Handles an ACK of `delivered` segments up to `cumulative` that echoes a mark. Returns the number of marked
+    /// segments to report to the algorithm.
     #[inline(never)]
     pub(super) fn on_echo(&mut self, now: Time, cumulative: u32, delivered: u32) -> f64 {
         self.stats.totals.marked += u64::from(delivered);
@@ -42,7 +42,7 @@ impl Sender {
         0.0
     }
 
-    /// A loss was answered: echoes of marks in the same window are answered with it.
+    /// Records a response to a loss, which is also the response to marks in the same window.
     pub(super) fn settle_marks(&mut self) {
         if self.marks.mode == Mode::Classic {
             self.marks.answered = true;

@@ -1,17 +1,17 @@
-//! The sending host: its clock and its speed.
+//! Clock and speed of the sending host.
 
 use crate::spec::{ClockSpec, FlowSpec};
 use crate::time::Time;
 
-/// A host that takes time over ACKs, and whose clock may differ from the receiver's.
+/// A host that needs time to process ACKs, and whose clock may differ from the receiver's.
 #[derive(Debug)]
 pub(super) struct Host {
-    /// True if an ACK takes time.
+    /// True if processing an ACK takes time.
     pub(super) is_slow: bool,
     busy_until: Time,
     ack_ps: u64,
     scan_ps: u64,
-    /// The sender's clock and the receiver's, if they differ from true time and somebody looks.
+    /// Clocks of the sender and the receiver, if they differ from true time and the algorithm uses them.
     pub(super) clocks: Option<Box<(ClockSpec, ClockSpec)>>,
 }
 
@@ -23,8 +23,8 @@ impl Host {
         Self { is_slow: ack_ps > 0 || scan_ps > 0, busy_until: Time::ZERO, ack_ps, scan_ps, clocks }
     }
 
-    /// When the host gets round to an ACK that arrives at `at`: after all that came before it, and after a walk over `scanned`
-    /// segments. Only the samples of RTT see this, not what is sent when.
+    /// Time at which the host has processed an ACK that arrives at `at`: after all earlier ACKs, and after a walk over
+    /// `scanned` segments. It affects only the RTT samples, and not the times of transmissions.
     #[cold]
     pub(super) fn looks_at(&mut self, at: Time, scanned: u64) -> Time {
         self.busy_until = self.busy_until.max(at) + Time(self.ack_ps + self.scan_ps * scanned);

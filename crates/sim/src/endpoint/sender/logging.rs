@@ -1,4 +1,4 @@
-//! How a sender fills its event log.
+//! Events that a sender logs.
 
 use super::core::Sender;
 use super::log::SenderLog;
@@ -9,7 +9,7 @@ use crate::spec::EventsSpec;
 use crate::time::Time;
 
 impl Sender {
-    /// Keeps a log from now on.
+    /// Starts a log.
     pub(crate) fn keep_log(&mut self, spec: &EventsSpec) {
         self.log = Some(Box::new(SenderLog { log: Log::new(spec), arrivals: 0..0 }));
         self.remembers = true;
@@ -25,7 +25,7 @@ impl Sender {
         self.log.take().map(|held| held.log)
     }
 
-    /// ACKs arrive, all at one instant.
+    /// Logs ACKs that arrive at one instant.
     pub(super) fn log_acks(&mut self, packets: &mut dyn Iterator<Item = Packet>, beside: &Sidecar) {
         let Some(held) = &mut self.log else { return };
         let before = held.log.rows.len();
@@ -35,7 +35,7 @@ impl Sender {
         held.arrivals = before..held.log.rows.len();
     }
 
-    /// The instant of the last arrivals is over.
+    /// Completes the rows of the last arrivals, whose instant is over.
     pub(super) fn settle_log(&mut self) {
         let state = self.state_of_log();
         if let Some(held) = &mut self.log {
@@ -44,7 +44,7 @@ impl Sender {
         }
     }
 
-    /// A segment leaves at `at`, and says `now`.
+    /// Logs a segment that leaves at `at`, with the timestamp `now`.
     #[cold]
     #[inline(never)]
     pub(super) fn log_sent(&mut self, segment: u32, flags: u8, at: Time, now: Time) {

@@ -1,4 +1,4 @@
-//! Detection of lost segments, and of losses that were none.
+//! Detection of lost segments, and of spurious losses.
 
 use elephan_cc::{Algorithm, Cause};
 
@@ -11,8 +11,8 @@ use crate::spec::Detection;
 use crate::time::Time;
 
 impl Sender {
-    /// Eifel detection (RFC 3522): an ACK of the lowest segment that echoes a time before its retransmission acknowledges
-    /// the original, so nothing had been lost.
+    /// Eifel detection (RFC 3522): an ACK of the lowest segment that echoes a timestamp from before its retransmission
+    /// acknowledges the original, so the segment was not lost.
     pub(super) fn try_undo(&mut self, now: Time, packet: Packet, una: u32) {
         if packet.segment() <= una || self.repair.is_open() {
             return;
@@ -42,8 +42,8 @@ impl Sender {
         true
     }
 
-    /// Looks for losses after an ACK; begins an episode where there is one. What was sent during an episode and lost is the
-    /// next episode's, even if it was found, and sent again, in the last.
+    /// Detects losses after an ACK, and begins a recovery at a loss. The loss of a segment sent during a recovery
+    /// belongs to the next recovery, even if it was detected and repaired during the first one.
     pub(super) fn detect_on_ack(&mut self, now: Time) -> Losses {
         let again = self.lost_retransmissions(now);
         let more = self.detect(now) || again;
@@ -54,7 +54,7 @@ impl Sender {
         Losses { more, begin }
     }
 
-    /// The timer of RACK's reordering window: what should have been overtaken by now is lost.
+    /// Handles the timer of RACK's reordering window: segments that were overtaken for the whole window are lost.
     pub(super) fn give_up_waiting(&mut self, now: Time, out: &mut impl Outlet) {
         if !self.detect(now) {
             return;
@@ -65,13 +65,13 @@ impl Sender {
         }
         let in_flight = self.board.in_flight(self.next);
         if let State::Recovery(episode) = &mut self.repair.state {
-            // Linux counts one delivered segment where the timer begins the episode (tcp_rack_reo_timeout).
+            // Linux counts one delivered segment if the timer begins the recovery (tcp_rack_reo_timeout).
             episode.on_ack(u32::from(begin), in_flight, false, Losses { more: true, begin });
         }
         self.transmit(now, out);
     }
 
-    /// Marks the retransmissions that are lost by now; answers whether any was.
+    /// Marks lost retransmissions. Returns true if there was one.
     fn lost_retransmissions(&mut self, now: Time) -> bool {
         let again = match self.stack.detection {
             Detection::Rack => {
@@ -80,7 +80,7 @@ impl Sender {
                 board.mark_lost_retransmissions(|_, at| at < stamp && now >= at + due, &mut self.repair.lost_again)
             }
             Detection::Fack => {
-                // Something first sent after the retransmission has been SACKed.
+                // A segment first sent after the retransmission has been SACKed.
                 let forward = self.board.forward_ack();
                 self.board.mark_lost_retransmissions(|next_then, _| forward > next_then, &mut self.repair.lost_again)
             }
@@ -96,7 +96,7 @@ impl Sender {
         again > 0
     }
 
-    /// Tells the algorithm of a lost segment, where it wants to know.
+    /// Reports a lost segment to the algorithm, if it asks for losses.
     fn report_lost(&mut self, segment: u32, now: Time) {
         if let Some(sampler) = &mut self.sampler {
             let lost = sampler.on_lost(segment.into(), now.0);
@@ -106,7 +106,7 @@ impl Sender {
         }
     }
 
-    /// Everything below `edge` that is neither SACKed nor known to be lost is about to be marked.
+    /// Reports the segments below `edge` that are about to be marked lost: those neither SACKed nor marked.
     fn report_lost_below(&mut self, edge: u32, now: Time) {
         for segment in self.board.marked_below().max(self.board.una())..edge {
             if !self.board.is_sacked(segment) {
@@ -115,7 +115,7 @@ impl Sender {
         }
     }
 
-    /// A timeout: what was in flight is lost.
+    /// Reports all segments in flight as lost at a timeout.
     pub(super) fn report_all_lost(&mut self, now: Time) {
         for segment in self.board.una()..self.next {
             if self.board.is_in_flight(segment) {
@@ -124,7 +124,7 @@ impl Sender {
         }
     }
 
-    /// Marks the segments that are lost by now; returns true if there were any.
+    /// Marks lost segments. Returns true if there were any.
     pub(super) fn detect(&mut self, now: Time) -> bool {
         let edge = match self.stack.detection {
             Detection::Dupthresh => self.board.nth_highest_sacked(self.stack.dup_threshold).unwrap_or(0),
@@ -144,8 +144,8 @@ impl Sender {
         self.board.mark_lost_below(edge) > 0
     }
 
-    /// A segment has arrived that was never sent again, after something that was sent later: overtaken (RFC 8985 section 6.2,
-    /// step 3).
+    /// Records reordering: a segment that was never retransmitted arrived after one that was sent later (RFC 8985
+    /// section 6.2, step 3).
     pub(super) fn note_overtaken(&mut self, segment: u32) {
         let board = &self.board;
         let below = segment >= board.una() && segment < board.forward_ack();
@@ -167,7 +167,7 @@ impl Sender {
         Time::from_seconds((self.smallest_rtt() * 0.25).min(self.rto.srtt))
     }
 
-    /// Returns the edge of RACK's losses: segments below it were sent so long before a delivered one that they are lost.
+    /// Edge of RACK's losses: segments below it were sent so long before a delivered segment that they are lost.
     pub(super) fn rack_edge(&mut self, now: Time) -> u32 {
         let patience = self.rack.rtt + self.reorder_window();
         let mut segment = self.board.marked_below().max(self.board.una());
@@ -191,8 +191,8 @@ impl Sender {
         segment
     }
 
-    /// When the last of the segments from `low` to `top` was sent that something sent later has overtaken. Linux's timer waits for
-    /// it, so that one expiry finds all of them lost (`tcp_rack_detect_loss` takes the longest wait); RFC 8985 has the same.
+    /// Latest send time of an overtaken segment from `low` to `top`. Linux's timer waits for this segment, so that one
+    /// expiry marks all of them lost (`tcp_rack_detect_loss` uses the longest wait), as in RFC 8985.
     fn last_overtaken(&self, low: u32, top: u32) -> Option<Time> {
         let missing = (low..top).rev().filter(|&segment| !self.board.is_sacked(segment));
         let mut times = missing.filter_map(|segment| self.rack.sent_at.get(segment.into()));
@@ -205,7 +205,7 @@ impl Sender {
         self.settle_marks();
     }
 
-    /// A loss or an ECN echo begins an episode: the algorithm says with what window it ends.
+    /// Begins a recovery after a loss or an ECN echo, with the algorithm's window as the target.
     pub(super) fn begin_episode(&mut self, now: Time, cause: Cause) {
         let window = self.algorithm.window() as u32;
         let outstanding = self.next - self.board.una();
@@ -215,8 +215,9 @@ impl Sender {
         let floor = self.algorithm.recovery_floor() as u32;
         self.repair.state = State::Recovery(Episode::begin(self.stack.recovery, window, outstanding, target, floor));
         self.repair.point = self.next;
-        // Linux keeps `retrans_stamp` while a retransmission is under way: what the last episode sent again is no original.
-        // Stacks before RACK begin anew: the results of the studies that they repeat are judged with that.
+        // Linux keeps `retrans_stamp` while a retransmission is in flight: a segment retransmitted by the last recovery
+        // is no original. In stacks before RACK each recovery sets it anew; the studies that use these stacks are
+        // reproduced with that rule.
         if !self.rack.enabled || !self.board.has_resent() {
             self.repair.first = now;
         }

@@ -1,33 +1,34 @@
-//! ECN of a sender: the packets that are capable of it, and the answer to an echo.
+//! ECN of a sender: the ECN-capable packets, and the response to an echo.
 
 use elephan_cc::{Ecn, Needs, Router};
 
 use crate::packet::flag;
 
-/// How a flow uses ECN.
+/// Form of ECN of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Off,
-    /// RFC 3168: an echo is answered like a loss, once a window, and the receiver repeats it until it is.
+    /// RFC 3168: the sender responds to an echo as to a loss, once a window, and the receiver repeats the echo until
+    /// then.
     Classic,
-    /// The algorithm hears of every mark and does what it wants.
+    /// Every mark is reported to the algorithm, which responds by its own rules.
     Accurate,
 }
 
-/// The state of a flow's ECN.
+/// ECN state of a flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks {
     pub(super) mode: Mode,
     /// Flags of every new segment.
     data: u8,
-    /// The next new segment tells the receiver that its echo has been answered.
+    /// True if the next new segment tells the receiver that the sender has responded to its echo (CWR).
     pub(super) answered: bool,
-    /// Echoes in ACKs of segments below are of the window that has been answered for.
+    /// Segment below which echoes belong to a window to which the sender has responded.
     pub(super) until: u32,
 }
 
 impl Marks {
-    /// The use that the algorithm wants, or else the endpoint's setting.
+    /// The form that the algorithm asks for, or else the endpoint's setting.
     pub(super) fn new(needs: Needs, endpoint: bool) -> Self {
         let (mode, data) = match needs.ecn {
             // The code for a low load; routers raise it.
@@ -56,7 +57,7 @@ impl Marks {
         self.data
     }
 
-    /// Flags of a retransmission: not capable of classic ECN (RFC 3168 section 6.1.5).
+    /// Flags of a retransmission, which is not ECN-capable under classic ECN (RFC 3168 section 6.1.5).
     pub(super) fn on_retransmission(&self) -> u8 {
         flag::RETRANSMIT | if self.mode == Mode::Accurate { self.data } else { 0 }
     }

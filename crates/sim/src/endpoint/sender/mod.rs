@@ -1,4 +1,4 @@
-//! The TCP sender, in parts.
+//! The TCP sender.
 //!
 //! ```text
 //!              ┌─────────────────────────────── Sender (core) ────────────────────────────────┐

@@ -1,15 +1,16 @@
-//! Limits of a sender: why its last send loop ended, and when the next segment may leave if it is paced.
+//! Limits of a sender: the reason for the end of its last send loop, and the earliest time of the next paced segment.
 
 use crate::time::Time;
 
-/// When the next segment may leave.
+/// Earliest departure of the next segment, by pacing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     active: bool,
     pub(super) next: Time,
-    /// Time at which the sender wants to be woken; [`Time::NEVER`] if pacing is not the limit.
+    /// Time of the pacing timer; [`Time::NEVER`] if pacing is not the limit.
     pub(super) wake: Time,
-    /// The latest rate, segments/s, and the time that it gives a segment: a division for each would cost more than the comparison.
+    /// Last rate, segments/s, and the time between segments at this rate. Comparing the rate costs less than a division
+    /// for each segment.
     rate: f64,
     period: Time,
 }
@@ -19,7 +20,7 @@ impl Pace {
         Self { active, next: Time::ZERO, wake: Time::NEVER, rate: f64::NAN, period: Time::ZERO }
     }
 
-    /// A segment leaves at `now`, and the next as much later as `rate` says, segments/s.
+    /// Records that a segment leaves at `now`; the next one leaves 1/`rate` later, with `rate` in segments/s.
     #[inline]
     pub(super) fn note_sent(&mut self, now: Time, rate: f64) {
         if self.rate != rate {
@@ -28,7 +29,7 @@ impl Pace {
         self.next = self.next.max(now).later(self.period);
     }
 
-    /// True if segments are paced at all.
+    /// True if the flow paces.
     #[inline(always)]
     pub(super) fn is_active(&self) -> bool {
         self.active
@@ -39,7 +40,7 @@ impl Pace {
         self.wake
     }
 
-    /// True if the sender wanted to be woken by `now`.
+    /// True if the pacing timer is due at `now`.
     #[inline]
     pub(super) fn is_due(&self, now: Time) -> bool {
         self.wake <= now

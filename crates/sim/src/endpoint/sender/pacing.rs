@@ -1,4 +1,4 @@
-//! Pacing: segments leave one by one, at the rate that the algorithm or the endpoint says.
+//! Pacing: segments leave one by one, at the rate of the algorithm or of the endpoint.
 
 use elephan_cc::Algorithm;
 
@@ -7,13 +7,13 @@ use super::pace::Limit;
 use crate::endpoint::boundary::Outlet;
 use crate::time::Time;
 
-/// Linux paces at twice the window's rate while it grows fast, and a fifth above it afterwards (`tcp_pacing_ss_ratio`,
+/// Linux's pacing rate in units of window over RTT: 2 in slow start, 1.2 afterwards (`tcp_pacing_ss_ratio`,
 /// `tcp_pacing_ca_ratio`).
 const SLOW_START_FACTOR: f64 = 2.0;
 const AVOIDANCE_FACTOR: f64 = 1.2;
 
 impl Sender {
-    /// Segments/s, where there is a rate yet.
+    /// Pacing rate, segments/s; `None` while it is unknown.
     fn pace_rate(&self) -> Option<f64> {
         if self.needs.pacing {
             return self.algorithm.pacing_rate();
@@ -23,7 +23,7 @@ impl Sender {
         (self.rto.srtt > 0.0).then(|| factor * self.stats.cwnd.max(1.0) / self.rto.srtt)
     }
 
-    /// Sends what the window and the pace allow.
+    /// Sends the segments that the window and the pacing rate allow.
     #[inline(never)]
     pub(super) fn transmit_paced(&mut self, now: Time, out: &mut impl Outlet) {
         self.pace.wake = Time::NEVER;
@@ -36,7 +36,7 @@ impl Sender {
             let room = self.allowance().saturating_sub(in_flight);
             let has_more = self.next < self.end || self.board.lost() > 0;
             if room > 0 && has_more && now < self.pace.next {
-                // The window and the application would allow more: held back by the pace.
+                // The window and the application would allow more segments, so pacing is the limit.
                 self.pace.wake = self.pace.next;
                 self.timer = self.timer.min(self.pace.wake);
                 self.set_limit(Limit::Window);
@@ -49,7 +49,7 @@ impl Sender {
         }
     }
 
-    /// True if nothing has to be counted or repaired.
+    /// True if no segment must be counted or repaired, so that the fast path applies.
     #[inline(always)]
     pub(super) fn is_plain_sailing(&self) -> bool {
         self.repair.is_open() && self.board.is_clean()

@@ -1,4 +1,4 @@
-//! Loss detection by time (RACK, RFC 8985): the latest delivered segment, and when each outstanding one was sent.
+//! Loss detection by time (RACK, RFC 8985): the latest delivered segment, and the send time of each outstanding one.
 
 use elephan_cc::estimators::SegmentRing;
 
@@ -13,10 +13,10 @@ pub(super) struct Rack {
     pub(super) stamp: Time,
     pub(super) rtt: Time,
     pub(super) reordering_seen: bool,
-    /// RTT of the handshake, s; infinite if it was not timed. Its small packets make it the smallest of all on a slow link, so it bounds
-    /// the window of reordering; the algorithm's smallest RTT is of data.
+    /// RTT of the handshake, s; infinite if it was not measured. Because of the handshake's small packets it is the
+    /// smallest RTT on a slow link, so it bounds the reordering window. The algorithm's smallest RTT is that of data.
     pub(super) handshake: f64,
-    /// Time at which a segment that may have been overtaken counts as lost; [`Time::NEVER`] if there is none.
+    /// Time at which an overtaken segment counts as lost; [`Time::NEVER`] without one.
     pub(super) reorder_due: Time,
     /// Send time of each outstanding segment.
     pub(super) sent_at: SegmentRing<Time>,
@@ -35,7 +35,7 @@ impl Rack {
         }
     }
 
-    /// An ACK reports a segment that was sent at `stamp`.
+    /// Records the delivery of a segment that was sent at `stamp`.
     #[inline]
     pub(super) fn note_delivered(&mut self, stamp: Time, rtt: Time) {
         if self.enabled && stamp > self.stamp {

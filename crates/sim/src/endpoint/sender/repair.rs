@@ -1,4 +1,4 @@
-//! The state of loss recovery.
+//! State of loss recovery.
 
 use crate::endpoint::recovery::Episode;
 use crate::time::Time;
@@ -6,11 +6,11 @@ use crate::time::Time;
 /// Phase of loss recovery.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum State {
-    /// Nothing is being repaired.
+    /// No recovery.
     Open,
-    /// A loss or an ECN echo is answered.
+    /// Recovery after a loss, or response to an ECN echo.
     Recovery(Episode),
-    /// After a timeout, until everything outstanding then is acknowledged.
+    /// Recovery after a timeout, until all segments outstanding at the timeout are acknowledged.
     Loss,
 }
 
@@ -18,13 +18,14 @@ pub(super) enum State {
 #[derive(Debug)]
 pub(super) struct Repair {
     pub(super) state: State,
-    /// Segments below were sent when the last episode or timeout began; no new episode begins before they are acknowledged.
+    /// Next new segment at the start of the last recovery or timeout. No new recovery begins before all segments below
+    /// it are acknowledged.
     pub(super) point: u32,
-    /// When the first retransmission of the episode was sent, for the Eifel detection.
+    /// Send time of the recovery's first retransmission, for the Eifel detection.
     pub(super) first: Time,
-    /// True if the episode may turn out to be spurious.
+    /// True if the recovery may still turn out to be spurious.
     pub(super) undo_possible: bool,
-    /// Retransmissions found lost by the present ACK.
+    /// Retransmissions that the current ACK shows lost.
     pub(super) lost_again: Vec<u32>,
 }
 
@@ -43,7 +44,7 @@ impl Repair {
         matches!(self.state, State::Recovery(_))
     }
 
-    /// A loss, an echo or a timeout begins at `now`; the segments below `next` have been sent.
+    /// Begins a recovery at `now`, after a loss, an echo or a timeout; the segments below `next` have been sent.
     pub(super) fn begin(&mut self, state: State, next: u32, now: Time, undo_possible: bool) {
         (self.state, self.point, self.first, self.undo_possible) = (state, next, now, undo_possible);
     }

@@ -2,16 +2,17 @@
 
 use crate::time::Time;
 
-/// When the timer was restarted. When it fires is only worked out when it might.
+/// Retransmission timer, stored as the time of its last restart. The time of expiry is computed only when it may be
+/// reached.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RetransmissionTimer {
-    /// [`Time::NEVER`] while nothing is outstanding.
+    /// Time of the last restart; [`Time::NEVER`] while no segment is outstanding.
     pub(super) armed: Time,
-    /// True if a tail loss probe may still be sent since then.
+    /// True if no tail loss probe was sent since the restart.
     pub(super) may_probe: bool,
     /// Start of the probe timeout: the last ACK or transmission of new data.
     pub(super) probe_from: Time,
-    /// No timeout is shorter.
+    /// Lower bound of the timeout.
     pub(super) shortest: Time,
 }
 

@@ -9,8 +9,8 @@ use crate::record::SenderSample;
 use crate::spec::Detection;
 use crate::time::Time;
 
-/// Added to two round trips before a tail loss probe, and to the wait for a reordered segment, against early timers
-/// (Linux's `TCP_TIMEOUT_MIN_US`; 2 ms in RFC 8985 section 7.2 too).
+/// Margin against early timers, added to the two round trips before a tail loss probe and to the wait for a reordered
+/// segment (Linux's `TCP_TIMEOUT_MIN_US`; also 2 ms in RFC 8985 section 7.2).
 const PROBE_MARGIN: Time = Time(2 * Time::MILLISECOND.0);
 
 impl Sender {
@@ -39,24 +39,24 @@ impl Sender {
         self.set_timer(now);
     }
 
-    /// Sets the timer anew.
+    /// Updates the time of the next timer.
     #[inline(always)]
     fn set_timer(&mut self, now: Time) {
         let retransmission = self.probe_due().min(self.timeout_due()).min(self.rack.reorder_due);
         let others = self.stats.due().min(retransmission).min(self.application_due());
         let others = if self.started { others } else { others.min(self.start) };
-        // A timeout that has shrunk since it was armed may be overdue: it fires now, never in the past.
+        // A timeout that became shorter after the timer was armed may be overdue; it then expires now, not in the past.
         self.quiet_until = others.max(now);
         self.timer = self.quiet_until.min(self.pace.wake());
     }
 
-    /// True if the pace is all that the timer is due for.
+    /// True if only pacing is due.
     #[inline(always)]
     pub(super) fn is_only_paced(&self) -> bool {
         self.timer == self.pace.wake() && self.timer < self.quiet_until
     }
 
-    /// The next segment may leave, and no other timer is due.
+    /// Handles the pacing timer while no other timer is due.
     #[inline(always)]
     pub(super) fn on_pace_due(&mut self, out: &mut impl Outlet) {
         let now = self.timer;
@@ -70,14 +70,14 @@ impl Sender {
         }
     }
 
-    /// Something other than the pace is due at `at`, or later.
+    /// Ensures a timer at `at` or earlier for an event other than pacing.
     #[inline(always)]
     pub(super) fn wake_by(&mut self, at: Time) {
         self.quiet_until = self.quiet_until.min(at);
         self.timer = self.timer.min(at);
     }
 
-    /// When the retransmission timer fires, if nothing happens before.
+    /// Expiry of the retransmission timer, unless an event restarts it.
     fn timeout_due(&self) -> Time {
         if self.timeout.armed == Time::NEVER {
             Time::NEVER
@@ -86,7 +86,7 @@ impl Sender {
         }
     }
 
-    /// When a tail loss probe is due, if nothing happens before (RFC 8985 section 7.2).
+    /// Time of a tail loss probe, unless an event restarts its timer (RFC 8985 section 7.2).
     fn probe_due(&self) -> Time {
         if !self.timeout.may_probe || self.timeout.armed == Time::NEVER || !self.board.is_clean() {
             return Time::NEVER;
@@ -96,9 +96,10 @@ impl Sender {
         self.expiry(self.timeout.probe_from, Time::from_seconds(2.0 * self.rto.srtt).later(margin))
     }
 
-    /// When a timer of `wait` that is set at `from` fires. A stack with timer interrupts rounds up to them as Linux does
-    /// (`usecs_to_jiffies`), and adds one because the present interval has begun (`calc_index` in kernel/time/timer.c).
-    /// Stacks before RACK keep exact timers: the studies that they repeat state none.
+    /// Expiry of a timer of duration `wait` set at `from`. A stack with timer interrupts rounds up to them as Linux
+    /// does (`usecs_to_jiffies`), and adds one, since the current interval has begun (`calc_index` in
+    /// kernel/time/timer.c). Stacks before RACK have exact timers, since the studies that use them state no interrupt
+    /// rate.
     fn expiry(&self, from: Time, wait: Time) -> Time {
         match self.stack.hz {
             Some(hz) if self.rack.enabled => {
@@ -110,7 +111,7 @@ impl Sender {
         }
     }
 
-    /// When a segment that may have been overtaken counts as lost, if its window of reordering ends in `wait`
+    /// Time at which an overtaken segment counts as lost if its reordering window ends in `wait`
     /// (`tcp_rack_mark_lost`).
     pub(super) fn reorder_expiry(&self, now: Time, wait: Time) -> Time {
         let margin = if self.stack.hz.is_some() { PROBE_MARGIN } else { Time::ZERO };
@@ -166,7 +167,8 @@ impl Sender {
         }
     }
 
-    /// RFC 6298 section 5: everything is lost, begin again with the lowest segment.
+    /// Handles a retransmission timeout (RFC 6298 section 5): all segments are lost, and the lowest one is
+    /// retransmitted first.
     fn on_timeout(&mut self, now: Time, out: &mut impl Outlet) {
         self.stats.totals.timeouts += 1;
         let signal = self.signal(now, Cause::Loss);
@@ -187,12 +189,12 @@ impl Sender {
         self.transmit(now, out);
     }
 
-    /// Tail loss probe, RFC 8985 section 7.
+    /// Sends a tail loss probe (RFC 8985 section 7).
     fn probe_tail(&mut self, now: Time, out: &mut impl Outlet) {
         self.arm(now);
         self.timeout.may_probe = false;
         if self.send_new(1, now, out) == 0 {
-            // Not marked lost: if it was, the SACK or the timeout that follows says so.
+            // The segment is not marked lost; a SACK or the timeout will show its loss.
             self.stats.totals.retransmits += 1;
             self.emit(self.next - 1, self.marks.on_retransmission(), now, out);
         }

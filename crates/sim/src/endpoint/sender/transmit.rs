@@ -1,4 +1,4 @@
-//! How a sender puts segments on the wire.
+//! Transmission of segments.
 
 use elephan_cc::{Algorithm, Router, Sent};
 
@@ -21,7 +21,7 @@ impl Sender {
         self.bytes
     }
 
-    /// Takes over the memory of a sender that has ended, so that thousands of short transfers need not ask for it.
+    /// Takes over the memory of a sender that has ended, so that thousands of short transfers need not allocate it.
     pub fn inherit(&mut self, old: &mut Self) {
         self.board.inherit(&mut old.board);
         if self.rack.sent_at.capacity() == 0 && old.rack.sent_at.capacity() <= MOST_INHERITED {
@@ -30,13 +30,13 @@ impl Sender {
         }
     }
 
-    /// Fetches one of the two parts of itself.
+    /// Prefetches one of the sender's two parts.
     #[inline(always)]
     pub fn fetch_part(&self, part: usize) {
         prefetch::part(self, part * size_of::<Self>() / 2, size_of::<Self>() / 2);
     }
 
-    /// Fetches what its fields point to and its next turn needs.
+    /// Prefetches the data behind the sender's pointers that its next turn needs.
     #[inline(always)]
     pub fn fetch_behind(&self) {
         let (times, place) = self.rack.sent_at.place(self.next.into());
@@ -52,7 +52,7 @@ impl Sender {
         }
     }
 
-    /// Sends as much as the window allows: lost segments first, then new data.
+    /// Sends the segments that the window allows: lost segments first, then new data.
     #[inline(always)]
     pub(super) fn transmit(&mut self, now: Time, out: &mut impl Outlet) {
         if self.pace.is_active() {
@@ -60,7 +60,7 @@ impl Sender {
             return;
         }
         if self.is_plain_sailing() {
-            // The common case: nothing to repair and nothing to count.
+            // Fast path: no segment must be repaired or counted.
             let in_flight = self.next - self.board.una();
             let room = (self.stats.cwnd as u32).max(1).saturating_sub(in_flight).min(self.max_burst);
             let sent = if room > 0 { self.send_new(room, now, out) } else { 0 };
@@ -86,8 +86,8 @@ impl Sender {
         self.stats.note_send(limit == Limit::Receiver);
     }
 
-    /// Sends as much as the window allows where there may be something to repair or to count; returns the number of
-    /// segments.
+    /// Slow path: sends the segments that the window allows while some may have to be repaired or counted. Returns
+    /// their number.
     #[inline(never)]
     pub(super) fn transmit_with_care(&mut self, now: Time, out: &mut impl Outlet) -> u32 {
         let in_flight = self.board.in_flight(self.next);
@@ -95,7 +95,7 @@ impl Sender {
         self.transmit_room(room, in_flight, now, out)
     }
 
-    /// Sends at most `room` segments while `in_flight` are in flight; answers how many there were.
+    /// Sends at most `room` segments while `in_flight` are in flight. Returns their number.
     #[inline(always)]
     pub(super) fn transmit_room(&mut self, room: u32, in_flight: u32, now: Time, out: &mut impl Outlet) -> u32 {
         let held_back = !self.stack.limited_transmit && self.board.sacked() > 0 && self.repair.is_open();
@@ -117,7 +117,7 @@ impl Sender {
         sent
     }
 
-    /// Retransmits up to `room` lost segments; answers how many there were.
+    /// Retransmits up to `room` lost segments. Returns their number.
     #[inline(never)]
     pub(super) fn repair(&mut self, room: u32, now: Time, out: &mut impl Outlet) -> u32 {
         let mut sent = 0;
@@ -129,14 +129,15 @@ impl Sender {
             self.emit(segment, self.marks.on_retransmission(), now, out);
             sent += 1;
             if self.rack.enabled && segment == self.board.una() {
-                // Linux does so (`tcp_xmit_retransmit_queue`); otherwise its ACK may come after the timeout.
+                // Linux also restarts the timer here (`tcp_xmit_retransmit_queue`); otherwise the ACK may arrive after
+                // the timeout.
                 self.arm(now);
             }
         }
         sent
     }
 
-    /// Sends up to `room` new segments, as the receiver and the application allow; answers how many.
+    /// Sends up to `room` new segments, as far as the receiver and the application allow. Returns their number.
     #[inline(always)]
     pub(super) fn send_new(&mut self, room: u32, now: Time, out: &mut impl Outlet) -> u32 {
         let una = self.board.una();
@@ -183,7 +184,7 @@ impl Sender {
         out.send(Packet::new(at, now, self.flow, segment, self.bytes, flags, extra));
     }
 
-    /// Records the state of a segment that RACK and some algorithms need; returns the number of its congestion header.
+    /// Records the state of a segment that RACK and some algorithms need. Returns the number of its congestion header.
     #[inline]
     pub(super) fn remember(&mut self, segment: u32, flags: u8, now: Time, out: &mut impl Outlet) -> u32 {
         let times = self.stack.detection == Detection::Rack;

@@ -1,11 +1,11 @@
 //! Kinds of UDT's packets, in [`crate::packet::Packet::extra`].
 
-/// A word of a NAK's list: a packet, or one end of a run.
+/// Bytes of a word of a NAK's list, which is a packet or one end of a run.
 pub(super) const WORD_BYTES: u32 = 4;
 
 /// [`crate::packet::Packet::extra`] of data.
 pub(super) const DATA: u32 = 0;
-/// The number of an ACK2; its segment is the number of the ACK that it acknowledges.
+/// [`crate::packet::Packet::extra`] of an ACK2, whose segment is the number of the acknowledged ACK.
 pub(super) const ACK2: u32 = 1;
-/// The number of a light ACK; the number of an ACK or a NAK is that of its message.
+/// [`crate::packet::Packet::extra`] of a light ACK; that of a full ACK or a NAK is the number of its message.
 pub(super) const LIGHT_ACK: u32 = u32::MAX;

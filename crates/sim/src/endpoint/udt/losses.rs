@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::time::Time;
 
-/// The sender's: what is to be sent again.
+/// The sender's loss list: packets to retransmit.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lost {
-    /// Past the last, by first.
+    /// End (exclusive) of each run, by its first packet.
     runs: BTreeMap<u32, u32>,
     len: u32,
 }
@@ -22,12 +22,12 @@ impl Lost {
         self.len
     }
 
-    /// Adds `[first, past)`, of which some may be there already.
+    /// Adds `[first, past)`, some of which may be in the list already.
     pub(super) fn insert(&mut self, mut first: u32, mut past: u32) {
         if first >= past {
             return;
         }
-        // Runs that overlap or touch it become part of it.
+        // Runs that overlap or touch it are merged with it.
         while let Some((&from, &to)) = self.runs.range(..=past).next_back()
             && to >= first
         {
@@ -39,7 +39,7 @@ impl Lost {
         self.len += past - first;
     }
 
-    /// Takes the lowest out.
+    /// Removes and returns the lowest packet.
     pub(super) fn pop(&mut self) -> Option<u32> {
         let (first, past) = self.runs.pop_first()?;
         if first + 1 < past {
@@ -49,7 +49,7 @@ impl Lost {
         Some(first)
     }
 
-    /// Forgets all below `edge`.
+    /// Removes all packets below `edge`.
     pub(super) fn forget_below(&mut self, edge: u32) {
         while let Some((&first, &past)) = self.runs.first_key_value()
             && first < edge
@@ -63,16 +63,16 @@ impl Lost {
     }
 }
 
-/// A run of packets that have not come.
+/// A run of missing packets.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     past: u32,
-    /// Time of its last report, and the number of reports plus one.
+    /// Time of its last report, and its number of reports plus one.
     reported: Time,
     k: u32,
 }
 
-/// The receiver's: what has not come, though something later has.
+/// The receiver's loss list: packets missing below the highest one that arrived.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Missing {
     gaps: BTreeMap<u32, Gap>,
@@ -83,17 +83,17 @@ impl Missing {
         self.gaps.is_empty()
     }
 
-    /// The lowest.
+    /// Lowest missing packet.
     pub(super) fn first(&self) -> Option<u32> {
         self.gaps.first_key_value().map(|(&first, _)| first)
     }
 
-    /// `[first, past)`, above all that is there, is found missing and reported.
+    /// Adds `[first, past)`, which lies above all entries and is being reported.
     pub(super) fn insert(&mut self, first: u32, past: u32, now: Time) {
         self.gaps.insert(first, Gap { past, reported: now, k: 2 });
     }
 
-    /// A packet has come after all; answers whether it was missing.
+    /// Removes a packet that arrived. Returns true if it was missing.
     pub(super) fn remove(&mut self, packet: u32) -> bool {
         let Some((&first, &gap)) = self.gaps.range(..=packet).next_back() else { return false };
         if packet >= gap.past {
@@ -109,8 +109,8 @@ impl Missing {
         true
     }
 
-    /// Runs of packets that were last reported k RTTs ago or more, as many as fit into `words` of a NAK: one word for a packet,
-    /// two for a run. They count as reported at `now`.
+    /// Runs last reported at least k RTTs ago, as many as fit into `words` of a NAK: one word for a packet, two for a
+    /// run. They then count as reported at `now`.
     pub(super) fn report_again(&mut self, now: Time, rtt_s: f64, mut words: u32) -> Vec<(u32, u32)> {
         let mut found = Vec::new();
         for (&first, gap) in &mut self.gaps {
@@ -128,7 +128,7 @@ impl Missing {
     }
 }
 
-/// Words that a NAK needs for `[first, past)`.
+/// Number of words in a NAK for `[first, past)`.
 pub(super) fn words_for(first: u32, past: u32) -> u32 {
     if past - first == 1 { 1 } else { 2 }
 }

@@ -1,13 +1,13 @@
 //! Messages of a receiver to its sender: the payloads of ACKs and NAKs.
 
-/// Message beside an ACK or a NAK, whose packet only has a packet number.
+/// Message that travels beside the packet of an ACK or a NAK; the packet itself has only a packet number.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Message {
     /// An ACK.
     Ack {
-        /// Its own number, which the ACK2 repeats.
+        /// Number of the ACK, which its ACK2 repeats.
         number: u32,
-        /// The receiver's RTT, s. Real packets carry its variation too, which no sender reads.
+        /// The receiver's RTT, s. Real packets also carry its variation, which no sender reads.
         rtt: f64,
         /// Arrival rate, packets/s; 0 if unknown.
         arrival_rate: f64,
@@ -60,7 +60,7 @@ impl Message {
     }
 }
 
-/// Values of `N` bytes each; `None` if some bytes are left.
+/// Reads values of `N` bytes each; `None` if bytes remain.
 fn values<T, const N: usize>(bytes: &[u8], read: fn([u8; N]) -> T) -> Option<Vec<T>> {
     let chunks = bytes.chunks_exact(N);
     let whole = chunks.remainder().is_empty();

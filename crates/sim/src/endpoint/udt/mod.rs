@@ -1,14 +1,14 @@
-//! The two ends of a UDT flow, over datagrams: Y. Gu, draft-gg-udt-03 (2010) section 6, and the UDT library, version 4. What
-//! [`elephan_cc::udt`] decides (how far apart packets are sent, and how many may be unacknowledged) they carry out.
+//! The two ends of a UDT flow, over datagrams: Y. Gu, draft-gg-udt-03 (2010) section 6, and the UDT library, version 4.
+//! They carry out the decisions of [`elephan_cc::udt`]: the sending period, and the largest number of unacknowledged
+//! packets.
 //!
 //! The receiver acknowledges every SYN, and with a light ACK every 64 packets in between. It reports a gap at once.
-//! ACK2s give it the round-trip time. The sender repeats what is reported lost before it sends anything new, and
-//! everything
-//! unacknowledged when it hears nothing for too long. Control packets cross the links like others.
+//! ACK2s give it the round-trip time. The sender retransmits packets reported lost before it sends new ones, and
+//! retransmits all unacknowledged packets when its expiration timer fires. Control packets cross the links like others.
 //!
-//! Left out: the handshake (a TCP flow has none here either), shutdown and keep-alive, messages, and giving up after sixteen
-//! expirations. The receiver's buffer never fills, since its application reads at once. The library lets a packet leave at
-//! once, whatever the period, when a NAK comes; here, as in the draft, it does not.
+//! Left out: the handshake, shutdown, keep-alive, messages, and the end of a connection after sixteen expirations. The
+//! receiver's buffer never fills, since its application reads at once. When a NAK arrives, the library sends a packet
+//! at once, independently of the period; here, as in the draft, the period holds.
 
 mod kinds;
 mod losses;

@@ -1,4 +1,4 @@
-//! The receiving end: it counts and measures, acknowledges every SYN, and reports missing packets.
+//! The receiving end, which measures arrivals, acknowledges every SYN and reports missing packets.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::spec::udt::{ACK_BYTES, HEADER_BYTES, LIGHT_ACK_BYTES};
 use crate::spec::{FlowSpec, Measure, Spec};
 use crate::time::Time;
 
-/// ACKs that an ACK2 may yet come for; the library remembers as many.
+/// Number of ACKs kept for their ACK2s, as in the library.
 const ACK_HISTORY: usize = 1024;
 
 /// The receiving end of a UDT flow.
@@ -24,26 +24,26 @@ const ACK_HISTORY: usize = 1024;
 pub struct UdtReceiver {
     flow: FlowId,
     p: UdtParams,
-    /// One past the highest packet that has come.
+    /// One past the highest packet that has arrived.
     next: u32,
     missing: Missing,
-    /// Nothing before the first packet.
+    /// Measurements of arrivals; `None` before the first packet.
     arrivals: Option<Arrivals>,
     path: Estimates,
-    /// Packets since the last ACK, and light ACKs sent in between.
+    /// Packets since the last ACK, and light ACKs sent since then.
     packets: u32,
     light_acks: u32,
     /// Packet number and time of the last ACK, and the highest number that an ACK2 has answered.
     acked: u32,
     acked_at: Time,
     known: u32,
-    /// Number of the next ACK; those before it that an ACK2 may come for, with what they said, and when.
+    /// Number of the next ACK, and the ACKs that wait for their ACK2, with their packet numbers and send times.
     ack_number: u32,
     acks: VecDeque<(u32, Time)>,
     ack_due: Time,
     nak_due: Time,
     syn: Time,
-    /// Words that a NAK has room for.
+    /// Capacity of a NAK, words.
     nak_words: u32,
     timer: Time,
     now: Time,
@@ -65,7 +65,7 @@ pub struct UdtReceiver {
 }
 
 impl UdtReceiver {
-    /// The receiver of the flow number `flow` of a spec.
+    /// Receiver of flow number `flow` of a spec.
     #[must_use]
     pub fn new(flow: FlowId, spec: &Spec, this: &FlowSpec, p: UdtParams, sample_times: &Arc<[Time]>) -> Self {
         let clock = Clock::new(sample_times);
@@ -106,7 +106,7 @@ impl UdtReceiver {
         }
     }
 
-    /// Everything that the run keeps of the two ends.
+    /// Returns the records that the run keeps of the two ends.
     #[must_use]
     pub fn into_records(self, sender: UdtSender) -> (SenderRecord, ReceiverRecord) {
         let mut sent = sender.into_record();
@@ -165,8 +165,7 @@ impl UdtReceiver {
         }
     }
 
-    /// The answer to an ACK: a sample of the RTT. An ACK2 of an older ACK, or of one that was acknowledged, gives no
-    /// sample.
+    /// Handles an ACK2, which gives an RTT sample. An ACK2 of an older ACK, or of one already acknowledged, gives none.
     fn on_ack2(&mut self, number: u32, now: Time) {
         self.ack2s += 1;
         let oldest = self.ack_number - self.acks.len() as u32;
@@ -188,7 +187,7 @@ impl UdtReceiver {
     fn on_data(&mut self, packet: u32, now: Time, out: &mut impl Outlet) {
         let p = &self.p;
         let arrivals = self.arrivals.get_or_insert_with(|| {
-            // The library has its histories filled from the beginning, as it has its estimates.
+            // The library initializes both its histories and its estimates.
             Arrivals::new(now.seconds(), p.pairs as usize, p.mean_of_pairs, p.initial_capacity > 0.0)
         });
         arrivals.on_packet(now.seconds(), packet);
@@ -217,7 +216,7 @@ impl UdtReceiver {
         }
     }
 
-    /// Everything below has come.
+    /// Packet below which all packets have arrived.
     fn acknowledged(&self) -> u32 {
         self.missing.first().unwrap_or(self.next)
     }
@@ -241,7 +240,7 @@ impl UdtReceiver {
         self.send_message(next, ACK_BYTES, &Message::Ack { number, rtt, arrival_rate, capacity }, now, out);
     }
 
-    /// `[first, past)` is missing: the sender hears of it at once.
+    /// Reports `[first, past)`, which is missing, to the sender at once.
     fn report(&mut self, first: u32, past: u32, now: Time, out: &mut impl Outlet) {
         self.missing.insert(first, past, now);
         if self.p.repeat_naks && self.nak_due == Time::NEVER {
@@ -278,7 +277,7 @@ impl UdtReceiver {
 }
 
 impl UdtReceiver {
-    /// Samples that were not forgotten.
+    /// Samples that were kept.
     #[must_use]
     pub fn samples(&self) -> &[ReceiverSample] {
         &self.samples

@@ -1,4 +1,4 @@
-//! The sending end: one packet every period, what is lost first.
+//! The sending end, which sends one packet every period, lost packets first.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::time::Time;
 /// A packet whose number is a multiple of this is sent back to back with the next.
 const PAIR_EVERY: u32 = 16;
 
-/// The internal variables of both parts of a sender.
+/// Internal variables of a sender: those of its rate control and those of its estimates.
 struct Observed<'a>(&'a Control, &'a Estimates);
 
 impl Observe for Observed<'_> {
@@ -42,21 +42,21 @@ pub struct UdtSender {
     una: u32,
     /// First packet that was never sent.
     next: u32,
-    /// First packet that there is no data for.
+    /// First packet without data.
     end: u32,
-    /// Packet number in the latest ACK that was not a light one.
+    /// Packet number in the latest full ACK.
     last_ack: u32,
     flow_window: u32,
     lost: Lost,
-    /// When the receiver was last heard of, or when waiting for it began.
+    /// Time of the last packet from the receiver, or start of the wait for one.
     heard: Time,
-    /// Expirations since then, and one more.
+    /// Expirations since then, plus one.
     expirations: u32,
     expires: Time,
-    /// When the next packet may leave, and when the sender wants to be woken for it.
+    /// Earliest departure of the next packet, and time of the timer for it.
     pace: Time,
     wake: Time,
-    /// The next packet is the second of a pair.
+    /// True if the next packet is the second one of a pair.
     pair: bool,
     start: Time,
     stop: Time,
@@ -73,7 +73,7 @@ pub struct UdtSender {
 }
 
 impl UdtSender {
-    /// The sender of the flow number `flow` of a spec, which starts at `start`.
+    /// Sender of flow number `flow` of a spec, which starts at `start`.
     #[must_use]
     pub fn new(
         flow: FlowId,
@@ -159,11 +159,11 @@ impl UdtSender {
         if !self.started {
             timer = timer.min(self.start);
         }
-        // An expiration that has shrunk with the RTT may be overdue: it fires now, never in the past.
+        // An expiration time that became shorter with the RTT may be overdue; it then expires now, not in the past.
         self.timer = timer.max(now);
     }
 
-    /// The expiration timer runs while anything is unacknowledged.
+    /// Sets the expiration timer, which runs while packets are unacknowledged.
     fn set_expiration(&mut self) {
         let Estimates { rtt, rtt_var, .. } = self.path;
         let period_s = self.control.parameters().expiration_s(f64::from(self.expirations), rtt, rtt_var);
@@ -171,8 +171,8 @@ impl UdtSender {
         self.expires = if waits { self.heard.later(Time::from_seconds(period_s)) } else { Time::NEVER };
     }
 
-    /// Nothing was heard for too long: everything unacknowledged is sent again; in the library, unless some of it is about to
-    /// be.
+    /// Handles an expiration: schedules all unacknowledged packets for retransmission. The library does so only if no
+    /// retransmission is pending.
     fn expire(&mut self, now: Time) {
         self.stats.totals.timeouts += 1;
         if self.lost.is_empty() || self.control.parameters().timers == Timers::Draft {
@@ -199,7 +199,7 @@ impl UdtSender {
                 cwnd: stats.cwnd,
                 ssthresh: f64::INFINITY,
                 srtt,
-                // The receiver has the samples of RTT, and fills them in.
+                // The receiver has the RTT samples, and fills them in.
                 rtt: f64::NAN,
                 in_flight,
                 retransmits: stats.totals.retransmits,
@@ -212,7 +212,8 @@ impl UdtSender {
         self.stats.note_window(now, self.control.window());
     }
 
-    // ---- what the receiver says --------------------------------------------------------------------------------------
+    // ---- packets from the receiver
+    // --------------------------------------------------------------------------------------
 
     fn on_control_packet(&mut self, packet: &Packet, out: &mut impl Outlet) {
         let now = packet.at;
@@ -275,12 +276,12 @@ impl UdtSender {
 
     // ---- sending -----------------------------------------------------------------------------------------------------
 
-    /// Packets from here on may not be sent: what is unacknowledged would be more than a window.
+    /// First packet beyond the window, which must not be sent.
     fn limit(&self) -> u32 {
         (self.una + self.control.window() as u32).min(self.receive_limit())
     }
 
-    /// The same by the receiver's buffer, of which only full ACKs tell.
+    /// First packet beyond the receiver's buffer, which only full ACKs report.
     fn receive_limit(&self) -> u32 {
         self.last_ack + self.flow_window
     }
@@ -289,7 +290,7 @@ impl UdtSender {
         self.next < self.end && now < self.stop && self.next < self.limit()
     }
 
-    /// Sends what the period and the windows allow.
+    /// Sends the packets that the period and the windows allow.
     fn transmit(&mut self, now: Time, out: &mut impl Outlet) {
         self.wake = Time::NEVER;
         if !self.started {

@@ -1,0 +1,78 @@
+"""The kernel's own queue disciplines beside the engine's, as a Markdown table: flows of Linux over the same links.
+
+.venv/bin/python benches/linux_queues.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from elephan import Scenario
+from elephan.backends import RawResult, get
+
+PATHS = (("10 Mbit/s", 10.0, "40 ms"), ("100 Mbit/s", 100.0, "20 ms"))
+KINDS = ("codel", "fq_codel", "pie", "red")
+FLOWS = (("reno", 1, False), ("cubic", 4, False), ("cubic", 4, True))
+SECONDS, FROM_S = 30, 10
+WIRE_BITS = 1500 * 8
+BOTTLENECK = "bottleneck"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Figures of one run, from ten seconds on."""
+
+    goodput_mbps: float
+    delay_ms: float
+    dropped: int
+    marked: int
+
+
+def figures(result: RawResult, mbps: float) -> Figures:
+    """Goodput of all flows, mean waiting time at the bottleneck, and what its queue dropped and marked."""
+    flows = pl.DataFrame(result.tables["flows"])
+    link = pl.DataFrame(result.tables["links"]).filter((pl.col("link") == BOTTLENECK) & (pl.col("time_s") >= FROM_S))
+    first, last = link.row(0, named=True), link.row(-1, named=True)
+
+    def grown(column: str) -> float:
+        return float(last[column]) - float(first[column])
+
+    packets = grown("queue_integral_packet_s") / (last["time_s"] - first["time_s"])
+    return Figures(
+        float(flows["goodput_mbps"].sum()),
+        packets * WIRE_BITS / mbps / 1e3,
+        int(grown("dropped_packets")),
+        int(grown("marked_packets")),
+    )
+
+
+def main() -> None:
+    """Run each discipline of both on each path with each set of flows."""
+    columns = ("goodput Mbit/s", "mean queueing delay, ms", "dropped", "marked")
+    print(f"| path | flows | queue | {' | '.join(columns)} |\n|{' --- |' * (3 + len(columns))}")
+    for rate, mbps, rtt in PATHS:
+        for algorithm, count, ecn in FLOWS:
+            for kind in KINDS:
+                flow = {"algorithm": f"{algorithm}:linux", "count": count, "stack": {"base": "linux", "ecn": ecn}}
+                found = []
+                for queue in (f"linux:{kind}", kind):
+                    scenario = Scenario.dumbbell(
+                        [flow], rate=rate, rtt=rtt, buffer="1000 packets", queue=queue, duration=f"{SECONDS} s",
+                        measure={"from": f"{FROM_S} s"},
+                    )  # fmt: skip
+                    found.append(figures(get("linux").run(scenario), mbps))
+                one, other = found
+                shown = [
+                    f"{one.goodput_mbps:.4g}, {other.goodput_mbps:.4g}",
+                    f"{one.delay_ms:.2f}, {other.delay_ms:.2f}",
+                    f"{one.dropped}, {other.dropped}",
+                    f"{one.marked}, {other.marked}",
+                ]
+                flows = f"{count} {algorithm}{', ECN' if ecn else ''}"
+                print(f"| {rate} × {rtt} | {flows} | {kind} | {' | '.join(shown)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

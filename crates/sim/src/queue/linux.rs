@@ -1,0 +1,230 @@
+//! Linux's own queue disciplines: names and parameters. The engine does not run them: the path inside a Linux guest does.
+//!
+//! Names, units and defaults are those of the engine's discipline of the same name, so that a scenario changes one word.
+//! A parameter that the kernel does not have is absent here, and is refused by its name.
+
+use std::collections::BTreeMap;
+
+use elephan_cc::param::{BuildError, MS, S, Settings, Type, US, Value, derived, duration, flag, int, num};
+
+use super::codel::CodelParameters;
+use super::entry::Entry;
+use super::fq_codel::FqCodelParameters;
+use super::red;
+use crate::time::Time;
+
+elephan_cc::params! {
+    /// Parameters of Linux's FQ-CoDel besides those of the engine's.
+    pub struct FqCodelOfLinux {
+        /// Packets that the longest queue loses at once when the limit is reached, at most half of that queue.
+        drop_batch: u32 = int(64.0, 1.0, 1e6, Unit::Packets), "Linux 6.12, net/sched/sch_fq_codel.c";
+    }
+}
+
+elephan_cc::params! {
+    /// Parameters of Linux's PIE, whose burst allowance (150 ms) and threshold for marks (0.1) are fixed.
+    pub struct PieOfLinux {
+        /// Queueing delay aimed at.
+        target: Time = duration(15.0 * MS, 1.0 * US, 100.0 * S), "RFC 8033 section 4.2; Linux 6.12, include/net/pie.h";
+        /// Interval between two updates of the probability; the kernel rounds up to whole jiffies.
+        update: Time = duration(15.0 * MS, 1.0 * MS, 100.0 * S), "RFC 8033 section 4.2; Linux 6.12, include/net/pie.h";
+        /// Weight of the difference from the target, a multiple of 1/16.
+        alpha: f64 = num(0.125, 0.0, 2.0, Unit::PerSecond), "RFC 8033 section 4.2; Linux 6.12, net/sched/sch_pie.c";
+        /// Weight of the trend, a multiple of 1/16.
+        beta: f64 = num(1.25, 0.0, 2.0, Unit::PerSecond), "RFC 8033 section 4.2; Linux 6.12, net/sched/sch_pie.c";
+        /// ECN-capable packets are marked and not dropped.
+        ecn: bool = flag(true), "RFC 8033 section 5.1";
+    }
+}
+
+elephan_cc::params! {
+    /// Parameters of Linux's RED, which is not gentle.
+    pub struct RedOfLinux {
+        /// Average queue below which no packet is dropped.
+        min: f64 = derived(Type::Packets, "2.5 ms of the link's rate, at least 5 packets, at most max / 3", 1.0, 1e6, Unit::Packets),
+            "Floyd, Gummadi & Shenker 2001, section 4";
+        /// Average queue from which every packet is dropped or marked.
+        max: f64 = derived(Type::Packets, "3 min", 2.0, 1e6, Unit::Packets), "Floyd, Gummadi & Shenker 2001, section 4";
+        /// Probability of a drop at max.
+        max_p: f64 = num(0.1, 1e-6, 1.0, Unit::None), "ns-2 red.cc (linterm_)";
+        /// Weight of an arrival in the average, a power of two.
+        weight: f64 = derived(Type::Number, "the power of two nearest to 1 - exp(-1/C), C the link's rate in packets/s", 1e-9, 0.5, Unit::None),
+            "Floyd, Gummadi & Shenker 2001, section 4; Linux 6.12, include/net/red.h";
+        /// The probability at max follows the average into the middle of the thresholds.
+        adaptive: bool = flag(false), "Floyd, Gummadi & Shenker 2001, section 4; Linux 6.12, include/net/red.h";
+        /// ECN-capable packets are marked and not dropped.
+        ecn: bool = flag(true), "RFC 3168 section 5";
+        /// Above max, ECN-capable packets are dropped too.
+        harddrop: bool = flag(false), "Linux 6.12, net/sched/sch_red.c";
+    }
+}
+
+elephan_cc::params! {
+    /// Parameters of Linux's FQ, which serves flows by deficit round robin.
+    pub struct FqOfLinux {
+        /// Packets of one flow that may wait.
+        flow_limit: u32 = int(100.0, 1.0, 1e9, Unit::Packets), "Linux 6.12, net/sched/sch_fq.c";
+        /// Bytes that a flow may send in a turn.
+        quantum: u32 = int(3028.0, 1.0, 1e6, Unit::Bytes), "Linux 6.12, net/sched/sch_fq.c";
+        /// Bytes that a flow may send in its first turn.
+        initial_quantum: u32 = int(15_140.0, 1.0, 1e6, Unit::Bytes), "Linux 6.12, net/sched/sch_fq.c";
+    }
+}
+
+/// A discipline of Linux, and the check of its parameters.
+#[derive(Debug)]
+pub struct Row {
+    /// Declaration of the discipline.
+    pub entry: Entry,
+    /// Refuses values that contradict each other.
+    pub check: fn(&Settings) -> Result<(), BuildError>,
+}
+
+const ROWS: &[Row] = &[
+    Row {
+        entry: Entry::new(
+            "linux:fq",
+            "Linux's fair queue: flows served in turn, each with a limit of its own",
+            "Linux 6.12, net/sched/sch_fq.c",
+            &[FqOfLinux::TABLE],
+        ),
+        check: |_| Ok(()),
+    },
+    Row {
+        entry: Entry::new(
+            "linux:fq_codel",
+            "Linux's flow queues with controlled delay",
+            "Linux 6.12, net/sched/sch_fq_codel.c",
+            &[CodelParameters::TABLE, FqCodelParameters::TABLE, FqCodelOfLinux::TABLE],
+        ),
+        check: |_| Ok(()),
+    },
+    Row {
+        entry: Entry::new(
+            "linux:codel",
+            "Linux's controlled delay",
+            "Linux 6.12, net/sched/sch_codel.c",
+            &[CodelParameters::TABLE],
+        ),
+        check: |_| Ok(()),
+    },
+    Row {
+        entry: Entry::new(
+            "linux:pie",
+            "Linux's proportional integral controller enhanced",
+            "Linux 6.12, net/sched/sch_pie.c",
+            &[PieOfLinux::TABLE],
+        ),
+        check: check_pie,
+    },
+    Row {
+        entry: Entry {
+            derive: derive_red,
+            ..Entry::new(
+                "linux:red",
+                "Linux's random early detection, adaptive where asked for",
+                "Linux 6.12, net/sched/sch_red.c",
+                &[RedOfLinux::TABLE],
+            )
+        },
+        check: check_red,
+    },
+];
+
+/// Steps of the weights of PIE in Linux.
+const PIE_STEPS: f64 = 16.0;
+
+/// Every discipline of Linux.
+pub fn entries() -> impl Iterator<Item = &'static Entry> {
+    ROWS.iter().map(|row| &row.entry)
+}
+
+/// The discipline of Linux with this name.
+#[must_use]
+pub fn row(name: &str) -> Option<&'static Row> {
+    ROWS.iter().find(|row| row.entry.name == name)
+}
+
+fn check_pie(settings: &Settings) -> Result<(), BuildError> {
+    let p = PieOfLinux::read(settings)?;
+    for (name, value) in [("alpha", p.alpha), ("beta", p.beta)] {
+        if (value * PIE_STEPS).fract() != 0.0 {
+            return settings.conflict_of(name, format!("{value} is no multiple of 1/16, which Linux counts in"));
+        }
+    }
+    Ok(())
+}
+
+fn check_red(settings: &Settings) -> Result<(), BuildError> {
+    let p = RedOfLinux::read(settings)?;
+    if p.min >= p.max {
+        return settings.conflict_of("max", format!("{} packets must be more than min, {}", p.max, p.min));
+    }
+    let nearest = power_of_two(p.weight);
+    if p.weight != nearest {
+        return settings.conflict_of("weight", format!("{} is no power of two; the nearest is {nearest}", p.weight));
+    }
+    Ok(())
+}
+
+fn derive_red(given: &mut BTreeMap<String, Value>, rate: f64) {
+    let stated = given.contains_key("weight");
+    red::derive(given, rate);
+    if let (false, Some(Value::Num(weight))) = (stated, given.get_mut("weight")) {
+        *weight = power_of_two(*weight);
+    }
+}
+
+/// The power of two nearest to a weight on a logarithmic scale, at most 1/2.
+fn power_of_two(weight: f64) -> f64 {
+    libm::exp2(libm::round(libm::log2(weight)).min(-1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{check_form, form};
+    use super::*;
+    use serde_json::json;
+
+    fn refused(kind: &str, given: &[(&str, f64)]) -> String {
+        let given = given.iter().map(|(name, value)| ((*name).to_owned(), Value::Num(*value))).collect();
+        form(kind, given, 10_000_000, 1500).expect_err("it is wrong").to_string()
+    }
+
+    #[test]
+    fn a_form_with_all_defaults_is_one_that_a_spec_may_have_and_the_engine_does_not_run() {
+        for entry in entries() {
+            let mut queue = form(entry.name, BTreeMap::new(), 10_000_000, 1500).expect("it is right");
+            queue.insert("kind".to_owned(), json!(entry.name));
+            queue.insert("limit_packets".to_owned(), json!(100));
+            let link = json!({"name": "l", "rate_bps": 10_000_000, "delay_ps": 1000, "queue": queue});
+            let links = [serde_json::from_value(link).expect("a link")];
+            check_form(&links).expect("it is right");
+            let refusal = super::super::check(&links).expect_err("the engine has none").to_string();
+            assert!(refusal.contains(entry.name), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn what_linux_counts_otherwise_is_refused() {
+        for (kind, given, message) in [
+            ("linux:red", vec![("weight", 0.002)], "0.002 is no power of two; the nearest is 0.001953125"),
+            ("linux:red", vec![("min", 30.0), ("max", 20.0)], "20 packets must be more than min, 30"),
+            ("linux:pie", vec![("alpha", 0.1)], "0.1 is no multiple of 1/16, which Linux counts in"),
+        ] {
+            assert!(refused(kind, &given).contains(message), "{}", refused(kind, &given));
+        }
+    }
+
+    #[test]
+    fn a_parameter_that_linux_does_not_have_is_refused_by_name() {
+        assert!(refused("linux:pie", &[("burst", 1e12)]).contains("burst"));
+        assert!(refused("linux:red", &[("gentle", 1.0)]).contains("gentle"));
+    }
+
+    #[test]
+    fn the_derived_weight_is_a_power_of_two() {
+        let found = form("linux:red", BTreeMap::new(), 20_000_000, 1500).expect("it is right");
+        assert_eq!(found["weight"], json!(libm::exp2(-11.0)));
+    }
+}

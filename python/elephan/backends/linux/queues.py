@@ -1,0 +1,156 @@
+"""The kernel's own queue disciplines: options of each, in the kernel's units, for a link of a scenario."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from elephan.scenario import ScenarioError, catalog
+from elephan.scenario.form import LinkSpec, QueueSpec
+from elephan.scenario.lookups import queue_number, queue_switch
+
+Options = list[tuple[int, list[int]]]
+
+UNLIMITED_PACKETS = 1 << 30
+"""Limit of a queue without one, packets."""
+
+_UINT32_MAX = 2**32 - 1
+_PS_PER_US = 10**6
+_UNLIMITED_BYTES = 1 << 31
+# Steps of the weights of PIE, and 1 as the probability at RED's upper threshold, in the kernel's units.
+_PIE_STEPS = 16
+_RED_CERTAIN = 2**32 - 1
+_RED_ECN, _RED_HARDDROP, _RED_ADAPTIVE = 1, 2, 4
+# The table of RED's average after an idle time: entries, and the largest halving that one may have.
+_RED_TABLE, _RED_MOST_HALVINGS = 256, 31
+_RED_BITS = 31
+
+
+def document(link: LinkSpec, limit: int | None, packet_bytes: int, where: str) -> dict[str, Any]:
+    """A device's queue in the plan of a guest: the kernel's discipline behind a limit of the link's rate.
+
+    Args:
+        link: the link.
+        limit: packets that may wait; ``None`` if unlimited.
+        packet_bytes: size of the largest packet.
+        where: field of the scenario with the discipline.
+
+    Raises:
+        ScenarioError: the kernel has no such value.
+    """
+    kind = link.queue.kind.partition(":")[2]
+    options, marks_at = _KINDS[kind]
+    packets = UNLIMITED_PACKETS if limit is None else limit
+    try:
+        made = options(link, packets, packet_bytes)
+    except _RangeError as error:
+        raise ScenarioError(f"{link.queue.kind}: {error}", path=where) from None
+    # RED counts idle times, of which it learns only with packets in a queue of its own (crates/guest, netlink.rs).
+    idle_limit = packets if kind == "red" else None
+    return {
+        "rate_bps": link.rate_bps,
+        "kind": kind,
+        "options": made,
+        "marks_at": marks_at,
+        "idle_limit": idle_limit,
+    }
+
+
+def is_kernels(queue: QueueSpec) -> bool:
+    """True if a queue is one of the kernel's own disciplines."""
+    return catalog.backend_of_queue(queue.kind) is not None
+
+
+class _RangeError(Exception):
+    """A value that the kernel cannot have; the message names it."""
+
+
+def _word(kind: int, value: float) -> tuple[int, list[int]]:
+    if not 0 <= value <= _UINT32_MAX:
+        raise _RangeError(f"{value:g} is more than the kernel counts to")
+    return kind, list(struct.pack("=I", int(value)))
+
+
+def _us(queue: QueueSpec, name: str) -> int:
+    """A duration in whole microseconds, which the kernel counts in."""
+    ps = int(queue_number(queue, f"{name}_ps"))
+    if ps % _PS_PER_US:
+        raise _RangeError(f"{name} has to be whole microseconds, and is {ps} ps")
+    return ps // _PS_PER_US
+
+
+def _codel(link: LinkSpec, packets: int, _packet_bytes: int) -> Options:
+    queue = link.queue
+    return [
+        _word(1, _us(queue, "target")), _word(2, packets), _word(3, _us(queue, "interval")),
+        _word(4, queue_switch(queue, "ecn")),
+    ]  # fmt: skip
+
+
+def _fq_codel(link: LinkSpec, packets: int, packet_bytes: int) -> Options:
+    queue = link.queue
+    return [
+        *_codel(link, packets, packet_bytes), _word(5, queue_number(queue, "queues")),
+        _word(6, queue_number(queue, "quantum")), _word(8, queue_number(queue, "drop_batch")),
+        # The scenario's limit counts, and not the kernel's own one of 32 MB of its memory.
+        _word(9, _UNLIMITED_BYTES),
+    ]  # fmt: skip
+
+
+def _pie(link: LinkSpec, packets: int, _packet_bytes: int) -> Options:
+    queue = link.queue
+    return [
+        _word(1, _us(queue, "target")), _word(2, packets), _word(3, _us(queue, "update")),
+        *(_word(kind, _PIE_STEPS * queue_number(queue, name)) for kind, name in ((4, "alpha"), (5, "beta"))),
+        _word(6, queue_switch(queue, "ecn")),
+    ]  # fmt: skip
+
+
+def _fq(link: LinkSpec, packets: int, _packet_bytes: int) -> Options:
+    rows = ((2, "flow_limit"), (3, "quantum"), (4, "initial_quantum"))
+    return [_word(1, packets), *(_word(kind, queue_number(link.queue, name)) for kind, name in rows)]
+
+
+def _red(link: LinkSpec, packets: int, packet_bytes: int) -> Options:
+    """RED counts bytes: thresholds and limit are those of full packets."""
+    queue = link.queue
+    low, high = (round(queue_number(queue, name) * packet_bytes) for name in ("min_packets", "max_packets"))
+    shift = round(-math.log2(queue_number(queue, "weight")))
+    if high.bit_length() + shift > _RED_BITS:
+        raise _RangeError(
+            f"max = {high} bytes with a weight of 1/{1 << shift} is beyond the kernel's 32 bits; "
+            "lower max, or raise weight"
+        )
+    limit = min(_UNLIMITED_BYTES, packets * packet_bytes)
+    flags = sum(
+        bit for bit, name in ((_RED_ECN, "ecn"), (_RED_HARDDROP, "harddrop"), (_RED_ADAPTIVE, "adaptive"))
+        if queue_switch(queue, name)
+    )  # fmt: skip
+    scale, table = _idle_table(shift, 8e6 * packet_bytes / link.rate_bps)
+    parameters = struct.pack("=IIIBBBB", limit, low, high, shift, 0, scale, flags)
+    max_p = max(1, round(queue_number(queue, "max_p") * _RED_CERTAIN))
+    return [(1, list(parameters)), (2, table), _word(3, max_p)]
+
+
+def _idle_table(shift: int, packet_us: float) -> tuple[int, list[int]]:
+    """Halvings of RED's average after idle times, as the kernel looks them up, and the scale of the table.
+
+    Entry ``i`` is for an idle time of ``i << scale`` µs: an idle time counts as so many packets of ``packet_us`` each
+    that come to an empty queue, and each multiplies the average by ``1 - weight``. The kernel interpolates within the
+    first entry only, and halves the average after any longer time, so that an entry has to be about one half-life.
+    """
+    half_life_us = -packet_us / math.log2(1 - 2.0**-shift)
+    scale = min(_RED_BITS, max(0, math.floor(math.log2(half_life_us))))
+    return scale, [min(_RED_MOST_HALVINGS, int((i << scale) / half_life_us)) for i in range(_RED_TABLE)]
+
+
+_KINDS: dict[str, tuple[Callable[[LinkSpec, int, int], Options], int]] = {
+    "codel": (_codel, 24),
+    "fq_codel": (_fq_codel, 12),
+    "pie": (_pie, 36),
+    "red": (_red, 12),
+    "fq": (_fq, 80),
+}
+"""By the kernel's name: the options, and the place of the count of marks in the discipline's statistics, bytes."""

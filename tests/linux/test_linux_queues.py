@@ -1,0 +1,243 @@
+"""The kernel's own queue disciplines in guests: names, options and refusals; runs where a kernel is built."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import polars as pl
+import pytest
+
+from elephan.backends import RawResult, get
+from elephan.backends.kernel.lab import can_run
+from elephan.backends.linux import lab
+from elephan.backends.linux.plan import Plan
+from elephan.cli.main import run_command
+from elephan.scenario import Scenario, ScenarioError, catalog
+
+LACKING = "; ".join(f"{item.name}: {item.help}" for item in lab.check() if item.needed and not item.ok)
+needs_kernel = pytest.mark.skipif(not can_run(lab.check()), reason=LACKING or "this host can")
+
+BOTH = ("codel", "fq_codel", "pie", "red")
+"""Disciplines that the engine and the kernel have."""
+
+
+def dumbbell(*flows: dict[str, Any], **more: Any) -> Scenario:
+    settings = {"rate": "20 Mbit/s", "rtt": "40 ms", "buffer": "1000 packets", "duration": "20 s"}
+    measured = {"measure": {"from": "5 s"}, "queue": "linux:codel"}
+    return Scenario.dumbbell(list(flows) or [{"algorithm": "cubic:linux"}], **settings | measured | more)
+
+
+def watched(scenario: Scenario) -> dict[str, Any]:
+    """The device of the bottleneck in the direction of the data."""
+    [device, *_] = [one for one in Plan.of(scenario, 250).document["devices"] if one["watched"]]
+    return dict(device)
+
+
+def options(scenario: Scenario) -> dict[int, bytes]:
+    return {kind: bytes(value) for kind, value in watched(scenario)["queue"]["options"]}
+
+
+def words(found: dict[int, bytes]) -> dict[int, int]:
+    return {kind: struct.unpack("=I", value)[0] for kind, value in found.items() if len(value) == 4}
+
+
+# ---- names and parameters; no kernel is needed ----
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_the_names_and_defaults_are_those_of_the_engine(kind: str) -> None:
+    own = {p["name"]: p for p in catalog.queues()[kind]["parameters"]}
+    kernels = {p["name"]: p for p in catalog.all_queues()[f"linux:{kind}"]["parameters"]}
+    shared = own.keys() & kernels.keys()
+    assert shared
+    for name in shared - {"weight"}:
+        assert {key: own[name][key] for key in ("type", "unit", "default")} == {
+            key: kernels[name][key] for key in ("type", "unit", "default")
+        }, name
+
+
+def test_a_simulated_queue_keeps_its_name() -> None:
+    assert set(catalog.queues()).isdisjoint({f"linux:{kind}" for kind in (*BOTH, "fq")})
+    assert catalog.queue_of("droptail:ns2") == ("droptail", "ns2")
+    assert catalog.queue_of("linux:codel") == ("linux:codel", "")
+
+
+def test_durations_are_microseconds_and_limits_packets() -> None:
+    scenario = dumbbell(queue_parameters={"target": "7 ms", "interval": "90 ms", "ecn": False}, buffer="120 packets")
+    assert words(options(scenario)) == {1: 7000, 2: 120, 3: 90_000, 4: 0}
+
+
+def test_weights_of_pie_are_sixteenths_as_in_tc() -> None:
+    assert words(options(dumbbell(queue="linux:pie"))) == {1: 15_000, 2: 1000, 3: 15_000, 4: 2, 5: 20, 6: 1}
+
+
+def test_thresholds_of_red_are_bytes_and_its_weight_a_shift() -> None:
+    given = {"min": "10 packets", "max": "40 packets", "weight": 2.0**-9, "max_p": 0.5, "adaptive": True}
+    found = options(dumbbell(queue="linux:red", queue_parameters=given))
+    limit, low, high, shift, _, scale, flags = struct.unpack("=IIIBBBB", found[1])
+    assert (limit, low, high, shift, flags) == (1000 * 1500, 10 * 1500, 40 * 1500, 9, 1 | 4)
+    assert words(found)[3] == pytest.approx(2**31, abs=1)
+    table = found[2]
+    assert len(table) == 256
+    assert (table[0], max(table)) == (0, 31)
+    # One packet takes 600 us, and the average is halved after 355 of them: ln 2 / 2^-9.
+    half_life_us = 355 * 600
+    assert half_life_us / 2 < 1 << scale <= half_life_us
+    for halvings in (2, 5, 20):
+        assert table[(halvings * half_life_us) >> scale] == pytest.approx(halvings, abs=1)
+
+
+def test_a_flow_of_linux_has_its_receivers_congestion_control_where_packets_are_marked() -> None:
+    flow = {"algorithm": "dctcp:linux", "stack": {"base": "linux", "ecn": True}}
+    [marked] = Plan.of(dumbbell(flow), 250).document["flows"]
+    [plain] = Plan.of(dumbbell(flow, queue="droptail"), 250).document["flows"]
+    assert (marked["receiver_congestion"], plain["receiver_congestion"]) == ("dctcp", None)
+
+
+@pytest.mark.parametrize(
+    ("more", "path", "why"),
+    [
+        ({"queue_parameters": {"targat": "5 ms"}}, "queue_parameters.targat", "did you mean 'target'"),
+        ({"queue": "linux:pie", "queue_parameters": {"burst": "1 s"}}, "burst", "not a parameter of linux:pie"),
+        ({"queue": "linux:pie", "queue_parameters": {"alpha": 0.1}}, "alpha", "no multiple of 1/16"),
+        ({"queue": "linux:red", "queue_parameters": {"gentle": True}}, "gentle", "not a parameter of linux:red"),
+        ({"queue": "linux:red", "queue_parameters": {"weight": 0.002}}, "weight", "the nearest is 0.001953125"),
+        ({"queue": "linux:cobel"}, "queue", "did you mean 'linux:codel'"),
+    ],
+)
+def test_what_the_kernel_does_not_have_is_refused_by_name(more: dict[str, Any], path: str, why: str) -> None:
+    with pytest.raises(ScenarioError, match=why) as error:
+        dumbbell(**more)
+    assert error.value.path is not None
+    assert error.value.path.endswith(path)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"queue_parameters": {"target": "1500 ns"}}, "target has to be whole microseconds"),
+        (
+            {"queue": "linux:red", "queue_parameters": {"max": "3000 packets", "weight": 2.0**-12}},
+            "beyond the kernel's 32 bits; lower max, or raise weight",
+        ),
+        ({"loss": 0.01}, "has no random losses in a guest"),
+        ({"loss": {"packets": [10]}}, "the path of this scenario is the engine"),
+    ],
+)
+def test_what_a_guest_cannot_do_is_refused(more: dict[str, Any], why: str) -> None:
+    with pytest.raises(ScenarioError, match=why):
+        Plan.of(dumbbell(**more), 250)
+
+
+def test_beside_simulated_flows_the_kernels_queue_is_refused() -> None:
+    scenario = dumbbell({"algorithm": "cubic:linux", "backend": "linux"}, {"algorithm": "bbr3"})
+    with pytest.raises(
+        ScenarioError, match=r"the engine \(flows say where they run\); leave that out, or write 'codel'"
+    ):
+        Plan.of(scenario, 250)
+
+
+@pytest.mark.parametrize("backend", ["sim", "model", "kernel", "quic"])
+def test_other_backends_refuse_it_in_one_line(backend: str) -> None:
+    with pytest.raises(ScenarioError, match="has no queue 'linux:codel'; write --on linux, or 'codel' for") as error:
+        get(backend).check(dumbbell({"algorithm": "cubic"}))
+    assert error.value.path == "dumbbell.queue"
+    assert "or '" not in _refusal(dumbbell({"algorithm": "cubic"}, queue="linux:fq"))
+
+
+def _refusal(scenario: Scenario) -> str:
+    with pytest.raises(ScenarioError) as error:
+        get("sim").check(scenario)
+    return str(error.value)
+
+
+def test_the_names_can_be_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["show", "linux:fq"]) == 0
+    assert "initial_quantum" in capsys.readouterr().out
+    assert run_command(["list", "queues"]) == 0
+    assert "linux:fq_codel" in capsys.readouterr().out
+
+
+# ---- runs ----
+
+
+def flow(result: RawResult) -> dict[str, Any]:
+    return pl.DataFrame(result.tables["flows"]).row(0, named=True)
+
+
+def bottleneck(result: RawResult) -> pl.DataFrame:
+    return pl.DataFrame(result.tables["links"]).filter(pl.col("link") == "bottleneck")
+
+
+def mean_queue(result: RawResult) -> float:
+    """Mean of the waiting packets from 5 s on."""
+    link = bottleneck(result).filter(pl.col("time_s") >= 5)
+    first, last = link.row(0, named=True), link.row(-1, named=True)
+    grown = last["queue_integral_packet_s"] - first["queue_integral_packet_s"]
+    return float(grown / (last["time_s"] - first["time_s"]))
+
+
+@needs_kernel
+@pytest.mark.parametrize("kind", ["codel", "fq_codel", "pie"])
+def test_a_queue_of_the_kernel_holds_the_queue_of_the_engine(kind: str) -> None:
+    """One Reno flow of Linux through both: the queue waits in the discipline, before the link, and not behind it."""
+    reno = {"algorithm": "reno:linux"}
+    kernels, engines = (get("linux").run(dumbbell(reno, queue=queue)) for queue in (f"linux:{kind}", kind))
+    assert flow(kernels)["goodput_mbps"] == pytest.approx(flow(engines)["goodput_mbps"], rel=0.06)
+    assert mean_queue(kernels) == pytest.approx(mean_queue(engines), rel=0.35, abs=2)
+    last = bottleneck(kernels).row(-1, named=True)
+    assert last["dropped_packets"] > 0
+    assert last["marked_packets"] == 0
+    assert last["delivered_bytes"] == pytest.approx(last["delivered_packets"] * 1500, rel=0.001)
+    # What the queue adds to the round trip is what waits in it.
+    waiting_ms = mean_queue(kernels) * 1500 * 8 / 20e6 * 1e3
+    assert flow(kernels)["rtt_mean_ms"] == pytest.approx(40 + waiting_ms, abs=2.5)
+
+
+@needs_kernel
+@pytest.mark.parametrize("kind", BOTH)
+def test_marks_of_the_kernel_arrive(kind: str) -> None:
+    stack = {"base": "linux", "ecn": True}
+    result = get("linux").run(dumbbell({"algorithm": "reno:linux", "stack": stack}, queue=f"linux:{kind}"))
+    marked = bottleneck(result).row(-1, named=True)["marked_packets"]
+    assert marked > 5
+    # An echo of a mark stays until the sender has answered it: at least one segment for each.
+    assert flow(result)["marked_segments"] >= marked - 2
+    if kind != "pie":  # PIE drops while its probability is above a tenth, as in slow start
+        assert flow(result)["retransmits"] < marked
+
+
+@needs_kernel
+def test_red_drops_and_marks_as_much_in_the_kernel_as_in_the_engine() -> None:
+    """The average falls while the queue is idle in both; without that, every packet after a burst is marked."""
+    flow_ = {"algorithm": "reno:linux", "stack": {"base": "linux", "ecn": True}}
+    real = {"queue": "linux:red", "queue_parameters": {"harddrop": True}}
+    plain = {"queue": "red", "queue_parameters": {"gentle": False, "weight": 2.0**-11}}
+    both = [get("linux").run(dumbbell(flow_, **queue)) for queue in (real, plain)]
+    kernels, engines = (bottleneck(result).row(-1, named=True) for result in both)
+    assert flow(both[0])["goodput_mbps"] == pytest.approx(flow(both[1])["goodput_mbps"], rel=0.1)
+    assert mean_queue(both[0]) == pytest.approx(mean_queue(both[1]), abs=4)
+    for what in ("marked_packets", "dropped_packets"):
+        assert kernels[what] == pytest.approx(engines[what], rel=0.5), what
+
+
+@needs_kernel
+def test_fair_queues_keep_a_flood_from_a_slow_flow() -> None:
+    """A flow of 1 Mbit/s beside three CUBIC flows in a buffer of 200 ms: the kernel's fq serves it at once."""
+    slow = {"algorithm": "cubic:linux", "application": {"rate": "1 Mbit/s"}, "name": "slow"}
+    flood = {"algorithm": "cubic:linux", "count": 3, "name": "flood"}
+    scenario = dumbbell(slow, flood, queue="linux:fq", buffer="333 packets")
+    tail = dumbbell(slow, flood, queue="droptail", buffer="333 packets")
+    fair, plain = (flow(get("linux").run(one)) for one in (scenario, tail))
+    assert fair["name"] == plain["name"] == "slow"
+    assert fair["rtt_mean_ms"] < 50
+    assert plain["rtt_mean_ms"] > 100
+
+
+@needs_kernel
+def test_the_same_seed_gives_the_same_bytes() -> None:
+    scenario = dumbbell({"algorithm": "cubic:linux", "count": 3}, queue="linux:fq_codel", duration="6 s")
+    first, second = (get("linux").run(scenario) for _ in range(2))
+    for name in first.tables:
+        assert pl.DataFrame(first.tables[name]).equals(pl.DataFrame(second.tables[name])), name
