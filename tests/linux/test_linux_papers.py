@@ -100,6 +100,15 @@ def test_another_experiment_is_refused(scenario: Scenario, why: str) -> None:
         twin(scenario)
 
 
+def test_background_traffic_without_a_flow_is_refused() -> None:
+    """Nothing of such a scenario would run on Linux."""
+    source = {"algorithm": "reno", "load": "10 Mbit/s", "sizes": {"mean": "50 kB"}}
+    path = {"rate": "20 Mbit/s", "rtt": "40 ms", "buffer": "50 packets"}
+    scenario = Scenario.from_dict({"duration": "3 s", "dumbbell": path, "traffic": [source]})
+    with pytest.raises(ScenarioError, match="has 1 to 100 flows"):
+        twin(scenario)
+
+
 @pytest.mark.parametrize("name", ["weigle2006", "hcc2011"])
 def test_a_whole_paper_can_be_carried_but_for_what_it_says(name: str) -> None:
     store = Store("no such folder")

@@ -244,7 +244,7 @@ def _refuse(what: str, path: str = "") -> ScenarioError:
 def _check(form: Spec, real: list[int], hz: int) -> None:
     """Reject flows other than TCP flows on Linux and flows that the engine simulates."""
     mixed = len(real) < len(form.flows)
-    if form.traffic and not mixed and form.flows[real[0]].backend is None:
+    if form.traffic and real and not mixed and form.flows[real[0]].backend is None:
         raise ScenarioError(
             "the backend 'linux' simulates background traffic, and every flow of this scenario is on Linux; write "
             'backend = "linux" into those that should be',
