@@ -78,9 +78,9 @@ fn slices_of_a_group_are_those_of_its_flows() {
 fn groups_that_do_not_fit_their_links_are_refused() {
     let cases: [(Damage, &str); 7] = [
         (|_, flows| flows[0]["count"] = json!(0), "flows[0].count: must be at least 1"),
-        (|_, flows| flows[0]["count"] = json!(2), "flows[0].path: crosses a link that has another number of copies"),
-        (|links, _| links[3]["copies"] = json!(0), "flows[0].path: crosses a link that has another number of copies"),
-        (|links, _| links[3]["delays_ps"] = json!([1]), "links[3].delays_ps: needs one for each copy, or none"),
+        (|_, flows| flows[0]["count"] = json!(2), "flows[0].path: crosses a link whose number of copies differs"),
+        (|links, _| links[3]["copies"] = json!(0), "flows[0].path: crosses a link whose number of copies differs"),
+        (|links, _| links[3]["delays_ps"] = json!([1]), "links[3].delays_ps: needs one value for each copy, or none"),
         (|links, _| links[3]["delays_ps"] = json!([1, 2, 1_u64 << 61]), "links[3].delays_ps: must be below 26 days"),
         (|_, flows| flows[0]["start_spread_ps"] = json!(1_u64 << 62), "flows[0].start_spread_ps: must end within"),
         (
