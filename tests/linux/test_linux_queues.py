@@ -190,7 +190,7 @@ def test_a_queue_of_the_kernel_holds_the_queue_of_the_engine(kind: str) -> None:
     assert last["dropped_packets"] > 0
     assert last["marked_packets"] == 0
     assert last["delivered_bytes"] == pytest.approx(last["delivered_packets"] * 1500, rel=0.001)
-    # What the queue adds to the round trip is what waits in it.
+    # The RTT is the propagation time plus the queue's waiting time.
     waiting_ms = mean_queue(kernels) * 1500 * 8 / 20e6 * 1e3
     assert flow(kernels)["rtt_mean_ms"] == pytest.approx(40 + waiting_ms, abs=2.5)
 

@@ -51,11 +51,10 @@ def convergence_time_s(
     mean_s: int = RUNNING_MEAN_S,
     reached: float = REACHED,
 ) -> float:
-    """Time from the second flow's start until its running mean first reaches 80 % of the first flow's, at whole
-    seconds.
+    """Time from the second flow's start until its mean throughput first reaches 80 % of the first flow's.
 
-    Running means are of the throughput over the 10 s before, at steps of 1 s, and begin 10 s after the second flow's
-    start. Infinite when it never happens. The window is the whole run unless given.
+    The means are running means over the previous 10 s, at whole seconds, from 10 s after the second flow's start.
+    Infinite if this never happens. The window is the whole run unless given.
 
     Raises:
         MetricError: not two flows, or they are meant to start together, or they are both there for less than one mean.
@@ -69,7 +68,7 @@ def convergence_time_s(
 
 @metric("converged", "1", "ha2006 §4.7")
 def converged(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """1 when the second flow converges in the sense of ``convergence_time_s``, 0 when it never does."""
+    """1 if the second flow converges as ``convergence_time_s`` defines, else 0."""
     return float(math.isfinite(convergence_time_s(run, window, flows)))
 
 
