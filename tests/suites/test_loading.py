@@ -119,7 +119,7 @@ MISTAKES = {
 WRONG_ELLIPSES = {
     "experiment": ('"alone"', '"alonr"', "ellipse[0].experiment: 'alonr' is not an experiment of a criterion"),
     "metric": ("queue_delay", "queue_dely", "ellipse[0].delay: 'mean_queue_dely_ms' is not a metric"),
-    "metric of flows": ("mean_queue_delay_ms", "owd_p95_ms", "ellipse[0].delay: the metric 'owd_p95_ms' does not have one"),
+    "metric of flows": ("mean_queue_delay_ms", "owd_p95_ms", "ellipse[0].delay: the metric 'owd_p95_ms' does not have"),
     "section": ('"1"', '"1x"', "ellipse[0].section: '1x' is not a section; did you mean '1'?"),
     "field": ("delay =", "dalay =", "ellipse[0].dalay: not a field; did you mean 'delay'?"),
 }
@@ -135,7 +135,7 @@ WRONG_CURVES = {
         "curve[0].x: the values of 'rival' are not quantities of one kind",
     ),
     "metric": ("sum_goodput", "sum_godput", "curve[0].metric: 'sum_godput_mbps' is not a metric"),
-    "metric of flows": ("sum_goodput", "goodput", "curve[0].metric: the metric 'goodput_mbps' does not have one number"),
+    "metric of flows": ("sum_goodput", "goodput", "curve[0].metric: the metric 'goodput_mbps' does not have one"),
     "section": ('"1"', '"1x"', "curve[0].section: '1x' is not a section; did you mean '1'?"),
     "field": ("x =", "xs =", "curve[0].xs: not a field"),
 }

@@ -92,12 +92,11 @@ def mean_dwnd_fraction(
 def wnd_fill_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, increase: float = INCREASE
 ) -> float:
-    """Time from the window's start until the loss-based components of all the flows' windows together equal the path's
-    BDP.
+    """Time until the loss-based components of all flows' windows together equal the path's BDP.
 
-    The components are those of ``mean_dwnd_fraction``; infinite if they never do. The BDP is that of the bottleneck
-    and
-    the longest path, in full data packets on the wire. The default window is the whole run.
+    The time begins at the window's start, and is infinite if they never do. The components are those of
+    ``mean_dwnd_fraction``. The BDP is that of the bottleneck and the longest path, in full data packets on the wire.
+    The default window is the whole run.
     """
     from_s, to_s = resolve_window(run, window or (0.0, duration_s(run)))
     names = flow_names(run, flows)

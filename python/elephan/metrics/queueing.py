@@ -122,8 +122,9 @@ def mark_rate(run: Run, window: Window | None = None, link: str | None = None) -
 
 @metric("mean_queue_delay_ms", "ms", "Little 1961", scope="link")
 def mean_queue_delay_ms(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """Mean waiting time of a packet at the bottleneck: the queue's time integral divided by the number of packets that
-    left.
+    """Mean waiting time of a packet at the bottleneck.
+
+    It is the time integral of the queue's packets, divided by the number of packets that left.
 
     Raises:
         MetricError: no packet left.

@@ -35,8 +35,9 @@ FULL = 0.95
 def recovery_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, reached: float = FULL, bin_s: float = BIN_S
 ) -> dict[str, float]:
-    """Time from a disturbance at the window's start until a flow has 95 % of its best throughput before the
-    disturbance.
+    """Time after a disturbance until a flow has 95 % of its best throughput before it.
+
+    The disturbance is at the window's start.
 
     Throughputs are in bins of 1 s, forwards and backwards from the disturbance. The value is the beginning of the first
     bin at that level after the flow has fallen below it, counted from the disturbance. It is 0 if the flow never falls

@@ -99,8 +99,7 @@ def late_flow_share(run: Run, window: Window | None = None, flows: Flows = None)
 
 @metric("utilization", "1", "RFC 5166 §2.1.1", scope="link")
 def utilization(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """Bits that left the bottleneck (or another recorded link), as a fraction of those that its rate allowed in the
-    window.
+    """Bits that left the bottleneck (or another recorded link), as a fraction of those that its rate allowed.
 
     A variable rate counts with its value at each time, and a trace with 1500 B for each opportunity. A packet counts
     when its last bit has left, so the value of a full link may exceed 1 by up to one packet.
@@ -124,8 +123,7 @@ def link_throughput_mbps(run: Run, window: Window | None = None, link: str | Non
 
 @metric("drops", "packets", "RFC 5166 §2.1.3", scope="link")
 def drops(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """Number of packets that the bottleneck (or another recorded link) dropped or lost in the window, all flows
-    together."""
+    """Packets of all flows that the bottleneck (or another recorded link) dropped or lost in the window."""
     return link_counter(run, link or bottleneck(run), "dropped_packets", resolve_window(run, window))
 
 

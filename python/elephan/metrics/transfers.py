@@ -405,9 +405,9 @@ def slowdown_p99(run: Run, window: Window | None = None, flows: Flows = None, *,
 
 @metric("offered_mbps", "Mbit/s", "Elephan's own definition")
 def offered_mbps(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
-    """Offered load: bits of the transfers that start in the window, with headers but without retransmissions, over its
-    length.
+    """Offered load: bits of the transfers that start in the window, divided by its length.
 
+    Headers count, and retransmissions do not.
     With ``record = "summary"`` it is computed from the source's sums, and is exact.
 
     Raises:
@@ -419,8 +419,9 @@ def offered_mbps(run: Run, window: Window | None = None, flows: Flows = None, *,
 
 @metric("short_flow_total_mbps", "Mbit/s", "katto2008 fig. 8", aliases=("carried_mbps",))
 def short_flow_total_mbps(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """Carried load: throughput in the window of flows with a size and of sources, independently of the transfers'
-    starts.
+    """Carried load: throughput in the window of the flows with a size and of the sources.
+
+    Transfers that started before the window count too.
 
     Raises:
         MetricError: no flow has a size.

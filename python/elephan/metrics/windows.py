@@ -287,8 +287,9 @@ def peak_window_over_bdp(run: Run, window: Window | None = None, flows: Flows = 
 
 @metric("response_over_reno", "1", "RFC 3649 §2; Mathis et al. 1997", scope="flow")
 def response_over_reno(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Ratio of w of the response function to Reno's √(3/2p) at the same loss event rate p; 1 for Reno with an ACK per
-    packet.
+    """Ratio of w of the response function to Reno's √(3/2p) at the same loss event rate p.
+
+    It is 1 for Reno with an ACK per packet.
 
     Raises:
         MetricError: a flow has no loss event in the window.

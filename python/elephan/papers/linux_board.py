@@ -170,14 +170,14 @@ def _both(papers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         lost = [claim for claim in judged if (claim["verdict"], _verdict(claim)) == ("reproduced", "differs")]
         gained = [claim for claim in judged if (claim["verdict"], _verdict(claim)) == ("differs", "reproduced")]
         yield (
-            f"- **{row['paper']}**: {len(holds)} of {len(judged)} judged claims hold on Linux. {len(lost)} hold only in the "
-            f"simulator with the paper's endpoints, and {len(gained)} only on Linux."
+            f"- **{row['paper']}**: {len(holds)} of {len(judged)} judged claims hold on Linux. {len(lost)} hold only "
+            f"in the simulator with the paper's endpoints, and {len(gained)} only on Linux."
         )
         by_twin = [claim for claim in lost if (claim["kernel"]["twin_simulated"] or {}).get("verdict") == "differs"]
         if lost:
             yield (
-                f"  For {len(by_twin)} of these {len(lost)}, the simulator agrees with Linux if it has Linux's endpoints and "
-                "algorithms, so these are the cause."
+                f"  For {len(by_twin)} of these {len(lost)}, the simulator agrees with Linux if it has Linux's "
+                "endpoints and algorithms, so these are the cause."
             )
         for words, claims in (("No longer", lost), ("Only on Linux", gained)):
             for claim in claims:
