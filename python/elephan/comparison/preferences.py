@@ -69,7 +69,7 @@ PREFERENCES = {
     for kind in (
         Preference(
             BALANCED,
-            "goodput alone, queueing delay, harm to other flows beyond their own, the share of a late-starting flow",
+            "goodput alone, queueing delay, harm to other flows, the share of a late-starting flow",
             delay=1,
             harm=1,
             start=1,
@@ -78,7 +78,7 @@ PREFERENCES = {
         Preference("delay", "goodput alone, and four times the queueing delay", delay=4),
         Preference(
             "fairness",
-            "harm to other flows beyond their own, the share of a late-starting flow, and half the goodput alone",
+            "harm to other flows, the share of a late-starting flow, and half the goodput alone",
             goodput=0.5,
             harm=1,
             start=1,

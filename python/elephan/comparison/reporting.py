@@ -100,9 +100,9 @@ def _harm(found: Comparison) -> Matrix | None:
         for name in names
     )
     return Matrix(
-        "harm", "Harm to flows of the rivals, beyond their own",
-        "Fraction of the goodput beside as many flows of their own kind that flows of a column's algorithm lose beside "
-        "those of a row's (after Ware et al. 2019); below 0 they gain.",
+        "harm", "Harm to rival flows",
+        "Fraction of goodput that flows of a column's algorithm lose beside flows of a row's algorithm, in comparison "
+        "with as many flows of their own algorithm (after Ware et al. 2019). Below 0 they gain.",
         tuple(names), tuple(rivals), values, "fraction lost", (-1.0, 1.0), "algorithm", "rival",
     )  # fmt: skip
 
