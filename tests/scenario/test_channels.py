@@ -165,6 +165,16 @@ def test_what_has_no_sense_is_refused_in_one_line(channel: Any, line: str) -> No
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("model", channels.MODELS)
+def test_a_channel_with_too_many_changes_is_refused(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    channels.draw.cache_clear()
+    monkeypatch.setattr(channels, "MOST_CHANGES", 50)
+    tables = BASE | {"duration": "480 h", "dumbbell": BASE["dumbbell"] | {"channel": {"model": model}}}
+    with pytest.raises(ScenarioError, match=r"channel: changes more than 50 times in the first [\d,]+ s; shorten the"):
+        Scenario.from_dict(tables)
+    channels.draw.cache_clear()
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [

@@ -36,6 +36,8 @@ _BPS_PER_KBPS = 1000
 OPPORTUNITY_BITS = 12_000
 TICK_S = 0.02
 """Time between two changes of the rate of ``sprout``: a tick of the paper's."""
+MOST_CHANGES = 2_000_000
+"""Changes of the rate, or opportunities, that a channel may have in a run: drawing them takes seconds."""
 EARTH_KM = 6371.0
 LIGHT_KM_PER_S = 299_792.458
 
@@ -67,6 +69,10 @@ class Parameter:
     low: float
     high: float
     text: str
+
+
+class TooManyChangesError(ValueError):
+    """A channel changes more than ``MOST_CHANGES`` times in a run."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,11 @@ class Model:
 
 @lru_cache(maxsize=64)
 def draw(model: str, seed: int, given: Parameters, duration_ps: int) -> Drawn:
-    """Course of a channel for at least ``duration_ps``; the course of a longer duration begins with it."""
+    """Course of a channel for at least ``duration_ps``; the course of a longer duration begins with it.
+
+    Raises:
+        TooManyChangesError: the duration is too long for the model and its parameters.
+    """
     return MODELS[model].draw(values(model, given), seed, duration_ps / PS_PER_S)
 
 
@@ -125,6 +135,13 @@ def _stream(name: str, seed: int) -> Callable[[], float]:
 
 def _exponential(uniform: Callable[[], float], mean: float) -> float:
     return -math.log(1.0 - uniform()) * mean
+
+
+def _check_number(changes: int, at_s: float) -> None:
+    if changes > MOST_CHANGES:
+        raise TooManyChangesError(
+            f"changes more than {MOST_CHANGES:,} times in the first {math.ceil(at_s):,} s; shorten the duration"
+        )
 
 
 def _ps(at_s: float) -> int:
@@ -203,7 +220,10 @@ def _draw_fading(name: str, fading: Callable[[dict[str, float]], Fading]) -> Cal
     def drawn(parameters: dict[str, float], seed: int, duration_s: float) -> Drawn:
         course = fading(parameters).course(_stream(f"{name} fading", seed), duration_s)
         # Two changes within 1 us count as one.
-        rates = {_ps(at_s): _bps(rate) for at_s, rate in course}
+        rates = {}
+        for at_s, rate in course:
+            rates[_ps(at_s)] = _bps(rate)
+            _check_number(len(rates), at_s)
         return Drawn(rates=tuple(rates.items()))
 
     return drawn
@@ -236,6 +256,8 @@ def _draw_sprout(parameters: dict[str, float], seed: int, duration_s: float) -> 
             gap = _exponential(chances, 1.0)
             passed += gap
         gap = passed - offered
+        # Ticks count too: an outage may last for many of them.
+        _check_number(max(len(times_ms), tick), begin)
         if times_ms and times_ms[-1] >= duration_s * 1000:
             break
     return Drawn(opportunities_ms=tuple(times_ms))
@@ -299,6 +321,7 @@ def _draw_leo(parameters: dict[str, float], seed: int, duration_s: float) -> Dra
         else:
             rates.append((_ps(at_s), rate))
         delays.append((_ps(at_s), _ps((sum(ranges) - 2 * near) / LIGHT_KM_PER_S)))
+        _check_number(len(rates), at_s)
         at_s, next_s = next_s, next_s + parameters["slot"]
     return Drawn(rates=tuple(rates), delays=tuple(delays))
 

@@ -98,7 +98,10 @@ def _channel_form(
     for other in ("rate_steps", "rate_trace", "delay_steps"):
         if getattr(given, other):
             raise ScenarioError(f"there is {other} too; write one of the two", path=f"{field}.channel")
-    drawn = channels.draw(channel.model, channel.seed, channel.given, duration_ps)
+    try:
+        drawn = channels.draw(channel.model, channel.seed, channel.given, duration_ps)
+    except channels.TooManyChangesError as error:
+        raise ScenarioError(str(error), path=f"{field}.channel") from None
     delay_steps = tuple(form.DelayStep(at_ps=at, delay_ps=delay_ps + more) for at, more in drawn.delays)
     if given.delays_only:
         return form.Impairments(delay_steps=delay_steps) if delay_steps else None
