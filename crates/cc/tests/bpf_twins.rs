@@ -1,5 +1,5 @@
-//! The kernel's algorithms (`bpf/`) are held to these: over the same recorded ACKs, losses, timeouts, idle times and
-//! spurious losses their windows stay within one segment of each other, all along.
+//! Compares each kernel algorithm (`bpf/`) with the Rust algorithm of the same name: over the same recorded ACKs,
+//! losses, timeouts, idle times and spurious losses, their windows differ by at most one segment at each event.
 
 mod twin;
 
@@ -7,7 +7,8 @@ use elephan_cc::Setting;
 use elephan_cc::draws::Draws;
 use twin::{Course, difference, fixed_point};
 
-/// 100 Mbit/s and 40 ms with a buffer of one bandwidth-delay product: drops of slow start and of the sawtooth.
+/// 100 Mbit/s and 40 ms with a buffer of one bandwidth-delay product: drops at the end of slow start and at each peak
+/// of the sawtooth.
 const DROPTAIL: Course = Course {
     name: "droptail",
     rate: 8333.0,
@@ -24,8 +25,7 @@ const DROPTAIL: Course = Course {
     unasked: false,
 };
 
-/// Random losses, a jittery reverse path, timeouts in and out of a recovery, a spurious loss and an idle
-/// time.
+/// Random losses, jitter on the reverse path, timeouts inside and outside a recovery, a spurious loss and an idle time.
 const ROUGH: Course = Course {
     name: "rough",
     rate: 8333.0,
@@ -42,7 +42,7 @@ const ROUGH: Course = Course {
     unasked: false,
 };
 
-/// A deep buffer before a link whose rate goes up and down: queues of all lengths, few losses.
+/// A deep buffer before a link whose rate alternates between two values: queues of all lengths, few losses.
 const SWINGING: Course = Course {
     name: "swinging",
     rate: 8333.0,
@@ -59,7 +59,8 @@ const SWINGING: Course = Course {
     unasked: false,
 };
 
-/// A long path with random losses and little queue, whose rate changes a little: each algorithm's own growth and retreat.
+/// A long path with random losses, short queues and small changes of its rate: each algorithm's own growth and
+/// decrease.
 const LONG: Course = Course {
     name: "long",
     rate: 8333.0,
@@ -76,7 +77,7 @@ const LONG: Course = Course {
     unasked: false,
 };
 
-/// A kernel was seen to go on with any number for the threshold that it had asked for.
+/// [`ROUGH`] on a kernel that does not ask the algorithm for a slow-start threshold after a loss, as was observed once.
 const UNASKED: Course = Course { name: "unasked", unasked: true, ..ROUGH };
 
 #[track_caller]
@@ -102,7 +103,7 @@ macro_rules! twins {
 
 twins!(stcp, hstcp, htcp, bic, westwood, vegas, illinois, yeah, areno, fusion, compound, fast, hcc);
 
-/// Features of the objects besides the defaults.
+/// Parameters and options of the objects that differ from the defaults.
 #[test]
 fn other_parameters_and_choices() {
     use Setting::{Bool, Num, Text};
@@ -137,7 +138,8 @@ fn other_parameters_and_choices() {
     }
 }
 
-/// Windows and times of all sizes: products and quotients right to a few units or to 2^-30 of themselves.
+/// Compares products and quotients of windows and times of all sizes with exact ones: the error is a few units, or
+/// 2^-30 of the result.
 #[test]
 fn fixed_point_is_as_exact_as_it_says() {
     const ONE: f64 = 4_294_967_296.0;

@@ -1,8 +1,8 @@
-//! Sequences of calls that no plausible path gives, with overflow checks: an algorithm may do anything then, but its window
-//! stays finite and at least a segment, and it never panics.
+//! Sequences of calls that no plausible path causes, with overflow checks. For any such sequence an algorithm's window
+//! must stay finite and at least one segment, and the algorithm must not panic.
 //!
-//! An endpoint can give most of it: a clock that goes on by a picosecond or by a year, RTTs from nothing to days, ACKs of
-//! a thousand million segments after a gap is filled, losses and timeouts in any order.
+//! An endpoint can make most of these calls: its clock advances by a picosecond or by a year, RTTs are from 0 to days,
+//! an ACK after a filled gap is for up to 10⁹ segments, and losses and timeouts come in any order.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,22 +16,22 @@ use elephan_cc::{
 
 const SEEDS: u64 = 30;
 const STEPS: u32 = 300;
-/// No endpoint has more outstanding.
+/// Largest number of segments that any endpoint has outstanding.
 const MOST_IN_FLIGHT: f64 = 1e9;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Severity {
     /// RTTs of a usual path, signals and ACKs in any order.
     Order,
-    /// RTTs up to hours, the clock jumps by up to a year.
+    /// RTTs of up to hours; the clock advances by up to a year at once.
     Time,
-    /// And RTTs of nothing and of days, ACKs of up to 10⁹ segments.
+    /// Like `Time`, also with RTTs of 0 and of days, and ACKs of up to 10⁹ segments.
     Extreme,
-    /// Like `Extreme`, with an ACK only now and then.
+    /// Like `Extreme`, with rare ACKs.
     Sparse,
 }
 
-/// A sequence of numbers (Marsaglia's xorshift): the same for a seed on any machine.
+/// A sequence of random numbers (Marsaglia's xorshift), which depends on its seed alone.
 struct Numbers(u64);
 
 impl Numbers {
@@ -51,7 +51,7 @@ impl Numbers {
     }
 }
 
-/// A connection: an algorithm, and an endpoint that does as it likes.
+/// A connection: an algorithm, and an endpoint that calls it at random.
 struct Hostile {
     numbers: Numbers,
     severity: Severity,
@@ -89,7 +89,7 @@ impl Hostile {
         rtt
     }
 
-    /// One call, or two; what it was.
+    /// Makes a random call, or two that belong together. Returns a description of it.
     fn step(&mut self, algorithm: &mut dyn Algorithm) -> String {
         let gaps: &[f64] = if self.severity == Severity::Order {
             &[0.0, 1e-9, 1e-3, 0.1]
@@ -205,7 +205,7 @@ impl Hostile {
     }
 }
 
-/// Answers that no algorithm may give.
+/// The first answer of an algorithm that is not allowed, if there is one.
 fn wrong(algorithm: &dyn Algorithm) -> Option<String> {
     let (window, ssthresh, floor) = (algorithm.window(), algorithm.ssthresh(), algorithm.recovery_floor());
     if !window.is_finite() || window < 1.0 - 1e-12 {
@@ -221,7 +221,7 @@ fn wrong(algorithm: &dyn Algorithm) -> Option<String> {
     (!pace.is_finite() || pace <= 0.0).then(|| format!("a pace of {pace} segments/s"))
 }
 
-/// Some parameters anywhere in their ranges, at the ends of these more often than not.
+/// Random values within their ranges for some parameters; more than half of the values are at an end of the range.
 fn parameters(entry: &Entry, numbers: &mut Numbers) -> BTreeMap<String, Value> {
     let mut chosen = BTreeMap::new();
     for parameter in entry.parameters() {
@@ -245,7 +245,7 @@ fn parameters(entry: &Entry, numbers: &mut Numbers) -> BTreeMap<String, Value> {
 
 fn run(entry: &Entry, name: &str, severity: Severity, seed: u64) -> Option<String> {
     let mut endpoint = Hostile::new(severity, seed);
-    // Parameters that contradict each other are refused; the defaults do not.
+    // Parameters that contradict each other are refused; the defaults never are.
     let chosen = if seed % 2 == 0 { BTreeMap::new() } else { parameters(entry, &mut endpoint.numbers) };
     let Ok(mut algorithm) = build(name, &chosen) else { return None };
     endpoint.start(&mut algorithm);
@@ -266,7 +266,8 @@ fn whatever_happens_a_window_is_finite_and_at_least_a_segment() {
             let colon = if preset.name.is_empty() { "" } else { ":" };
             let name = format!("{}{colon}{}", entry.name, preset.name);
             for severity in [Severity::Order, Severity::Time, Severity::Extreme, Severity::Sparse] {
-                // One line for each preset and severity: the others of it mostly have the same cause.
+                // Only the first failure of each preset and severity is reported: further ones mostly have the same
+                // cause.
                 failures.extend((0..SEEDS).find_map(|seed| {
                     let outcome = catch_unwind(AssertUnwindSafe(|| run(entry, &name, severity, seed)));
                     let why = outcome.unwrap_or_else(|panic| {
@@ -281,7 +282,7 @@ fn whatever_happens_a_window_is_finite_and_at_least_a_segment() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// A UDT connection's calls in any order, with estimates of an endpoint that may be anything.
+/// Makes a UDT connection's calls in any order, with arbitrary estimates of the endpoint.
 fn run_udt(entry: &Entry, name: &str, seed: u64) -> Option<String> {
     let mut numbers = Numbers((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let chosen = if seed % 2 == 0 { BTreeMap::new() } else { parameters(entry, &mut numbers) };

@@ -27,7 +27,7 @@ fn bytes() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), Just(1200), Just(1_000_000_000), Just(u64::MAX), 0..100_000_u64]
 }
 
-/// Instants in any order: the same one again, earlier ones, the end of time.
+/// Instants in any order: equal to the one before, earlier than it, or the largest value of the clock.
 fn instant() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), Just(u64::MAX), 0..200_000_000_000_u64, 0..10_000_000_000_000_u64]
 }
@@ -120,7 +120,7 @@ fn driver(name: &str) -> ByteDriver {
 
 const MS: u64 = 1_000_000_000;
 
-/// Sends and acknowledges `packets` datagrams, one round trip of 50 ms.
+/// Sends `packets` datagrams, and acknowledges them a round trip of 50 ms later.
 fn round(driver: &mut ByteDriver, first: u64, packets: u64, at_ps: u64) {
     for packet in first..first + packets {
         driver.on_sent(at_ps, 1000, packet);

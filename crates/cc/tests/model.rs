@@ -1,4 +1,4 @@
-//! Any list of operations on any algorithm with any preset: what must hold after each of them.
+//! Invariants that every algorithm with every preset must keep after each operation of any list of operations.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use proptest::prelude::*;
 /// Actions of an endpoint on an algorithm.
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    /// So many ACKs of so many segments each, this far apart.
+    /// `count` ACKs of `acked` segments each, `gap_s` apart.
     Acks { count: u8, acked: u8, gap_s: f64, limited: bool, marks: bool },
     /// A loss (or an ECN echo), some ACKs in recovery, then its end.
     Loss { ecn: bool, acks: u8 },
-    /// A timeout, perhaps one that repeats another.
+    /// A timeout, or a repeated timeout.
     Timeout { repeated: bool },
-    /// Nothing to send for this long.
+    /// An idle time without data to send.
     Idle { seconds: f64 },
-    /// The path changes.
+    /// A change of the path's RTT.
     Rtt { seconds: f64 },
-    /// The last signal was spurious.
+    /// The last loss or timeout turns out to be spurious.
     Undo,
-    /// Recovery ended below the window.
+    /// The recovery ends with fewer segments in flight than the window: with this fraction of it.
     Moderate { part: f64 },
 }
 
@@ -41,7 +41,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// A connection: an algorithm and just enough of an endpoint.
+/// A connection: an algorithm, and the state of an endpoint that its calls need.
 struct Connection {
     entry: &'static Entry,
     algorithm: Controller,
@@ -51,14 +51,15 @@ struct Connection {
     srtt: f64,
     round_end: f64,
     in_recovery: bool,
-    /// Queues mark what they carry.
+    /// True while queues mark every packet.
     marks: bool,
     needs: Needs,
     delivered: f64,
     lost: f64,
-    /// Segments that the algorithm may add at once: γα for ns-2's FAST, whose updates are not spread below 4 ms; 2^16 for
-    /// each of up to 8 segments acknowledged in Hybla's slow start; γα for the steps of EEFAST and HCC, which do not depend
-    /// on the window, so that a round of two ACKs spreads them over two.
+    /// Largest number of segments that the algorithm may add at one ACK: γα for ns-2's FAST, which does not spread its
+    /// updates at RTTs below 4 ms; 2^16 for each of up to 8 segments acknowledged in Hybla's slow start; γα for the
+    /// steps of EEFAST and HCC, whose size does not depend on the window, so that a round of two ACKs spreads a step
+    /// over two ACKs.
     at_once: f64,
     trace: Vec<u64>,
 }
@@ -78,8 +79,8 @@ impl Connection {
             _ if spec.starts_with("hcc") || spec.starts_with("eefast") => 200.0,
             // VCP adds (T/200 ms)² segments a round trip, 100 at 2 s, which a window of one gives each of 8 segments.
             _ if spec.starts_with("vcp") => 800.0,
-            // The module of 2006 adds an eighth of the ¾ power of what was sent since the last round that was not interrupted:
-            // of 24,000 segments here at most.
+            // The module of 2006 adds n^¾ / 8 segments, where n is the number of segments sent since the last complete
+            // round: at most 24,000 here.
             "compound:linux-jan2008" | "compound:linux-2.6" | "compound:ns2" => 250.0,
             _ => 0.0,
         };
@@ -114,7 +115,7 @@ impl Connection {
         self.trace.push(ssthresh.to_bits());
     }
 
-    /// It shows the variables that it declares, in their order, and no other states than it names.
+    /// Checks that the algorithm shows the variables that it declares, in their order, and only states that it names.
     fn check_variables(&self) {
         let mut declared = self.entry.variables();
         self.algorithm.observe(&mut |name, value| {
@@ -174,22 +175,24 @@ impl Connection {
         }
         let after = self.algorithm.window();
         if self.needs.own_recovery {
-            // The window follows a model of the path, in recovery as elsewhere.
+            // The window follows a model of the path, during recovery too.
             return self.check("an ACK");
         }
         if !ack.may_grow() {
             assert!(after <= before, "grew from {before} to {after} where it may not");
         }
-        // One segment more for each acknowledged is the fastest rule there is, but for BIC's S_max at windows below it.
-        // Decisions made once a round add what they decided at once (Vegas), or the rest of what they spread over the
-        // round (FAST: up to doubling) before this ACK's share.
+        // The fastest rule adds one segment for each acknowledged segment; only BIC adds more, S_max at windows below
+        // S_max. An algorithm that decides once a round adds the whole step at once (Vegas), or first the rest of the
+        // last round's step (FAST: up to doubling) and then this ACK's share.
         let most = before + acked * (32.0 / before).max(1.0) + 1.0 + self.at_once;
         assert!(after <= most.max(2.0 * before + acked), "jumped from {before} to {after}");
         self.check("an ACK");
     }
 
-    /// A marking router is overloaded, and takes back a segment for each acknowledged; another is not, and gives one more.
-    /// Before some segments are delivered VCP's say nothing, and XCP's give nothing.
+    /// The router's answer for an ACK of `acked` segments. While queues mark, the router is overloaded: XCP's feedback
+    /// is minus one segment for each acknowledged segment. Otherwise its load is low, and XCP's feedback is plus one
+    /// segment for each. Up to 100 delivered segments, a VCP router gives no answer, and an XCP router that is not
+    /// overloaded gives zero feedback.
     fn answer(&self, acked: f64) -> Option<Answer> {
         let given = self.delivered > 100.0;
         match (self.needs.router?, self.marks) {
@@ -268,7 +271,7 @@ impl Connection {
                 self.now += seconds;
                 self.algorithm.on_idle(self.now, seconds);
                 self.check("an idle time");
-                // A model may end what it was doing and go back to a larger window.
+                // An algorithm with a model of the path may end its current phase and return to a larger window.
                 assert!(self.algorithm.window() <= before.min(10.0) || self.needs.own_recovery);
             }
             Op::Rtt { seconds } => self.rtt = seconds,
@@ -289,7 +292,7 @@ impl Connection {
     }
 }
 
-/// Every algorithm with every preset; not the constant window, which promises to change at nothing.
+/// Every algorithm with every preset, except the constant window, which never changes.
 fn specs() -> Vec<String> {
     let full = |name: &str, preset: &str| if preset.is_empty() { name.to_owned() } else { format!("{name}:{preset}") };
     registry()
@@ -324,7 +327,7 @@ proptest! {
     #[test]
     fn a_clock_that_should_stand_still_does(seconds in 1.0..1000.0_f64, idle in any::<bool>()) {
         for spec in specs() {
-            // A model of the path has no clock of growth to stop.
+            // An algorithm with a model of the path has no time of growth that could stop.
             if build(&spec, &BTreeMap::new()).expect("it is in the registry").needs().own_recovery {
                 continue;
             }
@@ -358,13 +361,13 @@ proptest! {
             };
             let ((_, without), (w, with)) = (after(0.0), after(seconds));
             if idle {
-                // From a smaller window a round trip's growth comes from fewer ACKs; slow start gives one each, Hybla's as
-                // many as lead back to where it was.
+                // At a smaller window, a round trip has fewer ACKs to grow on. Slow start adds one segment for each;
+                // Hybla's slow start adds enough to reach the earlier window.
                 let most = if spec.starts_with("hybla") { w.max(50.0) } else { 50.0 };
                 prop_assert!(with <= most + 1e-9, "{spec}: grew by {with} after an idle time");
             } else {
-                // A delay-based algorithm may decide on what it measured meanwhile: by one step at most. TCP-LP's time without
-                // growth may have passed: then it grows as standard TCP does.
+                // A delay-based algorithm may take one step by delays measured during the pause. The time in which
+                // TCP-LP does not grow may have ended during the pause; it then grows as standard TCP does.
                 let without = if spec.contains("lp") { 50.0 } else { without };
                 prop_assert!(with <= without + 0.02 * w + 2.0, "{spec}: grew by {with} instead of {without}");
             }

@@ -1,4 +1,4 @@
-//! The registry: what can be named can be built, what cannot is refused with what is allowed.
+//! The registry builds every algorithm that it lists, and refuses any other name with the list of allowed ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +47,7 @@ fn every_algorithm_and_preset_can_be_built_and_started() {
     }
 }
 
-/// The plain ACK, filled in with the signals that an algorithm asks for.
+/// A plain ACK with the additional signals that an algorithm may ask for.
 fn filled_in(ack: &Ack, answer: bool) -> (Ack, Option<Answer>) {
     let delivery =
         Delivery { rate: Some(1e3), interval: 0.1, delivered: 1e4, tx_in_flight: 9.0, ..Delivery::default() };
@@ -57,7 +57,7 @@ fn filled_in(ack: &Ack, answer: bool) -> (Ack, Option<Answer>) {
     )
 }
 
-/// The ACKs of some round trips with a queue that comes and goes, and of a loss.
+/// The ACKs of some round trips over a queue that fills and drains, and those after a loss.
 fn acks() -> impl Iterator<Item = (Ack, bool)> {
     (1..2000_u32).map(|i| {
         let now = f64::from(i) * 0.001;

@@ -49,13 +49,15 @@ fn bic_by_rounds_follows_its_simulated_law() {
 
 #[test]
 fn cubic_follows_rfc_9438() {
-    // The closed form has every loss at the same window; fast convergence takes the least shortfall for a new flow.
+    // The closed form assumes that every loss occurs at the same window; with fast convergence the smallest shortfall
+    // counts as a new flow.
     let plain = ("fast_convergence", Value::Bool(false));
     let standard = [plain.clone(), ("slow_start", Value::Text("standard".to_owned()))];
     for (p, w) in [(1e-4, 187.4), (1e-5, 1053.8)] {
         assert_from_peak("cubic", &standard, (p, RTT), w * 4.0 / 3.7, w, 0.03);
     }
-    // At 10 ms it is Reno's law, exceeded by 3 %, since the curve is steeper than Reno where the epoch begins.
+    // At 10 ms the law is Reno's; the mean window exceeds it by 3 %, since the cubic curve is steeper than Reno's line
+    // at the begin of an epoch.
     assert_from_peak("cubic", &standard, (1e-6, 0.01), 1224.7 * 4.0 / 3.0, 1224.7, 0.05);
     let uncapped = [plain, ("s_max", Value::Num(0.0)), ("reno_estimate", Value::Text("off".to_owned()))];
     for (p, w) in [(1e-4, 208.8), (1e-5, 1174.1)] {

@@ -1,5 +1,5 @@
-//! Response functions of the algorithms that look at delay, where delay says nothing: the mean window under one loss in
-//! every 1/p segments.
+//! Response functions of delay-based algorithms at a constant delay: the mean window under one loss in every 1/p
+//! segments.
 
 mod common;
 
@@ -12,8 +12,9 @@ fn cdg_without_a_gradient_is_standard_tcp() {
     }
 }
 
-/// A segment each round trip, and a fifth given up on a loss: w = sqrt((2 - b)/(2 b p)). The round trips after a loss
-/// in which samples for a decision are gathered cost a little.
+/// The window grows by one segment each round trip and falls by b = 1/5 on a loss: w = sqrt((2 - b)/(2 b p)). The mean
+/// is slightly lower, since the window does not grow in the round trips after a loss in which samples for a decision
+/// are collected.
 #[test]
 fn nv_gives_up_a_fifth() {
     for p in [1e-4_f64, 1e-5] {

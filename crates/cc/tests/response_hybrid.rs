@@ -6,22 +6,24 @@ mod common;
 use common::{RTT, assert_from_peak, assert_over, assert_response, parameters};
 use elephan_cc::Value;
 
-/// AIMD(a, b).
+/// Mean window of AIMD(a, b) with one loss in 1/p segments.
 fn aimd(a: f64, b: f64, p: f64) -> f64 {
     (a * (2.0 - b) / (2.0 * b * p)).sqrt()
 }
 
 #[test]
 fn compound_follows_the_law_of_its_window() {
-    // The first round trip after a loss decides nothing: one of 16 at the highest loss rate, of 25 and of 39 at the others.
-    // At the highest, half of the peak is near the low window, which would end dwnd at most losses.
+    // No decision is made in the first round trip after a loss, which is one of 16 at the highest loss rate, and one of
+    // 25 and of 39 at the others. At the highest loss rate, half of the peak is near the low window, so most losses
+    // would set dwnd to zero.
     for (p, low_window, tolerance) in [(1e-3_f64, 0.0, 0.1), (1e-4, 38.0, 0.06), (1e-5, 38.0, 0.04)] {
         let low_window = ("low_window", Value::Num(low_window));
         let at_once = [low_window.clone(), ("spread", Value::Bool(false))];
         assert_response("compound", &[low_window], p, RTT, 0.25528 / p.powf(0.8), tolerance);
         assert_response("compound", &at_once, p, RTT, 0.25528 / p.powf(0.8), tolerance);
     }
-    // Release 1.3 loses half a segment of each round trip's growth by truncation: of 11 at 1e-4 and of 45 at 1e-5.
+    // Release 1.3 truncates, which costs half a segment of the growth in each round trip: 11 segments at 1e-4, 45 at
+    // 1e-5.
     for (p, tolerance) in [(1e-4_f64, 0.1), (1e-5, 0.06)] {
         assert_response("compound:linux", &[], p, RTT, 0.25528 / p.powf(0.8), tolerance);
     }

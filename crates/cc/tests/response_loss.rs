@@ -11,7 +11,7 @@ fn aimd(a: f64, b: f64, p: f64) -> f64 {
     (a * (2.0 - b) / (2.0 * b * p)).sqrt()
 }
 
-/// A controller that has seen an RTT of `base` s before.
+/// A controller whose smallest RTT so far is `base` s.
 fn with_base(spec: &str, base: f64) -> Controller {
     let mut controller = build(spec, &parameters(&[])).expect("it is right");
     controller.on_start(&Start::default());
@@ -33,12 +33,13 @@ fn hybla_is_standard_tcp_times_rho() {
     }
 }
 
-/// LTCP's layer at a window of `w` segments: thresholds K(K+1)(K-1)/6 · 50.
+/// LTCP's layer K at a window of `w` segments; layer K begins at K(K+1)(K-1)/6 · 50 segments.
 fn layer(w: f64) -> f64 {
     (1..).map(f64::from).find(|k| (k + 2.0) * (k + 1.0) * k / 6.0 * 50.0 > w).unwrap_or(1.0)
 }
 
-/// Mean window of LTCP with one loss in 1/p segments: each window lasts 1/K(w) round trips, from 0.85 of the largest up.
+/// Mean window of LTCP with one loss in 1/p segments: the window w grows from 0.85 of its largest value, by one segment
+/// in 1/K(w) round trips.
 fn layered(p: f64) -> f64 {
     let over_an_epoch = |peak: f64| {
         let step = 0.15 * peak / 10_000.0;
@@ -54,17 +55,17 @@ fn layered(p: f64) -> f64 {
     segments / rounds
 }
 
-// Both laws follow from constants that were not verified.
+// Compares with two laws, both of which follow from constants that were not verified.
 #[test]
 fn ltcp_follows_the_law_of_its_layers() {
     for p in [1e-4_f64, 1e-5, 1e-6] {
         assert_response("ltcp", &[], p, RTT, layered(p), 0.03);
-        // The law as it is written has a real number of layers, half of one more than whole ones on average.
+        // The published law has a real number of layers, on average half a layer more than the whole number here.
         let continuous = 1.949 * p.powf(-0.6);
         let layers = (6.0 * continuous / 50.0_f64).cbrt();
         assert!(layered(p) < continuous && layered(p) > continuous * (1.0 - 0.5 / layers), "{p}");
     }
-    // Below its first threshold it is standard TCP.
+    // Below its first threshold LTCP is standard TCP.
     let of = |spec| mean_window(&mut build(spec, &parameters(&[])).expect("it is right"), 3e-3, RTT, 29.0, 60);
     assert_eq!(of("ltcp"), of("reno"));
 }
@@ -72,28 +73,29 @@ fn ltcp_follows_the_law_of_its_layers() {
 #[test]
 fn veno_is_between_its_two_laws() {
     for p in [1e-3_f64, 1e-4, 1e-5] {
-        // No backlog: every loss is chance.
+        // Without backlog every loss counts as random.
         assert_response("veno", &[], p, RTT, aimd(1.0, 0.2, p), 0.03);
-        // Half of the RTT is queue: half of the growth, and half of the window on each loss.
+        // Half of the RTT is queueing delay: the growth is halved, and the window is halved on each loss.
         let got = mean_window(&mut with_base("veno", RTT / 2.0), p, RTT, aimd(0.5, 0.5, p), 60);
         close("veno in congestion", got, aimd(0.5, 0.5, p), 0.04);
     }
 }
 
-// The published form, w = sqrt(RTT/Tq (1-p)/p), was not verified.
+// Compares with the published form, w = sqrt(RTT/Tq (1-p)/p), which was not verified.
 #[test]
 fn westwood_gives_up_the_part_of_the_rtt_that_is_queue() {
     let queueing = 0.02;
     for p in [1e-4_f64, 1e-5] {
         let published = (RTT / queueing).sqrt() * ((1.0 - p) / p).sqrt();
         let got = mean_window(&mut with_base("westwood", RTT - queueing), p, RTT, published, 60);
-        // The estimate lags by some ten round trips of the epoch's 2 b w/(2 - b): a little more is given up.
+        // The estimate lags by some ten round trips, in an epoch of 2 b w/(2 - b) round trips, so the decrease is
+        // slightly larger.
         assert!(got < published);
         close("westwood", got, aimd(1.0, queueing / RTT, p), 0.12);
     }
 }
 
-/// When marks come.
+/// Times of the marks.
 #[derive(Clone, Copy)]
 enum Marks {
     /// Every 1/p-th segment.
@@ -102,7 +104,7 @@ enum Marks {
     Random,
 }
 
-/// Mean window with marks at rate `p`, times `p`: marks a round trip.
+/// Marks per round trip: the mean window with marks at rate `p`, times `p`.
 fn marks_per_round(spec: &str, p: f64, marks: Marks) -> f64 {
     let mut controller = build(spec, &parameters(&[])).expect("it is right");
     let peak = 2.5 / p;
@@ -143,12 +145,12 @@ fn marks_per_round(spec: &str, p: f64, marks: Marks) -> f64 {
 
 #[test]
 fn dctcp_and_prague_have_two_marks_a_round_trip() {
-    // Published: w = 2/p, where each round trip has a mark, as evenly spaced ones make sure.
+    // Published: w = 2/p if each round trip has a mark, which evenly spaced marks ensure.
     for p in [0.02, 0.005] {
         close("dctcp by the RFC's letter", marks_per_round("dctcp:rfc-letter", p, Marks::Regular), 2.0, 0.03);
     }
-    // One reaction for `k` marks in x = w p a round trip, after k/x round trips of growth: x²/2 = k. Between two whole k the
-    // window stays where k changes.
+    // With x = w p marks a round trip, the window is reduced once for k marks, after k/x round trips of growth: x²/2 =
+    // k. Between two whole k the window stays at the value at which k changes.
     for spec in ["dctcp", "prague"] {
         let x = marks_per_round(spec, 0.005, Marks::Regular);
         assert!((1.95..=6.0_f64.sqrt() * 1.02).contains(&x), "{spec}: {x}");
@@ -157,9 +159,10 @@ fn dctcp_and_prague_have_two_marks_a_round_trip() {
 
 #[test]
 fn with_random_marks_the_wait_for_the_next_one_is_part_of_the_law() {
-    // Each round trip has one or more of x marks with probability 1 - exp(-x), and then gives up x/2: x (1 - exp(-x)) = 2.
+    // With x marks a round trip on average, a round trip has at least one with probability 1 - exp(-x), and the window
+    // then falls by x/2: x (1 - exp(-x)) = 2.
     let letter = (0..100).fold(2.0, |x: f64, _| 2.0 / (1.0 - (-x).exp()));
-    // From the first mark after a round trip, 1/x of one later on average: x²/2 = x + 1.
+    // The reduction comes at the first mark after a round trip, on average 1/x of a round trip later: x²/2 = x + 1.
     let first_mark = 1.0 + 3.0_f64.sqrt();
     for p in [0.02, 0.005] {
         for (spec, x) in [("dctcp:rfc-letter", letter), ("dctcp", first_mark), ("prague", first_mark)] {

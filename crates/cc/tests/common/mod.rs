@@ -8,18 +8,20 @@ use elephan_cc::{Ack, Algorithm, Cause, Controller, Signal, Start, Value, build}
 /// Round-trip time of most tests, s.
 pub const RTT: f64 = 0.1;
 
-/// Parameters by name.
+/// Converts a list of names and values to parameters by name.
 pub fn parameters(values: &[(&str, Value)]) -> BTreeMap<String, Value> {
     values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
 }
 
-/// Mean window over round trips, segments, with every 1/p-th segment lost and no queue. The first loss is at once, at `peak`:
-/// BIC and CUBIC need hundreds of epochs to find the equilibrium from elsewhere, since they are flat around the maximum.
+/// Mean window over round trips, segments, with every 1/p-th segment lost and no queue. The first loss occurs at once,
+/// at a window of `peak`: BIC and CUBIC need hundreds of epochs to reach the equilibrium from another window, since
+/// they are flat around the maximum.
 pub fn mean_window(controller: &mut Controller, p: f64, rtt: f64, peak: f64, epochs: u32) -> f64 {
     mean_window_over(controller, p, (rtt, rtt), peak, epochs)
 }
 
-/// Like [`mean_window`], with a queue of constant length: the first segment alone finds it empty and has an RTT of `base` s.
+/// Like [`mean_window`], with a queue of constant length: only the first segment finds the queue empty and has an RTT
+/// of `base` s.
 pub fn mean_window_over(controller: &mut Controller, p: f64, (base, rtt): (f64, f64), peak: f64, epochs: u32) -> f64 {
     controller.on_start(&Start { now: 0.0, initial_window: peak, initial_ssthresh: peak, ..Start::default() });
     let (mut now, mut since_loss, mut epoch) = (0.0, 1.0 / p, 0);
@@ -64,13 +66,14 @@ pub fn mean_window_over(controller: &mut Controller, p: f64, (base, rtt): (f64, 
     sum / rounds
 }
 
-/// Asserts the mean window at loss rate `p` and `rtt` s to be `expected` within `tolerance` of it.
+/// Asserts that the mean window at loss rate `p` and an RTT of `rtt` s differs from `expected` by at most `tolerance` ×
+/// `expected`.
 #[track_caller]
 pub fn assert_response(spec: &str, values: &[(&str, Value)], p: f64, rtt: f64, expected: f64, tolerance: f64) {
     assert_from_peak(spec, values, (p, rtt), expected, expected, tolerance);
 }
 
-/// Like [`assert_response`], with the window at the first loss.
+/// Like [`assert_response`], with a given window at the first loss.
 #[track_caller]
 pub fn assert_from_peak(
     spec: &str,
@@ -85,7 +88,7 @@ pub fn assert_from_peak(
     assert!((got / expected - 1.0).abs() <= tolerance, "{spec} at p = {p}: {got}, closed form {expected}");
 }
 
-/// Like [`assert_response`], with a queue: an RTT of `base` s once, of `rtt` s from then on.
+/// Like [`assert_response`], with a queue: the first segment has an RTT of `base` s, all later ones have `rtt` s.
 #[track_caller]
 pub fn assert_over(
     spec: &str,

@@ -1,5 +1,6 @@
-//! Two implementations of an algorithm over one recorded connection: the Rust one makes the recording, the C one of
-//! `bpf/`, compiled natively, is played it, and their windows are compared after each event.
+//! Compares two implementations of an algorithm over one recorded connection. The Rust implementation leads the
+//! connection, whose events are recorded. The C implementation of `bpf/`, compiled natively, then gets the same events.
+//! Their windows are compared after each event.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
@@ -12,15 +13,15 @@ use elephan_cc::draws::Draws;
 use elephan_cc::param::{Unit, place_of_word};
 use elephan_cc::{Ack, Algorithm, Cause, Controller, Setting, Signal, Start, Value, build};
 
-/// Segments that pass a hole before it counts as lost.
+/// Number of segments that arrive above a gap before the gap counts as lost.
 const DUPLICATES: u32 = 3;
-/// Difference between the hosts' clocks, us.
+/// Difference between the two hosts' clocks, us.
 const CLOCKS: u64 = 3_999_999_000;
-/// The sender's time between an ACK and the segment that it allows, us. Without it a segment's RTT would be the time between
-/// two ACKs exactly, and the last bit of a real number would say which is longer.
+/// Processing time of the sender between an ACK and the segment that this ACK allows, us. With a processing time of 0 a
+/// segment's RTT would equal the time between two ACKs, and rounding errors would decide which of the two is longer.
 const HOST: u64 = 3;
 const S: f64 = 1e-6;
-/// Flags of the effects of an ACK (bpf/native/main.c).
+/// Flags of an ACK's effects, as in bpf/native/main.c.
 const LIMITED: u64 = 1;
 const FROZEN: u64 = 2;
 const RECOVERY_ENDS: u64 = 4;
@@ -32,9 +33,9 @@ pub struct Course {
     pub name: &'static str,
     /// Segments/s.
     pub rate: f64,
-    /// In every other three seconds the link has this fraction of its rate.
+    /// Fraction of its rate that the link has in every second interval of three seconds.
     pub dip: f64,
-    /// Round trip without queue, us.
+    /// Round-trip time without a queue, us.
     pub base: u64,
     /// Segments.
     pub buffer: usize,
@@ -42,15 +43,15 @@ pub struct Course {
     /// Largest extra delay on the reverse path, us.
     pub reverse_jitter: u64,
     pub seconds: u64,
-    /// Nothing gets through from here on, until the timeout, s.
+    /// Time from which all segments are lost, up to the timeout, s.
     pub outage: Option<u64>,
-    /// The same from the first loss after this on, s.
+    /// Time after which the first loss begins such an outage, s.
     pub deaf: Option<u64>,
-    /// The application pauses for two seconds, s.
+    /// Time at which the application pauses for two seconds, s.
     pub pause: Option<u64>,
-    /// The first loss after this turns out to be none, s.
+    /// Time after which the first loss turns out to be spurious, s.
     pub spurious: Option<u64>,
-    /// True if the kernel's question for a threshold does not arrive after a loss.
+    /// True if the kernel does not ask for a slow-start threshold after a loss.
     pub unasked: bool,
 }
 
@@ -63,7 +64,7 @@ struct Packet {
     passed: u32,
 }
 
-/// The connection as the Rust algorithm leads it, and what it was told.
+/// The connection that the Rust algorithm leads, and the recorded events.
 pub struct Recorder {
     course: Course,
     algorithm: Controller,
@@ -76,7 +77,7 @@ pub struct Recorder {
     round_end: u32,
     min_rtt: f64,
     srtt: f64,
-    /// Segments sent when the recovery began.
+    /// Number of segments sent at the begin of the recovery.
     recovery: Option<u32>,
     last_arrival: u64,
     outage_over: bool,
@@ -112,7 +113,7 @@ impl Recorder {
         }
     }
 
-    /// Plays the course; gives the events and the windows and thresholds that followed each.
+    /// Runs the course. Returns the events, and the window and the threshold after each.
     pub fn run(mut self) -> (String, Vec<(f64, f64)>) {
         let start = Start { now: self.seconds(), segment_bytes: 1448.0, ..Start::default() };
         self.algorithm.on_start(&start);
@@ -210,7 +211,7 @@ impl Recorder {
 
     fn acknowledge(&mut self, packet: Packet, before: usize, (una, round_start, at): (u32, bool, usize), flags: u64) {
         let frozen = self.recovery.is_some();
-        // A hole that is still open: what is above it is SACKed.
+        // The gap is still open: the segments above it are SACKed.
         let sacked = u32::from(at > 0);
         let limited = before as f64 >= self.algorithm.window().floor();
         let owd = packet.forward;
@@ -218,7 +219,8 @@ impl Recorder {
             now: self.seconds(),
             acked: 1.0,
             rtt: Some((self.now - packet.sent) as f64 * S),
-            // The kernel has none while timestamps are stale, up to the ACK that ends a recovery (bpf/hooks.h, read_owd).
+            // The kernel has no one-way delay while timestamps are stale, up to the ACK that ends a recovery
+            // (bpf/hooks.h, read_owd).
             owd: (sacked == 0 && !frozen && flags & RECOVERY_ENDS == 0).then_some((owd + CLOCKS) as f64 * S),
             min_rtt: self.min_rtt,
             srtt: self.srtt,
@@ -265,7 +267,7 @@ impl Recorder {
         self.algorithm.on_recovery_exit(self.seconds());
     }
 
-    /// The application stops until everything is acknowledged, and goes on two seconds later.
+    /// Stops the application until all data are acknowledged, and two seconds longer.
     fn pause(&mut self) {
         if self.paused || self.recovery.is_some() || !self.after(self.course.pause) {
             return;
@@ -287,7 +289,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The C algorithm as an ordinary program, compiled once.
+/// The C algorithm as a native program, compiled once.
 fn program(algorithm: &str) -> PathBuf {
     static COMPILED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(algorithm);
@@ -315,7 +317,7 @@ fn compile(sources: &[&str], target: &Path) {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// Output of a program that reads a file.
+/// Output of `program` for the input file `input`.
 fn answers(program: &Path, input: &Path) -> String {
     let done = Command::new(program)
         .stdin(File::open(input).expect("it was just written"))
@@ -326,7 +328,7 @@ fn answers(program: &Path, input: &Path) -> String {
     String::from_utf8(done.stdout).expect("it writes numbers")
 }
 
-/// Results of `bpf/fixed.h`: each an operation and two numbers in units of 2^-32.
+/// Results of `bpf/fixed.h` for questions that consist of an operation and two numbers in units of 2^-32.
 pub fn fixed_point(questions: &[(&str, i64, i64)]) -> Vec<i64> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let (program, input) = (folder.join("fixed"), folder.join("fixed.questions"));
@@ -336,7 +338,7 @@ pub fn fixed_point(questions: &[(&str, i64, i64)]) -> Vec<i64> {
     answers(&program, &input).lines().map(|line| line.parse().expect("it writes numbers")).collect()
 }
 
-/// A parameter as the objects have it: fixed point, times in microseconds, a choice by its place.
+/// A parameter's value in the objects' form: fixed point, times in microseconds, a choice as its position in the list.
 fn fixed(algorithm: &str, name: &str, setting: Setting) -> i64 {
     let specs = || elephan_cc::registry().iter().filter(|e| e.name == algorithm).flat_map(|e| e.tables.iter());
     let spec = specs().flat_map(|t| t.iter()).find(|s| s.name == name).expect("the algorithm has it");
@@ -350,7 +352,7 @@ fn fixed(algorithm: &str, name: &str, setting: Setting) -> i64 {
     (number * 4_294_967_296.0).round() as i64
 }
 
-/// The largest difference, segments, between the two windows over a course, and the largest window.
+/// The largest difference between the two windows over a course, and the largest window, segments.
 pub fn difference(algorithm: &str, settings: &[(&str, Setting)], course: Course) -> (f64, f64) {
     let params: BTreeMap<String, Value> =
         settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
@@ -376,7 +378,7 @@ fn compare(answers: &str, lines: &str, windows: &[(f64, f64)]) -> (f64, f64) {
         let mut numbers = answer.split(' ').map(|x| x.parse::<f64>().expect("it writes numbers"));
         let (cwnd, threshold) = (numbers.next().expect("a window"), numbers.next().expect("a threshold"));
         let off = (w.floor() - cwnd).abs();
-        // After an idle time the kernel raises its threshold; the algorithm's own is back with the next ACK.
+        // After an idle time the kernel raises its threshold; the next ACK restores the algorithm's own.
         let both = ssthresh.is_finite() && !event.starts_with('I');
         let apart = if both { (ssthresh.floor() - threshold).abs() } else { 0.0 };
         if off.max(apart) > worst.max(1.0) && std::env::var_os("TWINS_VERBOSE").is_some() {
