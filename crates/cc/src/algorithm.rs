@@ -155,7 +155,7 @@ pub struct Delivery {
     pub interval: f64,
     /// Segments delivered on this connection so far, this ACK included.
     pub delivered: f64,
-    /// The same when the segment was sent.
+    /// Value of `delivered` at the time when the segment was sent.
     pub prior_delivered: f64,
     /// The application, not the window, limited the sender when the segment was sent.
     pub app_limited: bool,
@@ -174,7 +174,7 @@ pub struct Lost {
     pub sent_at: f64,
     /// Segments delivered on this connection so far. This field and those below are 0 without [`Needs::delivery`].
     pub delivered: f64,
-    /// The same when the segment was sent.
+    /// Value of `delivered` at the time when the segment was sent.
     pub prior_delivered: f64,
     /// The application, not the window, limited the sender when the segment was sent.
     pub app_limited: bool,

@@ -1,6 +1,7 @@
-//! BBR, version 3 (draft-ietf-ccwg-bbr, "BBR congestion control", working copies of 2025 and 2026): version 1's model of the
-//! path with bounds that losses set. A probe that causes more than 2 % of loss has gone too far, and the largest safe
-//! volume in flight is remembered. Between probes a loss lowers the rate and the window until the next probe.
+//! BBR, version 3 (draft-ietf-ccwg-bbr, "BBR congestion control", working copies of 2025 and 2026): version 1's model
+//! of the path, with bounds on rate and volume that losses set. If a probe causes more than 2 % of loss, the volume in
+//! flight at that point becomes the long-term bound. Between probes a loss lowers the rate and the window until the
+//! next probe.
 //!
 //! Variant: the draft's procedures under their own names, with `ProbeRTT` every 5 s and a minimum filter of 10 s, as in
 //! its published revisions. (Later working copies make both 10 s and size the window from the minimum that expires.)
@@ -272,7 +273,7 @@ impl Bbr3 {
         }
     }
 
-    /// Adapts the long-term model; true if that decided a transition.
+    /// Adapts the long-term model. Returns true if this caused a transition.
     fn adapt_long_term(&mut self, ack: &Ack, sample: &Sample) -> bool {
         let s = &mut *self.s;
         if s.ack_phase == AckPhase::ProbeStarting && s.round_start {

@@ -3,9 +3,9 @@
 //!
 //! Variant: the paper's pseudo-code with the constants of the authors' ns-2 scripts (S_max 32, S_min 0.01, β 0.125, low
 //! window 14), since the paper's text was not available. The target follows each ACK; `search_update = round` has the
-//! paper's description instead, a new target each round trip. Fast convergence compares with the maximum recorded at the
-//! last loss. The pseudo-code compares with `max_win`, which probing has set to "large". Taken literally, every loss
-//! after probing would then look like a new flow's arrival.
+//! paper's description instead, a new target each round trip. Fast convergence compares with the maximum recorded at
+//! the last loss. The pseudo-code compares with `max_win`, which probing has set to "large". By the pseudo-code, every
+//! loss after probing would therefore count as the arrival of a new flow.
 //!
 //! Differences:
 //! - Linux (presets `linux`, `linux-2.6`) keeps 819/1024 of the window, has S_max 16, divides the distance by 4, moves by

@@ -56,7 +56,7 @@ states! {
     }
 }
 
-/// Smallest and largest of something, s.
+/// Smallest and largest value of a quantity, s.
 #[derive(Clone, Copy, Debug, Default)]
 struct Extremes {
     min: f64,
@@ -275,7 +275,7 @@ impl Cdg {
         }
     }
 
-    /// Window after a loss; the shadow window follows.
+    /// Returns the window after a loss, and updates the shadow window.
     fn reduced(&mut self, signal: &Signal) -> f64 {
         if self.backing_off {
             return self.win.ssthresh.min(self.win.w);
@@ -288,7 +288,7 @@ impl Cdg {
         if self.p.use_shadow { self.shadow.max(half) } else { half }
     }
 
-    /// Ends a reduction: the RTTs of the next rounds are compared with those of its round.
+    /// Ends a reduction: the RTTs of the next round are compared with those of the reduction's round.
     fn settle(&mut self) {
         self.backing_off = false;
         self.queue = Queue::Unknown;

@@ -144,7 +144,7 @@ impl ForwardDelay {
         self.round = Round::default();
     }
 
-    /// Resets the averages after the path was unused; the base stays.
+    /// Resets the averages after an idle period; the base delay stays.
     pub fn forget(&mut self) {
         (self.queueing, self.rtt, self.begun, self.round) = (0.0, 0.0, false, Round::default());
     }

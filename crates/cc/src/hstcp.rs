@@ -1,8 +1,9 @@
 //! HighSpeed TCP (RFC 3649): AIMD whose increase a(w) and decrease b(w) depend on the window.
 //!
-//! Variant: the closed form of RFC 3649 §5 with its constants, and standard TCP below `low_window`. a(w) is computed again
-//! when the window has moved by 0.1 %; the RFC reports an implementation that does this every 0.1 s. b(w) is exact at each
-//! loss. Outside the range that the RFC gives for its formulas, a(w) is at least 1 and b(w) at least `min_decrease`.
+//! Variant: the closed form of RFC 3649 §5 with its constants, and standard TCP below `low_window`. a(w) is computed
+//! again when the window has changed by 0.1 %; the RFC reports an implementation that computes a(w) every 0.1 s. b(w)
+//! is exact at each loss. Outside the range that the RFC gives for its formulas, a(w) is at least 1 and b(w) at least
+//! `min_decrease`.
 //!
 //! Differences:
 //! - P_0 is 10⁻³ as in the RFC's text. ns-2 has 1.5/38² (preset `ns2`, which also halves on the first loss and in slow

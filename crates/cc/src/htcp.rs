@@ -311,7 +311,7 @@ impl Htcp {
         self.packets_since = now;
     }
 
-    /// Excludes a time from the clock Δ.
+    /// Excludes a period of `seconds` from the clock Δ.
     fn freeze(&mut self, seconds: f64, now: f64) {
         self.t_last = (self.t_last + seconds).min(now);
         self.saved.0 = (self.saved.0 + seconds).min(now);

@@ -14,7 +14,7 @@ use crate::slow_start::{SlowStart, SlowStartKind, Step};
 /// Without a bound the product would reach infinity.
 pub const MOST: f64 = 4_294_967_296.0;
 
-/// Smallest slow start threshold, and smallest window after a loss, segments (RFC 5681 §3.1).
+/// Smallest slow-start threshold and smallest window after a loss, segments (RFC 5681 §3.1).
 pub const FLOOR: f64 = 2.0;
 
 choices! {
@@ -313,7 +313,7 @@ impl LossWindow {
         self.slow_start.on_congestion();
     }
 
-    /// [`LossWindow::reduce_to`] without growth up to the threshold's floor.
+    /// Like [`LossWindow::reduce_to`], but never raises a window that is below the floor of the threshold.
     pub fn lower_to(&mut self, target: f64) {
         let before = self.w;
         self.reduce_to(target);

@@ -1,7 +1,7 @@
 //! LTCP (S. Bhandarkar, S. Jain, A. L. N. Reddy, "LTCP: improving the performance of TCP in highspeed networks", CCR
-//! 36(1), 2006; draft-bhandarkar-ltcp-01): one flow behaves as K virtual flows, and K grows with its window.
+//! 36(1), 2006; draft-bhandarkar-ltcp-01): one flow behaves as K virtual flows, and K grows with the flow's window.
 //!
-//! Variant: layer K begins at W_K = K(K+1)(K-1)/6 · W_T segments; In layer K a round trip adds K segments, and a loss
+//! Variant: layer K begins at W_K = K(K+1)(K-1)/6 · W_T segments. In layer K a round trip adds K segments, and a loss
 //! reduces the window by the fraction `decrease`, which is at most one layer up to K = 19. Below W_T the flow behaves
 //! as standard TCP. Only the abstracts of the paper and the draft were available: every formula and constant here is
 //! unverified, though they are consistent with each other and with the properties claimed in the abstracts. The layer

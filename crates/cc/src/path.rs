@@ -85,13 +85,13 @@ impl<'a> Flow<'a> {
         self.flying.iter().map(|p| p.acknowledged).find(|t| t.is_finite()).unwrap_or(f64::INFINITY)
     }
 
-    /// Time of the retransmission timeout, if nothing arrives any more.
+    /// Time at which the retransmission timer expires if no further ACK arrives.
     fn times_out_at(&self) -> f64 {
         if self.flying.is_empty() { f64::INFINITY } else { self.last_progress + (2.0 * self.srtt).max(1.0) }
     }
 }
 
-/// The nearest instant in ps.
+/// Converts seconds to the nearest whole number of picoseconds.
 fn ps(seconds: f64) -> u64 {
     (seconds * 1e12).round() as u64
 }
@@ -104,7 +104,7 @@ pub struct Path {
     pub base: f64,
     /// Buffer of the queue, segments.
     pub buffer: f64,
-    /// Probability that a segment is lost on the way.
+    /// Probability of a random loss of a segment.
     pub loss: f64,
     pub now: f64,
     draws: Draws,

@@ -1,8 +1,9 @@
 //! Largest or smallest of the recent samples, in constant space.
 //!
-//! Kathleen Nichols' filter keeps three samples: the best one of the window, the best one after it, and the best one
-//! after the second. When the best sample expires, the second one replaces it. The value is never older than the
-//! window. If samples worsen steadily, the value may miss the true extreme by their change in a fraction of the window.
+//! Kathleen Nichols' filter keeps three samples: the best sample of the window, the best one after the first, and the
+//! best one after the second. When the first sample expires, the second replaces it. The result is never older than the
+//! window. If each sample is worse than the one before, the result may differ from the true extreme by the samples'
+//! change over a fraction of the window.
 
 #[derive(Clone, Copy, Debug)]
 struct Sample {

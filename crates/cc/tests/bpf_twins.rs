@@ -77,7 +77,8 @@ const LONG: Course = Course {
     unasked: false,
 };
 
-/// [`ROUGH`] on a kernel that does not ask the algorithm for a slow-start threshold after a loss, as was observed once.
+/// [`ROUGH`] on a kernel that sets an arbitrary slow-start threshold after a loss instead of asking the algorithm for
+/// it, as was observed on one kernel.
 const UNASKED: Course = Course { name: "unasked", unasked: true, ..ROUGH };
 
 #[track_caller]

@@ -205,7 +205,7 @@ impl Hostile {
     }
 }
 
-/// The first answer of an algorithm that is not allowed, if there is one.
+/// Describes the first invalid value of an algorithm's state, if there is one.
 fn wrong(algorithm: &dyn Algorithm) -> Option<String> {
     let (window, ssthresh, floor) = (algorithm.window(), algorithm.ssthresh(), algorithm.recovery_floor());
     if !window.is_finite() || window < 1.0 - 1e-12 {
@@ -221,7 +221,7 @@ fn wrong(algorithm: &dyn Algorithm) -> Option<String> {
     (!pace.is_finite() || pace <= 0.0).then(|| format!("a pace of {pace} segments/s"))
 }
 
-/// Random values within their ranges for some parameters; more than half of the values are at an end of the range.
+/// Random values within their ranges for some parameters; at least half of the numbers are at an end of the range.
 fn parameters(entry: &Entry, numbers: &mut Numbers) -> BTreeMap<String, Value> {
     let mut chosen = BTreeMap::new();
     for parameter in entry.parameters() {

@@ -14,7 +14,8 @@ use crate::sys;
 
 const SENDER_PORT: u16 = 5001;
 const RECEIVER_PORT: u16 = 5002;
-/// Largest amount of unsent data of a flow with a stop, bytes, since they are sent after the stop.
+/// Largest amount of unsent data of a flow with a stop time, bytes. It is small, since these data are sent after the
+/// stop.
 const UNSENT_BYTES: libc::c_int = 32 << 10;
 const CHUNK_BYTES: usize = 256 << 10;
 /// Time before the first connection for which the guest must be ready, ns.
@@ -46,7 +47,7 @@ struct Transfer<'a> {
     flow: &'a Flow,
     stage: Stage,
     start_ns: u64,
-    /// Bytes not written yet, and bytes that the application has supplied of these.
+    /// Bytes not written yet, and the number of these that the application has supplied.
     left: u64,
     ready: u64,
     application: Option<Application>,

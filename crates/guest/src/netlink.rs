@@ -24,24 +24,24 @@ const RTM_NEWROUTE: u16 = 24;
 const RTM_NEWQDISC: u16 = 36;
 const RTM_GETQDISC: u16 = 38;
 const RTM_NEWTCLASS: u16 = 40;
-/// Handles of the limit of a rate, of its class, and of the discipline in it.
+/// Handles of the rate limit, of its class, and of the discipline inside it.
 const LIMIT: u32 = 0x1_0000;
 const CLASS: u32 = 0x1_0001;
 const INNER: u32 = 0x2_0000;
-/// Class of the discipline for its packets, and the handle of the queue in it.
+/// Class that the discipline inside the limit gives its packets, and the handle of the queue in that class.
 const INNER_CLASS: u32 = 0x2_0001;
 const PACKETS: u32 = 0x3_0000;
 /// A delay beyond every run, ns.
 const FOREVER_NS: u64 = 1 << 60;
 /// Version of the messages of HTB.
 const HTB_VERSION: u32 = 3;
-/// Bytes that HTB lets a class send in its turn, which counts where classes share a rate.
+/// Bytes that HTB lets a class send in its turn; relevant only if classes share a rate.
 const TURN_BYTES: u32 = 1514;
 const UP_WITHOUT_ARP: u32 = 0x1 | 0x80;
 /// Bytes of the Ethernet header, which netem counts and a path's rate excludes.
 const ETHERNET_BYTES: i32 = 14;
 const WAITING_MAX: u32 = 1000;
-/// A frame that stays in a queue: an Ethernet header and little more.
+/// Size of a frame that stays in a queue, bytes: the Ethernet header and two bytes.
 const HELD_BYTES: usize = 16;
 
 /// A connection to one network namespace.
@@ -59,18 +59,18 @@ pub struct QueueCounts {
     pub dropped: u32,
     /// Packets that left.
     pub sent: u32,
-    /// Bytes that left, with the Ethernet header where netem is the queue.
+    /// Bytes that left, with the Ethernet header if netem is the queue.
     pub sent_bytes: u64,
     /// Packets that were marked.
     pub marked: u32,
 }
 
-/// Counting of the packets in a discipline in a limit of a rate.
+/// Rules for counting the packets of a discipline that is inside a rate limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted {
-    /// Place of the count of marks in its statistics, bytes.
+    /// Offset of the number of marks in the discipline's statistics, bytes.
     pub marks_at: usize,
-    /// Frames that stay in it.
+    /// Number of frames that stay in the discipline for the whole run.
     pub held: u32,
 }
 
@@ -100,8 +100,8 @@ impl Netlink {
         self.ask(RTM_NEWLINK, CREATE | 0x200, &near)
     }
 
-    /// Moves a device that leads out of the guest into a namespace, with a name and an address like those of pairs: all such
-    /// devices have one hardware address, as the ends of a pair do.
+    /// Moves a device that leads out of the guest into a namespace, with a name and an address like those of pairs. All
+    /// such devices have the same hardware address, as both ends of a pair have.
     pub fn adopt(&mut self, number: usize, mtu: u32, namespace: &impl AsRawFd) -> io::Result<()> {
         let mut body = vec![0; 4];
         body.extend(sys::device_index(&outer_name(number))?.to_ne_bytes());
@@ -177,8 +177,8 @@ impl Netlink {
 
     /// Puts a queue discipline on a device, in a class of HTB that serves it at the rate.
     ///
-    /// The class saves nothing up: the next packet is taken out of the queue when the transmission of the one before is
-    /// over. Packets count without their Ethernet header (`TCA_STAB`).
+    /// The class has no burst allowance: the next packet is taken out of the queue when the transmission of the
+    /// previous packet ends. Packets count without their Ethernet header (`TCA_STAB`).
     pub fn queue(&mut self, name: &str, queue: &Queue) -> io::Result<()> {
         let index = sys::device_index(name)?;
         let mut limit = discipline(index, LIMIT, ROOT, "htb");
@@ -200,9 +200,10 @@ impl Netlink {
 
     /// Lets a discipline learn of idle times.
     ///
-    /// HTB does not ask an empty discipline for packets, so that one which counts idle times, as RED does, never learns that
-    /// it is idle. Its packets are therefore in a netem in which one small frame stays for ever: HTB then asks it when the
-    /// transmission of the last packet is over. The device has to be up.
+    /// HTB does not dequeue from an empty discipline. A discipline that measures idle times, such as RED, would
+    /// therefore never learn that it is idle. Its packets are therefore in a netem, in which one small frame stays for
+    /// ever: HTB then dequeues from the discipline when the transmission of the last packet ends. The device must be
+    /// up.
     pub fn hold_a_frame(&mut self, name: &str, queue: &Queue) -> io::Result<()> {
         let Some(limit) = queue.idle_limit else { return Ok(()) };
         let index = sys::device_index(name)?;
@@ -217,8 +218,9 @@ impl Netlink {
         self.ask(RTM_NEWQDISC, flags, &body)
     }
 
-    /// Counts of the queues of this namespace, by the index of the device: those of the discipline in a limit of a rate,
-    /// and else of the root. `own` gives the discipline of a device that has one in a limit of a rate.
+    /// Counts of the queues of this namespace, by the index of the device. They are those of the discipline inside a
+    /// rate limit, if there is one, and otherwise those of the root. `own` returns the discipline inside the rate limit
+    /// of a device.
     pub fn queues(&mut self, own: impl Fn(u32) -> Option<Counted>) -> io::Result<Vec<(u32, QueueCounts)>> {
         self.send(RTM_GETQDISC, DUMP, &[0; 20])?;
         let mut found = Vec::new();
@@ -298,7 +300,7 @@ fn size_without_ethernet() -> Vec<u8> {
     made
 }
 
-/// Options of a class: `struct tc_htb_opt`, the rate as the least and the most, and nothing saved up.
+/// Options of a class (`struct tc_htb_opt`): guaranteed and maximum rate are equal, without a burst allowance.
 fn class_of_rate(rate_bps: u64) -> Vec<u8> {
     const ETHERNET: u8 = 1;
     let bytes_per_s = rate_bps / 8;
@@ -344,7 +346,8 @@ fn failure(body: &[u8]) -> io::Error {
     io::Error::from_raw_os_error(-code)
 }
 
-/// Counts of a device's queue, of an answer to a dump: the discipline in a limit of a rate, or a root that is no such limit.
+/// Counts of a device's queue from a reply to a dump: of the discipline inside a rate limit, or of a root that is not a
+/// rate limit.
 fn counts(body: &[u8], own: &impl Fn(u32) -> Option<Counted>) -> Option<(u32, QueueCounts)> {
     let index = word(body, 4)?;
     let own = own(index);

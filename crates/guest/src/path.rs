@@ -27,7 +27,7 @@ pub struct Path {
     own: BTreeMap<(usize, u32), Counted>,
 }
 
-/// Adds the place of an error to it.
+/// Adds the place of an error to the error.
 pub fn at(place: impl AsRef<str>) -> impl FnOnce(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("{}: {error}", place.as_ref()))
 }

@@ -55,7 +55,7 @@ pub struct Device {
     /// Queue discipline of the first end behind a limit of the rate, in place of netem.
     #[serde(default)]
     pub queue: Option<Queue>,
-    /// True if the queue is looked at.
+    /// True if the queue is recorded.
     pub watched: bool,
     /// True at a host's output, at which segments are divided into packets.
     pub host: bool,

@@ -29,7 +29,7 @@ const WANTS_REPLY: u32 = 1 << 3;
 const HEADER_BYTES: usize = 12;
 const REGION_BYTES: usize = 32;
 
-/// Checksums may be left to the other end; a packet may take several buffers; `VHOST_USER_F_PROTOCOL_FEATURES`; indirect
+/// Features: checksums may be missing; a packet may take several buffers; `VHOST_USER_F_PROTOCOL_FEATURES`; indirect
 /// descriptors; virtio 1.
 const FEATURES: u64 = 1 | 1 << 1 | 1 << 15 | 1 << 28 | 1 << 30 | 1 << 32;
 /// `REPLY_ACK`, `SLAVE_REQ`, `INBAND_NOTIFICATIONS`.

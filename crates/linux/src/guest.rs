@@ -165,7 +165,7 @@ impl Guest {
     }
 }
 
-/// The descriptors that can be read; none after a while without any.
+/// Returns which descriptors can be read; none after a timeout.
 fn readable<const N: usize>(descriptors: &[rustix::fd::BorrowedFd<'_>; N]) -> io::Result<[bool; N]> {
     let mut polled = descriptors.each_ref().map(|one| PollFd::new(one, PollFlags::IN));
     match poll(&mut polled, Some(&LOOK)) {

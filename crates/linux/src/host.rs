@@ -36,8 +36,8 @@ struct Map {
     zero_ns: u64,
     /// Positions of the flows by source and destination of the packets of their senders.
     flows: BTreeMap<(Ipv4Addr, Ipv4Addr), usize>,
-    /// Delay of a frame before the run begins, for each flow and direction, ns: propagation, and transmission of a
-    /// byte.
+    /// Delays of a frame before the run begins, for each flow and direction, ns: propagation delay, and transmission
+    /// time of a byte.
     shortcuts: Vec<[(u64, f64); 2]>,
 }
 

@@ -35,8 +35,8 @@ pub struct HostedFlow {
 }
 
 impl Plan {
-    /// Keeps this program, and so the guest, on the plan's processor: the two take turns, and waking another processor costs more than
-    /// a turn does.
+    /// Binds this program, and so the guest, to the plan's processor. The program and the guest run in turns, and
+    /// waking another processor costs more time than a turn.
     pub fn stay(&self) -> io::Result<()> {
         let Some(processor) = self.processor else { return Ok(()) };
         let mut set = CpuSet::new();

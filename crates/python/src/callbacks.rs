@@ -90,7 +90,7 @@ told! {
         sent_at: f64 = 0.0,
         /// Segments delivered on this connection so far. This field and those below are 0 without the need "delivery".
         delivered: f64 = 0.0,
-        /// The same when the segment was sent.
+        /// Value of `delivered` at the time when the segment was sent.
         prior_delivered: f64 = 0.0,
         /// The application, not the window, limited the sender when the segment was sent.
         app_limited: bool = false,
@@ -111,7 +111,7 @@ told! {
         interval: f64 = 0.0,
         /// Segments delivered on this connection so far, this ACK included.
         delivered: f64 = 0.0,
-        /// The same when the segment was sent.
+        /// Value of `delivered` at the time when the segment was sent.
         prior_delivered: f64 = 0.0,
         /// The application, not the window, limited the sender when the segment was sent.
         app_limited: bool = false,

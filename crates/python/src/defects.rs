@@ -7,7 +7,7 @@ thread_local! {
     static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Makes panics record their place; nothing is printed.
+/// Installs a hook that records the place of a panic and prints nothing.
 pub fn listen() {
     std::panic::set_hook(Box::new(|info: &PanicHookInfo<'_>| {
         let place = info.location().map_or_else(String::new, ToString::to_string);

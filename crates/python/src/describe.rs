@@ -25,7 +25,8 @@ fn setting(domain: &Domain, value: Setting) -> Value {
     }
 }
 
-/// A parameter of an algorithm or of a queue. A default that is neither required nor derived is its value.
+/// A parameter of an algorithm or of a queue, with its default: a value, or a note that the value is required or
+/// derived.
 fn parameter(p: &Parameter) -> Value {
     let domain = &p.domain;
     let (default, derived) = match domain.default {
@@ -54,7 +55,8 @@ fn variable(v: &elephan_cc::Variable) -> Value {
     json!({"name": v.name, "unit": unit, "states": states, "doc": v.doc})
 }
 
-/// Every algorithm with its presets, parameters and internal variables, those of transports other than TCP last.
+/// Every algorithm with its presets, parameters and internal variables; algorithms of transports other than TCP come
+/// last.
 pub fn algorithms() -> Value {
     let router = |e: &elephan_cc::Entry| {
         let built = elephan_cc::build(e.name, &BTreeMap::new()).ok();
@@ -80,7 +82,7 @@ pub fn algorithms() -> Value {
     Value::Array(elephan_cc::registry().iter().chain(elephan_cc::other_transports()).map(entry).collect())
 }
 
-/// Every queue discipline with its presets and parameters, those that only a backend of its own runs last.
+/// Every queue discipline with its presets and parameters; those that only one backend can run come last.
 pub fn queues() -> Value {
     let preset = |p: &elephan_sim::queue::Preset| json!({"name": p.name, "title": p.title, "overrides": {}, "below_limit": p.below_limit});
     let entry = |e: &elephan_sim::queue::Entry, backend: Option<&str>| {

@@ -23,7 +23,7 @@ use crate::session::Null;
 /// Length of a connection id, bytes.
 const ID_BYTES: usize = 8;
 
-/// Addresses of the two ends: RFC 5737 sets them apart for examples.
+/// Addresses of the two ends, from the range that RFC 5737 reserves for documentation.
 pub const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 4433);
 /// The server's address.
 pub const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)), 4433);
@@ -110,7 +110,8 @@ impl std::fmt::Debug for Core {
 }
 
 impl Core {
-    /// An end with these settings; `server` is the configuration of one that accepts connections, `pacing` that of a controller with its own.
+    /// An end with these settings. `server` is the configuration of an end that accepts connections; `pacing` is the
+    /// controller's own pacing, if it has any.
     pub fn new(
         settings: &Settings,
         base: Instant,

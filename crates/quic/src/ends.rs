@@ -119,7 +119,7 @@ impl SendingEnd {
         }
     }
 
-    /// Takes the samples due by now; the state has not changed since the last event.
+    /// Takes the samples due by `now`, of the state after the last event.
     fn sample(&mut self, now: Time) {
         self.now = now;
         if self.stats.due() > now {

@@ -1,4 +1,4 @@
-//! Test: the exported crate of docs/port.md on quinn's connections has the tables of the built-in algorithm.
+//! Test: on quinn's connections, the exported crate of docs/port.md gives the same tables as the built-in algorithm.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use crate::make_foreign;
 #[path = "../../../examples/my_stcp.rs"]
 mod my_stcp;
 
-/// Samples and flows of 20 s of `stcp` at 10 Mbit/s, 40 ms and 30 packets; `exported` puts the crate's controllers in place of those.
+/// Tables of samples and flows after 20 s of `stcp` at 10 Mbit/s, 40 ms and 30 packets; with `exported` the flows have
+/// the controllers of the exported crate.
 fn run(exported: bool) -> [RecordBatch; 2] {
     let ms = Time::MILLISECOND.0;
     let mut spec = Spec::dumbbell(10_000_000, Time(40 * ms), 30, Time(20_000 * ms), &["stcp"]);

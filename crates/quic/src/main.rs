@@ -71,7 +71,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Reads a scenario whose flows are all QUIC's.
+/// Reads a scenario, all of whose flows must use QUIC.
 fn read(text: &str) -> Result<Spec, Failure> {
     let mut spec = Spec::from_json(text)?;
     make_foreign(&mut spec);

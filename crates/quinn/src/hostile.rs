@@ -1,5 +1,6 @@
-//! A hostile quinn drives every algorithm that quinn can serve: time goes back, RTTs are zero, one ACK frame is for 10⁹ bytes and more,
-//! packets are lost that were never sent, time stamps lie. No algorithm may panic, and no window may be infinite or below two datagrams.
+//! Drives every algorithm that quinn can serve with calls that no correct quinn makes: time goes back, RTTs are zero,
+//! one ACK frame is for 10⁹ bytes and more, packets are lost that were never sent, and time stamps are wrong. No
+//! algorithm may panic, and no window may be infinite or below two datagrams.
 //!
 //! `make fuzz` searches for longer.
 
@@ -31,7 +32,7 @@ fn bytes() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), Just(1200), Just(1_000_000_000), Just(u64::MAX), 0..100_000_u64]
 }
 
-/// Instants in any order: before the start, the start, the same one again, 300 years later.
+/// Instants in any order: before the start, at the start, equal to the one before, or 300 years later.
 fn instant() -> impl Strategy<Value = Duration> {
     const HOUR_NS: u64 = 3_600_000_000_000;
     prop_oneof![Just(0), Just(HOUR_NS), Just(u64::MAX / 2), HOUR_NS..HOUR_NS + 10_000_000_000, 0..2 * HOUR_NS]

@@ -31,7 +31,7 @@ struct Acked<I> {
     bytes: u64,
 }
 
-/// A controller and the reports that it has got.
+/// A controller and the events reported to it.
 #[derive(Clone, Debug)]
 pub struct State<C: CongestionController> {
     inner: C,

@@ -1,5 +1,5 @@
-//! A dumbbell in a unit test: does CUBIC leave Reno its share? `cargo test -p elephan-sim --example dumbbell` runs the test;
-//! a crate of one's own needs `elephan-sim` as a dev-dependency and nothing else.
+//! A dumbbell in a unit test, which checks that CUBIC leaves Reno its share. `cargo test -p elephan-sim --example
+//! dumbbell` runs the test; another crate needs only `elephan-sim` as a dev-dependency for such a test.
 
 use elephan_sim::rates::payload_rate_mbps;
 use elephan_sim::{Engine, RunError, Spec, Time};

@@ -1,6 +1,6 @@
-//! A dumbbell as a unit test of another crate: does an algorithm of one's own share a link with CUBIC?
+//! A dumbbell as a unit test of another crate, which checks that the crate's own algorithm shares a link with CUBIC.
 //!
-//! `cargo run --release -p elephan-sim --example regression_test` prints the two goodputs; in a crate of one's own the body of
+//! `cargo run --release -p elephan-sim --example regression_test` prints the two goodputs; in another crate the body of
 //! `shares_the_link` is a `#[test]`.
 
 use elephan_cc::observe::{Observe, Observer};

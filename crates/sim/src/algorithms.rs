@@ -15,8 +15,8 @@ pub fn controller(index: usize, flow: &FlowSpec) -> Result<Controller, SpecError
     elephan_cc::build(&flow.algorithm, &parameters(flow)).map_err(|e| refused(index, &e))
 }
 
-/// Builds the controllers of a run's flows in their order, as [`controller`] does. Flows alike get copies of one: the parameters of a crowd
-/// are read once.
+/// Builds the controllers of a run's flows in their order, as [`controller`] does. Equal flows get copies of one
+/// controller, so the parameters of a group of flows are read only once.
 pub fn controllers() -> impl FnMut(usize, &FlowSpec) -> Result<Controller, SpecError> {
     let mut last: Option<(FlowSpec, Controller)> = None;
     move |index, flow| {
@@ -32,7 +32,7 @@ pub fn controllers() -> impl FnMut(usize, &FlowSpec) -> Result<Controller, SpecE
     }
 }
 
-/// The rate control of a flow of UDT.
+/// Builds the rate control of a UDT flow.
 ///
 /// # Errors
 /// Those of [`controller`].

@@ -51,7 +51,7 @@ enum Pace {
     },
 }
 
-/// An application's remaining data, and the times at which it hands them over.
+/// An application's remaining data, and the times at which it hands the data over.
 #[derive(Clone, Debug)]
 pub struct Application {
     /// Bits of a segment × 10¹², and the rate in bit/s: their ratio is the interval between segments in ps.
@@ -127,7 +127,7 @@ impl Application {
         Some(Box::new(Self::new(application, spec.seed, &flow.name, bits, (start, stop), total)))
     }
 
-    /// Time at which it hands over the next segment; [`Time::NEVER`] after the last one.
+    /// Time at which the application hands over the next segment; [`Time::NEVER`] after the last one.
     #[must_use]
     pub fn due(&self) -> Time {
         self.due
@@ -145,7 +145,8 @@ impl Application {
         self.handed == self.total
     }
 
-    /// Takes the number of segments due by `now`; 0 if this was only a time to continue the computation.
+    /// Takes the segments due by `now`, and returns their number; 0 if `now` was only a time to continue the
+    /// computation.
     pub fn take(&mut self, now: Time) -> u32 {
         let before = self.handed;
         while self.due <= now {

@@ -165,7 +165,7 @@ impl Reducer {
         }
     }
 
-    /// Reduces the samples taken before `now`, a time that all flows have passed.
+    /// Reduces the samples taken before `now` to quantiles; all flows have passed this time.
     pub(crate) fn reduce(&mut self, now: Time, flows: &mut [[FlowEnd; 2]], sinks: &mut [Option<Receiver>]) {
         let passed = self.times.partition_point(|&time| time < now);
         if passed == self.done {

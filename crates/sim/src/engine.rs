@@ -99,7 +99,8 @@ pub fn preferred_slice(spec: &Spec) -> Time {
     ps.map_or(least, |ps| Time(u64::try_from(ps).unwrap_or(Time::FAR.0)).max(least))
 }
 
-/// Longest slice for which few samples of each flow are kept until its end.
+/// Longest slice with at most [`SAMPLES_AT_ONCE`] sample times, if samples are reduced
+/// to quantiles at the end of each slice.
 fn until_reduced(spec: &Spec) -> Time {
     match (spec.record_flows, spec.sample_period_ps) {
         (None, _) | (_, 0) => Time::NEVER,
@@ -164,8 +165,8 @@ impl Engine {
         Self::while_wanted(spec, preferred, make, || Ok(()))
     }
 
-    /// Lays out a run like [`Engine::with_transports`], and calls `go_on` every few milliseconds, which can end the
-    /// layout with an error. The layout of a million flows, or of a load with many transfers, takes seconds.
+    /// Lays out a run like [`Engine::with_transports`]. It calls `go_on` every few milliseconds; an error of `go_on`
+    /// ends the layout. The layout of a million flows, or of a load with many transfers, takes seconds.
     ///
     /// # Errors
     /// Those of [`Engine::with_transports`], or an error of `go_on`.

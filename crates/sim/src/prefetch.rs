@@ -24,13 +24,14 @@ pub fn elements<T>(list: &[T], from: usize, count: usize) {
     lines(list.as_ptr().wrapping_add(from).cast::<u8>(), count * size_of::<T>());
 }
 
-/// Fetches an element of a list, which need not be there.
+/// Prefetches an element of a list, which need not exist.
 #[inline(always)]
 pub fn element<T>(list: &[T], index: usize) {
     elements(list, index, 1);
 }
 
-/// Fetches `bytes` bytes from `first` on. They may begin within a line, so that the last one is in a line of its own.
+/// Prefetches `bytes` bytes from `first` on. If they do not begin at the start of a cache line, they may extend into
+/// one line more.
 #[inline(always)]
 fn lines(first: *const u8, bytes: usize) {
     for offset in (0..bytes).step_by(LINE) {

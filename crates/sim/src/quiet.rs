@@ -18,7 +18,7 @@ struct Reach {
     delay: Time,
     /// Largest additional time, for larger packets.
     spread: Time,
-    /// The smallest of them at the origin, bytes.
+    /// Size of the smallest of these packets at the origin, bytes.
     smallest: u64,
 }
 
@@ -67,7 +67,8 @@ fn next_quiet(spec: &Spec, links: &[Link], sizes: &[(u64, u64)], quiet: &[bool])
     (0..links.len()).filter(provable).collect()
 }
 
-/// Follows a flow's data, and its ACKs if every segment has one; passes the state before each link to `visit`.
+/// Follows a flow's data along the forward path, and its ACKs along the reverse path if every segment has an ACK.
+/// Passes the [`Reach`] before each link to `visit`.
 fn walk(flow: &FlowSpec, spec: &Spec, links: &[Link], quiet: &[bool], mut visit: impl FnMut(usize, Option<Reach>)) {
     let mut reach = None;
     let ways = [&flow.path, &flow.reverse_path].into_iter().zip(flow.packet_sizes());

@@ -100,9 +100,9 @@ impl<T: Copy + Default> Fifo<T> {
 /// Largest capacity, segments, of a ring that one transfer leaves to the next.
 pub const MOST_INHERITED: usize = 256;
 
-/// One bit for each segment number of a sliding range. The owner guarantees that all set bits lie within one capacity of
-/// each other and calls [`BitRing::reserve`] first. The bits of a small window are in the ring itself, since those of thousands of
-/// flows would each be a miss of the cache elsewhere.
+/// One bit for each segment number of a sliding range. The owner guarantees that all set bits lie within one capacity
+/// of each other and calls [`BitRing::reserve`] first. The bits of a small window are stored in the struct itself: with
+/// thousands of flows, bits in separate memory would cost a cache miss each.
 #[derive(Clone, Debug, Default)]
 pub struct BitRing {
     /// The bits, unless `words` has them.
@@ -288,7 +288,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::{BTreeSet, VecDeque};
 
-    /// Segments that a ring keeps in itself.
+    /// Number of segments whose bits are stored in the struct itself.
     const INLINE_SEGMENTS: u32 = u64::BITS;
 
     proptest! {

@@ -1,5 +1,6 @@
 //! Sets of segment numbers kept as bits with run summaries: each maximal run knows its two ends, so that inserting,
-//! merging and skipping a run cost O(1) whatever the window. Where all bits fit into one word, the ends are read from it.
+//! merging and skipping a run cost O(1) whatever the window. If all bits fit into one word, the ends are computed from
+//! this word.
 
 use crate::ring::BitRing;
 
@@ -7,7 +8,8 @@ use crate::ring::BitRing;
 #[derive(Clone, Debug, Default)]
 pub struct RunSet {
     bits: BitRing,
-    /// At the first segment of a run its last, at the last its first; undefined elsewhere. Empty while `bits` is one word.
+    /// Other end of each run: the entry of a run's first segment is its last segment, and the entry of its last segment
+    /// is its first. All other entries are undefined. The list is empty while `bits` is one word.
     other_end: Box<[u32]>,
     len: u32,
     /// One past the highest member ever inserted.
@@ -73,7 +75,7 @@ impl RunSet {
         }
     }
 
-    /// Notes the ends of all runs at or above `base`.
+    /// Computes the ends of all runs at or above `base`.
     fn find_ends(&mut self, base: u32) {
         let mut first = base;
         while first < self.top {
@@ -102,7 +104,7 @@ impl RunSet {
         self.bits.get(segment)
     }
 
-    /// The last member of the run that begins at `first`, which must begin one.
+    /// The last member of the run that begins at `first`; a run must begin there.
     #[must_use]
     #[inline]
     pub fn run_end(&self, first: u32) -> u32 {
@@ -112,7 +114,7 @@ impl RunSet {
         }
     }
 
-    /// Members without a gap from `segment`, a member, on upwards, in a set of one `word`.
+    /// Number of consecutive members from the member `segment` upward, in a set of one `word`.
     #[inline]
     fn members_from(&self, word: u64, segment: u32) -> u32 {
         word.rotate_right(segment & 63).trailing_ones().min(self.top - segment)

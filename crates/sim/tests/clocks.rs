@@ -1,5 +1,5 @@
-//! Time never goes back: not at a sender whose timers move, not on a link that takes longer than any run to empty, and not where
-//! flows that parted meet again.
+//! Time never goes back: at a sender whose timers move, on a link whose queue takes longer than any run to empty, and
+//! at a link where flows from different paths meet again.
 
 mod common;
 
@@ -20,8 +20,8 @@ fn application(algorithm: &str, rate_bps: u64, poisson: bool) -> Outcome {
     run(&spec(&links, &json!([one]), 6.0, 1.0))
 }
 
-/// With one segment outstanding the probe timeout allows for a delayed ACK; a second segment takes that allowance away, which must
-/// not move the timeout into the past.
+/// With one segment outstanding, the probe timeout includes an allowance for a delayed ACK. A second outstanding
+/// segment removes the allowance, which must not move the timeout into the past.
 #[test]
 fn an_application_limited_sender_never_acts_in_the_past() {
     for entry in elephan_cc::registry() {
@@ -38,14 +38,15 @@ fn an_application_limited_sender_never_acts_in_the_past() {
     }
 }
 
-/// RFC 8985 section 7.2: sending new data restarts the probe timeout, so a steady flow of segments has none.
+/// RFC 8985 section 7.2: sending new data restarts the probe timeout, so the timeout never expires in a steady flow of
+/// segments.
 #[test]
 fn new_data_restarts_the_probe_timeout() {
     let outcome = application("reno", 1_000_000, false);
     assert_eq!(outcome.senders[0].totals.retransmits, 0);
 }
 
-/// 300 packets of 1,000 bytes take a link of 8 bit/s 3.5 days each: more than the 213 days that time has.
+/// A link of 8 bit/s takes 278 days for 400 segments of 60,000 bytes, more than the largest time of 213 days.
 #[test]
 fn a_backlog_beyond_the_end_of_time_is_counted_and_never_leaves() {
     for record in [false, true] {
@@ -53,7 +54,7 @@ fn a_backlog_beyond_the_end_of_time_is_counted_and_never_leaves() {
         links[0]["record"] = json!(record);
         let mut stack = ns2_stack();
         (stack["payload_bytes"], stack["initial_window"]) = (json!(60_000), json!(400));
-        // A link behind that is evaluated inline sees the packets of the far future, in order.
+        // A link behind it, which is evaluated inline, gets the packets of the far future in order.
         let mut behind = link("behind", 1_000_000, 0.001, None);
         behind["loss"] = json!({"kind": "list", "packets": [1_000_000]});
         links.as_array_mut().expect("a list").push(behind);
@@ -68,7 +69,7 @@ fn a_backlog_beyond_the_end_of_time_is_counted_and_never_leaves() {
     }
 }
 
-/// An outage that outlasts time, in front of a rate that comes back.
+/// An outage with a backlog beyond the end of time, after which the rate is restored.
 #[test]
 fn a_schedule_with_a_backlog_beyond_the_end_of_time_ends() {
     let mut links = json!([link("slow", 8, 0.0, None), link("back", 1_000_000, 0.001, None)]);
@@ -80,7 +81,8 @@ fn a_schedule_with_a_backlog_beyond_the_end_of_time_ends() {
     assert_eq!(outcome.conservation.under_way, 400);
 }
 
-/// Stages of parallel links that flows choose from: they part and meet again, over links that can never queue and others.
+/// Stages of parallel links, from which each flow chooses one link per stage: flows part and meet again. Some of the
+/// links can never queue.
 fn stages(links: &[(u64, u64, bool)], per_stage: usize, choices: &[(Vec<u8>, u8)]) -> (Value, Value) {
     let mut all: Vec<Value> = Vec::new();
     for direction in ["there", "back"] {

@@ -8,7 +8,8 @@ use elephan_sim::spec::Group;
 use elephan_sim::{Engine, Outcome, Spec, Time};
 use serde_json::{Value, json};
 
-/// Two groups over one bottleneck: delayed ACKs, late starts and a stop; receivers that are evaluated inline, and sizes.
+/// Two groups over one bottleneck: one has delayed ACKs, spread starts and a stop time; the other has receivers that
+/// are evaluated inline, and transfers of a given size.
 fn groups(reversed: bool, record: Option<u32>) -> Spec {
     let (mut links, mut flows) = dumbbell(20_000_000, 0.02, 60, &[("cubic", 0.0), ("bbr", 0.3)], &linux_stack());
     for (i, count) in [(0_usize, 7), (1, 5)] {

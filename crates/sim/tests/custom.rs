@@ -1,4 +1,5 @@
-//! Algorithms that the engine does not know: boxed, brought by the caller, told the same as any other.
+//! Algorithms that are not built into the engine: the caller supplies them as boxed objects, and they get the same
+//! calls as built-in ones.
 mod common;
 
 use std::cell::Cell;

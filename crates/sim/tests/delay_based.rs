@@ -1,4 +1,5 @@
-//! Delay-based algorithms on paths: where they settle, who gets what, and what their clocks do to them.
+//! Delay-based algorithms over the whole engine: their equilibria, their shares of a bottleneck, and the effects of the
+//! hosts' clocks.
 
 mod common;
 
@@ -6,9 +7,9 @@ use common::{at, dumbbell, link, ns2_stack, ps, run, spec};
 use elephan_sim::Outcome;
 use serde_json::{Value, json};
 
-/// Packets of 1,000 bytes a second at 200 Mbit/s: the bottleneck of Xu et al. 2011.
+/// Packets per second of the bottleneck of Xu et al. 2011: packets of 1,000 bytes at 200 Mbit/s.
 const PACKETS_PER_S: f64 = 25_000.0;
-/// Bits per second of that.
+/// Rate of this bottleneck, bit/s.
 const RATE_BPS: u64 = 200_000_000;
 
 /// 1,000 bytes on the wire, an ACK for every segment, RACK and PRR.
@@ -28,12 +29,12 @@ fn stack() -> Value {
     stack
 }
 
-/// A dumbbell at 200 Mbit/s with 1 ms on each access link, so that the round trip is `rtt_s`.
+/// A dumbbell at 200 Mbit/s with 1 ms on each access link and a round-trip propagation delay of `rtt_s`.
 fn path(rtt_s: f64, buffer: u64, algorithms: &[(&str, f64)], alpha: f64) -> (Value, Value) {
     path_at(RATE_BPS, rtt_s, buffer, algorithms, alpha)
 }
 
-/// The same at any rate.
+/// A dumbbell like [`path`] with a bottleneck of `rate_bps`.
 fn path_at(rate_bps: u64, rtt_s: f64, buffer: u64, algorithms: &[(&str, f64)], alpha: f64) -> (Value, Value) {
     let (links, mut flows) = dumbbell(rate_bps, rtt_s / 2.0 - 0.002, buffer, algorithms, &stack());
     for flow in flows.as_array_mut().expect("flows are a list") {
@@ -42,7 +43,7 @@ fn path_at(rate_bps: u64, rtt_s: f64, buffer: u64, algorithms: &[(&str, f64)], a
     (links, flows)
 }
 
-/// Mean number of packets that wait at link `link` of those recorded between two times.
+/// Mean queue, packets, between two times, of the link with index `link` among the recorded links.
 fn queue(outcome: &Outcome, link: usize, from_s: f64, to_s: f64) -> f64 {
     let rows = &outcome.links[link].1.rows;
     let (a, z) = (at(outcome, from_s), at(outcome, to_s));
@@ -55,15 +56,15 @@ fn rate(outcome: &Outcome, flow: usize, from_s: f64, to_s: f64) -> f64 {
     (samples[at(outcome, to_s)].delivered - samples[at(outcome, from_s)].delivered) as f64 / (to_s - from_s)
 }
 
-/// Asserts that `got` is `expected` within `part` of it.
+/// Asserts that `got` differs from `expected` by at most `part` × `expected`.
 #[track_caller]
 fn near(what: &str, got: f64, expected: f64, part: f64) {
     println!("{what}: {got:.4}, expected {expected:.4} ({:+.2} %)", 100.0 * (got / expected - 1.0));
     assert!((got / expected - 1.0).abs() <= part, "{what}: {got} is not {expected} within {part}");
 }
 
-/// HCC's loop swings around alpha where the pipe holds more than twice as much (here 2.5 and 7.5 times): its mean over
-/// a long time is what is compared.
+/// HCC's window oscillates around its equilibrium if the pipe holds more than twice alpha (2.5 and 7.5 times here), so
+/// means over a long time are compared.
 #[test]
 fn alone_on_a_path_each_holds_alpha_packets_in_the_queue() {
     for algorithm in ["fast", "fast:ns2", "eefast", "hcc", "hcc:prose", "hcc:steady"] {
@@ -78,8 +79,9 @@ fn alone_on_a_path_each_holds_alpha_packets_in_the_queue() {
     }
 }
 
-/// An HCC flow can swing so that almost every update is a full step of half γα, one half of them up; then the mean is low by what
-/// spreading an increase over its round holds back: half a step in half of the rounds, γα/8 = alpha/16.
+/// An HCC flow can oscillate so that almost every update is a full step of γα/2, and half of the updates are increases.
+/// An increase is spread over its round, so on average half a step is missing in half of the rounds: the mean queue is
+/// lower by γα/8 = alpha/16.
 #[test]
 fn spreading_its_increases_costs_a_swinging_hcc_a_sixteenth_of_alpha() {
     let mean = |rtt_s, alpha, spread: bool| {
@@ -109,8 +111,9 @@ fn flows_that_start_together_hold_their_alphas_and_share_alike() {
     }
 }
 
-/// A flow that starts into a queue of delay u alpha/C takes that for propagation delay of its path: with b_i the queue that flow i
-/// found, in units of alpha, its share of the link is 1/(u - b_i), and the shares sum to 1.
+/// Equilibrium queue u, in units of alpha, and the flows' shares. A flow that starts while the queueing delay is b
+/// alpha/C mistakes this delay for propagation delay. With b_i the queue that flow i found at its start, its share of
+/// the link is 1/(u - b_i), and the shares sum to 1.
 fn shares_by_order(flows: usize) -> (f64, Vec<f64>) {
     let (mut u, mut found) = (1.0_f64, vec![0.0]);
     for n in 2..=flows {
@@ -160,8 +163,9 @@ fn flows_that_know_their_base_delay_share_alike_whenever_they_start() {
     }
 }
 
-/// One flow of `algorithm` from 0 s and one of constant window on the reverse path from 10 s, whose segments wait in one
-/// queue with the first flow's ACKs. The second flow's own ACKs return beside the first bottleneck, or through it.
+/// Two flows: one of `algorithm` from 0 s, and from 10 s one with a constant window on the reverse path, whose segments
+/// share a queue with the first flow's ACKs. The second flow's ACKs bypass the first flow's bottleneck if `beside` is
+/// true, and cross it otherwise.
 fn against_traffic(algorithm: &str, beside: bool) -> Outcome {
     let (mut links, mut flows) = path(0.04, 10_000, &[(algorithm, 0.0), ("fixed", 10.0)], 400.0);
     links[1]["record"] = json!(true);
@@ -180,7 +184,8 @@ fn reverse_traffic_slows_fast_down_but_neither_eefast_nor_hcc() {
         let outcome = against_traffic(algorithm, true);
         let x = rate(&outcome, 0, 20.0, 40.0);
         let forward = queue(&outcome, 0, 20.0, 40.0);
-        // By Little's law an ACK's wait is the queue over all packets, segments and ACKs, that pass in a second.
+        // By Little's law, an ACK's queueing delay is the mean queue divided by the rate of all packets, segments and
+        // ACKs.
         let back_s = queue(&outcome, 1, 20.0, 40.0) / (x + rate(&outcome, 1, 20.0, 40.0));
         println!("{algorithm}: {x:.0}/s, {forward:.1} waiting, {:.2} ms back", back_s * 1e3);
         assert!(back_s > 0.016, "the reverse path has a queue of more than alpha/C");
@@ -194,9 +199,9 @@ fn reverse_traffic_slows_fast_down_but_neither_eefast_nor_hcc() {
     }
 }
 
-/// If the reverse flow's ACKs cross the first bottleneck too, queues compress the ACKs of either into bursts (Zhang,
-/// Shenker and Clark 1991): a segment then waits longer than the queue's mean says. Forward delays still give more than
-/// round trips do.
+/// If the reverse flow's ACKs cross the first bottleneck too, queues compress the ACKs of both flows into bursts
+/// (Zhang, Shenker and Clark 1991). A segment's queueing delay is then longer than the mean queue divided by the rate.
+/// EEFAST and HCC, which use forward delays, still have higher rates than FAST, which uses round-trip times.
 #[test]
 fn two_way_traffic_takes_more_from_fast_than_from_hcc() {
     let used = |algorithm| rate(&against_traffic(algorithm, false), 0, 20.0, 40.0);
@@ -205,8 +210,9 @@ fn two_way_traffic_takes_more_from_fast_than_from_hcc() {
     assert!(eefast > 1.2 * fast && hcc > 1.2 * fast);
 }
 
-/// Xu et al. 2011, figure 9(b), and the text of its section 4.1: with room for alpha there is no loss, the flow soon
-/// takes the whole link, and alpha packets wait. At 40 ms and at 120 ms, since the paper does not state its round trip.
+/// Xu et al. 2011, figure 9(b), and the text of its section 4.1: with a buffer above alpha there is no loss, the flow
+/// soon uses the whole link, and alpha packets wait. The paper does not state its round-trip time; the test has 40 ms
+/// and 120 ms.
 #[test]
 fn with_a_buffer_above_alpha_hcc_converges_without_a_loss() {
     for rtt_s in [0.04, 0.12] {
@@ -218,8 +224,8 @@ fn with_a_buffer_above_alpha_hcc_converges_without_a_loss() {
     }
 }
 
-/// Xu et al. 2011, figure 9(a), and the text of its section 4.1: with a buffer below alpha the search keeps the window
-/// near that of the last loss for most of the time and the link well used, better than FAST does.
+/// Xu et al. 2011, figure 9(a), and the text of its section 4.1: with a buffer below alpha, the search keeps the window
+/// near that of the last loss for most of the time, and the utilization is higher than FAST's.
 #[test]
 fn with_a_buffer_below_alpha_hcc_searches_for_the_window_of_the_loss() {
     let outcome_of = |algorithm| {
@@ -247,13 +253,14 @@ fn with_a_buffer_below_alpha_hcc_searches_for_the_window_of_the_loss() {
     assert!(used > 0.93 * PACKETS_PER_S && used > used_by_fast);
 }
 
-/// Xu et al. 2011, table 2(b) and figure 12: with room for all alphas, flows that know their base delays share the link
-/// alike whatever their round trips; table 2(a): with a buffer below that the shorter round trip wins.
+/// Xu et al. 2011, table 2(b) and figure 12: with a buffer above the sum of all alphas, flows that know their base
+/// delays have equal shares whatever their round-trip times. Table 2(a): with a smaller buffer the flow with the
+/// shorter round-trip time has the larger share.
 #[test]
 fn hcc_flows_of_different_round_trips_share_alike_where_the_buffer_holds_their_alphas() {
     for (buffer, shares) in [(2000, Some(0.5)), (600, None)] {
         let (mut links, mut flows) = path(0.06, buffer, &[("hcc", 0.0), ("hcc", 20.0)], 400.0);
-        // The second flow's way out is 30 ms longer: 60 and 90 ms.
+        // The second flow's forward path is 30 ms longer: round-trip times of 60 and 90 ms.
         links[6]["delay_ps"] = json!(ps(0.031));
         flows[0]["parameters"]["known_owd"] = json!(0.030056);
         flows[1]["parameters"]["known_owd"] = json!(0.060056);
@@ -268,7 +275,7 @@ fn hcc_flows_of_different_round_trips_share_alike_where_the_buffer_holds_their_a
     }
 }
 
-/// Section 3.4: once past the window of the loss without another one, the delay leads again.
+/// Section 3.4: once the window exceeds that of the last loss without another loss, it follows the delay again.
 #[test]
 fn after_one_loss_hcc_searches_for_26_updates_and_returns_to_alpha() {
     let (mut links, flows) = path(0.04, 10_000, &[("hcc:steady", 0.0)], 400.0);
@@ -281,12 +288,14 @@ fn after_one_loss_hcc_searches_for_26_updates_and_returns_to_alpha() {
     let passed = (lost..samples.len()).find(|&k| samples[k].cwnd > reference).expect("it is passed") - lost;
     println!("reference {reference}, passed after {passed} tenths of a second");
     near("window of the loss", reference, 1400.0, 0.01);
-    // 26 updates from 700 to 1400.3, a round trip of 40 to 56 ms each, and two or three for the recovery.
+    // 26 updates from 700 to 1400.3, each in a round trip of 40 to 56 ms, and two or three round trips for the
+    // recovery.
     assert!((11..=17).contains(&passed));
     near("queue", queue(&outcome, 0, 40.0, 60.0), 400.0, 0.05);
 }
 
-/// A run of `algorithm` alone with clocks, at 50 Mbit/s with alpha 100: a fourth of the paper's, with the same delays.
+/// A run of one flow of `algorithm` with the given clocks, at 50 Mbit/s with alpha 100: a quarter of the paper's rate
+/// and alpha, with the same delays.
 fn with_clocks(algorithm: &str, rtt_s: f64, sender: &Value, receiver: &Value, duration_s: f64) -> Outcome {
     let (links, mut flows) = path_at(RATE_BPS / 4, rtt_s, 10_000, &[(algorithm, 0.0)], 100.0);
     flows[0]["sender_clock"] = sender.clone();
@@ -306,8 +315,8 @@ fn the_offset_of_the_clocks_does_not_matter() {
     }
 }
 
-/// A receiver's clock that gains d a second shows a delay that grows by as much, and so the flow holds alpha - C d t
-/// packets; one that loses, alpha + C d t.
+/// If a receiver's clock gains d seconds per second, the measured delay grows by d per second, so the flow keeps alpha
+/// - C d t packets in the queue; if the clock loses, alpha + C d t.
 #[test]
 fn a_drift_of_the_clocks_moves_the_queue_by_the_rate_times_the_drift() {
     for algorithm in ["eefast", "hcc", "hcc:steady"] {
@@ -323,15 +332,16 @@ fn a_drift_of_the_clocks_moves_the_queue_by_the_rate_times_the_drift() {
     }
 }
 
-/// Clocks that tick every r show a delay of an empty path rounded down to ticks to the luckiest segment, and on average
-/// the right one: the flow holds less by what the luckiest gained.
+/// With clocks of resolution r, the smallest measured delay is the empty path's delay rounded down to a multiple of r,
+/// and the mean of the measured delays is right. The flow therefore keeps fewer packets in the queue, by C times the
+/// error of the smallest delay.
 #[test]
 fn coarse_clocks_hide_a_part_of_a_tick_of_the_queue() {
     for algorithm in ["eefast", "hcc", "hcc:steady"] {
         for (rtt_s, tick_s) in [(0.041, 0.001), (0.05, 0.01), (0.058, 0.01)] {
             let clock = json!({"resolution_ps": ps(tick_s)});
             let outcome = with_clocks(algorithm, rtt_s, &clock, &clock, 90.0);
-            // Three transmissions: 8 µs, 160 µs, 8 µs.
+            // Transmission times of the three links: 8 µs, 160 µs, 8 µs.
             let empty_s = rtt_s / 2.0 + 176e-6;
             let hidden = PACKETS_PER_S / 4.0 * (empty_s - (empty_s / tick_s).floor() * tick_s);
             let what = format!("{algorithm}, {tick_s} s ticks, {hidden:.1} hidden: queue");

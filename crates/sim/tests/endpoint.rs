@@ -1,4 +1,4 @@
-//! The endpoint's signals to an algorithm that asks for more, and its own mechanisms: pacing, ECN, clocks.
+//! The optional signals of the endpoint to an algorithm, and the endpoint's own mechanisms: pacing, ECN, clocks.
 
 mod common;
 
@@ -18,7 +18,7 @@ struct Seen {
     signals: u32,
 }
 
-/// A constant window that asks for everything and writes it down.
+/// An algorithm with a constant window that asks for every signal and records it.
 struct Spy {
     window: f64,
     rate: Option<f64>,
@@ -87,7 +87,7 @@ fn spy(spec: Spec, window: f64, rate: Option<f64>, needs: Needs) -> (Outcome, Se
     (outcome, seen)
 }
 
-/// 10,000 packets of 1,040 bytes a second, a pipe of about 1,000.
+/// A path of 10,000 packets of 1,040 bytes per second, whose pipe holds about 1,000 packets.
 fn path(limit: u64, stack: &Value) -> (Value, Value) {
     dumbbell(83_200_000, 0.048, limit, &[("fixed", 0.0)], stack)
 }
@@ -115,19 +115,19 @@ fn every_segment_sent_and_every_segment_lost_is_reported_once() {
         let totals = outcome.senders[0].totals;
         assert_eq!(seen.sent.len() as u64, totals.sent);
         assert_eq!(seen.sent.iter().filter(|s| s.retransmission).count() as u64, totals.retransmits);
-        // Each loss that was reported has been repaired, but for those of the last moment.
+        // Each reported loss was repaired, except the last ones before the end of the run.
         let reported = seen.lost.len() as u64;
         assert!(reported >= totals.retransmits && reported - totals.retransmits < 10, "{reported}, {totals:?}");
         let dropped = outcome.link_totals[0].lost;
         assert!(dropped >= reported && dropped - reported < 30, "{dropped} lost, {reported} reported");
         assert!(seen.lost.iter().all(|l| l.lost >= 1.0 && l.sent_at < l.now - 0.1 && l.tx_in_flight <= 600.0));
-        // A segment that is sent again gets a new record, so a sample's losses are those of about a round trip.
+        // A retransmitted segment gets a new record, so the losses of a sample are those of about one round trip.
         let worst = seen.acks.iter().filter_map(|a| a.delivery).map(|d| d.lost).fold(0.0, f64::max);
         assert!((1.0..40.0).contains(&worst), "{worst} losses in one sample");
     }
 }
 
-/// Times between the end of each recovery and the next ACK that begins a round, s.
+/// Time from the end of each recovery to the next ACK that begins a round, s.
 fn from_recoveries_to_rounds(rounds_restart: bool) -> Vec<f64> {
     let (mut links, flows) = path(2000, &ns2_stack());
     links[0]["loss"] = json!({"kind": "bernoulli", "p": 0.001});
@@ -200,8 +200,8 @@ fn marking(links: &mut Value, limit: u64, threshold: u64) {
 
 #[test]
 fn classic_ecn_halves_the_window_once_a_round_trip_and_loses_nothing() {
-    // The window falls at once, as RFC 3168 has it. Where it is lowered ACK by ACK, the segment that reports the response still
-    // finds the queue at the threshold, is marked, and the window is halved again.
+    // The window is reduced at once, as RFC 3168 requires. If it were reduced ACK by ACK, the segment that signals the
+    // response would still find the queue at the threshold and be marked, and the window would be halved again.
     let mut each_acknowledged = ns2_stack();
     each_acknowledged["recovery"] = json!("pipe");
     for mut stack in [each_acknowledged, rfc6675_stack()] {
@@ -218,9 +218,10 @@ fn classic_ecn_halves_the_window_once_a_round_trip_and_loses_nothing() {
         );
         assert!(totals.ecn_events >= 3, "{totals:?}");
         let largest = outcome.links[0].1.rows.iter().skip(1000).map(|row| row.queue_max).max().expect("sampled");
-        // The echo takes a round trip, in which a window that grows by one segment (half as fast with delayed ACKs) goes on.
+        // The echo arrives a round trip later; in this round trip the window grows by one more segment (half as fast
+        // with delayed ACKs).
         assert!((200..=204).contains(&largest), "{largest} packets");
-        // From W/2 to W = pipe + threshold, as with losses.
+        // The window is between W/2 and W = pipe + threshold, as with losses.
         let cwnd: Vec<f64> = outcome.senders[0].samples.iter().skip(1000).map(|s| s.cwnd).collect();
         let (low, high) = (cwnd.iter().copied().fold(f64::MAX, f64::min), cwnd.iter().copied().fold(0.0, f64::max));
         assert!((high / low - 2.0).abs() < 0.02, "from {low} to {high}");
@@ -231,7 +232,8 @@ fn classic_ecn_halves_the_window_once_a_round_trip_and_loses_nothing() {
 fn an_accurate_echo_reports_every_mark() {
     for stack in [ns2_stack(), linux_stack()] {
         let (mut links, flows) = path(2000, &stack);
-        // A window that the queue holds above the threshold marks everything; one below it nothing.
+        // With a window that keeps the queue above the threshold, every segment is marked; with a window that keeps it
+        // below, none is.
         marking(&mut links, 2000, 200);
         for (window, share) in [(1500.0, 1.0), (600.0, 0.0)] {
             let (outcome, seen) = spy(spec(&links, &flows, 6.0, 3.0), window, None, EVERYTHING);
@@ -250,7 +252,7 @@ fn an_accurate_echo_reports_every_mark() {
 fn one_mark_is_echoed_for_the_segments_it_was_on_although_acks_are_delayed() {
     let (mut links, flows) = path(2000, &linux_stack());
     marking(&mut links, 2000, 480);
-    // The window stands just above the threshold: whether a segment is marked changes often.
+    // The window keeps the queue near the threshold, so marked and unmarked segments alternate often.
     let (outcome, seen) = spy(spec(&links, &flows, 6.0, 3.0), 1200.0, None, EVERYTHING);
     let heard: f64 = seen.acks.iter().map(|a| a.marked).sum();
     let at_link = outcome.link_totals[0].marked as f64;
@@ -278,7 +280,7 @@ fn a_one_way_delay_is_what_the_two_clocks_show() {
         let arrived = now - 0.05;
         assert!((owd - forward_s - 1e-4 * arrived).abs() < 1e-7, "{owd} at {now}");
     }
-    // Ticks of 10 ms: whole ticks, and on average the delay.
+    // With ticks of 10 ms, measured delays are whole ticks, and their mean is the delay.
     let coarse = delays(json!({"resolution_ps": ps(0.01)}), json!({"resolution_ps": ps(0.01)}));
     let ticks = |owd: f64| (owd / 0.01 - (owd / 0.01).round()).abs() < 1e-6;
     assert!(coarse.iter().all(|(_, owd)| ticks(*owd) && (*owd - forward_s).abs() <= 0.01 + 1e-9), "{coarse:?}");
@@ -297,20 +299,22 @@ fn a_slow_host_sees_longer_round_trips_while_sacks_come() {
         (repairing.filter_map(|a| a.rtt).fold(0.0, f64::max), sacked)
     };
     let (plain, acks) = worst(0);
-    // During the repair up to twice the window is outstanding. 1,800 segments × 50 ns are 90 µs, less than the 100 µs between
-    // ACKs: each ACK is late by its own walk only.
+    // During the repair up to two windows are outstanding. A walk over 1,800 segments of 50 ns each takes 90 µs, less
+    // than the 100 µs between ACKs, so each ACK is delayed by its own walk only.
     let (quick, same) = worst(50);
     assert_eq!(acks, same, "what is sent does not depend on the samples");
     assert!((quick - plain - 90e-6).abs() < 1e-6, "{quick} {plain}");
-    // With 200 ns they are 180 µs and more: ACKs pile up in the host for the round trip that the repair takes.
+    // With 200 ns for each segment the walk takes at least 180 µs, so ACKs queue in the host during the round trip of
+    // the repair.
     let (slow, _) = worst(200);
     assert!(slow - plain > 0.05, "{slow} {plain}");
 }
 
 #[test]
 fn what_slow_start_lost_is_not_lost_again_and_again_in_repair() {
-    // 100 Mbit/s x 50 ms and a buffer of that: slow start loses about as many segments as path and buffer hold. These
-    // algorithms give up so little that the window they end with is more than is in flight while the holes are filled.
+    // 100 Mbit/s × 50 ms and a buffer of the same size: slow start loses about as many segments as the path and the
+    // buffer hold. The decrease of these algorithms is so small that their window after the loss exceeds the number of
+    // segments in flight during the repair.
     for algorithm in ["hstcp", "illinois"] {
         let (links, flows) = dumbbell(100_000_000, 0.023, 417, &[(algorithm, 0.0)], &linux_stack());
         let outcome = run(&spec(&links, &flows, 8.0, 0.0));

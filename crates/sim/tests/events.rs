@@ -1,4 +1,4 @@
-//! The event log: what it holds adds up to what the run counts, and looking changes nothing.
+//! The event log: its events add up to the run's counts, and logging does not change the run.
 
 mod common;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const ALL: EventsSpec = EventsSpec { limit: 10_000_000, from_ps: 0, to_ps: None };
 
-/// Two flows over a bottleneck that loses packets, both ways.
+/// Two flows over a bottleneck that loses packets in both directions.
 fn lossy(stack: &Value, queue: &Value) -> Spec {
     let (mut links, flows) = dumbbell(10_000_000, 0.02, 20, &[("cubic", 0.0), ("reno", 0.3)], stack);
     links[0]["queue"] = queue.clone();
@@ -93,7 +93,7 @@ fn a_sender_says_what_its_window_is_after_an_ack() {
     let sample = outcome.senders[0].samples.last().expect("it was sampled");
     assert_eq!(f64::from(last.cwnd), f64::from(sample.cwnd as f32));
     assert_eq!(last.in_flight, sample.in_flight);
-    // Everything outstanding has been sent and not yet been acknowledged.
+    // Every outstanding segment was sent and is not yet acknowledged.
     let sent = log.rows.iter().filter(|e| e.flow.0 == 0 && e.kind == Kind::Sent);
     assert!(sent.clone().all(|e| e.in_flight > 0 && e.cwnd >= 1.0));
 }

@@ -1,4 +1,4 @@
-//! Endpoints of another crate: a toy transport with payloads of any size, through the public boundary alone.
+//! Endpoints of another crate: a simple transport with payloads of any size, which uses the public boundary only.
 mod common;
 
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ const HEADER_BYTES: usize = 28;
 const ACK_BYTES: u16 = 40;
 const TIMEOUT: Time = Time(500 * Time::MILLISECOND.0);
 
-/// Stop and wait: one message at a time, sent again until its number comes back.
+/// Sender of a stop-and-wait protocol: one message at a time, retransmitted until its number is acknowledged.
 #[derive(Debug)]
 struct StopAndWait {
     messages: Vec<Vec<u8>>,
@@ -70,7 +70,7 @@ impl ForeignEndpoint for StopAndWait {
     }
 }
 
-/// The other end: keeps new messages, and sends back the number of each.
+/// Receiver of the stop-and-wait protocol: stores new messages, and acknowledges the number of each.
 #[derive(Debug)]
 struct Collector {
     kept: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -116,7 +116,7 @@ fn messages() -> Vec<Vec<u8>> {
     (0..200_usize).map(|i| (0..i * 7).map(|byte| (byte * 31 + i) as u8).collect()).collect()
 }
 
-/// A CUBIC flow, and beside it a toy flow over links that lose and duplicate.
+/// A CUBIC flow, and a flow of the simple transport over links that lose and duplicate packets.
 fn with_a_toy_flow() -> Spec {
     let algorithms = [("cubic", 0.0), ("reno", 0.1)];
     let (mut links, mut flows) = dumbbell(20_000_000, 0.01, 20, &algorithms, &linux_stack());

@@ -1,4 +1,4 @@
-//! A host: two flows behind one clock, through the public boundary alone.
+//! A host with one clock and two flows, which uses the public boundary only.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use elephan_sim::{Engine, Outcome, Spec, SpecError, Time, Transport};
 const MS: u64 = Time::MILLISECOND.0;
 const BYTES: u16 = 1000;
 
-/// Arrivals in the order in which the host saw them: time, flow, and which way the packet went.
+/// Arrivals in the order in which the host got them: time, flow, and the packet's direction.
 type Seen = Arc<Mutex<Vec<(Time, u32, bool)>>>;
 
 /// Each sender sends three packets every 7 ms; each receiver answers at once.
@@ -52,7 +52,7 @@ impl Host for Ticker {
     fn finish(&mut self) {}
 }
 
-/// A host's two flows beside a flow of the engine's own, over 8 Mbit/s.
+/// Runs a host's two flows and a flow with the engine's own endpoints over 8 Mbit/s.
 fn run(slice: Time) -> (Outcome, Vec<(Time, u32, bool)>) {
     let mut spec = Spec::dumbbell(8_000_000, Time(20 * MS), 20, Time(3_000 * MS), &["reno", "reno", "cubic"]);
     for flow in &mut spec.flows[..2] {

@@ -7,7 +7,7 @@ use elephan_sim::record::InternalValue;
 use elephan_sim::{Outcome, Spec};
 use serde_json::{Value, json};
 
-/// Two flows, the second a second later, on 40 Mbit/s, with a row each `period_s`.
+/// Two flows on 40 Mbit/s, which start a second apart, with a sample every `period_s`.
 fn asked(algorithms: &[&str], duration_s: f64, period_s: f64) -> Spec {
     let flows: Vec<(&str, f64)> = algorithms.iter().enumerate().map(|(i, &name)| (name, i as f64)).collect();
     let (links, flows) = dumbbell(40_000_000, 0.018, 100, &flows, &linux_stack());
@@ -17,7 +17,7 @@ fn asked(algorithms: &[&str], duration_s: f64, period_s: f64) -> Spec {
     spec
 }
 
-/// The values of a variable: place of the sample time, and value.
+/// The values of a variable, each with the index of its sample time.
 fn values(outcome: &Outcome, flow: usize, name: &str) -> Vec<(usize, f64)> {
     let internals = outcome.senders[flow].internals.as_deref().expect("they are recorded");
     let place = internals.names.iter().position(|known| known == name).expect("it has this variable") as u32;
@@ -37,7 +37,7 @@ fn the_time_to_cubic_s_plateau_is_that_of_its_formula() {
         if k.is_nan() || sample.loss_events == 0 {
             continue;
         }
-        // RFC 9438 eq. 2: K = ∛((W_max - cwnd_epoch)/C), the epoch beginning at what the loss left.
+        // RFC 9438 eq. 2: K = ∛((W_max - cwnd_epoch)/C), with cwnd_epoch the window after the loss.
         let expected = ((origin - sample.ssthresh) / 0.4).cbrt();
         assert!((k - expected).abs() < 1e-9, "{k} and {expected} at sample {time}");
         epochs += 1;
@@ -64,7 +64,7 @@ fn recording_changes_nothing_and_repeats_itself() {
     assert_eq!(digest(&first), digest(&without));
     assert!(without.senders.iter().all(|sender| sender.internals.is_none()));
     for flow in 0..4 {
-        // Compared as text, since a value that is not known is not equal to itself.
+        // Compared as text, since an unknown value is NaN and not equal to itself.
         let text = |outcome: &Outcome| format!("{:?}", outcome.senders[flow].internals);
         assert_eq!(text(&first), text(&second));
     }

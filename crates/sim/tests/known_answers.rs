@@ -5,8 +5,9 @@ mod common;
 use common::{at, dumbbell, ns2_stack, run, spec};
 use serde_json::json;
 
-/// One Reno flow on a path whose pipe holds `P` packets, with a buffer of `B`: the window goes from W/2 to W = P + B by one
-/// segment each round trip. Below P a round trip lasts R, above it w/C (Appenzeller, Keslassy and McKeown 2004, section 2).
+/// One Reno flow on a path whose pipe holds `P` packets, with a buffer of `B` packets: the window grows from W/2 to W =
+/// P + B by one segment each round trip. At a window w below P a round trip takes R, above P it takes w/C (Appenzeller,
+/// Keslassy and McKeown 2004, section 2).
 struct Sawtooth {
     period_s: f64,
     mean_window: f64,
@@ -34,7 +35,7 @@ fn a_reno_sawtooth_has_its_period_mean_window_and_utilization() {
         let buffer = (1000.0_f64 * part) as u64;
         let expected = sawtooth(pipe, buffer as f64, 10_000.0, round_trip_s);
         let (links, flows) = dumbbell(rate_bps, 0.048, buffer, &[("reno", 0.0)], &ns2_stack());
-        // From loss to loss, so that whole teeth are measured: look for the losses first.
+        // The measurement window is from a loss to a loss, so that it has whole teeth; a first run finds the losses.
         let duration_s = 60.0 + 6.0 * expected.period_s;
         let outcome = run(&spec(&links, &flows, duration_s, 1.0));
         let sender = &outcome.senders[0].samples;

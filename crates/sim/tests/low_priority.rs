@@ -1,5 +1,5 @@
-//! TCP-LP's promises (Kuzmanovic & Knightly 2003): it uses what others leave, gives way to them, is fair among its own, and
-//! watches the forward direction only.
+//! Properties of TCP-LP (Kuzmanovic & Knightly 2003): it uses the capacity that other flows leave, yields to them, is
+//! fair among TCP-LP flows, and measures the delay of the forward path only.
 
 mod common;
 
@@ -12,8 +12,8 @@ const RATE: u64 = 100_000_000;
 const CAPACITY: f64 = RATE as f64 / 8.0 / 1500.0;
 const SECONDS: f64 = 120.0;
 
-/// Flows a second apart over 100 Mbit/s and 40 ms with a buffer of 1.4 times what fills them; `backwards` the second one
-/// sends on the reverse path.
+/// Flows that start a second apart over 100 Mbit/s and 40 ms, with a buffer of 1.4 bandwidth-delay products. If
+/// `backwards` is true, the second flow sends on the reverse path.
 fn outcome(algorithms: &[&str], backwards: bool) -> Outcome {
     let starts: Vec<_> = algorithms.iter().enumerate().map(|(i, a)| (*a, i as f64)).collect();
     let (links, mut flows) = dumbbell(RATE, 0.018, 480, &starts, &linux_stack());
@@ -41,7 +41,7 @@ fn alone_it_uses_most_of_the_path_with_an_almost_empty_queue() {
         let outcome = outcome(&[algorithm], false);
         let share = shares(&outcome)[0];
         println!("{algorithm}: {share}");
-        // AIMD whose window falls to half of what the path and 15 % of the queue hold.
+        // AIMD between W/2 and W, where W fills the path and 15 % of the queue.
         assert!(share > 0.75, "{algorithm}: {share}");
         let most = outcome.links[0].1.rows[600..].iter().map(|row| row.queue_max).max().expect("there are samples");
         assert!(most < 480 / 4, "{algorithm}: {most}");
@@ -66,19 +66,20 @@ fn two_of_its_own_share_what_is_there() {
 
 #[test]
 fn a_queue_on_the_way_back_is_none_of_its_business() {
-    // Paced, since ACKs that come in one heap release a burst, which is a queue of its own making on the way forth.
+    // The flow is paced, since ACKs that arrive in a burst release a burst of segments, which itself forms a queue on
+    // the forward path.
     let outcome = outcome(&["lp", "reno"], true);
     let share = shares(&outcome)[0];
     println!("{share}");
-    // The round trip is twice as long, and so is the way up from each halving; behind a queue of the same size on its own
-    // way it has less than 2 %.
+    // The round-trip time is doubled, so the growth after each halving takes longer. With a queue of the same size on
+    // its forward path, the flow has less than 2 %.
     assert!(share > 0.5, "{share}");
     let measured = &outcome.senders[0].measured;
     assert!(measured.rtt_sum / measured.rtt_count as f64 > 0.06);
 }
 
-/// Without a queue there is nothing to yield to: losses set the window as they set Reno's (Mathis et al. 1997), and the
-/// flow's own bursts do not.
+/// On a path without queues TCP-LP never yields: losses determine its window as they do Reno's (Mathis et al. 1997),
+/// and its own bursts have no effect.
 #[test]
 fn on_a_path_without_queues_it_is_standard_tcp() {
     for (p, expected) in [(1e-3_f64, 38.7), (1e-4, 122.5)] {

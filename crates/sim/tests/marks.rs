@@ -1,4 +1,5 @@
-//! Counted marks from a queue with a threshold: DCTCP's published steady state, Prague's, and fairness between two flows.
+//! DCTCP and Prague over a queue with a marking threshold: their published steady states, and the fairness between two
+//! flows.
 
 mod common;
 
@@ -9,18 +10,18 @@ use serde_json::json;
 /// Segments on the wire, bits.
 const SEGMENT: f64 = 1500.0 * 8.0;
 
-/// A bottleneck that marks, and flows over it with an ACK for every segment.
+/// A bottleneck with a marking threshold; receivers send an ACK for every segment.
 struct Path {
     rate_bps: u64,
-    /// Segments waiting from which on it marks.
+    /// Number of waiting segments from which arriving segments are marked.
     k: u64,
     send_jitter_s: f64,
     seconds: f64,
 }
 
 impl Path {
-    /// Runs flows of an algorithm and a round trip without a queue each, s, with a sample each ms; the later ones start a
-    /// second apart.
+    /// Runs flows, each given by its algorithm and its round-trip time without a queue, s. The flows start a second
+    /// apart; the sampling interval is 1 ms.
     fn run(&self, flows: &[(&str, f64)]) -> Outcome {
         let mut stack = linux_stack();
         (stack["ack_every"], stack["delayed_ack_ps"]) = (json!(1), json!(0));
@@ -68,7 +69,7 @@ impl Half {
         }
     }
 }
-/// A data center's path, but for its RTT: 417 segments, and K above C·RTT/7.
+/// A data center's path with a longer RTT: its pipe holds 417 segments, and K is above C·RTT/7.
 const DATA_CENTER: Path = Path { rate_bps: 1_000_000_000, k: 65, send_jitter_s: 0.0, seconds: 10.0 };
 const RTT: f64 = 0.005;
 
@@ -93,8 +94,8 @@ fn dctcp_s_queue_swings_below_the_threshold_as_published() {
         let half = Half::of(&DATA_CENTER.run(&[(algorithm, RTT)]));
         close("smallest queue", half.queue.0, low, 3.0);
         close("largest queue", half.queue.1, high, 2.0);
-        // The estimate is for large windows: here the queue is at the threshold now and then before it stays there, which
-        // adds to the one round trip of marks in 15.
+        // The estimate is for large windows. Here the queue reaches the threshold briefly before it stays there, which
+        // adds marks to the one round trip of marks in 15.
         close("share of marks", half.marked, alpha, 0.25 * alpha);
         close("rate", half.rates[0], DATA_CENTER.rate_bps as f64 / SEGMENT, 10.0);
     }
@@ -136,7 +137,8 @@ fn two_prague_flows_share_fairly_whatever_their_rtts_below_25_ms() {
     close("30 ms both", ratio("prague", 0.03, 0.03), 1.0, 0.1);
     // Independence begins 500 round trips after slow start, so the shorter one is ahead for a while.
     close("6 and 24 ms", ratio("prague", 0.006, 0.024), 1.0, 0.2);
-    // Without it, as DCTCP's: by the square of the ratio of the RTTs, the queue included, or nearly.
+    // Without RTT independence the ratio is nearly that of DCTCP: the square of the ratio of the RTTs, with queueing
+    // delay.
     let dependent = ratio("prague:rtt-dependent", 0.006, 0.024);
     assert!(dependent > 8.0, "{dependent}");
 }

@@ -1,5 +1,5 @@
-//! The algorithms that pace or measure delivery, over the whole engine: BBR, BBR version 3, Copa, LEDBAT, LEDBAT++ and Vivace do
-//! what their papers and drafts say of a path with one bottleneck.
+//! Tests of BBR, BBR version 3, Copa, LEDBAT, LEDBAT++ and Vivace over the whole engine: on a path with one bottleneck
+//! they behave as their papers and drafts state.
 
 mod common;
 
@@ -12,7 +12,7 @@ const RTT_S: f64 = 0.04;
 /// Bytes of a full segment on the wire.
 const WIRE_BYTES: f64 = 1500.0;
 
-/// A path and what runs over it.
+/// A path and the flows over it.
 struct Case<'a> {
     mbps: f64,
     buffer: u64,
@@ -64,7 +64,7 @@ fn queue(outcome: &Outcome, from_s: f64, to_s: f64) -> f64 {
     (rows[to].integral_packet_seconds - rows[from].integral_packet_seconds) / (to_s - from_s)
 }
 
-/// Times, s, at which the window fell to `limit` or below, and how far.
+/// Times, s, at which the window fell to `limit` or below, and the window at each of these times.
 fn dips(outcome: &Outcome, limit: f64, after_s: f64) -> Vec<(f64, f64)> {
     let samples = &outcome.senders[0].samples;
     (1..samples.len())
@@ -180,8 +180,8 @@ fn ledbat_holds_its_target_of_100_ms() {
 
 #[test]
 fn ledbat_yields_to_reno() {
-    // One start says little: LEDBAT keeps a thirtieth of Reno's rate if it loses a segment when Reno's slow start ends, and a
-    // quarter if it loses none.
+    // Start times of the Reno flow. Results are averaged over them, since LEDBAT keeps 1/30 of Reno's rate if it loses
+    // a segment at the end of Reno's slow start, and 1/4 if it loses none.
     const STARTS_S: [f64; 5] = [59.0, 60.0, 61.0, 62.3, 63.7];
     for background in ["ledbat", "ledbat++"] {
         let mut total = [0.0, 0.0];
@@ -209,13 +209,15 @@ fn ledbat_plus_plus_keeps_60_ms_and_slows_down_a_tenth_of_the_time() {
     assert!((0.057..0.068).contains(&delay), "{delay}");
     let slowdowns = dips(&outcome, 2.0, 60.0);
     assert!(slowdowns.len() >= 4, "{slowdowns:?}");
-    // Nine times the time that a slowdown takes passes between two; both grow with the window to come back to.
+    // The interval between two slowdowns is nine times the duration of a slowdown; both grow with the window before the
+    // slowdown.
     let used = goodput(&outcome, 0, 60.0, 160.0) / case.segments_per_s();
     assert!((0.9..0.99).contains(&used), "{used}");
 }
 
-/// A late flow takes the first one's queue for the path itself, the latecomer's advantage that RFC 6817 warns of: it aims
-/// beyond the target, and the first yields. The slowdowns of LEDBAT++ show every flow the path as it is.
+/// Latecomer advantage (RFC 6817): a late-starting LEDBAT flow measures its base delay with the first flow's queue
+/// included. Its queue then exceeds the target of the first flow, which yields. The slowdowns of LEDBAT++ let every
+/// flow measure the path without a queue.
 #[test]
 fn a_late_ledbat_flow_takes_the_path_and_a_late_ledbat_plus_plus_flow_its_share() {
     let shares = |algorithm: &'static str| {
@@ -252,7 +254,7 @@ fn a_receive_window_is_what_they_get_and_the_window_does_not_run_away() {
         let got = goodput(&outcome, 0, 10.0, 30.0) * RTT_S;
         assert!((35.0..50.5).contains(&got), "{algorithm}: {got} segments a round trip");
         let most = outcome.senders[0].samples.iter().map(|s| s.cwnd).fold(0.0, f64::max);
-        // BBR allows twice what it gets, Vivace 2.5 times the last rate that it doubled to.
+        // BBR allows twice the delivered data in flight; Vivace allows 2.5 times the last rate that it doubled to.
         assert!(most < 5.0 * 50.0, "{algorithm}: a window of {most}");
     }
 }

@@ -28,14 +28,14 @@ fn reference(name: &str) -> Reference {
     }
 }
 
-/// Drops of the overshoot (by the last sample before ns-2's first recovery ends), drops and distinct segments delivered by
-/// 29.5 s.
+/// Drops of the overshoot (until the last sample before the end of ns-2's first recovery), all drops until 29.5 s, and
+/// distinct segments delivered until 29.5 s.
 fn ours(algorithm: &str, expected: &Reference) -> (f64, f64, f64) {
     ours_with(algorithm, &ns2_stack(), expected)
 }
 
 fn ours_with(algorithm: &str, stack: &Value, expected: &Reference) -> (f64, f64, f64) {
-    // ns-2 drops an arrival where waiting + 1 reaches the limit: 1,554 wait.
+    // ns-2 drops an arrival if the number of waiting packets plus one reaches the limit, so at most 1,554 packets wait.
     let (links, flows) = dumbbell(622_000_000, 0.048, 1554, &[(algorithm, 0.0)], stack);
     let outcome = run(&spec(&links, &flows, 29.5, 20.0));
     let early = at(&outcome, (expected.first_ends_s * 10.0).floor() / 10.0);
@@ -62,8 +62,9 @@ fn reno_drops_and_delivers_as_in_ns2() {
     }
 }
 
-/// ns-2 forgets at the end of a recovery what was SACKed above it and sends thousands of segments again that had arrived, so
-/// bic and cubic agree up to there (`tests/reference/ns2/README.md`).
+/// At the end of a recovery ns-2 discards the SACK information above the recovery point and retransmits thousands of
+/// segments that had arrived. BIC and CUBIC therefore agree with ns-2 only until that time
+/// (`tests/reference/ns2/README.md`).
 #[test]
 fn bic_and_cubic_drop_as_in_ns2_until_it_forgets_what_was_sacked() {
     for (algorithm, name) in [("bic:linux-2.6", "bic"), ("cubic:ns2", "cubic")] {
@@ -100,9 +101,9 @@ fn westwood_veno_and_lp_drop_and_deliver_as_in_ns2() {
     }
 }
 
-/// Hybla's first slow start sends its whole window of 65,535 at the rate of the access link, and what is lost of the
-/// retransmissions makes ns-2 forget the rest as for bic and cubic: it sends 2 million segments again. The window at the
-/// first loss and the halving are the same; so is where both stand still, above 128ρ² segments.
+/// Hybla's first slow start sends its whole window of 65,535 at the rate of the access link. Lost retransmissions then
+/// make ns-2 discard the SACK information, as for BIC and CUBIC, and retransmit 2 million segments. The window at the
+/// first loss, its halving, and the window at which both stop growing, above 128ρ² segments, are equal.
 #[test]
 fn hybla_loses_as_in_ns2_until_it_forgets_what_was_sacked() {
     let text =
@@ -137,7 +138,8 @@ fn illinois_yeah_and_compound_drop_and_deliver_as_in_ns2() {
     }
 }
 
-/// Without timestamps its Compound has too few RTT samples and is Reno; with them segments and ACKs have ten bytes more.
+/// Without timestamps, ns-2's Compound has too few RTT samples and behaves like Reno. With timestamps, segments and
+/// ACKs are ten bytes longer.
 #[test]
 fn compound_with_timestamps_drops_and_delivers_as_in_ns2() {
     let mut stack = ns2_stack();

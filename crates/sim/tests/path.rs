@@ -1,5 +1,5 @@
-//! Impairments of a link: losses in bursts, jitter, reordering, duplicates, rates and routes that change; and a
-//! flow that is wrong about its base RTT.
+//! Impairments of a link: losses in bursts, jitter, reordering, duplicates, variable rates and changes of the route;
+//! also a flow with a wrong base RTT.
 
 mod common;
 
@@ -7,7 +7,7 @@ use common::{at, dumbbell, flow, link, linux_stack, ns2_stack, ps, rfc6675_stack
 use elephan_sim::Outcome;
 use serde_json::{Value, json};
 
-/// 10,000 packets of 1,040 bytes a second, a round trip of about 100 ms, a window that never changes.
+/// A flow with a constant window over 10,000 packets of 1,040 bytes per second and a round-trip time of about 100 ms.
 fn constant(window: u64, stack: &Value) -> (Value, Value) {
     let (links, mut flows) = dumbbell(83_200_000, 0.048, 5000, &[("fixed", 0.0)], stack);
     flows[0]["parameters"] = json!({"window": window});
@@ -20,7 +20,7 @@ fn with(impairments: &Value, window: u64, stack: &Value, duration_s: f64) -> Out
     run(&spec(&links, &flows, duration_s, 1.0))
 }
 
-/// The same link, one packet at a time and nothing else: which of `n` packets arrive.
+/// Sends `n` packets over a link with this loss, one packet at a time. Returns true for each packet that arrives.
 fn fates(loss: &Value, n: usize) -> Vec<bool> {
     let mut one = link("l", 1_000_000_000, 0.001, None);
     one["loss"] = loss.clone();
@@ -41,8 +41,8 @@ fn fates(loss: &Value, n: usize) -> Vec<bool> {
     (0..n as u64).map(|k| link.carry(elephan_sim::Time(k * 10_000_000), 1040, false).is_some()).collect()
 }
 
-/// Two-state losses in closed form: in the bad state for p/(p + r) of the packets; without losses in the good one and with
-/// nothing but losses in the bad one, bursts last 1/r on average (Gilbert 1960; Elliott 1963).
+/// Two-state losses in closed form: a fraction p/(p + r) of the packets meets the bad state. If all packets are lost in
+/// the bad state and none in the good state, a burst has 1/r packets on average (Gilbert 1960; Elliott 1963).
 #[test]
 fn bursty_losses_have_their_rate_and_their_length() {
     let n = 2_000_000;
@@ -55,8 +55,8 @@ fn bursty_losses_have_their_rate_and_their_length() {
         let lost = fates.iter().filter(|&&arrives| !arrives).count() as f64;
         let bad = to_bad / (to_bad + to_good);
         let rate = bad * in_bad + (1.0 - bad) * in_good;
-        // Losses are correlated: with ρ = 1 − p − r from one state to the next, the variance of the share of bad ones is
-        // π_b π_g (1 + ρ)/(1 − ρ)/n; that of the losses given the states comes on top.
+        // Losses are correlated: with the correlation ρ = 1 − p − r of successive states, the variance of the fraction
+        // of bad states is π_b π_g (1 + ρ)/(1 − ρ)/n; the variance of the losses for given states is added to it.
         let memory: f64 = 1.0 - to_bad - to_good;
         let states = bad * (1.0 - bad) * (1.0 + memory) / (1.0 - memory) * (in_bad - in_good).powi(2);
         let draws = bad * in_bad * (1.0 - in_bad) + (1.0 - bad) * in_good * (1.0 - in_good);
@@ -81,7 +81,8 @@ fn what_leaves_while_the_rate_changes_is_what_the_rates_allow() {
     let rows = &outcome.links[0].1.rows;
     let sent =
         |from: f64, to: f64| (rows[at(&outcome, to)].delivered_bytes - rows[at(&outcome, from)].delivered_bytes) / 1040;
-    // Each window is kept full, so the link never idles: whole packets, but for those that are being sent at both ends.
+    // The window is always full, so the link is never idle: the count is exact up to the packets in transmission at
+    // both ends of an interval.
     for (from, to, packets) in
         [(1.0, 5.0, 40_000), (5.0, 10.0, 12_500), (4.0, 6.0, 12_500), (10.0, 11.0, 0), (11.0, 14.0, 60_000)]
     {
@@ -93,7 +94,7 @@ fn what_leaves_while_the_rate_changes_is_what_the_rates_allow() {
 
 #[test]
 fn a_trace_delivers_what_its_opportunities_carry() {
-    // A round of 100 ms: bursts of 20 opportunities, then 1 ms apart for a while, then silence.
+    // A period of 100 ms: a burst of 20 opportunities, then opportunities at intervals of 1 ms, then none.
     let times: Vec<u64> = (0..20).map(|_| 10).chain(30..60).chain([100]).collect();
     let in_a_round = times.len() as u64;
     let mut stack = ns2_stack();
@@ -106,14 +107,14 @@ fn a_trace_delivers_what_its_opportunities_carry() {
         let sent = rows[k + 1].delivered_bytes - rows[k].delivered_bytes;
         assert_eq!(sent, in_a_round * 1500, "in the round from {} s", k as f64 / 10.0);
     }
-    // With packets of 1,040 bytes the rest of an opportunity goes to the next one that waits.
+    // With packets of 1,040 bytes the remaining bytes of an opportunity are used by the next waiting packet.
     let (mut links, flows) = constant(2000, &ns2_stack());
     links[0]["impairments"] = json!({"rate_trace_ms": times});
     let outcome = run(&spec(&links, &flows, 10.0, 1.0));
     let rows = &outcome.links[0].1.rows;
     let sent = rows[at(&outcome, 9.0)].delivered_bytes - rows[at(&outcome, 2.0)].delivered_bytes;
     assert!(sent.abs_diff(70 * in_a_round * 1500) <= 1040, "{sent} bytes");
-    // So it is where the queue decides at departures.
+    // The result is the same if the queue decides at departures.
     links[0]["queue"] =
         json!({"kind": "codel", "limit_packets": 5000, "target_ps": ps(10.0), "interval_ps": ps(10.0), "ecn": false});
     let outcome = run(&spec(&links, &flows, 10.0, 1.0));
@@ -131,7 +132,7 @@ fn jitter_lengthens_round_trips_by_its_mean_and_reorders_nothing() {
     let sigma = 0.004 / (jittery.senders[0].measured.rtt_count as f64).sqrt();
     let added = mean(&jittery) - mean(&plain);
     assert!((added - 0.004).abs() < 5.0 * sigma, "{added} s, 0.004 ± {sigma}");
-    // A full window meets the same jitter in order: nothing is ever taken for lost.
+    // With a full window, packets with the same jitter stay in order, so no segment counts as lost.
     let busy = with(&json!({"jitter": {"kind": "uniform", "max_ps": ps(0.02)}}), 900, &ns2_stack(), 20.0);
     assert_eq!((busy.senders[0].totals.retransmits, busy.receivers[0].duplicates), (0, 0));
     assert!(busy.receivers[0].totals.delivered > 140_000);
@@ -144,14 +145,14 @@ fn duplicates_arrive_and_are_counted() {
     let n = totals.accepted as f64;
     assert!((totals.duplicated as f64 - 0.05 * n).abs() < 5.0 * (0.05 * 0.95 * n).sqrt(), "{totals:?}");
     assert_eq!(outcome.conservation.duplicated, totals.duplicated);
-    // The last of them are still on their way.
+    // The last duplicates are still in flight.
     let heard = outcome.receivers[0].duplicates;
     assert!(heard <= totals.duplicated && totals.duplicated - heard < 100, "{heard} of {}", totals.duplicated);
     assert_eq!(outcome.senders[0].totals.retransmits, 0, "no segment is lost for it");
 }
 
-/// Segments that come 50 places late. Counting duplicate ACKs takes them for lost; RACK waits for a quarter of a round trip
-/// once it has seen one overtaken (RFC 8985 section 6.2), 26 ms here.
+/// Segments arrive after 50 later ones. Detection by duplicate ACKs counts them as lost. RACK waits for a quarter of a
+/// round trip, 26 ms here, once it has detected reordering (RFC 8985 section 6.2).
 #[test]
 fn rack_waits_for_what_was_overtaken() {
     let retransmitted = |stack: &Value, delay_s: f64| {
@@ -170,7 +171,7 @@ fn rack_waits_for_what_was_overtaken() {
     assert!(too_late > 0.9, "{too_late} of those that came late");
 }
 
-/// A spurious retransmission is found by the time stamp that comes back, and the window is restored (RFC 3522).
+/// A spurious retransmission is detected by the echoed timestamp, and the window is restored (RFC 3522).
 #[test]
 fn undo_restores_what_reordering_took() {
     let reno = |undo: bool| {
@@ -217,7 +218,7 @@ fn a_change_of_route_moves_the_round_trip_time() {
     assert_eq!(lost(&outcome), 0);
 }
 
-/// FAST keeps α segments more in flight than fit into the base RTT that it believes in: what waits is α + C × error.
+/// FAST keeps α segments more in flight than its assumed base RTT holds, so the queue is α + C × error.
 #[test]
 fn a_wrong_base_rtt_shows_in_the_queue_of_fast() {
     let queue = |error_s: f64| {

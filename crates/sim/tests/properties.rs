@@ -1,5 +1,5 @@
-//! Properties of any run: packets are conserved (the engine asserts it), the same scenario gives the same bits, and neither
-//! the length of a window nor the order of the flows matters.
+//! Properties of any run: packets are conserved (the engine asserts it), the same scenario gives the same bits, and the
+//! result depends neither on the length of a time slice nor on the order of the flows.
 
 mod common;
 
@@ -49,7 +49,7 @@ fn parking_lot(hops: usize, rate: u64, delay_s: f64, limit: u64, loss: f64, pick
     (Value::Array(links), Value::Array(flows))
 }
 
-/// Something of each kind that a link may do besides carrying.
+/// Impairments of a link; each bit of `pick` selects one kind.
 fn impairments(pick: u64) -> Value {
     let ms = |ms: u64| ms * 1_000_000_000;
     let mut some = json!({});
@@ -75,7 +75,7 @@ fn impairments(pick: u64) -> Value {
     some
 }
 
-/// One of the kinds of queues.
+/// A queue of the kind number `pick`.
 fn queue(pick: u8, limit: u64) -> Value {
     let second = 1_000_000_000_000_u64;
     match pick % 3 {
@@ -133,7 +133,7 @@ proptest! {
         prop_assert_eq!(&with_window(&first, Time(window_us * 1_000_000)), &expected, "another window");
         let (logged, events) = with_log(&first, Time(4_000_000_000));
         prop_assert_eq!(logged, expected, "with an event log");
-        // The flows backwards: the same runs, in another order.
+        // The flows in reverse order must give the same results, in that order.
         let forward = run(&first);
         flows.as_array_mut().expect("a list").reverse();
         let mut second = spec(&links, &flows, 3.0, 1.0);
@@ -265,12 +265,13 @@ fn a_spec_without_physical_sense_is_refused() {
     assert_eq!(Engine::new(unknown).expect_err("no such algorithm").path, "flows[0].algorithm");
 }
 
-/// A recorded link that only one other feeds is evaluated inline; with a second feeder, from which nothing comes before the
-/// end, it takes turns. The end of the run is when both have packets under way.
+/// A recorded link with one feeder is evaluated inline. With a second feeder, from which no packet arrives before the
+/// end of the run, it takes turns. Both forms must give the same samples and counts, also for packets in flight at the
+/// end of the run.
 #[test]
 fn a_link_inline_is_recorded_like_one_that_takes_turns() {
     let (mut links, mut flows) = dumbbell(100_000_000, 0.02, 100, &[("reno", 0.0), ("cubic", 0.3)], &ns2_stack());
-    // Receivers behind links that are slower than their share, and lose some.
+    // Receivers behind links that are slower than the flows' shares and drop packets.
     for receiver in [3, 7] {
         links[receiver]["rate_bps"] = json!(30_000_000);
         links[receiver]["queue"]["limit_packets"] = json!(40);
@@ -298,7 +299,7 @@ fn a_link_inline_is_recorded_like_one_that_takes_turns() {
         let delivered = |outcome: &elephan_sim::Outcome| outcome.receivers[flow].totals.delivered;
         assert_eq!(delivered(&inline), delivered(&in_turns));
     }
-    // But for the two segments that each of the others has sent.
+    // The additional flows have sent two segments each.
     assert_eq!(inline.conservation.under_way + 4, in_turns.conservation.under_way);
     assert_eq!(inline.conservation.dropped, in_turns.conservation.dropped);
 }

@@ -1,4 +1,4 @@
-//! The queue disciplines at work, against what their documents promise.
+//! Queue disciplines in whole runs, compared with the delays and rates that their documents state.
 
 mod common;
 
@@ -83,8 +83,9 @@ fn five(algorithm: &str) -> Vec<(&str, f64)> {
     (0..5).map(|i| (algorithm, 0.1 * f64::from(i))).collect()
 }
 
-/// Every discipline with five flows at 10 and 100 Mbit/s and an RTT of 50 ms: the delay that its document promises, s, within
-/// a part of it (CoDel's and FQ-CoDel's target is what may stand, so their mean may be less), and the link in use.
+/// Every discipline with five flows at 10 and 100 Mbit/s and an RTT of 50 ms: the mean delay is the one that its
+/// document states, s, within a fraction of it, and the utilization is high. The target of CoDel and FQ-CoDel bounds
+/// the standing queue, so their mean delay may be smaller.
 #[test]
 fn the_delay_is_what_the_documents_promise() {
     let promises = [
@@ -117,8 +118,8 @@ fn flow_queues_share_evenly_between_unequal_algorithms() {
     assert!(sum * sum / (4.0 * squares) > 0.995, "{delivered:?}");
 }
 
-/// RFC 9332 section 2.1: scalable flows get about the rates of as many classic ones, within a factor of two here, with no
-/// more queue than a millisecond and a packet.
+/// RFC 9332 section 2.1: scalable flows have about the same rates as an equal number of classic flows, within a factor
+/// of two here. The queueing delay of the scalable flows is at most 1 ms and one packet.
 #[test]
 fn a_dual_queue_lets_prague_and_classic_flows_share() {
     for rate_bps in [40_000_000, 120_000_000] {
@@ -144,7 +145,7 @@ fn fq_codel_serves_flows_alike_in_whatever_order_they_are_listed() {
     let outcome = |order: [usize; 3]| {
         let (mut links, flows) =
             dumbbell(5_000_000, 0.01, 40, &[("cubic", 0.0), ("reno", 0.1), ("bic", 0.2)], &linux_stack());
-        // So few queues that flows share some.
+        // With so few queues some flows share one.
         links[0]["queue"] = json!({"kind": "fq_codel", "limit_packets": 40, "queues": 2});
         let listed: Vec<_> = order.iter().map(|&flow| flows[flow].clone()).collect();
         let outcome = common::run(&spec(&links, &json!(listed), 20.0, 1.0));

@@ -102,8 +102,8 @@ fn jain(rates: &[f64]) -> f64 {
     sum * sum / (rates.len() as f64 * squares)
 }
 
-/// Katabi and others, figure 10: five flows share 45 Mbit/s × 40 ms and start 2 s apart. Each newcomer has its share before
-/// the next comes (50 round trips), utilization does not suffer, and the queue absorbs the newcomers and drains.
+/// Katabi and others, figure 10: five flows share 45 Mbit/s × 40 ms and start 2 s apart. Each new flow has its fair
+/// share before the next one starts (50 round trips). Utilization stays high, and the queue stays below 10 packets.
 #[test]
 fn xcp_flows_that_come_one_after_another_each_get_their_share_within_50_round_trips() {
     let path = Path::new("xcp", 45_000_000, 0.04);
@@ -115,7 +115,7 @@ fn xcp_flows_that_come_one_after_another_each_get_their_share_within_50_round_tr
         assert!(part.utilization >= 0.98, "{newest}: {}", part.utilization);
         assert!(part.queue_max <= 10, "{newest}: {}", part.queue_max);
     }
-    // While flows come, too.
+    // Over the time in which flows start, too.
     let all = Part::of(&outcome, path.rate_bps, 1.0, 12.0);
     assert!(all.utilization >= 0.98 && all.queue_max < path.bdp() / 5, "{} {}", all.utilization, all.queue_max);
     let last = Part::of(&outcome, path.rate_bps, 10.0, 12.0);
@@ -123,7 +123,7 @@ fn xcp_flows_that_come_one_after_another_each_get_their_share_within_50_round_tr
     assert_eq!(last.drops, 0);
 }
 
-/// One flow reaches the capacity within the 50 round trips in which flows share it, and stays there.
+/// One flow reaches the capacity within 50 round trips, the time for flows to share the link, and keeps this rate.
 #[test]
 fn xcp_fills_long_fat_paths_with_an_empty_queue_and_no_drop() {
     for (rate_bps, starts, seconds) in
@@ -150,8 +150,8 @@ fn xcp_shares_10_gbit_s_over_100_ms_between_delayed_acks() {
     assert!(part.drops == 0 && part.queue_max < 100, "{}", part.queue_max);
 }
 
-/// Figures 4 and 8 a: many flows with as many on the reverse path, whose ACKs come in bursts; utilization is near optimal, nothing
-/// is dropped, and all get the same.
+/// Figures 4 and 8 a: many flows, and an equal number on the reverse path, so that ACKs arrive in bursts. Utilization
+/// is near optimal, no packet is dropped, and all flows have equal rates.
 #[test]
 fn xcp_stands_reverse_traffic() {
     let path = Path { reverse: 15, ..Path::new("xcp", 45_000_000, 0.08) };
@@ -160,7 +160,7 @@ fn xcp_stands_reverse_traffic() {
     let part = Part::of(&outcome, path.rate_bps, 10.0, 30.0);
     assert!(part.utilization >= 0.98, "{}", part.utilization);
     assert!(jain(&part.rates[..15]) >= 0.99, "{:?}", part.rates);
-    // Bursts of ACKs make bursts of segments, so the queue comes and goes; it does not stand.
+    // Bursts of ACKs cause bursts of segments, so queues form but do not persist.
     assert!(part.drops == 0 && part.queue_mean < path.bdp() as f64 / 3.0, "{} {}", part.drops, part.queue_mean);
     let other = jain(&part.rates[15..]);
     assert!(other >= 0.99, "{other}");
@@ -173,7 +173,7 @@ fn xcp_does_not_favor_short_round_trips() {
     let mut spec = path.spec("xcp", &[0.0; 30], 60.0);
     for flow in 0..30_u64 {
         for side in [0, 3] {
-            // Half of what the flow is longer by, on its first and on its last access link.
+            // Half of the flow's additional delay, on its first and on its last access link.
             spec.links[2 + 4 * flow as usize + side].delay_ps += ps(0.005) * flow;
         }
     }
@@ -219,8 +219,8 @@ fn on_link(outcome: &Outcome, hop: usize, rate_bps: u64, from_s: f64, to_s: f64)
     (bits / (rate_bps as f64 * (to_s - from_s)), rows[to].dropped)
 }
 
-/// Figure 9's lesson on two links: the tighter one (50 of 100 Mbit/s) rules the flows that cross both, and the other's
-/// shuffling costs it less than a tenth.
+/// Figure 9 with two links, of 100 and 50 Mbit/s: the 50 Mbit/s link limits the flows that cross both, and the shuffled
+/// traffic of the 100 Mbit/s link reduces its utilization by less than 10 %.
 #[test]
 fn the_tighter_of_two_xcp_routers_wins_and_the_other_gives_its_flows_the_rest() {
     let rates = [100_000_000, 50_000_000];
@@ -240,8 +240,8 @@ fn the_tighter_of_two_xcp_routers_wins_and_the_other_gives_its_flows_the_rest() 
     assert!(first > 0.9 && second >= 0.98 && dropped + also == 0, "{first} {second} {dropped} {also}");
 }
 
-/// Figure 9: nine links of 100 Mbit/s, the fifth of 50; utilization above 90 % on each, and no drops. The paper has 50 flows
-/// over all and 50 over each; here are 10 and 10.
+/// Figure 9: nine links of 100 Mbit/s, the fifth of 50; utilization is above 90 % on each, and no packet is dropped.
+/// The paper has 50 flows over all links and 50 over each; this test has 10 and 10.
 #[test]
 fn nine_xcp_routers_in_a_row_all_keep_their_links_above_90_percent() {
     let rates = [100, 100, 100, 100, 50, 100, 100, 100, 100].map(|mbps| mbps * 1_000_000);
@@ -252,8 +252,9 @@ fn nine_xcp_routers_in_a_row_all_keep_their_links_above_90_percent() {
     }
 }
 
-/// Xia and others, section 5 (utilization and queue over the capacity; 50 flows each way, 80 ms): VCP's utilization is at most 7 %
-/// below XCP's; nothing is dropped, and the queue is a small fraction of the buffer, the smaller the larger the capacity.
+/// Xia and others, section 5 (utilization and queue over the capacity; 50 flows each way, 80 ms): VCP's utilization is
+/// at most 7 % below XCP's, no packet is dropped, and the queue is a small fraction of the buffer, which decreases with
+/// the capacity.
 #[test]
 fn vcp_uses_at_most_7_percent_less_than_xcp_with_a_short_queue_and_no_drops() {
     let mut waiting = 0.15;
@@ -275,7 +276,7 @@ fn vcp_uses_at_most_7_percent_less_than_xcp_with_a_short_queue_and_no_drops() {
     assert!(waiting < 0.05, "{waiting}");
 }
 
-/// The same paper on the way to fair shares: VCP gets there, and much later than XCP.
+/// The same paper on convergence to fair shares: VCP converges, but much later than XCP.
 #[test]
 fn vcp_becomes_fair_much_more_slowly_than_xcp() {
     let fair_at = |kind: &'static str, algorithm: &str, seconds: f64| {
@@ -294,7 +295,7 @@ fn vcp_becomes_fair_much_more_slowly_than_xcp() {
 
 #[test]
 fn a_vcp_flow_hears_the_most_loaded_of_two_routers() {
-    // The second link is half as fast: its load rules, however idle the first is.
+    // The slower link is half as fast: its load determines the rate, however idle the other link is.
     for order in [[40_000_000, 20_000_000], [20_000_000, 40_000_000]] {
         let mut links = Vec::new();
         for (k, rate) in [order[0], order[1], order[1], order[0]].into_iter().enumerate() {
@@ -373,7 +374,8 @@ fn a_standard_flow_may_share_the_buffer_of_a_router() {
         spec.flows[1].algorithm = "reno".into();
         let outcome = common::run(&spec);
         let part = Part::of(&outcome, path.rate_bps, 20.0, 40.0);
-        // It hears nothing of the router and takes what losses leave it; the helped flow gives way.
+        // The other flow ignores the router and is limited by losses only; the flow that uses the router's feedback
+        // yields.
         assert!(part.rates[1] > part.rates[0] && part.utilization > 0.9, "{kind}: {:?}", part.rates);
     }
 }
@@ -387,7 +389,8 @@ fn an_application_limited_flow_leaves_the_rest_to_the_others() {
     let outcome = common::run(&spec);
     let part = Part::of(&outcome, path.rate_bps, 10.0, 20.0);
     assert!((part.rates[1] - 250.0).abs() < 5.0, "{:?}", part.rates);
-    // Capacity shuffled to the limited flow is lost, as at the links before the tightest one: less than a tenth (section 5.2).
+    // Capacity shuffled to the limited flow stays unused, as on the links before the tightest one: less than 10 %
+    // (section 5.2).
     assert!(part.utilization > 0.9 && part.drops == 0, "{}", part.utilization);
 }
 

@@ -48,8 +48,8 @@ fn poisson_datagrams_wait_as_in_m_d_1() {
     }
 }
 
-/// Blocking of M/D/1/K, K customers in the system: from the chain of those left behind at departures (Takács 1962; Cooper,
-/// Introduction to Queueing Theory, 1981, section 5.8).
+/// Blocking probability of M/D/1/K, with at most K customers in the system, from the Markov chain of the number of
+/// customers left behind at departures (Takács 1962; Cooper, Introduction to Queueing Theory, 1981, section 5.8).
 fn blocking(load: f64, k: usize) -> f64 {
     let mut arrivals = vec![(-load).exp()];
     for i in 1..=k {
@@ -88,7 +88,8 @@ fn datagrams_at_a_constant_rate_never_wait_and_are_counted_one_by_one() {
     let (wait, dropped) = waiting(&outcome, 10.0, 100.0);
     assert!(wait.abs() < 1e-12 && dropped.abs() < 1e-12, "{wait} {dropped}");
     assert_eq!(outcome.senders[0].totals.sent, 112_500);
-    // The last ones are still on the way, 10.8 ms long: those sent 1 to 12 distances of 0.889 ms before the end.
+    // The last datagrams are still in flight, which takes 10.8 ms: those sent 1 to 12 intervals of 0.889 ms before the
+    // end.
     let arrived = outcome.receivers[0].totals.delivered;
     assert_eq!(arrived + outcome.conservation.under_way, 112_500);
     assert_eq!((outcome.conservation.under_way, outcome.receivers[0].acks_sent), (12, 0));
@@ -163,7 +164,8 @@ fn after_an_idle_time_longer_than_the_timeout_the_window_starts_again() {
     // The burst that begins at 1.4 s starts from the initial window of 2, so 30 ms later no ACK has come and 2 are out.
     let sent = &outcome.receivers[0].samples;
     let (before, after) = (sent[at(&outcome, 1.4)].delivered, sent[at(&outcome, 1.5)].delivered);
-    // Two full round trips of 40 ms from 1.4 s on: 2 segments arrive by 1.42 s, 4 by 1.46 s, 8 just at 1.5 s.
+    // Two full round trips of 40 ms from 1.4 s on: 2 segments arrive by 1.42 s, 4 more by 1.46 s, and 8 more just at
+    // 1.5 s.
     assert!((6..=14).contains(&(after - before)), "{}", after - before);
 }
 
@@ -193,7 +195,7 @@ fn copies_of_datagrams_are_not_new_data() {
     let mut links = vec![link("l", 10_000_000, 0.010, None), link("far", 10_000_000, 0.010, None)];
     links[0]["impairments"] = json!({"duplicate": 0.5});
     links[0]["loss"] = json!({"kind": "bernoulli", "p": 0.1});
-    // The second link parts a datagram from its copy.
+    // The second link delays some datagrams, so a copy can arrive apart from its original.
     links[1]["impairments"] = json!({"reorder": {"p": 0.3, "delay_ps": 20 * Time::MILLISECOND.0}});
     links.push(link("back", 10_000_000, 0.010, None));
     let mut source = flow("source", "datagrams", 0.0, &[0, 1], &[2], &ns2_stack());

@@ -65,7 +65,7 @@ fn everything(outcome: &Outcome) -> String {
     format!("{} {sources:?}", digest(outcome))
 }
 
-/// All but how many places there were, which is bookkeeping.
+/// A source's totals as text, without the number of slots, on which no result depends.
 fn about(source: &SourceTotals) -> String {
     let SourceTotals { transfers, samples, measured, delivered, duplicates, .. } = source;
     format!("{transfers:?} {samples:?} {measured:?} {delivered} {duplicates}")
@@ -145,7 +145,7 @@ fn users_begin_a_think_time_after_they_have_finished() {
 
 #[test]
 fn a_load_is_met_and_carried() {
-    // The sizes of leith2008's cross traffic; the bottleneck counts headers, so does the load.
+    // The size distribution of leith2008's cross traffic. The load includes headers, as the bottleneck's counts do.
     let web = json!({"kind": "pareto", "mean_bytes": 25_000.0, "shape": 1.2});
     for load in [0.1, 0.5, 0.9] {
         let bps = (load * 2e8) as u64;
@@ -194,7 +194,7 @@ fn arrivals_of_a_load_are_a_poisson_process() {
 
 #[test]
 fn a_source_meets_the_same_network_as_a_flow() {
-    // One transfer of a source, and the same as a flow: the same moments.
+    // A transfer of a source has the same event times as an equal flow.
     let mut counting = linux_stack();
     counting["acks_counted"] = json!(4);
     for stack in [ns2_stack(), linux_stack(), counting] {
@@ -252,7 +252,7 @@ fn a_batch_does_not_outgrow_the_memory_of_packets_within_one_slice() {
     let (mut links, mut flows) = dumbbell(10_000_000_000, 0.4, 100, &flows, &linux_stack());
     links[0]["queue"] = json!({"kind": "droptail"});
     for flow in flows.as_array_mut().expect("a list") {
-        // Too few each for a mailbox of their own to be too large, or for the sender to ask.
+        // Each window is too small for its own mailbox to exceed the limit, and for its sender to check the memory.
         flow["parameters"] = json!({"window": 2_000});
     }
     let engine = Engine::new(spec(&links, &flows, 2.0, 1.0)).expect("the scenario is right").limit_memory(1 << 20);
@@ -270,7 +270,7 @@ fn a_mailbox_does_not_outgrow_the_memory_of_packets_within_one_slice() {
     assert!(error.starts_with("memory: packets on their way and active transfers need more than the 1 MiB"), "{error}");
 }
 
-/// A run that keeps sums of its transfers, and the same one that keeps each.
+/// Runs a spec twice: with sums over its transfers, and with a row for each transfer.
 fn summed_and_whole(mut spec: Spec) -> [Outcome; 2] {
     let whole = run(&spec);
     spec.traffic.iter_mut().for_each(|source| source.record = RecordSpec::Summary);
@@ -335,7 +335,8 @@ fn the_memory_of_a_summary_does_not_grow_with_the_transfers() {
 fn the_estimate_foresees_the_transfers_under_way() {
     let constant = |mean_bytes: f64| json!({"kind": "constant", "mean_bytes": mean_bytes});
     let wide = json!({"shares": [0.0, 1.0], "rtts_ps": [100 * MS, 400 * MS]});
-    // Short ones over a long path; longer ones; and more than the bottleneck carries, which pile up.
+    // Short transfers over a long path; longer transfers; and a load above the bottleneck's rate, so that transfers
+    // accumulate.
     for (rate_bps, per_second, mean_bytes, rtts) in [
         (10_000_000_000_u64, 2e4, 5e3, Some(wide.clone())),
         (10_000_000_000, 4e3, 1e5, Some(wide)),

@@ -20,8 +20,8 @@ fn udt_stack() -> Value {
     stack
 }
 
-/// One bottleneck of no delay, and for each flow, `(algorithm, RTT in s, start in s)`, access links ten times as fast that
-/// have all of it.
+/// A bottleneck without delay, and for each flow `(algorithm, RTT in s, start in s)` access links of ten times its
+/// rate, which have all of the flow's propagation delay.
 fn parallel(rate_bps: u64, limit: u64, flows: &[(&str, f64, f64)]) -> (Value, Value) {
     let mut links =
         vec![link("bottleneck", rate_bps, 0.0, Some(limit)), link("bottleneck:reverse", rate_bps, 0.0, Some(limit))];
@@ -39,7 +39,7 @@ fn parallel(rate_bps: u64, limit: u64, flows: &[(&str, f64, f64)]) -> (Value, Va
     (Value::Array(links), Value::Array(all))
 }
 
-/// Bits that arrived from `from_s` to `to_s`, over the time, Mbit/s on the wire without what came twice.
+/// Rate of flow `flow` from `from_s` to `to_s`, Mbit/s on the wire, without duplicates.
 fn mbps(outcome: &Outcome, flow: usize, from_s: f64, to_s: f64) -> f64 {
     let samples = &outcome.receivers[flow].samples;
     let packets = samples[at(outcome, to_s)].delivered - samples[at(outcome, from_s)].delivered;
@@ -50,10 +50,10 @@ fn jain(rates: &[f64]) -> f64 {
     rates.iter().sum::<f64>().powi(2) / (rates.len() as f64 * rates.iter().map(|x| x * x).sum::<f64>())
 }
 
-/// When the sending rate first was above `mbps`, to the sample, s.
+/// First sample time at which the sending rate was above `mbps`, s.
 fn first_above(outcome: &Outcome, mbps: f64) -> f64 {
     let rates = outcome.senders[0].rates.as_deref().expect("UDT has a rate");
-    // Slow start has no rate to speak of: it is over with the first loss.
+    // Slow start, which ends with the first loss, has no defined rate.
     let climbing = (0..rates.len()).skip_while(|&k| outcome.senders[0].samples[k].loss_events == 0);
     let mut above = climbing.skip_while(|&k| rates[k] * PACKET_BITS * 1e-6 <= mbps);
     outcome.times[above.next().expect("the rate gets there")].seconds()
@@ -61,14 +61,15 @@ fn first_above(outcome: &Outcome, mbps: f64) -> f64 {
 
 #[test]
 fn the_rate_climbs_to_nine_tenths_of_a_gigabit_in_7_5_seconds() {
-    // The figure that Gu and Grossman give (Computer Networks 51(7), 2007): 90 % of a link in 7.5 s, whatever its RTT. The
-    // first packet is lost, so slow start ends before anything is known and the rate climbs from next to nothing.
+    // Result of Gu and Grossman (Computer Networks 51(7), 2007): a flow reaches 90 % of a link's rate in 7.5 s,
+    // whatever its RTT. The first packet is lost, so slow start ends before any measurement and the rate starts near
+    // zero.
     for rtt_s in [0.01, 0.1] {
         let (mut links, flows) = parallel(1_000_000_000, 8333, &[("udt", rtt_s, 0.0)]);
         links[0]["loss"] = json!({"kind": "list", "packets": [0]});
         let outcome = run(&spec(&links, &flows, 14.0, 1.0));
         let (tenth, most) = (first_above(&outcome, 9.0), first_above(&outcome, 900.0));
-        // From a hundredth of that on: 99 % of 7.5 s, to the sample of 0.1 s at either end.
+        // From 1 % of that rate on, the climb takes 99 % of 7.5 s, within a sampling interval of 0.1 s at either end.
         assert!((most - tenth - 7.425).abs() <= 0.1 + 1e-9, "{rtt_s}: {tenth} {most}");
         assert_eq!(outcome.senders[0].totals.retransmits, 1);
     }
@@ -92,7 +93,7 @@ fn a_loss_costs_a_ninth_of_the_rate() {
         }
     }
     assert_eq!(teeth.len(), 2);
-    // One increase may lie between two samples: at most 0.1 packet in a SYN of 60 and more.
+    // The rate may increase once between two samples: by at most 0.1 packet per SYN, from at least 60 packets per SYN.
     assert!(teeth.iter().all(|tooth| (8.0 / 9.0 - 1e-9..8.0 / 9.0 * 1.002).contains(tooth)), "{teeth:?}");
     assert_eq!((outcome.senders[0].totals.retransmits, outcome.senders[0].totals.timeouts), (3, 0));
 }
@@ -105,19 +106,21 @@ fn alone_on_a_gigabit_and_100_ms_it_uses_nine_tenths_and_more() {
     assert!((900.0..1000.0).contains(&used), "{used}");
     let sender = &outcome.senders[0];
     assert_eq!(sender.totals.timeouts, 0);
-    // The RTT is the path's and what waits: 100 ms and up to a full buffer of 100 ms more; the ACK2 needs 10 µs besides.
+    // The RTT is that of the path, 100 ms, plus the queueing delay of up to 100 ms with a full buffer, plus 10 µs for
+    // the ACK2.
     assert!((0.1..0.1001).contains(&sender.measured.rtt_min), "{}", sender.measured.rtt_min);
     let mean_rtt = sender.measured.rtt_sum / sender.measured.rtt_count as f64;
     assert!((0.105..0.2).contains(&mean_rtt), "{mean_rtt}");
-    // The window is A (RTT + SYN) + 16 and so always above what is in flight at rate A.
+    // The window is A (RTT + SYN) + 16, which always exceeds the number of packets in flight at rate A.
     let late = &sender.samples[at(&outcome, 12.0)..];
     assert!(late.iter().all(|s| f64::from(s.in_flight) <= s.cwnd + 1.0));
 }
 
 #[test]
 fn three_flows_share_a_gigabit_whatever_their_round_trips() {
-    // Gu and Grossman's experiment with one sending host and receivers near it, 16 ms and 110 ms away: each of the three flows
-    // gets about 325 Mbit/s of 1 Gbit/s. Its buffer is not stated; here it is a BDP of the longest path.
+    // Gu and Grossman's experiment with one sending host and three receivers: one near it, one at 16 ms and one at 110
+    // ms. Each of the three flows gets about 325 Mbit/s of 1 Gbit/s. The paper does not state the buffer; here it is
+    // one BDP of the longest path.
     let (links, flows) = parallel(1_000_000_000, 8333, &[("udt", 4e-5, 0.0), ("udt", 0.016, 0.0), ("udt", 0.11, 0.0)]);
     let outcome = run(&spec(&links, &flows, 40.0, 15.0));
     let rates: Vec<f64> = (0..3).map(|flow| mbps(&outcome, flow, 15.0, 40.0)).collect();
@@ -179,7 +182,7 @@ fn repeated_naks_find_lost_retransmissions_and_the_library_waits_for_its_timer()
     assert!(library > 5 && draft < library / 2, "{library} {draft}");
 }
 
-/// Flows of every kind on links that do everything that links do.
+/// Flows of every kind on links with impairments of every kind.
 fn motley() -> Spec {
     let (mut links, mut flows) = parallel(
         20_000_000,
@@ -196,7 +199,7 @@ fn motley() -> Spec {
     links[0]["impairments"] = json!({"duplicate": 0.002, "reorder": {"p": 0.01, "delay_ps": ps(0.004)}});
     links[1]["impairments"] = json!({"jitter": {"kind": "exponential", "mean_ps": ps(0.0005)}, "duplicate": 0.01,
         "reorder": {"p": 0.02, "delay_ps": ps(0.003)}});
-    // One sends against the others, one is done soon, one has an application that is on and off.
+    // One flow sends on the reverse path, one has few data, and one has an application with on and off periods.
     let (there, back) = (flows[3]["path"].clone(), flows[3]["reverse_path"].clone());
     (flows[3]["path"], flows[3]["reverse_path"]) = (back, there);
     flows[4]["size_segments"] = json!(700);
@@ -227,7 +230,7 @@ fn neither_windows_nor_the_order_of_flows_matter() {
     assert_eq!(digest(&outcome), expected);
 }
 
-/// Something that a link may do besides carrying, by bits.
+/// Impairments of a link; each bit of `pick` selects one kind.
 fn impairments(pick: u64) -> Value {
     let mut some = json!({});
     if pick & 1 > 0 {
@@ -249,7 +252,8 @@ fn impairments(pick: u64) -> Value {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    // That packets are conserved and that no clock goes back the engine asserts.
+    // Asserts only that results are equal; the engine itself asserts that packets are conserved and that no clock goes
+    // back.
     #[test]
     fn on_any_path_windows_and_order_do_not_matter(
         presets in proptest::collection::vec(0_usize..4, 1..4), mbps in 1_u64..40, limit in 1_u64..200,

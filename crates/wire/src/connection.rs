@@ -42,7 +42,7 @@ pub struct Connection {
     highest_sack: u64,
     /// Position below which all bytes have arrived.
     complete: u64,
-    /// Ranges of bytes that arrived above it: begin → end.
+    /// Ranges of bytes that arrived above `complete`: begin → end.
     beyond: BTreeMap<u64, u64>,
     beyond_bytes: u64,
     /// Packets with data that entered the path, retransmissions included.
@@ -134,7 +134,8 @@ impl Connection {
     /// Records an ACK that the receiver puts on the path. Returns the delay of the ACK after the last segment that it
     /// newly acknowledges, ns.
     ///
-    /// `None` if the segment was above another gap: such bytes wait for the gap to be filled, and not for the receiver.
+    /// `None` if the segment was above another gap: the ACK of such bytes waits until the gap is filled, and does not
+    /// show the receiver's delay.
     pub fn on_answered(&mut self, number: u32, at_ns: i64) -> Option<i64> {
         let acknowledged = self.numbers?.position(number).filter(|position| *position > self.answered)?;
         self.answered = acknowledged;

@@ -176,7 +176,7 @@ impl Emulator {
         }
     }
 
-    /// Carries a packet over a link. True if it was not dropped; it is then in front of the next link.
+    /// Carries a packet over a link. Returns true if the packet was not dropped; it is then in front of the next link.
     fn cross(&mut self, event: &mut Event, link: usize) -> bool {
         self.latest[link] = event.at;
         let bytes = u64::from(event.passenger.bytes);
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
     use elephan_sim::record::sample_times;
 
-    /// 8 Mbit/s, that is 1 µs a byte; two flows over access links of 0 and of 1 ms; the bottleneck delays by 10 ms.
+    /// A bottleneck of 8 Mbit/s (1 µs per byte) and 10 ms, with two flows over access links of 0 and of 1 ms.
     fn spec(limit: u64) -> Spec {
         let link = |name: &str, rate: u64, delay_ms: u64, limit: serde_json::Value| {
             serde_json::json!({

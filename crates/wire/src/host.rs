@@ -19,7 +19,8 @@ use crate::watched::Watched;
 
 /// Time before a flow's start, in addition to two round trips, at which its connection is made, ns.
 const HANDSHAKE_NS: i64 = 100_000_000;
-/// Largest amount of unsent data of a flow with a stop, bytes, since they are sent after the stop.
+/// Largest amount of unsent data of a flow with a stop time, bytes. It is limited, since these data are sent after the
+/// stop.
 const UNSENT_BYTES: libc::c_int = 512 << 10;
 /// Amount of data from which a receiver reads, bytes. Linux delays ACKs while data wait to be read; with less data, it
 /// sends an ACK for every other segment.
@@ -60,8 +61,8 @@ pub fn receive(plan: &Plan, device: &str) -> Result<Value, Problem> {
     Ok(json!({"processor_s": sys::processor_seconds()}))
 }
 
-/// Adds routes from a host to the other ends; `ends` returns their address and the host's own. Returns true if all time
-/// stamps have the requested resolution.
+/// Adds routes from a host to the other ends of its flows. `ends` returns the address of a flow's other end and the
+/// host's own address. Returns true if all time stamps have the requested resolution.
 fn lay_routes(plan: &Plan, device: &str, ends: fn(&Ends) -> (Ipv4Addr, Ipv4Addr)) -> Result<bool, Problem> {
     let index = sys::device_index(device).map_err(doing(device))?;
     let mut fine = true;
@@ -90,7 +91,7 @@ fn listener(ends: &Ends) -> std::io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Read threshold of a receiver, which must be below its window, or it would wait forever.
+/// Read threshold of a receiver. It must be below the receiver's window, or the receiver would wait forever.
 fn most_unread(ends: &Ends) -> u32 {
     let window = ends.receive_window_bytes.unwrap_or(ends.receive_buffer_bytes);
     READ_BYTES.min(window / 4).max(1)
@@ -198,7 +199,7 @@ fn watch(plan: &Plan, started_ns: i64, sockets: &[OnceLock<OwnedFd>]) -> Value {
 /// Samples all connections of this namespace to the other end, for programs of the user.
 ///
 /// # Errors
-/// The kernel does not tell.
+/// The kernel rejects the request.
 pub fn watch_peer(plan: &Plan, peer: Ipv4Addr) -> Result<Value, Problem> {
     diag::connections_to(peer).map_err(doing("sock_diag"))?;
     let started_ns = started()?;

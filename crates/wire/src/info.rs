@@ -89,7 +89,7 @@ impl TcpInfo {
 pub(crate) mod tests {
     use super::*;
 
-    /// A structure of a sender in a state, with a window, that has sent something.
+    /// A `tcp_info` of a sender in the given state with the given window, which has sent data.
     pub(crate) fn bytes(state: u8, cwnd: u32) -> Vec<u8> {
         let mut bytes = vec![0; 248];
         bytes[1] = state;

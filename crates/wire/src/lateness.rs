@@ -1,4 +1,5 @@
-//! Histogram of the delay between a packet's due time and its delivery, in buckets of an eighth of their size.
+//! Histogram of the delay between a packet's due time and its delivery, in buckets whose width is an eighth of the
+//! delay.
 
 const STEPS_BITS: u32 = 3;
 const BUCKETS: usize = (40 << STEPS_BITS) as usize;

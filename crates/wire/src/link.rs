@@ -203,7 +203,7 @@ impl<'a> Bottleneck<'a> {
         }
     }
 
-    /// True if a packet is carried; then its slot is taken.
+    /// Returns true if a packet is carried; its slot is then in use.
     fn accept(&mut self, at: i64, packet: Packet, slot: usize) -> bool {
         let Some(&(flow, way)) = self.by_address.get(&(packet.source, packet.destination)) else {
             self.troubles.unknown += 1;

@@ -26,7 +26,7 @@ pub fn monotonic_ns() -> i64 {
     clock(libc::CLOCK_MONOTONIC)
 }
 
-/// Difference of the clock of packets' time stamps and [`monotonic_ns`], ns.
+/// Time of the clock of packets' time stamps minus [`monotonic_ns`], ns.
 #[must_use]
 pub fn wall_ahead_ns() -> i64 {
     // The pair of readings taken in the shortest time is used.

@@ -50,7 +50,7 @@ pub struct Watched {
     cwnd_sum: f64,
     cwnd_count: u64,
     cwnd_max: u64,
-    /// Busy time and time limited by the receive window, µs: before the measurement window.
+    /// Busy time, and time limited by the receive window, before the measurement window, µs.
     limits_before: (u64, u64),
     limits: (u64, u64),
     samples: Vec<Sample>,

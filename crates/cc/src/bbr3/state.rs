@@ -201,7 +201,7 @@ impl State {
         self.max_bw[0].max(self.max_bw[1])
     }
 
-    /// Forgets the cycle before the last one, once this cycle has a sample.
+    /// Discards the maximum of the cycle before the last, once the current cycle has a sample.
     pub fn advance_max_bw(&mut self) {
         if self.max_bw[1] > 0.0 {
             self.max_bw = [self.max_bw[1], 0.0];

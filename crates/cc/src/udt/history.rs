@@ -12,7 +12,7 @@ const NEAR: f64 = 8.0;
 const FIRST_GAP_S: f64 = 1.0;
 const FIRST_PAIR_S: f64 = 1e-3;
 
-/// The last few of a series.
+/// The last few values of a series.
 #[derive(Clone, Debug)]
 struct Last {
     values: Vec<f64>,

@@ -56,7 +56,7 @@ impl Line {
 pub struct Interval {
     /// Intended rate, Mbit/s.
     pub rate: f64,
-    /// True if its outcome counts.
+    /// True if the interval's outcome is used.
     pub useful: bool,
     /// True if no further segment is added.
     pub closed: bool,
@@ -101,13 +101,13 @@ impl Interval {
         self.sent - self.acked - self.lost
     }
 
-    /// Actual rate, Mbit/s, over the duration that includes the last segment's time.
+    /// Actual rate, Mbit/s, over the interval's duration, which includes the transmission time of the last segment.
     #[must_use]
     pub fn actual_rate(&self, segment_mbit: f64) -> f64 {
         self.sent * segment_mbit / (self.last_sent - self.began + segment_mbit / self.rate)
     }
 
-    /// Duration including the last segment's time, s.
+    /// Duration of the interval, including the transmission time of the last segment, s.
     #[must_use]
     pub fn duration(&self, segment_mbit: f64) -> f64 {
         self.last_sent - self.began + segment_mbit / self.rate

@@ -9,7 +9,7 @@ const WORDS: usize = (WINDOW / u64::BITS) as usize;
 /// The numbers of datagrams that have arrived.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arrived {
-    /// One above the highest.
+    /// One above the highest number that has arrived.
     next: u32,
     /// A bit for each of the last [`WINDOW`] numbers. It is allocated at the first gap; before, all numbers below
     /// `next` have arrived.

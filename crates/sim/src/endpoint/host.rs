@@ -1,4 +1,4 @@
-//! A host: many ends of flows with one clock, such as a whole kernel in virtual time.
+//! A host: the ends of many flows with one common clock, such as a whole kernel in virtual time.
 //!
 //! ```text
 //!   take_turn(arrivals, horizon) ──► ┌──────────────────────┐ ──► Way::send      packets of any of its ends

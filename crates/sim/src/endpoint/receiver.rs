@@ -31,11 +31,11 @@ enum Echo {
 /// Result of the fast path for a segment.
 #[derive(Clone, Copy, Debug)]
 enum Expected {
-    /// It was the next segment, and this is its ACK.
+    /// The segment was the next expected one; its ACK is sent at once.
     Answered(Packet),
-    /// It was the next segment, and its ACK is delayed.
+    /// The segment was the next expected one; its ACK is delayed.
     Noted,
-    /// It needs the slow path; nothing was done.
+    /// The segment needs the slow path; the receiver's state is unchanged.
     Not,
 }
 

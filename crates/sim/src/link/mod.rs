@@ -39,7 +39,8 @@ struct Waiting {
 struct Uniform {
     bytes: u64,
     transmission: Time,
-    /// Largest time until the transmitter is free at which a packet is admitted: limit × transmission.
+    /// A packet is admitted if the time until the transmitter is free is at most `room`, which is the limit × the
+    /// transmission time of a packet.
     room: Time,
 }
 
@@ -134,7 +135,7 @@ pub struct LinkTotals {
     pub duplicated: u64,
     /// Packets that were accepted; each leaves, in order.
     pub accepted: u64,
-    /// Bytes of the accepted.
+    /// Bytes of the accepted packets.
     pub accepted_bytes: u64,
     /// Bytes dropped or lost.
     pub dropped_bytes: u64,

@@ -121,7 +121,8 @@ mod tests {
         Some(AggregationSpec { packets, access_ps: access_us * US, contention_ps: contention_us * US })
     }
 
-    /// Sends a packet of 1500 bytes, 1 ms long, that comes at `now`; when its first and its last bit are sent, in us.
+    /// Sends a packet of 1500 bytes, whose transmission takes 1 ms and which arrives at `now_us`. Returns the times at
+    /// which its first and its last bit are sent, us.
     fn carry(radio: &mut Radio, now_us: u64, free_us: u64) -> (u64, u64) {
         let start = radio.start(Time(now_us * US), Time(free_us * US));
         (start.0 / US, radio.send(start, 1500).0 / US)

@@ -173,7 +173,7 @@ mod tests {
     }
 
     proptest! {
-        /// Sent back to back, the bytes sent by a time equal the integral of the rate.
+        /// If packets are sent back to back, the number of bytes sent until a time equals the integral of the rate.
         #[test]
         fn what_is_sent_is_the_integral_of_the_rate(
             first in 1_000_000_u64..1_000_000_000, sizes in proptest::collection::vec(40_u64..9000, 1..300),

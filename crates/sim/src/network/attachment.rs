@@ -10,11 +10,11 @@ use crate::sidecar::Sidecar;
 use crate::spec::MOST_IN_FLIGHT;
 use crate::time::Time;
 
-/// Accesses among which an equal one is looked for.
+/// Number of the latest accesses that are compared with a new one.
 const ACCESSES_COMPARED: usize = 4;
 
-/// First link of an end's path if only this end feeds it and it never drops a packet: a transmitter that goes with the end, and
-/// the place behind it.
+/// First link of an end's path, if only this end feeds the link and the link never drops a packet. The end then
+/// computes the link's transmitter itself, and sends to the place behind the link.
 #[derive(Clone, Copy, Debug)]
 struct Egress {
     /// Number of its [`Access`].

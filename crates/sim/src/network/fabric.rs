@@ -47,7 +47,7 @@ pub struct Network {
     pub(super) paths: Paths,
     /// The different first links of flows' ends.
     pub(super) accesses: Vec<Access>,
-    /// Nothing happens from here on.
+    /// End of the run.
     pub(super) end: Time,
     pub(super) ports: Ports,
     /// Rank of a packet's feeder in a batch, by `2f` and `2f + 1`.

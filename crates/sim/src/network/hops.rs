@@ -5,7 +5,7 @@ use crate::link::{FRACTION_BITS, Link};
 use crate::packet::{Packet, PassageId};
 use crate::time::Time;
 
-/// Time that links which can never queue add to a packet's way.
+/// Time that links which can never queue add to a packet's delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tail {
     /// Propagation.
@@ -35,7 +35,7 @@ impl Tail {
     }
 }
 
-/// Times on the way through the first link.
+/// Times of a packet on the first link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     /// Before the transmitter.
@@ -106,7 +106,7 @@ pub(super) enum Next {
     Other,
 }
 
-/// A hop of a path: a link that can queue, or the far end. It is aligned so that none lies in two lines of the cache.
+/// A hop of a path: a link that can queue, or the far end. It is aligned so that no hop lies in two cache lines.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub(super) struct Hop {

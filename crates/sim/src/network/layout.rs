@@ -22,7 +22,8 @@ use crate::time::Time;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Feeder<'a> {
     Flow(&'a str, bool),
-    /// A link, with the links up to the fed one that can never queue, since other paths have other delays.
+    /// A link, with the links between it and the fed link, which can never queue. These links are part of the feeder,
+    /// since another path from the same link may have another delay.
     Link(&'a str, Vec<&'a str>),
     /// All transfers of a source, whose packets are not in a common order.
     Source(&'a str, bool),
@@ -54,7 +55,8 @@ struct Feeders<'a> {
 }
 
 impl<'a> Feeders<'a> {
-    /// Adds a feeder, perhaps once more. All are added before [`Feeders::sort`].
+    /// Adds a feeder, which may already be in the list. All feeders are added before [`Feeders::sort`], which removes
+    /// duplicates.
     fn add(&mut self, feeder: Feeder<'a>) {
         if self.list.last().is_some_and(|(last, _)| *last == feeder) {
             return;
@@ -65,7 +67,7 @@ impl<'a> Feeders<'a> {
         self.list.push((feeder, None));
     }
 
-    /// Sorts the feeders by name, which breaks ties among packets; each is there once.
+    /// Sorts the feeders by name, which breaks ties among packets, and removes duplicates.
     fn sort(&mut self) {
         self.list.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         self.list.dedup_by(|(one, _), (other, _)| one == other);

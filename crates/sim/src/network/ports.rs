@@ -35,25 +35,25 @@ pub(super) enum Port {
 /// Largest capacity, packets, of an empty mailbox that one transfer leaves to the next.
 const MOST_KEPT: usize = 128;
 
-/// Packets that are fetched at once for the turn of a flow: in a crowd a turn finds few.
+/// Number of packets prefetched for the turn of a flow, in runs with thousands of flows: such a turn has few packets.
 const FETCHED_OF_CROWD: usize = 3;
 
-/// Packets that are fetched at once for the turn of a transfer: most turns find fewer.
+/// Number of packets prefetched for the turn of a transfer: most turns have fewer.
 const FETCHED: usize = 8;
 
-/// Packets from one feeder that wait for a node's turn, in order: a ring of the packets that were put in and not taken
-/// out. It is aligned so that it lies in one line of the cache.
+/// Packets from one feeder that wait for a node's turn, in order: a ring buffer. The struct is aligned so that it lies
+/// in one cache line.
 #[derive(Clone, Debug, Default)]
 #[repr(align(32))]
 pub(super) struct Mailbox {
     slots: Vec<Packet>,
-    /// Packets taken and put since it was empty, modulo 2³².
+    /// Numbers of packets taken and added so far, modulo 2³².
     taken: u32,
     put: u32,
 }
 
 impl Mailbox {
-    /// Packets in it.
+    /// Number of packets in the mailbox.
     #[inline(always)]
     fn held(&self) -> usize {
         self.put.wrapping_sub(self.taken) as usize
@@ -70,7 +70,7 @@ impl Mailbox {
         count as usize & self.slots.len().wrapping_sub(1)
     }
 
-    /// Appends a packet, for which there must be room. Returns true if the mailbox was empty.
+    /// Appends a packet; the ring must have a free slot. Returns true if the mailbox was empty.
     #[inline(always)]
     fn put(&mut self, packet: Packet) -> bool {
         let first = self.put == self.taken;
@@ -104,7 +104,7 @@ impl Mailbox {
         prefetch::element(&self.slots, self.slot(self.put));
     }
 
-    /// Fetches the oldest packets, as many as the turn of one of thousands of flows finds.
+    /// Prefetches the oldest packets: in a run with thousands of flows, a flow's turn has at most a few.
     #[inline(always)]
     pub(super) fn fetch_oldest(&self) {
         prefetch::elements(&self.slots, self.slot(self.taken), FETCHED_OF_CROWD);
@@ -120,8 +120,8 @@ impl Mailbox {
         (0..self.held()).map(|i| &self.slots[self.slot(self.taken.wrapping_add(i as u32))])
     }
 
-    /// Doubles the ring in place; a copy of a large ring would need half as much memory again. Does nothing and returns
-    /// false if it would exceed `most_bytes`.
+    /// Doubles the ring in place, since a copy of a large ring would need 50 % more memory. Does nothing and returns
+    /// false if the ring would exceed `most_bytes`.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, most_bytes: u64) -> bool {

@@ -54,7 +54,7 @@ impl Network {
         Sidecar::new(self.lanes[source.index()].loose, seed, name)
     }
 
-    /// Fetches the accounts of a slot whose transfer is over.
+    /// Prefetches the packet counts of a slot whose transfer is over.
     pub fn fetch_slot(&self, flow: FlowId) {
         prefetch::element(&self.sinks, flow.index());
         prefetch::elements(&self.dropped, flow.data().index(), 2);
@@ -64,7 +64,8 @@ impl Network {
         }
     }
 
-    /// Gives back the memory of large mailboxes of a slot whose transfer is over: in time each slot has had a large transfer.
+    /// Frees the memory of large mailboxes of a slot whose transfer is over. Otherwise every slot would in time keep
+    /// the memory of its largest transfer.
     pub fn trim_mailboxes(&mut self, flow: FlowId) {
         for end in [End::Sender, End::Receiver] {
             self.ports.mailboxes.trim(self.inbox(flow, end));

@@ -134,7 +134,7 @@ impl PacketHeaders for Vec<Sidecar> {
     }
 }
 
-/// No packet has a header.
+/// Headers of no packet, for tests.
 #[cfg(test)]
 impl PacketHeaders for () {
     fn header(&mut self, _: &Packet) -> Option<&mut Header> {

@@ -1,4 +1,4 @@
-//! Scenarios for the tests, in few words.
+//! Builders of scenarios for the tests.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use elephan_sim::{Engine, Outcome, Spec, Time};
@@ -31,7 +31,7 @@ pub fn linux_stack() -> Value {
     })
 }
 
-/// The standards alone: RFC 6675.
+/// A stack by the standards alone: RFC 6675.
 pub fn rfc6675_stack() -> Value {
     let mut stack = linux_stack();
     stack["detection"] = json!("dupthresh");
@@ -56,7 +56,8 @@ pub fn flow(name: &str, algorithm: &str, start_s: f64, path: &[usize], reverse: 
     })
 }
 
-/// A dumbbell: link 0 forward, link 1 back, then four access links for each flow, 1 ms each at 1 Gbit/s.
+/// A dumbbell: link 0 is the bottleneck of the forward path, link 1 that of the reverse path; then follow four access
+/// links for each flow, of 1 ms and 1 Gbit/s each.
 pub fn dumbbell(rate_bps: u64, delay_s: f64, limit: u64, algorithms: &[(&str, f64)], stack: &Value) -> (Value, Value) {
     let mut links = vec![
         link("bottleneck", rate_bps, delay_s, Some(limit)),
@@ -74,7 +75,7 @@ pub fn dumbbell(rate_bps: u64, delay_s: f64, limit: u64, algorithms: &[(&str, f6
     (Value::Array(links), Value::Array(flows))
 }
 
-/// A spec out of its parts.
+/// A spec with the given links, flows, duration and start of the measurement window.
 pub fn spec(links: &Value, flows: &Value, duration_s: f64, from_s: f64) -> Spec {
     let text = json!({
         "seed": 1, "duration_ps": ps(duration_s), "sample_period_ps": ps(0.1), "start_jitter_ps": 0, "send_jitter_ps": 0,
@@ -88,7 +89,7 @@ pub fn run(spec: &Spec) -> Outcome {
     Engine::new(spec.clone()).expect("the scenario is right").run(|_| true).expect("nobody cancels")
 }
 
-/// Everything that a run says, as text, but for how it was computed.
+/// The results of a run as text, without fields that depend on the order of computation.
 pub fn digest(outcome: &Outcome) -> String {
     let ends: Vec<String> = outcome
         .senders

@@ -109,8 +109,8 @@ impl Missing {
         true
     }
 
-    /// Runs last reported at least k RTTs ago, as many as fit into `words` of a NAK: one word for a packet, two for a
-    /// run. They then count as reported at `now`.
+    /// Returns runs that were last reported at least k RTTs ago, up to `words` words of a NAK: a single packet takes
+    /// one word, a run two. The returned runs count as reported at `now`.
     pub(super) fn report_again(&mut self, now: Time, rtt_s: f64, mut words: u32) -> Vec<(u32, u32)> {
         let mut found = Vec::new();
         for (&first, gap) in &mut self.gaps {
