@@ -57,7 +57,7 @@ fn cubic_follows_rfc_9438() {
         assert_from_peak("cubic", &standard, (p, RTT), w * 4.0 / 3.7, w, 0.03);
     }
     // At 10 ms the law is Reno's; the mean window exceeds it by 3 %, since the cubic curve is steeper than Reno's line
-    // at the begin of an epoch.
+    // at the start of an epoch.
     assert_from_peak("cubic", &standard, (1e-6, 0.01), 1224.7 * 4.0 / 3.0, 1224.7, 0.05);
     let uncapped = [plain, ("s_max", Value::Num(0.0)), ("reno_estimate", Value::Text("off".to_owned()))];
     for (p, w) in [(1e-4, 208.8), (1e-5, 1174.1)] {

@@ -77,7 +77,7 @@ pub struct Recorder {
     round_end: u32,
     min_rtt: f64,
     srtt: f64,
-    /// Number of segments sent at the begin of the recovery.
+    /// Number of segments sent at the start of the recovery.
     recovery: Option<u32>,
     last_arrival: u64,
     outage_over: bool,
