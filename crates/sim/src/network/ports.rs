@@ -47,7 +47,7 @@ const FETCHED: usize = 8;
 #[repr(align(32))]
 pub(super) struct Mailbox {
     slots: Vec<Packet>,
-    /// Numbers of packets taken and added so far, modulo 2³².
+    /// Numbers of packets taken and added since the mailbox was last empty, modulo 2³².
     taken: u32,
     put: u32,
 }
