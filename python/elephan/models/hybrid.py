@@ -206,9 +206,10 @@ def response(p: ArrayLike, bdp: ArrayLike) -> Floats:
 
 
 def response_with_timeouts(p: ArrayLike, bdp: ArrayLike, rtt_s: ArrayLike, form: PenaltyForm = "printed") -> Floats:
-    """Equation 6 with equation 4 in case 3, as figure 9 has it: R / (q + p t) packets a round trip there.
+    """Response function of equation 6 with the timeouts of equation 4, as in figure 9; packets in a round trip.
 
-    t is the penalty of equation 2 with T0 = 2 R. Cases 1 and 2 have no timeouts, so that there is a step at w = W.
+    Case 3 has w = R / (R/W + p t): R is the RTT, W the bandwidth-delay product in packets, and t the penalty of
+    equation 2 with T0 = 2 R. Cases 1 and 2 have no timeouts, so the function has a step at w = W.
     """
     loss, pipe, rtt = _probability(p), _positive(bdp, "a bandwidth-delay product"), _positive(rtt_s, "a round trip")
     plain = response(loss, pipe)
