@@ -9,20 +9,32 @@ pub(super) struct Pace {
     pub(super) next: Time,
     /// Time of the pacing timer; [`Time::NEVER`] if pacing is not the limit.
     pub(super) wake: Time,
+    /// Limits at the last event that could change them.
+    pub(super) limits: Limits,
     /// Last rate, segments/s, and the time between segments at this rate. Comparing the rate costs less than a division
     /// for each segment.
     rate: f64,
     period: Time,
 }
 
+/// Limits of the transmission of a sender that paces.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Segments/s.
+    pub(super) rate: f64,
+    /// Segments that may be in flight.
+    pub(super) allowance: u32,
+}
+
 impl Pace {
     pub(super) fn new(active: bool) -> Self {
-        Self { active, next: Time::ZERO, wake: Time::NEVER, rate: f64::NAN, period: Time::ZERO }
+        Self { active, next: Time::ZERO, wake: Time::NEVER, limits: Limits { rate: f64::NAN, allowance: 0 }, rate: f64::NAN, period: Time::ZERO }
     }
 
-    /// Records that a segment leaves at `now`; the next one leaves 1/`rate` later, with `rate` in segments/s.
+    /// Records that a segment leaves at `now`; the next one leaves the inverse of the rate later.
     #[inline]
-    pub(super) fn note_sent(&mut self, now: Time, rate: f64) {
+    pub(super) fn note_sent(&mut self, now: Time) {
+        let rate = self.limits.rate;
         if self.rate != rate {
             (self.rate, self.period) = (rate, Time::from_seconds(1.0 / rate));
         }

@@ -3,7 +3,7 @@
 use elephan_cc::Algorithm;
 
 use super::core::Sender;
-use super::pace::Limit;
+use super::pace::{Limit, Limits};
 use crate::endpoint::boundary::Outlet;
 use crate::time::Time;
 
@@ -23,7 +23,7 @@ impl Sender {
         (self.rto.srtt > 0.0).then(|| factor * self.stats.cwnd.max(1.0) / self.rto.srtt)
     }
 
-    /// Sends the segments that the window and the pacing rate allow.
+    /// Sends the segments that the window and the pacing rate allow, after an event that may have changed either.
     #[inline(never)]
     pub(super) fn transmit_paced(&mut self, now: Time, out: &mut impl Outlet) {
         self.pace.wake = Time::NEVER;
@@ -31,9 +31,16 @@ impl Sender {
             self.transmit_with_care(now, out);
             return;
         };
+        self.pace.limits = Limits { rate, allowance: self.allowance() };
+        self.release(now, out);
+    }
+
+    /// Sends the segments that the last limits allow.
+    #[inline(always)]
+    fn release(&mut self, now: Time, out: &mut impl Outlet) {
+        let mut in_flight = self.board.in_flight(self.next);
         loop {
-            let in_flight = self.board.in_flight(self.next);
-            let room = self.allowance().saturating_sub(in_flight);
+            let room = self.pace.limits.allowance.saturating_sub(in_flight);
             let has_more = self.next < self.end || self.board.lost() > 0;
             if room > 0 && has_more && now < self.pace.next {
                 // The window and the application would allow more segments, so pacing is the limit.
@@ -42,11 +49,28 @@ impl Sender {
                 self.set_limit(Limit::Window);
                 return;
             }
-            if self.transmit_room(room.min(1), in_flight, now, out) == 0 {
+            let sent = self.transmit_room(room.min(1), in_flight, now, out);
+            if sent == 0 {
                 return;
             }
-            self.pace.note_sent(now, rate);
+            in_flight += sent;
+            self.pace.note_sent(now);
+            if self.needs.sends {
+                self.pace.limits.allowance = self.allowance();
+            }
         }
+    }
+
+    /// Sends the segments that are due by the pacing timer. Only an algorithm that is told of each segment may have
+    /// changed the limits since the last event.
+    #[inline(never)]
+    pub(super) fn transmit_due(&mut self, now: Time, out: &mut impl Outlet) {
+        if self.needs.sends {
+            self.transmit_paced(now, out);
+            return;
+        }
+        self.pace.wake = Time::NEVER;
+        self.release(now, out);
     }
 
     /// True if no segment must be counted or repaired, so that the fast path applies.

@@ -62,7 +62,7 @@ impl Sender {
         let now = self.timer;
         assert!(now >= self.now, "a sender's clock went back");
         self.now = now;
-        self.transmit_paced(now, out);
+        self.transmit_due(now, out);
         if self.pace.wake() < self.quiet_until {
             self.timer = self.pace.wake();
         } else {
