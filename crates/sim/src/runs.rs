@@ -143,6 +143,28 @@ impl RunSet {
         (first, last + 1)
     }
 
+    /// Adds the segment after the highest member ever inserted, if that member is in the run that begins at `first`, a
+    /// member. Returns true if it did. It is the most common insertion by far, and needs no search for neighbors.
+    #[inline]
+    pub fn extend(&mut self, first: u32) -> bool {
+        let segment = self.top;
+        if segment <= first || !self.contains(segment - 1) {
+            return false;
+        }
+        if !self.other_end.is_empty() {
+            let (at_first, at_last, at_new) = (self.slot(first), self.slot(segment - 1), self.slot(segment));
+            if self.other_end[at_last] != first {
+                return false;
+            }
+            self.other_end[at_first] = segment;
+            self.other_end[at_new] = first;
+        }
+        self.bits.set(segment);
+        self.len += 1;
+        self.top = segment + 1;
+        true
+    }
+
     /// Removes `[from, to)`, which must not divide a run. Returns the number of removed members.
     #[inline]
     pub fn remove_range(&mut self, from: u32, to: u32) -> u32 {
@@ -175,6 +197,14 @@ mod tests {
                 prop_assert!(!model.contains(&past) && (first == base || !model.contains(&(first - 1))));
                 prop_assert_eq!(runs.run_end(first), past - 1);
             }
+            // The run at the top becomes longer, and no other one does.
+            let top = base + model.last().map_or(0, |last| last - base + 1);
+            let lowest = (base..top).rev().take_while(|s| model.contains(s)).last().unwrap_or(base);
+            runs.reserve(base, top - base + 2);
+            prop_assert!(!runs.extend(top));
+            prop_assert!(runs.extend(lowest) && runs.contains(top) && runs.run_end(lowest) == top);
+            model.insert(top);
+            prop_assert_eq!((runs.len() as usize, runs.top()), (model.len(), top + 1));
             // Cut at the end of a run, as a cumulative ACK does.
             let mut to = base + cut.min(span);
             while model.contains(&to) { to += 1; }

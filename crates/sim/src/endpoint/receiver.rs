@@ -297,9 +297,19 @@ impl Receiver {
             }
             return None;
         }
+        let segment = packet.segment();
+        if segment > self.next && self.extend_latest(segment) {
+            self.marked = packet.is_marked() && !self.hides_marks;
+            self.pending = *packet;
+            return Some(self.acknowledge(now, beside));
+        }
+        if segment == self.next && self.ack_every == 1 && self.out_of_order.is_empty() {
+            if let Echo::Load | Echo::Feedback = self.echo {
+                return Some(self.answer_to_router(packet, beside));
+            }
+        }
         let earlier = self.note_mark(packet, beside);
         self.pending = *packet;
-        let segment = packet.segment();
         let mut in_order = false;
         if segment == self.next {
             self.totals.delivered += 1;
@@ -327,6 +337,44 @@ impl Receiver {
         Some(self.acknowledge(now, beside))
     }
 
+    /// Fast path for a segment above a gap: it follows the latest run, and no segment above it has arrived. Returns
+    /// false in any other case, and does nothing then.
+    #[inline]
+    fn extend_latest(&mut self, segment: u32) -> bool {
+        let [(first, past), ..] = self.recent;
+        let follows = self.recent_count > 0 && past == segment && segment == self.out_of_order.top();
+        if !follows || self.hides_losses || self.echo != Echo::Marks {
+            return false;
+        }
+        self.out_of_order.reserve(self.next, segment - self.next + 1);
+        if !self.out_of_order.extend(first) {
+            return false;
+        }
+        self.recent[0].1 = segment + 1;
+        self.totals.delivered += 1;
+        true
+    }
+
+    /// Fast path for the next segment, without a gap and acknowledged at once, of a flow whose routers write into its
+    /// packets.
+    #[inline]
+    fn answer_to_router(&mut self, packet: &Packet, beside: &mut Sidecar) -> Packet {
+        let now = packet.at;
+        self.note_router(packet, beside);
+        self.totals.delivered += 1;
+        self.next += 1;
+        self.acks_sent += 1;
+        let owd = ((now - packet.stamp).0 / OWD_UNIT_PS).min(u64::from(u32::MAX)) as u32;
+        let mut flags = flag::ACK | (packet.flags() & flag::RETRANSMIT);
+        let feedback = self.echo_router(&mut flags);
+        if self.echo != Echo::Feedback {
+            return Packet::new(now, packet.stamp, self.flow, self.next, self.ack_bytes, flags, owd);
+        }
+        let entry = SackEntry { owd, trigger: packet.segment(), feedback, ..SackEntry::default() };
+        let id = beside.sacks.put(entry);
+        Packet::new(now, packet.stamp, self.flow, self.next, self.ack_bytes, flags | flag::BESIDE, id)
+    }
+
     /// Records a segment's mark. If the mark differs from the last segment's while an ACK is delayed, the result is the
     /// ACK for the earlier segments, so that no ACK is for both kinds (RFC 8257 section 3.2).
     fn note_mark(&mut self, packet: &Packet, beside: &mut Sidecar) -> Option<Packet> {
@@ -343,6 +391,7 @@ impl Receiver {
     }
 
     /// Records the feedback of routers other than ECN marks.
+    #[inline]
     fn note_router(&mut self, packet: &Packet, beside: &mut Sidecar) {
         match self.echo {
             Echo::Marks => {}
@@ -359,6 +408,7 @@ impl Receiver {
     }
 
     /// Writes the routers' load into an ACK's flags. Returns the feedback for the ACK.
+    #[inline]
     fn echo_router(&mut self, flags: &mut u8) -> f32 {
         *flags |= match std::mem::replace(&mut self.load, Load::Low) {
             Load::Low => 0,

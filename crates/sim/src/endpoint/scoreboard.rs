@@ -16,6 +16,12 @@ struct Retransmission {
     at: Time,
 }
 
+/// A SACK block as one word, which is compared at once.
+#[inline(always)]
+fn word((first, past): (u32, u32)) -> u64 {
+    u64::from(past) << 32 | u64::from(first)
+}
+
 /// The scoreboard.
 #[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
@@ -131,6 +137,9 @@ impl Scoreboard {
     /// examined.
     #[inline]
     pub fn sack_blocks(&mut self, blocks: &[(u32, u32)], next: u32) -> u32 {
+        if let Some(fresh) = self.extend_latest(blocks, next) {
+            return fresh;
+        }
         let mut fresh = 0;
         for (place, &(first, past)) in blocks.iter().enumerate().take(self.latest.len()) {
             let (known_first, known_past) = std::mem::replace(&mut self.latest[place], (first, past));
@@ -140,6 +149,37 @@ impl Scoreboard {
             }
         }
         fresh
+    }
+
+    /// Fast path of [`Scoreboard::sack_blocks`]: one more segment in the first block, above all segments that were ever
+    /// SACKed. Returns `None` in any other case, and does nothing then.
+    #[inline]
+    fn extend_latest(&mut self, blocks: &[(u32, u32)], next: u32) -> Option<u32> {
+        let (&(first, past), others) = blocks.split_first()?;
+        let (known, known_others) = self.latest.split_first_mut()?;
+        let top = self.sacked.top();
+        let longer = word(*known) == word((first, top)) && past == top + 1 && past <= next && first >= self.una;
+        let same = others.iter().zip(known_others).all(|(block, known)| word(*block) == word(*known));
+        if !longer || !same || !self.sacked.extend(first) {
+            return None;
+        }
+        known.1 = past;
+        self.unmark(top);
+        self.marked = true;
+        Some(1)
+    }
+
+    /// Removes the marks of a segment that has been SACKed.
+    #[inline]
+    fn unmark(&mut self, segment: u32) {
+        if self.lost_count > 0 && self.lost.get(segment) {
+            self.lost.clear(segment);
+            self.lost_count -= 1;
+            if self.resent_count > 0 && self.resent.get(segment) {
+                self.resent.clear(segment);
+                self.resent_count -= 1;
+            }
+        }
     }
 
     /// Handles a SACK block `[first, past)`. Returns the number of segments that it newly delivers.
@@ -158,14 +198,7 @@ impl Scoreboard {
             }
             let (_, run_past) = self.sacked.insert(segment, self.una);
             fresh += 1;
-            if self.lost_count > 0 && self.lost.get(segment) {
-                self.lost.clear(segment);
-                self.lost_count -= 1;
-                if self.resent_count > 0 && self.resent.get(segment) {
-                    self.resent.clear(segment);
-                    self.resent_count -= 1;
-                }
-            }
+            self.unmark(segment);
             segment = run_past;
         }
         self.marked |= fresh > 0;
@@ -173,10 +206,17 @@ impl Scoreboard {
     }
 
     /// Marks every segment below `edge` lost that is neither SACKed nor marked. Returns their number.
+    #[inline]
     pub fn mark_lost_below(&mut self, edge: u32) -> u32 {
-        if edge <= self.marked_below {
+        if edge == self.marked_below + 1 && self.sacked.contains(self.marked_below) {
+            // Most ACKs of a recovery move the edge past one segment that was SACKed.
+            self.marked_below = edge;
             return 0;
         }
+        if edge <= self.marked_below { 0 } else { self.mark_more_lost(edge) }
+    }
+
+    fn mark_more_lost(&mut self, edge: u32) -> u32 {
         let added = self.lost.set_range_except(self.marked_below, edge, self.sacked.bits());
         self.repaired_below = self.repaired_below.min(self.marked_below);
         self.marked_below = edge;
@@ -238,9 +278,16 @@ impl Scoreboard {
         self.sacked.bits().nth_highest(n, self.una, self.sacked.top().max(self.una))
     }
 
+    /// True if a lost segment is not retransmitted yet.
+    #[must_use]
+    #[inline]
+    pub fn has_unrepaired(&self) -> bool {
+        self.lost_count != self.resent_count
+    }
+
     /// Lowest segment that is lost and not retransmitted yet.
     pub fn next_to_repair(&mut self) -> Option<u32> {
-        if self.lost_count == self.resent_count {
+        if !self.has_unrepaired() {
             return None;
         }
         let found = self.lost.first_without(&self.resent, self.repaired_below, self.marked_below);

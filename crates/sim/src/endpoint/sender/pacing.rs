@@ -28,7 +28,7 @@ impl Sender {
     pub(super) fn transmit_paced(&mut self, now: Time, out: &mut impl Outlet) {
         self.pace.wake = Time::NEVER;
         let Some(rate) = self.pace_rate() else {
-            self.transmit_with_care(now, out);
+            self.transmit_unpaced(now, out);
             return;
         };
         self.pace.limits = Limits { rate, allowance: self.allowance() };

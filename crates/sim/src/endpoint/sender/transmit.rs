@@ -57,8 +57,14 @@ impl Sender {
     pub(super) fn transmit(&mut self, now: Time, out: &mut impl Outlet) {
         if self.pace.is_active() {
             self.transmit_paced(now, out);
-            return;
+        } else {
+            self.transmit_unpaced(now, out);
         }
+    }
+
+    /// Sends the segments that the window allows, without pacing.
+    #[inline(always)]
+    pub(super) fn transmit_unpaced(&mut self, now: Time, out: &mut impl Outlet) {
         if self.is_plain_sailing() {
             // Fast path: no segment must be repaired or counted.
             let in_flight = self.next - self.board.una();
@@ -101,7 +107,7 @@ impl Sender {
         let held_back = !self.stack.limited_transmit && self.board.sacked() > 0 && self.repair.is_open();
         let mut sent = 0;
         if !held_back && room > 0 {
-            if self.board.lost() > 0 {
+            if self.board.has_unrepaired() {
                 sent = self.repair(room, now, out);
             }
             if sent < room {
