@@ -59,8 +59,7 @@ impl Link {
             };
         }
         let before = gone.len();
-        service.queue.enqueue(packet, gone, headers);
-        let waiting = service.backlog().packets;
+        let waiting = service.queue.enqueue(packet, gone, headers);
         service.set_ready(ready, waiting);
         self.note_gone(now, &gone[before..], waiting);
     }
@@ -78,8 +77,7 @@ impl Link {
         self.sample_before(now);
         let service = self.service.as_mut()?;
         let before = gone.len();
-        let next = service.queue.dequeue(now, gone, headers);
-        let waiting = service.backlog().packets;
+        let (next, waiting) = service.queue.dequeue(now, gone, headers);
         service.set_ready(service.ready, waiting);
         self.note_gone(now, &gone[before..], waiting);
         let packet = next?;

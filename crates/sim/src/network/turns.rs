@@ -31,6 +31,9 @@ const STEP: usize = 4;
 
 /// Packets of a link's ports in the order of time.
 trait Feed {
+    /// Arrival time of the next packet.
+    fn head(&self, ports: &Ports) -> Time;
+
     /// Takes the next packet before `horizon`.
     fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet>;
 
@@ -46,6 +49,11 @@ struct OneMailbox(MailboxId);
 
 impl Feed for OneMailbox {
     #[inline(always)]
+    fn head(&self, ports: &Ports) -> Time {
+        ports.mailboxes.head(self.0)
+    }
+
+    #[inline(always)]
     fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet> {
         (ports.mailboxes.head(self.0) < horizon).then(|| ports.mailboxes.take_head(self.0))
     }
@@ -55,6 +63,11 @@ impl Feed for OneMailbox {
 struct OneBatch(BatchId);
 
 impl Feed for OneBatch {
+    #[inline(always)]
+    fn head(&self, ports: &Ports) -> Time {
+        ports.batches[self.0.index()].head
+    }
+
     #[inline(always)]
     fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet> {
         ports.batches[self.0.index()].pop_before(horizon)
@@ -70,6 +83,12 @@ impl Feed for OneBatch {
 struct TwoMailboxes([MailboxId; 2], usize);
 
 impl Feed for TwoMailboxes {
+    #[inline(always)]
+    fn head(&self, ports: &Ports) -> Time {
+        let [first, second] = self.0;
+        ports.mailboxes.head(first).min(ports.mailboxes.head(second))
+    }
+
     #[inline(always)]
     fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet> {
         let [first, second] = self.0;
@@ -108,6 +127,11 @@ impl SomeMailboxes {
 
 impl Feed for SomeMailboxes {
     #[inline(always)]
+    fn head(&self, _: &Ports) -> Time {
+        earliest_of(&self.heads).0
+    }
+
+    #[inline(always)]
     fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet> {
         let (head, at) = earliest_of(&self.heads);
         if head >= horizon {
@@ -130,9 +154,50 @@ struct AnyPorts<'a>(&'a [Port]);
 
 impl Feed for AnyPorts<'_> {
     #[inline]
+    fn head(&self, ports: &Ports) -> Time {
+        ports.head_of(self.0)
+    }
+
+    #[inline]
     fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet> {
         ports.next_before(self.0, horizon)
     }
+}
+
+/// Evaluates an expression with the feed for a link's ports.
+macro_rules! with_feed {
+    ($ports:expr, $feeders:ident, $feed:ident => $body:expr) => {{
+        let mut mailboxes = [MailboxId(0); SCAN_FEEDERS];
+        let mut count = 0;
+        for (slot, port) in mailboxes.iter_mut().zip(&$feeders) {
+            if let Port::Mailbox(id) = port {
+                *slot = *id;
+                count += 1;
+            }
+        }
+        match (&*$feeders, &mailboxes[..count]) {
+            ([Port::Batch(id)], _) => {
+                let $feed = OneBatch(*id);
+                $body
+            }
+            ([_], &[id]) => {
+                let $feed = OneMailbox(id);
+                $body
+            }
+            ([_, _], &[first, second]) => {
+                let $feed = TwoMailboxes([first, second], 0);
+                $body
+            }
+            (feeders, ids) if feeders.len() == ids.len() => {
+                let $feed = SomeMailboxes::new(ids, $ports);
+                $body
+            }
+            _ => {
+                let $feed = AnyPorts(&$feeders);
+                $body
+            }
+        }
+    }};
 }
 
 /// The earliest of the heads and its position; the first one in a tie. Branchless: the branch predictor cannot learn
@@ -157,6 +222,17 @@ enum Uncommon {
     /// The link's delay line does more than delay. The time is that of the packet's arrival at the far end without
     /// impairments.
     Launch(Packet, Time),
+}
+
+/// An event of a queue that decides at departures which leaves the loop over common ones.
+enum Unusual {
+    /// The place behind the link is neither a mailbox nor a batch.
+    Forward(Packet),
+    /// The link has sent a packet, which would reach the far end at `at`: its delay line does more than delay, the mark is
+    /// logged, or other packets were dropped.
+    Sent { packet: Packet, at: Time, now: Time },
+    /// Packets were dropped or lost.
+    Gone { now: Time },
 }
 
 /// ACK of an inline receiver for a segment, behind the links of the reverse path that never queue.
@@ -231,59 +307,99 @@ impl Network {
     }
 
     /// Takes the turn of a link whose queue decides at departures.
-    #[inline(never)]
     fn serve_departures(&mut self, link: LinkId, horizon: Time) -> bool {
         let feeders = std::mem::take(&mut self.link_ports[link.index()]);
-        let mut gone = Vec::new();
-        let mut worked = false;
-        // Packets added to these ports during the turn are for later turns.
-        let mut arrival = self.ports.head_of(&feeders);
-        loop {
-            let this = &mut self.links[link.index()];
-            let service = this.next_service();
-            let now = service.min(arrival);
-            if now >= horizon {
-                break;
-            }
-            worked = true;
-            // At equal times the packet in transmission leaves before the new one arrives.
-            if service <= arrival {
-                if let Some((packet, at)) = this.send_next(service, &mut gone, &mut self.sidecars) {
-                    let packet = if packet.is_marked() { self.note_mark(link, service, packet) } else { packet };
-                    self.leave(link, packet, at);
-                }
-            } else if let Some(packet) = self.ports.next_before(&feeders, horizon) {
-                this.receive(packet, &mut gone, &mut self.sidecars);
-                arrival = self.ports.head_of(&feeders);
-            }
-            if !gone.is_empty() {
-                gone.drain(..).for_each(|packet| self.refuse(link, now, packet));
-            }
-        }
+        let worked = with_feed!(&self.ports, feeders, feed => self.serve_queue(feed, link, horizon));
         self.link_ports[link.index()] = feeders;
         worked
+    }
+
+    /// Passes the packets of a feed before `horizon` to a link whose queue decides at departures, and sends those that
+    /// leave it. Returns true if there was any.
+    #[inline(always)]
+    fn serve_queue<F: Feed>(&mut self, mut feed: F, link: LinkId, horizon: Time) -> bool {
+        let mut gone = Vec::new();
+        let mut worked = false;
+        while let Some(unusual) = self.serve_common(&mut feed, link, horizon, &mut gone, &mut worked) {
+            match unusual {
+                Unusual::Forward(packet) => self.forward(packet),
+                Unusual::Sent { packet, at, now } => {
+                    let packet = if packet.is_marked() { self.note_mark(link, now, packet) } else { packet };
+                    self.leave(link, packet, at);
+                    gone.drain(..).for_each(|packet| self.refuse(link, now, packet));
+                }
+                Unusual::Gone { now } => gone.drain(..).for_each(|packet| self.refuse(link, now, packet)),
+            }
+        }
+        worked
+    }
+
+    /// Handles the common events of a link whose queue decides at departures, up to an unusual one. Packets that the
+    /// link drops or loses are added to `gone`.
+    #[inline(never)]
+    fn serve_common<F: Feed>(
+        &mut self,
+        feed: &mut F,
+        link: LinkId,
+        horizon: Time,
+        gone: &mut Vec<Packet>,
+        worked: &mut bool,
+    ) -> Option<Unusual> {
+        let Self { links, ports, hops, paths, sinks, sidecars, ranks, end, log, .. } = self;
+        let link = &mut links[link.index()];
+        let (unsteady, logged) = (link.is_unsteady(), log.is_some());
+        // Packets added to these ports during the turn are for later turns.
+        let mut arrival = feed.head(ports);
+        loop {
+            let service = link.next_service();
+            let now = service.min(arrival);
+            if now >= horizon {
+                return None;
+            }
+            *worked = true;
+            // At equal times the packet in transmission leaves before the new one arrives.
+            if service > arrival {
+                if let Some(packet) = feed.next(ports, horizon) {
+                    link.receive(packet, gone, sidecars);
+                    arrival = feed.head(ports);
+                }
+                if gone.is_empty() {
+                    continue;
+                }
+                return Some(Unusual::Gone { now });
+            }
+            let Some((packet, at)) = link.send_next(service, gone, sidecars) else {
+                if gone.is_empty() {
+                    continue;
+                }
+                return Some(Unusual::Gone { now });
+            };
+            if unsteady || !gone.is_empty() || (logged && packet.is_marked()) {
+                return Some(Unusual::Sent { packet, at, now });
+            }
+            let hop = &hops[paths.hop_of(&packet)];
+            let packet = packet.next_hop(at + hop.tail.of(packet.bytes()));
+            match hop.next {
+                Next::Mailbox(port) => ports.mailboxes.push(port, packet),
+                Next::Batch(port) => ports.batches[port.index()].push(packet, ranks[packet.passage().index()]),
+                Next::Echo(port) if packet.at < *end => {
+                    let (sink, lead) = (packet.flow().index(), paths.leads[packet.flow().acks().index()]);
+                    let Some(receiver) = &mut sinks[sink] else { return Some(Unusual::Forward(packet)) };
+                    if let Some(ack) = answer(receiver, packet, sidecars, lead) {
+                        ports.mailboxes.push(port, ack);
+                    }
+                }
+                Next::Echo(_) | Next::EchoBatch(_) | Next::Inline(_) | Next::Other => {
+                    return Some(Unusual::Forward(packet));
+                }
+            }
+        }
     }
 
     /// Takes the turn of a link that decides at arrivals.
     fn serve_arrivals(&mut self, link: LinkId, horizon: Time) -> bool {
         let feeders = std::mem::take(&mut self.link_ports[link.index()]);
-        let mut mailboxes = [MailboxId(0); SCAN_FEEDERS];
-        let mut count = 0;
-        for (slot, port) in mailboxes.iter_mut().zip(&feeders) {
-            if let Port::Mailbox(id) = port {
-                *slot = *id;
-                count += 1;
-            }
-        }
-        let worked = match (&*feeders, &mailboxes[..count]) {
-            ([Port::Batch(id)], _) => self.serve(OneBatch(*id), link, horizon),
-            ([_], &[id]) => self.serve(OneMailbox(id), link, horizon),
-            ([_, _], &[first, second]) => self.serve(TwoMailboxes([first, second], 0), link, horizon),
-            (feeders, ids) if feeders.len() == ids.len() => {
-                self.serve(SomeMailboxes::new(ids, &self.ports), link, horizon)
-            }
-            _ => self.serve(AnyPorts(&feeders), link, horizon),
-        };
+        let worked = with_feed!(&self.ports, feeders, feed => self.serve(feed, link, horizon));
         self.link_ports[link.index()] = feeders;
         worked
     }

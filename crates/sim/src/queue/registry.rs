@@ -81,21 +81,38 @@ macro_rules! disciplines {
         }
 
         impl Served {
-            /// Takes a packet that arrives at `packet.at`, with the congestion headers of each flow.
+            /// Takes a packet that arrives at `packet.at`, with the congestion headers of each flow. Returns the number
+            /// of waiting packets.
             #[inline]
-            pub fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut impl PacketHeaders) {
-                match self { $(Self::$departure(queue) => queue.enqueue(packet, dropped, headers)),+ }
+            pub fn enqueue(
+                &mut self,
+                packet: Packet,
+                dropped: &mut Vec<Packet>,
+                headers: &mut impl PacketHeaders,
+            ) -> u64 {
+                match self {
+                    $(Self::$departure(queue) => {
+                        queue.enqueue(packet, dropped, headers);
+                        queue.backlog().packets
+                    }),+
+                }
             }
 
-            /// Takes the packet that is sent at `now`, at which the transmitter is free.
+            /// Takes the packet that is sent at `now`, at which the transmitter is free. Returns it with the number of
+            /// packets that still wait.
             #[inline]
             pub fn dequeue(
                 &mut self,
                 now: Time,
                 dropped: &mut Vec<Packet>,
                 headers: &mut impl PacketHeaders,
-            ) -> Option<Packet> {
-                match self { $(Self::$departure(queue) => queue.dequeue(now, dropped, headers)),+ }
+            ) -> (Option<Packet>, u64) {
+                match self {
+                    $(Self::$departure(queue) => {
+                        let next = queue.dequeue(now, dropped, headers);
+                        (next, queue.backlog().packets)
+                    }),+
+                }
             }
 
             /// Number and bytes of the waiting packets.
