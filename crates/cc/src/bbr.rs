@@ -81,6 +81,19 @@ const BURST_MOST_BYTES: f64 = 65_535.0;
 /// Shortest interval that gives a policer's rate, s.
 const POLICED_INTERVAL_MIN_S: f64 = 0.001;
 
+/// The smaller of two numbers. It is one instruction, where `f64::min` takes several for the case of no number (NaN),
+/// which none of BBR's variables is.
+#[inline]
+fn smaller(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
+/// The larger of two numbers: see [`smaller`].
+#[inline]
+fn larger(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+
 states! {
     /// State of BBR.
     enum Mode {
@@ -253,11 +266,13 @@ impl Bbr {
     }
 
     /// Segments/s.
+    #[inline]
     fn bandwidth(&self) -> f64 {
         if self.s.policer.in_use { self.s.policer.rate } else { self.s.bandwidth.get() }
     }
 
     /// `gain` bandwidth-delay products, segments, rounded up.
+    #[inline]
     fn bdp(&self, bandwidth: f64, gain: f64) -> f64 {
         if self.s.min_rtt.is_finite() { (gain * bandwidth * self.s.min_rtt).ceil() } else { self.s.initial_window }
     }
@@ -270,6 +285,7 @@ impl Bbr {
     }
 
     /// Rounds a window up, to make room for bursts, for pairs of delayed ACKs and for an effect of the probing phase.
+    #[inline]
     fn quantized(&self, window: f64) -> f64 {
         if !self.p.offload_budget {
             return window;
@@ -283,6 +299,7 @@ impl Bbr {
     }
 
     /// Takes a delivery-rate sample. Returns true if the sample may only raise the estimate.
+    #[inline]
     fn update_bandwidth(&mut self, ack: &Ack) -> bool {
         self.s.round_start = false;
         let Some(Delivery { rate: Some(rate), prior_delivered, app_limited, .. }) = ack.delivery else { return true };
@@ -294,7 +311,9 @@ impl Bbr {
             s.conserve = false;
         }
         let limited = app_limited || (s.limited_from..=s.limited_to).contains(&prior_delivered);
-        if self.p.policer {
+        let Policer { in_use, sampling, .. } = s.policer;
+        // Without losses there is nothing to look for.
+        if self.p.policer && (in_use || sampling || s.lost_now > 0.0) {
             self.look_for_policer(ack.now, limited);
         }
         let s = &mut *self.s;
@@ -373,6 +392,7 @@ impl Bbr {
     }
 
     /// Updates the largest excess of acknowledged data over the bandwidth since ACKs last fell behind the bandwidth.
+    #[inline]
     fn update_aggregation(&mut self, ack: &Ack) {
         let bandwidth = self.bandwidth();
         let (round_start, w) = (self.s.round_start, self.s.w);
@@ -390,18 +410,20 @@ impl Bbr {
             (a.acked, a.epoch, expected) = (0.0, ack.now, 0.0);
         }
         a.acked += ack.acked;
-        let extra = (a.acked - expected.floor()).min(w);
-        a.most[a.slot] = a.most[a.slot].max(extra);
+        let extra = smaller(a.acked - expected.floor(), w);
+        a.most[a.slot] = larger(a.most[a.slot], extra);
     }
 
+    #[inline]
     fn aggregation_room(&self) -> f64 {
         if !self.p.ack_aggregation || !self.s.full_reached {
             return 0.0;
         }
         let [a, b] = self.s.aggregation.most;
-        a.max(b).min((self.bandwidth() * AGGREGATION_MOST_S).floor())
+        smaller(larger(a, b), (self.bandwidth() * AGGREGATION_MOST_S).floor())
     }
 
+    #[inline]
     fn update_phase(&mut self, ack: &Ack) {
         let s = &*self.s;
         if s.mode != Mode::ProbeBw {
@@ -433,6 +455,7 @@ impl Bbr {
         self.next_phase(now);
     }
 
+    #[inline]
     fn look_for_full_pipe(&mut self, limited: bool) {
         let s = &mut *self.s;
         if s.full_reached || !s.round_start || limited {
@@ -447,6 +470,7 @@ impl Bbr {
         s.full_reached = s.full_count >= self.p.full_rounds;
     }
 
+    #[inline]
     fn drain(&mut self, ack: &Ack) {
         if self.s.mode == Mode::Startup && self.s.full_reached {
             self.s.mode = Mode::Drain;
@@ -457,6 +481,7 @@ impl Bbr {
         }
     }
 
+    #[inline]
     fn update_min_rtt(&mut self, ack: &Ack) {
         let expired = ack.now > self.s.min_rtt_at + self.p.min_rtt_window;
         if let Some(rtt) = ack.rtt {
@@ -506,6 +531,7 @@ impl Bbr {
         }
     }
 
+    #[inline]
     fn update_gains(&mut self) {
         let s = &mut *self.s;
         (s.pacing_gain, s.cwnd_gain) = match s.mode {
@@ -521,6 +547,7 @@ impl Bbr {
         };
     }
 
+    #[inline]
     fn pace(&mut self, gain: f64) {
         let rate = gain * self.bandwidth() * (1.0 - self.p.pacing_margin);
         if rate > self.s.pacing_rate || (self.s.full_reached && rate > 0.0) {
@@ -540,33 +567,34 @@ impl Bbr {
         s.prior_window = if good { s.w } else { s.prior_window.max(s.w) };
     }
 
+    #[inline]
     fn set_window(&mut self, ack: &Ack) {
         let target = self.quantized(self.bdp(self.bandwidth(), self.s.cwnd_gain) + self.aggregation_room());
         let s = &mut *self.s;
         if s.lost_now > 0.0 {
-            s.w = (s.w - s.lost_now).max(1.0);
+            s.w = larger(s.w - s.lost_now, 1.0);
         }
         if s.recovery_begins {
             s.conserve = true;
             s.next_round = s.delivered;
-            s.w = (ack.in_flight + ack.acked).max(1.0);
+            s.w = larger(ack.in_flight + ack.acked, 1.0);
         } else if s.recovery_ends {
             s.conserve = false;
-            s.w = s.w.max(s.prior_window);
+            s.w = larger(s.w, s.prior_window);
         }
         (s.recovery_begins, s.recovery_ends) = (false, false);
         if s.conserve {
-            s.w = s.w.max(ack.in_flight + ack.acked);
+            s.w = larger(s.w, ack.in_flight + ack.acked);
         } else {
             if s.full_reached {
-                s.w = (s.w + ack.acked).min(target);
+                s.w = smaller(s.w + ack.acked, target);
             } else if s.w < target || s.delivered < s.initial_window {
                 s.w += ack.acked;
             }
-            s.w = s.w.max(self.p.min_window);
+            s.w = larger(s.w, self.p.min_window);
         }
         if s.mode == Mode::ProbeRtt {
-            s.w = s.w.min(self.p.min_window);
+            s.w = smaller(s.w, self.p.min_window);
         }
     }
 }

@@ -50,13 +50,19 @@ impl<T: Copy + Default> Fifo<T> {
     /// Appends.
     #[inline]
     pub fn push(&mut self, value: T) {
+        *self.append() = value;
+    }
+
+    /// Appends an element, which the caller sets. A value of several words that is set there is written once.
+    #[inline(always)]
+    pub fn append(&mut self) -> &mut T {
         if self.len == self.slots.len() {
             self.grow();
         }
         let mask = self.slots.len() - 1;
         let at = (self.head + self.len) & mask;
-        self.slots[at] = value;
         self.len += 1;
+        &mut self.slots[at]
     }
 
     /// Prefetches the oldest element.

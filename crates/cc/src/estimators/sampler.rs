@@ -41,9 +41,29 @@ pub struct DeliverySampler {
     lost: u64,
     /// `C.app_limited`: the count of delivered segments at which the application-limited phase is over; 0 outside one.
     app_limited_until: u64,
-    /// The latest sample, and `P.lost` of its segment.
-    newest: Option<Delivery>,
+    /// The latest sample.
+    newest: Option<Newest>,
+}
+
+/// A sample before its conversion to seconds and floating point, which [`DeliverySampler::sample`] does at once where
+/// the sample is used.
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    interval_ps: u64,
+    min_rtt: f64,
+    delivered: u64,
+    prior_delivered: u64,
+    /// `P.lost` of its segment.
     lost_before: u64,
+    in_flight: u32,
+    app_limited: bool,
+}
+
+/// A number of segments, below 2⁶³.
+#[inline]
+fn count(segments: u64) -> f64 {
+    // Signed: one instruction, where an unsigned conversion takes several.
+    segments as i64 as f64
 }
 
 impl DeliverySampler {
@@ -84,25 +104,40 @@ impl DeliverySampler {
         self.first_sent = record.sent;
         let sending = record.sent.saturating_sub(record.first_sent);
         let acknowledging = now_ps.saturating_sub(record.delivered_at);
-        let interval = seconds(sending.max(acknowledging));
-        let delivered = (self.delivered - record.delivered) as f64;
-        self.lost_before = record.lost;
-        self.newest = Some(Delivery {
-            rate: (interval >= min_rtt && interval > 0.0).then(|| delivered / interval),
-            interval,
-            delivered: self.delivered as f64,
-            prior_delivered: record.delivered as f64,
+        self.newest = Some(Newest {
+            interval_ps: sending.max(acknowledging),
+            min_rtt,
+            delivered: self.delivered,
+            prior_delivered: record.delivered,
+            lost_before: record.lost,
+            in_flight: record.in_flight,
             app_limited: record.app_limited,
-            tx_in_flight: f64::from(record.in_flight),
-            lost: 0.0,
         });
+    }
+
+    /// The slots of the segments in flight and that of `segment`, for prefetching.
+    #[must_use]
+    #[inline]
+    pub fn place(&self, segment: u64) -> (&[impl Sized], usize) {
+        self.records.place(segment)
     }
 
     /// Sample of the latest ACK, with the losses that the ACK showed; `None` if it delivered no segment.
     #[must_use]
     #[inline]
     pub fn sample(&self) -> Option<Delivery> {
-        self.newest.map(|sample| Delivery { lost: (self.lost - self.lost_before) as f64, ..sample })
+        let newest = self.newest?;
+        let interval = seconds(newest.interval_ps);
+        let delivered = count(newest.delivered - newest.prior_delivered);
+        Some(Delivery {
+            rate: (interval >= newest.min_rtt && interval > 0.0).then(|| delivered / interval),
+            interval,
+            delivered: count(newest.delivered),
+            prior_delivered: count(newest.prior_delivered),
+            app_limited: newest.app_limited,
+            tx_in_flight: f64::from(newest.in_flight),
+            lost: count(self.lost - newest.lost_before),
+        })
     }
 
     /// Records a segment declared lost at `now_ps`. A segment that was never reported as sent counts as sent at time 0.

@@ -193,7 +193,7 @@ impl Receiver {
     fn on_timer_due(&mut self, beside: &mut Sidecar) -> Option<Packet> {
         let now = self.timer;
         self.sample_until(now);
-        let ack = (self.ack_due <= now).then(|| self.acknowledge(now, beside));
+        let ack = (self.ack_due <= now).then(|| self.acknowledge_earlier(now, beside));
         self.timer = self.clock.due().min(self.ack_due);
         ack
     }
@@ -301,40 +301,48 @@ impl Receiver {
         if segment > self.next && self.extend_latest(segment) {
             self.marked = packet.is_marked() && !self.hides_marks;
             self.pending = *packet;
-            return Some(self.acknowledge(now, beside));
-        }
-        if segment == self.next && self.ack_every == 1 && self.out_of_order.is_empty() {
-            if let Echo::Load | Echo::Feedback = self.echo {
-                return Some(self.answer_to_router(packet, beside));
+        } else {
+            if segment == self.next && self.ack_every == 1 && self.out_of_order.is_empty() {
+                if let Echo::Load | Echo::Feedback = self.echo {
+                    return Some(self.answer_to_router(packet, beside));
+                }
+            }
+            let earlier = self.note_mark(packet, beside);
+            self.pending = *packet;
+            let in_order = self.take(segment);
+            if self.ack_every > 1 && in_order && !self.is_ack_due() {
+                if self.ack_due == Time::NEVER {
+                    self.ack_due = now + self.delayed_ack;
+                    self.timer = self.timer.min(self.ack_due);
+                }
+                return earlier;
             }
         }
-        let earlier = self.note_mark(packet, beside);
-        self.pending = *packet;
-        let mut in_order = false;
+        Some(self.acknowledge(now, beside))
+    }
+
+    /// Counts and keeps a segment. Returns true if it was the next one, and no other segment had arrived before it.
+    fn take(&mut self, segment: u32) -> bool {
         if segment == self.next {
             self.totals.delivered += 1;
             self.next += 1;
-            in_order = self.out_of_order.is_empty();
+            let in_order = self.out_of_order.is_empty();
             if !in_order {
                 self.close_gap();
             }
-        } else if segment > self.next && self.hides_losses {
+            return in_order;
+        }
+        if segment > self.next && self.hides_losses {
             self.totals.delivered += 1;
             self.next = segment + 1;
-            in_order = true;
-        } else if segment > self.next {
+            return true;
+        }
+        if segment > self.next {
             self.hold(segment);
         } else {
             self.duplicates += 1;
         }
-        if self.ack_every > 1 && in_order && !self.is_ack_due() {
-            if self.ack_due == Time::NEVER {
-                self.ack_due = now + self.delayed_ack;
-                self.timer = self.timer.min(self.ack_due);
-            }
-            return earlier;
-        }
-        Some(self.acknowledge(now, beside))
+        false
     }
 
     /// Fast path for a segment above a gap: it follows the latest run, and no segment above it has arrived. Returns
@@ -385,7 +393,7 @@ impl Receiver {
         }
         let in_order = packet.segment() == self.next && self.out_of_order.is_empty();
         let changes = marked != self.marked && self.unacknowledged > 0 && self.quick_acks == 0 && in_order;
-        let earlier = changes.then(|| self.acknowledge(packet.at, beside));
+        let earlier = changes.then(|| self.acknowledge_earlier(packet.at, beside));
         self.marked = marked;
         earlier
     }
@@ -472,7 +480,14 @@ impl Receiver {
         self.recent_count = count as u8;
     }
 
-    #[inline]
+    /// [`Receiver::acknowledge`] for segments that arrived earlier.
+    #[inline(never)]
+    fn acknowledge_earlier(&mut self, now: Time, beside: &mut Sidecar) -> Packet {
+        self.acknowledge(now, beside)
+    }
+
+    /// The ACK of the latest segment. It is inlined, so that the ACK is written only once.
+    #[inline(always)]
     fn acknowledge(&mut self, now: Time, beside: &mut Sidecar) -> Packet {
         let segment = &self.pending;
         let owd = ((now - segment.stamp).0 / OWD_UNIT_PS).min(u64::from(u32::MAX)) as u32;

@@ -206,23 +206,26 @@ impl Scoreboard {
     }
 
     /// Marks every segment below `edge` lost that is neither SACKed nor marked. Returns their number.
-    #[inline]
     pub fn mark_lost_below(&mut self, edge: u32) -> u32 {
-        if edge == self.marked_below + 1 && self.sacked.contains(self.marked_below) {
-            // Most ACKs of a recovery move the edge past one segment that was SACKed.
-            self.marked_below = edge;
+        if edge <= self.marked_below {
             return 0;
         }
-        if edge <= self.marked_below { 0 } else { self.mark_more_lost(edge) }
-    }
-
-    fn mark_more_lost(&mut self, edge: u32) -> u32 {
         let added = self.lost.set_range_except(self.marked_below, edge, self.sacked.bits());
         self.repaired_below = self.repaired_below.min(self.marked_below);
         self.marked_below = edge;
         self.lost_count += added;
         self.marked |= added > 0;
         added
+    }
+
+    /// True if no segment below `edge` remains to be marked lost. Most ACKs of a recovery move the edge past one
+    /// segment that was SACKed.
+    #[inline]
+    pub fn is_marked_below(&mut self, edge: u32) -> bool {
+        if edge == self.marked_below + 1 && self.sacked.contains(self.marked_below) {
+            self.marked_below = edge;
+        }
+        edge <= self.marked_below
     }
 
     /// Handles a timeout: marks all outstanding segments lost that are not SACKed, retransmissions included.

@@ -38,17 +38,31 @@ impl Sacks {
     }
 
     /// Stores an entry. Returns its number for the ACK.
-    #[inline]
+    #[inline(always)]
     pub fn put(&mut self, entry: SackEntry) -> u32 {
-        if let Some(loose) = &mut self.loose {
-            let id = self.first;
-            self.first = self.first.wrapping_add(1);
-            loose.insert(id, (entry, 1));
-            return id;
+        let (id, slot) = self.add();
+        *slot = entry;
+        id
+    }
+
+    /// Adds an entry, which the caller sets. Returns it with its number.
+    #[inline(always)]
+    fn add(&mut self) -> (u32, &mut SackEntry) {
+        if self.loose.is_some() {
+            return self.add_loose();
         }
         let id = self.first.wrapping_add(self.entries.len() as u32);
-        self.entries.push(entry);
-        id
+        (id, self.entries.append())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_loose(&mut self) -> (u32, &mut SackEntry) {
+        let id = self.first;
+        self.first = self.first.wrapping_add(1);
+        let (entry, packets) = self.loose.get_or_insert_default().entry(id).or_default();
+        *packets = 1;
+        (id, entry)
     }
 
     /// Prefetches the oldest entry.

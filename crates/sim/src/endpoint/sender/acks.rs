@@ -8,8 +8,12 @@ use super::repair::State;
 use crate::endpoint::boundary::Outlet;
 use crate::endpoint::recovery::Losses;
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
+use crate::prefetch;
 use crate::spec::ClockSpec;
 use crate::time::Time;
+
+/// Number of segments by which the record of a segment in flight is prefetched before its ACK.
+const FETCHED_AHEAD: u64 = 8;
 
 /// Contents of an ACK about the newest segment that it acknowledges.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +87,8 @@ impl Sender {
         }
         let marked = if packet.flags() & flag::ECE == 0 { 0.0 } else { self.on_echo(now, cumulative, delivered) };
         if let Some(sampler) = &mut self.sampler {
+            let (records, soon) = sampler.place(u64::from(report.newest) + FETCHED_AHEAD);
+            prefetch::element(records, soon);
             sampler.on_delivered(report.newest.into(), delivered, now.0, min_rtt);
         }
         let losses = if self.board.is_clean() { Losses::default() } else { self.detect_on_ack(now) };

@@ -125,6 +125,7 @@ impl Sender {
     }
 
     /// Marks lost segments. Returns true if there were any.
+    #[inline(always)]
     pub(super) fn detect(&mut self, now: Time) -> bool {
         let edge = match self.stack.detection {
             Detection::Dupthresh => self.board.nth_highest_sacked(self.stack.dup_threshold).unwrap_or(0),
@@ -138,6 +139,9 @@ impl Sender {
             }
             Detection::Rack => self.rack_edge(now),
         };
+        if self.board.is_marked_below(edge) {
+            return false;
+        }
         if self.sampler.is_some() {
             self.report_lost_below(edge, now);
         }

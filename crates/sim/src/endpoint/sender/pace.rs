@@ -28,7 +28,14 @@ pub(super) struct Limits {
 
 impl Pace {
     pub(super) fn new(active: bool) -> Self {
-        Self { active, next: Time::ZERO, wake: Time::NEVER, limits: Limits { rate: f64::NAN, allowance: 0 }, rate: f64::NAN, period: Time::ZERO }
+        Self {
+            active,
+            next: Time::ZERO,
+            wake: Time::NEVER,
+            limits: Limits { rate: f64::NAN, allowance: 0 },
+            rate: f64::NAN,
+            period: Time::ZERO,
+        }
     }
 
     /// Records that a segment leaves at `now`; the next one leaves the inverse of the rate later.

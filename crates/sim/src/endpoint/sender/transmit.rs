@@ -11,7 +11,6 @@ use crate::packet::{Packet, flag};
 use crate::prefetch;
 use crate::ring::MOST_INHERITED;
 use crate::sidecar::Header;
-use crate::spec::Detection;
 use crate::time::Time;
 
 impl Sender {
@@ -193,10 +192,9 @@ impl Sender {
     /// Records the state of a segment that RACK and some algorithms need. Returns the number of its congestion header.
     #[inline]
     pub(super) fn remember(&mut self, segment: u32, flags: u8, now: Time, out: &mut impl Outlet) -> u32 {
-        let times = self.stack.detection == Detection::Rack;
         let windows = self.needs.window_at_send;
         let una = u64::from(self.board.una());
-        if times {
+        if self.rack.enabled {
             self.rack.sent_at.set(una, segment.into(), now);
         }
         if windows {
