@@ -38,7 +38,7 @@ $(VENV)/.dependencies: pyproject.toml uv.lock | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.engine: $(VENV)/.dependencies Cargo.toml Cargo.lock $(RUST_SOURCES)
-	@command -v cargo >/dev/null || { echo "elephan needs Rust 1.88 or later (cargo): see https://rustup.rs"; exit 1; }
+	@command -v cargo >/dev/null || { echo "elephan needs Rust 1.85 or later (cargo): see https://rustup.rs"; exit 1; }
 	@echo "building the engine"
 	@mkdir -p python/elephan/bin && cargo build --release --locked --quiet -p wire -p quic -p linux \
 		&& install -m 755 $${CARGO_TARGET_DIR:-target}/release/elephan-{wire,quic,linux} python/elephan/bin/

@@ -191,10 +191,10 @@ impl LossBased for Hybla {
     #[inline]
     fn acknowledge(&mut self, ack: &Ack) {
         let sample = if self.win.integer() { (ack.srtt > 0.0).then_some(ack.srtt) } else { ack.rtt };
-        if let Some(rtt) = sample
-            && rtt < self.rtt_min
-        {
-            self.learn(rtt, ack.may_grow());
+        if let Some(rtt) = sample {
+            if rtt < self.rtt_min {
+                self.learn(rtt, ack.may_grow());
+            }
         }
         if self.win.integer() {
             // If the window of ρ exceeds the segments sent before ρ was known, the window is not full yet.

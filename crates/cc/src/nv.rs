@@ -273,15 +273,14 @@ impl LossBased for Nv {
             self.begin_samples();
         }
         let flight = ack.delivery.map_or(ack.in_flight + ack.acked, |d| d.tx_in_flight);
-        if let Some(rtt) = ack.rtt
-            && rtt > 0.0
-            && flight > 0.0
-        {
-            let acked = self.una - self.una_at_sample;
-            self.una_at_sample = self.una;
-            self.sample(ack.now, rtt, flight);
-            if self.una > self.round_end {
-                self.end_round(self.una + ack.in_flight, acked);
+        if let Some(rtt) = ack.rtt {
+            if rtt > 0.0 && flight > 0.0 {
+                let acked = self.una - self.una_at_sample;
+                self.una_at_sample = self.una;
+                self.sample(ack.now, rtt, flight);
+                if self.una > self.round_end {
+                    self.end_round(self.una + ack.in_flight, acked);
+                }
             }
         }
     }

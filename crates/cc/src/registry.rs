@@ -138,9 +138,7 @@ impl Controller {
     fn react_at_length(&mut self, ack: &Ack, answer: Option<Answer>) -> f64 {
         each!(self, a => {
             a.on_ack(ack);
-            if let Some(answer) = answer
-                && let Some(assisted) = a.router_assisted()
-            {
+            if let Some((answer, assisted)) = answer.zip(a.router_assisted()) {
                 assisted.on_answer(ack, answer);
             }
             a.window()

@@ -168,9 +168,8 @@ impl Connection {
             marked: if self.marks && self.needs.ecn != Ecn::Endpoint { acked } else { 0.0 },
         };
         self.algorithm.on_ack(&ack);
-        if let Some(answer) = self.answer(acked)
-            && let Some(assisted) = self.algorithm.router_assisted()
-        {
+        let answer = self.answer(acked);
+        if let Some((answer, assisted)) = answer.zip(self.algorithm.router_assisted()) {
             assisted.on_answer(&ack, answer);
         }
         let after = self.algorithm.window();

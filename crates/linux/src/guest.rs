@@ -93,9 +93,8 @@ impl Guest {
 
     fn deliver(&mut self, now_ns: u64, arrivals: &mut VecDeque<Arrival>) -> io::Result<()> {
         let mut told = [false; 2];
-        while arrivals.front().is_some_and(|arrival| arrival.at_ns <= now_ns)
-            && let Some(mut arrival) = arrivals.pop_front()
-        {
+        while arrivals.front().is_some_and(|arrival| arrival.at_ns <= now_ns) {
+            let Some(mut arrival) = arrivals.pop_front() else { break };
             self.devices[arrival.side].give(&mut arrival.frame)?;
             told[arrival.side] = true;
         }

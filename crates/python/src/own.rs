@@ -100,10 +100,10 @@ impl Own {
             let name = intern!(py, "pacing_rate");
             let none = object.getattr(name)?.is_none();
             self.pacing_rate = if none { None } else { Some(number(object, name)?) };
-            if let Some(rate) = self.pacing_rate
-                && !(rate > 0.0 && rate < f64::INFINITY)
-            {
-                return refuse(format!("pacing_rate is {rate}; it must be segments per second above 0, or None"));
+            if let Some(rate) = self.pacing_rate {
+                if !(rate > 0.0 && rate < f64::INFINITY) {
+                    return refuse(format!("pacing_rate is {rate}; it must be segments per second above 0, or None"));
+                }
             }
         }
         Ok(())

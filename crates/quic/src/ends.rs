@@ -261,12 +261,9 @@ impl<'a> Endpoint<dyn Outlet + 'a> for SendingEnd {
         if now >= self.stop {
             self.stop();
         }
-        if now >= self.start
-            && let Some(transport) = self.transport.take()
-        {
-            self.core.connect(now, transport);
-        } else {
-            self.core.expire(now);
+        match self.transport.take_if(|_| now >= self.start) {
+            Some(transport) => self.core.connect(now, transport),
+            None => self.core.expire(now),
         }
         self.drive(out);
     }
@@ -325,9 +322,8 @@ impl ReceivingEnd {
     fn drive(&mut self, out: &mut dyn Outlet) {
         loop {
             while let Some(event) = self.core.event() {
-                if let Event::Stream(StreamEvent::Opened { dir: Dir::Uni }) = event
-                    && let Some((_, connection)) = &mut self.core.connection
-                {
+                let opened = matches!(event, Event::Stream(StreamEvent::Opened { dir: Dir::Uni }));
+                if let Some((_, connection)) = self.core.connection.as_mut().filter(|_| opened) {
                     self.stream = connection.streams().accept(Dir::Uni);
                 }
             }

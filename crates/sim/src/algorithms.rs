@@ -20,10 +20,10 @@ pub fn controller(index: usize, flow: &FlowSpec) -> Result<Controller, SpecError
 pub fn controllers() -> impl FnMut(usize, &FlowSpec) -> Result<Controller, SpecError> {
     let mut last: Option<(FlowSpec, Controller)> = None;
     move |index, flow| {
-        if let Some((before, built)) = &last
-            && (&before.algorithm, &before.parameters) == (&flow.algorithm, &flow.parameters)
-            && let Some(copy) = built.try_clone()
-        {
+        let same = last
+            .as_ref()
+            .filter(|(before, _)| (&before.algorithm, &before.parameters) == (&flow.algorithm, &flow.parameters));
+        if let Some(copy) = same.and_then(|(_, built)| built.try_clone()) {
             return Ok(copy);
         }
         let built = controller(index, flow)?;

@@ -110,8 +110,8 @@ impl Connection {
         }
         if begin > self.complete {
             // Merges ranges that it overlaps or touches.
-            while let Some((&left, &right)) = self.beyond.range(..=end).next_back()
-                && right >= begin
+            while let Some((&left, &right)) =
+                self.beyond.range(..=end).next_back().filter(|(_, right)| **right >= begin)
             {
                 self.beyond.remove(&left);
                 self.beyond_bytes -= right - left;
@@ -122,9 +122,7 @@ impl Connection {
             return;
         }
         self.complete = end;
-        while let Some((&left, &right)) = self.beyond.first_key_value()
-            && left <= self.complete
-        {
+        while let Some((&left, &right)) = self.beyond.first_key_value().filter(|(left, _)| **left <= self.complete) {
             self.beyond.remove(&left);
             self.beyond_bytes -= right - left;
             self.complete = self.complete.max(right);
@@ -163,9 +161,7 @@ impl Connection {
         }
         self.acknowledged = acknowledged;
         let mut last = None;
-        while let Some(sent) = self.outstanding.front()
-            && sent.end <= acknowledged
-        {
+        while self.outstanding.front().is_some_and(|sent| sent.end <= acknowledged) {
             last = self.outstanding.pop_front();
         }
         last.filter(|sent| !sent.repeated && sent.end > sacked_before).map(|sent| at_ns - sent.at_ns)

@@ -194,9 +194,7 @@ impl Emulator {
     /// Decides all events until `ns`; all packets that entered the path before must be known.
     pub fn advance(&mut self, ns: u64) {
         let until = Time(ns * PS_PER_NS);
-        while let Some(Reverse(event)) = self.hops.peek()
-            && event.at <= until
-        {
+        while self.hops.peek().is_some_and(|Reverse(event)| event.at <= until) {
             let Some(Reverse(mut event)) = self.hops.pop() else { break };
             self.horizon = event.at;
             let link = self.routes[event.passenger.flow][event.passenger.way as usize][event.hop];

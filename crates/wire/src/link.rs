@@ -250,9 +250,7 @@ impl<'a> Bottleneck<'a> {
 
     /// Delivers the due packets.
     fn deliver(&mut self, now: i64) {
-        while let Some(&Reverse((due, _, slot, way))) = self.apart.peek()
-            && due <= now
-        {
+        while let Some(&Reverse((_, _, slot, way))) = self.apart.peek().filter(|Reverse((due, ..))| *due <= now) {
             self.apart.pop();
             self.hand_on(slot, way);
         }
@@ -311,10 +309,10 @@ impl<'a> Bottleneck<'a> {
             }
         }
         let this = &self.plan.spec.flows[position];
-        if let Some(size) = this.size_segments
-            && connection.acknowledged_bytes() >= size * u64::from(this.stack.payload_bytes)
-        {
-            flow.completed_ns.get_or_insert(at);
+        if let Some(size) = this.size_segments {
+            if connection.acknowledged_bytes() >= size * u64::from(this.stack.payload_bytes) {
+                flow.completed_ns.get_or_insert(at);
+            }
         }
     }
 

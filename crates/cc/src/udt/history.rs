@@ -83,11 +83,10 @@ impl Arrivals {
         match number % 16 {
             0 => self.first_of_pair = Some((number, now)),
             1 => {
-                if let Some((first, at)) = self.first_of_pair.take()
-                    && first + 1 == number
-                    && now > at
-                {
-                    self.pairs.push(now - at);
+                if let Some((first, at)) = self.first_of_pair.take() {
+                    if first + 1 == number && now > at {
+                        self.pairs.push(now - at);
+                    }
                 }
             }
             _ => {}

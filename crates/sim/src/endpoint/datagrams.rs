@@ -131,12 +131,12 @@ impl<O: Outlet> Endpoint<O> for DatagramSender {
     fn on_timer(&mut self, out: &mut O) {
         let now = self.timer;
         self.sample_until(now);
-        if let Some(application) = &mut self.application
-            && application.due() <= now
-        {
-            let fresh = application.take(now);
-            if fresh <= SMALL_BURST || out.has_room_for(fresh) {
-                (0..fresh).for_each(|_| self.send(now, out));
+        if let Some(application) = &mut self.application {
+            if application.due() <= now {
+                let fresh = application.take(now);
+                if fresh <= SMALL_BURST || out.has_room_for(fresh) {
+                    (0..fresh).for_each(|_| self.send(now, out));
+                }
             }
         }
         self.set_timer();

@@ -390,10 +390,10 @@ impl Link {
     /// Takes the samples due before an arrival at `now`, with the queue before this arrival.
     #[inline]
     fn sample_before(&mut self, now: Time) {
-        if let Some(probe) = &self.probe
-            && probe.samples.due() <= now
-        {
-            self.sample_until(now);
+        if let Some(probe) = &self.probe {
+            if probe.samples.due() <= now {
+                self.sample_until(now);
+            }
         }
     }
 
@@ -496,9 +496,7 @@ impl Link {
     #[inline]
     fn drain(&mut self, now: Time) {
         let mut last = 0;
-        while let Some(&front) = self.waiting.front()
-            && front.until <= now
-        {
+        while let Some(&front) = self.waiting.front().filter(|front| front.until <= now) {
             self.waiting.pop();
             self.backlog.packets -= 1;
             self.backlog.bytes -= u64::from(front.bytes);
@@ -515,10 +513,7 @@ impl Link {
 
     #[cold]
     fn sample_until(&mut self, now: Time) {
-        while let Some(probe) = &self.probe
-            && probe.samples.due() <= now
-        {
-            let at = probe.samples.due();
+        while let Some(at) = self.probe.as_ref().map(|probe| probe.samples.due()).filter(|due| *due <= now) {
             if self.uniform.is_none() && !self.is_served() {
                 self.drain(at);
             }

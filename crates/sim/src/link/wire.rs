@@ -88,9 +88,7 @@ impl Wire {
     /// Takes a packet whose last bit leaves the transmitter at `now`, and which the link layer delays by `later`.
     /// Packets come in order.
     pub(super) fn launch(&mut self, packet: Packet, now: Time, later: Time) -> Launch {
-        while let Some(next) = self.routes.get(self.route + 1)
-            && next.0 <= now
-        {
+        while self.routes.get(self.route + 1).is_some_and(|next| next.0 <= now) {
             self.route += 1;
             self.latest = Time::ZERO;
         }
@@ -107,11 +105,11 @@ impl Wire {
             arrives += later;
         }
         let mut launch = Launch { twice: false, late: false };
-        if let Some((reorder, stream)) = &mut self.reorder
-            && stream.uniform() < reorder.p
-        {
-            launch.late = true;
-            arrives += Time(reorder.delay_ps);
+        if let Some((reorder, stream)) = &mut self.reorder {
+            if stream.uniform() < reorder.p {
+                launch.late = true;
+                arrives += Time(reorder.delay_ps);
+            }
         }
         if let Some((p, stream)) = &mut self.duplicate {
             launch.twice = stream.uniform() < *p;

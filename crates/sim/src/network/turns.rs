@@ -263,28 +263,28 @@ fn fetch_ahead<F: Feed>(
     sinks: &[Option<Receiver>],
     done: &mut [FlowId; 2],
 ) {
-    if let Some(packet) = feed.soon(ports, 3 * STEP)
-        && packet.flow() != done[0]
-    {
-        done[0] = packet.flow();
-        prefetch::element(hops, paths.hop_of(packet));
-    }
-    if let Some(packet) = feed.soon(ports, 2 * STEP)
-        && packet.flow() != done[1]
-    {
-        done[1] = packet.flow();
-        match hops[paths.hop_of(packet)].next {
-            Next::Mailbox(id) => ports.mailboxes.fetch(id),
-            Next::Echo(id) => {
-                ports.mailboxes.fetch(id);
-                prefetch::value(&sinks[packet.flow().index()]);
-            }
-            Next::EchoBatch(_) => prefetch::value(&sinks[packet.flow().index()]),
-            Next::Batch(_) | Next::Inline(_) | Next::Other => {}
+    if let Some(packet) = feed.soon(ports, 3 * STEP) {
+        if packet.flow() != done[0] {
+            done[0] = packet.flow();
+            prefetch::element(hops, paths.hop_of(packet));
         }
     }
-    if let Some(packet) = feed.soon(ports, STEP)
-        && let Next::Mailbox(id) | Next::Echo(id) = hops[paths.hop_of(packet)].next
+    if let Some(packet) = feed.soon(ports, 2 * STEP) {
+        if packet.flow() != done[1] {
+            done[1] = packet.flow();
+            match hops[paths.hop_of(packet)].next {
+                Next::Mailbox(id) => ports.mailboxes.fetch(id),
+                Next::Echo(id) => {
+                    ports.mailboxes.fetch(id);
+                    prefetch::value(&sinks[packet.flow().index()]);
+                }
+                Next::EchoBatch(_) => prefetch::value(&sinks[packet.flow().index()]),
+                Next::Batch(_) | Next::Inline(_) | Next::Other => {}
+            }
+        }
+    }
+    if let Some(Next::Mailbox(id) | Next::Echo(id)) =
+        feed.soon(ports, STEP).map(|packet| hops[paths.hop_of(packet)].next)
     {
         ports.mailboxes.of(id).fetch_free_slot();
     }
@@ -464,7 +464,7 @@ impl Network {
             let hop = &hops[paths.hop_of(&packet)];
             let mut packet = packet.next_hop(at + hop.tail.of(bytes));
             let mut next = hop.next;
-            while CHAINED && let Next::Inline(inner) = next {
+            while let (true, Next::Inline(inner)) = (CHAINED, next) {
                 let behind = inner.index().checked_sub(before.len() + 1);
                 let link = behind.map_or_else(|| &mut before[inner.index()], |behind| &mut after[behind]);
                 if packet.at >= *end && link.is_recorded() {

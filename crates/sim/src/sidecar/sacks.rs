@@ -121,9 +121,10 @@ impl Sacks {
 
     /// Shares the entry of a duplicated ACK.
     pub fn copy(&mut self, ack: &Packet) {
-        if ack.flags() & flag::BESIDE != 0
-            && let Some((_, packets)) = self.loose.as_mut().and_then(|loose| loose.get_mut(&ack.extra()))
-        {
+        if ack.flags() & flag::BESIDE == 0 {
+            return;
+        }
+        if let Some((_, packets)) = self.loose.as_mut().and_then(|loose| loose.get_mut(&ack.extra())) {
             *packets += 1;
         }
     }

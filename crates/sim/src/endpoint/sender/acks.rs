@@ -116,14 +116,13 @@ impl Sender {
             let (packet, bytes) = (*packet, f64::from(self.bytes));
             Wanted { needs, packet, bytes, report, sampler, clocks, sent_window }.complete(ack)
         });
-        if let State::Recovery(episode) = &mut self.repair.state
-            && !self.needs.own_recovery
-        {
-            episode.on_ack(delivered, in_flight, cumulative > una, losses);
-            let window = episode.window();
-            self.stats.note_window(now, f64::from(window));
-        } else {
-            self.stats.note_window(now, window);
+        match &mut self.repair.state {
+            State::Recovery(episode) if !self.needs.own_recovery => {
+                episode.on_ack(delivered, in_flight, cumulative > una, losses);
+                let window = episode.window();
+                self.stats.note_window(now, f64::from(window));
+            }
+            _ => self.stats.note_window(now, window),
         }
         if self.board.una() == self.next {
             self.timeout.armed = Time::NEVER;
@@ -156,11 +155,11 @@ impl Sender {
         let min_rtt = self.min_rtt.update(sample);
         if !self.stack.time_one_segment {
             self.rto.sample(sample);
-        } else if let Some((segment, at)) = self.timed
-            && packet.segment() > segment
-        {
-            self.rto.sample((packet.at - at).seconds());
-            self.timed = None;
+        } else if let Some((segment, at)) = self.timed {
+            if packet.segment() > segment {
+                self.rto.sample((packet.at - at).seconds());
+                self.timed = None;
+            }
         }
         self.stats.note_rtt(rtt, sample);
         self.rack.note_delivered(packet.stamp, rtt);

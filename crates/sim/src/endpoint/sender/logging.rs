@@ -52,10 +52,8 @@ impl Sender {
         let state = self.state_of_log();
         if let Some(SenderLog { log, .. }) = self.log.as_deref_mut() {
             log.push(Kind::Sent, at, &packet, NONE, None);
-            if log.covers(at)
-                && let Some(row) = log.rows.last_mut()
-            {
-                *row = state(*row);
+            if log.covers(at) {
+                log.rows.last_mut().into_iter().for_each(|row| *row = state(*row));
             }
         }
     }

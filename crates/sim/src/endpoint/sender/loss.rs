@@ -31,10 +31,10 @@ impl Sender {
         if self.repair.is_open() || cumulative < self.repair.point {
             return false;
         }
-        if let State::Recovery(episode) = self.repair.state
-            && !self.needs.own_recovery
-        {
-            self.algorithm.moderate(f64::from(episode.final_window(self.next - cumulative)));
+        if let State::Recovery(episode) = self.repair.state {
+            if !self.needs.own_recovery {
+                self.algorithm.moderate(f64::from(episode.final_window(self.next - cumulative)));
+            }
         }
         self.algorithm.on_recovery_exit(now.seconds());
         self.repair.state = State::Open;

@@ -126,9 +126,8 @@ impl Sender {
     #[inline(never)]
     pub(super) fn repair(&mut self, room: u32, now: Time, out: &mut impl Outlet) -> u32 {
         let mut sent = 0;
-        while sent < room
-            && let Some(segment) = self.board.next_to_repair()
-        {
+        while sent < room {
+            let Some(segment) = self.board.next_to_repair() else { break };
             self.board.retransmitted(segment, self.next, now);
             self.stats.totals.retransmits += 1;
             self.emit(segment, self.marks.on_retransmission(), now, out);

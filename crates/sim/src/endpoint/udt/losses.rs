@@ -28,9 +28,7 @@ impl Lost {
             return;
         }
         // Runs that overlap or touch it are merged with it.
-        while let Some((&from, &to)) = self.runs.range(..=past).next_back()
-            && to >= first
-        {
+        while let Some((&from, &to)) = self.runs.range(..=past).next_back().filter(|(_, to)| **to >= first) {
             self.runs.remove(&from);
             self.len -= to - from;
             (first, past) = (first.min(from), past.max(to));
@@ -51,9 +49,7 @@ impl Lost {
 
     /// Removes all packets below `edge`.
     pub(super) fn forget_below(&mut self, edge: u32) {
-        while let Some((&first, &past)) = self.runs.first_key_value()
-            && first < edge
-        {
+        while let Some((&first, &past)) = self.runs.first_key_value().filter(|(first, _)| **first < edge) {
             self.runs.pop_first();
             self.len -= past.min(edge) - first;
             if past > edge {

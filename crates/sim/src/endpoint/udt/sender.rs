@@ -139,11 +139,11 @@ impl UdtSender {
         if self.expires <= now {
             self.expire(now);
         }
-        if let Some(application) = &mut self.application
-            && application.due() <= now
-        {
-            self.end += application.take(now);
-            self.wake = now;
+        if let Some(application) = &mut self.application {
+            if application.due() <= now {
+                self.end += application.take(now);
+                self.wake = now;
+            }
         }
         if self.wake <= now {
             self.transmit(now, out);
