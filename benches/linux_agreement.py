@@ -65,7 +65,7 @@ PATHS = {
         Way("100 Mbit/s", "40 ms", "333 packets", 60, 10),
         Way("100 Mbit/s", "4 ms", "4 BDP", 30, 5),
         Way("622 Mbit/s", "100 ms", "0.1 BDP", 30, 5),
-        Way("1 Gbit/s", "40 ms", "1 BDP", 20, 5, loss=1e-4),
+        Way("1 Gbit/s", "40 ms", "1 BDP", 10, 2, loss=1e-4),
     )
 }
 TRAFFIC = {"alone": "One flow", "two": "Two flows", "cubic": "One flow beside CUBIC"}
@@ -92,14 +92,20 @@ class Cell:
     seed: int
 
     def scenario(self, as_guest: bool = False) -> Scenario:
-        """Its scenario; `as_guest` starts the flows as long after a timer interrupt as the guest does."""
+        """Its scenario; `as_guest` is the simulator's, whose flows start as long after a timer interrupt as the guest's.
+
+        With random losses, the engine is Linux's path too: the same seed then loses the same packets in both.
+        """
         way = PATHS[self.path]
         phase = phase_ns(self.seed, HZ) if as_guest else 0
+        real = {"backend": "linux"} if way.loss and not as_guest else {}
         second = {"two": self.algorithm, "cubic": "cubic"}.get(self.traffic)
-        flows: list[dict[str, Any]] = [{"name": "first", "algorithm": named(self.algorithm), "start": f"{phase} ns"}]
+        flows: list[dict[str, Any]] = [
+            {"name": "first", "algorithm": named(self.algorithm), "start": f"{phase} ns"} | real
+        ]
         if second:
             start = f"{SECOND_STARTS_S * 10**9 + phase} ns"
-            flows.append({"name": "second", "algorithm": named(second), "start": start})
+            flows.append({"name": "second", "algorithm": named(second), "start": start} | real)
         return Scenario.dumbbell(
             flows,
             rate=way.rate,
@@ -273,7 +279,9 @@ def page(measured: list[dict[str, Any]], causes: list[dict[str, str]]) -> str:
         "are sums, and the share is the first flow's share of the goodput. The trajectory error is the mean distance",
         "of the two windows, sampled every 100 ms, as a fraction of the mean window; it is the smallest over shifts in",
         "time. The simulator's flows start as long after a timer interrupt as the guest's do (0 to 4 ms, drawn from",
-        "the seed), since timers end at interrupts. Each cell is simulator / Linux, averaged over its seeds.",
+        "the seed), since timers end at interrupts. On a path with random losses, the engine is Linux's path too, so",
+        "that both lose the same packets; on the others, netem in the guest is. Each cell is simulator / Linux,",
+        "averaged over its seeds.",
         "",
         f"A row is marked where goodput or mean window differ by more than {100 * BOUND:.0f} %, retransmissions by",
         f"more than {100 * BOUND_LOSSES:.0f} % and {SMALL} segments, shares by more than {100 * BOUND:.0f} points, or",
