@@ -76,7 +76,7 @@ demo: setup
 test: setup
 	@scripts/test
 
-# make verify  tests with crowds of thousands of flows, and the coverage of intervals on 200 paths, which take minutes
+# make verify  the long tests, pairs of runs on Linux that must be equal, and the coverage of intervals on 200 paths: about half an hour
 verify: setup
 	$(BIN)/python -m pytest -q -m large
 	$(BIN)/python benches/linux_pairs.py

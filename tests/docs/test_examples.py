@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 ON_LINUX = ("own_in_linux.toml", "linux_beside_bbr3.toml")  # tests/linux runs them, where there is a kernel
+LONG = "--on sim,linux"
+"""What makes a command take minutes."""
 _FILE_NAME = re.compile(r"# (\w+\.py)\n")
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -65,6 +67,20 @@ def test_scenarios_in_a_page_load(page: Path, tmp_path: Path, monkeypatch: pytes
 def test_commands_in_a_page_work(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    run_commands(page, tmp_path, monkeypatch, capsys, long=False)
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("page", [page for page in PAGES if LONG in page.read_text()], ids=lambda page: page.name)
+def test_long_commands_in_a_page_work(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_commands(page, tmp_path, monkeypatch, capsys, long=True)
+
+
+def run_commands(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, long: bool
+) -> None:
     """The first scenario of a page is saved under the name that its commands use; make and git are not run here."""
     monkeypatch.chdir(tmp_path)
     scenarios = blocks(page, "toml")
@@ -72,7 +88,7 @@ def test_commands_in_a_page_work(
     save_files(page, tmp_path)
     for line in "".join(blocks(page, "sh")).replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
-        if not words or words[0] != "elephan":
+        if not words or words[0] != "elephan" or (LONG in line) != long:
             continue
         wanted = next((word for word in words[1:] if word.endswith(".toml") and "/" not in word), None)
         if wanted is not None:

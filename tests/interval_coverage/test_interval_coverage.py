@@ -14,6 +14,7 @@ from tests.interval_coverage.trial import PATHS, QUANTITIES, Row
 TENTH = PATHS // 10
 
 
+@pytest.mark.large
 def test_a_tenth_of_the_paths_is_covered_as_chance_allows() -> None:
     """Bounds: fewer of n intervals that cover 94 % (eight seeds, a mean of 200) come once in a thousand times."""
     rows = [row for number in range(1, TENTH + 1) for row in trial.rows(number)]

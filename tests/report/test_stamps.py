@@ -60,7 +60,7 @@ def test_a_paper_that_is_there_is_not_drawn_again(tmp_path: Path, monkeypatch: p
 
     def report() -> tuple[int, bytes]:
         drawn.clear()
-        result = papers.reproduce("weigle2006", figure="2", quick=True, store=store, out=out, jobs=2)
+        result = papers.reproduce("leith2008", figure="3", quick=True, store=store, out=out, jobs=2)
         assert result.report_path is not None
         return len(drawn), result.report_path.read_bytes()
 

@@ -17,6 +17,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return Store(tmp_path_factory.mktemp("runs"))
 
 
+@pytest.mark.large
 def test_standard_tcp_cannot_fill_10_gbit_over_100_ms_at_a_realistic_loss(store: Store) -> None:
     """RFC 3649, section 1: 1.2 / sqrt(p) segments; HighSpeed TCP has 0.12 / p^0.835 (equation 3)."""
     reno, hstcp = evaluate(["reno", "hstcp"], SUITE, only=["losses"], seeds=4, quick=True, store=store)

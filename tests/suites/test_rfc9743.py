@@ -35,6 +35,7 @@ def test_cubic_passes_every_must(store: Store) -> None:
     assert found.outcome("standing-queue").verdict == "concern", "it fills any buffer; the limit is marked weak"
 
 
+@pytest.mark.large
 def test_reno_passes_every_must(store: Store) -> None:
     musts(store, "reno")
 
