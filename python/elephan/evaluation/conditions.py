@@ -1,8 +1,8 @@
 """The conditions of a criterion, and the aggregation over several conditions.
 
-A condition is a value (``buffer_pkts = 1555``) or a text that names several: ``"each of 1.5, 2, 6"`` (the criterion
-must hold at each), ``"mean over RTTs"`` or ``"max over RTTs"`` (of the measured values). If the text lists no points,
-those of the experiment are used.
+A condition is a value (``buffer_pkts = 1555``) or a text that names several values: ``"each of 1.5, 2, 6"`` (the
+criterion must hold at each value), ``"mean over RTTs"`` or ``"max over RTTs"`` (the mean or the maximum of the
+measurements at all RTTs). If the text lists no values, those of the experiment are used.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Aggregation:
     """Several conditions of one criterion.
 
     Attributes:
-        how: ``each`` if the criterion must hold at every condition; otherwise the function of the values.
-        wheres: the single conditions.
+        how: ``each`` if the criterion must hold at every condition; otherwise the function that combines the measured
+        values. wheres: the conditions, one by one.
     """
 
     how: How
@@ -37,7 +37,7 @@ class Aggregation:
 
 
 def span(text: str) -> tuple[float, float] | None:
-    """``"20..50"`` or ``"600 to 4000"`` as a pair; ``None`` for another text."""
+    """Parses ``"20..50"`` or ``"600 to 4000"`` to a pair of numbers; ``None`` for another text."""
     match = _SPAN.fullmatch(text.strip())
     return (float(match[1]), float(match[2])) if match else None
 
@@ -46,7 +46,8 @@ Points = Callable[[str], Sequence[Value]]
 
 
 def points_of(parameter: str, known_points: Points, text: str = "") -> list[Value]:
-    """The points along a parameter: those listed in ``text``, else the known ones, within a span if ``text`` is one.
+    """The values of a parameter: those listed in ``text``, otherwise ``known``, limited to the span if ``text`` is a
+    span.
 
     Raises:
         NotJudgedError: neither lists points.

@@ -1,8 +1,8 @@
 """Criteria, as data.
 
 A criterion names a metric, a subject, conditions, and the relation that must hold under them
-(:mod:`elephan.evaluation.relations`). The owner of the criteria measures their subjects (a :class:`Measurer`); the
-judgment (:mod:`elephan.evaluation.judging`) is the same for all.
+(:mod:`elephan.evaluation.relations`). A :class:`Measurer`, which the paper or suite provides, measures the subjects;
+:mod:`elephan.evaluation.judging` judges all criteria alike.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WITH_LIMIT = ("approx", "identity", ">=", "<=", ">", "<")
 
 @checked(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", strict=True))
 class Criterion:
-    """One statement that runs are judged by.
+    """One testable statement about runs.
 
     Attributes:
         id: unique.
@@ -73,7 +73,7 @@ class Criterion:
 
     @property
     def weak(self) -> bool:
-        """True if the tolerance is wider than its reference, so that a pass shows little.
+        """True if the tolerance is wider than its reference, so that a pass is weak evidence.
 
         A limit of 0 has no width of its own, so the rule does not apply to it.
         """

@@ -25,7 +25,7 @@ class Experiment:
         title: one line.
         figure: figure or section of the document.
         scenarios: scenarios, by label; one scenario may be in several experiments and is run once.
-        seeds: number of replicates by its own settings.
+        seeds: number of replicates that the experiment's own settings ask for.
     """
 
     id: str
@@ -36,7 +36,7 @@ class Experiment:
 
 
 class RunSet:
-    """Finished runs by their scenario. Tables are read on access, and not all kept open."""
+    """Finished runs by their scenario. Their tables are read on access and released afterwards."""
 
     def __init__(self, runs: Iterable[Run]) -> None:
         self._by_hash: dict[str, dict[int, Run]] = {}
@@ -77,7 +77,8 @@ class RunSet:
         return self._open(found[min(found)].id) if found else None
 
     def metric(self, run: Run, name: str, window: tuple[float, float] | None = None, **options: Any) -> Any:
-        """A registered metric of a run; computed once. ``options`` are the metric's own, such as ``flows`` (a tuple).
+        """A registered metric of a run; computed once. ``options`` are options of the metric, such as ``flows`` (a
+        tuple).
 
         Raises:
             NotJudgedError: it is not defined for this run.

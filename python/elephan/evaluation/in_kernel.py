@@ -1,8 +1,9 @@
-"""Experiments in today's Linux: the scenarios that it supports, the runs, and the same runs in the simulator.
+"""Experiments on a real Linux kernel: the scenarios that it supports, their runs, and the same scenarios in the
+simulator.
 
-The network and the flows are an experiment's; the endpoints are the kernel's own. A carrier is a backend with real
-Linux: ``kernel`` in real time, one run after the other (:mod:`elephan.backends.kernel.twin`), or ``linux`` in virtual
-time, several at once and until a budget is spent (:mod:`elephan.backends.linux.twin`).
+The network and the flows are those of an experiment; the endpoints are the kernel's TCP. A *carrier* is a backend that
+runs real Linux endpoints: ``kernel`` in real time, one run at a time (:mod:`elephan.backends.kernel.twin`), or
+``linux`` in virtual time, several runs at a time and until a time budget is spent (:mod:`elephan.backends.linux.twin`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from elephan.scenario import Scenario, ScenarioError
 _SEGMENT_S = 9e-6
 """Estimate of a guest's processor time for a segment, s: 0.5 s for a second at 622 Mbit/s."""
 _BEHIND_ENGINE = 5.0
-"""The same, where the engine is the path, as a multiple."""
+"""Factor of ``_SEGMENT_S`` if the guests' packets pass through the engine of the simulator."""
 _BOOT_S = 1.5
 
 
@@ -67,7 +68,8 @@ CARRIERS = {
 
 
 def require(carrier: Carrier, path: str) -> None:
-    """Refuse what this host cannot run; ``path`` is what was asked for.
+    """Reject a request if this host cannot run the carrier's scenarios; ``path`` names the request in the error
+    message.
 
     Raises:
         ScenarioError: it cannot run any scenario.
@@ -91,12 +93,9 @@ def carried(
 
     Args:
         experiments: the experiments.
-        only: patterns of the runs to make: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
-            Saved runs count in any case.
-        store: where results are kept.
-        carrier: the backend of the runs.
-        path: what was asked for, for an error's line.
-        again: make those again whose saved result is not valid.
+        only: patterns of the runs to make: a run's label, its experiment, or ``EXPERIMENT/LABEL``. Saved runs are used
+        even if no pattern matches them. store: where results are kept. carrier: the backend of the runs. path: name of
+        the request, for error messages. again: repeat the runs whose saved result is not valid.
 
     Raises:
         ScenarioError: the kernel supports none of the runs, or a pattern matches nothing.
@@ -137,7 +136,7 @@ def carried(
 
 
 def _carried(scenario: Scenario, carrier: Carrier) -> Twin | str:
-    """The twin, or why there is none."""
+    """The scenario's twin, or the reason why the carrier does not support the scenario."""
     try:
         return carrier.twin(scenario)
     except ScenarioError as error:
@@ -151,7 +150,7 @@ def _matches(pattern: str, experiment: Experiment, label: str) -> bool:
 
 
 def simulated(found: Iterable[Outcome], jobs: int | None, store: Store, progress: Progress | None) -> StandIns:
-    """Runs of the twins of valid runs in the simulator."""
+    """Run in the simulator each twin whose kernel run is valid; returns these runs by the experiment's scenario."""
     pieces = [outcome.piece for outcome in found if outcome.valid]
     wanted = [(piece.twin.scenario, piece.scenario.seed) for piece in pieces]
     runs = sweep(wanted, jobs=jobs, store=store, progress=progress)
@@ -166,14 +165,13 @@ def outcomes(
     jobs: int | None = None,
     until_s: float | None = None,
 ) -> Iterator[Outcome]:
-    """Run the plan; a run that fails is reported and the others go on.
+    """Run the plan and yield each run's outcome; a failed run does not stop the others.
 
     Args:
         planned: the runs.
         store: where results are kept.
-        progress: told how far it is.
-        jobs: runs at a time where they are not alone; one a core by default.
-        until_s: monotonic time at which the budget is spent; runs under way are ended then.
+        progress: called with the total progress. jobs: number of simultaneous runs, for a carrier in virtual time; one
+        per core by default. until_s: monotonic time at which the budget is spent; unfinished runs are cancelled then.
     """
     one = _alone if planned.carrier.alone else _together
     yield from one(planned, store, progress, jobs, until_s)
@@ -186,7 +184,7 @@ def _saved(piece: Piece, carrier: Carrier, store: Store, engine: str) -> Run | N
 def _together(
     planned: KernelRuns, store: Store, progress: Progress | None, jobs: int | None, until_s: float | None
 ) -> Iterator[Outcome]:
-    """Several runs at a time, in virtual time: a busy host changes nothing."""
+    """Simultaneous runs in virtual time, whose results do not depend on the load of the host."""
     carrier = planned.carrier
     engine = backends.get(carrier.backend).version()
     wanted = [(piece.twin.scenario, piece.scenario.seed) for piece in planned.to_run]
@@ -213,7 +211,7 @@ def _together(
 def _alone(
     planned: KernelRuns, store: Store, progress: Progress | None, _jobs: int | None, until_s: float | None
 ) -> Iterator[Outcome]:
-    """One run after the other, in real time."""
+    """One run at a time, in real time."""
     total_s, done_s, finished, count = planned.takes_s, 0.0, 0, len(planned.to_run)
     carrier = planned.carrier
     engine = backends.get(carrier.backend).version()
@@ -250,7 +248,7 @@ def _outcome(piece: Piece, run: Run | None, carrier: Carrier, why: str = "") -> 
 def _reporter(
     progress: Progress, done_s: float, takes_s: float, total_s: float, finished: int, count: int
 ) -> Callable[[float, float, int, int], bool | None]:
-    """Progress of one run as progress of all, in seconds of real time."""
+    """Convert the progress of one run to the progress of all runs, in seconds of real time."""
 
     def report(done: float, total: float, _finished: int, _runs: int) -> bool | None:
         part = done / total if total else 1.0

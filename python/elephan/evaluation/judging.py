@@ -1,4 +1,4 @@
-"""Judgment of criteria by measurements. An outcome is always computed."""
+"""Comparison of criteria with measurements. Every outcome is computed; none is entered by hand."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Assessment:
 
 
 def within_noise(support: float | None) -> bool:
-    """True if other seeds could reverse an outcome that holds in this fraction of the bootstrap draws."""
+    """True if an outcome that holds in this fraction of the bootstrap draws could differ with other seeds."""
     return support is not None and _TAIL < support < 1 - _TAIL
 
 
@@ -108,7 +108,7 @@ def _distance(criterion: Criterion, found: Assessment) -> str:
 
 
 def _interval(found: tuple[float, float] | None, seeds: int) -> tuple[float | None, float | None, str]:
-    """Both ends, or the reason for a missing interval; an interval of zero width counts as missing."""
+    """Both ends of the interval, or the reason for a missing interval; an interval of zero width counts as missing."""
     if found is None:
         return None, None, "one seed" if seeds < 2 else "not a number in any draw"
     if found[0] == found[1]:
@@ -126,7 +126,8 @@ def _noise(question: _Question[Any]) -> tuple[tuple[float, float] | None, float 
         if len(sizes) != 1:
             outcome = question.outcome(pick)
         else:
-            # If all have the same number of seeds, draws of the same seeds in another order have the same medians.
+            # If all inputs have the same number of seeds, draws of the same seeds in another order have the same
+            # medians.
             (size,) = sizes
             seeds = tuple(sorted(int(share * size) for share in pick[:size]))
             if seeds not in known:

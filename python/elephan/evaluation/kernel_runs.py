@@ -1,4 +1,4 @@
-"""Runs of experiments in today's Linux, as data: the supported runs, and their outcomes."""
+"""Runs of experiments on a real Linux kernel, as data: the supported runs, and their outcomes."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from elephan.runs import Run
 
 PREPARATION_S = 2.0
-"""Time that a run in real time takes beside its scenario's own: namespaces, programs, connections, tables."""
+"""Overhead of a run in real time, s, in addition to its scenario's duration: namespaces, programs, connections,
+tables."""
 
 
 @dataclass(frozen=True)
 class Carrier:
-    """A backend with real Linux, and how an experiment's scenarios become some that it runs.
+    """A backend with real Linux endpoints, and the conversion of an experiment's scenarios to scenarios that it can
+    run.
 
     Attributes:
         backend: name of the backend.
-        words: name of it in a sentence.
-        require: refuses a host that cannot run anything.
-        twin: the twin of a scenario; refuses what cannot be carried.
-        failed_checks: checks of the backend that a run failed, one sentence each.
-        takes_s: time of the host for a twin, s.
-        alone: true if runs are in real time, one after the other.
+        words: name of the backend in a sentence. require: raises an error if this host cannot run the backend. twin:
+        converts a scenario to its twin; raises an error for an unsupported scenario. failed_checks: checks of the
+        backend that a run failed, one sentence each. takes_s: estimated processing time of a twin on the host, s.
+        alone: true if runs are in real time, one at a time.
     """
 
     backend: str
@@ -52,9 +52,8 @@ class Piece:
         scenario: the experiment's scenario.
         twin: the scenario that is run.
         chosen: true if it is to be run; otherwise only a saved run counts.
-        saved: there is a result.
-        again: the saved result is not valid, and it is to be made again.
-        takes_s: time of the host for a run, s.
+        saved: true if there is a saved result. again: true if the saved result is not valid and the run is to be
+        repeated. takes_s: estimated processing time of the run on the host, s.
     """
 
     experiments: tuple[str, ...]
@@ -88,13 +87,11 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class KernelRuns:
-    """Runs of some experiments in the kernel.
+    """The plan of some experiments' runs in the kernel.
 
     Attributes:
-        pieces: what can be carried.
-        left_out: what cannot.
-        refused: why a scenario cannot be carried, by its hash.
-        carrier: the backend of the runs.
+        pieces: the supported runs. left_out: the unsupported runs. refused: the reason why a scenario is not supported,
+        by its hash. carrier: the backend of the runs.
     """
 
     pieces: tuple[Piece, ...]
@@ -104,16 +101,16 @@ class KernelRuns:
 
     @property
     def to_run(self) -> list[Piece]:
-        """The runs to make, in the order of the experiments."""
+        """The runs that must be run, in the order of the experiments."""
         return [piece for piece in self.pieces if piece.to_run]
 
     @property
     def takes_s(self) -> float:
-        """Time of the host for all runs, one after the other."""
+        """Estimated processing time of all runs on the host, one after the other, s."""
         return sum(piece.takes_s for piece in self.to_run)
 
     def lines(self) -> Iterator[str]:
-        """Notes for a reader before the runs."""
+        """Notes to print before the runs."""
         runs = self.to_run
         there = sum(piece.saved and not piece.again for piece in self.pieces)
         other = sum(not piece.chosen and not piece.saved for piece in self.pieces)
@@ -126,7 +123,7 @@ class KernelRuns:
 
 
 def duration(seconds: float) -> str:
-    """A length of time for a reader: hours and minutes, or minutes, or seconds."""
+    """A duration as text: hours and minutes, or minutes, or seconds."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -143,7 +140,7 @@ class StandIns(RunSet):
         self._absent = absent
 
     def of(self, scenario: Scenario) -> list[Run]:
-        """The run that stands for a scenario.
+        """The kernel run that replaces the run of a scenario.
 
         Raises:
             NotJudgedError: there is none; with the reason.
@@ -156,12 +153,11 @@ class StandIns(RunSet):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of a piece.
+    """Outcome of a planned run.
 
     Attributes:
-        piece: the run's piece.
-        run: the result; ``None`` if it was not run or has failed.
-        why: reason for a missing or invalid result; empty for a valid one.
+        piece: the planned run. run: the result; ``None`` if the run was not made or has failed. why: reason for a
+        missing or invalid result; empty for a valid one.
     """
 
     piece: Piece

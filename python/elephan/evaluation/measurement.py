@@ -32,7 +32,7 @@ class Measurement:
     detail: str = ""
 
     def value(self, pick: Pick | None = None) -> float:
-        """The number itself, or its value in one bootstrap draw."""
+        """The measured number, or its value in one bootstrap draw."""
         if self.children:
             return self.combine([child.value(pick) for child in self.children])
         if pick is None:

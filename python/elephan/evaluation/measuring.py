@@ -1,8 +1,8 @@
 """Measurement of the subjects of criteria by a table of rules, in which a suite states the metrics and runs.
 
-A rule measures one metric that criteria name. Functions here build most rules: :func:`of` is a registered metric of the
-subject's run, :func:`over` combines a rule over several conditions, :func:`both` two rules, :func:`rank` a rule over
-subjects.
+A rule measures one metric that criteria name. Functions here build most rules: :func:`of` measures a registered metric
+of the subject's run, :func:`over` combines the measurements of one rule under several conditions, :func:`both` combines
+two rules of one subject, :func:`rank` ranks a subject among several.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class At:
         return str(self.where.get("experiment", self.criterion.experiment)).partition(".")[2]
 
     def get(self, key: str, default: _T) -> _T:
-        """A condition, or the default if it is not stated, in the default's type."""
+        """The value of a condition, converted to the type of ``default``, which is returned if the condition is not
+        stated."""
         return type(default)(self.where.get(key, default))
 
     def but(self, **changed: Value) -> At:
@@ -64,7 +65,7 @@ class Suite:
         scenario: the scenario of a subject under conditions.
         keys: known conditions; ``None`` for any.
         along: the points along each parameter, if a criterion does not list them.
-        factors: factors of the values of registered metrics, for a scaled-down setup.
+        factors: by metric, the factor by which its value is multiplied in a scaled-down setup.
     """
 
     runs: RunSet
@@ -147,11 +148,11 @@ class Chosen:
     choose: Callable[[Where, Any], Measurer[Any]]
 
     def points(self, parameter: str, criterion: Any) -> Sequence[Value]:
-        """Points of the chosen measurer, as :meth:`Suite.points`."""
+        """The points along a parameter, from the chosen measurer; see :meth:`Suite.points`."""
         return self.choose(criterion.conditions or {}, criterion).points(parameter, criterion)
 
     def measure(self, metric: str, subject: str, where: Where, criterion: Any) -> Measurement:
-        """Measurement by the chosen measurer, as :meth:`Suite.measure`."""
+        """The measurement by the chosen measurer; see :meth:`Suite.measure`."""
         return self.choose(where, criterion).measure(metric, subject, where, criterion)
 
 
@@ -173,8 +174,8 @@ def of(
 
 
 def over(rule: Rule, cases: Cases, combine: Combine, detail: str = "") -> Rule:
-    """A rule over several conditions, whose number replaces ``{}`` in ``detail``; with one condition it is the plain
-    rule."""
+    """A rule that combines measurements under several conditions; the number of conditions replaces ``{}`` in
+    ``detail``. With one condition it is the rule itself."""
 
     def combining(suite: Suite, subject: str, at: At) -> Measurement:
         parts = [rule(suite, subject, case) for case in cases(suite, at)]
@@ -184,18 +185,18 @@ def over(rule: Rule, cases: Cases, combine: Combine, detail: str = "") -> Rule:
 
 
 def along(parameter: str, points: Iterable[Value]) -> Cases:
-    """The conditions, repeated for each point of a parameter; for :func:`over`."""
+    """The conditions with each value of a parameter in turn; for :func:`over`."""
     listed = tuple(points)
     return lambda suite, at: [at.but(**{parameter: point}) for point in listed]
 
 
 def both(one: Rule, other: Rule, combine: Combine) -> Rule:
-    """Combination of two rules of the same subject."""
+    """A rule that combines the measurements of two rules of the same subject."""
     return lambda suite, subject, at: combined([one(suite, subject, at), other(suite, subject, at)], combine)
 
 
 def rank(rule: Rule, subjects: Sequence[str]) -> Rule:
-    """Rank of the subject among several, 1 for the largest value."""
+    """A rule that gives the rank of the subject among several, 1 for the largest value."""
 
     def ranking(suite: Suite, subject: str, at: At) -> Measurement:
         position = subjects.index(subject)
@@ -206,14 +207,14 @@ def rank(rule: Rule, subjects: Sequence[str]) -> Rule:
 
 
 def stated(number: float | Callable[[Suite, str, At], float], detail: str = "") -> Rule:
-    """A number without runs."""
+    """A constant, which needs no runs."""
     return lambda suite, subject, at: constant(
         float(number(suite, subject, at) if callable(number) else number), detail
     )
 
 
 def under(rule: Rule, of_subject: str = "", **changed: Value) -> Rule:
-    """A rule under other conditions, and of another subject if one is named."""
+    """The rule with some conditions replaced, and with another subject if one is named."""
     return lambda suite, subject, at: rule(suite, of_subject or subject, at.but(**changed))
 
 
@@ -227,15 +228,15 @@ def count(
 
 
 def difference(values: Sequence[float]) -> float:
-    """The first less the second."""
+    """The first value minus the second."""
     return values[0] - values[1]
 
 
 def ratio(values: Sequence[float]) -> float:
-    """The first over the second."""
+    """The first value divided by the second."""
     return values[0] / values[1]
 
 
 def reach(values: Sequence[float]) -> float:
-    """The largest less the smallest."""
+    """The largest value minus the smallest."""
     return max(values) - min(values)

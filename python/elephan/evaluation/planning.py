@@ -1,4 +1,4 @@
-"""Runs for criteria, and their order."""
+"""Plan of the runs that criteria need, and their order."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from elephan.evaluation.experiments import Experiment
 from elephan.scenario import Scenario
 
 Progress = Callable[[float, float, int, int], bool | None]
-"""Work done and in all, runs finished and in all; returning ``False`` cancels."""
+"""Called with the work done, the total work, the finished runs and the total runs; returning ``False`` cancels."""
 
 Job = tuple[Scenario, int]
 Plan = dict[str, list[Job]]
-"""Jobs by phase; a job is in the first phase that asks for it."""
+"""Jobs by phase; a job is listed in the first phase that needs it only."""
 
 
 class Planner:

@@ -1,7 +1,7 @@
 """Detection of equal replicates: distinct outcomes of several seeds, and mirror images among them.
 
-A deterministic system may enter one of a few cycles with every seed. An interval over such replicates is no
-uncertainty: it only shows the frequency of each cycle.
+A deterministic system may enter one of a few cycles with every seed. A confidence interval over such replicates does
+not measure uncertainty; it only shows the frequency of each cycle.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 EQUAL = 1e-6
 """Relative difference up to which two numbers of two runs are equal."""
 NEAR = 1e-3
-"""Relative difference up to which two runs are one outcome where outcomes are apart: a start that moves by 10 ms adds a
-few segments to one flow of a minute, and takes them from the other."""
+"""Relative difference up to which two runs are the same outcome, if different outcomes are at least ``APART`` apart. A
+start that moves by 10 ms gives a few segments of a minute to one flow instead of the other."""
 APART = 1e-2
-"""Relative difference between outcomes that are apart."""
+"""Smallest relative difference between distinct outcomes."""
 _MOST_FLOWS = 256
 FLOW_FIELDS = ("goodput_mbps",)
 LINK_FIELDS = ("queue_mean_packets",)

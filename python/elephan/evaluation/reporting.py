@@ -1,4 +1,4 @@
-"""Parts of a report common to all evaluations: views of runs, scenarios to copy, and provenance."""
+"""Sections of a report that all evaluations share: the runs' pages, the scenarios for copying, and provenance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VIEW_BINS = 400
 
 
 def run_views(experiments: Iterable[Experiment], runs: RunSet, where: str = "") -> Iterator[RunView]:
-    """Each run of the first seed, under its first experiment."""
+    """The run of each scenario with the smallest seed, listed under the first experiment that uses it."""
     from elephan.metrics.reading import bottleneck, flow_names
 
     seen: set[str] = set()
@@ -34,7 +34,7 @@ def run_views(experiments: Iterable[Experiment], runs: RunSet, where: str = "") 
 
 
 def scenario_groups(experiments: Iterable[Experiment], runs: RunSet) -> Iterator[ScenarioGroup]:
-    """Each scenario that was run, under its first experiment."""
+    """Each scenario that was run, listed under the first experiment that uses it."""
     seen: set[str] = set()
     for experiment in experiments:
         rows = []
@@ -54,13 +54,13 @@ def scenario_groups(experiments: Iterable[Experiment], runs: RunSet) -> Iterator
 
 
 def warnings(runs: RunSet) -> list[str]:
-    """Warnings of the runs without duplicates, each with a run."""
+    """Warnings of the runs without duplicates, each with one run that has it."""
     lines = (f"{run.manifest.get('title') or run.id}: {line}" for run in runs for line in run.warnings)
     return list(dict.fromkeys(lines))
 
 
 def provenance(runs: RunSet) -> list[tuple[str, str]]:
-    """The engine of the runs, and the command."""
+    """The engine version of the runs, and the command that reproduces them."""
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else ""
     rows = [(name, value) for name, value in facts(runs) if name != "command"]
     return [("command", command), *rows]

@@ -20,12 +20,11 @@ Judge = Callable[[int, Mapping[str, "Run"], float], Found]
 
 @dataclass(frozen=True)
 class Phase:
-    """One part of the work, with its time.
+    """Duration of one phase of the work.
 
     Attributes:
-        name: name of the part.
-        runs: number of runs.
-        run_seconds: sum of the durations of the runs, several of which run simultaneously.
+        name: name of the phase. runs: number of runs. run_seconds: sum of the durations of the runs, several of which
+        run simultaneously.
     """
 
     name: str
@@ -114,7 +113,8 @@ class _Arrivals(Generic[Found]):
     def _pass_on(self) -> None:
         for i, missing in enumerate(self._missing):
             if not missing and i not in self.judged:
-                # From the previous evaluation on, so that the times of all add up to the time of the sweep.
+                # Count from the end of the previous evaluation, so that the times of all evaluations add up to the time
+                # of the sweep.
                 now_s = time.perf_counter()
                 self.judged[i] = self._judge(i, self._found, now_s - self._since_s)
                 self._since_s = now_s

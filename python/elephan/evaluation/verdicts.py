@@ -34,9 +34,8 @@ class Allowed(NamedTuple):
     """The values that a criterion allows.
 
     Attributes:
-        low: smallest; minus infinity without one.
-        high: largest; infinity without one.
-        strict: true if the ends themselves are not allowed.
+        low: smallest allowed value; minus infinity without a lower bound. high: largest allowed value; infinity without
+        an upper bound. strict: true if the ends themselves are not allowed.
     """
 
     low: float
@@ -104,7 +103,7 @@ class Judged:
         found: the value with its interval.
         seeds: number of replicates, which is the look at which the procedure stopped.
         why: the reason, one clause.
-        weak: reason why a pass is no success, one clause; empty if it is one.
+        weak: reason why a pass is weak evidence, one clause; empty if it is not.
     """
 
     verdict: Verdict
@@ -281,7 +280,7 @@ def settle(look: Callable[[int], _Found], looks: Sequence[int] = LOOKS) -> Stopp
 
 
 def weakness(terms: Terms, reference: float, *, baseline: Judged | None = None) -> str:
-    """Reason why a criterion that holds would be no success; empty if it would be one.
+    """Reason why a pass of the criterion would be weak evidence; empty if it would not be.
 
     A tolerance around 0 is itself a limit, and not weak because it is wider than 0.
 

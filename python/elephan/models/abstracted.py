@@ -1,18 +1,19 @@
 """The abstracted models of real hybrids in katto2008: Compound (CTCP), Adaptive Reno, YeAH and Fusion.
 
-Table 3 and equation 5 give each algorithm's growth while the path has room and the fraction kept at a loss; figures 5
-and 6 draw the windows. The number of packets of a round is "omitted" there, and derived here. Case 1 is that of the
-ideal hybrid. In cases 2 and 3 a window begins at its value after the loss, grows to the pipe, and stays there until
-Reno's line exceeds it (case 2) or the next loss happens (case 3-1). In case 3-2 the loss happens before the pipe is
-full. Losses happen every w/2 round trips, as in the ideal models.
+Table 3 and equation 5 of the paper give each algorithm's window growth while the path has free capacity, and the
+fraction of the window kept at a loss; figures 5 and 6 draw the windows. The paper "omitted" the number of packets of a
+round; it is derived here. Case 1 is the same as for the ideal hybrid. In cases 2 and 3 a window begins at its value
+after the loss, grows to the pipe, and stays there until Reno's line exceeds it (case 2) or the next loss happens (case
+3-1). In case 3-2 the loss happens before the pipe is full. Losses happen every w/2 round trips, as in the ideal models.
 
 Further interpretations:
 
-* t1 and t2 are where the *windows* reach the bandwidth-delay product; the paper has "the total number of transmitted
-  packets".
-* The growth is never below Reno's one packet a round trip. Without that, YeAH has no steady state in case 3-2: a factor
-  of 1.01 never regains 7/8 in fewer than 13.4 round trips.
-* A cut that leaves more than the pipe (Compound keeping 7/8) begins at the pipe: the models "truncate surplus packets".
+* t1 and t2 are the times at which the *windows* reach the bandwidth-delay product; the paper writes "the total number
+  of transmitted packets".
+* The growth is never below Reno's one packet a round trip. Without this minimum YeAH has no steady state in case 3-2:
+  growth by a factor of 1.01 needs at least 13.4 round trips to undo a reduction to 7/8.
+* If a reduction leaves more than the pipe (Compound keeping 7/8), the round begins at the pipe: the models "truncate
+  surplus packets".
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ class Hybrid:
 
     Attributes:
         name: name in the paper's figures.
-        growth: window increase while the path has room.
-        keep: window decrease, by RTT/RTTmin at the loss.
+        growth: window increase while the path has free capacity. keep: function from RTT/RTTmin at the loss to the
+        fraction of the window kept.
     """
 
     name: str
@@ -128,7 +129,8 @@ Part = Callable[[Hybrid, Floats, Floats], Cycle]
 
 
 def _by_case(hybrid: Hybrid, w: ArrayLike, bdp: ArrayLike, flows: int, parts: tuple[Part, Part]) -> Cycle:
-    """Reno's round in case 1, its first part in case 2, its second part in case 3; each for its own points only."""
+    """Cycles of all points: Reno's round in case 1, ``parts[0]`` in case 2, ``parts[1]`` in case 3; each is evaluated
+    for the points of its case only."""
     shape = np.broadcast_shapes(np.shape(w), np.shape(bdp))
     window, pipe = (np.broadcast_to(np.atleast_1d(floats(values)), shape or (1,)) for values in (w, bdp))
     case = case_of(window, pipe, flows)
@@ -143,7 +145,8 @@ def _by_case(hybrid: Hybrid, w: ArrayLike, bdp: ArrayLike, flows: int, parts: tu
 
 
 def _alone_2(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
-    """Up to the pipe, then along the pipe until Reno's line reaches it, then along that line."""
+    """Case 2, one flow: the window grows to the pipe, stays there until Reno's line reaches the pipe, and follows that
+    line."""
     growth = hybrid.growth
     start = np.minimum(hybrid.keep(w / pipe) * w, pipe)
     refilled = growth.rounds(start, pipe)
@@ -152,7 +155,7 @@ def _alone_2(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
 
 
 def _alone_3(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
-    """Up to the pipe and along it (3-1), or never there (3-2)."""
+    """Case 3, one flow: the window grows to the pipe and stays there (3-1), or has its loss before (3-2)."""
     growth, rounds = hybrid.growth, w / 2
     start = hybrid.keep_empty * pipe
     refilled = growth.rounds(start, pipe)
@@ -161,7 +164,8 @@ def _alone_3(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
 
 
 def _beside_2(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
-    """Up to the rest that Reno leaves, down with that to half of the pipe, along Reno's line."""
+    """Case 2 beside Reno: the window grows to the share of the pipe that Reno leaves, shrinks with that share to half
+    of the pipe, and then follows Reno's line."""
     growth, room, half = hybrid.growth, pipe - w / 2, (pipe - w) / 2
     start = np.minimum(hybrid.keep(2 * w / pipe) * w, room)
     met = growth.meet(start, room)
@@ -172,7 +176,8 @@ def _beside_2(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
 
 
 def _beside_3(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
-    """Up to what Reno leaves, and down with that to W - w (3-1), or never there (3-2)."""
+    """Case 3 beside Reno: the window grows to the share that Reno leaves and shrinks with it to W - w (3-1), or has its
+    loss before (3-2)."""
     growth, rounds, room = hybrid.growth, w / 2, pipe - w / 2
     left = pipe - w
     start = hybrid.keep_empty * left
@@ -184,7 +189,8 @@ def _beside_3(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
 
 
 def _with_short_cycles(hybrid: Hybrid, full: Cycle, never_full: NDArray[np.bool_], rounds: Floats) -> Cycle:
-    """The window of case 3-2: from the window after a loss back to the window of the loss, and no further."""
+    """The cycles with case 3-2 applied where ``never_full``: the window grows from its value after a loss to the same
+    value at the next loss."""
     if np.any(never_full):
         keep, growth = hybrid.keep_empty, hybrid.growth.among(never_full)
         peak = np.minimum(growth.cycle(keep, rounds[never_full]), full.peak[never_full])
@@ -195,7 +201,7 @@ def _with_short_cycles(hybrid: Hybrid, full: Cycle, never_full: NDArray[np.bool_
 
 
 def round_of(hybrid: Hybrid, w: ArrayLike, pipe: Pipe, flows: int = 1) -> Round:
-    """Packets and seconds of a round; the seconds are the ideal hybrid's (tables 1 and 2)."""
+    """Packets and seconds of a round; the duration is that of the ideal hybrid (tables 1 and 2)."""
     ideal, cycle = (single_flow, alone) if flows == 1 else (two_flows, beside_reno)
     seconds = ideal("hybrid", w, pipe.bdp, pipe.rtt_s, pipe.packet_s).seconds
     return Round(cycle(hybrid, w, pipe.bdp).packets, seconds)

@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 Growth = Callable[[Floats, Floats, float], Floats]
-"""(window after the reduction, window at the loss, round trip in s) to the gain a round trip, segments."""
+"""Function (window after the reduction, window at the loss, round trip in s) -> growth per round trip, segments."""
 Keep = Callable[[Floats], Floats]
-"""Window at the loss to the window after it, segments."""
+"""Function from the window at a loss to the window after it, segments."""
 
 
 def floats(values: ArrayLike) -> Floats:
@@ -32,14 +32,15 @@ def floats(values: ArrayLike) -> Floats:
 
 
 _TAIL = 16.0
-"""Mean losses after which a cycle surely ended: exp(-16) is 1e-7."""
+"""Expected number of losses at which the evaluation of a cycle stops: the probability of no loss until then is
+exp(-16), 1e-7."""
 _PEAKS = 240
 _STEPS = 400
 
 
 @dataclass(frozen=True)
 class Cycle:
-    """The window between two losses.
+    """The rules that determine the window between two losses.
 
     Attributes:
         keep: function from the window at a loss to the window after it.

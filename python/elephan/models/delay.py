@@ -1,4 +1,4 @@
-"""Equilibria of delay-based flows, the effect of a wrong base RTT, and the stability of their loops.
+"""Equilibria of delay-based flows, the effect of a wrong base RTT, and the stability of their control loops.
 
 FAST, EEFAST and HCC each keep ``alpha`` of their own segments in the queue, Vegas between ``alpha`` and ``beta``. Rates
 are in segments/s, times in seconds; flows are along the last axis, everything before it broadcasts.
@@ -32,8 +32,9 @@ class Equilibrium:
 
 
 def equilibrium(alpha: ArrayLike, rate: ArrayLike, rtt_s: ArrayLike, errors_s: ArrayLike = 0.0) -> Equilibrium:
-    """Equilibrium of flows that each keep ``alpha`` segments queued: x_i = alpha_i/(q - e_i) sum up to the capacity
-    (Low, Peterson, Wang: "Understanding TCP Vegas: a duality model", JACM 49(2), 2002, §5 and §6; Jin, Wei, Low 2004).
+    """Equilibrium of flows that each keep ``alpha`` segments queued: the rates x_i = alpha_i/(q - e_i) add up to the
+    capacity (Low, Peterson, Wang: "Understanding TCP Vegas: a duality model", JACM 49(2), 2002, §5 and §6; Jin, Wei,
+    Low 2004).
 
     Args:
         alpha: alpha of each flow, segments.
@@ -78,8 +79,8 @@ def in_sequence(flows: int, alpha: float, rate: float, rtt_s: float) -> Equilibr
 
 
 def vegas_queue(flows: ArrayLike, alpha: ArrayLike = 2, beta: ArrayLike = 4) -> tuple[Floats, Floats]:
-    """Smallest and largest queue of Vegas flows, segments: each flow keeps its window while ``alpha`` to ``beta`` of
-    its segments wait (Brakmo & Peterson 1995).
+    """Smallest and largest queue of Vegas flows, segments: each flow leaves its window unchanged while ``alpha`` to
+    ``beta`` of its segments are queued (Brakmo & Peterson 1995).
 
     Raises:
         ValueError: a number is not positive, or ``beta`` is below ``alpha``.
@@ -91,7 +92,7 @@ def vegas_queue(flows: ArrayLike, alpha: ArrayLike = 2, beta: ArrayLike = 4) -> 
 
 
 def fill(rate: ArrayLike, rtt_s: ArrayLike, alpha: ArrayLike, flows: ArrayLike = 1) -> Floats:
-    """b = C T/(n alpha): the ratio of the pipe to the queue, on which alone HCC's loop depends.
+    """b = C T/(n alpha): the ratio of the pipe to the queue, the only parameter of HCC's loop.
 
     Raises:
         ValueError: something is not positive.
@@ -101,7 +102,7 @@ def fill(rate: ArrayLike, rtt_s: ArrayLike, alpha: ArrayLike, flows: ArrayLike =
 
 
 def hcc_loop(b: ArrayLike) -> Floats:
-    """HCC's linearized loop, z^2 - own z + lagged, as (own, lagged) along the last axis.
+    """Coefficients (own, lagged), along the last axis, of HCC's linearized loop z^2 - own z + lagged.
 
     The window moves half of the way to w_a = alpha D/Q in a round trip, and near the equilibrium w_a falls by b for
     each segment by which the window exceeds it. Measurements are one round trip old: e' = e/2 - (b/2) e_old (hcc2011
@@ -112,8 +113,8 @@ def hcc_loop(b: ArrayLike) -> Floats:
 
 
 def fast_loop(b: ArrayLike, gamma: ArrayLike = 0.5) -> Floats:
-    """FAST's linearized loop, in the form of :func:`hcc_loop`: e' = (1 - gamma + gamma r) e - gamma r e_old with
-    r = T/(T + Q) = b/(1 + b) (Jin, Wei, Low 2004).
+    """Coefficients of FAST's linearized loop, in the form of :func:`hcc_loop`: e' = (1 - gamma + gamma r) e - gamma r
+    e_old with r = T/(T + Q) = b/(1 + b) (Jin, Wei, Low 2004).
 
     Raises:
         ValueError: gamma is not in (0, 1].
@@ -126,8 +127,8 @@ def fast_loop(b: ArrayLike, gamma: ArrayLike = 0.5) -> Floats:
 
 
 def spectral_radius(loop: ArrayLike) -> Floats:
-    """Larger |z| of z^2 - own z + lagged = 0, the factor of an error in each round trip; 1 or more if the loop
-    oscillates."""
+    """Larger |z| of the roots of z^2 - own z + lagged = 0: the factor by which an error changes in each round trip; 1
+    or more if the loop oscillates."""
     coefficients = floats(loop)
     own, lagged = coefficients[..., 0], coefficients[..., 1]
     root = np.sqrt(np.asarray(own**2 / 4.0 - lagged, dtype=np.complex128))
@@ -167,7 +168,7 @@ def phase_margin_rad(loop: ArrayLike) -> Floats:
         raise ValueError("loop: own not above 0, or own - lagged not below 1")
     cosine = (1.0 + own**2 - lagged**2) / (2.0 * own)
     theta = np.arccos(np.clip(cosine, -1.0, 1.0))
-    # z - own turns by more than z does, by up to half a turn.
+    # The phase of z - own exceeds the phase of z, by up to pi.
     phase = -theta - np.arctan2(np.sin(theta), np.cos(theta) - own)
     # Below |1 - own| the size is under 1 everywhere; above 1 + own it is over 1 everywhere, and theta pi.
     return floats(np.where(lagged <= np.abs(1.0 - own), np.inf, np.pi + phase))
@@ -176,7 +177,7 @@ def phase_margin_rad(loop: ArrayLike) -> Floats:
 def hcc_rounds(b: float, alpha: float, gamma: float = 0.5, rounds: int = 400, start: float = 1.05) -> Floats:
     """Queue at the end of each round trip under HCC's own rule, clipped steps included, segments.
 
-    One flow on a link that is never idle: the window less the pipe is in the queue, and is measured a round trip later.
+    One flow uses a link that is never idle: the queue is the window minus the pipe, and is measured a round trip later.
     Increases are immediate here; the engine's HCC spreads them over the round.
 
     Raises:

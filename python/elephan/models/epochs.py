@@ -2,9 +2,9 @@
 until two flows share evenly.
 
 The flow is alone on a drop-tail link of C segments/s with a base round trip of T and a buffer of b segments. Its window
-grows from k W after a loss to W = C T + b at the next. A round trip lasts T while the window is below the BDP, w/C
-above. Losses are detected at once; slow start, recovery and the duration of the loss event itself are not included.
-Arguments and results are arrays, in segments and seconds.
+grows from k W after a loss to W = C T + b at the next. A round trip lasts T while the window w is below the BDP, and
+w/C above it. Losses are detected at once; slow start, recovery and the duration of the loss event itself are not
+included. Arguments and results are arrays, in segments and seconds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Path:
 
     @property
     def bdp(self) -> Floats:
-        """Segments in flight that just fill the link."""
+        """The bandwidth-delay product, C T, segments."""
         return self.rate * self.rtt_s
 
     @property
@@ -50,7 +50,7 @@ class Path:
 
 
 def path(rate: ArrayLike, rtt_s: ArrayLike, buffer: ArrayLike) -> Path:
-    """A bottleneck of ``rate`` segments/s, ``rtt_s`` and ``buffer`` segments; the three broadcast.
+    """A bottleneck of ``rate`` segments/s, ``rtt_s`` and ``buffer`` segments; the three arrays are broadcast.
 
     Raises:
         ValueError: the rate or the round trip is not positive, or the buffer is negative.
@@ -66,7 +66,7 @@ def path(rate: ArrayLike, rtt_s: ArrayLike, buffer: ArrayLike) -> Path:
 def reno(on: Path, increase: float = 1.0, keep: float = 0.5) -> Floats:
     """An AIMD flow's epoch, s. It is linear in BDP²/C, and so in the BDP for a given RTT.
 
-    With a buffer of at least (1-k)/k BDP the link never idles and it is (1-k^2) W^2/(2 a C).
+    With a buffer of at least (1-k)/k BDP the link is never idle, and the epoch is (1-k^2) W^2/(2 a C).
     """
     return floats(on.linear_s(keep * on.peak, on.peak) / increase)
 
@@ -75,7 +75,7 @@ def stcp(on: Path, increase: float = 0.01, keep: float = 0.875) -> Floats:
     """Scalable TCP's epoch, s. The window grows by a factor of 1+a each round trip, so the epoch does not depend on the
     rate.
 
-    (T/a) ln(C T/(k W)) below the BDP and b/(a C) above.
+    The epoch is (T/a) ln(C T/(k W)) below the BDP plus b/(a C) above it.
     """
     start = keep * on.peak
     empty = np.log(np.maximum(on.bdp / start, 1.0)) * on.rtt_s
@@ -87,7 +87,7 @@ def cubic(on: Path, c: float = 0.4, keep: float = 0.7, beyond: float = 1.0, *, f
     that maximum by ``beyond`` segments and has a loss. The epoch is shorter if its estimate of Reno's window reaches
     that point first (§4.3).
 
-    Around its maximum the window is almost constant, so the last segment takes 1.36 s.
+    Around its maximum the window is almost constant, so its growth by the last segment takes 1.36 s.
     """
     plateau = np.cbrt(on.peak * (1.0 - keep) / c) + np.cbrt(beyond / c)
     if not friendly:
@@ -96,19 +96,20 @@ def cubic(on: Path, c: float = 0.4, keep: float = 0.7, beyond: float = 1.0, *, f
 
 
 def htcp_keep(on: Path) -> Floats:
-    """Fraction of the window that H-TCP keeps on this path: the smallest over the largest round trip, 0.5 to 0.8."""
+    """Fraction of the window that H-TCP keeps on this path: the smallest RTT divided by the largest RTT, within 0.5 to
+    0.8."""
     return floats(np.clip(on.bdp / on.peak, 0.5, 0.8))
 
 
 def htcp(on: Path) -> Floats:
     """H-TCP's epoch with adaptive backoff and without RTT scaling, s (Leith & Shorten 2004; draft-leith-tcp-htcp-06).
 
-    The gain is 2(1-k)(1 + 10(D-1) + ((D-1)/2)^2) a round trip D > 1 s after the loss, 2(1-k) before.
+    The gain per round trip is 2(1-k)(1 + 10(D-1) + ((D-1)/2)^2) at a time D > 1 s after the loss, and 2(1-k) before.
     """
     keep = htcp_keep(on)
     start = keep * on.peak
     scale = 2.0 * (1.0 - keep)
-    # Seconds times gain are the window's growth times the round trip: dw/dt rtt(w) = gain(t).
+    # The integral of the gain over time equals the integral of the round trip over the window: dw/dt rtt(w) = gain(t).
     needed = on.linear_s(start, on.peak) / scale
     return _htcp_time(needed)
 
@@ -120,7 +121,7 @@ def _htcp_gained(time_s: Floats) -> Floats:
 
 def _htcp_time(gained: Floats) -> Floats:
     """The inverse of ``_htcp_gained``, which is convex, so Newton's method converges from above."""
-    # At least the quadratic and at least the cubic part are below it, so that the smaller of their inverses is above.
+    # The function exceeds its quadratic term and its cubic term, so the smaller inverse of the two is above the root.
     late = np.maximum(gained - 1.0, 0.0)
     time_s = floats(np.where(late > 0, 1.0 + np.minimum(np.sqrt(late / 5.0), np.cbrt(12.0 * late)), gained))
     for _ in range(60):
@@ -165,9 +166,10 @@ def illinois(
 def compound(on: Path, alpha: float = 0.125, k: float = 0.75, gamma: float = 30.0, low: float = 38.0) -> Floats:
     """Compound's epoch, s, if its delay-based component is 0 before the loss (Tan et al., INFOCOM 2006).
 
-    Its Reno component grows from W/2 to W by one segment a round trip. The sum grows by alpha w^k, at least one, up to
-    ``gamma`` segments in the queue. It stays there until the Reno component has caught up; from then on it is Reno.
-    If the buffer is smaller than ``gamma`` segments, or below ``low``, the form does not apply, and the result is NaN.
+    Its Reno component grows from W/2 to W by one segment a round trip. The sum of both components grows by alpha w^k,
+    at least one, until ``gamma`` segments are queued. It stays constant until the Reno component reaches it; from then
+    on it grows as Reno. If the buffer is smaller than ``gamma`` segments, or the window is below ``low``, the closed
+    form does not apply, and the result is NaN.
     """
     start = on.peak / 2.0
     knee = on.bdp + gamma

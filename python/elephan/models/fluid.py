@@ -64,17 +64,11 @@ class Trajectory:
     """Values at the requested times, with flows along the second axis.
 
     Attributes:
-        times_s: the times.
-        windows: segments; NaN before a flow's start and after its end.
-        rtts_s: RTTs at these times.
-        rates: segments/s that leave the bottleneck.
-        sent: segments delivered so far.
-        losses: loss events so far.
-        lost: segments dropped at the full buffer or lost at random so far, all flows together.
-        waiting: segments in the queue.
-        served: segments that left the bottleneck so far.
-        waited: integral of ``waiting`` so far, segment seconds.
-        ended_s: time at which each flow had sent all of its segments; NaN if it had not.
+        times_s: the requested times. windows: segments; NaN before a flow's start and after its end. rtts_s: RTTs at
+        these times. rates: segments/s that leave the bottleneck. sent: segments delivered so far. losses: loss events
+        so far. lost: segments dropped at the full buffer or lost at random so far, all flows together. waiting:
+        segments in the queue. served: segments that left the bottleneck so far. waited: integral of ``waiting`` so far,
+        segment seconds. ended_s: time at which each flow had sent all of its segments; NaN if it had not.
     """
 
     times_s: Floats
@@ -129,8 +123,8 @@ def run(
     """Run flows over a link of ``rate`` segments/s with a buffer of ``buffer`` segments; returns their values at the
     times.
 
-    With ``early`` the queue drops segments before it is full. The seed is that of random losses. Returns ``None`` if
-    ``progress``, called with the fraction done, returned false.
+    With ``early`` the queue drops segments before it is full. ``seed`` determines the random losses. Returns ``None``
+    if ``progress``, called with the fraction done, returned false.
 
     Raises:
         ValueError: there is no flow, or a number has no meaning.
@@ -231,7 +225,7 @@ class _Link:
             flow.sent += got
             self.served += got
             if flow.sent >= flow.sender.segments and math.isnan(flow.ended_s):
-                # The last fluid to leave the bottleneck is acknowledged a fraction of a round trip later.
+                # The ACK of the fluid that leaves the bottleneck last arrives a fraction of a round trip later.
                 flow.ended_s = now_s + step_s + flow.sender.rtt_s
 
     def _drop_early(self, now_s: float, step_s: float, delay_s: float, busy: Sequence[float]) -> None:
@@ -289,7 +283,8 @@ class _Link:
         if not doubling:
             view.burst_s = 0.0
         if doubling:
-            # A segment for each acknowledged one; below the BDP that doubles the window in a round trip.
+            # The window grows by a segment for each acknowledged segment; below the BDP this doubles it in a round
+            # trip.
             grown = flow.window * math.expm1(math.log(2.0) * step_s / trip_s)
         elif sender.law.by_rounds:
             if flow.rounds >= flow.next_round:
@@ -297,7 +292,7 @@ class _Link:
                 step = sender.law.step(view)
                 flow.spread = max(step, 0.0)
                 flow.window = max(2.0, flow.window + min(step, 0.0))
-                # A window that yields does not return by slow start.
+                # After a decrease by its law the window does not grow back by slow start.
                 flow.threshold = min(flow.threshold, flow.window)
             grown = flow.spread * rounds
         else:

@@ -1,4 +1,4 @@
-"""Growth of a window while the path has room: windows, round trips and packets in closed form.
+"""Growth of a window while the path has free capacity: windows, round trips and packets in closed form.
 
 A growth adds g(c) packets to a window of c in a round trip, but at least one, as Reno does. Below the *knee* one packet
 is the larger value, above it g(c). Arguments and results are arrays.
@@ -41,14 +41,14 @@ class Growth(ABC):
 
     @abstractmethod
     def _sent(self, c: Floats) -> Floats:
-        """Packets along the curve up to a window, from the same origin."""
+        """Packets sent along the curve up to a window, from the same origin as ``_rounds``."""
 
     @abstractmethod
     def _meet(self, start: Floats, total: Floats) -> Floats:
         """The window c on the curve at which c plus the round trips from ``start`` equals ``total``."""
 
     def among(self, chosen: NDArray[np.bool_]) -> Growth:
-        """The growth of the chosen paths; itself if all paths have the same."""
+        """The growth rule restricted to the chosen paths; the rule itself if all paths have the same parameters."""
         del chosen
         return self
 
@@ -89,8 +89,8 @@ class Growth(ABC):
     def cycle(self, keep: float, rounds: Floats) -> Floats:
         """The window c of a cycle of the given number of round trips.
 
-        A loss leaves ``keep`` c, and growth reaches c again. The smallest such window; infinite if the growth needs
-        fewer round trips from any window.
+        A loss leaves ``keep`` c, and growth reaches c again. Returns the smallest such window; infinite if the growth
+        needs fewer round trips from any window.
         """
         wanted = floats(rounds)
         straight = wanted / (1 - keep) if keep < 1 else np.full_like(wanted, np.inf)
@@ -113,7 +113,7 @@ class Growth(ABC):
 
     @abstractmethod
     def _self_similar(self, keep: float, rounds: Floats) -> Floats:
-        """Like ``cycle``, with all of it on the curve."""
+        """Like ``cycle``, for a cycle that is entirely on the curve, above the knee."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Steady(Growth):
 
     @property
     def knee(self) -> float:
-        """No knee: all windows are on one line."""
+        """The knee is 0: all windows are on one line."""
         return 0.0
 
     def among(self, chosen: NDArray[np.bool_]) -> Growth:
@@ -197,7 +197,7 @@ class Power(Growth):
         return floats(c ** (2 - self.k) / (self.alpha * (2 - self.k)))
 
     def _meet(self, start: Floats, total: Floats) -> Floats:
-        """Newton's method for c + v/slope = total + v(start)/slope, where v = c^(1-k); from above, where it
+        """Solves c + v/slope = total + v(start)/slope, where v = c^(1-k), by Newton's method from above, where it
         converges."""
         power = 1 / (1 - self.k)
         right = total + self._rounds(start)
@@ -247,7 +247,7 @@ class Exponential(Growth):
         return c / self._lam
 
     def _meet(self, start: Floats, total: Floats) -> Floats:
-        """lam c + ln(lam c) = lam total + ln(lam start), which is Wright's omega function."""
+        """Solves lam c + ln(lam c) = lam total + ln(lam start) by Wright's omega function."""
         lam = self._lam
         return floats(special.wrightomega(lam * total + np.log(lam * start))) / lam
 

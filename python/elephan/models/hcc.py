@@ -18,20 +18,22 @@ def step_max(alpha: float, gamma: float) -> float:
 
 
 def anticipated_window(alpha: float, rtt_s: float, forward_queueing_s: float) -> float:
-    """w_a = α D/Q_f, at which ``alpha`` segments wait on the forward path (equation 3); infinite without a queue."""
+    """The window w_a = α D/Q_f at which ``alpha`` segments are queued on the forward path (equation 3); infinite
+    without a queue."""
     return alpha * rtt_s / forward_queueing_s if forward_queueing_s > 0 else math.inf
 
 
 def delay_step(anticipated: float, window: float, step_max: float) -> float:
-    """Increase in a round trip while the delay controls the window: half of the clipped distance (Table 1)."""
+    """Increase per round trip while the delay controls the window: half of the clipped distance to w_a (Table 1)."""
     return PART * min(max(anticipated - window, -step_max), step_max)
 
 
 def search_target(loss_reference: float, window: float) -> float:
-    """w_tar = (w_max - w_min)/2 after a loss (equation 4)."""
+    """The target step w_tar = (w_max - w_min)/2 after a loss (equation 4)."""
     return (loss_reference - window) / 2
 
 
 def search_step(loss_reference: float, window: float, step_max: float, step_min: float) -> float:
-    """Increase in a round trip of the search for the loss reference: half of the clipped target (Table 1)."""
+    """Increase per round trip during the search for the window of the last loss: half of the clipped w_tar (Table
+    1)."""
     return PART * min(max(search_target(loss_reference, window), step_min), step_max)

@@ -1,8 +1,9 @@
 """The ideal models of katto2008: loss-based, delay-based and hybrid control, one flow alone or beside a Reno flow.
 
 J. Katto et al., "Simple Model Analysis and Performance Tuning of Hybrid TCP Congestion Control" (2008), section II.A.
-All windows move in steps of a congestion avoidance round of Reno: from w/2 to w in w/2 round trips, where a loss ends
-it. The segments that a control sends in that time, and its duration, depend on w and W, the bandwidth-delay product:
+The models divide time into congestion avoidance rounds of Reno: Reno's window grows from w/2 to w in w/2 round trips,
+and a loss ends the round. The packets that a control sends in a round, and the duration of the round, depend on w and
+on the bandwidth-delay product W:
 
 * one flow: case 1 when W < w/2, case 2 when w/2 <= W < w, case 3 when w <= W;
 * two flows, each with its loss at w: case 1 when W < w, case 2 when w <= W < 2w, case 3 when 2w <= W.
@@ -13,15 +14,17 @@ in seconds, so that W = R/q. Arguments are arrays or numbers and follow NumPy's 
 Errors and omissions of the paper:
 
 * Equation 2 multiplies the expected duration of the timeouts by 1 - p. The underlying sum divides by 1 - p (Padhye et
-* al. 1998). ``form="printed"`` is the paper's, and its figures need it; ``form="padhye"`` is the sum. The paper charges
-* one timeout for each loss. Padhye et al. charge it only for the fraction Q(w) of the losses that end in a timeout, so
-* the model for losses is not "completely equal" to theirs, as the paper states. :mod:`elephan.models.refined` uses
-* Q(w). A delay-based or hybrid flow sends more than 1/p packets in such a round: the distance of its losses equals
-* Reno's in round trips, and not in packets. :mod:`elephan.models.refined` counts packets. With a buffer of W packets no
-* window is above 2W. Case 1 of the paper's own setup (p < 6.0e-6 for one flow, 2.4e-5 for
+  al. 1998). ``form="printed"`` is the paper's equation, which its figures need; ``form="padhye"`` is the sum.
+* The paper charges one timeout for each loss. Padhye et al. charge it only for the fraction Q(w) of the losses that end
+  in a timeout, so the model for losses is not "completely equal" to theirs, as the paper states.
+  :mod:`elephan.models.refined` uses Q(w).
+* A delay-based or hybrid flow sends more than 1/p packets in such a round: the interval between its losses equals
+  Reno's in round trips, and not in packets. :mod:`elephan.models.refined` counts packets.
+* With a buffer of W packets no window exceeds 2W. Case 1 of the paper's own setup (p < 6.0e-6 for one flow, 2.4e-5 for
   two) is then not reached: losses at the full queue keep the window at 2W.
-* Equation 6 is in packets a round trip, and equation 4, which replaces it in case 3, in packets a second; it must be
-* multiplied by R. Only case 3 then has timeouts, which leaves a step at w = W.
+* Equation 6 is in packets a round trip. Equation 4, which replaces it in case 3, is in packets a second, and must be
+  multiplied by R.
+* Only case 3 then has timeouts, so the response function has a step at w = W.
 """
 
 from __future__ import annotations
@@ -92,14 +95,15 @@ def window_at_loss(p: ArrayLike) -> Floats:
 
 
 def case_of(w: ArrayLike, bdp: ArrayLike, flows: int = 1) -> NDArray[np.int64]:
-    """1, 2 or 3: by the window at a loss relative to the bandwidth-delay product, for one flow or two."""
+    """The case (1, 2 or 3) by the window at a loss relative to the bandwidth-delay product, for one flow or two."""
     total = floats(w) * _count(flows)
     pipe = floats(bdp)
     return np.where(pipe < total / 2, 1, np.where(pipe < total, 2, 3)).astype(np.int64)
 
 
 def borders(bdp: ArrayLike, flows: int = 1) -> tuple[Floats, Floats]:
-    """Loss rates between cases 1 and 2, and 2 and 3: where w is 2W and W, of each flow a half with two flows.
+    """Loss rates at the borders of cases 1 and 2, and of cases 2 and 3: those of w = 2W and w = W, or w = W and w = W/2
+    with two flows.
 
     One flow: 2/(3 W^2) and 8/(3 W^2). Two: 8/(3 W^2) and 32/(3 W^2).
     """
@@ -110,8 +114,8 @@ def borders(bdp: ArrayLike, flows: int = 1) -> tuple[Floats, Floats]:
 def single_flow(control: Control, w: ArrayLike, bdp: ArrayLike, rtt_s: ArrayLike, packet_s: ArrayLike) -> Round:
     """Table 1: packets and seconds of a round of one flow alone.
 
-    The loss-based window is x = w/2 + n in round trip n, the delay-based one W, the hybrid one max(x, W) where the path
-    has room (cases 2 and 3) and x in case 1. A round trip takes R + max(0, x - W) q, for delay-based control R.
+    In round trip n the loss-based window is x = w/2 + n, the delay-based window W, and the hybrid window max(x, W) in
+    cases 2 and 3 and x in case 1. A round trip takes R + max(0, x - W) q, or R for delay-based control.
     """
     w, pipe, rtt, packet = _checked(w, bdp, rtt_s, packet_s)
     case = case_of(w, pipe)
@@ -133,14 +137,14 @@ def single_flow(control: Control, w: ArrayLike, bdp: ArrayLike, rtt_s: ArrayLike
 def two_flows(control: Control, w: ArrayLike, bdp: ArrayLike, rtt_s: ArrayLike, packet_s: ArrayLike) -> Round:
     """Table 2: packets of a flow beside a Reno flow, and the duration of the round.
 
-    Reno's window is x = w/2 + n. The hybrid one takes what x leaves of the pipe while that is more than x, and is x
-    after that. Delay-based control is left out, as in the paper: its window would be max(W - x, 0).
+    Reno's window is x = w/2 + n. The hybrid window is W - x, the rest of the pipe, while this exceeds x, and x
+    afterwards. Delay-based control is left out, as in the paper: its window would be max(W - x, 0).
     """
     w, pipe, rtt, packet = _checked(w, bdp, rtt_s, packet_s)
     case = case_of(w, pipe, 2)
     queueing = np.where(
         case == 1, w * (3 * w - 2 * pipe) / 4, np.where(case == 2, (2 * w - pipe) ** 2 / 4, 0.0)
-    )  # packets of both in the queue, summed over the round trips
+    )  # packets of both flows in the queue, summed over the round trips
     packets = 3 * w**2 / 8
     if control == "hybrid":
         left_over = w * pipe / 2 - packets

@@ -1,9 +1,8 @@
-"""Laws of the windows in the fluid model, with a class for each algorithm: growth in a round trip, and response to a
-loss.
+"""Window laws of the fluid model, one for each algorithm: growth per round trip, and response to a loss.
 
-A law with continuous growth implements :meth:`Law.gain`. A law that decides once in a round trip implements
-:meth:`Law.step`, which is called at the round's end. With a delay that is one round trip old, such rounds oscillate.
-Units are segments, seconds and round trips.
+A law with continuous growth implements :meth:`Law.gain`. A law that changes the window once per round trip implements
+:meth:`Law.step`, which is called at the end of the round. Such a law oscillates, because its measured delay is one
+round trip old. Units are segments, seconds and round trips.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ class View:
         base_s: smallest measured RTT.
         rounds: round trips since the last loss.
         since_s: time since the last loss.
-        burst_s: while it doubles, the mean delay caused by its own bursts: two segments for each ACK arrive at twice
+        burst_s: mean delay caused by the flow's own bursts during slow start: two segments for each ACK arrive at twice
             the bottleneck's rate, so that half of the window waits at the end of each round trip.
         average_s: queueing delay with the average of FAST and HCC: each ACK has the weight 3/w, a time constant of a
             third of a round trip.
         rate: rate of acknowledged segments, segments/s, one round trip old.
-        leaving: its rate at the bottleneck's output, segments/s.
-        rounds_in_all: round trips since its start.
+        leaving: the flow's rate at the bottleneck's output, segments/s. rounds_in_all: round trips since the flow's
+        start.
     """
 
     now_s: float = 0.0
@@ -58,7 +57,7 @@ class View:
 
     @property
     def queued(self) -> float:
-        """Its own segments in the queue, by its own measurement."""
+        """The flow's own segments in the queue, computed from its measured RTTs."""
         return self.window * self.delay_s / self.rtt_s if self.rtt_s > 0 else 0.0
 
 
@@ -66,11 +65,11 @@ class Law(ABC):
     """The rules of one flow, which may have state."""
 
     by_rounds = False
-    """It decides once in a round trip."""
+    """True if the law changes the window once per round trip, by :meth:`step`."""
     slow_start = True
-    """It doubles each round trip up to its threshold; otherwise it has a start of its own."""
+    """True if the law has standard slow start up to ssthresh; false if it has a start of its own."""
     heeds_loss = True
-    """A loss changes something."""
+    """True if the law responds to a loss."""
 
     @abstractmethod
     def on_loss(self, view: View) -> float:
@@ -87,24 +86,24 @@ class Law(ABC):
         return 0.0
 
     def starting(self, view: View) -> bool:
-        """True while a law with its own start doubles."""
+        """True while a law with its own start doubles the window each round trip."""
         del view
         return False
 
 
 class Memoryless(Law):
-    """Growth and the kept fraction depend on the window alone."""
+    """A law whose growth and decrease depend on the window alone."""
 
     def __init__(self, gain: Callable[[float], float], keep: Callable[[float], float]) -> None:
         self._gain = gain
         self._keep = keep
 
     def gain(self, view: View) -> float:
-        """The gain of the constructor."""
+        """The constructor's ``gain`` at the current window, segments per round trip."""
         return self._gain(view.window)
 
     def on_loss(self, view: View) -> float:
-        """The response to a loss of the constructor."""
+        """The current window multiplied by the constructor's ``keep``."""
         return view.window * self._keep(view.window)
 
 
@@ -159,7 +158,8 @@ class Htcp(Law):
         self._adapts = False
 
     def _sample(self, view: View) -> None:
-        """The throughput once a round trip: averaged from the third on, and its largest average."""
+        """Measure the throughput once per round trip: its average from the third round trip on, and the largest
+        average."""
         self._sampled = view.rounds_in_all
         if view.rounds <= 3.0:
             self._rate = self._best = view.rate
@@ -168,7 +168,7 @@ class Htcp(Law):
             self._best = max(self._best, self._rate)
 
     def gain(self, view: View) -> float:
-        """2(1-k)(1 + 10(D-1) + ((D-1)/2)^2) from ``delta_l`` (1 s) after the loss."""
+        """The gain 2(1-k)(1 + 10(D-1) + ((D-1)/2)^2) at a time D after the loss, from ``delta_l`` (1 s) on."""
         self._largest_s = max(self._largest_s, view.rtt_s)
         if view.rounds_in_all >= self._sampled + 1.0:
             self._sample(view)
@@ -176,7 +176,7 @@ class Htcp(Law):
         return 2.0 * (1.0 - self._keep) * (1.0 + 10.0 * late + late * late / 4.0)
 
     def on_loss(self, view: View) -> float:
-        """The fraction that just empties the queue, or half."""
+        """The window after a loss: the fraction that just empties the queue, or half."""
         before, self._best_before = self._best_before, self._best
         switched = self._switch and abs(self._best - before) > self._change * before
         if self._adaptive and self._adapts and not switched:
@@ -189,8 +189,8 @@ class Htcp(Law):
 
 
 class Cubic(Law):
-    """CUBIC (RFC 9438): a cubic of the time since the last loss, at least its estimate of Reno's window;
-    ``reno_estimate`` "time" is the estimate of RFC 8312.
+    """CUBIC (RFC 9438): the window is a cubic function of the time since the last loss, and at least the estimate of
+    Reno's window; ``reno_estimate`` "time" selects the estimate of RFC 8312.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -278,7 +278,7 @@ class Compound(Law):
         self._delay_part = 0.0
 
     def step(self, view: View) -> float:
-        """One segment of the Reno component, plus the change of the delay-based component."""
+        """The Reno component's growth of one segment, plus the change of the delay-based component."""
         before = self._delay_part
         if view.window < self._low:
             self._delay_part = 0.0
@@ -317,7 +317,7 @@ class Fast(Law):
         return view.average_s < self._threshold_s
 
     def step(self, view: View) -> float:
-        """gamma (alpha - queued segments), at most a doubling."""
+        """The growth gamma (alpha - queued segments), limited to a doubling of the window."""
         self._round += 1
         if self._round % round(self._every):
             return 0.0
@@ -350,8 +350,8 @@ class Hcc(Law):
         return not self._started
 
     def step(self, view: View) -> float:
-        """Half of the clipped distance to the anticipated window, or in a search to the middle of the remaining
-        interval."""
+        """The growth: half of the clipped distance to the anticipated window, or, during a search, to the middle of the
+        remaining interval."""
         most = self._gamma * self._alpha
         if self._reference > 0.0:
             if view.window > self._reference:
@@ -385,7 +385,7 @@ class Vegas(Law):
         return not self._started
 
     def step(self, view: View) -> float:
-        """One segment more, one less, or no change."""
+        """The growth: one segment, minus one segment, or 0."""
         return 1.0 if view.queued < self._least else -1.0 if view.queued > self._most else 0.0
 
     def on_loss(self, view: View) -> float:
@@ -421,7 +421,7 @@ class Bbr(Law):
         self._probing_until_s = math.inf
 
     def _bandwidth(self, view: View) -> float:
-        """Largest rate of the last rounds, by a monotonic queue."""
+        """Largest rate of the last rounds, kept in a monotonic queue."""
         while self._rates and self._rates[-1][1] <= view.rate:
             self._rates.pop()
         self._rates.append((view.rounds_in_all, view.rate))
@@ -430,7 +430,7 @@ class Bbr(Law):
         return self._rates[0][1]
 
     def gain(self, view: View) -> float:
-        """Fluid sent less fluid served in a round trip, up to the limit in flight."""
+        """The growth: fluid sent minus fluid served in a round trip, up to the limit of data in flight."""
         bandwidth = self._bandwidth(view)
         if view.rtt_s <= self._smallest_s or view.now_s > self._smallest_at_s + self._probe_every_s:
             expired = view.rtt_s > self._smallest_s
@@ -480,7 +480,7 @@ class Bbr(Law):
                 self._mode = "drain"
 
     def on_loss(self, view: View) -> float:
-        """Nothing."""
+        """The unchanged window: this BBR ignores losses."""
         return view.window
 
 
@@ -541,4 +541,5 @@ NO_MATTER = frozenset({
     "spread_increase", "samples_min", "timeout_window", "halve_on_timeout", "decrease_ecn", "beta_ecn", "form",
     "offload_budget", "ack_aggregation", "policer",
 })  # fmt: skip
-"""Parameters of what a fluid has not: whole segments, bursts, timeouts, marks, ways to leave slow start."""
+"""Parameters that have no effect in a fluid model: they concern whole segments, bursts, timeouts, marks, or the exit
+from slow start."""

@@ -1,8 +1,8 @@
 """Losses of a fluid flow before a queue is full: random losses, and random early detection.
 
-Both are prices: the loss probability of a segment. A flow adds up the prices of its segments, and has a loss when the
-sum reaches a random number. Losses thus have the same frequency and variability as in a network of packets. Between two
-losses the model is deterministic (a piecewise deterministic Markov process).
+Both are *prices*: a price is the loss probability of a segment. A flow adds up the prices of its segments, and has a
+loss when the sum reaches a random number. Losses thus have the same frequency and variability as in a network of
+packets. Between two losses the model is deterministic (a piecewise deterministic Markov process).
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ import numpy as np
 
 
 class Stream:
-    """Uniform numbers in [0, 1) of one purpose, the same for a seed and a name (Philox; Salmon et al., SC 2011)."""
+    """Uniform random numbers in [0, 1) for one purpose, determined by a seed and a name (Philox; Salmon et al., SC
+    2011)."""
 
     def __init__(self, seed: int, name: str) -> None:
         key = hashlib.sha256(f"{seed}/{name}".encode()).digest()[:16]
         self._bits = np.random.Philox(key=int.from_bytes(key, "little"))
 
     def uniform(self) -> float:
-        """The next one, of 53 bits."""
+        """The next uniform number, of 53 bits."""
         return float(int(self._bits.random_raw()) >> 11) * 2.0**-53
 
     def exponential(self) -> float:
-        """The next drawn number, with mean 1."""
+        """The next exponentially distributed number, with mean 1."""
         return -math.log1p(-self.uniform())
 
 
 class Bernoulli:
-    """Each segment is lost with probability ``p``, independently of the others."""
+    """Random losses: each segment is lost with probability ``p``, independently of the others."""
 
     def __init__(self, p: float, stream: Stream) -> None:
         self.p = p
@@ -51,7 +52,7 @@ class Bernoulli:
 
 @dataclass(frozen=True)
 class RedSettings:
-    """Parameters of RED, with the names of ``elephan list queues``; thresholds in packets."""
+    """Parameters of RED, named as in ``elephan list queues``; thresholds in packets."""
 
     low: float
     high: float
@@ -95,10 +96,9 @@ class Red:
         return 1.0
 
     def losses(self, now_s: float, waiting: float, segments: float, transmissions: float) -> int:
-        """Number of dropped segments among ``segments`` arrivals while ``waiting`` segments wait, in a time of a number
-        of transmissions.
+        """Number of dropped segments among ``segments`` arrivals while ``waiting`` segments are queued.
 
-        The average changes with each arrival, and on an idle link as if small packets had arrived.
+        The average queue is updated at each arrival; after an idle time it decays as if small packets had arrived.
         """
         if self._settings.adaptive:
             self._adapt(now_s)

@@ -1,5 +1,5 @@
-"""katto2008's abstracted hybrids alone on a path, without two of its simplifications, which are removed one after the
-other.
+"""katto2008's abstracted hybrids, one flow alone, without two simplifications of the paper; the two are removed one
+after the other.
 
 The paper leaves open why its models differ from the simulations if losses are frequent (case 3). Two of the assumptions
 do not hold for a real flow:
@@ -7,9 +7,10 @@ do not hold for a real flow:
 1. *A round is as long as Reno's.* At the same p a round has the w/2 round trips of a Reno flow, in which a hybrid sends
    more than 1/p packets and should have more losses. :func:`in_packets_mbps` ends a round after 1/p packets of the
    hybrid's own: its w solves K(w) = 1/p. A control that keeps its whole window is not affected; a control that gives up
-   a constant fraction of it (Compound, YeAH) is. 2. *Each loss is a timeout* of T0 f(p) (1 - p).
-   :func:`with_rare_timeouts_mbps` charges it for the fraction Q of the losses that end in a timeout (Padhye et al.
-   1998, equation 24), with its mean duration T0 f(p)/(1 - p), and with the sender's T0.
+   a constant fraction of it (Compound, YeAH) is.
+2. *Each loss is a timeout* of T0 f(p) (1 - p). :func:`with_rare_timeouts_mbps` charges a timeout only for the fraction
+   Q of the losses that end in one (Padhye et al. 1998, equation 24), with its mean duration T0 f(p)/(1 - p), and with
+   the sender's T0.
 
 An algorithm's own rule for small windows is part of its growth (:class:`elephan.models.growth.Power` has one).
 """
@@ -29,7 +30,7 @@ _HALVINGS = 60
 
 
 def window_in_packets(hybrid: Hybrid, p: ArrayLike, pipe: Pipe) -> Floats:
-    """The w of a round of w/2 round trips in which the hybrid itself sends 1/p packets: K(w) = 1/p."""
+    """The w that solves K(w) = 1/p: the hybrid itself sends 1/p packets in a round of w/2 round trips."""
     loss = np.atleast_1d(floats(p))
     low, high = np.log(np.full_like(loss, 1e-9)), np.log(window_at_loss(loss))
     for _ in range(_HALVINGS):
@@ -47,7 +48,8 @@ def in_packets_mbps(hybrid: Hybrid, p: ArrayLike, pipe: Pipe) -> Floats:
 
 
 def with_rare_timeouts_mbps(hybrid: Hybrid, p: ArrayLike, pipe: Pipe, t0_s: float) -> Floats:
-    """Throughput with losses 1/p packets apart, and timeouts of ``t0_s`` for losses that end in one, Mbit/s."""
+    """Throughput with losses 1/p packets apart, and with timeouts of ``t0_s`` for the losses that end in a timeout,
+    Mbit/s."""
     loss = np.atleast_1d(floats(p))
     window = window_in_packets(hybrid, loss, pipe)
     peak = np.maximum(abstracted.alone(hybrid, window, pipe.bdp).peak, 1.0)
@@ -55,6 +57,6 @@ def with_rare_timeouts_mbps(hybrid: Hybrid, p: ArrayLike, pipe: Pipe, t0_s: floa
 
 
 def _mbps(loss: Floats, window: Floats, hybrid: Hybrid, pipe: Pipe, penalty_s: Floats) -> Floats:
-    """1/p packets in a round and its timeouts."""
+    """Throughput of rounds of 1/p packets, each with the given mean timeout."""
     seconds = abstracted.round_of(hybrid, window, pipe).seconds + penalty_s
     return floats(pipe.packet_bits / (loss * seconds) / 1e6)

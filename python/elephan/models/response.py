@@ -1,10 +1,11 @@
 """Response functions: the mean window of an algorithm if a fraction p of its segments is lost.
 
 Each closed form assumes one loss in every 1/p segments, a path that never queues, an ACK for every segment and no
-timeout. :func:`mean_window` gives it; with ``losses="random"`` the mean under independent losses instead, from the same
-rules (:mod:`elephan.models.cycles`), if an algorithm stores no more than its window at the last loss.
+timeout. :func:`mean_window` evaluates it. With ``losses="random"`` it computes the mean under independent losses from
+the same rules (:mod:`elephan.models.cycles`), for algorithms whose only memory is the window at the last loss.
 
-``published`` is true where the form itself is in the paper or RFC; other forms follow from the algorithm's rules.
+``published`` is true if the closed form itself is in the paper or RFC; other forms are derived from the algorithm's
+rules.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from elephan.models.cycles import Cycle, Floats, floats, memoryless, under_random_losses
 
 Law = Callable[[Floats, Floats], Floats]
-"""(loss probability, round trip in s) to mean window in segments."""
+"""Function (loss probability, round trip in s) -> mean window in segments."""
 
 
 @dataclass(frozen=True)
@@ -27,16 +28,12 @@ class Response:
 
     Attributes:
         algorithm: name, with the preset if it holds for one only.
-        formula: the closed form, for people.
-        law: the closed form.
-        source: paper or RFC.
-        published: true if the source states this form, and not only the rules behind it.
-        lowest_p: smallest loss probability for which it was derived.
-        highest_p: largest one.
-        settings: parameters under which it holds, if they are not the defaults.
-        cycle: the rules, for random losses; None if the algorithm's state is more than its last loss.
-        marks: true if p counts ECN marks and not losses.
-        note: further assumptions.
+        formula: the closed form, as text. law: the closed form, as a function. source: the paper or RFC it comes from.
+        published: true if the source states this form, and not only the rules behind it. lowest_p: smallest loss
+        probability for which the form was derived. highest_p: largest loss probability for which it was derived.
+        settings: parameters under which it holds, if they are not the defaults. cycle: the rules, for random losses;
+        None if the algorithm's memory is more than the window at its last loss. marks: true if p counts ECN marks and
+        not losses. note: further assumptions.
     """
 
     algorithm: str
@@ -98,7 +95,8 @@ def westwood(p: ArrayLike, rtt_s: ArrayLike, queueing_s: ArrayLike) -> NDArray[n
 
 
 def aimd(increase: float, decrease: float) -> float:
-    """c in w = c / sqrt(p) for `increase` segments a round trip and a multiplicative decrease `decrease`."""
+    """The coefficient c of w = c / sqrt(p) for an AIMD flow with `increase` segments a round trip and the
+    multiplicative decrease `decrease`."""
     return float(np.sqrt(increase * (2 - decrease) / (2 * decrease)))
 
 
@@ -118,7 +116,7 @@ def _power(coefficient: float, exponent: float) -> Law:
 
 
 def _at_least_reno(law: Law, legacy_window: float) -> Law:
-    """`law` above the window up to which the algorithm is Reno; Reno's law below it."""
+    """A law that equals `law` above `legacy_window`, and Reno's law below, where the algorithm behaves as Reno."""
 
     def combined(p: Floats, rtt_s: Floats) -> Floats:
         own, reno = law(p, rtt_s), aimd(1, 0.5) * p**-0.5
@@ -181,7 +179,7 @@ def _yeah_law(p: Floats, rtt_s: Floats) -> Floats:
     return np.where(own > 100.0, own, np.minimum(aimd(1, 0.125) * p**-0.5, 100.0))
 
 
-# H-TCP: alpha = 1 + 10 D + D^2 / 4, D the time since the last loss beyond 1 s, times 2 (1 - beta).
+# H-TCP: alpha = 2 (1 - beta) (1 + 10 D + D^2 / 4), where D is the time since the last loss minus 1 s.
 _NEWTON_MOST, _NEWTON_NEAR = 40, 1e-10
 
 
@@ -192,16 +190,16 @@ def _htcp_gained(elapsed_s: Floats) -> Floats:
 
 
 def _htcp_law(keep: float) -> Law:
-    """The law, solved for the duration of a cycle by Newton's method on logarithms. The duration gives the peak, the
-    segments sent, and p.
+    """H-TCP's law, solved for the duration of a cycle by Newton's method on logarithms. The duration gives the peak,
+    the segments sent, and p.
 
     Let G be the integral of alpha since the loss. The window is 2 (keep G(D) + (1 - keep) G(t)) / RTT at time t of a
-    cycle of D seconds, and the segments sent are proportional to it over D, with a factor of RTT^2: there is one
-    function of D for every path.
+    cycle of D seconds, and the number of segments sent is the integral of the window over time divided by the RTT.
+    Multiplied by RTT^2 it is the same function of D for every path.
     """
 
     def sent(duration_s: Floats) -> tuple[Floats, Floats]:
-        """Segments times RTT^2/2 in a cycle, and their derivative."""
+        """Segments sent in a cycle times RTT^2/2, and the derivative."""
         late = np.maximum(duration_s - 1.0, 0.0)
         gained, gain = _htcp_gained(duration_s), np.where(late > 0, 1.0 + 10.0 * late + late**2 / 4.0, 1.0)
         area = duration_s**2 / 2.0 + 5.0 / 3.0 * late**3 + late**4 / 48.0
@@ -230,7 +228,7 @@ def _htcp_cycle(keep: float) -> Cycle:
     return Cycle(_keep(1 - keep), path)
 
 
-# CUBIC: RFC 9438 §4; the region where it is no slower than Reno included.
+# CUBIC: RFC 9438 §4, with the Reno-friendly region.
 _CUBIC_C = 0.4
 
 
@@ -264,7 +262,7 @@ _BIC_MAX, _BIC_MIN, _BIC_KEEP, _BIC_LOW = 32.0, 0.01, 0.875, 14.0
 
 
 def _bic_rounds(peaks: Floats, rounds: int) -> Floats:
-    """Windows at the start of each round trip after a loss at `peaks` (one row each)."""
+    """Windows at the start of each round trip after a loss at each of `peaks`; one row for each peak."""
     window = np.where(peaks < _BIC_LOW, np.maximum(peaks / 2, 1.0), peaks * _BIC_KEEP)
     step = np.ones_like(window)
     table = [window]
@@ -291,8 +289,8 @@ _BIC_CYCLE = Cycle(lambda peaks: np.where(peaks < _BIC_LOW, np.maximum(peaks / 2
 
 
 def _bic_law(p: Floats, rtt_s: Floats) -> Floats:
-    """The law from a cycle between two losses at the same window: the segments sent and the number of rounds give p and
-    the mean."""
+    """BIC's law from a cycle between two losses at the same window: p = 1/(segments sent), mean window = segments /
+    rounds."""
     del rtt_s
     peaks = np.geomspace(2.0, 2e6, 1200)
     most = int(np.ceil(peaks[-1] * (1 - _BIC_KEEP) / _BIC_MAX)) + 40
@@ -403,4 +401,4 @@ RESPONSES: dict[str, Response] = {
                  published=False, marks=True),
     )
 }  # fmt: skip
-"""By name of the algorithm (and preset)."""
+"""Response functions by the name of the algorithm (and preset)."""

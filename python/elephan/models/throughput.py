@@ -1,9 +1,9 @@
 """Throughput and latency of ordinary TCP as a function of loss: Mathis, Padhye with its timeouts, Cardwell.
 
-All of them take and give arrays, in segments and seconds; multiply by a segment's bits for bit/s. The losses of
-Padhye's and Cardwell's models last until the end of a round trip, as at a drop-tail queue, and their sender has no
-SACK. With SACK and independent losses a sender is between Padhye's rate and Mathis's: at 1 % loss near Mathis's, at 10
-% about halfway.
+All functions take and return arrays, in segments and seconds; multiply rates by a segment's bits for bit/s. The losses
+of Padhye's and Cardwell's models last until the end of a round trip, as at a drop-tail queue, and their sender has no
+SACK. The rate of a sender with SACK and independent losses lies between Padhye's and Mathis's rates: near Mathis's at 1
+% loss, about halfway at 10 %.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def window_at_loss(p: ArrayLike, ack_every: ArrayLike = 1) -> Floats:
 
 
 def timeout_probability(p: ArrayLike, window: ArrayLike) -> Floats:
-    """Q(p, w): a loss in a window of w ends in a timeout and not in three duplicate ACKs (Padhye 1998, eq. 24).
+    """Q(p, w): the probability that a loss in a window of w segments leads to a timeout and not to three duplicate ACKs
+    (Padhye 1998, eq. 24).
 
     Raises:
         ValueError: p is not a probability above 0, or a window is not positive.
@@ -79,7 +80,8 @@ def padhye(
         t0_s: length of the first timeout.
         max_window: receive window, segments.
         ack_every: segments for each ACK, b.
-        delivered: arrivals instead of transmissions: half of the last round before a loss is lost (Padhye 1998, section
+        delivered: if true, the rate of arrivals instead of transmissions: half of the last round before a loss is lost
+        (Padhye 1998, section
             IV; Cardwell 2000, eq. 22).
 
     Raises:
@@ -144,7 +146,7 @@ def slow_start_s(
     growth = 1.0 + 1.0 / _positive(ack_every, "ack_every")
     reached = d * (growth - 1.0) / growth + first / growth
     free = np.log(d * (growth - 1.0) / first + 1.0) / np.log(growth)
-    # The form without a limit if the limit is infinite, since it avoids infinity times zero.
+    # With an infinite limit, use the form without a limit, which avoids infinity times zero.
     bound = np.where(np.isfinite(limit), limit, reached)
     to_limit = np.log(bound / first) / np.log(growth) + 1.0
     after = (d - (growth * bound - first) / (growth - 1.0)) / bound
