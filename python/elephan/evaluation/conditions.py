@@ -29,7 +29,8 @@ class Aggregation:
 
     Attributes:
         how: ``each`` if the criterion must hold at every condition; otherwise the function that combines the measured
-        values. wheres: the conditions, one by one.
+            values.
+        wheres: the conditions, one by one.
     """
 
     how: How

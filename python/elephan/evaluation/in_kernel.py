@@ -94,8 +94,11 @@ def carried(
     Args:
         experiments: the experiments.
         only: patterns of the runs to make: a run's label, its experiment, or ``EXPERIMENT/LABEL``. Saved runs are used
-        even if no pattern matches them. store: where results are kept. carrier: the backend of the runs. path: name of
-        the request, for error messages. again: repeat the runs whose saved result is not valid.
+            even if no pattern matches them.
+        store: where results are kept.
+        carrier: the backend of the runs.
+        path: name of the request, for error messages.
+        again: repeat the runs whose saved result is not valid.
 
     Raises:
         ScenarioError: the kernel supports none of the runs, or a pattern matches nothing.
@@ -170,8 +173,9 @@ def outcomes(
     Args:
         planned: the runs.
         store: where results are kept.
-        progress: called with the total progress. jobs: number of simultaneous runs, for a carrier in virtual time; one
-        per core by default. until_s: monotonic time at which the budget is spent; unfinished runs are cancelled then.
+        progress: called with the total progress.
+        jobs: number of simultaneous runs, for a carrier in virtual time; one per core by default.
+        until_s: monotonic time at which the budget is spent; unfinished runs are cancelled then.
     """
     one = _alone if planned.carrier.alone else _together
     yield from one(planned, store, progress, jobs, until_s)

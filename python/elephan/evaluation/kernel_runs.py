@@ -26,9 +26,11 @@ class Carrier:
 
     Attributes:
         backend: name of the backend.
-        words: name of the backend in a sentence. require: raises an error if this host cannot run the backend. twin:
-        converts a scenario to its twin; raises an error for an unsupported scenario. failed_checks: checks of the
-        backend that a run failed, one sentence each. takes_s: estimated processing time of a twin on the host, s.
+        words: name of the backend in a sentence.
+        require: raises an error if this host cannot run the backend.
+        twin: converts a scenario to its twin; raises an error for an unsupported scenario.
+        failed_checks: checks of the backend that a run failed, one sentence each.
+        takes_s: estimated processing time of a twin on the host, s.
         alone: true if runs are in real time, one at a time.
     """
 
@@ -52,8 +54,9 @@ class Piece:
         scenario: the experiment's scenario.
         twin: the scenario that is run.
         chosen: true if it is to be run; otherwise only a saved run counts.
-        saved: true if there is a saved result. again: true if the saved result is not valid and the run is to be
-        repeated. takes_s: estimated processing time of the run on the host, s.
+        saved: true if there is a saved result.
+        again: true if the saved result is not valid and the run is to be repeated.
+        takes_s: estimated processing time of the run on the host, s.
     """
 
     experiments: tuple[str, ...]
@@ -90,8 +93,10 @@ class KernelRuns:
     """The plan of some experiments' runs in the kernel.
 
     Attributes:
-        pieces: the supported runs. left_out: the unsupported runs. refused: the reason why a scenario is not supported,
-        by its hash. carrier: the backend of the runs.
+        pieces: the supported runs.
+        left_out: the unsupported runs.
+        refused: the reason why a scenario is not supported, by its hash.
+        carrier: the backend of the runs.
     """
 
     pieces: tuple[Piece, ...]
@@ -156,8 +161,9 @@ class Outcome:
     """Outcome of a planned run.
 
     Attributes:
-        piece: the planned run. run: the result; ``None`` if the run was not made or has failed. why: reason for a
-        missing or invalid result; empty for a valid one.
+        piece: the planned run.
+        run: the result; ``None`` if the run was not made or has failed.
+        why: reason for a missing or invalid result; empty for a valid one.
     """
 
     piece: Piece

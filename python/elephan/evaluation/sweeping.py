@@ -23,8 +23,9 @@ class Phase:
     """Duration of one phase of the work.
 
     Attributes:
-        name: name of the phase. runs: number of runs. run_seconds: sum of the durations of the runs, several of which
-        run simultaneously.
+        name: name of the phase.
+        runs: number of runs.
+        run_seconds: sum of the durations of the runs, several of which run simultaneously.
     """
 
     name: str

@@ -34,8 +34,9 @@ class Allowed(NamedTuple):
     """The values that a criterion allows.
 
     Attributes:
-        low: smallest allowed value; minus infinity without a lower bound. high: largest allowed value; infinity without
-        an upper bound. strict: true if the ends themselves are not allowed.
+        low: smallest allowed value; minus infinity without a lower bound.
+        high: largest allowed value; infinity without an upper bound.
+        strict: true if the ends themselves are not allowed.
     """
 
     low: float

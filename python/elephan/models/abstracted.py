@@ -48,8 +48,8 @@ class Hybrid:
 
     Attributes:
         name: name in the paper's figures.
-        growth: window increase while the path has free capacity. keep: function from RTT/RTTmin at the loss to the
-        fraction of the window kept.
+        growth: window increase while the path has free capacity.
+        keep: function from RTT/RTTmin at the loss to the fraction of the window kept.
     """
 
     name: str

@@ -64,11 +64,17 @@ class Trajectory:
     """Values at the requested times, with flows along the second axis.
 
     Attributes:
-        times_s: the requested times. windows: segments; NaN before a flow's start and after its end. rtts_s: RTTs at
-        these times. rates: segments/s that leave the bottleneck. sent: segments delivered so far. losses: loss events
-        so far. lost: segments dropped at the full buffer or lost at random so far, all flows together. waiting:
-        segments in the queue. served: segments that left the bottleneck so far. waited: integral of ``waiting`` so far,
-        segment seconds. ended_s: time at which each flow had sent all of its segments; NaN if it had not.
+        times_s: the requested times.
+        windows: segments; NaN before a flow's start and after its end.
+        rtts_s: RTTs at these times.
+        rates: segments/s that leave the bottleneck.
+        sent: segments delivered so far.
+        losses: loss events so far.
+        lost: segments dropped at the full buffer or lost at random so far, all flows together.
+        waiting: segments in the queue.
+        served: segments that left the bottleneck so far.
+        waited: integral of ``waiting`` so far, segment seconds.
+        ended_s: time at which each flow had sent all of its segments; NaN if it had not.
     """
 
     times_s: Floats

@@ -34,8 +34,8 @@ class View:
         average_s: queueing delay with the average of FAST and HCC: each ACK has the weight 3/w, a time constant of a
             third of a round trip.
         rate: rate of acknowledged segments, segments/s, one round trip old.
-        leaving: the flow's rate at the bottleneck's output, segments/s. rounds_in_all: round trips since the flow's
-        start.
+        leaving: the flow's rate at the bottleneck's output, segments/s.
+        rounds_in_all: round trips since the flow's start.
     """
 
     now_s: float = 0.0

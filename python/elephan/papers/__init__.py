@@ -37,10 +37,10 @@ def listing() -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=16)
 def get(paper_id: str, quick: bool = False) -> Paper:
-    """The paper of an id; with ``quick``, the same experiments need about a tenth of the work.
+    """The paper with an id; with ``quick``, the same experiments at about a tenth of the work.
 
     Raises:
-        ScenarioError: there is none; the message has the nearest.
+        ScenarioError: no paper has this id; the message names the most similar id.
     """
     if paper_id not in INDEX:
         raise ScenarioError(f"'{paper_id}' is not a paper; {hint(paper_id, ids(), lister='elephan list papers')}")
@@ -92,10 +92,10 @@ def plan_in_kernel(
     store: Store | None = None,
     on: str = "kernel",
 ) -> KernelPlan:
-    """Plan and duration of a paper's runs that real Linux can carry (:func:`elephan.papers.in_kernel.plan`).
+    """Plan and estimated duration of a paper's runs on a real Linux kernel (:func:`elephan.papers.in_kernel.plan`).
 
     Raises:
-        ScenarioError: no such paper or figure, no such backend here, or nothing of this can be carried.
+        ScenarioError: no such paper or figure, the backend is not available, or it supports none of the runs.
     """
     from elephan.papers import in_kernel
 
@@ -162,10 +162,11 @@ def on_linux(
     out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> tuple[dict[str, Any], Path]:
-    """Run papers (all by default) on Linux in virtual time until a budget is spent; the document, and its page.
+    """Run papers (all by default) on Linux in virtual time until a time budget is spent. Returns the document and the
+    path of its page.
 
     Raises:
-        ScenarioError: no such paper, or this host cannot run anything.
+        ScenarioError: no such paper, or this host cannot run the backend.
         Interrupted: Ctrl-C; what was finished is saved.
     """
     from elephan.papers import linux_board

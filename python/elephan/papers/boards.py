@@ -1,4 +1,4 @@
-"""Counts of claims by several criteria, from judgments only."""
+"""Counts of judged claims, grouped by several properties."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def discriminating(judgment: Judgment) -> bool:
 
 
 def sure(judgment: Judgment) -> bool:
-    """True if it is judged by simulation, stated plainly by the paper, and robust against variants of the paper's open
-    values."""
+    """True if the claim is judged by simulation, stated explicitly by the paper, and robust against variants of the
+    values that the paper leaves open."""
     claim = judgment.claim
     return (claim.check, claim.certainty, claim.robustness) == ("simulation", "certain", "high")
 
@@ -57,7 +57,8 @@ def split(judgments: Sequence[Judgment], key: Key) -> Board:
 
 
 def by_kind(judgments: Iterable[Judgment]) -> dict[str, Board]:
-    """All boards: by kind, certainty, robustness and check, and the selections that matter most."""
+    """All boards: claims by kind, certainty, robustness and check, and the boards of the discriminating and of the sure
+    claims."""
     listed = list(judgments)
     boards = {name: split(listed, key) for name, key in KEYS.items()}
     boards["selection"] = {

@@ -22,7 +22,7 @@ _KEYS = {
     "where": "conditions",
     "other_where": "other_conditions",
 }
-"""Keys of a claims file whose fields have the names that they have in any criterion."""
+"""Keys of a claims file that are named as the fields of :class:`Criterion`."""
 
 _CHOICES = {
     "certainty": ("certain", "inferred", "conflict"),
@@ -46,12 +46,12 @@ class Claim(Criterion):
     Attributes:
         certainty: ``certain`` (the paper says it), ``inferred`` (our interpretation or our threshold), ``conflict``.
         robustness: its robustness against variants of the paper's open values.
-        check: what is needed to judge it.
+        check: means of judging it, such as a simulation.
         tolerance_kind: kind of the statement.
         basis: its source in the paper.
         formula: formula of ``limit``, if it was computed.
         threshold_from: source of a bound's number.
-        direction_certain: true if the paper states the direction plainly, and only the number is our choice.
+        direction_certain: true if the paper states the direction explicitly, and only the number is our choice.
         discriminating: true if a wrong simulator or control law would probably fail it.
         note: remarks.
     """
@@ -69,7 +69,8 @@ class Claim(Criterion):
 
     @property
     def firm(self) -> bool:
-        """True if the paper states it plainly and it does not depend on the paper's open values."""
+        """True if the paper states the claim explicitly, and the claim does not depend on values that the paper leaves
+        open."""
         return self.certainty == "certain" and self.robustness in ("high", "medium")
 
 
@@ -86,7 +87,7 @@ class ClaimSet:
     experiments: Mapping[str, Mapping[str, Any]]
 
     def of_experiments(self, ids: Iterable[str]) -> ClaimSet:
-        """Only the claims about some experiments."""
+        """A set with only the claims about the given experiments."""
         wanted = set(ids)
         return replace(self, claims=tuple(claim for claim in self.claims if claim.experiment in wanted))
 

@@ -1,7 +1,9 @@
-"""A paper's experiments in today's Linux: the plan of its runs, the runs, and the judgment of its claims by them.
+"""A paper's experiments on a real Linux kernel: the plan of the runs, the runs, and the judgment of the paper's claims
+by these runs.
 
-The network and the flows are the paper's; the endpoints are the kernel's own, in real time (``kernel``) or in virtual
-time (``linux``). So this is no reproduction of the paper: it is a column beside it.
+The network and the flows are the paper's; the endpoints are the kernel's TCP, in real time (``kernel``) or in virtual
+time (``linux``). These runs do not reproduce the paper, whose endpoints were others; a report shows them in an
+additional column.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ def plan(
         paper: the paper.
         figure: only the experiments of one figure.
         only: run only runs that match one of these patterns: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
-            Saved runs count in any case.
+            Saved runs are used in any case.
         again: true to repeat runs whose saved result is not valid.
         store: where results are kept.
         on: the backend of the runs, a name of :data:`elephan.evaluation.in_kernel.CARRIERS`.
@@ -69,9 +71,9 @@ def add(
 ) -> KernelColumn:
     """Make the planned runs, judge the claims by them, and add the results to the report of a reproduced paper.
 
-    Each run is saved when it ends. A run that fails is told of and the others go on. Nothing is begun after the
-    monotonic time ``until_s``. The twins of these runs are then simulated, ``jobs`` at a time, so that a difference can
-    be told from the host's.
+    Each run is saved when it ends. A failed run is reported and does not stop the others. No run starts after the
+    monotonic time ``until_s``. The twins of these runs are then simulated, ``jobs`` at a time, to separate the effect
+    of the twin's changes from the effect of the host.
 
     Raises:
         Interrupted: Ctrl-C; what was finished is saved.

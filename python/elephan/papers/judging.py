@@ -1,4 +1,4 @@
-"""Judgment of each claim by measurements. A verdict is always computed."""
+"""Judgment of each claim by measurements. Every verdict is computed; none is entered by hand."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Judgment:
         high: upper end.
         no_interval: reason for a missing interval, in one clause; empty if there is one.
         support: fraction of the bootstrap draws in which the claim holds; ``None`` without replicates. Between 0.025
-            and 0.975 the published conclusion lies inside the noise of our seeds.
+            and 0.975, seeds alone can change the verdict.
         margin: distance from the bounds of the allowed range; negative outside it.
         detail: the compared values.
         runs: ids of its runs.
@@ -151,7 +151,8 @@ def judge(
 
 
 def totals(judgments: Iterable[Judgment]) -> dict[str, int]:
-    """Number of claims with each verdict; weak ones, with a tolerance wider than the value, are counted separately."""
+    """Number of claims with each verdict; weak passes, whose tolerance is wider than the value, are counted
+    separately."""
     counts = {"reproduced": 0, "weak": 0, "differs": 0, "not_judged": 0}
     for judgment in judgments:
         counts["weak" if judgment.weak else judgment.verdict] += 1

@@ -1,4 +1,5 @@
-"""Data of a paper's column for today's Linux: the plan of its runs, their outcomes, and the claims judged by them."""
+"""Data of a report's column for real Linux: the plan of the runs, their outcomes, and the claims judged by these
+runs."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ class KernelColumn:
 
     Attributes:
         plan: the plan of the kernel's runs.
-        outcomes: one for each piece.
+        outcomes: one for each planned run.
         judgments: judgments of all claims of the selection, by id.
         twins: judgments by the same twins in the simulator, for the claims with a kernel verdict. If both verdicts
             agree, the changes of the twin explain the verdict, without an effect of the host.
@@ -54,7 +55,7 @@ class KernelColumn:
 
     @property
     def host(self) -> str:
-        """The kernels that made the runs, and their numbers of cores or of timer interrupts a second."""
+        """The kernel versions of the runs, with their numbers of cores or of timer interrupts per second."""
         totals = [one.run.manifest["engine_summary"] for one in self.outcomes if one.run]
         if not self.plan.carrier.alone:
             return "; ".join(dict.fromkeys(f"Linux {t['linux']['release']}, HZ={t['linux']['hz']}" for t in totals))
@@ -76,12 +77,12 @@ class KernelColumn:
         ]
 
     def by_twin(self, simulated: Sequence[Judgment]) -> list[str]:
-        """Ids of those claims for which the simulated twin has the kernel's verdict."""
+        """Ids of the claims among :meth:`other_verdicts` for which the simulated twin has the kernel's verdict."""
         other = self.other_verdicts(simulated)
         return [name for name in other if self.twins[name].verdict == self.judgments[name].verdict]
 
     def of(self, claim_id: str) -> dict[str, Any]:
-        """The kernel's part of a claim's entry in the ``paper`` document."""
+        """The fields about the kernel in a claim's entry in the ``paper`` document."""
         found = {key: self.judgments[claim_id].to_json()[key] for key in (*_SHOWN, "why", "runs")}
         beside = self.twins.get(claim_id)
         return found | {"twin_simulated": {key: beside.to_json()[key] for key in _SHOWN} if beside else None}

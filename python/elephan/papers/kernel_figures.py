@@ -1,4 +1,5 @@
-"""Figures of the kernel's runs: each flow beside the simulator, and the paper's own figures drawn again from them."""
+"""Figures of the kernel's runs: each flow compared with the simulator, and the paper's figures drawn from the kernel's
+runs."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ PREFIX = "kernel-"
 _OTHERS = "others"
 _PS_PER_MS = 1e9
 Place = tuple[float, tuple[float, ...]]
-"""A flow's number in the kernel, and in the simulator with each seed."""
+"""Values of a flow: in the kernel, and in the simulator with each seed."""
 
 QUANTITIES = {
     "share": ("Goodput over the rate of the bottleneck", "goodput / rate"),

@@ -1,7 +1,7 @@
-"""The papers on the Linux of today: their runs within a budget, and one page with the verdicts side by side.
+"""The papers on real Linux: their runs within a time budget, and one page with the verdicts side by side.
 
 Each claim has the published statement, the simulator's verdict with the paper's endpoints, and the verdict of real
-Linux in virtual time. The page is made from the document that the runs give, and the document from saved runs.
+Linux in virtual time. The page is written from the JSON document of the runs, and this document from the saved runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from elephan.runs import Store
 
 ORDER = ("weigle2006", "hcc2011", "leith2008", "katto2008", "ha2006")
-"""The papers in the order in which a budget is spent on them."""
+"""The papers in the order in which they are run, which matters if the budget does not suffice."""
 DOCUMENT = "papers-on-linux.json"
 PAGE = "papers-on-linux.md"
 _WORDS = {"reproduced": "holds", "differs": "does not hold", "not_judged": "–"}
@@ -40,12 +40,13 @@ def run(
     out: Path,
     progress: Progress | None,
 ) -> dict[str, Any]:
-    """Run what Linux can carry of some papers until the budget is spent, and give the document of the page.
+    """Run the supported experiments of some papers on Linux until the budget is spent. Returns the JSON document of the
+    page.
 
-    The papers are simulated first, one seed each, unless the results are saved; that is not of the budget.
+    The papers are simulated first, one seed each, unless the results are saved; the budget does not include this time.
 
     Raises:
-        ScenarioError: this host cannot run anything.
+        ScenarioError: this host cannot run the backend.
         Interrupted: Ctrl-C; what was finished is saved.
     """
     require(CARRIERS["linux"], "papers")
@@ -63,7 +64,7 @@ def run(
 def _paper(
     result: PaperResult, jobs: int | None, store: Store, until_s: float | None, progress: Progress | None
 ) -> dict[str, Any]:
-    """The part of a paper in the document."""
+    """A paper's entry in the document."""
     try:
         planned = in_kernel.plan(result.paper, store=store, on="linux")
     except ScenarioError as error:
@@ -73,7 +74,7 @@ def _paper(
 
 
 def write(document: Mapping[str, Any], folder: Path) -> Path:
-    """Write the document and its page into a folder; the page's path."""
+    """Write the document and its page into a folder. Returns the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / DOCUMENT).write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     target = folder / PAGE
@@ -86,7 +87,7 @@ _IN_KERNEL = ("verdict", "measured_text", "why", "twin_simulated")
 
 
 def _kept(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of the papers' own documents that the page needs."""
+    """A copy of the document with only those fields of the papers' documents that the page needs."""
     papers = []
     for row in document["papers"]:
         mine = {key: row[key] for key in ("paper", "title", "totals", "nothing", "host") if key in row}
@@ -158,7 +159,8 @@ def _holds(totals: Mapping[str, int]) -> int:
 
 
 def _both(papers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """The findings in words: of the claims that both judge, how many agree, and those that hold on one side only."""
+    """Paragraphs on the claims that both Linux and the simulator judge: the number with equal verdicts, and the claims
+    that hold in only one of them."""
     yield "## Findings that hold today, and those that do not"
     yield ""
     for row in papers:
@@ -194,7 +196,7 @@ def _measured(claim: Mapping[str, Any]) -> str:
 
 
 def _quote(claim: Mapping[str, Any]) -> str:
-    """A paper's words with their place, and its number of the claim."""
+    """Text of a claim with its section, and the published number."""
     text = claim["quote"]
     short = text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 1] + "…"
     return f"{claim['figure']}, {claim['subject']}: {short}"

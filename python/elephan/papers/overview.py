@@ -21,7 +21,8 @@ LESSONS = {
     "depends": "Findings that depend on what the paper left unstated",
     "noise": "Findings that lie inside the noise of the seeds",
 }
-"""Section of a finding: a variant of the paper turns it, else other seeds do, else as its verdict says."""
+"""Section of a finding: its verdict changes with a variant of the paper, or else with the seeds, or else the verdict
+itself."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Scoreboard:
 
     Attributes:
         results: result of each paper.
-        report_path: the page over all.
+        report_path: the page of the scoreboard.
     """
 
     results: list[PaperResult]
@@ -70,7 +71,7 @@ class Scoreboard:
         return boards.by_kind(judgment for result in self.results for judgment in result.claims)
 
     def findings(self) -> list[Finding]:
-        """The discriminating claims that were judged, without weak ones, by lesson and question."""
+        """The judged discriminating claims without weak passes, ordered by lesson and question."""
         found = [
             Finding(lesson(judgment), theme(judgment), result, judgment)
             for result in self.results

@@ -37,8 +37,9 @@ class Variant:
     Attributes:
         id: short name.
         title: the change.
-        scenarios: the scenarios to run; a scenario that it does not change is shared with the paper's own.
-        measurer: how subjects are measured under it.
+        scenarios: the scenarios to run; scenarios that the variant does not change are shared with the paper's own
+            setup.
+        measurer: measures the subjects under the variant.
         by_default: true to run it with the paper even if the paper's other variants are not run.
     """
 
@@ -51,7 +52,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Beyond:
-    """A question that a paper left open, answered with the same tools.
+    """A question that a paper left open, with the experiments that answer it.
 
     Attributes:
         question: the question in one sentence.

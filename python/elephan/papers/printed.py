@@ -1,4 +1,4 @@
-"""Numbers that a paper prints about a figure, which are drawn in it."""
+"""Numbers that a paper prints about a figure, for drawing them in our version of the figure."""
 
 from __future__ import annotations
 

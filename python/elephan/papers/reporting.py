@@ -71,7 +71,8 @@ def write(result: PaperResult, out: Path) -> Path:
 
 
 def _made_from(result: PaperResult) -> dict[str, Any]:
-    """Inputs of a report besides the code: its texts, and the drawn runs."""
+    """Inputs of a report besides the code: its texts, and the runs that it draws. The report is up to date if they are
+    unchanged."""
     answer, column = result.beyond, result.kernel
     runs = [*result.runs, *(answer.runs if answer else ()), *(column.runs if column else ())]
     words = {key: value for key, value in result.to_json().items() if key not in {"report", "wall_seconds"}}
@@ -118,7 +119,7 @@ def _row(judgment: Judgment) -> dict[str, Any]:
 
 
 def _kernel_cells(result: PaperResult, judgment: Judgment) -> dict[str, Any]:
-    """Cells of a claim's row about the kernel."""
+    """Cells about the kernel in a claim's row."""
     if result.kernel is None:
         return {}
     found = result.kernel.of(judgment.claim.id)

@@ -97,12 +97,12 @@ def reproduce(
     out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> PaperResult:
-    """Run a paper's experiments, judge its claims, and write the report; what is saved is not run again.
+    """Run a paper's experiments, judge its claims, and write the report; saved runs are reused.
 
     Args:
-        paper: which.
+        paper: the paper.
         wanted: the selection; all by default.
-        jobs: runs at a time; one a core by default.
+        jobs: number of simultaneous runs; one per core by default.
         store: where results are kept.
         out: folder of the report; ``reports/<id>`` by default.
         progress: called with the progress.
@@ -216,7 +216,7 @@ def _compare(variant: Variant, every: RunSet, before: list[Judgment], claims: Cl
     """A variant's verdicts beside those of the paper's own setup with the same seed."""
     after = judge_all(claims, variant.measurer(every.first_seeds(1)), intervals=False)
     both = [(a, b) for a, b in zip(after, before, strict=True) if "not_judged" not in (a.verdict, b.verdict)]
-    # Only the claims that the variant affects: a claim with the same runs and the same judgement cannot change.
+    # Only the claims that the variant affects: a claim with the same runs and the same measurer has the same verdict.
     changed = [(a, b) for a, b in both if a.runs != b.runs or not _same(a.measured, b.measured)]
     hashes = {str(run.manifest["scenario_hash"]) for run in own}
     return Sensitivity(

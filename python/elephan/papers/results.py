@@ -97,11 +97,11 @@ class PaperResult:
         runs: runs of the claims.
         sensitivity: effects of the variants.
         seed_checks: verdicts with fewer seeds.
-        phases: the parts of the work, with their times.
+        phases: the phases of the work, with their durations.
         wall_seconds: time spent on runs, without saved ones.
         selection: the selection in words; empty for the whole paper.
         beyond: the answer to the question that the paper left open, if it was requested.
-        kernel: the same experiments in today's Linux, if they were run (:mod:`elephan.papers.in_kernel`).
+        kernel: the same experiments on a real Linux kernel, if they were run (:mod:`elephan.papers.in_kernel`).
         report_path: the HTML report.
     """
 

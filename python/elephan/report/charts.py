@@ -225,8 +225,8 @@ class DataTable:
         caption: what is seen.
         header: header of the columns.
         rows: texts; the first of a row names its subject.
-        emphasis: positions (row, column) of emphasized cells. groups: titles over groups of columns, each with the
-            number of columns; may be empty.
+        emphasis: positions (row, column) of emphasized cells.
+        groups: titles over groups of columns, each with the number of columns; may be empty.
         marks: the verdict of cells, by position (row, column).
     """
 

@@ -56,7 +56,8 @@ class Curve:
         start: first position, in the unit of the x axis.
         step: distance of two values.
         values: ``None`` where there is none.
-        color: index into :data:`COLORS`. dashed: the line is dashed, for data that were not measured here.
+        color: index into :data:`COLORS`.
+        dashed: the line is dashed, for data that were not measured here.
     """
 
     name: str

@@ -23,7 +23,8 @@ class Case:
 
     Attributes:
         suite: suite of the criterion.
-        criterion: the judged criterion. cell: the cell.
+        criterion: the judged criterion.
+        cell: the cell.
         id: id of the criterion.
         subject: the algorithm that is judged.
     """

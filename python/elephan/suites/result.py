@@ -190,7 +190,8 @@ class Evaluation:
         notes: notes for the reader.
         wall_seconds: wall time of all algorithms together.
         manifests: manifests of all runs.
-        trade_offs: trade-offs of goodput and delay of the suite. curves: curves of the suite.
+        trade_offs: trade-offs of goodput and delay of the suite.
+        curves: curves of the suite.
     """
 
     suite: Suite

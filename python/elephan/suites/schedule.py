@@ -90,7 +90,8 @@ class Schedule:
     """A running evaluation.
 
     Attributes:
-        suite: the suite. subjects: the algorithms that are judged.
+        suite: the suite.
+        subjects: the algorithms that are judged.
         against: the algorithm with which each is compared.
         quick: the cells of a quick evaluation, and one look.
         on, jobs, store: the arguments of :func:`elephan.sweep`.

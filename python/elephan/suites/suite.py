@@ -49,7 +49,8 @@ class Suite:
     """A document as criteria.
 
     Attributes:
-        table: content of the file. file: path of the file.
+        table: content of the file.
+        file: path of the file.
     """
 
     table: SuiteTable

@@ -1,8 +1,8 @@
 """S. Ha, Y. Kim, L. Le, I. Rhee, L. Xu: A Step toward Realistic Performance Evaluation of High-Speed TCP Variants
 (PFLDnet 2006).
 
-Six high-speed protocols beside TCP-SACK and beside themselves, over 400 Mbit/s and 16 to 324 ms with a buffer of 2 MB,
-without and with background traffic.
+Each of six high-speed protocols competes with TCP-SACK and with a second flow of its own protocol, over 400 Mbit/s and
+16 to 324 ms with a buffer of 2 MB, without and with background traffic.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SEEDS: Mapping[str, int] = {"ha2006.X2.nobg": 3, "ha2006.X3.nobg": 3}
 
 
 def paper(quick: bool = False) -> Paper:
-    """The paper, with its claims read and its scenarios built; with ``quick`` at a tenth of the rate and shorter."""
+    """The paper with its claims and scenarios; with ``quick`` at a tenth of the rate and with shorter runs."""
     title, reference = INDEX["ha2006"]
     claims = load_claims(HERE / "claims.toml")
     setup = Setup(scale=QUICK_SCALE, pace=QUICK_PACE) if quick else Setup()
@@ -111,7 +111,7 @@ ALONE = ("X1.nobg", "X2.nobg", "X3.nobg")
 SAME_RTT_BESIDE = ("X0.bgonly", "X1.bg", "X2.bg")
 BESIDE = (*SAME_RTT_BESIDE, "X3.bg")
 EVERY = (*ALONE, *BESIDE)
-"""Experiments on 400 Mbit/s, by the variants that can move them."""
+"""Experiments on 400 Mbit/s whose results a variant can change."""
 
 
 def _variants(setup: Setup) -> Iterable[Variant]:

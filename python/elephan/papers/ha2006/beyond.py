@@ -1,8 +1,8 @@
 """A question beyond the paper: do its conclusions hold with active queue management at the bottleneck?
 
 Weigle, Sharma and Freeman announced active queue management as future work in the same year. The setup is the paper's
-on 100 Mbit/s and at 162 ms, where the buffer of 2 MB holds one bandwidth-delay product, with the bottleneck's queue
-drop-tail, RED (adaptive), PIE or CoDel, each with its published defaults and the same buffer behind it.
+at 100 Mbit/s and 162 ms, where the buffer of 2 MB holds one bandwidth-delay product. The bottleneck's queue is
+drop-tail, RED (adaptive), PIE or CoDel, each with its published defaults and this buffer.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ QUEUES: Mapping[str, tuple[str, tuple[tuple[str, bool], ...], str]] = {
 MANAGED = tuple(QUEUES)[1:]
 SIGNIFICANT = 0.01
 Values = Mapping[tuple[str, str], float]
-"""By queue and algorithm."""
+"""A value for each pair of a queue and an algorithm."""
 
 
 def beyond(setup: Setup) -> Beyond:
@@ -181,7 +181,7 @@ def _extremes(what: str, values: Values, pick: Callable[..., str], algorithms: S
 
 
 def _moved(what: str, alone: Values, beside: Values) -> str:
-    """Number of algorithms that background traffic makes fairer, by queue."""
+    """Sentence with the number of algorithms that background traffic makes fairer, for each queue."""
     parts = []
     for queue in QUEUES:
         gains = {name: beside[queue, name] - value for name, value in _of(alone, queue).items()}

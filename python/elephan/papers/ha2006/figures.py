@@ -33,7 +33,7 @@ class Plan:
     """Plan of a panel.
 
     Attributes:
-        letter: letter of the panel, with its content.
+        letter: letter of the panel, with its caption.
         metric: name of the metric in the claims.
         at: conditions of the runs.
         y_label: label of the y axis, with its unit.

@@ -30,7 +30,7 @@ from elephan.scenario import Scenario
 from elephan.scenario.lookups import link_named, present
 
 UNREACHED_S = DURATION_S - STARTS_S[1]
-"""Convergence time where it is never reached: the rest of the run after the second flow's start."""
+"""Convergence time, s, if the flows never converge: the rest of the run after the second flow's start."""
 
 NEAR_MS = tuple(rtt for rtt in OTHER_RTTS_MS if rtt != FAR_MS)
 ALONE = Case("", "", (0, 0), background=True)
@@ -61,12 +61,12 @@ def _scenario(setup: Setup, algorithm: str, at: At) -> Scenario:
 
 
 def _rtt(at: At) -> str:
-    """The condition that has the round-trip time."""
+    """Name of the condition that states the round-trip time."""
     return "rtt2_ms" if ".X3." in at.criterion.experiment else "rtt_ms"
 
 
 def _named(suite: Suite, at: At) -> list[At]:
-    """The conditions at the round-trip time that they name, or at all of their figure."""
+    """The conditions at the round-trip time that they state, or else at each round-trip time of their figure."""
     named = at.where.get("rtt_ms", at.where.get("rtt2_ms"))
     if ".X0." in at.criterion.experiment:
         return [at]
@@ -80,7 +80,7 @@ def _all(suite: Suite, at: At) -> list[At]:
 
 
 def value(suite: Suite, metric: str, scenario: Scenario) -> Measurement:
-    """A metric of an algorithm's run at a round-trip time, by the paper's definition."""
+    """A metric of a scenario's runs, by the paper's definition."""
     setup = suite.setup
     if metric in METRICS:
         window = setup.cov_s if metric == "cov_total_throughput" else setup.measured_s
@@ -101,14 +101,15 @@ def _value(metric: str) -> Rule:
 
 
 def _mean(metric: str) -> Rule:
-    """The mean over round-trip times, or the smallest value for a claim that holds if it holds at any of them."""
+    """A rule for the mean over round-trip times, or for the smallest value if the claim must hold at one round-trip
+    time only."""
     mean = over(_value(metric), _named, fmean)
     smallest = over(_value(metric), along("rtt2_ms", NEAR_MS), min, "smallest of 16, 42 and 82 ms")
     return lambda suite, subject, at: (smallest if at.where.get("rtt2_ms") == "any" else mean)(suite, subject, at)
 
 
 def _change(metric: str, combine: Combine, cases: Cases = _named) -> Rule:
-    """The mean over round-trip times of a function of the values with and without background traffic."""
+    """A rule for the mean, over round-trip times, of a function of the values with and without background traffic."""
     return over(over(_value(metric), along("bg", (True, False)), combine), cases, fmean)
 
 
@@ -140,7 +141,7 @@ def _receive_window_bytes(suite: Suite, subject: str, at: At) -> float:
 
 
 def _max_cwnd_pkts(suite: Suite, subject: str, at: At) -> Measurement:
-    """Smallest value, over the variants, of the largest window of a flow of the variant in the run."""
+    """Largest window of a flow of a protocol in its run, packets; the smallest such value over the protocols."""
     parts = {}
     for name in VARIANTS:
         scenario = suite.scenario(suite.setup, name, at)

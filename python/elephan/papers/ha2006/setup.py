@@ -39,9 +39,9 @@ FAST_ALPHA = 200
 RECEIVE_WINDOW_BYTES = 65_535
 # Transmission time of a packet of 1500 bytes on an access link of 1 Gbit/s.
 PACKET_NS = 12_000
-# The shortest path of the background; the common part of all paths is at the bottleneck.
+# The shortest path of the background traffic; the delay that all paths have in common is at the bottleneck.
 COMMON_RTT_MS = 5
-# Linux adds at least 200 ms to the smoothed RTT for its variation, from 2.4 to today.
+# Linux, since 2.4, adds at least 200 ms to the smoothed RTT as the variance term of the RTO.
 RTO_FLOOR_MS = 200
 QUICK_SCALE = 10
 QUICK_PACE = 12
@@ -148,8 +148,8 @@ class Setup:
             (``accumulated``).
         queue: discipline at the bottleneck.
         queue_parameters: its parameters other than the defaults.
-        scale: divisor of rates, and of values in packets or bytes.
-        pace: divisor of starts and durations.
+        scale: divisor of rates and of values in packets or bytes, for a scaled-down setup.
+        pace: divisor of start times and durations.
     """
 
     code: str = "linux"
@@ -184,17 +184,17 @@ class Setup:
         return _scenario(there, case)
 
     def seconds(self, time_s: float) -> float:
-        """A time of the paper in this setup."""
+        """A time of the paper converted to this setup, s."""
         return time_s / self.pace
 
     @property
     def measured_s(self) -> tuple[float, float]:
-        """Time window of throughputs and losses."""
+        """Time window of throughputs and losses, s."""
         return self.seconds(MEASURE_FROM_S), self.seconds(DURATION_S)
 
     @property
     def cov_s(self) -> tuple[float, float]:
-        """Time window of the coefficient of variation; it begins at a sample."""
+        """Time window of the coefficient of variation, s; it begins at a sample."""
         return float(math.ceil(self.seconds(COV_FROM_S))), self.seconds(DURATION_S)
 
 
@@ -265,7 +265,7 @@ def rtt_quantiles_ms(name: str) -> tuple[tuple[float, float], ...]:
         return tuple((share, rtt_ps / 1e9) for share, rtt_ps in RTTS["aikat"])
     if name == "tmix":
         return TMIX
-    # Steps: each path has an equal part, with a very short transition between two.
+    # The distribution has steps: each path has an equal probability, with a very short transition between two paths.
     parts, eps = len(SUITE_MS), 1e-6
     ends = [(i / parts + (eps if i else 0), (i + 1) / parts, ms) for i, ms in enumerate(SUITE_MS)]
     return tuple((share, float(ms)) for left, right, ms in ends for share in (left, right))

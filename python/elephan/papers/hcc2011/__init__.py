@@ -1,7 +1,7 @@
 """W. Xu, Z. Zhou, D. T. Pham, C. Ji, M. Yang, Q. Liu: Hybrid congestion control for high-speed networks (JNCA 2011).
 
-HCC TCP against eight others over 200 Mbit/s: alone with many buffers and with random losses, with its own kind at equal
-and unequal RTTs, beside TCP Reno, and with traffic on the reverse path.
+HCC TCP and eight other protocols over 200 Mbit/s: one flow alone with several buffer sizes and random loss rates, flows
+of one protocol with equal and unequal RTTs, flows beside TCP Reno, and flows with traffic on the reverse path.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ from elephan.scenario import Scenario
 
 HERE = Path(__file__).parent
 SEEDS = {"F6": 1, "F7": 1, "F15": 1, "F19": 1, "ALG": 1}
-"""Seeds where they are not :data:`SHARED_SEEDS`. A flow that is alone has nobody to be in or out of phase with."""
+"""Number of seeds by experiment, if it is not :data:`SHARED_SEEDS`. A lone flow needs fewer seeds, since it has no
+phase relative to other flows."""
 SHARED_SEEDS = 3
-"""Random losses fall in other places with every seed, but five of them gave the verdicts of three (Figs 8a, 8b)."""
+"""With random losses (Figs 8a, 8b) the runs differ by seed, but five seeds gave the same verdicts as three."""
 
 
 def paper(quick: bool = False) -> Paper:
@@ -79,7 +80,7 @@ Row = tuple[str, str, dict[str, Scenario]]
 
 
 def _rows(setup: Setup) -> Mapping[str, Row]:
-    """Every experiment by name: title, figure, scenarios. Figures with the same runs share them."""
+    """Title, figure and scenarios of every experiment, by name. Figures with the same runs share the scenarios."""
     alone = {f"{p}, {b} packets": setup.lone(p, b) for p in PROTOCOLS for b in BUFFERS}
     lossy = {
         buffer: {f"{p}, loss {loss:g}": setup.lone(p, buffer, loss) for p in PROTOCOLS for loss in LOSSES}

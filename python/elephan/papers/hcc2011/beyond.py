@@ -1,4 +1,5 @@
-"""A question beyond the paper: HCC at 10 Gbit/s, with an endpoint of today, beside BBR, BBR version 3 and CUBIC."""
+"""A question beyond the paper: how HCC performs at 10 Gbit/s, on endpoints with the stack of current Linux, beside BBR,
+BBR version 3 and CUBIC."""
 
 from __future__ import annotations
 
@@ -25,20 +26,20 @@ DURATION_S = 60
 LATE_S = 10
 STEADY_S = (20.0, float(DURATION_S))
 QUEUE_MS = 16
-"""The queue that the paper's alpha amounts to: 400 packets of 1000 B at 200 Mbit/s, 2000 at 1 Gbit/s."""
+"""Queueing delay that corresponds to the paper's alpha, ms: 400 packets of 1000 B at 200 Mbit/s, 2000 at 1 Gbit/s."""
 PACKET_BYTES = 9000
 """Jumbo frames, as hosts at such a rate use them; 52 bytes are headers."""
 
 
 @dataclass(frozen=True)
 class Today:
-    """A path of 10 Gbit/s and 100 ms with Linux's endpoints; ``scale`` divides the rate."""
+    """A path of 10 Gbit/s and 100 ms between endpoints with Linux's stack; ``scale`` divides the rate."""
 
     scale: int = 1
 
     @property
     def alpha(self) -> int:
-        """HCC's alpha for 16 ms of queue."""
+        """HCC's alpha for a queueing delay of 16 ms, packets."""
         return round(RATE_GBPS * 1e9 / self.scale * QUEUE_MS / 1e3 / (8 * PACKET_BYTES))
 
     def scenario(self, title: str, flows: Sequence[Mapping[str, Any]], buffer: int) -> Scenario:
@@ -56,7 +57,7 @@ class Today:
         )
 
     def flow(self, algorithm: str, position: int, start_s: int = 0) -> dict[str, Any]:
-        """Table of one flow; HCC does not know its propagation delay but measures it, as a real host would."""
+        """Table of one flow; HCC measures its propagation delay, as on a real host, instead of knowing it."""
         table: dict[str, Any] = {"name": f"{algorithm}-{position}", "algorithm": algorithm, "start": f"{start_s} s"}
         return table | ({"parameters": {"alpha": self.alpha}} if algorithm == "hcc" else {})
 
@@ -70,19 +71,20 @@ class Today:
         return self.scenario(f"HCC against {TITLES[rival]}", flows, buffer)
 
     def own_kind(self, algorithm: str) -> Scenario:
-        """Two flows of a kind, the second 10 s later, when the first has its queue."""
+        """Two flows of one algorithm; the second starts 10 s later, when the first has filled its share of the
+        queue."""
         flows = [self.flow(algorithm, 1), self.flow(algorithm, 2, LATE_S)]
         return self.scenario(f"two {TITLES[algorithm]}, one after the other", flows, 100)
 
     def reverse(self, algorithm: str) -> Scenario:
-        """One flow whose ACKs queue behind datagrams that fill the reverse path."""
+        """One flow whose ACKs are queued behind datagrams that fill the reverse path."""
         rate = f"{RATE_GBPS * 1000 // self.scale} Mbit/s"
         source = {"name": "back", "datagrams": {"rate": rate, "size": f"{PACKET_BYTES} B"}, "direction": "left"}
         return self.scenario(f"{TITLES[algorithm]} with a full reverse path", [self.flow(algorithm, 1), source], 100)
 
 
 def beyond(scale: int) -> Beyond:
-    """The question with its runs; ``scale`` divides the rate."""
+    """The question and its runs; ``scale`` divides the rate."""
     today = Today(scale)
     groups = {
         "alone": ("one flow", {f"{a}, {b} %": today.alone(a, b) for b in BUFFERS for a in ALGORITHMS}),

@@ -99,7 +99,7 @@ class Drawing:
         )
 
     def _printed(self, section: str, metric: str, parameter: str) -> Iterator[Points]:
-        """Numbers of a figure that the paper prints, as stars."""
+        """The numbers that the paper prints for a figure, drawn as stars."""
         for protocol, found in printed.along(self._claims, section, metric, parameter).items():
             style = PROTOCOLS.index(protocol)
             name = f"{TITLES[protocol]}, published"
@@ -308,7 +308,7 @@ def _against(number: int, what: str, label: str, series: Sequence[Points]) -> Li
 
 
 def _digits(value: float) -> float:
-    """Round to five significant digits, which are more than a screen shows."""
+    """Round to five significant digits, more than a plot can resolve."""
     return float(f"{value:.5g}")
 
 

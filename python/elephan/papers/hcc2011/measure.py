@@ -33,9 +33,10 @@ from elephan.papers.hcc2011.setup import (
 from elephan.scenario import Scenario
 
 STEADY_S = (30.0, 300.0)
-"""When a lone flow's start is over, for what the paper calls stable or fixed."""
+"""Time window after a lone flow's start-up, s, for values that the paper calls stable or fixed."""
 SETTLED_S = (220.0, 300.0)
-"""When the last of three flows has been there for the 20 s that it may take to converge (Figs 12 and 13)."""
+"""Time window that begins 20 s after the start of the last of three flows, s; a flow may take these 20 s to converge
+(Figs 12 and 13)."""
 ARRIVALS_S = (100.0, 200.0, 300.0)
 
 _WHERE = (
@@ -47,7 +48,7 @@ _SCALED = ("throughput_mbps", "sum_throughput_mbps", "mean_throughput_mbps", "me
 
 
 def measurer(runs: RunSet, setup: Setup, published: Published, experiments: Mapping[str, Mapping[str, Any]]) -> Chosen:
-    """The measurements in the runs of one setup, of its rules, and of the paper's own table."""
+    """The measurements in the runs of one setup, of HCC's rules, and of the paper's own Table 2."""
     factors = dict.fromkeys(_SCALED, float(setup.scale))
     simulated = Suite(runs, setup, TABLE, partial(_scenario, experiments), _WHERE, partial(_points, setup), factors)
     by_check = {"unit": rules.measurer(runs, setup), "internal": published.measurer(runs)}
@@ -91,7 +92,8 @@ def _scenario(experiments: Mapping[str, Mapping[str, Any]], setup: Setup, protoc
 
 
 def _throughput(flow: int) -> Rule:
-    """Throughput of a flow, or of the flow that the subject names; in Fig 13 the smallest of all three."""
+    """A rule for the throughput of flow number ``flow``, or of the flow that the subject names; in Fig 13 the smallest
+    of all three."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         protocol, _, named = subject.partition(":flow")
@@ -111,7 +113,7 @@ def _sizes(suite: Suite, at: At) -> list[At]:
 
 
 def _settings(suite: Suite, at: At) -> list[At]:
-    """The settings of the reverse source of Fig 18, and the buffers in the span that the conditions name."""
+    """The conditions at each setting of the reverse source in Fig 18, or at each buffer in the range that they name."""
     if at.experiment == "F18":
         return [at.but(on_off=setting) for setting in ALL_SETTINGS]
     low, high = span(str(at.where.get("buffer_pkts", ""))) or (1, 0)
@@ -125,7 +127,7 @@ def _buffers(suite: Suite, at: At) -> list[At]:
 
 
 def _queued(suite: Suite, protocol: str, at: At) -> Measurement:
-    """Packets waiting along the forward path: at the bottleneck, and on each flow's link to the bottleneck."""
+    """Number of queued packets along the forward path: at the bottleneck, and on each flow's link to the bottleneck."""
     window = SETTLED_S if "active_flows" in at.where else None
     scenario = suite.scenario(suite.setup, protocol, at)
     links = queue_links(scenario)
@@ -138,7 +140,8 @@ def _ratio(suite: Suite, subject: str, at: At) -> Measurement:
 
 
 def _convergence(suite: Suite, protocol: str, at: At) -> Measurement:
-    """Time from the last start until the rates are close; with three flows, the longer time of the two arrivals."""
+    """Time from the start of the last flow until the rates are close, s; with three flows, the longer of the times
+    after the two later starts."""
     if at.experiment.startswith("F11"):
         return of("rates_close_time_s")(suite, protocol, at)
     arrivals = enumerate(pairwise(ARRIVALS_S), start=3)

@@ -1,4 +1,4 @@
-"""The paper's own Table 2, from its claims, with the rules that it must satisfy."""
+"""The paper's own Table 2, read from the claims, with checks of its consistency."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from elephan.papers.claims import ClaimSet
 
 _CELL = re.compile(r"hcc2011\.(table2[ab])\.(\w+)\.ratio(\d+(?:p\d+)?)\.(t1|t2|ei|fi)")
 Key = tuple[str, str, float]
-"""Table (``table2a`` or ``table2b``), protocol, ratio."""
+"""Key of a row: table (``table2a`` or ``table2b``), protocol, ratio."""
 
 
 @dataclass(frozen=True)

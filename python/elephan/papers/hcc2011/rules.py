@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 FLOW = "hcc-1"
 DOUBLING_S = (0.18, 0.30)
-"""A round trip of 120 ms in the start, from the middle of one to the middle of the next."""
+"""Time window of one round trip of 120 ms in slow start, from the middle of one round to the middle of the next, s."""
 SECOND_LOSS_S = (10.0, 30.0)
 SLOW, QUICK = 0.5, 0.9
-"""Most growth of the search just below the loss reference, and least of the delay's climb, over I_max/2."""
+"""Largest growth of the search just below the loss reference, and smallest growth under control by the delay, relative
+to I_max/2."""
 
 
 def measurer(runs: RunSet, setup: Setup) -> Suite:
@@ -43,7 +44,7 @@ def _parameter(scenario: Scenario, name: str) -> float:
 
 
 def _of_scenario(name: str) -> Rule:
-    """A parameter of the scenario."""
+    """A rule for a parameter of the scenario."""
 
     def number(suite: Suite, subject: str, at: At) -> float:
         setup = suite.setup
@@ -61,7 +62,7 @@ def _delta(suite: Suite, subject: str, at: At) -> float:
 
 
 def _formula(function: Callable[..., float], *names: str) -> Rule:
-    """A formula of the conditions."""
+    """A rule for a formula, evaluated at the conditions."""
     return stated(lambda suite, subject, at: function(*(float(at.where[name]) for name in names)))
 
 
@@ -83,7 +84,7 @@ class Climb:
 
     @classmethod
     def of(cls, run: Run) -> Climb:
-        """Read from a run's samples.
+        """Measure the climb in a run's samples.
 
         Raises:
             NotJudgedError: there was no loss.
@@ -95,16 +96,17 @@ class Climb:
         if not len(steps):
             raise NotJudgedError("nothing was lost in the run that is meant to lose two packets")
         lost = int(steps[0]) + 1
-        # The sample before the loss is a few milliseconds too early; the backoff's target is exactly half.
+        # The sample before the loss is a few milliseconds too early. The window after the backoff is exactly half of
+        # the reference, so use this.
         _, ssthresh = flow_series(run, FLOW, "ssthresh", whole)
         return cls(window, 2 * float(ssthresh[lost]), lost, round(base_rtt_s(run, FLOW) / float(times[1] - times[0])))
 
     def leads(self, step_max: float) -> tuple[bool, bool]:
         """True if the search controls the window just below the window at the loss, and the delay just above it.
 
-        Below the reference the search makes small steps. There the delay, still far from its window, would make its
-        largest step, half of ``step_max``. This largest step appears again in the round trips after the window exceeds
-        the reference.
+        Below the reference the search makes small steps. Control by the delay would make its largest step there, half
+        of ``step_max``, since the window is far from its equilibrium. This largest step appears again in the round
+        trips after the window exceeds the reference.
         """
         passed = self.lost + int(np.argmax(self.window[self.lost :] > self.reference))
         if passed == self.lost:

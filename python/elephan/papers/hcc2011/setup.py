@@ -83,7 +83,7 @@ class Setup:
         access: ratio of an access link's rate to the bottleneck's.
         access_bounded: true if an access link's queue has the bottleneck's limit; otherwise it has none.
         jitter: true if starts vary slightly with the seed.
-        noise: each packet leaves up to this fraction of a packet time of the access link later.
+        noise: each packet's departure is delayed by up to this fraction of a packet time of the access link.
         fast_alpha: segments that FAST keeps in queues.
         hcc: parameters of HCC that the paper leaves open.
         late_s: start of the second flow in Fig 11.
@@ -118,7 +118,8 @@ class Setup:
 
     @property
     def sizes_bytes(self) -> tuple[int, ...]:
-        """Sizes of the reverse packets in Fig 19; fewer at a smaller scale, since small packets are many."""
+        """Sizes of the reverse packets in Fig 19, bytes; fewer sizes at a smaller scale, since small packets take long
+        to simulate."""
         return SIZES_BYTES if self.scale == 1 else (250, 500, 1000)
 
     # ---- the experiments ----
@@ -127,23 +128,23 @@ class Setup:
         """One flow (Figs 6 to 9); ``loss`` is the loss probability of packets that have left the queue."""
         rtt_ms = rtt_ms or self.rtt_ms
         title = f"{TITLES[protocol]}, {buffer} packets, {rtt_ms} ms" + (f", loss {loss:g}" if loss else "")
-        # At another scale windows are smaller by its factor; a loss rate larger by the square of the factor scales
-        # Reno's window equally.
+        # A scaled-down setup divides windows by ``scale``. The loss rate is multiplied by the square of ``scale``,
+        # which divides Reno's window by the same factor.
         return _dumbbell(self, title, (protocol,), (rtt_ms,), buffer, loss=loss * self.scale**2, record=not loss)
 
     def equal(self, protocol: str, buffer: int) -> Scenario:
-        """Three flows of 120 ms that start together (Fig 10)."""
+        """Three flows with an RTT of 120 ms that start together (Fig 10)."""
         title = f"three {TITLES[protocol]}, {buffer} packets"
         return _dumbbell(self, title, (protocol,) * 3, (120,) * 3, buffer, record=True)
 
     def ratio(self, protocol: str, ratio: float, buffer: int) -> Scenario:
-        """Two flows of 60 ms and ``ratio`` times that (Table 2)."""
+        """Two flows with RTTs of 60 ms and ``ratio`` times 60 ms (Table 2)."""
         rtts_ms = (SHORT_RTT_MS, RATIO_RTTS_MS[ratio])
         title = f"two {TITLES[protocol]}, {rtts_ms[0]} and {rtts_ms[1]} ms, {buffer} packets"
         return _dumbbell(self, title, (protocol,) * 2, rtts_ms, buffer)
 
     def pair(self, rtts_ms: tuple[int, int]) -> Scenario:
-        """Two HCC flows, one after the other, in 600 packets (Fig 11)."""
+        """Two HCC flows that start one after the other, with a buffer of 600 packets (Fig 11)."""
         title = f"two HCC TCP, {rtts_ms[0]} and {rtts_ms[1]} ms, 600 packets"
         return _dumbbell(self, title, ("hcc",) * 2, rtts_ms, 600, starts_s=(0, self.late_s))
 
@@ -156,18 +157,19 @@ class Setup:
         return _dumbbell(self, title, ("hcc",) * 3, rtts_ms, buffer, starts_s=starts_s, factor=factor, record=True)
 
     def friendly(self, protocol: str, buffer: int) -> Scenario:
-        """Two flows of a protocol and two Reno flows of 120 ms (Fig 14)."""
+        """Two flows of a protocol and two Reno flows, all with an RTT of 120 ms (Fig 14)."""
         title = f"two {TITLES[protocol]} and two TCP Reno, {buffer} packets"
         return _dumbbell(self, title, (protocol, protocol, "reno", "reno"), (120,) * 4, buffer)
 
     def reverse(
         self, protocol: str, buffer: int = 2000, setting: float = 1.0, size_bytes: int = REVERSE_BYTES
     ) -> Scenario:
-        """One flow against a source on the reverse path that is on for ``setting`` of the time (Figs 15 to 19)."""
+        """One flow, and a source on the reverse path that is on for the fraction ``setting`` of the time (Figs 15 to
+        19)."""
         return _reverse(self, protocol, buffer, setting, size_bytes) if setting else self.lone(protocol, buffer)
 
     def two_losses(self) -> Scenario:
-        """HCC with a queue that never fills and two lost packets, which show its rules."""
+        """One HCC flow with a queue that never fills and with two lost packets, which show its rules."""
         return _two_losses(self)
 
     # ---- their parts ----
@@ -185,13 +187,14 @@ class Setup:
         return 8000 * (PACKET_BYTES + self.header_bytes) * self.scale // (RATE_MBPS * self.access * factor)
 
     def lag_s(self, factor: int = 1) -> float:
-        """Extra transmission time of a packet over the three links, relative to the paper's scale; it is not
-        queueing."""
+        """Additional transmission time of a packet over the three links, s, relative to the paper's scale; it is not
+        queueing delay."""
         packet_s = 8 * (PACKET_BYTES + self.header_bytes) / (RATE_MBPS * factor * 1e6)
         return (self.scale - 1) * packet_s * (1 + 2 / self.access)
 
     def access_link(self, rtt_ms: int, buffer: int, factor: int = 1, *, record: bool = False) -> dict[str, Any]:
-        """An access link of a flow; its delay is half of the flow's one-way delay without the bottleneck's delay."""
+        """Table of a flow's access link; its delay is half of the flow's one-way delay without the bottleneck's
+        delay."""
         table: dict[str, Any] = {
             "rate": self.mbps(RATE_MBPS * self.access * factor),
             "delay": f"{round((rtt_ms / 2 - BOTTLENECK_MS) / 2 * 1e6)} ns",
@@ -220,7 +223,7 @@ class Setup:
         }
 
     def flow(self, protocol: str, position: int, rtt_ms: int, start_s: int = 0, factor: int = 1) -> dict[str, Any]:
-        """The table of one flow; ``factor`` is the rate over the paper's 200 Mbit/s."""
+        """The table of one flow; ``factor`` is the bottleneck's rate relative to the paper's 200 Mbit/s."""
         table: dict[str, Any] = {
             "name": f"{protocol}-{position}",
             "algorithm": dict(self.code)[protocol],
@@ -273,7 +276,8 @@ def _dumbbell(
     factor: int = 1,
     record: bool = False,
 ) -> Scenario:
-    """Every flow has its own link on either side; with ``record`` the queues of the first flow's links are recorded."""
+    """A dumbbell in which every flow has its own access link on either side; with ``record`` the queues of the first
+    flow's links are recorded."""
     starts_s = starts_s or (0,) * len(protocols)
     bottleneck = setup.middle_link(factor) | {"buffer": f"{setup.packets(buffer)} packets"}
     if loss:
@@ -295,7 +299,8 @@ def _dumbbell(
 
 @lru_cache(maxsize=1024)
 def _reverse(setup: Setup, protocol: str, buffer: int, setting: float, size_bytes: int) -> Scenario:
-    """A graph and not a dumbbell, since the two directions have different buffers."""
+    """A scenario with reverse traffic. It is a graph and not a dumbbell, since the two directions have different
+    buffers."""
     access = setup.access_link(setup.rtt_ms, buffer)
     back = setup.access_link(setup.rtt_ms, REVERSE_BUFFER)
     middle = setup.middle_link() | {"duplex": False}

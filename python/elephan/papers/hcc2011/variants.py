@@ -25,12 +25,12 @@ from elephan.scenario import Scenario
 
 Measuring = Callable[[Setup], Callable[[RunSet], Measurer[Claim]]]
 PHASES = "noise"
-"""Run with the paper: it says which verdicts depend on the phases of packets."""
+"""Variant that is run with the paper by default: it shows which verdicts depend on the phases of packets."""
 LONE_BUFFERS = (100, 200, 400, 600, 1000, 2000)
 
 
 def variants(setup: Setup, measuring: Measuring) -> Iterable[Variant]:
-    """Variants, each with the runs of its claims; runs that it does not change are shared with the paper's own
+    """Variants, each with the runs of its claims; runs that the variant does not change are shared with the paper's own
     setup."""
     for name, title, other, scenarios in _rows(setup):
         yield Variant(name, title, tuple(scenarios(other)), measuring(other), by_default=name == PHASES)
@@ -94,7 +94,7 @@ def _tables(setup: Setup) -> Iterable[Scenario]:
 
 
 def _shared(setup: Setup, protocols: Iterable[str]) -> Iterable[Scenario]:
-    """The experiments in which several flows share: Table 2, and Figs 10 and 14."""
+    """The experiments in which several flows share the bottleneck: Table 2, and Figs 10 and 14."""
     yield from _tables(setup)
     for protocol in protocols:
         yield from (setup.equal(protocol, buffer) for buffer in TABLE_BUFFERS)

@@ -1,7 +1,7 @@
 """J. Katto et al.: Simple Model Analysis and Performance Tuning of Hybrid TCP Congestion Control (2008).
 
-Predictions of closed forms for Compound, Adaptive Reno, YeAH and Fusion under random losses, alone and beside a Reno
-flow, compared with simulations; and the effect of other constants.
+Closed-form predictions for Compound, Adaptive Reno, YeAH and Fusion under random losses, alone and beside a Reno flow,
+are compared with simulations. The effect of other constants is also examined.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _sweep(setup: Setup, protocols: Iterable[str], flows: int) -> dict[str, Scen
 
 
 def _experiments(setup: Setup, quick: bool) -> Iterable[Experiment]:
-    """Figure 7 is the main one."""
+    """The experiments; that of Figure 7, the main one, is first."""
     tuned = {f"{label} alone": scenario for label, scenario in _sweep(setup, TUNED, 1).items()}
     tuned |= {f"{label} beside TCP-Reno": scenario for label, scenario in _sweep(setup, TUNED, 2).items()}
     rows: list[tuple[str, str, str, dict[str, Scenario]]] = [

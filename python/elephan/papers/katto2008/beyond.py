@@ -21,7 +21,7 @@ from elephan.scenario import Scenario
 
 FINE = tuple(float(f"{10 ** (-6 + step / 4):.3g}") for step in range(21))
 DEAD_ZONE_MS = 1.0
-# The simulated sender's smallest timeout, and the window below which Compound's implementations are Reno.
+# The simulated sender's smallest timeout, s, and the window below which Compound's implementations behave as Reno.
 T0_S = 0.2
 LOW_WINDOW = 38.0
 HELD = 0.15
@@ -63,7 +63,7 @@ def _sweep(setup: Setup, names: Sequence[str], flows: int) -> dict[str, Scenario
 
 @dataclass(frozen=True)
 class Measured:
-    """Throughputs of a hybrid in runs, over the loss rates with runs.
+    """Measured throughputs of a hybrid, by loss rate.
 
     Attributes:
         name: name of the hybrid.
@@ -110,12 +110,12 @@ def in_packets(setup: Setup, name: str, p: Floats) -> Floats:
 
 
 def rare_timeouts(setup: Setup, name: str, p: Floats) -> Floats:
-    """In addition, timeouts with their true frequency."""
+    """As :func:`in_packets`, and with timeouts at their true frequency."""
     return refined.with_rare_timeouts_mbps(setup.model(name), p, PIPE, T0_S)
 
 
 def own_rules(setup: Setup, name: str, p: Floats) -> Floats:
-    """In addition, Compound as Reno at small windows."""
+    """As :func:`rare_timeouts`, and with Compound as Reno at small windows."""
     model = abstracted.ctcp(low_window=LOW_WINDOW) if name == "ctcp" else setup.model(name)
     return refined.with_rare_timeouts_mbps(model, p, PIPE, T0_S)
 
@@ -129,7 +129,7 @@ STEPS: tuple[tuple[str, Model], ...] = (
 
 
 def in_case(*cases: int, flows: int = 1, most: float = 1.0) -> Callable[[Floats], Floats]:
-    """Picks the loss rates of some cases, up to a largest."""
+    """A filter of the loss rates that are in the given cases and at most ``most``."""
 
     def keep(p: Floats) -> Floats:
         case = hybrid.case_of(hybrid.window_at_loss(p), PIPE.bdp, flows)
@@ -144,7 +144,8 @@ def error(found: Measured, model: Callable[[Floats], Floats]) -> float:
 
 
 def figures(runs: RunSet, setup: Setup) -> Sequence[Figure]:
-    """Simulated over model, step by step, and the mean errors as a table."""
+    """Figures of the ratio of simulated to modelled throughput, one model after another, and a table of the mean
+    errors."""
     alone = [measured(runs, setup, name) for name in HYBRIDS]
     beside = [measured(runs, setup, name, 2) for name in HYBRIDS]
     coarse = measured(runs, _coarse(setup), "areno")

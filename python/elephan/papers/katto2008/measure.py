@@ -24,7 +24,7 @@ from elephan.scenario.lookups import link_named, wire_bytes
 IDEALS = ("loss", "delay", "hybrid")
 RESPONSE_RTT_S = 0.1
 BANDWIDTHS_MBPS = (10, 100, 1_000, 10_000)
-# Window of a claim about the abstracted models without a stated one: that of the check of Table 2 in the same case.
+# Window of a claim about the abstracted models that states none: that of the check of Table 2 in the same case.
 CASE_2_WINDOW = 250.0
 MODEL_GRID = np.geomspace(1e-6, 1e-1, 401)
 _WHERE = ("w", "W", "R", "q", "p", "case", "cwnd", "B_mbps", "B", "Dmin", "N", "PS_bits", "rtt_over_min", "bandwidth")
@@ -53,7 +53,8 @@ def _flows(at: At) -> int:
 
 
 def _over_losses(metric: str, flow: str = "", flows: int | None = None) -> Rule:
-    """Mean of a metric over the loss rates of a case, or over all; for the subject's own flow by default."""
+    """A rule for the mean of a metric over the loss rates of a case, or over all; for the subject's own flow by
+    default."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         setup, beside, name = suite.setup, flows or _flows(at), subject.removesuffix("_over_reno")
@@ -117,7 +118,7 @@ def _grid(at: At) -> Floats:
 
 
 def _nearest(subject: str, at: At, values: Callable[[str], list[float]], places: Floats, name: str) -> Measurement:
-    """A model's value at the loss rate with the smallest margin of the comparison."""
+    """A model's value at the loss rate at which the comparison has its smallest margin."""
     claim = at.criterion
     own = np.array(values(claim.subject))
     others = [np.array(values(other)) for other in claim.other]
@@ -145,7 +146,7 @@ def _mean_rtt(suite: Suite, subject: str, at: At) -> Measurement:
 
 
 def _round(part: int) -> Rule:
-    """Packets (0) or seconds (1) of a round of Table 1 or 2; by default on the paper's path."""
+    """A rule for the packets (0) or seconds (1) of a round of Table 1 or 2; by default on the paper's path."""
 
     def number(suite: Suite, subject: str, at: At) -> float:
         table = hybrid.single_flow if _flows(at) == 1 else hybrid.two_flows
@@ -157,7 +158,8 @@ def _round(part: int) -> Rule:
 
 
 def _border(suite: Suite, subject: str, at: At) -> float:
-    """Loss rate between two cases; an id ends with ``…12`` or ``…23``."""
+    """Loss rate at the border of two cases: stated by the subject, or else cases 1 and 2 if the claim's id ends with
+    ``12``, 2 and 3 if with ``23``."""
     if subject in ("hybrid_10g", "hybrid_10m"):
         return float(hybrid.borders(_response_pipe(subject).bdp)[0])
     if subject == "case_2_3":
@@ -199,7 +201,7 @@ def _keep(suite: Suite, subject: str, at: At) -> float:
 
 
 def _refill(suite: Suite, subject: str, at: At) -> Measurement:
-    """t2 of Figure 6: round trips until a hybrid fills what a Reno flow leaves, in case 2."""
+    """t2 of Figure 6: round trips until a hybrid fills the capacity that a Reno flow leaves, in case 2."""
     model = Setup().model(subject, 2)
     over = abstracted.beside_reno(model, np.linspace(PIPE.bdp / 2, PIPE.bdp, 202)[1:-1], PIPE.bdp).refilled
     found = abstracted.beside_reno(model, CASE_2_WINDOW, PIPE.bdp).refilled
@@ -207,7 +209,8 @@ def _refill(suite: Suite, subject: str, at: At) -> Measurement:
 
 
 def _peak(suite: Suite, subject: str, at: At) -> Measurement:
-    """Largest window at a loss that happens before the pipe is full (case 3-2 of Figure 5), over the BDP."""
+    """Largest window at a loss that happens before the pipe is full (case 3-2 of Figure 5), as a fraction of the
+    BDP."""
     if at.where.get("case") != "3-2":
         raise CriterionError(f"{at.criterion.id}: where: case: only 3-2 is measured")
     cycle = abstracted.alone(Setup().model(subject), hybrid.window_at_loss(MODEL_GRID), PIPE.bdp)

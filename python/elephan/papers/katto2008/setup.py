@@ -34,7 +34,7 @@ SHORTEST_S, LONGEST_S = 300.0, 1000.0
 LOSSES_IN_A_RUN = 200
 SHORT_FLOWS = 100
 SHORT_MEAN_BYTES, SHORT_SHAPE = 25_000, 1.2
-# The long flow begins in the first 100 s as well, and is at least 20 s old when the first short one comes.
+# The long flow also starts within the first 100 s, at least 20 s before the first short flow.
 SHORT_FROM_S, SHORT_SPAN_S = 120, 100
 SHORT_RUN_S = SHORT_FROM_S + SHORT_SPAN_S
 QUICK_TIME = 10
@@ -51,8 +51,8 @@ class Setup:
         compound: preset of CTCP.
         dead_zone_ms: difference to the shortest RTT below which ARENO sees no difference (the resolution of its clock).
         short_size: size of the short flows: ``pareto``, or a number of bytes for all.
-        short_users: mean size in bytes of the transfers of a hundred users, who start a transfer one second after the
-            end of the last; 0 for a hundred flows that start once.
+        short_users: mean size, in bytes, of the transfers of a hundred users, each of whom starts a transfer one second
+            after the end of the previous one; 0 for a hundred flows that start once.
         short_rate: definition of the throughput of the short flows: while they are ``active``, or in the ``window``.
         time: divisor of the runs' duration.
     """
@@ -136,7 +136,7 @@ _ALGORITHMS: dict[str, dict[str, Any]] = {
 
 
 def run_s(p: float, time: int = 1) -> float:
-    """Length of a run: 200 losses at full rate, at least 300 s and at most 1000 s."""
+    """Length of a run, s: 200 losses at full rate, at least 300 s and at most 1000 s."""
     at_full_rate = LOSSES_IN_A_RUN / p * 8 * PACKET_BYTES / RATE_BPS
     return min(LONGEST_S, max(SHORTEST_S, at_full_rate)) / time
 
@@ -201,7 +201,8 @@ def _users(setup: Setup, protocol: str) -> Scenario:
 
 
 RESPONSE_RATES = MappingProxyType({"10g": 10_000, "10m": 10})
-# At 10 Gbit/s a low loss rate would take many hours of a real window; at 10 Mbit/s a window is small.
+# At 10 Gbit/s a run with a low loss rate would take many hours, since windows are large; at 10 Mbit/s windows are
+# small.
 RESPONSE_POINTS = MappingProxyType({"10g": (1e-5, 1e-4, 1e-3, 1e-2), "10m": (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)})
 RESPONSE_SECONDS = MappingProxyType({"10g": 60, "10m": 600})
 RESPONSE_PROTOCOLS = MappingProxyType({"10g": ("reno", "hstcp", "stcp", "fusion"), "10m": ("fusion",)})

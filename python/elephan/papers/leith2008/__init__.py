@@ -1,7 +1,8 @@
 """D. J. Leith et al.: Experimental Evaluation of Delay/Loss-based TCP Congestion Control Algorithms (PFLDnet 2008).
 
-TCP Illinois and Compound TCP on two testbeds: how fast they fill a long path, with and without traffic against them,
-how long their congestion epochs are, how flows of them meet, and what is left for Reno and for short transfers.
+TCP Illinois and Compound TCP on two testbeds: the time to fill a long path, with and without reverse traffic, the
+length of congestion epochs, the convergence of competing flows, and the throughput left for Reno and for short
+transfers.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A question that the paper left open: very high speeds, since its hosts were overloaded at 1 Gbit/s (§VIII.C).
 
-The three experiments of its argument, from 100 Mbit/s to 10 Gbit/s: one flow after an interruption (Figure 1), one
-flow alone (Figure 3), a second flow (Figures 4 and 5). RTT 100 ms, a buffer of one bandwidth-delay product and the
-stack of today's Linux with packets of 9000 B, so that 10 Gbit/s are 13,889 packets; with 1500 B, growth by packets
-takes six times as long.
+Three experiments are repeated from 100 Mbit/s to 10 Gbit/s: one flow after an interruption (Figure 1), one flow alone
+(Figure 3), and two flows, one of which starts later (Figures 4 and 5). The RTT is 100 ms, the buffer one
+bandwidth-delay product, and the stack that of current Linux with packets of 9000 B: the BDP at 10 Gbit/s is 13,889
+packets. With packets of 1500 B, growth by a number of packets takes six times as long.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def _experiments(scale: int) -> Iterator[Experiment]:
 
 @lru_cache(maxsize=256)
 def scenario(kind: str, algorithm: str, mbps: int, scale: int = 1) -> Scenario:
-    """A flow that is interrupted (``hurt``), one ``alone``, or a ``pair`` whose second starts later."""
+    """The scenario of one kind: one interrupted flow (``hurt``), one flow ``alone``, or a ``pair`` of flows, the second
+    of which starts later."""
     preset, title = ALGORITHMS[algorithm]
     rate = f"{mbps / scale:g} Mbit/s"
     flows: list[dict[str, Any]] = [{"name": f"{algorithm}-1", "algorithm": preset}]
@@ -100,19 +101,21 @@ class Answers:
         self.scale = scale
 
     def recovery_s(self, algorithm: str, mbps: int) -> float | None:
-        """Time from the interruption until the link is full again; infinite if it is not in the run."""
+        """Time from the interruption until the link is full again, s; infinite if it is never full again during the
+        run."""
         return self._median("hurt", algorithm, mbps, "recovery_time_s", True, (float(HURT_S), float(RUN_S)))
 
     def epoch_s(self, algorithm: str, mbps: int) -> float | None:
-        """Mean congestion epoch of a lone flow; ``None`` if the run has too few epochs."""
+        """Mean congestion epoch of a lone flow, s; ``None`` if the run has too few epochs."""
         return self._median("alone", algorithm, mbps, "epoch_duration_s", True)
 
     def convergence_s(self, algorithm: str, mbps: int) -> float | None:
-        """Time until the second flow's window is 80 % of the first's; infinite if it never is in the run."""
+        """Time until the second flow's window is 80 % of the first's, s; infinite if it never reaches this during the
+        run."""
         return self._median("pair", algorithm, mbps, "convergence_cwnd_time_s", False)
 
     def fairness(self, algorithm: str, mbps: int) -> float | None:
-        """Jain's index of the two from the second one's start on."""
+        """Jain's index of the two flows from the start of the second flow on."""
         return self._median("pair", algorithm, mbps, "jain_fi", False)
 
     def _median(

@@ -192,7 +192,8 @@ class _Drawing:
                 }
                 known = {rtt: value for rtt, value in row.items() if value is not None}
                 if known:
-                    # The metric is flow 1 over flow 2, and the figure has the longer path on top.
+                    # The metric is the ratio of flow 1 to flow 2; the figure has the flow on the longer path in the
+                    # numerator.
                     series.append(
                         Points(
                             TITLES[name], list(known), [1 / value[0] for value in known.values()],
@@ -263,7 +264,7 @@ class _Drawing:
 
 
 def _with_means(figure: Traces, flows: Sequence[tuple[str, str]], means: Mapping[str, float]) -> Traces:
-    """The figure with the published mean of each flow over the measured part, in its first panel."""
+    """The figure with the published mean of each flow over the measurement window drawn in its first panel."""
     first, *others = figure.panels
     from_s, to_s = paths.MEASURE_S
     lines = [

@@ -37,7 +37,8 @@ _SCALED = (
     "throughput_mbps", "sum_throughput_mbps", "goodput_mbps", "sum_goodput_mbps", "recovery_time_s", "wnd_fill_time_s",
     "convergence_cwnd_time_s", "epoch_duration_s", "epoch_growth_pkts",
 )  # fmt: skip
-"""A quick run's packets, and the times that they take, are multiplied by its scale."""
+"""Metrics that a quick run divides by its scale: rates, numbers of packets, and the times that these take. They are
+multiplied by the scale."""
 Place = Callable[[Setup, str, At], Scenario]
 REFILL_S = (float(paths.F2_LOSS_S), 400.0)
 
@@ -74,7 +75,7 @@ def lone(setup: Setup, algorithm: str, line: Line) -> Scenario:
 
 
 def _with_bdp(line: Line, at: At) -> Line:
-    """Figure 5's path with the bandwidth-delay product of the conditions, if they have one; or a line."""
+    """Figure 5's path with the bandwidth-delay product that the conditions state, or else ``line``."""
     if "bdp_pkts" not in at.where:
         return line
     return paths.with_rate(paths.F5, paths.F5.mbps * at.get("bdp_pkts", 0.0) / paths.F5.bdp_packets)
@@ -101,7 +102,7 @@ def _overestimated(setup: Setup, subject: str, at: At) -> Scenario:
 
 
 def _since(metric: str, from_s: float) -> Rule:
-    """A metric of the flow that the subject names, from a time to the end of the run."""
+    """A rule for a metric of the flow that the subject names, from a time to the end of the run."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         scenario = suite.scenario(suite.setup, subject, at)
@@ -112,7 +113,7 @@ def _since(metric: str, from_s: float) -> Rule:
 
 
 def _increase(suite: Suite, subject: str, at: At) -> Measurement:
-    """Growth at a window, or at the queueing delay that is the largest delay over the ratio in the conditions."""
+    """Growth at a window, or at a queueing delay: the largest delay divided by the ratio in the conditions."""
     if "cwnd_pkts" in at.where:
         scenario = rules.at_window(subject, at.get("cwnd_pkts", 0))
         return suite.values(scenario, "increase_pkts_per_rtt", subject, rules.EARLY_S)
@@ -121,7 +122,7 @@ def _increase(suite: Suite, subject: str, at: At) -> Measurement:
 
 
 def _response(suite: Suite, subject: str, at: At) -> Measurement:
-    """Throughput on the wire at the loss rate with the smallest margin of the claim."""
+    """Throughput on the wire at the loss rate at which the claim has its smallest margin."""
     claim = at.criterion
 
     def found(name: str, loss: float) -> Measurement:
@@ -138,7 +139,7 @@ def _response(suite: Suite, subject: str, at: At) -> Measurement:
 
 
 def _refilling(metric: str) -> Rule:
-    """A metric of the time from 5 s after the datagrams until the link is full again, by seed.
+    """A rule for a metric over the time from 5 s after the end of the datagrams until the link is full again, by seed.
 
     Below 15 segments, and for some round trips above that, Illinois behaves as standard TCP by its own rule.
     """
@@ -171,8 +172,8 @@ def _reverse(metric: str, **options: Any) -> Rule:
 
 
 def _long_epochs(suite: Suite, subject: str, at: At) -> Measurement:
-    """Simulated epochs; for conditions with their own path, the growth from one BDP to two at a segment a round
-    trip."""
+    """Mean simulated epoch, s. For conditions with their own path: the computed time of growth from one BDP to two, by
+    a segment each round trip."""
 
     def number(suite: Suite, subject: str, at: At) -> float:
         line = Line(at.get("rate_mbps", 0.0), at.get("rtt_ms", 0), 0)
@@ -205,7 +206,7 @@ def _excursion(suite: Suite, subject: str, at: At) -> Measurement:
 
 
 def _compound(metric: str, *, each: bool = False) -> Rule:
-    """A metric of Compound's two windows; with ``each`` the mean over the flows."""
+    """A rule for a metric of Compound's two windows; with ``each`` the mean over the flows."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         scenario, increase = suite.scenario(suite.setup, subject, at), suite.setup.reno_increase
@@ -263,7 +264,7 @@ ALG: tuple[Place, dict[str, Rule]] = (
     {
         "alpha_pkts_per_rtt": _increase,
         "backoff_delta": of("backoff_delta", "{}", (10.0, 40.0)),
-        # With the largest delay there is no delay-based part.
+        # At the largest delay the delay-based component is 0.
         "wnd_increase_pkts_per_rtt": under(GROWTH, queue_delay_fraction=1.0),
     },
 )

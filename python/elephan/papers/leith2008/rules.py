@@ -1,8 +1,8 @@
 """Tests of the rules of §II, one by one: a flow on a path without queues whose delay is controlled.
 
-The link is down for the first 100 ms, so the first RTT sample is the largest: the base RTT plus 100 ms. From 10 s on
-the delay is longer by a fraction of these 100 ms, which the flow interprets as a queue. One packet is lost after the
-growth has been measured. The rules are those of the algorithms' papers in real numbers, and every packet is
+The link is down for the first 100 ms, so the first RTT sample is the largest: the base RTT plus 100 ms. From 10 s on,
+the delay is longer by a fraction of these 100 ms, which the flow takes for a queueing delay. One packet is lost after
+the growth has been measured. The rules are those of the algorithms' papers in real numbers, and every packet is
 acknowledged. The other experiments use the rules of kernels.
 """
 
@@ -17,7 +17,7 @@ FRACTIONS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 WINDOWS = (50, 100, 200, 400, 800, 1600)
 BASE_MS = LARGEST_MS = 100
 GROWTH_S = (11.0, 15.0)
-"""Time window in which growth at a queueing delay is measured; the delay is there from 10 s on."""
+"""Time window in which growth at a queueing delay is measured, s; the delay is applied from 10 s on."""
 EARLY_S = (2.0, 3.0)
 """Time window in which growth at a window is measured, just after slow start."""
 _LOST = 77_000

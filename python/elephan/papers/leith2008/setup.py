@@ -38,7 +38,7 @@ ACK_BYTES = 52
 SMALL_MBPS = 5.0
 F11_ERROR_MS = 20
 SCAN_NS = 100
-"""A cache miss for each segment."""
+"""Processing time for one outstanding segment, ns: a cache miss."""
 LOSS_RATES = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 AIMD = {"aimd_a0.3": 0.3, "aimd_a10": 10.0}
 RENO_MBPS = (25, 50, 100)
@@ -85,19 +85,20 @@ class Setup:
     """Values that the paper states, and our assumptions for its open values.
 
     Attributes:
-        acks_counted: true if Reno and Compound count ACKs, as Linux 2.6.23 without byte counting, and so grow by half a
-            segment a round trip with delayed ACKs.
+        acks_counted: true if Reno and Compound count ACKs, as Linux 2.6.23 does without byte counting. Windows then
+            grow by half a segment a round trip with delayed ACKs.
         grow_from_dwnd: true if Compound's delay-based window grows from itself and not from the whole window.
         burst: true for datagrams from 20 s to 25 s, which reduce the windows of Figure 2.
         outlier: excess of the first RTT sample of Figures 8(a) and 12, in units of the largest queueing delay.
-        scan_ns: instead of that, a host's processing time for each outstanding segment of an ACK with SACK blocks.
+        scan_ns: instead of ``outlier``, a host's processing time per outstanding segment for an ACK with SACK blocks,
+            ns.
         framing_bytes: Ethernet's header, checksum, preamble and gap, added to each packet on the 100 Mbit/s link of
             Figures 8 and 9.
         reverse_window: receive window of the reverse flows of Figure 2, bytes.
-        compound_rtt: RTT that Compound uses for a round trip.
+        compound_rtt: RTT from which Compound computes its queueing delay once a round trip.
         delayed_acks: true for one ACK per two packets; otherwise every packet is acknowledged.
-        jitter: true if starts and departures vary slightly with the seed. scale: divisor of the rate and of values in
-            packets.
+        jitter: true if starts and departures vary slightly with the seed.
+        scale: divisor of the rate and of values in packets.
     """
 
     acks_counted: bool = False
@@ -113,7 +114,7 @@ class Setup:
     scale: int = 1
 
     def algorithm(self, name: str) -> str:
-        """The preset behind a name of the paper."""
+        """The preset for an algorithm's name in the paper."""
         if name == "ctcp":
             if self.grow_from_dwnd:
                 return "compound:draft-00"
@@ -128,7 +129,7 @@ class Setup:
 
     @property
     def reno_increase(self) -> float:
-        """Segments a round trip by which the loss-based component of Compound grows."""
+        """Growth of Compound's loss-based component, segments a round trip."""
         return 0.5 if self.acks_counted else 1.0
 
     def flow(self, name: str, algorithm: str, start_s: float = 0, **more: Any) -> dict[str, Any]:
@@ -195,7 +196,7 @@ class Setup:
         return table if stop_s is None else {**table, "stop": f"{stop_s:g} s"}
 
     def cross(self, mbps: float, rtts_ms: Sequence[int], direction: str = "right") -> list[dict[str, Any]]:
-        """Poisson arrivals of Pareto sizes (mean 25 kB, shape 1.2), in equal parts over some RTTs."""
+        """Tables of Poisson arrivals with Pareto sizes (mean 25 kB, shape 1.2), divided equally among some RTTs."""
         each_bps = round(mbps * 1e6 / self.scale / len(rtts_ms))
         return [
             {
@@ -223,7 +224,7 @@ def recovery(setup: Setup, algorithm: str) -> Scenario:
 
 @lru_cache(maxsize=512)
 def reverse(setup: Setup, algorithm: str, *, traffic: bool = True) -> Scenario:
-    """Figure 2: one flow, from 25 s on against connections of 5 s each, one every 6 s, with a window of 0.5 MB."""
+    """Figure 2: one flow; from 25 s on, a reverse connection of 5 s with a window of 0.5 MB starts every 6 s."""
     run_s = 400
     flows = [setup.flow(algorithm, algorithm)]
     if setup.burst:
@@ -254,12 +255,12 @@ def newcomer(setup: Setup, algorithm: str, line: Line, second_s: float, run_s: f
 
 
 def late(setup: Setup) -> tuple[float, float]:
-    """Start of the second flow of Figure 4, after the first one's first epoch, and end of the run."""
+    """Start of Figure 4's second flow, after the first epoch of the first flow, and end of the run, s."""
     return F4_TIMES_S[0] / setup.scale, F4_TIMES_S[1] / setup.scale
 
 
 def epochs_s(setup: Setup, line: Line) -> float:
-    """Length of a run of Figure 3: some five epochs, which are proportional to the rate."""
+    """Length of a run of Figure 3, s: about five epochs, which are proportional to the rate."""
     stated = {F3A: 300.0, F3B: 3000.0}
     return stated.get(line, 800.0) / (setup.scale if line != F3A else 1)
 
@@ -276,7 +277,7 @@ def rtt_pair(setup: Setup, algorithm: str, rtt_ms: int, buffer_ms: int) -> Scena
         setup.flow(f"{algorithm}-1", algorithm, rtt=f"{rtt_ms} ms"),
         setup.flow(f"{algorithm}-2", algorithm, rtt="120 ms"),
     ]
-    # A source of transfers has the path's RTT at least, so that the path has the shortest of all.
+    # The RTT of a transfer is at least that of the path, so the path is given the shortest RTT of all.
     line = Line(100, 6, F7_BUFFERS[buffer_ms])
     title = f"{TITLES[algorithm]}, {rtt_ms} ms and 120 ms, buffer {buffer_ms} ms"
     more = {"traffic": setup.cross(10, (6, 120)), **setup.measured(setup.cross_s)}
@@ -291,7 +292,7 @@ def against_reno(setup: Setup, algorithm: str, name: str, *, overestimate: bool 
         return _against_reno(setup, algorithm, name)
     if setup.scan_ns:
         return on_slow_host(setup, "illinois_stock", name)
-    # No packet leaves the link before that time, so that the busy host delays the first sample.
+    # No packet leaves the link before that time, which delays the first RTT sample as a busy host does.
     line = _BESIDE_RENO[name]
     octets = WIRE_BYTES + setup.framing(line)
     late_ms = round(dict(setup.outlier)[name] * line.buffer * 8 * octets / (line.mbps * 1e3))
@@ -303,7 +304,8 @@ def against_reno(setup: Setup, algorithm: str, name: str, *, overestimate: bool 
 
 @lru_cache(maxsize=512)
 def on_slow_host(setup: Setup, algorithm: str, name: str = "F12") -> Scenario:
-    """The same on a host that walks over all outstanding segments when an ACK has SACK blocks (§VIII.A)."""
+    """As :func:`against_reno`, on a host that processes all outstanding segments for each ACK with SACK blocks
+    (§VIII.A)."""
     scan_ns = setup.scan_ns or SCAN_NS
     stack = setup.stack(_BESIDE_RENO[name], host_scan=f"{scan_ns * setup.scale} ns")
     return _against_reno(setup, algorithm, name, f", the host takes {scan_ns} ns a segment", own_stack=stack)
@@ -340,7 +342,7 @@ def crossed(setup: Setup, algorithm: str, case: int) -> Scenario:
 
 @lru_cache(maxsize=512)
 def misled(setup: Setup, algorithm: str) -> Scenario:
-    """Figure 11: two flows, of which the second one's base RTT has an error of 20 ms."""
+    """Figure 11: two flows; the base RTT of the second has an error of 20 ms."""
     flows = [
         setup.flow(f"{algorithm}-1", algorithm),
         setup.flow(f"{algorithm}-2", algorithm, 50, base_rtt_error=f"{F11_ERROR_MS} ms"),

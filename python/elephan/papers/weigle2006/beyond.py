@@ -18,7 +18,7 @@ from elephan.scenario import Scenario
 from elephan.scenario.catalog import algorithms
 
 EXPERIMENT = "weigle2006.beyond"
-# No flow wins within this distance of equal shares: 55 to 45 %.
+# Smallest |A| with a winner; below it the shares are within 55 to 45 %.
 EVEN = 0.1
 Grid = Mapping[Pair, float]
 
@@ -35,7 +35,7 @@ def _needs_nothing(name: str, entry: Mapping[str, Any]) -> bool:
 
 
 def open_question(setup: Setup) -> Beyond:
-    """The question and its runs, without jitter of the protocols and with one seed."""
+    """The question and its runs, without jitter of the flows and with one seed."""
     everyone = names()
     scenarios = Pairs(setup, everyone)
     experiment = Experiment(EXPERIMENT, "all ordered pairs of all algorithms, 20 % of the BDP", "beyond", scenarios)
@@ -101,7 +101,8 @@ def figures(runs: RunSet, scenarios: Mapping[str, Scenario], everyone: Sequence[
 
 
 def answer(runs: RunSet, scenarios: Mapping[str, Scenario], everyone: Sequence[str]) -> Sequence[str]:
-    """Largest shares, decisions by the order of arrival, and unfairness of an algorithm to its own kind."""
+    """Sentences on the largest shares, the pairs decided by the order of arrival, and unfairness between flows of one
+    algorithm."""
     found = grid(runs, scenarios, everyone)
     if not found:
         return []

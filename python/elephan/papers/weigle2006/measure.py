@@ -20,8 +20,8 @@ from elephan.scenario import Scenario
 from elephan.scenario.lookups import link_named, present
 
 REGIONS = 5
-# Members of each region as the paper states or forces them; of the ten pairs that Regions 2 and 4 share, five are
-# certain in 2 and three in 4, and five each leaves one of the three open pairs for Region 3.
+# Members of each region that the paper states or implies. Regions 2 and 4 have ten pairs together, of which five are
+# certainly in 2 and three in 4; if each has five, one of the three open pairs is left for Region 3.
 REGION_COUNTS = (4, 5, 13, 5, 9)
 MIB = 2**20
 MIXED = [pair for pair in PAIRS if pair[0] != pair[1]]
@@ -33,12 +33,13 @@ _GROUP = re.compile(r"(?:certain members of region (\d)|region (\d) members)")
 
 
 def region_of(abs_asymmetry: float) -> int:
-    """Region of an |A| for five equal fifths of its range; 1 is the fairest."""
+    """Region (1 to 5) of an |A| if its range is divided into five equal parts; 1 is the fairest."""
     return min(REGIONS, int(abs_asymmetry * REGIONS) + 1)
 
 
 def regions_by_rank(values: Sequence[float]) -> list[int]:
-    """Region of each value for the paper's numbers of members; Region 1 has the smallest values."""
+    """Region of each value by its rank and the paper's number of members of each region; Region 1 has the smallest
+    values."""
     regions = [number for number, count in enumerate(REGION_COUNTS, start=1) for _ in range(count)]
     order = sorted(range(len(values)), key=values.__getitem__)
     found = [0] * len(values)
@@ -48,9 +49,10 @@ def regions_by_rank(values: Sequence[float]) -> list[int]:
 
 
 def boundaries(values: Sequence[float], kind: str) -> list[float]:
-    """The |A| between each region and the next: fifths, or halfway between the neighbors in rank.
+    """The |A| at the border of each region and the next: multiples of one fifth, or the midpoint between neighbors in
+    rank.
 
-    By rank all 36 values are needed; with fewer there are no boundaries.
+    Borders by rank need all 36 values; with fewer values the list is empty.
     """
     if kind == "fifths":
         return [number / REGIONS for number in range(1, REGIONS)]
@@ -71,7 +73,7 @@ def certain_regions(claims: ClaimSet) -> dict[Pair, int]:
 
 
 def parse_pair(subject: str) -> Pair:
-    """``a>b`` as a pair.
+    """Parse ``a>b`` to a pair.
 
     Raises:
         CriterionError: it is not a pair.
@@ -107,7 +109,8 @@ def _window(at: At) -> Window | None:
 
 
 def _value(metric: str) -> Rule:
-    """A metric of a pair's runs; for a metric with a value for each flow, that of the subject's flow."""
+    """A rule for a metric of a pair's runs; for a metric with a value for each flow, the value of the subject's
+    flow."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         return suite.values(suite.scenario(suite.setup, subject, at), metric, window=_window(at))
@@ -116,7 +119,8 @@ def _value(metric: str) -> Rule:
 
 
 def _flow(metric: str) -> Rule:
-    """A metric of one flow: ``a:flow2`` of two of a protocol, or ``a`` of the pair that the conditions name."""
+    """A rule for a metric of one flow: ``a:flow2`` is flow 2 of two flows of protocol a, and ``a`` the flow of protocol
+    a in the pair that the conditions name."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         protocol, _, which = subject.partition(":flow")
@@ -144,7 +148,8 @@ def _median(values: list[float]) -> float:
 
 
 def _group(metric: str, placed: Mapping[Pair, int], combine: Combine) -> Rule:
-    """A metric of a pair, or |A| combined over the pairs that the paper certainly assigns to a region."""
+    """A rule for a metric of a pair, or for |A| combined over the pairs that the paper certainly assigns to a
+    region."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         group = _GROUP.fullmatch(subject)
@@ -171,9 +176,9 @@ def _region(suite: Suite, subject: str, at: At) -> Measurement:
 
 
 def _members(pairs: Sequence[Pair], *regions: int, forced: bool = False, most: int = MOST_NAMED) -> Rule:
-    """Number of pairs in some regions, of the subject's pairs if it lists any.
+    """A rule for the number of pairs in some regions, among the subject's pairs if it lists any.
 
-    ``forced``: by rank, the paper's own numbers of members decide it.
+    With ``forced``, and regions by rank, the paper's numbers of members determine the result.
     """
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
@@ -187,7 +192,8 @@ def _members(pairs: Sequence[Pair], *regions: int, forced: bool = False, most: i
 
 
 def _pairs_where(metric: str, pairs: Iterable[Pair], holds: Callable[[float], bool], winner: str = "") -> Rule:
-    """Number of pairs with a value that satisfies a condition, from a protocol's view if one is named."""
+    """A rule for the number of pairs whose value satisfies a condition; with ``winner``, values are signed from that
+    protocol's side."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         # An asymmetry is measured under the paper's main conditions, a utilization under those of the claim.
@@ -200,7 +206,7 @@ def _pairs_where(metric: str, pairs: Iterable[Pair], holds: Callable[[float], bo
 
 
 def _wins(protocol: str) -> Rule:
-    """Number of mixed pairs in which a protocol has the larger share, as either flow."""
+    """A rule for the number of mixed pairs in which a protocol has the larger share, as either flow."""
     pairs = [pair for pair in MIXED if protocol in pair]
     return _pairs_where("asymmetry", pairs, lambda value: value > SIGN_FLOOR, protocol)
 
@@ -212,7 +218,7 @@ def _lowest_utilization(suite: Suite, subject: str, at: At) -> Measurement:
 
 
 def _over_pairs(metric: str) -> Rule:
-    """Mean over the 36 pairs; the subject is the buffer in packets."""
+    """A rule for the mean over the 36 pairs; the subject is the buffer in packets."""
     return lambda suite, subject, at: combined(
         [_value(metric)(suite, label(pair), at.but(buffer_pkts=int(subject))) for pair in PAIRS], fmean
     )
@@ -238,7 +244,7 @@ def _queue(metric: str) -> Rule:
 
 
 def _packets(suite: Suite, subject: str, at: At) -> float:
-    """The BDP in the paper's segments, without headers; or the experiment's buffer."""
+    """The BDP in the paper's segments, without headers; or the buffer of the experiment, in packets."""
     buffers = {"bdp": BUFFER, "b20": BUFFER, "b40": 40}
     if subject not in buffers:
         raise CriterionError(f"'{subject}' is not a number of packets of the setup")
