@@ -15,7 +15,7 @@ from elephan.scenario import Scenario, ScenarioError
 
 REFERENCE = "sim"
 REPEATS = 3
-"""Number of runs in a backend whose runs are measurements."""
+"""Default number of runs in a backend whose runs are measurements on real hosts."""
 
 FLOW_QUANTITIES = {
     "goodput_mbps": "goodput (Mbit/s)",
@@ -46,7 +46,7 @@ class Line:
         differences: difference of each backend from the reference, as a fraction of the reference; left out if the
             reference is 0 or unknown.
         within: for each backend, true if its value lies in the simulator's range over the seeds.
-        spreads: for each backend whose runs are measurements, the largest value less the smallest.
+        spreads: for each backend whose runs are measurements, the largest value minus the smallest.
         repeatable: for each of these, true if the difference does not exceed the spread, so that the host's
             repeatability may explain it.
     """
@@ -85,7 +85,7 @@ class BackendComparison:
     Attributes:
         scenario: the scenario.
         runs: runs by the name of the backend.
-        refused: reason of each backend that could not run it.
+        refused: for each backend that could not run the scenario, the reason.
         lines: the quantities side by side.
         report_path: the page with windows and queues on common axes.
     """
@@ -131,7 +131,7 @@ def compare_backends(
         progress: called with the progress of each backend.
 
     Raises:
-        ScenarioError: not even the simulator can run it.
+        ScenarioError: the simulator cannot run the scenario.
         SweepError: a run failed.
         Interrupted: Ctrl-C; finished runs are saved.
     """
@@ -161,7 +161,7 @@ def compare_backends(
 def _wanted(scenario: Scenario, backend: backends.Backend, seeds: int, repeats: int) -> list[Scenario]:
     if backend.measures:
         return [scenario.with_seed(scenario.seed + i) for i in range(repeats)]
-    # The reference receives the full number, so that its error has the reason.
+    # The simulator is asked for all seeds, so that its error message has the reason.
     return scenario.replicates(seeds if backend.name == REFERENCE or backend.varies(scenario) else 1)
 
 

@@ -1,4 +1,4 @@
-"""The backends, which run a scenario. All give tables of the same form."""
+"""The backends, which run a scenario. All return tables of the same form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "elephan.backends"
-"""Entry points of installed packages that offer backends."""
+"""Group of the entry points by which installed packages offer backends."""
 
 _BUILT_IN = {
     "sim": "elephan.backends.sim:SimBackend",
@@ -37,7 +37,7 @@ def get(name: str, memory: MemoryPool | None = None) -> Backend:
 
     Args:
         name: one of :func:`names`.
-        memory: memory limit of its runs together; only the simulator needs much.
+        memory: limit on the memory of all its runs together; only the simulator needs much memory.
 
     Raises:
         ScenarioError: the same errors as :func:`kind`.
@@ -73,8 +73,8 @@ def kind(name: str) -> type[Backend]:
 
 @cache
 def _offered() -> Mapping[str, EntryPoint]:
-    """The backends that installed packages offer, by name; none hides a built-in one."""
-    from importlib.metadata import entry_points  # takes a tenth of the time of a saved answer
+    """The backends that installed packages offer, by name, without those named like a built-in backend."""
+    from importlib.metadata import entry_points  # slow: a tenth of the time of a saved result
 
     return {point.name: point for point in entry_points(group=GROUP) if point.name not in _BUILT_IN}
 

@@ -1,4 +1,4 @@
-"""The interface of a backend, which turns a scenario into tables."""
+"""The interface of a backend, which runs a scenario and returns tables."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from elephan.scenario.document import changed_fields
 from elephan.scenario.form import FlowSpec, LinkSpec
 
 SURELY_DRAWN_PS = 10**6
-"""Start jitter from which on two seeds never draw the same start: 1 µs, a million values."""
+"""Smallest start jitter at which two seeds never draw the same start: 1 µs, which has a million values."""
 
 Progress = Callable[[float], bool]
 """A callback, called now and then with the simulated fraction, 0 to 1; returning ``False`` cancels the run."""
 
 
 class Cancelled(Exception):  # noqa: N818  (it is not an error: someone asked for it)
-    """The progress callback stopped the run; nothing of it is kept."""
+    """The progress callback stopped the run; no result is saved."""
 
 
 class RunMemoryError(Exception):
-    """A run exceeded its memory limit; nothing of it is kept."""
+    """A run exceeded its memory limit; no result is saved."""
 
 
 class EngineDefectError(Exception):
@@ -75,7 +75,7 @@ def runner(flow: FlowSpec) -> str:
 
 
 def refuse_other_backends(name: str, scenario: Scenario) -> None:
-    """Refuse flows that say that another backend has them, and queue disciplines that only another one has.
+    """Reject flows that the scenario assigns to another backend, and queue disciplines that only another backend has.
 
     Raises:
         ScenarioError: there is one; the sentence names the backend that runs it.
@@ -97,7 +97,7 @@ def refuse_other_backends(name: str, scenario: Scenario) -> None:
 
 
 def refuse_other_transports(name: str, scenario: Scenario) -> None:
-    """Reject flows whose endpoints are another backend's.
+    """Reject flows whose endpoints only another backend has.
 
     Raises:
         ScenarioError: there is one; the sentence names the backend that runs it.
@@ -115,16 +115,16 @@ def refuse_other_transports(name: str, scenario: Scenario) -> None:
 class Backend(ABC):
     """Base class of all backends, which run scenarios.
 
-    A package offers its own backend by an entry point of the group ``elephan.backends``, whose name is the
-    backend's and whose value is the class.
+    A package offers its own backend by an entry point of the group ``elephan.backends``. The name of the entry point is
+    the backend's name, and its value is the class.
 
     Attributes:
-        name: as in ``--on`` and in the ids of runs.
+        name: name in ``--on`` and in the ids of runs.
         title: one line.
         measures: true if runs are measurements, so that runs with the same seed differ, as on real hosts.
         perturbs: true if the scenario's jitter delays the starts.
         cost: processor time for a segment, relative to the simulator's; used to estimate the duration of runs.
-        memory: memory limit of this object's runs together.
+        memory: limit on the memory of all runs of this object together.
     """
 
     name: ClassVar[str]
@@ -173,6 +173,6 @@ class Backend(ABC):
         """True if equal results of two seeds are a defect, since each flow's ``start_s`` has a delay drawn from the
         seed.
 
-        Other randomness, such as rare losses, may leave the results of two seeds equal.
+        Other randomness, such as rare losses, may leave two seeds with equal results, so it does not count.
         """
         return self.perturbs and bool(scenario.flow) and scenario.form.start_jitter_ps >= SURELY_DRAWN_PS

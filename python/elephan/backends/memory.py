@@ -1,7 +1,7 @@
-"""Memory limit of the runs of one sweep together.
+"""Limit on the memory of all runs of a sweep together.
 
-A run declares the memory that it certainly needs (the engine's estimate) and gets a share. Its further need is bounded
-during the run. A run that exceeds its share is repeated alone, with all of the memory.
+A run declares the memory that it certainly needs (the engine's estimate) and receives a share of the limit. A run that
+exceeds its share is stopped and repeated alone, with all of the memory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class MemoryPool:
     """Memory shared by simultaneous runs.
 
     Attributes:
-        limit: limit on all of them together, bytes; ``None`` is the fraction :data:`FREE_FRACTION` of the free memory.
+        limit: limit on all runs together, bytes; ``None`` for the fraction :data:`FREE_FRACTION` of the free memory.
         runs: number of simultaneous runs.
     """
 
@@ -56,8 +56,8 @@ class MemoryPool:
 
     @contextmanager
     def share(self, certain: int, *, alone: bool, go_on: Callable[[], bool]) -> Iterator[int | None]:
-        """Reserve a share of the memory, or all of it, for a run that certainly needs this many bytes; waits until it
-        is free.
+        """Reserve a share of the memory, or all of it, for a run that certainly needs ``certain`` bytes; waits until
+        enough memory is free.
 
         Gives ``None`` if ``go_on`` returns false during the wait.
         """

@@ -1,4 +1,5 @@
-"""The model backend: fluid equations of a scenario over one bottleneck, with the same tables.
+"""The model backend: solves fluid equations of a scenario with one bottleneck, and returns the same tables as the
+simulator.
 
 It rejects other scenarios with a reason: paths with more than one queue, queues that are neither drop-tail nor RED,
 losses that are not independent, background traffic, datagrams, algorithms without a law. A warning names each property
@@ -42,7 +43,7 @@ _PS = 1e12
 _DIGEST_DIGITS = 12
 _FLOW_FIELDS = {"parameters", "stop_ps", "size_segments"}
 _LINK_FIELDS = {"loss", "record"}
-"""Optional fields of flows and of links that the equations cover."""
+"""Optional fields of flows and of links that the equations support."""
 
 
 class ModelBackend(Backend):
@@ -99,7 +100,7 @@ def _code() -> str:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Values of a scenario for the equations."""
+    """Parameters of the equations for a scenario."""
 
     form: Spec
     link: LinkSpec
@@ -177,7 +178,7 @@ def _only_plain(form: Spec) -> None:
 
 
 def _bottleneck(form: Spec) -> int:
-    """The only link at which data may wait.
+    """Position of the only link at which data may be queued.
 
     Raises:
         ScenarioError: there are several, or none.
@@ -267,7 +268,7 @@ def _loss_probability(link: LinkSpec) -> float:
 def _tables(plan: _Plan, found: Trajectory) -> dict[str, pl.DataFrame]:
     import polars as pl
 
-    # A fluid has no retransmissions: the value is null instead of 0.
+    # The fluid model has no retransmissions: the value is null instead of 0.
     unknown = dict.fromkeys(("retransmits", "timeouts", "spurious_retransmits"), pl.UInt64)
     known = dict.fromkeys(("cwnd_mean", "cwnd_max", "completion_s", *_TRIPS), pl.Float64)
     return {
@@ -369,8 +370,8 @@ def _links(plan: _Plan, found: Trajectory) -> pl.DataFrame:
             "queue_min": np.minimum(before, waiting).astype(np.uint64),
             "queue_max": np.ceil(np.maximum(before, waiting)).astype(np.uint64),
             "queue_integral_packet_s": waited,
-            # After a decrease of the window its excess is still in the queue; until that has been served, nothing
-            # arrives.
+            # After a decrease of the window the excess is still in flight; the flow sends nothing until it has been
+            # served.
             "arrived_packets": np.maximum.accumulate(delivered + dropped + np.round(waiting)).astype(np.uint64),
             "dropped_packets": dropped.astype(np.uint64),
             "marked_packets": np.zeros(len(waiting), dtype=np.uint64),

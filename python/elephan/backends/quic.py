@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "elephan-quic"
 ENVIRONMENT = "ELEPHAN_QUIC"
-"""Variable that names the backend's program, where it is not the package's."""
+"""Environment variable with the path of the backend's program, if it is not the package's."""
 REFUSED = 2
 """Exit status of the program for a scenario that it cannot run."""
 
@@ -157,7 +157,7 @@ def _read(path: Path) -> pl.DataFrame:
 
 
 def _follow(verb: str, folder: Path, progress: Progress | None) -> None:
-    """Run the program to its end; its output is the simulated fraction."""
+    """Run the program to its end; its output, the simulated fraction, is passed to ``progress``."""
     errors = folder / "errors"
     with errors.open("wb") as sink:
         process = subprocess.Popen(
@@ -183,7 +183,7 @@ def _last(text: str, status: int) -> str:
 
 
 def _told(text: str) -> ScenarioError:
-    """The program's refusal, with the field of the scenario."""
+    """The program's error message as an error with the field of the scenario."""
     match = _PLACE.fullmatch(text.strip())
     if match is None:
         return ScenarioError(f"the backend 'quic' cannot run this: {one_line(text.strip())}")
@@ -196,7 +196,7 @@ def _refuse(what: str, path: str) -> ScenarioError:
 
 
 def _check(form: Spec) -> None:
-    """Reject fields that quinn's connections do not support, and tables that its endpoints do not fill."""
+    """Reject fields that quinn's connections do not support, and tables that they do not fill."""
     if form.traffic:
         raise _refuse("background traffic, whose transfers would be TCP's", "traffic")
     if form.events is not None:

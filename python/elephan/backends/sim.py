@@ -48,11 +48,12 @@ class SimBackend(Backend):
         refuse_other_transports(self.name, scenario)
 
     def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
-        """Run a scenario without holding the interpreter, so that several threads can run at once.
+        """Run a scenario without holding Python's global lock, so that several threads can run at once.
 
         Ctrl-C takes effect at each progress report, about every 0.2 s.
 
-        A flow with an algorithm of the user's own gets a new object of it, and holds the interpreter for the whole run.
+        Each flow with an algorithm of the user's own gets a new object of the algorithm; such a run holds the global
+        lock throughout.
 
         Raises:
             ScenarioError: the engine rejects the scenario, it needs more memory than its limit, or a user's algorithm

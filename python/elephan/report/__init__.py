@@ -1,4 +1,4 @@
-"""Reports: HTML pages that open from disk without a network, and figures for print."""
+"""Reports: HTML pages that can be opened without a network, and figures for print."""
 
 from elephan.report.board import scoreboard
 from elephan.report.paper import PaperPage, paper_report

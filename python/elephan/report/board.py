@@ -1,4 +1,4 @@
-"""The page over all papers."""
+"""The overview page of all papers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Charts of points: lines with markers over a parameter, bars in groups, and tables, drawn twice like the other
-figures.
+"""Charts: lines with markers over a parameter, bars in groups, and tables; each is drawn for the screen and for print.
 
-Colors and markers distinguish series without color vision. A figure does not depend on runs or papers.
+Markers distinguish series for readers without color vision. The module knows neither runs nor papers.
 """
 
 from __future__ import annotations
@@ -59,11 +58,11 @@ class Points:
 
 
 _LOG_RATIO = 20
-"""Largest over smallest value from which on an axis of positive numbers is logarithmic."""
+"""Ratio of the largest to the smallest value above which an axis of positive numbers is logarithmic."""
 
 
 def far_apart(places: Sequence[float]) -> bool:
-    """True for positive numbers that a linear axis would concentrate at one end."""
+    """True for positive numbers that are so far apart that a linear axis would concentrate them at one end."""
     return min(places) > 0 and max(places) >= _LOG_RATIO * min(places)
 
 
@@ -275,7 +274,7 @@ class DataTable:
         return figure
 
     def _over(self) -> list[str]:
-        """The titles over columns, each above its first column."""
+        """The titles of the column groups, each at the position of its first column."""
         return [text for title, width in self.groups for text in (title, *[""] * (width - 1))]
 
 
@@ -370,6 +369,7 @@ def _legend(figure: MplFigure, axes: Sequence[Axes]) -> None:
             named.setdefault(name, handle)
     handles, names = list(named.values()), list(named)
     if len(handles) > 1:
-        # The most columns that fit: about 110 small letters, 8 of them for the handle of each.
+        # The largest number of columns that fit: a row has about 110 small letters, 8 of them for the handle of each
+        # entry.
         columns = max(1, min(5, len(handles), 110 // (max(map(len, names)) + 8)))
         figure.legend(handles, names, loc="outside upper center", ncols=columns, fontsize="x-small")

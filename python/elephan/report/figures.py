@@ -1,6 +1,7 @@
 """Figures as data, drawn twice: for the screen (plotly, zoomable) and for print (matplotlib, PDF and SVG).
 
-A figure does not depend on runs or papers. Colors and patterns distinguish series without color vision (Okabe and Ito).
+The module knows neither runs nor papers. Colors (Okabe and Ito) and patterns distinguish series for readers without
+color vision.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Figure(Protocol):
 
     @property
     def id(self) -> str:
-        """Short, unique in a report, fit for a file name."""
+        """Short id, unique in a report and usable as a file name."""
         ...
 
     @property
@@ -54,8 +55,8 @@ class Curve:
     Attributes:
         name: its name in the legend.
         start: first position, in the unit of the x axis.
-        step: distance of two values.
-        values: ``None`` where there is none.
+        step: interval between two values, in the unit of the x axis.
+        values: values; ``None`` for a missing one.
         color: index into :data:`COLORS`.
         dashed: the line is dashed, for data that were not measured here.
     """
@@ -79,7 +80,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Traces:
-    """Panels over one another with a common x axis.
+    """Panels, one above the other, with a common x axis.
 
     Attributes:
         id: short.
@@ -87,7 +88,7 @@ class Traces:
         caption: what is seen.
         panels: panels, from top to bottom.
         x_label: label of the x axis, with its unit.
-        shaded: a stretch of the x axis that is marked, and its meaning.
+        shaded: an interval of the x axis that is shaded, and its meaning.
     """
 
     id: str
@@ -195,7 +196,8 @@ class PairBar:
     note: str = ""
 
     def heights(self) -> tuple[float, float]:
-        """The winner reaches the absolute value; the other is lower by the ratio of their shares."""
+        """Heights of the two rectangles: the winner's is the absolute value, the other's is lower by the ratio of their
+        shares."""
         top = abs(self.value)
         other = top * (1 - top) / (1 + top)
         return (top, other) if self.value >= 0 else (other, top)
@@ -218,7 +220,7 @@ class BarGroup:
 
 @dataclass(frozen=True)
 class PairBars:
-    """Groups of pairs beside one another, each pair two rectangles patterned by series.
+    """Groups of pairs side by side; each pair is drawn as two rectangles with the patterns of their series.
 
     Attributes:
         id: short.
@@ -311,7 +313,7 @@ class PairBars:
 
 
 def _whisker(bar: PairBar, *, winner: bool) -> tuple[float, float]:
-    """How far the winner's rectangle could be higher or lower, over replicates."""
+    """Distances from the winner's rectangle to the ends of the interval over replicates, below and above."""
     if not winner or bar.low is None or bar.high is None:
         return 0.0, 0.0
     ends = [abs(bar.low), abs(bar.high), *([0.0] if bar.low < 0 < bar.high else [])]
@@ -374,8 +376,8 @@ def _subplots(rows: int, height_in: float) -> tuple[MplFigure, list[Axes]]:
 def thinned(values: Sequence[float | None], bins: int) -> tuple[list[float | None], float]:
     """A series with at most two values in each bin: the smallest and the largest, in their order.
 
-    The extremes of a trace survive, so that a drop of one sample is still seen. The second number is how many of the
-    old steps one new step stands for.
+    The extremes of a trace are kept, so a drop of one sample remains visible. The second value is the ratio of the new
+    step to the old one.
     """
     if len(values) <= 2 * bins:
         return list(values), 1.0
@@ -391,7 +393,7 @@ def thinned(values: Sequence[float | None], bins: int) -> tuple[list[float | Non
 
 
 def save(figure: Figure, folder: Any) -> list[Any]:
-    """Write a figure as PDF and as SVG into a folder; the paths."""
+    """Write a figure as PDF and as SVG into a folder. Returns the paths."""
     from pathlib import Path
 
     import matplotlib as mpl

@@ -1,4 +1,4 @@
-"""A matrix of numbers as colors; drawn twice as the other figures."""
+"""A matrix of numbers as colors, drawn for the screen and for print."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 _MOST_TEXTS = 64
-"""Largest number of cells with which the numbers in a matrix can be read."""
+"""Largest number of cells at which the numbers in a matrix are readable."""
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """A number for each row and column, as a color.
+    """A matrix whose numbers are shown as colors.
 
     Attributes:
         id: short.
@@ -26,11 +26,11 @@ class Matrix:
         caption: what is seen.
         rows: names from top to bottom.
         columns: names from left to right.
-        values: values, by row; ``nan`` where there is none.
+        values: values, by row; ``nan`` for a missing one.
         value_label: label of the values, with its unit.
         value_range: the values with the first and the last color.
-        row_label: what the rows are.
-        column_label: what the columns are.
+        row_label: label of the rows.
+        column_label: label of the columns.
     """
 
     id: str
@@ -46,7 +46,8 @@ class Matrix:
 
     @property
     def _shades(self) -> tuple[str, ...]:
-        """Colors from the first to the last value: away from a light middle where zero is in the middle."""
+        """Colors from the first to the last value; if zero is in the middle of the range, they are light there and
+        darken to both ends."""
         low, high = self.value_range
         return (COLORS[1], "#f5f5f5", COLORS[0]) if low == -high else ("#f5f5f5", COLORS[0])
 

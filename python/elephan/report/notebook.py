@@ -1,4 +1,4 @@
-"""A run in a notebook: goodputs, a small figure, links, warnings, and where it is saved."""
+"""A run in a notebook: goodputs, a small figure, links, warnings, and its folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LINK_COLUMNS = {
 }  # fmt: skip
 _POINTS = 300
 _MOST_SAMPLES = 500_000
-"""A run with more samples has no figure: it would take a while to read them."""
+"""Largest number of samples of a run with a figure; reading more takes too long."""
 
 
 def run_html(run: Run) -> str:
@@ -76,7 +76,7 @@ def _metrics(summary: Mapping[str, Any]) -> str:
 
 
 def _figure(run: Run) -> str:
-    """Congestion windows over time; empty for a crowd, whose lines cannot be distinguished."""
+    """Congestion windows over time; empty for a large group of flows, whose lines cannot be distinguished."""
     names = [spec.name for spec in run.form.flows if not spec.datagrams]
     if run.is_crowd or not 0 < len(names) <= len(COLORS):
         return ""

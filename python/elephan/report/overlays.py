@@ -29,10 +29,10 @@ GRAY = "#4d4d4d"
 DASHES = ("solid", "dashed", "dotted", "dashdot")
 _PLOTLY_DASHES = ("solid", "dash", "dot", "dashdot")
 BINS = 2000
-"""A line has at most two points a bin: the least and the greatest value there."""
+"""Number of bins of a line, which has at most two points in each: the smallest and the largest value."""
 
 COLUMN_IN, PAGE_IN = 3.5, 7.16
-"""Widths of a column and of the text of a two-column page (IEEE), inches."""
+"""Widths of a column and of the whole text of a two-column page (IEEE), inches."""
 
 SIZES = {"column": COLUMN_IN, "page": PAGE_IN}
 KINDS = (".pdf", ".svg", ".png", ".html")
@@ -59,10 +59,10 @@ class Line:
     Attributes:
         name: its name in the legend.
         times: times, in s, ascending.
-        values: NaN where there is none.
+        values: values; NaN for a missing one.
         color: ``#rrggbb``.
         dash: index into :data:`DASHES`.
-        bands: ranges around it, the widest first.
+        bands: ranges around the line, the widest first.
         steps: true if a value holds from the previous time until its own.
     """
 
@@ -86,15 +86,15 @@ class Panel:
 
 @dataclass(frozen=True)
 class Overlay:
-    """Panels in rows, with one time axis.
+    """Panels in rows, with a common time axis.
 
     Attributes:
         title: one line; may be empty.
         caption: one or two sentences for the page.
-        panels: row by row.
+        panels: panels, row by row.
         columns: panels in a row.
-        shaded: measured part, s; ``None`` if none is marked.
-        span: shown times, s.
+        shaded: measurement window, s; ``None`` if none is shaded.
+        span: range of the time axis, s.
         provenance: names and values for the file's metadata.
     """
 
@@ -114,7 +114,8 @@ class Overlay:
         return math.ceil(len(self.panels) / self.columns)
 
     def draw(self, size: str | tuple[float, float] | None = None, *, notebook: bool = False) -> MplFigure:
-        """The figure for print, in the style of the page's text; with ``notebook`` one that a notebook shows.
+        """The figure for print, with font sizes that fit a paper's text; with ``notebook`` a figure that a notebook
+        displays.
 
         Raises:
             ValueError: ``size`` is not a size.
@@ -152,7 +153,7 @@ class Overlay:
         """Write a PDF, an SVG or a PNG; the same data give the same bytes. A PDF has TrueType fonts, as journals ask.
 
         Raises:
-            ValueError: the file has another ending, or ``size`` is not a size.
+            ValueError: the file has another suffix, or ``size`` is not a size.
             OSError: it cannot be written.
         """
         from elephan.writing import whole_file
@@ -173,7 +174,7 @@ class Overlay:
             figure.savefig(place, format=kind[1:], metadata=metadata_of[kind], dpi=200)
 
     def plotly(self) -> dict[str, Any]:
-        """Data and layout for plotly.js; time axes zoom together, and a name in the legend stands for all panels."""
+        """Data and layout for plotly.js; time axes zoom together, and a name in the legend applies to all panels."""
         layout: dict[str, Any] = {
             "height": 130 + _PANEL_PX * self.rows, "annotations": [], "shapes": [],
             "legend": {"orientation": "h", "x": 0, "y": 1 + 34 / (_PANEL_PX * self.rows), "yanchor": "bottom"},
@@ -225,7 +226,7 @@ def _figure(width: float, height: float, *, notebook: bool) -> MplFigure:
     import matplotlib.pyplot as plt
 
     figure = plt.figure(figsize=(width, height), layout="constrained")
-    plt.close(figure)  # a notebook shows what a call returns; an open figure would be shown twice
+    plt.close(figure)  # a notebook displays the returned figure; if it were still open it would be displayed twice
     return figure
 
 
@@ -308,12 +309,13 @@ def inches(size: str | tuple[float, float] | None, rows: int = 1) -> tuple[float
 
 
 def color_of(place: int) -> str:
-    """The color of the algorithm at a place in the order of appearance."""
+    """The color of an algorithm, by its position in the order of appearance."""
     return COLORS[place % len(COLORS)]
 
 
 def variant(color: str, number: int) -> tuple[str, int]:
-    """Color and dashes of a line: the first of an algorithm is plain, others are darker or lighter, and dashed."""
+    """Color and dashes of a line: the first line of an algorithm has its plain color; further ones are darker or
+    lighter, and dashed."""
     shade = (0.0, -0.35, 0.4)[number % 3]
     channels = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     mixed = (round(c + (255 - c) * shade if shade > 0 else c * (1 + shade)) for c in channels)
@@ -374,10 +376,10 @@ def _traces(line: Line, suffix: str, *, legend: bool) -> list[dict[str, Any]]:
 
 
 def _plain(values: Array) -> list[float | None]:
-    """Numbers with six digits for JSON, which has no NaN."""
+    """Numbers with six digits for JSON; NaN, which JSON lacks, becomes ``None``."""
     return [None if value != value else float(f"{value:.6g}") for value in values.tolist()]
 
 
 def _escaped(text: str) -> str:
-    """Plotly reads a few tags in annotations."""
+    """Escape text for Plotly, which interprets some HTML tags in annotations."""
     return text.replace("&", "&amp;").replace("<", "&lt;")

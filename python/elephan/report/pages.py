@@ -22,9 +22,9 @@ TEMPLATES = files(__package__) / "templates"
 
 
 def render(template: str, payloads: Mapping[str, Any], *, plotly: bool, runs: Iterable[Run] = (), **values: Any) -> str:
-    """A page; ``payloads`` become JSON that the page's script reads, by element id.
+    """The HTML of a page; ``payloads`` become JSON that the page's script reads, by element id.
 
-    The reader can repeat ``runs`` in the page, if they were simulated and are small enough for a browser.
+    The page lets the reader repeat those of ``runs`` that were simulated and are small enough for a browser.
     """
     alive = living(_simulated(runs))
     scripts = [*([_plotly_js()] if plotly else []), (TEMPLATES / "page.js").read_text(encoding="utf-8")]
@@ -58,9 +58,9 @@ def _simulated(runs: Iterable[Run]) -> Iterator[tuple[str, dict[str, Any]]]:
 def policy(scripts: Sequence[str], *, runs_here: bool = False) -> str:
     """Content-Security-Policy of a page: no requests, and only these scripts.
 
-    A page with runs that can be repeated also has the engine, in a worker that the page creates.
+    A page with repeatable runs also allows the engine, in a worker that the page creates.
 
-    Plotly writes style attributes and its own style element, and saves a figure through an image in the page.
+    Plotly needs style attributes, its own style element, and images in the page to save a figure.
     """
     hashes = " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts)
     engine = " 'wasm-unsafe-eval' blob:; worker-src blob:" if runs_here else ""
@@ -71,7 +71,7 @@ def policy(scripts: Sequence[str], *, runs_here: bool = False) -> str:
 
 
 def embedded(data: Any) -> str:
-    """Data as JSON that may stand inside a script element."""
+    """Data as JSON that is safe inside a script element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("</", "<\\/").replace("<!--", "<\\u0021--")
 

@@ -1,4 +1,4 @@
-"""The report of a reproduced paper: its content, and the function that writes it."""
+"""The report page of a reproduced paper: its content, and the function that writes it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REPORT = "report.html"
 
 @dataclass(frozen=True)
 class BeyondView:
-    """The answer to a question that the paper does not answer."""
+    """The answer to a question that the paper leaves open."""
 
     question: str
     why: str
@@ -31,20 +31,20 @@ class BeyondView:
 
 @dataclass(frozen=True)
 class KernelView:
-    """The same experiments in today's Linux.
+    """The section on the same experiments on a real Linux kernel.
 
     Attributes:
         totals: claims by the kernel's verdict.
-        other: ids of the claims that have another verdict than in the simulator.
-        by_twin: those of them to which the kernel's twins give the kernel's verdict in the simulator too.
-        host: kernel and cores.
-        how: the path of the runs, and their time, in a sentence or two.
+        other: ids of the claims whose verdict differs from the simulator's.
+        by_twin: ids of those among them whose simulated twins have the kernel's verdict.
+        host: kernel versions and numbers of cores.
+        how: description of the path and of the time (real or virtual) of the runs, in a sentence or two.
         words: name of the backend in a sentence.
-        differences: what its runs do not have of the paper's.
+        differences: differences of its runs from the paper's.
         runs: rows with ``experiment``, ``label``, ``run``, ``state`` and ``warnings``.
-        not_run: how many others could be run and were not asked for.
+        not_run: number of supported runs that were not requested.
         left_out: rows with ``experiment``, ``count`` and ``why``.
-        figures: the simulator and the kernel, and the paper's figures from runs of the kernel.
+        figures: comparison of the simulator and the kernel, and the paper's figures from runs of the kernel.
     """
 
     totals: Mapping[str, int]
@@ -68,30 +68,30 @@ class PaperPage:
         id: id of the paper.
         title: title of the paper.
         reference: authors, venue, year.
-        selection: the selection that was run; empty for all of it.
+        selection: the selection that was run; empty for the whole paper.
         claims: rows of the table.
         totals: claims by verdict.
-        firm: the same of certain and robust claims.
+        firm: certain and robust claims by verdict.
         figures: figures, in the paper's order.
-        views: runs to look at.
-        sensitivity: rows: effects of variants of the paper on its verdicts; empty when they were not run.
+        views: runs that the page shows.
+        sensitivity: rows with the effects of the paper's variants on its verdicts; empty if they were not run.
         variants: titles of all variants.
         other_runs: the hashes of further scenarios that were run, by their purpose.
         assumptions: rows with ``name``, ``value``, ``reason``.
         scenarios: scenarios, by experiment.
         provenance: names and values.
-        phases: rows: what the work took.
-        quick_note: what was made smaller for a first look; empty at the paper's own size.
+        phases: rows with the durations of the work.
+        quick_note: the reductions of a quick run; empty at the paper's own size.
         abstract: the verdicts in one paragraph.
-        tables: the paper's, published beside ours.
-        seed_checks: rows: what the verdicts would have been with fewer seeds.
-        within_noise: claims that other draws of the seeds would have turned.
-        beyond: a question that the paper left open, where it was asked.
-        kernel: the same experiments in today's Linux, where they were run.
+        tables: the paper's tables, with each published number beside ours.
+        seed_checks: rows with the verdicts that fewer seeds would have given.
+        within_noise: number of claims whose verdict other seeds could change.
+        beyond: the answer to a question that the paper left open, if it was requested.
+        kernel: the same experiments on a real Linux kernel, if they were run.
         warnings: warnings of the runs.
         run_count: number of the claims' runs.
-        segments: segments delivered in them, in words.
-        runs: those that a reader can run again in the page, where a browser can carry them.
+        segments: number of segments delivered in these runs, as text.
+        runs: runs that a reader can repeat in the page, if they are small enough for a browser.
     """
 
     id: str
@@ -124,23 +124,23 @@ class PaperPage:
 
     @property
     def judged(self) -> int:
-        """Claims with a verdict."""
+        """Number of claims with a verdict."""
         return self.totals["reproduced"] + self.totals["differs"]
 
     @property
     def firm_share(self) -> int | None:
-        """Percent of the judged firm claims that are reproduced; ``None`` when none was judged."""
+        """Percentage of the judged firm claims that are reproduced; ``None`` if none was judged."""
         judged = self.firm["reproduced"] + self.firm["differs"]
         return round(100 * self.firm["reproduced"] / judged) if judged else None
 
     @property
     def experiments(self) -> list[str]:
-        """Experiments that claims are about, in order."""
+        """Experiments of the claims, in order."""
         return list(dict.fromkeys(str(claim["experiment"]) for claim in self.claims))
 
 
 def paper_report(page: PaperPage, out: str | Path, stamp: str) -> Path:
-    """Write ``report.html``, and every figure as PDF and SVG beside it; the path of the page.
+    """Write ``report.html``, and every figure as PDF and SVG beside it. Returns the path of the page.
 
     ``stamp`` identifies the inputs of the page (:mod:`elephan.report.stamps`).
     """
@@ -170,7 +170,7 @@ def paper_report(page: PaperPage, out: str | Path, stamp: str) -> Path:
 
 
 def _view(view: RunView) -> dict[str, Any]:
-    """Like ``dataclasses.asdict``, which would copy every number of every curve."""
+    """The view as a dictionary, without the copies of all curves that ``dataclasses.asdict`` makes."""
     return vars(view) | {name: [vars(curve) for curve in getattr(view, name)] for name in ("windows", "queue")}
 
 

@@ -43,7 +43,7 @@ Size = str | tuple[float, float]
 By = Literal["run", "flow"]
 
 TITLES = {"cwnd": "Congestion window", "rate": "Throughput", "rtt": "Smoothed RTT", "queue": "Queue"}
-"""Quantities that can be plotted, and their names."""
+"""Quantities that can be plotted, with their titles."""
 
 UNITS = {"cwnd": "cwnd (segments)", "rate": "rate (Mbit/s)", "rtt": "RTT (ms)", "queue": "queue (packets)"}
 _CROWD = {"cwnd": "cwnd_segments", "rate": "goodput_mbps", "rtt": "srtt_s"}
@@ -51,14 +51,14 @@ _SAMPLES = {"cwnd": "cwnd", "rtt": "srtt_s"}
 _SCALE = {"rtt": 1e3}
 
 MOST_LINES = 12
-"""More lines than this in a panel are reduced to a median and bands for each algorithm."""
+"""Largest number of lines in a panel; more are reduced to a median and bands for each algorithm."""
 
 MOST_COLUMNS = 6
-"""Small multiples beside each other when several quantities are below each other."""
+"""Largest number of columns of small multiples if the rows show several quantities."""
 
 _BANDS = ((0.05, 0.95, 0.15), (0.25, 0.75, 0.3))
 _STEPS = 200
-"""Bins of a rate over the shown time, at most."""
+"""Largest number of bins of a rate over the shown time."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ def plot(
     labels: Sequence[str] | None = None,
     titles: Sequence[str] | None = None,
 ) -> Overlay:
-    """Quantities of runs over time, one row for each quantity: all runs in one panel, or a panel for each run or flow.
+    """Plot quantities of runs over time, one row for each quantity: all runs in one panel, or a panel for each run or
+    flow.
 
     More than 12 lines in a panel are shown as a median with quantile bands for each algorithm.
 
@@ -131,7 +132,7 @@ def plot(
 
 
 def write_html(overlay: Overlay, runs: Sequence[Run], path: Path) -> Path:
-    """Write an overlay as a page to zoom in, which needs no network; its path.
+    """Write an overlay as an interactive page, which needs no network. Returns its path.
 
     Raises:
         OSError: it cannot be written.
@@ -152,7 +153,7 @@ def write_html(overlay: Overlay, runs: Sequence[Run], path: Path) -> Path:
 def _series(
     runs: Sequence[Run], names: Sequence[str], what: str, flows: Sequence[str] | None, span: Window | None
 ) -> Iterator[_Series]:
-    """The lines of a quantity of all runs; none of a run that does not have it."""
+    """The lines of a quantity of all runs; a run without the quantity is left out."""
     for i, (run, name) in enumerate(zip(runs, names, strict=True)):
         if what == "queue":
             found = list(_queue(run, name, i, alone=len(runs) == 1))
@@ -183,7 +184,7 @@ def _flows(
 
 
 def _groups(run: Run, name: str, i: int, what: str, *, several: bool) -> Iterator[_Series]:
-    """The median of each group of a crowd, and bands of the middle half and of the middle 90 % of its flows."""
+    """The median of each group of flows, with bands of the middle half and of the middle 90 % of its flows."""
     for group in run.groups:
         times, quantiles = quantile_series(run, group.name, _CROWD[what])
         quantiles = {q: values * _SCALE.get(what, 1.0) for q, values in quantiles.items()}
@@ -194,7 +195,8 @@ def _groups(run: Run, name: str, i: int, what: str, *, several: bool) -> Iterato
 
 
 def _queue(run: Run, name: str, i: int, *, alone: bool, link: str | None = None) -> Iterator[_Series]:
-    """The queue of the bottleneck; with one run the range between samples too. None where no link was recorded."""
+    """The queue of the bottleneck; with one run also its range between samples. Yields nothing if no link was
+    recorded."""
     try:
         link = bottleneck(run) if link is None else link
     except MetricError:
@@ -245,7 +247,7 @@ def _bin_s(run: Run, span: Window | None) -> float:
 
 
 def _cut(line: Line, span: Window | None) -> Line:
-    """The part of a line in the shown time, so that the scales fit it; a sample on either side stays."""
+    """The section of a line within the shown time, plus one sample on either side, so that axes are scaled to it."""
     if span is None:
         return line
     first = max(0, int(np.searchsorted(line.times, span[0])) - 1)
@@ -263,7 +265,7 @@ def _columns(
     """The small multiples: a label, and a test for the series that belong there.
 
     Raises:
-        MetricError: there are more than fit.
+        MetricError: there are too many small multiples.
     """
     if by is None:
         return [("", lambda one: True)]
@@ -307,7 +309,7 @@ def _lines(found: Sequence[_Series], places: dict[str, int]) -> tuple[Line, ...]
 
 
 def _places(series: dict[str, list[_Series]]) -> dict[str, int]:
-    """Place of each algorithm in the order of appearance, over all panels: its color."""
+    """Position of each algorithm in the order of appearance over all panels, which determines its color."""
     names = dict.fromkeys(one.algorithm for each in series.values() for one in each if one.algorithm)
     return {name: i for i, name in enumerate(names)}
 
@@ -374,7 +376,7 @@ def _names(run: Run) -> str:
 
 
 def _title(runs: Sequence[Run], titles: Sequence[str]) -> str:
-    """The common title of the runs; the flows of one scenario without a title."""
+    """The common title of the runs; for one scenario without a title, its flows."""
     if len(set(titles)) > 1:
         return ""
     return titles[0] or (_names(runs[0]) if len({run.manifest["scenario_hash"] for run in runs}) == 1 else "")
@@ -417,7 +419,7 @@ def plot_cwnd(
 ) -> Figure:
     """Congestion windows over time; the measurement window is shaded.
 
-    Those of a crowd, unless ``flows`` names some of it, are bands of quantiles over the flows of each group.
+    A large group of flows is drawn as bands of quantiles over its flows, unless ``flows`` names some of them.
     """
     found = list(_series([run], [""], "cwnd", flows, None))
     return _single(run, found, "congestion window (segments)", ax, size, title)
@@ -431,7 +433,7 @@ def plot_rtt(
     size: Size | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Smoothed round-trip times over time; of a crowd, bands of quantiles over the flows of each group."""
+    """Smoothed round-trip times over time; a large group of flows is drawn as bands of quantiles over its flows."""
     found = list(_series([run], [""], "rtt", flows, None))
     return _single(run, found, "smoothed RTT (ms)", ax, size, title)
 
@@ -450,7 +452,7 @@ def plot_throughput(
     A group of many flows is drawn as bands of goodput quantiles, unless ``flows`` names some of its flows.
 
     Raises:
-        MetricError: bins are asked for where bands are drawn, or their edges are not sample times.
+        MetricError: ``bin_s`` is given although bands are drawn, or the edges of the bins are not sample times.
     """
     if flows is None and run.is_crowd:
         if bin_s is not None:
@@ -468,7 +470,7 @@ def plot_throughput(
 def plot_queue(
     run: Run, link: str | None = None, *, ax: Axes | None = None, size: Size | None = None, title: str | None = None
 ) -> Figure:
-    """Packets waiting at a link: the range between samples as a band, its mean as a line."""
+    """Queued packets at a link: the range between samples as a band, the mean as a line."""
     name = bottleneck(run) if link is None else link
     found = list(_queue(run, name, 0, alone=True, link=name))
     return _single(

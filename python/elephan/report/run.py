@@ -37,7 +37,7 @@ BINS = 2000
 
 
 def run_report(run: Run, out: str | Path) -> Path:
-    """Write ``report.html`` about one run into a folder; its path."""
+    """Write ``report.html`` about one run into a folder. Returns its path."""
     summary = run.summary()
     figure = _over_time(run)
     sources = summary.get("traffic", [])
@@ -98,7 +98,8 @@ def _over_time(run: Run) -> Traces:
 
 
 def _quantile_curves(run: Run, column: str) -> tuple[Curve, ...]:
-    """The quantiles of a column of ``crowd`` for each group, the extremes left out; one color a group."""
+    """Curves of the quantiles of a column of ``crowd`` for each group, without the extremes; one color for each
+    group."""
     return tuple(
         quantile_curve(run, group.name, column, quantile, f"{group.name}: {name}", i % 8, BINS)
         for i, group in enumerate(run.groups)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from elephan.runs import Run
 
 FULL_BINS = 4000
-"""Bins of a curve in a figure: a run of 500 s sampled each 100 ms is shown sample by sample."""
+"""Number of bins of a curve in a figure, enough to show each sample of a run of 500 s sampled every 100 ms."""
 
 
 def flow_curve(run: Run, flow: str, column: str, name: str, color: int, bins: int = FULL_BINS) -> Curve:
@@ -70,7 +70,7 @@ def _curve(
 
 
 def _rounded(values: Iterable[float | None]) -> list[float | None]:
-    """Values with four significant digits, which exceed a screen's resolution and keep the file small; undefined is
-    ``None``."""
+    """Values with four significant digits, more than a screen resolves, to keep the file small; ``None`` for undefined
+    values."""
     digits = [None if value is None or value != value else float(f"{value:.4g}") for value in values]
     return [int(value) if value is not None and value == int(value) else value for value in digits]

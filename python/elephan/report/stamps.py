@@ -16,7 +16,7 @@ from elephan.report import pages
 NAME = "made-from.json"
 _LIBRARIES = ("jinja2", "matplotlib", "numpy", "plotly")
 _COMPILED = {".pyc", ".so", ""}
-"""Suffixes of files that draw nothing; runs name the engine that made them."""
+"""Suffixes of files that the digest excludes, since they draw nothing; runs state the engine that made them."""
 
 
 def stamp(made_from: Any) -> str:
@@ -40,7 +40,7 @@ def put(folder: Path, stamp: str, names: Iterable[str]) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Removes the stamp while a report is unfinished."""
+    """Remove the stamp before a report is written, since the folder is incomplete until it is finished."""
     (folder / NAME).unlink(missing_ok=True)
 
 

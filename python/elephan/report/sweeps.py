@@ -1,4 +1,4 @@
-"""A sweep as plots, as a page, and as a cell of a notebook."""
+"""A sweep as plots, as a page, and as the output of a notebook's cell."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MOST_LINES = 24
 
 @dataclass(frozen=True)
 class Line:
-    """Means over one axis; ``low`` and ``high`` are NaN without an interval."""
+    """Means over one axis with the ends of their intervals; ``low`` and ``high`` are NaN without an interval."""
 
     name: str
     x: list[float]
@@ -49,7 +49,7 @@ class Drawing:
     """Data of a plot of a metric.
 
     Attributes:
-        name: name of the metric, as it was asked for.
+        name: name of the metric, as requested.
         metric: its definition.
         x: axis from left to right.
         y: axis from bottom to top of a heat map; ``None`` for lines.
@@ -79,12 +79,13 @@ class Drawing:
 
     @property
     def is_log(self) -> bool:
-        """True for positive numbers that differ by large factors."""
+        """True if the x axis is logarithmic: its values are positive and differ by large factors."""
         return self.x.numbers is not None and far_apart([place for place, _ in self.positions])
 
 
 def positions(axis: Axis) -> list[tuple[float, str]]:
-    """The values of an axis in order: their numbers as they are shown, or 0, 1, 2, ... for words."""
+    """The values of an axis in order, as positions and texts: numbers in the displayed unit, or 0, 1, 2, ... for
+    words."""
     if axis.numbers is None:
         return [(float(i), text) for i, text in enumerate(axis.distinct)]
     return sorted(dict(zip(axis.shown, axis.texts, strict=True)).items())
@@ -151,7 +152,7 @@ def _lines(rows: Sequence[Mapping[str, Any]], x: Axis, by: Sequence[str]) -> lis
     groups: dict[str, list[tuple[float, Mapping[str, Any]]]] = {}
     for row in rows:
         name = ", ".join(_shown(row[key]) for key in by)
-        # A number without a unit has no column of texts.
+        # An axis of numbers without a unit has no column of texts.
         place = where.get(row[x.key]) if isinstance(row.get(x.key), str) else row.get(x.key, 0.0)
         groups.setdefault(name, []).append((float(place or 0.0), row))
     return [_line(name, sorted(found, key=lambda pair: pair[0])) for name, found in groups.items()]
@@ -215,7 +216,7 @@ def _draw_lines(shown: Drawing, ax: Axes) -> None:
     words = shown.x.numbers is None
     for i, line in enumerate(shown.lines):
         color, marker = COLORS[i % len(COLORS)], MARKERS[i % len(MARKERS)]
-        # Words have no order: separate points, not a line.
+        # Words have no order, so they are separate points and not a line.
         shift = 0.5 * (i - (len(shown.lines) - 1) / 2) / max(1, len(shown.lines)) if words else 0.0
         places = [place + shift for place in line.x]
         if words:
@@ -285,7 +286,7 @@ def _cells(shown: Drawing, y: Axis) -> list[list[float]]:
 
 
 def figure(shown: Drawing) -> Figure:
-    """The same as an interactive figure of a report."""
+    """The drawing as an interactive figure of a report."""
     name, title = f"sweep-{shown.name.replace('_', '-')}", shown.metric.title.rstrip(".")
     caption = "Means over the seeds, with 95 % intervals." if shown.has_intervals else "One run for each point."
     if shown.y is not None:
@@ -332,7 +333,7 @@ def sweep_report(sweep: Sweep[Any], path: str | Path, names: Names = None) -> Pa
 
     Raises:
         MetricError: no such metric.
-        ScenarioError: a file with another ending.
+        ScenarioError: the file has another suffix.
         OSError: it cannot be written.
     """
     path = Path(path)
@@ -371,7 +372,7 @@ def _title(sweep: Sweep[Any]) -> str:
 
 
 def _means(found: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[str, Any]:
-    """A row for each point, with the means of the metrics."""
+    """A table with a row for each point, with the means of the metrics."""
     names, rows = wide(found, keys, notebooks.shown)
     return {
         "title": "Means over the seeds",
@@ -382,7 +383,7 @@ def _means(found: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[str,
 
 
 def headings(names: Iterable[str]) -> list[str]:
-    """Metrics with their units."""
+    """Headings of the metrics, with their units."""
     units = {name: get(name).unit for name in names}
     return [name if unit == "1" else f"{name} ({unit})" for name, unit in units.items()]
 
@@ -422,7 +423,7 @@ def wide(
 ) -> tuple[list[str], list[list[Any]]]:
     """The metrics of an aggregate, and a row for each point: the values of ``keys``, and a text for each metric.
 
-    A text is the mean and half the width of its interval, which is as wide below the mean as above (Student's t).
+    A text is the mean ± half the width of its interval (Student's t).
     """
     points: dict[tuple[Any, ...], dict[str, str]] = {}
     for row in found:

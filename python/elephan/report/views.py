@@ -1,4 +1,4 @@
-"""The parts of a report that show runs and their scenarios."""
+"""The sections of a report that show runs and their scenarios."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from elephan.report.figures import Curve
 
 @dataclass(frozen=True)
 class RunView:
-    """One run that the reader can look at.
+    """One run that the page shows.
 
     Attributes:
         experiment: its group.
@@ -28,7 +28,7 @@ class RunView:
 
 @dataclass(frozen=True)
 class ScenarioRow:
-    """One scenario, ready to copy."""
+    """One scenario, for copying from the page."""
 
     key: str
     label: str

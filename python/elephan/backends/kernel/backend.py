@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 LATE_P99_MAX_US = 500.0
-"""A run in which one packet of a hundred was handed on later than this is marked as not valid."""
+"""Largest 99 % quantile of the lateness of forwarded packets, µs; a run above it is marked as not valid."""
 
 _DIGEST_DIGITS = 12
 _WAIT_S = 0.1
@@ -122,9 +122,10 @@ def _locked(descriptor: int) -> bool:
 
 @contextlib.contextmanager
 def algorithms(plan: Plan, thoughts: list[pl.DataFrame]) -> Iterator[dict[int, str]]:
-    """Names of the flows' algorithms in the kernel; algorithms that it lacks are registered within this context.
+    """Names of the flows' algorithms in the kernel; algorithms that the kernel lacks are registered within this
+    context.
 
-    At its end, their reports are in ``thoughts``.
+    At the end of the context, their reports are in ``thoughts``.
     """
     names = {i: flow.built_in for i, flow in enumerate(plan.flows) if flow.built_in is not None}
     others = [i for i, flow in enumerate(plan.flows) if flow.built_in is None]
@@ -193,7 +194,7 @@ def summary(plan: Plan, logs: Logs, names: Mapping[int, str], before: Mapping[st
 
 
 def _segments_an_ack(plan: Plan, logs: Logs) -> float:
-    """Segments received for each ACK that acknowledged new ones."""
+    """Number of received segments for each ACK that acknowledged new data."""
     flows = logs.link["flows"]
     payloads = [spec.stack.payload_bytes for spec in plan.form.flows]
     segments = sum(int(flow["received_bytes"]) / payload for flow, payload in zip(flows, payloads, strict=True))
@@ -220,7 +221,8 @@ def _cautions(plan: Plan, logs: Logs) -> list[str]:
 
 
 def _stolen(logs: Logs) -> str:
-    """Time that a hypervisor gave to other machines, if it may explain late packets."""
+    """Sentence on the time that a hypervisor gave to other machines, if it may explain late packets; otherwise
+    empty."""
     part = logs.processor.get("steal", 0.0)
     if part < _STOLEN_PART_MIN:
         return ""

@@ -1,8 +1,8 @@
 """Algorithms that the kernel lacks: compiled, registered for a run, and unregistered.
 
-Each is a file of ``bpf/``, compiled here and placed in the running kernel as a ``tcp_congestion_ops`` of BPF. Its twin
-in ``crates/cc`` declares the parameters; parameters of the object are set when it is loaded, and the others must have
-their default values.
+Each algorithm is a file of ``bpf/``, compiled here and loaded into the running kernel as a ``tcp_congestion_ops`` of
+BPF. Its Rust twin in ``crates/cc`` declares the parameters. Parameters that the object has are set when it is loaded;
+all others must have their default values.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def missing() -> str:
 
 @lru_cache(maxsize=4)
 def _takes_congestion_control(btf: Path) -> bool:
-    """True if the kernel's type information includes tcp_congestion_ops; its megabytes are read once."""
+    """True if the kernel's type information, a file of some megabytes, includes tcp_congestion_ops."""
     return b"bpf_struct_ops_tcp_congestion_ops" in btf.read_bytes()
 
 
@@ -108,7 +108,7 @@ def resolve(algorithm: str, parameters: Mapping[str, Parameter]) -> tuple[str, d
     """The algorithm's own name, and every parameter that the preset or the caller sets.
 
     Raises:
-        ScenarioError: no such algorithm, no object for it, or not a parameter of it.
+        ScenarioError: no such algorithm, no object for it, or a parameter that it does not have.
     """
     entry = check_name(algorithm, algorithms(), "an algorithm")
     name, _, preset = algorithm.partition(":")
@@ -120,7 +120,7 @@ def resolve(algorithm: str, parameters: Mapping[str, Parameter]) -> tuple[str, d
 
 
 def compile_object(algorithm: str, name: str, target: Path) -> None:
-    """Compile the object of an algorithm with the name ``name`` for sockets.
+    """Compile the object of an algorithm, which sockets will select by ``name``.
 
     Raises:
         BpfError: clang rejects it.
@@ -163,7 +163,8 @@ def _check_choice(algorithm: str, declared: Mapping[str, Any], number: float, co
 
 
 def as_number(declared: Mapping[str, object], value: Parameter, logarithm: bool) -> float:
-    """A parameter as the objects have it: times in microseconds, a choice by its index among the choices."""
+    """A parameter's value as a number in the objects' units: times in microseconds, a choice by its index among the
+    choices."""
     choices = declared["choices"]
     if isinstance(choices, list) and choices:
         return float(choices.index(value))
@@ -184,7 +185,7 @@ def check(algorithm: str, parameters: Mapping[str, Parameter]) -> None:
     """Check that the object supports the parameters. It is compiled, but not loaded.
 
     Raises:
-        ScenarioError: no object for it, or not with these parameters.
+        ScenarioError: no object for the algorithm, or the object does not support these parameters.
         BpfError: clang rejects it.
     """
     own_name, values = resolve(algorithm, parameters)
@@ -208,7 +209,7 @@ def unsettable(algorithm: str, parameters: Mapping[str, Parameter]) -> dict[str,
 
 @lru_cache(maxsize=64)
 def _unnamed(algorithm: str) -> ObjectFile:
-    """The object of an algorithm, for inspection; no file remains."""
+    """Compile an algorithm's object for inspection; its file is removed."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "object.o"
         compile_object(algorithm, f"{PREFIX}unnamed", target)
@@ -225,8 +226,8 @@ def registered(
 ) -> Iterator[str]:
     """Register an algorithm for this host's sockets within this context, and return its name for ``TCP_CONGESTION``.
 
-    At the end, the algorithm's reports (:func:`internals_table`) are in ``workdir``, in :func:`internals_path` of
-    the name, or in the list that is given.
+    At the end, the algorithm's reports (:func:`internals_table`) are in the file :func:`internals_path` of ``workdir``,
+    or in the list ``into`` if it is given.
 
     Args:
         algorithm: its name, with or without a preset.
@@ -307,7 +308,7 @@ def _listening(
 
 
 def internals_table(records: list[bytes], columns: list[str]) -> pl.DataFrame:
-    """Records as a table: one row a round trip (or an ACK) of a connection.
+    """Records as a table: one row for each round trip (or each ACK) of a connection.
 
     ``time_s`` and ``started_s`` are times of CLOCK_MONOTONIC. The algorithm's own columns have the names of its Rust
     twin; times end in ``_us``. An infinite number is null.

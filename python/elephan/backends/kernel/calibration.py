@@ -17,7 +17,7 @@ from elephan.scenario import Scenario
 from elephan.scenario.lookups import wire_bytes
 
 GOODPUT_PART_MIN = 0.99
-"""A host carries a rate if a flow has this fraction of the goodput that the path allows, in a valid run."""
+"""Smallest fraction of the path's possible goodput at which a valid run counts as honest."""
 
 ALGORITHMS = ("cubic", "reno")
 RATES_MBPS = (100, 400, 622, 1000)
@@ -31,7 +31,7 @@ class Result:
     """One run.
 
     Attributes:
-        goodput_part: goodput in the second half, as a fraction of the payload's share of the rate.
+        goodput_part: goodput in the second half of the run, as a fraction of the largest possible goodput.
         late_p99_us: 99 % quantile of the lateness of packets at the path's end.
         link_processor: cores used by the path.
         stolen_part: fraction of the processors' time that a hypervisor gave to others, which makes packets late.
@@ -64,7 +64,7 @@ class Calibration:
 
     @property
     def honest_mbps(self) -> int:
-        """The highest rate such that all runs at it, and below it, were honest; 0 if there is none."""
+        """The highest rate, Mbit/s, such that all runs at this and at lower rates were honest; 0 if there is none."""
         carried = 0
         for rate in sorted({result.rate_mbps for result in self.results}):
             if not all(result.honest for result in self.results if result.rate_mbps == rate):
@@ -116,7 +116,7 @@ def _saved_result(row: Mapping[str, Any]) -> Result:
 def scenarios(
     algorithms: Iterable[str] = ALGORITHMS, rates_mbps: Iterable[int] = RATES_MBPS, rtts_ms: Iterable[int] = RTTS_MS
 ) -> list[tuple[str, int, int, Scenario]]:
-    """Runs of a calibration: one flow, a BDP of buffer, slowest first."""
+    """Scenarios of a calibration: one flow and a buffer of one BDP, the slowest first."""
     rates, rtts = sorted(rates_mbps), sorted(rtts_ms)
     wanted = [(algorithm, rate, rtt) for rate in rates for rtt in rtts for algorithm in algorithms]
     return [(algorithm, rate, rtt, _scenario(algorithm, rate, rtt)) for algorithm, rate, rtt in wanted]
@@ -138,9 +138,9 @@ def calibrate(
 
     Args:
         wanted: scenarios of :func:`scenarios`.
-        backend: the kernel backend, which runs it.
-        progress: called with the seconds done and in total, and the runs done and in total; returning ``False``
-            cancels.
+        backend: the kernel backend, which runs the scenarios.
+        progress: called with the finished and the total seconds, and the finished and the total runs; returning
+            ``False`` cancels.
 
     Raises:
         ScenarioError: this host cannot run any scenario; with the reason.

@@ -1,4 +1,4 @@
-"""This host: its kernel and processors, its equipment, and its load."""
+"""This host: its kernel and processors, the requirements that it meets, and its load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from elephan.scenario import ScenarioError
 
 PROGRAM = "elephan-wire"
 PATH = "veth and packet sockets"
-"""Check that is only tried if nothing else is missing."""
+"""Requirement that is only checked if no other is missing."""
 
 ENVIRONMENT = "ELEPHAN_WIRE"
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -57,7 +57,7 @@ def missing() -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def _no_path() -> str:
-    """Reason why no namespace with a pair of devices can be created here; empty if one can."""
+    """Reason why this host cannot create a namespace with a pair of devices; empty if it can."""
     record = Record.new()
     name = f"{record.name}-check"
     record.namespaces = [name]
@@ -75,7 +75,7 @@ def require() -> None:
     """Raise an error if this host cannot run any scenario.
 
     Raises:
-        ScenarioError: with the missing items first, and a remedy for each.
+        ScenarioError: a requirement is missing; the message lists the missing ones, each with a remedy.
     """
     for what, why in missing().items():
         raise ScenarioError(f"the backend 'kernel' needs {what}; {why}")

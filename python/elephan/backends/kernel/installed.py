@@ -1,4 +1,4 @@
-"""Algorithms in BPF for the whole host: each registered by a pinned link, until it is removed or the host restarts.
+"""Algorithms in BPF for the whole host: each is registered by a pinned link, until it is removed or the host restarts.
 
 A record beside the pin has the algorithm's name and parameters. Both disappear at a restart.
 """
@@ -40,7 +40,7 @@ class Installed:
     Attributes:
         name: its name for ``TCP_CONGESTION`` and the sysctl.
         algorithm: its name in Elephan, with or without a preset.
-        parameters: those that were set.
+        parameters: the parameters that were set.
         allowed: true if processes without privileges may use it.
         previous_default: the host's earlier default; empty if the algorithm was not made the default.
     """
@@ -140,7 +140,7 @@ def _register(algorithm: str, values: Mapping[str, Parameter], name: str) -> Non
 
 
 def _mount() -> None:
-    """Mount bpffs at its usual place, if the host's init has not."""
+    """Mount bpffs at its usual place, if the host's init system has not done so."""
     kinds = {line.split()[1]: line.split()[2] for line in Path("/proc/mounts").read_text().splitlines()}
     if kinds.get(str(BPFFS)) == "bpf":
         return
@@ -150,10 +150,10 @@ def _mount() -> None:
 
 
 def uninstall(name: str) -> None:
-    """Uninstall an algorithm before this function returns.
+    """Uninstall an algorithm; the kernel has removed it when this function returns.
 
     Raises:
-        ScenarioError: nothing of this name was installed, it is the host's default, or connections use it.
+        ScenarioError: no algorithm of this name was installed, it is the host's default, or connections use it.
         BpfError: it needs root.
     """
     known = {record.name: record for record in everything()}
@@ -180,7 +180,7 @@ def _remove(name: str) -> None:
     (_records() / f"{name}.json").unlink(missing_ok=True)
     with suppress(OSError):
         _pins().rmdir()
-    # The kernel takes it from its list a moment after the last file of the link is gone.
+    # The kernel removes the algorithm from its list shortly after the last file of the link is removed.
     deadline = time.monotonic() + _LONGEST_S
     while name in bpf.AVAILABLE.read_text().split():
         if time.monotonic() > deadline:
@@ -198,7 +198,7 @@ def _users(name: str) -> list[str]:
 
 
 _UNIT_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "%": "%%", "$": "$$"})
-"""Signs that systemd reads within a quoted word of a command line."""
+"""Characters that systemd interprets within a quoted word of a command line."""
 
 
 def unit(program: list[str], name: str) -> str:

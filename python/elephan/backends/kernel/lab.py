@@ -1,4 +1,4 @@
-"""Abilities of this host for the kernel backend, item by item."""
+"""This host's check list for the kernel backend."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Item:
 
     Attributes:
         name: name of the item.
-        needed: true if no scenario runs without it.
+        needed: true if no scenario can run without it.
         ok: true if the host has it.
         found: the state that was found.
         help: a remedy, if the item is missing.

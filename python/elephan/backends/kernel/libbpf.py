@@ -25,7 +25,7 @@ _library: ctypes.CDLL | None = None
 
 
 class BpfError(RuntimeError):
-    """The kernel or libbpf refused a request; the message has the request and libbpf's reason."""
+    """The kernel or libbpf rejected a request; the message has the request and libbpf's reason."""
 
 
 @lru_cache(maxsize=1)
@@ -140,7 +140,7 @@ class CongestionControl:
         if not linked:
             self.map_id = _map_id(library, fd)
         elif library.libbpf_minor_version() < 2:
-            # This libbpf fills in the map, but does not support links for it.
+            # This version of libbpf fills in the map, but does not support links for it.
             self._link_fd = _create_link(fd)
 
     def _map(self, name: bytes) -> int:
@@ -161,12 +161,12 @@ class CongestionControl:
         ring = self._library.ring_buffer__new(fd, callback, None, None)
         if not ring:
             raise _error("the ring of events cannot be opened", ctypes.get_errno())
-        # The callback lives as long as the ring.
+        # Keep a reference to the callback as long as the ring exists.
         self._ring, self._callback = ring, callback
         return lambda: self._library.ring_buffer__consume(ring)
 
     def counter(self) -> int:
-        """Events that found the ring full."""
+        """Number of events that were lost because the ring was full."""
         key, value = ctypes.c_uint32(0), ctypes.c_uint64(0)
         fd = self._library.bpf_map__fd(self._map(b".bss"))
         code = self._library.bpf_map_lookup_elem(fd, ctypes.byref(key), ctypes.byref(value))
@@ -178,7 +178,7 @@ class CongestionControl:
         """Keep the algorithm registered after this object is closed, as long as the file ``path`` of a bpffs exists.
 
         Raises:
-            BpfError: the kernel has no links for struct_ops, or refuses.
+            BpfError: the kernel has no links for struct_ops, or rejects the request.
         """
         if self.map_id is not None:
             raise BpfError("an installed algorithm needs Linux 6.4 or later, whose registrations can be kept in a file")
@@ -215,7 +215,7 @@ def _create_link(map_fd: int) -> int:
 
 
 def _map_info(library: ctypes.CDLL, fd: int) -> tuple[int, str]:
-    """Number and name of a map: the second and the seventh field of the kernel's bpf_map_info."""
+    """Id and name of a map: the second and the seventh field of the kernel's bpf_map_info."""
     info = ctypes.create_string_buffer(128)
     size = ctypes.c_uint32(len(info))
     code = library.bpf_obj_get_info_by_fd(fd, info, ctypes.byref(size))
@@ -237,7 +237,7 @@ def unregister(map_id: int) -> bool:
         return False
     try:
         if _map_info(library, fd)[1] != "algorithm":
-            # The number now belongs to another object.
+            # The id now belongs to another object.
             return False
         key = ctypes.c_uint32(0)
         return bool(library.bpf_map_delete_elem(fd, ctypes.byref(key)) == 0)

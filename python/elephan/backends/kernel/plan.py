@@ -19,7 +19,8 @@ from elephan.scenario.stacks import STACKS
 from elephan.scenario.words import hint
 
 BUILT_IN = {"reno": "reno", "cubic": "cubic", "bbr": "bbr"}
-"""Algorithms that Linux itself has: their names there. Its modules have no parameters, and are our preset ``linux``."""
+"""Algorithms that Linux itself has, with their names in the kernel. Its modules have no parameters; they correspond to
+our preset ``linux``."""
 
 _AS_LINUX = ("", "linux")
 # RFC 2544 sets these addresses apart for measurements.
@@ -28,7 +29,7 @@ _FLOWS_MAX = 250
 _QUEUES = ("droptail", "red", "pie")
 _FLOW_FIELDS = {"parameters", "stop_ps", "size_segments"}
 _LINK_FIELDS = {"loss", "record"}
-"""Optional fields of flows and of links that the kernel backend has."""
+"""Optional fields of flows and of links that the kernel backend supports."""
 
 # Settings that a socket or a route accepts; the kernel determines all other fields of a stack.
 _CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "pacing")
@@ -50,7 +51,7 @@ class Flow:
         algorithm: the algorithm's name in the scenario.
         parameters: parameters of the algorithm.
         built_in: the kernel's own name of the algorithm; ``None`` if the kernel lacks it.
-        sender: its address; ``receiver``: the address of the other end.
+        sender: address of the sender; ``receiver``: address of the receiver.
         initial_window: segments.
         window_bytes: the largest amount of data in flight and in queues.
     """
@@ -74,8 +75,8 @@ class Plan:
     Attributes:
         form: its canonical form, with the seed of the run.
         largest_bytes: the largest packet.
-        rate_bps: the largest rate of the flows' bottlenecks.
-        spin_us: time before a packet's due time in which the path does not sleep.
+        rate_bps: the largest rate of the flows' bottlenecks, bit/s.
+        spin_us: time before a packet's departure during which the path waits actively instead of sleeping, µs.
     """
 
     form: Spec
@@ -93,7 +94,7 @@ class Plan:
         """
         if scenario.send_jitter:
             raise _refuse("send_jitter: real senders have their own", "send_jitter")
-        # The perturbation of perturb = "hosts" occurs on these hosts anyway.
+        # Real hosts have the perturbations that perturb = "hosts" simulates.
         own = scenario.form.seed if seed is None else seed
         form = msgspec.structs.replace(scenario.form, seed=own, send_jitter_ps=0)
         _only_plain(form)
@@ -109,7 +110,7 @@ class Plan:
 
     @property
     def round_trips_s(self) -> list[float]:
-        """The flows' propagation round-trip times."""
+        """The flows' base round-trip times, s."""
         return [base_rtt_ps(self.form, flow) / _PS_PER_S for flow in self.form.flows]
 
     def document(self, names: Mapping[int, str]) -> dict[str, Any]:
@@ -138,7 +139,7 @@ class Plan:
 
 
 def _buffer_bytes(window_bytes: int) -> int:
-    """Value of a socket's buffer option; the kernel doubles it for its own overhead."""
+    """Value of a socket's buffer option, bytes; the kernel doubles it for its own overhead."""
     return min(_BUFFER_MAX_BYTES, 2 * window_bytes + _BUFFER_MIN_BYTES)
 
 
@@ -147,7 +148,7 @@ def _refuse(what: str, path: str = "") -> ScenarioError:
 
 
 def _only_plain(form: Spec) -> None:
-    """Reject anything other than TCP flows over links whose queues decide at arrivals."""
+    """Reject anything other than TCP flows over links whose queues drop or mark packets on arrival."""
     if form.traffic:
         raise _refuse("background traffic", "traffic")
     if form.events is not None:
@@ -193,7 +194,7 @@ def _check_stack(stack: StackSpec, where: str) -> None:
 
 
 def stated_settings(stack: StackSpec) -> dict[str, Any]:
-    """The settings of a stack by name; without ``hz`` if no algorithm counts in jiffies."""
+    """The settings of a stack by name; ``hz`` is left out if no algorithm counts in jiffies."""
     settings = msgspec.structs.asdict(stack)
     return {name: value for name, value in settings.items() if name != "hz" or value is not None}
 

@@ -1,8 +1,8 @@
-"""Records of all objects that this program creates on a host. They are written beforehand, so that objects of a crashed
-run can be removed.
+"""Records of all objects that this program creates on a host. Each record is written before its objects are created, so
+that the objects of a crashed run can be removed.
 
-A record is a file in the runtime folder, named after the run. A record belongs to a process; :func:`remove_abandoned`
-removes the objects of processes that have ended, and nothing else.
+A record is a file in the runtime folder, named after the run, and belongs to a process. :func:`remove_abandoned` only
+removes the objects of processes that have ended.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Record:
 
     Attributes:
         name: name of the run, with which its namespaces' names begin.
-        pid: process that it belongs to.
+        pid: id of the process that the record belongs to.
         started: start time of that process, in the kernel's units.
         namespaces: names of network namespaces.
         devices: names of devices outside of them.
@@ -64,7 +64,7 @@ class Record:
 
     @contextlib.contextmanager
     def kept(self) -> Iterator[None]:
-        """Save the record within this context; at its end all of its objects are removed.
+        """Save the record within this context; at the end of the context all objects of the record are removed.
 
         Folders are created here; the caller creates all other objects.
         """
@@ -77,7 +77,7 @@ class Record:
             try:
                 self.remove()
             except KeyboardInterrupt:
-                # Another Ctrl-C, or SIGTERM: everything is removed nevertheless.
+                # Another Ctrl-C, or SIGTERM, does not stop the removal.
                 self.remove()
                 raise
 
@@ -160,10 +160,10 @@ def _ip(*arguments: str) -> None:
 
 
 def to_its_end(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a short program that changes the host, and wait for its end, also if a signal arrives.
+    """Run a short program that changes the host, and wait for its end even if a signal arrives.
 
-    The exception of a signal is raised in the main thread alone. While that thread starts a program, the exception
-    would leave the program running, and its objects would remain after the cleanup.
+    Python raises a signal's exception in the main thread only. An exception while that thread starts a program would
+    leave the program running, and the program's objects would remain after the cleanup.
     """
     with ThreadPoolExecutor(1, thread_name_prefix="elephan-command") as other:
         return other.submit(lambda: subprocess.run(arguments, capture_output=True, text=True, check=False)).result()

@@ -1,7 +1,7 @@
 """A run on this host: three namespaces, two pairs of devices, and three programs for the path and its hosts.
 
-Senders and receivers have a namespace each, and a third one between them has the path. Nothing of it is visible in the
-host's own namespace.
+The senders have one namespace, the receivers another, and a third one between them has the path. The devices are not
+visible in the host's own namespace.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SYSCTLS = {
     "net/ipv4/tcp_rmem": _BUFFER_SYSCTL,
     "net/ipv4/tcp_wmem": _BUFFER_SYSCTL,
 }
-"""Settings of the hosts' namespaces; everything else is the kernel's own."""
+"""Sysctls of the hosts' namespaces; all others keep the kernel's defaults."""
 
 
 class KernelError(RuntimeError):
@@ -49,14 +49,14 @@ class Logs:
     receive: dict[str, Any]
     processor: dict[str, float]
     started_ns: int
-    """When the run began, by the clock that never jumps."""
+    """Start of the run by the monotonic clock, ns."""
 
 
 def command(*arguments: str) -> None:
     """Run a program that changes the host.
 
     Raises:
-        KernelError: it fails; with its output.
+        KernelError: the program fails; the message has its output.
     """
     done = to_its_end(*arguments)
     if done.returncode:
@@ -90,7 +90,7 @@ class Session:
         process = subprocess.Popen(
             [*(["ip", "netns", "exec", namespace] if namespace else []), *arguments, *devices],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            start_new_session=True,  # Ctrl-C is for this program, which ends the others
+            start_new_session=True,  # Ctrl-C reaches this process only, which ends the others
         )  # fmt: skip
         return Program(what, process, written)
 
@@ -104,33 +104,33 @@ class Program:
     log: Path
 
     def wait_until_ready(self) -> None:
-        """Wait for its report that it is ready.
+        """Wait until the program reports that it is ready.
 
         Raises:
-            KernelError: it ended instead.
+            KernelError: the program ended instead.
         """
         assert self.process.stdout is not None
         if self.process.stdout.readline().strip() != "ready":
             raise self.failure()
 
     def go(self, started_ns: int) -> None:
-        """Send it the start time of the run, ns of the monotonic clock."""
+        """Send the program the start time of the run, ns of the monotonic clock."""
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.write(f"{started_ns}\n")
             self.process.stdin.flush()
 
     def check(self) -> None:
-        """Check that it is running.
+        """Check that the program is running.
 
         Raises:
-            KernelError: it has ended with an error.
+            KernelError: the program has ended with an error.
         """
         if self.process.poll() not in (None, 0):
             raise self.failure()
 
     def failure(self) -> KernelError:
-        """Reason of its end."""
+        """The error with the reason why the program ended."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(_READY_S)
         code = self.process.poll()
@@ -139,10 +139,10 @@ class Program:
         return KernelError(said or f"{host.PROGRAM} {self.what} {how}")
 
     def result(self) -> dict[str, Any]:
-        """Its log, once it has ended.
+        """The program's log, after waiting for its end.
 
         Raises:
-            KernelError: it failed, or does not end.
+            KernelError: the program failed, or does not end.
         """
         try:
             self.process.wait(_END_S)
@@ -164,8 +164,8 @@ class Program:
 
 @contextlib.contextmanager
 def opened() -> Iterator[Session]:
-    """Create namespaces joined by pairs of devices, without addresses; at the end of the context they are always
-    removed."""
+    """Create namespaces connected by pairs of devices, without addresses; they are always removed at the end of the
+    context."""
     record = Record.new()
     session = Session(record, record.folder(), *(f"{record.name}-{part}" for part in ("send", "path", "receive")))
     record.namespaces = [session.senders, session.path, session.receivers]
@@ -232,7 +232,7 @@ def run(plan: Plan, names: Mapping[int, str], progress: Callable[[float], bool] 
 
 
 def _follow(plan: Plan, programs: list[Program], started_ns: int, progress: Callable[[float], bool] | None) -> None:
-    """Wait for the end, and check the programs during the wait."""
+    """Wait for the end of the run, and check the programs meanwhile."""
     while (elapsed_s := (time.monotonic_ns() - started_ns) / 1e9) < plan.duration_s:
         for program in programs:
             program.check()

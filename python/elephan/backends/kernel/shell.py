@@ -41,7 +41,7 @@ class Stated:
     """The path for a program, as stated by the user.
 
     Attributes:
-        longest: largest duration of the path.
+        longest: time after which the path is closed.
     """
 
     rate: str
@@ -107,14 +107,14 @@ def run(path: Stated, program: Sequence[str]) -> Outcome:
 
 def _plan(path: Stated) -> Plan:
     plan = Plan.of(path.scenario(path.longest))
-    # One pair of addresses stands for both directions.
+    # One pair of addresses serves both directions.
     first, second = plan.flows
     return replace(plan, flows=[first, replace(second, sender=first.receiver, receiver=first.sender)])
 
 
 @contextlib.contextmanager
 def _opened(plan: Plan, congestion: str) -> Iterator[tuple[Session, int, list[Program]]]:
-    """Open the path between its own namespace and the host; returns its start time."""
+    """Open the path between its own namespace and the host; gives the session, the start time and the programs."""
     record = Record.new()
     device = f"elephan{record.name[-_DEVICE_HEX:]}"
     opened = Session(record, record.folder(), f"{record.name}-shell", f"{record.name}-path", "")
@@ -150,7 +150,8 @@ def _opened(plan: Plan, congestion: str) -> Iterator[tuple[Session, int, list[Pr
 
 
 def _end_connections(address: str) -> None:
-    """End this host's connections from its address on the path, whose retransmissions would reach the next path.
+    """End the connections that this host opened from its address on the path; their retransmissions would otherwise
+    reach the next path.
 
     Without CONFIG_INET_DIAG_DESTROY in the kernel, the connections end by their own timeouts.
     """
@@ -180,9 +181,10 @@ def _run_as_user(opened: Session, program: Sequence[str], plan: Plan) -> int:
     try:
         # This process ignores Ctrl-C, but the program must not.
         restore = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
-        # Started in another thread, so that no exception of a signal is raised between the start and the wait.
+        # The program is started in another thread, so that no signal raises an exception between its start and the
+        # wait.
         with ThreadPoolExecutor(1) as other:
-            # The thread that forks is the only one that runs Python then: this one waits.
+            # This thread waits, so the forking thread is the only one that runs Python code then.
             started = other.submit(lambda: subprocess.Popen(arguments, env=environment, preexec_fn=restore))  # noqa: PLW1509
             try:
                 return started.result().wait()
@@ -198,7 +200,7 @@ def _logs(programs: Sequence[Program], before: dict[str, int], started_ns: int) 
     for each in programs:
         each.process.terminate()
     link, up, down = (each.result() for each in programs)
-    # The log does not say which timestamps took the route.
+    # The log does not state whether timestamps were taken by the route.
     send = up | {"flows": [up["flows"][0], down["flows"][0]], "starts_s": [0.0, 0.0], "fine_timestamps": None}
     send["look_gap_s"] = max(up["look_gap_s"], down["look_gap_s"])
     shares = host.processor_shares(before, host.processor_times())

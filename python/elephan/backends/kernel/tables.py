@@ -42,7 +42,8 @@ def tables(plan: Plan, logs: Logs) -> dict[str, pl.DataFrame]:
 
 
 def internals(plan: Plan, logs: Logs, reported: list[pl.DataFrame]) -> pl.DataFrame:
-    """Internal variables that algorithms in BPF reported: a row for each variable of each flow at each time.
+    """Table of the internal variables that algorithms in BPF reported: a row for each variable of each flow at each
+    time.
 
     Times are in s and their names end in ``_s``, as in the simulator; the programs in the kernel use microseconds.
     """
@@ -89,7 +90,7 @@ def _samples(plan: Plan, logs: Logs, i: int) -> pl.DataFrame:
     times = logs.link["times_s"]
 
     def held(name: str) -> pl.Series:
-        """Fill in the socket's last report, since the socket may be closed at the last sample."""
+        """Repeat the socket's last report in later samples, since the socket may be closed then."""
         return pl.Series(sender[name], dtype=pl.Float64).fill_null(strategy="forward")
 
     def count(name: str) -> pl.Series:

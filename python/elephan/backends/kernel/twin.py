@@ -1,10 +1,9 @@
-"""Twin of a scenario for today's Linux: the same network, the same flows, the kernel's own endpoints.
+"""Twin of a scenario for a real Linux kernel: the same network and flows, with the kernel's own endpoints.
 
-Settings that a socket or a route accepts stay as they are: sizes of segments, initial and receive windows, starts.
-Everything
-else of the endpoint is the kernel's, and each difference is stated. An algorithm is the object in BPF, with the
-scenario's rules as far as the object supports them, or else Linux's own. A change that would make it another experiment
-is rejected.
+A twin keeps the settings that a socket or a route accepts: segment sizes, initial and receive windows, start times. All
+other properties of the endpoints are the kernel's, and each difference is stated. An algorithm runs as its BPF object,
+with the scenario's parameters as far as the object supports them, or else as Linux's own module. A scenario that would
+become a different experiment is rejected.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ BESIDE_THE_RULES = {
     "halve_in_slow_start": "ns-2's agent halves on a loss in slow start whatever the algorithm",
     "known_owd": "time stamps of two hosts have no common zero, and the smallest delay that was seen stands for it",
 }
-"""Parameters of a simulator and not of the algorithm's rules; a twin may leave them out, and says so."""
+"""Parameters of the simulator's model and not of the algorithm's rules; a twin may leave them out, and states this."""
 
 _LINUX = STACKS["linux"]
 _TOLD = ("payload_bytes", "header_bytes", "initial_window", "initial_ssthresh", "receive_window", "pacing")
-"""Settings of Linux's endpoint that may be those of the scenario."""
+"""Settings of Linux's endpoint that a twin takes from the scenario."""
 
-# Linux counts in 1/1024, so that its 0.7 is 0.7002.
+# Linux has fractions in units of 1/1024, so its 0.7 is 0.7002.
 _SAME_PART = 2e-3
 
 
@@ -51,7 +50,7 @@ class Twin:
 
     @property
     def duration_s(self) -> float:
-        """Duration of its run, without the preparation."""
+        """Duration of the twin's run, s, without the preparation."""
         return self.scenario.form.duration_ps / 1e12
 
 
@@ -97,7 +96,8 @@ def _check_rate(rate_bps: int) -> None:
 
 
 def endpoints(form: Spec) -> Iterator[str]:
-    """Changes that the kernel's own endpoint makes, once for all flows that share them."""
+    """Clauses on the differences between the kernel's endpoints and the scenario's, once for all flows that have
+    them."""
     linux = {name: getattr(_LINUX, name) for name in StackSpec.__struct_fields__}
     for flow in form.flows:
         stack, settings = flow.stack, stated_settings(flow.stack)
@@ -132,7 +132,7 @@ def _flow(flow: FlowSpec, table: Mapping[str, Any], where: str) -> tuple[dict[st
     name, _, _ = flow.algorithm.partition(":")
     offered = bpf.available()
     if name not in BUILT_IN and offered.get(name, "not there"):
-        return dict(table), []  # the check of the twin rejects it, with the reason
+        return dict(table), []  # the check of the twin rejects the flow with the reason
     entry = algorithms()[name]
     defaults = {parameter["name"]: parameter["default"] for parameter in entry["parameters"]}
     wanted = preset(flow.algorithm) | dict(flow.parameters)
@@ -155,14 +155,14 @@ def _flow(flow: FlowSpec, table: Mapping[str, Any], where: str) -> tuple[dict[st
 
 
 def preset(algorithm: str) -> dict[str, Parameter]:
-    """The values that an algorithm's preset changes."""
+    """The parameters that an algorithm's preset sets, with their values."""
     name, _, preset = algorithm.partition(":")
     found = (entry["overrides"] for entry in algorithms()[name]["presets"] if entry["name"] == preset)
     return dict(next(found, {}))
 
 
 def check_stated(flow: FlowSpec, lost: Mapping[str, Parameter], where: str) -> None:
-    """A value that the scenario itself states is what the experiment is about.
+    """Reject a twin without a value that the scenario itself states, since the experiment is about this value.
 
     Raises:
         ScenarioError: the kernel does not accept the value.
@@ -176,7 +176,7 @@ def check_stated(flow: FlowSpec, lost: Mapping[str, Parameter], where: str) -> N
 
 
 def differences(whose: str, lost: Mapping[str, Parameter], wanted: Mapping[str, Parameter]) -> list[str]:
-    """Clauses for a reader: the values that a twin has in place of those that are wanted."""
+    """Clauses on the parameters that the twin lacks: the values it has instead of those wanted."""
     beside = [f"{whose}, without {key}: {why}" for key, why in BESIDE_THE_RULES.items() if key in lost]
     rules = [
         f"{key} {_show(value)} and not {_show(wanted[key])}"

@@ -1,1 +1,1 @@
-"""The Linux backend: real Linux TCP in virtual time, in a User Mode Linux built from the user's own sources."""
+"""The Linux backend: real Linux TCP in virtual time, in a User Mode Linux kernel built from the user's own sources."""

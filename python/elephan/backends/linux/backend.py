@@ -26,17 +26,18 @@ _DIGEST_DIGITS = 12
 class LinuxBackend(Backend):
     """Runs flows on Linux itself. It is deterministic: the same scenario and seed give the same bytes.
 
-    The path is netem inside the guest if netem supports it; otherwise it is the engine, which can also simulate flows.
+    The path is emulated by netem inside the guest if netem supports it; otherwise by the engine, which can also
+    simulate flows.
     """
 
     name = "linux"
     title = "real Linux TCP in virtual time (User Mode Linux)"
-    cost = 60.0  # 0.5 s of processor time for a second at 622 Mbit/s, compared with 0.15 us for each segment
+    cost = 60.0  # 0.5 s for a second at 622 Mbit/s, relative to the simulator's 0.15 us a segment
     patch: ClassVar[Patch | None] = None
 
     @classmethod
     def variant(cls, word: str) -> type[Backend]:
-        """The backend with a patch of the kernel, by the first digits of the patch's digest.
+        """The backend with a kernel patch, named by the first digits of the patch's digest.
 
         Raises:
             ScenarioError: there is no such patch in the cache.
@@ -44,7 +45,7 @@ class LinuxBackend(Backend):
         return type("PatchedLinux", (cls,), {"name": f"{cls.name}+{word}", "patch": changes.kept_patch(word)})
 
     def version(self) -> str:
-        """The package's version, and digests of the two programs, of the code around them and of the kernels.
+        """The package's version, and digests of the two programs, of the code that uses them and of the kernels.
 
         The digest of a patch is in the backend's name, and the digest of a C file is in the scenario.
         """
@@ -66,8 +67,7 @@ class LinuxBackend(Backend):
         self._changed(base, plan)
 
     def _changed(self, base: Kernel, plan: Plan) -> Kernel:
-        """The kernel of a plan: the one with its HZ, changed by the plan's C files and the backend's patch if there are
-        any."""
+        """The kernel of a plan: ``base``, changed by the plan's C files and the backend's patch if there are any."""
         return changes.changed(base, plan.files, self.patch, _tell)
 
     def varies(self, scenario: Scenario) -> bool:
@@ -115,7 +115,7 @@ class LinuxBackend(Backend):
 
 
 def _tell(line: str) -> None:
-    """Report that a kernel is compiled, which takes some time, also during a sweep."""
+    """Print the progress of a kernel's compilation, which takes some time, also during a sweep."""
     print(f"elephan: {line}", file=sys.stderr)
 
 
@@ -127,10 +127,10 @@ def _kernel_for(scenario: Scenario) -> Kernel:
 
 
 def require() -> None:
-    """Refuse where no guest can run.
+    """Raise an error if this host cannot run a guest.
 
     Raises:
-        ScenarioError: with the missing items, and a remedy for each.
+        ScenarioError: requirements are missing; the message has a remedy for each.
     """
     if platform.system() != "Linux" or platform.machine() not in ("x86_64", "AMD64"):
         raise ScenarioError(
@@ -146,7 +146,7 @@ def _require_outside(plan: Plan, kernel: Kernel) -> None:
     """Reject a scenario whose path is the engine if the guest cannot use such a path.
 
     Raises:
-        ScenarioError: with the command that helps.
+        ScenarioError: the guest cannot; the message has the command that helps.
     """
     if not plan.outside:
         return
@@ -159,7 +159,7 @@ def _require_outside(plan: Plan, kernel: Kernel) -> None:
 
 
 def _engine_bytes(plan: Plan) -> int:
-    """Memory that the engine certainly needs as the path.
+    """Memory that the engine certainly needs to simulate the path, bytes.
 
     Raises:
         ScenarioError: the engine rejects the scenario.

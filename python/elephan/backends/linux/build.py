@@ -47,7 +47,8 @@ _TREE = (
     "net",
 )
 _HZ_LINE = re.compile(r"(config HZ\n\s+int\n\s+default )\d+")
-# Folders of a tree that are kept completely after a build, and the kinds of files that are removed from others.
+# Folders of a tree that are kept completely after a build, and the kinds of files that are removed from all other
+# folders.
 _KEPT = frozenset(("include", "net", "scripts"))
 _KEPT_BELOW = ("arch/um/", "arch/x86/")
 _SOURCES = frozenset((
@@ -95,7 +96,7 @@ def missing(*, debian: bool) -> list[str]:
 
 
 def build(version: str, hz: int, tree: Path | None, tell: Tell) -> tuple[Kernel, bool]:
-    """The kernel of a source and a HZ, from the cache or built now, and true if it was built.
+    """The kernel of a source and a HZ, from the cache or built now; the second value is true if it was built now.
 
     Raises:
         ScenarioError: it cannot be built here; the message has the command that helps.
@@ -122,7 +123,7 @@ def build(version: str, hz: int, tree: Path | None, tell: Tell) -> tuple[Kernel,
 
 @contextlib.contextmanager
 def alone(tell: Tell) -> Iterator[None]:
-    """Allow one build at a time. The host releases the lock at any end of the process."""
+    """Hold the lock that allows one build at a time. The host releases it however the process ends."""
     with (cache() / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -163,7 +164,7 @@ def _of_debian(version: str, work: Path, tell: Tell) -> Source:
 
 
 def _apt(words: list[str], work: Path) -> subprocess.CompletedProcess[str]:
-    # An ordinary user's folder is not readable to apt's own user, which it only warns of.
+    # apt's own user cannot read an ordinary user's folder; apt only warns about this.
     return subprocess.run(["apt-get", "-qq", *words], cwd=work, capture_output=True, text=True, check=False)
 
 
@@ -205,7 +206,7 @@ def _make(source: Source, digest: str, hz: int, work: Path, tell: Tell) -> Kerne
     _set_hz(tree, hz)
     config = work / "kernel.config"
     config.write_text(_text("kernel.config"), encoding="utf-8")
-    # Compiled in its own tree, so that no path in the tree is absolute and the tree can be copied.
+    # The kernel is compiled inside its source tree, so that the tree contains no absolute path and can be copied.
     _run(["make", "ARCH=um", f"KCONFIG_ALLCONFIG={config}", "allnoconfig"], tree, tell)
     _check_config(config, tree / ".config")
     compile_tree(tree, tell)
@@ -223,7 +224,7 @@ def compile_tree(tree: Path, tell: Tell, explain: Explain | None = None) -> None
 
 
 def placed(whole: Path, tree: Path, made: Kernel, began: float) -> Kernel:
-    """Move the complete kernel of a compiled tree to its place."""
+    """Move the complete kernel of a compiled tree to its place in the cache."""
     _run(["strip", "-o", str(whole / BINARY), "vmlinux"], tree, lambda _: None)
     shutil.copy(tree / ".config", whole / CONFIG)
     sha256 = hashlib.sha256((whole / BINARY).read_bytes()).hexdigest()
@@ -268,7 +269,7 @@ def _unpacked(source: Source, work: Path) -> Path:
 
 
 def _set_hz(tree: Path, hz: int) -> None:
-    """UML's HZ is a constant of its Kconfig: 100."""
+    """Replace User Mode Linux's HZ, which is the constant 100 in its Kconfig."""
     path = tree / "arch" / "um" / "Kconfig"
     text, count = _HZ_LINE.subn(rf"\g<1>{hz}", path.read_text(encoding="utf-8"))
     if count != 1:
@@ -277,7 +278,7 @@ def _set_hz(tree: Path, hz: int) -> None:
 
 
 def _check_config(wanted: Path, made: Path) -> None:
-    """Reject a line of the configuration that this source does not support, which would be ignored silently."""
+    """Reject a configuration line that this source does not support, since the build would ignore it silently."""
     have = set(made.read_text(encoding="utf-8").splitlines())
     lines = [line for line in wanted.read_text(encoding="utf-8").splitlines() if line.startswith("CONFIG_")]
     lost = [line for line in lines if not line.endswith("=n") and line not in have]

@@ -1,4 +1,4 @@
-"""Kernels with a change: a patch of the source, and congestion controls in C, compiled into a copy of a built tree."""
+"""Changed kernels: a patch of the source, or congestion controls in C, compiled into a copy of a built tree."""
 
 from __future__ import annotations
 
@@ -155,7 +155,8 @@ def _workshop(work: Path) -> Path:
 
 
 def _remove_workshops() -> None:
-    """Remove the copied tree, also that of a killed process; only one build holds the cache's lock."""
+    """Remove the copied tree, also that of a killed process. The cache's lock guarantees that no other build uses
+    it."""
     for folder in _MEMORY.glob(f"{_workshops()}*"):
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -183,7 +184,7 @@ def _copy(tree: Path, to: Path) -> None:
 
 
 def _apply(patch: Patch, tree: Path, base: Kernel) -> None:
-    """Apply a patch. Lines that have moved are found; lines that have changed are an error."""
+    """Apply a patch. Its lines may have moved in the source, but changed lines are an error."""
     if shutil.which("patch") is None:
         raise ScenarioError("a patch cannot be applied without patch: apt-get install patch", source="--patch")
     done = subprocess.run(

@@ -30,13 +30,14 @@ if TYPE_CHECKING:
 
 PROGRAM = "elephan-guest"
 ENVIRONMENT = "ELEPHAN_GUEST"
-"""Variable that names the guest's program, where it is not the package's."""
+"""Environment variable with the path of the guest's program, if it is not the package's."""
 PATH_PROGRAM = "elephan-linux"
 PATH_ENVIRONMENT = "ELEPHAN_LINUX_PATH"
-"""Variable that names the program of the path outside a guest, where it is not the package's."""
+"""Environment variable with the path of the program that simulates the path outside a guest, if it is not the
+package's."""
 
 HUNG_S = 120.0
-"""Processor time of a guest without progress, s, after which it counts as hung."""
+"""Processor time without progress after which a guest counts as hung, s."""
 
 _SLOW_S = 1800.0
 _LOOK_S = 0.05
@@ -72,7 +73,7 @@ class Log:
 
 
 def program() -> Path | None:
-    """The guest's first program: ``$ELEPHAN_GUEST``, or the one built with the package."""
+    """The program that the guest starts first: ``$ELEPHAN_GUEST``, or the one built with the package."""
     return _named(ENVIRONMENT, PROGRAM)
 
 
@@ -137,7 +138,7 @@ def _of_engine(folder: Path) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
 
 
 def _told(text: str) -> ScenarioError:
-    """The engine's refusal, with the field of the scenario."""
+    """The engine's error message as an error with the field of the scenario."""
     match = _PLACE.fullmatch(text)
     if match is None:
         return ScenarioError(f"the engine cannot be the path: {text}")
@@ -169,7 +170,7 @@ def _root(plan: Plan, first: Path) -> Iterator[Path]:
 
 
 def _remove_abandoned(above: Path) -> None:
-    """Remove the folders whose process has ended, so that no process holds their lock."""
+    """Remove the folders whose lock no process holds, since their process has ended."""
     for path in above.glob("*/lock"):
         with contextlib.suppress(OSError), path.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -177,7 +178,7 @@ def _remove_abandoned(above: Path) -> None:
 
 
 def arguments(plan: Plan) -> list[str]:
-    """The kernel's command line. The kernel mixes it into its randomness: nothing in it may differ between runs."""
+    """The kernel's command line. The kernel uses it as entropy, so it must not differ between runs."""
     clock = "ext:clock" if plan.outside else "inf-cpu"
     devices = [f"virtio_uml.device={name}:1" for name in ("senders", "receivers")]
     outside = [*devices, "virtio_net.napi_tx=0"] if plan.outside else []
@@ -190,7 +191,7 @@ def arguments(plan: Plan) -> list[str]:
 
 @contextlib.contextmanager
 def _started(plan: Plan, kernel: Kernel, first: Path, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Start the guest's process; at the end of the context it and all processes that it started are ended."""
+    """Start the guest's process; at the end of the context this process and all its children are ended."""
     environment = {
         "LD_PRELOAD": str(kernel.folder / SEEDED), "ELEPHAN_GUEST_SEED": str(plan.form.seed), "HOME": "/", "PATH": "/",
     }  # fmt: skip
@@ -214,7 +215,7 @@ def _started(plan: Plan, kernel: Kernel, first: Path, folder: Path) -> Iterator[
 
 @contextlib.contextmanager
 def _processor(above: Path) -> Iterator[int | None]:
-    """A processor without another guest; ``None`` if each has one."""
+    """A processor on which no other guest runs; ``None`` if there is none."""
     for number in sorted(os.sched_getaffinity(0), reverse=True):
         with (above / f"processor-{number}").open("w") as lock:
             try:
@@ -229,7 +230,7 @@ def _processor(above: Path) -> Iterator[int | None]:
 def _behind_path(
     plan: Plan, words: list[str], environment: dict[str, str], first: Path, folder: Path, processor: int | None
 ) -> list[str]:
-    """The command of the path's program, which starts the guest itself and ends it when it ends."""
+    """The command of the path's program, which starts the guest and ends it when the program itself ends."""
     hosted = [
         {"position": i, "sender": flow["sender"], "receiver": flow["receiver"]}
         for i, flow in zip(plan.real, plan.document["flows"], strict=True)
@@ -249,7 +250,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         process.kill()
     process.wait()
-    # Processes of the guest are processes of the host in the same session.
+    # The guest's processes are processes of the host in the same session.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 

@@ -12,7 +12,7 @@ from typing import Any
 from elephan.scenario import ScenarioError
 
 ENVIRONMENT = "ELEPHAN_LINUX"
-"""Variable that names the kernel to use, by the first letters of its digest."""
+"""Environment variable with the first digits of the digest of the kernel to use."""
 
 DEBIAN_HZ = 250
 """Timer interrupts a second of Debian's kernels."""
@@ -64,8 +64,8 @@ class Kernel:
 
     @property
     def leads_outside(self) -> bool:
-        """True if it has the devices for a path outside the guest, which kernels of earlier versions of Elephan
-        lack."""
+        """True if the kernel has the devices for a path outside the guest; kernels built by earlier versions of Elephan
+        lack them."""
         try:
             lines = (self.folder / CONFIG).read_text(encoding="utf-8").splitlines()
         except OSError:
@@ -73,7 +73,7 @@ class Kernel:
         return {"CONFIG_VIRTIO_UML=y", "CONFIG_VIRTIO_NET=y"} <= set(lines)
 
     def size_bytes(self) -> int:
-        """Disk space that it takes, bytes."""
+        """Disk space of the kernel's files, bytes."""
         return folder_bytes(self.folder)
 
     def to_json(self) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def offered() -> list[Kernel]:
     """The kernels for runs: the newest of each HZ, or the kernel in ``$ELEPHAN_LINUX``.
 
     Raises:
-        ScenarioError: the variable does not name one.
+        ScenarioError: the variable names no kernel.
     """
     found = [kernel for kernel in kernels() if not kernel.base]
     if wanted := os.environ.get(ENVIRONMENT):

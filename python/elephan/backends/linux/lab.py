@@ -1,4 +1,4 @@
-"""Abilities of this host for the Linux backend, item by item."""
+"""This host's check list for the Linux backend."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _program() -> Item:
 
 
 def _path() -> Item:
-    """Items for a scenario whose path is the engine: the program and the devices."""
+    """Item for a path simulated by the engine: the program and the devices."""
     if guest.path_program() is None:
         return Item(f"guest: {guest.PATH_PROGRAM}", False, False, "missing", "run 'make setup' in the source tree")
     try:
@@ -72,8 +72,8 @@ def _can_trace() -> bool:
 
 
 def memory_folder() -> Path:
-    """The folder of a guest's memory, chosen by the rules of User Mode Linux; its file occupies no blocks until it is
-    written."""
+    """The folder of the file that is a guest's memory, chosen by the rules of User Mode Linux; the file occupies no
+    blocks until it is written."""
     return Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(tempfile.gettempdir())
 
 

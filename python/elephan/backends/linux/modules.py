@@ -19,13 +19,13 @@ MODULES = {
     "hybla": "hybla", "vegas": "vegas", "nv": "nv", "stcp": "scalable", "lp": "lp", "veno": "veno", "yeah": "yeah",
     "illinois": "illinois", "dctcp": "dctcp", "cdg": "cdg", "bbr": "bbr",
 }  # fmt: skip
-"""Our names of the algorithms that Linux has: their names there."""
+"""Algorithms that Linux has: our names, with the names in the kernel."""
 
 _AS_LINUX = ("", "linux")
 
 
 class _Map(NamedTuple):
-    """A module's parameter for one of ours: its value is ``there(ours)``, a whole number."""
+    """The module's parameter that corresponds to one of ours; its value is the integer ``there(value of ours)``."""
 
     name: str
     there: Callable[[float], float]
@@ -67,14 +67,14 @@ _PARAMETERS: dict[str, dict[str, _Map]] = {
     },
     "illinois": {"window_threshold": _Map("win_thresh", _same), "theta": _Map("theta", _same)},
 }  # fmt: skip
-"""Our parameters by algorithm, and the module's for each."""
+"""For each algorithm, our parameters with the corresponding parameters of the module."""
 
-# An integer there represents the value to this precision.
+# Relative precision with which an integer of the module represents our value.
 _ROUNDING = 2e-3
 
 
 def is_linux_own(flow: FlowSpec) -> bool:
-    """True if Linux has a flow's algorithm in the requested form."""
+    """True if Linux itself has a flow's algorithm in the requested preset."""
     name, _, preset = flow.algorithm.partition(":")
     return flow.source_sha256 is None and name in MODULES and preset in _AS_LINUX
 
@@ -115,7 +115,8 @@ def module_of(flow: FlowSpec, file: CFile | None, where: str) -> str:
 
 
 def parameters_of(form: Spec, files: Mapping[int, CFile | None]) -> list[str]:
-    """Arguments of the kernel's command line: the modules' parameters set by the flows at the files' positions.
+    """Arguments of the kernel's command line: the modules' parameters that the flows on Linux (the keys of ``files``)
+    set.
 
     Raises:
         ScenarioError: a module has no such parameter, or two flows state different ones.

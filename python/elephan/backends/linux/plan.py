@@ -22,7 +22,7 @@ from elephan.scenario.lookups import base_rtt_ps, queue_switch, wire_bytes
 from elephan.scenario.stacks import STACKS
 
 READ_BYTES = 64 << 10
-"""Low-water mark of receivers, bytes: a receiver reads when this much has arrived."""
+"""Low-water mark of receivers, bytes: a receiver reads when this amount has arrived."""
 
 # RFC 2544 sets these addresses apart for measurements.
 _SENDERS, _RECEIVERS = IPv4Address("198.18.0.1"), IPv4Address("198.19.0.1")
@@ -33,7 +33,7 @@ _LINK_FIELDS = {"loss", "record"}
 _CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "quick_acks", "pacing", "ecn", "hz")
 _LINUX = STACKS["linux"]
 _HEADER_BYTES = _LINUX.header_bytes
-# Time of a guest in which it boots and lays its path, before the first connection.
+# Time in which a guest boots and configures its path, before the first connection.
 _BOOT_NS = 8_000_000_000
 STATED = "flows say where they run"
 _UNBOUNDED_QUEUE_BYTES = 16 << 20
@@ -42,7 +42,7 @@ _BUFFER_MIN_BYTES, _BUFFER_MAX_BYTES = 1 << 20, 1 << 30
 LEAST_QUICK_ACKS = 16
 """Segments that Linux acknowledges one by one at the start of any connection (TCP_MAX_QUICKACKS)."""
 _LEAST_WINDOW = 20
-# Memory of a packet in addition to its payload in that kernel, bytes: its window is payload / (payload + this) of the
+# Overhead of a packet in the kernel's memory, bytes: the window is the fraction payload / (payload + overhead) of the
 # buffer.
 _PACKET_OVERHEAD_BYTES = 856
 _HANDSHAKE_NS = 100_000_000
@@ -92,7 +92,7 @@ class _Graph:
         return len(self.devices) - 1
 
     def between(self, origin: int, to: int, mtu: int) -> int:
-        """The device without delay between a host and the path."""
+        """Add a device without delay between a host and the path."""
         if (origin, to) not in self.hosts:
             self.hosts[origin, to] = self.device(origin, to, mtu, None)
         return self.hosts[origin, to]
@@ -124,14 +124,14 @@ class Plan:
     Attributes:
         form: its canonical form, with the seed of the run.
         real: positions of the flows on Linux; the engine simulates the others.
-        outside: reason why the engine is the path; empty if netem inside the guest is.
+        outside: reason why the engine simulates the path; empty if netem inside the guest emulates it.
         hz: timer interrupts a second of the kernel.
         modules: the kernel's name of the congestion control of each flow on Linux.
         arguments: arguments of the kernel's command line: the parameters of its modules.
         document: the guest's plan.
         watched: positions of the links whose queues are recorded, in the order of the devices.
         memory_bytes: memory of the guest.
-        files: congestion controls in C that the kernel must have.
+        files: congestion controls in C that must be compiled into the kernel.
     """
 
     form: Spec
@@ -170,7 +170,7 @@ class Plan:
             document["zero_ns"] = _zero_ns(document)
         if outside or any(queues.is_kernels(link.queue) for link in form.links):
             for flow in document["flows"]:
-                # These queues can mark, and netem does not.
+                # These queues can mark packets, which netem cannot.
                 flow["receiver_congestion"] = flow["congestion"]
         buffers = sum(flow["send_buffer_bytes"] + flow["receive_buffer_bytes"] for flow in document["flows"])
         memory = _MEMORY_BYTES + graph.namespaces * _NAMESPACE_BYTES + 2 * buffers
@@ -187,7 +187,7 @@ class Plan:
 
     @property
     def engine_form(self) -> dict[str, Any]:
-        """The canonical form for the engine as the path, with the sizes of Linux's packets."""
+        """The canonical form for the engine that simulates the path, with the sizes of Linux's packets."""
         flows = list(self.form.flows)
         for i in self.real:
             flows[i] = msgspec.structs.replace(flows[i], foreign=transports.packets_of_linux(flows[i].stack))
@@ -242,7 +242,7 @@ def _refuse(what: str, path: str = "") -> ScenarioError:
 
 
 def _check(form: Spec, real: list[int], hz: int) -> None:
-    """Reject flows other than TCP flows on Linux and flows that the engine simulates."""
+    """Reject flows that are neither TCP flows on Linux nor flows that the engine simulates."""
     mixed = len(real) < len(form.flows)
     if form.traffic and real and not mixed and form.flows[real[0]].backend is None:
         raise ScenarioError(
@@ -277,7 +277,7 @@ def _check(form: Spec, real: list[int], hz: int) -> None:
 
 
 def _check_simulated(flow: FlowSpec, where: str) -> None:
-    """Check a simulated flow beside those on Linux, which must have one of the engine's own algorithms."""
+    """Check a simulated flow in a scenario with flows on Linux: it must have one of the engine's own algorithms."""
     if flow.source_sha256 is None:
         return
     if flow.algorithm.endswith(".c"):
@@ -357,7 +357,8 @@ class _Nodes:
 
 
 def _path(form: Spec, real: list[int], outside: str) -> tuple[_Graph, list[int], str]:
-    """Devices and routes, the links whose queues the guest records, and the reason why the engine is the path."""
+    """Devices and routes, the links whose queues the guest records, and the reason why the engine simulates the
+    path."""
     if not outside:
         try:
             for link in form.links:
@@ -378,7 +379,7 @@ def _path(form: Spec, real: list[int], outside: str) -> tuple[_Graph, list[int],
 
 
 def _outside(form: Spec, real: list[int]) -> _Graph:
-    """The two devices that lead out of the guest: the senders' and the receivers'."""
+    """A graph with the two devices that lead out of the guest: the senders' and the receivers'."""
     graph = _Graph()
     mtu = max(wire_bytes(form.flows[k].stack) for k in real)
     for side in (0, 1):
@@ -471,8 +472,9 @@ def _stages(form: Spec, i: int, nodes: _Nodes, graph: _Graph, mtu: int) -> list[
 def _behind_kernels_queue(form: Spec, i: int, ends: tuple[int, int], graph: _Graph, mtu: int) -> list[tuple[int, int]]:
     """The two devices of a link with a queue of the kernel.
 
-    The first has the queue, and takes a packet out of it when the transmission of the one before is over. The second
-    adds the packet's own transmission time and the delay; nothing waits there, since packets come at the rate.
+    The first device has the queue; a packet leaves it when the transmission of the previous packet ends. The second
+    device adds the packet's own transmission time and the delay. It has no queue, since packets arrive at the link's
+    rate.
     """
     link, (origin, to) = form.links[i], ends
     where = f"links[{i}].queue"
@@ -498,7 +500,8 @@ def _behind_kernels_queue(form: Spec, i: int, ends: tuple[int, int], graph: _Gra
 
 
 def _limit_packets(form: Spec, i: int, in_service: int | None = None) -> int | None:
-    """Limit of a device for a link's queue, with the packet in transmission where it counts; ``None`` if unlimited."""
+    """Limit of a device for a link's queue, packets, including the packet in transmission if the device counts it;
+    ``None`` if unlimited."""
     link = form.links[i]
     limits = [] if link.queue.limit_packets is None else [link.queue.limit_packets]
     if link.queue.limit_bytes is not None:
@@ -586,33 +589,34 @@ def _flow(form: Spec, i: int, module: str) -> dict[str, Any]:
         "send_buffer_bytes": buffer,
         "receive_buffer_bytes": buffer,
         "receive_window_bytes": window_bytes,
-        # A receiver that waits for more data than its window would wait forever.
+        # The low-water mark must not exceed the window, or the receiver would wait forever.
         "read_bytes": min(READ_BYTES, max(1, (window_bytes or buffer) // 4)),
         "pacing": stack.pacing,
     }
 
 
 def _buffer_bytes(form: Spec, flow: FlowSpec) -> int:
-    """Values of the options of the socket buffers: Linux doubles the number, and expects data to fill half of the
+    """Value of the options of the socket buffers, bytes: Linux doubles the value, and expects data to fill half of the
     result."""
     wanted = max(2 * _window_bytes(form, flow), int(_growth_bytes(flow) / _learned(flow))) + _BUFFER_MIN_BYTES
     return min(_BUFFER_MAX_BYTES, wanted)
 
 
 def _first_window(form: Spec, flow: FlowSpec) -> int:
-    """The receiver's first window, segments: its buffer less the growth that ``quick_acks`` allows."""
+    """The receiver's first window, segments: its buffer minus the growth that ``quick_acks`` allows."""
     last = _buffer_bytes(form, flow) * _learned(flow)
     return max(_LEAST_WINDOW, int((last - _growth_bytes(flow)) / flow.stack.payload_bytes))
 
 
 def _growth_bytes(flow: FlowSpec) -> int:
-    """Growth of the receiver's window while each segment is acknowledged: two segments for each segment
+    """Growth of the receiver's window while each segment is acknowledged, bytes: two segments for each received segment
     (tcp_grow_window)."""
     return 2 * flow.stack.payload_bytes * max(0, flow.stack.quick_acks - LEAST_QUICK_ACKS)
 
 
 def _learned(flow: FlowSpec) -> float:
-    """The window as a fraction of the socket option once the kernel knows the packets (tcp_update_scaling_ratio)."""
+    """The window as a fraction of the socket option, after the kernel has measured the packets' overhead
+    (tcp_update_scaling_ratio)."""
     return 2 * flow.stack.payload_bytes / (flow.stack.payload_bytes + _PACKET_OVERHEAD_BYTES)
 
 

@@ -14,31 +14,31 @@ from elephan.scenario.lookups import queue_number, queue_switch
 Options = list[tuple[int, list[int]]]
 
 UNLIMITED_PACKETS = 1 << 30
-"""Limit of a queue without one, packets."""
+"""Limit of an unlimited queue, packets."""
 
 _UINT32_MAX = 2**32 - 1
 _PS_PER_US = 10**6
 _UNLIMITED_BYTES = 1 << 31
-# Steps of the weights of PIE, and 1 as the probability at RED's upper threshold, in the kernel's units.
+# The kernel's units: steps of PIE's weights, and the number that represents the drop probability 1 of RED.
 _PIE_STEPS = 16
 _RED_CERTAIN = 2**32 - 1
 _RED_ECN, _RED_HARDDROP, _RED_ADAPTIVE = 1, 2, 4
-# The table of RED's average after an idle time: entries, and the largest halving that one may have.
+# The table for RED's average after an idle time: number of entries, and the largest number of halvings in an entry.
 _RED_TABLE, _RED_MOST_HALVINGS = 256, 31
 _RED_BITS = 31
 
 
 def document(link: LinkSpec, limit: int | None, packet_bytes: int, where: str) -> dict[str, Any]:
-    """A device's queue in the plan of a guest: the kernel's discipline behind a limit of the link's rate.
+    """A device's queue in a guest's plan: the kernel's queue discipline, which is served at the link's rate.
 
     Args:
         link: the link.
-        limit: packets that may wait; ``None`` if unlimited.
+        limit: largest number of queued packets; ``None`` if unlimited.
         packet_bytes: size of the largest packet.
         where: field of the scenario with the discipline.
 
     Raises:
-        ScenarioError: the kernel has no such value.
+        ScenarioError: the kernel does not support a value.
     """
     kind = link.queue.kind.partition(":")[2]
     options, marks_at = _KINDS[kind]
@@ -47,7 +47,8 @@ def document(link: LinkSpec, limit: int | None, packet_bytes: int, where: str) -
         made = options(link, packets, packet_bytes)
     except _RangeError as error:
         raise ScenarioError(f"{link.queue.kind}: {error}", path=where) from None
-    # RED counts idle times, of which it learns only with packets in a queue of its own (crates/guest, netlink.rs).
+    # RED measures idle times, and notices them only if its packets are in a queue of its own (crates/guest,
+    # netlink.rs).
     idle_limit = packets if kind == "red" else None
     return {
         "rate_bps": link.rate_bps,
@@ -64,7 +65,7 @@ def is_kernels(queue: QueueSpec) -> bool:
 
 
 class _RangeError(Exception):
-    """A value that the kernel cannot have; the message names it."""
+    """A value that the kernel does not support; the message names it."""
 
 
 def _word(kind: int, value: float) -> tuple[int, list[int]]:
@@ -74,7 +75,7 @@ def _word(kind: int, value: float) -> tuple[int, list[int]]:
 
 
 def _us(queue: QueueSpec, name: str) -> int:
-    """A duration in whole microseconds, which the kernel counts in."""
+    """A duration in whole microseconds, the kernel's unit."""
     ps = int(queue_number(queue, f"{name}_ps"))
     if ps % _PS_PER_US:
         raise _RangeError(f"{name} has to be whole microseconds, and is {ps} ps")
@@ -94,7 +95,7 @@ def _fq_codel(link: LinkSpec, packets: int, packet_bytes: int) -> Options:
     return [
         *_codel(link, packets, packet_bytes), _word(5, queue_number(queue, "queues")),
         _word(6, queue_number(queue, "quantum")), _word(8, queue_number(queue, "drop_batch")),
-        # The scenario's limit counts, and not the kernel's own one of 32 MB of its memory.
+        # The kernel's own limit of 32 MB of memory is raised, so that the scenario's limit applies.
         _word(9, _UNLIMITED_BYTES),
     ]  # fmt: skip
 
@@ -114,7 +115,8 @@ def _fq(link: LinkSpec, packets: int, _packet_bytes: int) -> Options:
 
 
 def _red(link: LinkSpec, packets: int, packet_bytes: int) -> Options:
-    """RED counts bytes: thresholds and limit are those of full packets."""
+    """Options of RED. The kernel's RED counts bytes, so thresholds and limit are multiplied by the size of a full
+    packet."""
     queue = link.queue
     low, high = (round(queue_number(queue, name) * packet_bytes) for name in ("min_packets", "max_packets"))
     shift = round(-math.log2(queue_number(queue, "weight")))
@@ -135,11 +137,11 @@ def _red(link: LinkSpec, packets: int, packet_bytes: int) -> Options:
 
 
 def _idle_table(shift: int, packet_us: float) -> tuple[int, list[int]]:
-    """Halvings of RED's average after idle times, as the kernel looks them up, and the scale of the table.
+    """Scale and entries of the kernel's table for the decay of RED's average after idle times, in halvings.
 
-    Entry ``i`` is for an idle time of ``i << scale`` µs: an idle time counts as so many packets of ``packet_us`` each
-    that come to an empty queue, and each multiplies the average by ``1 - weight``. The kernel interpolates within the
-    first entry only, and halves the average after any longer time, so that an entry has to be about one half-life.
+    Entry ``i`` is for an idle time of ``i << scale`` µs. RED treats an idle time as the arrival of packets at an empty
+    queue, one for each ``packet_us``; each multiplies the average by ``1 - weight``. The kernel interpolates within the
+    first entry only, and halves the average after any longer time, so the step of the table is about one half-life.
     """
     half_life_us = -packet_us / math.log2(1 - 2.0**-shift)
     scale = min(_RED_BITS, max(0, math.floor(math.log2(half_life_us))))
@@ -153,4 +155,5 @@ _KINDS: dict[str, tuple[Callable[[LinkSpec, int, int], Options], int]] = {
     "red": (_red, 12),
     "fq": (_fq, 80),
 }
-"""By the kernel's name: the options, and the place of the count of marks in the discipline's statistics, bytes."""
+"""By the kernel's name of a discipline: its options, and the offset of the counter of marks in its statistics,
+bytes."""

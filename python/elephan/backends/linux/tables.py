@@ -43,8 +43,8 @@ class Looks:
         flows: records × flows × words.
         queues: records × watched links × words.
         starts_s: start of each flow.
-        ends_s: completion of each flow, or ``None``.
-        at: positions of the records at the sample times.
+        ends_s: completion of each flow; ``None`` if it did not complete.
+        at: for each sample time, the position of its record.
     """
 
     times_ns: Words
@@ -95,7 +95,7 @@ def _sample_times(plan: Plan) -> Words:
 
 
 def tables(plan: Plan, seen: Looks) -> dict[str, pl.DataFrame]:
-    """``flows``, ``samples`` and ``links`` of the flows on Linux, and of the queues in the guest."""
+    """The tables ``flows`` and ``samples`` of the flows on Linux, and ``links`` of the queues in the guest."""
     import polars as pl
 
     indices = range(len(plan.real))
@@ -113,7 +113,8 @@ def tables(plan: Plan, seen: Looks) -> dict[str, pl.DataFrame]:
 def beside(
     plan: Plan, found: Mapping[str, pl.DataFrame], engine: Mapping[str, pl.DataFrame]
 ) -> dict[str, pl.DataFrame]:
-    """The tables of a guest and those of the engine as its path, flows in the order of the scenario."""
+    """The merged tables of a guest and of the engine that simulates its path; flows are in the order of the
+    scenario."""
     import polars as pl
 
     made = {**engine}
@@ -215,9 +216,9 @@ def _link(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
 
     link = plan.form.links[plan.watched[k]]
     words = seen.queues[:, k].astype(np.int64)
-    # Time before the flows (their handshakes) is not theirs.
+    # Counts exclude the time before the flows, in which they have their handshakes.
     words = words - np.concatenate((np.zeros((1, 1)), words[:1, 1:]), axis=1).astype(np.int64)
-    # A packet in transmission is in netem, and has left a queue of the kernel's own.
+    # netem's queue includes the packet in transmission; other disciplines of the kernel have already released it.
     in_kernels = queues.is_kernels(link.queue)
     in_service = 0 if in_kernels or queue_switch(link.queue, "count_in_service") else 1
     counted_bytes = 0 if in_kernels else _ETHERNET_BYTES

@@ -1,8 +1,9 @@
-"""A scenario of another time as today's Linux can run it: the same network and flows, the kernel's own endpoints.
+"""Twin of a scenario for Linux in virtual time: the same network and flows, with the kernel's own endpoints.
 
-An algorithm that Linux has is Linux's own. Another is Elephan's C source of it, compiled into the kernel, with the
-scenario's rules as far as the source has them. Datagrams and background traffic stay simulated, in the same queues.
-Each difference is stated; a scenario that would become another experiment is refused.
+An algorithm that Linux has runs as Linux's own module. Any other algorithm runs as Elephan's C source, compiled into
+the kernel, with the scenario's parameters as far as the source has them. Datagrams and background traffic are
+simulated, in the same queues. Each difference is stated; a scenario that would become a different experiment is
+rejected.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def twin(scenario: Scenario) -> Twin:
     """The twin of a scenario.
 
     Raises:
-        ScenarioError: Linux in virtual time cannot run one that is the same experiment; the sentence says why.
+        ScenarioError: Linux in virtual time cannot run the same experiment; the message has the reason.
     """
     form = scenario.form
     tables = scenario.to_dict()
@@ -67,7 +68,7 @@ def twin(scenario: Scenario) -> Twin:
 
 
 def _with_stack(table: Mapping[str, Any], common: str | Mapping[str, Any]) -> _Table:
-    """A table whose stack no longer comes from the scenario's."""
+    """A flow's table with its complete stack, which no longer refers to the scenario's common stack."""
     own = table.get("stack", {})
     given, mine = ({"base": stack} if isinstance(stack, str) else dict(stack) for stack in (common, own))
     stack = mine if "base" in mine else given | mine
@@ -75,7 +76,7 @@ def _with_stack(table: Mapping[str, Any], common: str | Mapping[str, Any]) -> _T
 
 
 def _flow(flow: FlowSpec, table: Mapping[str, Any], where: str) -> tuple[_Table, list[str]]:
-    """The table of a flow's twin, and what it does not have of the original.
+    """The table of a flow's twin, and its differences from the original.
 
     Raises:
         ScenarioError: neither Linux nor Elephan's C source has the algorithm with a value that the flow states.
@@ -112,7 +113,7 @@ def _stack(flow: FlowSpec) -> _Table:
 
 
 def _unsettable(flow: FlowSpec, wanted: Mapping[str, Parameter], defaults: Mapping[str, Parameter]) -> Iterator[str]:
-    """The parameters that the C source of a flow's algorithm cannot be given."""
+    """The parameters that the C source of a flow's algorithm does not accept."""
     file, name = twins.file_of(flow), flow.algorithm.partition(":")[0]
     if file is None:
         return

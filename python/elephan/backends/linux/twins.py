@@ -1,7 +1,7 @@
 """Elephan's own algorithms in a Linux kernel: the C source of the BPF objects, compiled as the kernel's own code.
 
-A source in ``bpf/`` and the headers that it includes become one text, with ``bpf/linux/kernel.h`` in place of the
-kernel's declarations for BPF. It is compiled like a C file of the user's, under the name ``el_ALGORITHM``.
+A source in ``bpf/`` and its headers are joined to one text, with ``bpf/linux/kernel.h`` in place of the kernel's
+declarations for BPF. It is compiled like a C file of the user's, under the name ``el_ALGORITHM``.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _lines(path: Path, seen: set[Path]) -> Iterator[str]:
 
 
 def arguments_of(flow: FlowSpec, file: CFile) -> dict[str, int]:
-    """Parameters of the kernel's module, in fixed point, for those set by the flow or its preset.
+    """Parameters of the kernel's module, in fixed point, for the parameters that the flow or its preset sets.
 
     Raises:
         ScenarioError: the kernel's form of the algorithm lacks a parameter, or cannot represent its value.

@@ -95,7 +95,7 @@ class Setup:
         framing_bytes: Ethernet's header, checksum, preamble and gap, added to each packet on the 100 Mbit/s link of
             Figures 8 and 9.
         reverse_window: receive window of the reverse flows of Figure 2, bytes.
-        compound_rtt: RTT from which Compound computes its queueing delay once a round trip.
+        compound_rtt: Compound's filter of the RTT samples of a round trip: ``min`` or ``mean``.
         delayed_acks: true for one ACK per two packets; otherwise every packet is acknowledged.
         jitter: true if starts and departures vary slightly with the seed.
         scale: divisor of the rate and of values in packets.
