@@ -8,7 +8,7 @@ A scenario in three lines, and a run of it::
     run = elephan.run(scenario)
     run.samples  # a Polars table: flow x time
 
-Importing this package is cheap: what a name needs is imported when the name is first used.
+Importing this package is fast, since the module of a name is imported when the name is first used.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ _PACKAGES = {
     "runs": "elephan.runs",
     "scenario": "elephan.scenario",
 }
-"""Packages that ``import elephan`` offers as attributes, imported when they are first used."""
+"""Subpackages that are attributes of the package; each is imported when it is first used."""
 
 __all__ = [
     "Ack",

@@ -28,10 +28,10 @@ NEEDS = {
     "accurate_ecn": "ECT(0), and Ack.marked with every ACK (RFC 8257)",
     "l4s": "ECT(1), and Ack.marked with every ACK (RFC 9331)",
 }
-"""Needs of an algorithm besides ACKs, losses and timeouts, each with the signal that it gets."""
+"""Needs that an algorithm may declare besides ACKs, losses and timeouts, each with the signal that it then receives."""
 
 FLOOR = 2.0
-"""Smallest slow start threshold, segments (RFC 5681 §3.1)."""
+"""Smallest slow-start threshold, segments (RFC 5681 §3.1)."""
 
 
 class Algorithm(ABC):

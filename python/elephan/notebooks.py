@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 MOST_ROWS = 60
-"""Rows of a table that a notebook shows."""
+"""Largest number of rows of a table in a notebook."""
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#7f7f7f", "#b8a800")
-"""Colors of lines, told apart without color vision (Okabe and Ito)."""
+"""Colors of lines that readers without color vision can distinguish (Okabe and Ito)."""
 
 
 def escape(value: object) -> str:
@@ -26,7 +26,7 @@ def heading(title: object, *facts: object) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table; numbers to the right with four significant digits, a dash for nothing."""
+    """A table; numbers are aligned to the right and have four significant digits, missing values are dashes."""
     lines = [list(row) for row in rows]
     right = {i for row in lines for i, value in enumerate(row) if _is_number(value)}
     head = "".join(f"<th{_aligned(i in right)}>{escape(name)}</th>" for i, name in enumerate(header))
@@ -49,7 +49,7 @@ def _aligned(right: bool, more: str = "") -> str:
 
 
 def shown(value: Any) -> str:
-    """A value in words."""
+    """A value as text."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, bool):

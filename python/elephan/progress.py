@@ -13,19 +13,20 @@ from threading import Lock
 from typing import Any, ClassVar
 
 PATIENCE_S = 2.0
-"""Time that passes before anything is shown."""
+"""Time before progress is first shown, s."""
 
 LINES_S = 5.0
-"""Time between two lines where there is no terminal."""
+"""Time between two lines if there is no terminal, s."""
 
 _REDRAW_S = 0.25
 
 
 class Meter:
-    """Callback of a sweep, called from any thread with the work done and in total, and the runs finished and in total.
+    """Progress callback of a sweep, called from any thread with the finished and the total work, and the finished and
+    the total runs.
 
-    The unit of work is the caller's. The remaining time is estimated from the work done so far. The base class
-    shows nothing.
+    The caller chooses the unit of work. The remaining time is estimated from the work done so far. The base class shows
+    nothing.
     """
 
     patience_s: ClassVar[float] = PATIENCE_S
@@ -161,7 +162,7 @@ def in_notebook() -> bool:
 
 @contextmanager
 def meter(show: bool | None = None) -> Iterator[Meter]:
-    """Progress callback of a sweep for its output: terminal, notebook or log.
+    """Context with a progress callback that suits the output: terminal, notebook or log.
 
     ``True`` shows progress everywhere, ``None`` only in a notebook or a terminal, ``False`` nowhere.
     """

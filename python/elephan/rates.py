@@ -1,7 +1,7 @@
 """Rates of counted bytes: the only definitions of throughput and of goodput, for all backends and metrics.
 
-The engine has the same two in Rust (``crates/sim/src/rates.rs``). Counts are increases over a time in seconds, as
-numbers or arrays.
+The engine has the same two definitions in Rust (``crates/sim/src/rates.rs``). Counts are increases over an interval in
+seconds, as numbers or arrays.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 Count = TypeVar("Count", float, "npt.NDArray[np.float64]")
 MBIT_PER_BYTE = 8e-6
-"""For quantiles over flows, whose rates are the engine's to the last bit."""
+"""Factor for quantiles over flows, chosen so that rates equal the engine's to the last bit."""
 
 
 def rate_mbps(octets: Count, seconds: Count | float) -> Count:
-    """Bits over a time, Mbit/s. It is the throughput if the bytes are those on the wire, with headers and
-    duplicates."""
+    """Rate of a number of bytes over an interval, Mbit/s. It is the throughput if the bytes are those on the wire, with
+    headers and duplicates."""
     return 8 * octets / seconds / 1e6
 
 
 def payload_rate_mbps(segments: Count, payload_bytes: int, seconds: Count | float) -> Count:
-    """Goodput: payload bits of distinct segments over a time, Mbit/s."""
+    """Goodput: payload bits of distinct segments divided by the interval, Mbit/s."""
     return rate_mbps(payload_bytes * segments, seconds)

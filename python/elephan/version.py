@@ -1,3 +1,3 @@
-"""Version of the package, in a module that imports nothing, so that any other may import it."""
+"""Version of the package. This module imports nothing, so that every module may import it."""
 
 __version__ = "0.1.0"

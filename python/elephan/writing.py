@@ -14,19 +14,21 @@ _READABLE = 0o644
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """A file beside ``path`` to write to; at the end it replaces ``path``, and after an exception it is removed.
+    """A temporary file beside ``path`` to write to; at the end it replaces ``path``, and after an exception it is
+    removed.
 
     A device or a pipe is written directly.
 
     Raises:
-        OSError: it cannot be written; with the file's name, which the system omits if a disk is full.
+        OSError: the file cannot be written; the error has the file's name, which the operating system omits if a disk
+            is full.
     """
     path = Path(path)
     with naming(path):
         if path.exists() and not path.is_file():
             yield path
             return
-        # A link is kept, and its target is written.
+        # A symbolic link is kept; its target is replaced.
         target = Path(os.path.realpath(path))
         try:
             descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:200]}.")
@@ -55,5 +57,5 @@ def naming(path: str | Path) -> Iterator[None]:
     except OSError as error:
         if error.filename is not None:
             raise
-        # Polars returns only a text.
+        # Polars reports only a text.
         raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(path)) from error

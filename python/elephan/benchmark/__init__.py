@@ -1,6 +1,6 @@
 """Measurements of ``elephan bench``: the engine's speed, its upper bound, and ns-2's speed.
 
-Each is timed several times, and the result is the median.
+Each measurement is repeated, and the result is the median.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from elephan.benchmark import many_flows, ns2, two_flows
 
 
 def measure(repeat: int, warn: Callable[[str], None], *, with_ns2: bool) -> dict[str, Any]:
-    """All the timings, as ``--json`` prints them; ``warn`` is called for timings that were not possible."""
+    """All measurements, in the form that ``--json`` prints; ``warn`` is called for those that are not possible."""
     steady, recovery = two_flows.time_steady(repeat), two_flows.time_recovery(repeat)
     bound = two_flows.time_bound(repeat)
     transfers = many_flows.time_transfers(repeat)

@@ -1,4 +1,4 @@
-"""Benchmarks with many flows: short transfers, and crowds of long-lived flows over one bottleneck."""
+"""Benchmarks with many flows: short transfers, and many long-lived flows over one bottleneck."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from elephan.benchmark import ns2
 from elephan.benchmark.timing import median_run, speed, timed
 from elephan.scenario import Scenario
 
-# Finite transfers: about 100,000 of them in 10 s, with sizes and round-trip times as on the Internet.
+# Short transfers: about 100,000 of them in 10 s, with sizes and round-trip times as on the Internet.
 TRANSFERS_S, TRANSFERS_RATE, TRANSFERS_LOAD = 10, "10 Gbit/s", "60%"
-# Flows that share a bottleneck, its rate, and for how long. With a smaller share of the BDP for each they would only
-# time out.
+# Number of flows, rate of their bottleneck, and simulated seconds. With a smaller share of the BDP the flows would only
+# have timeouts.
 CROWDS = ((2, "10 Gbit/s", 10), (100, "10 Gbit/s", 10), (1000, "10 Gbit/s", 10), (10_000, "10 Gbit/s", 10),
           (100_000, "100 Gbit/s", 2))  # fmt: skip
 
@@ -22,7 +22,8 @@ CROWDS = ((2, "10 Gbit/s", 10), (100, "10 Gbit/s", 10), (1000, "10 Gbit/s", 10),
 def time_transfers(repeat: int) -> dict[str, float]:
     """Time short transfers; a flow of one segment is added, since a scenario must have a flow.
 
-    CUBIC with an ACK for each segment, as in the engine's workload, and the RTTs measured by Aikat et al.
+    The transfers use CUBIC with an ACK for each segment, as in the engine's workload, and the RTTs measured by Aikat et
+    al.
     """
     scenario = Scenario.dumbbell(
         [{"algorithm": "cubic", "size": "1 segment"}],
@@ -52,8 +53,8 @@ def crowd(flows: int, rate: str, duration_s: float) -> Scenario:
 
 
 def time_crowds(repeat: int) -> list[dict[str, Any]]:
-    """Time growing numbers of long-lived flows: the cost per delivered segment, tables included, and its ratio to the
-    first row's."""
+    """Time increasing numbers of long-lived flows: the cost per delivered segment, tables included, and its ratio to
+    that of the first row."""
     rows: list[dict[str, Any]] = []
     for flows, rate, duration_s in CROWDS:
         started_s = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The same workloads in ns-2, if it is installed (Debian's package ``ns2``)."""
+"""The benchmark's workloads in ns-2, if it is installed (Debian's package ``ns2``)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from elephan.scenario.units import parse_rate
 FOLDER = ROOT / "benches" / "ns2"
 TIMEOUT_S = 300
 MOST_FLOWS = 1000
-"""ns-2 takes minutes for a run of more."""
+"""Largest number of flows for ns-2, which takes minutes for a run of more."""
 
 CROWD_SPAN_S = (3.0, 4.0)
-"""Simulated seconds that are timed of a crowd: the link is full from the third second on."""
+"""Interval of simulated seconds that is timed with many flows; the link is full from the third second on."""
 
 Warn = Callable[[str], None]
 
@@ -32,7 +32,7 @@ def time_two_flows(repeat: int, warn: Warn) -> dict[str, float] | None:
 def time_crowd(flows: int, rate: str, repeat: int, warn: Warn) -> dict[str, float] | None:
     """Time CUBIC flows over one bottleneck with an RTT of 100 ms, as in ``many_flows.crowd``, while the link is full.
 
-    The windows of ns-2's flows have a limit at which they fill the link without a loss, which is its best case.
+    The windows of ns-2's flows are limited such that they fill the link without a loss, which is ns-2's best case.
     """
     arguments = [str(flows), str(parse_rate(rate)), *map(str, CROWD_SPAN_S)]
     return _timed("crowd.tcl", arguments, repeat, warn)
@@ -61,7 +61,7 @@ def _timed(name: str, arguments: list[str], repeat: int, warn: Warn) -> dict[str
 
 
 def answer(output: str) -> dict[str, Any]:
-    """The JSON object in its output. TCP/Linux prints other lines, some of them without a line end.
+    """The JSON object in the output of ns-2. TCP/Linux prints other lines too, some of them without a newline.
 
     Raises:
         ScenarioError: there is none.

@@ -1,7 +1,8 @@
 """Benchmarks with two flows on one path: the engine, its upper bound, recovery, every algorithm, and an algorithm
 written in Python.
 
-622 Mbit/s, 100 ms, a buffer of 20 % of the BDP, 1040 bytes a packet, SACK, an ACK for every packet, as in ns-2.
+The path has 622 Mbit/s, 100 ms, a buffer of 20 % of the BDP, and packets of 1040 bytes; the stack has SACK and an ACK
+for every packet, as in ns-2.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ RATE, RTT, BUFFER = "622 Mbit/s", "100 ms", "1555 packets"
 ACCESS_RATE, ACCESS_DELAY = "1 Gbit/s", "1 ms"
 WORKLOAD = f"two CUBIC flows, {RATE}, {RTT}, buffer {BUFFER}, 1040 B packets, an ACK for each, sampled each 100 ms"
 STEADY_S = 200
-# VCP needs half a minute to fill the path, and on an empty path the cost per segment includes the idle turns.
+# VCP needs half a minute to fill the path; until then the cost per segment includes idle steps of the engine.
 ALGORITHMS_S, PYTHON_S = 60, 10
 MY_RENO = ROOT / "examples" / "my_reno.py"
 BOUND_SPARE_PACKETS = 300
@@ -54,9 +55,9 @@ def time_bound(repeat: int) -> dict[str, float]:
 
 
 def time_recovery(repeat: int) -> dict[str, float]:
-    """Time the first recovery, from the first drop to its end: a run to the end less a run to the first drop.
+    """Time the first recovery: the time of a run to the end of the recovery minus that of a run to the first drop.
 
-    Both are short, so that each timing is of many runs.
+    Both runs are short, so each timing consists of many runs.
     """
     parameters = {"slow_start": "standard"}
     first_s, last_s = recovery_span(path(30, "cubic", parameters, sample_period="10 ms", start_jitter="0 s"))

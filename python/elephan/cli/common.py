@@ -51,7 +51,7 @@ class Count(click.ParamType[int]):
         self.low, self.high = low, high
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number that was written."""
+        """Converts the text to a number."""
         text = str(value).strip()
         if not text.isascii() or not text.removeprefix("-").isdigit() or not self.low <= int(text) <= self.high:
             self.fail(f"'{value}' is not a whole number from {self.low} to {self.high}", param, ctx)
@@ -59,14 +59,14 @@ class Count(click.ParamType[int]):
 
 
 class Word(click.Choice[str]):
-    """A choice between words; the error for another word names the nearest."""
+    """A choice between words; the error message for another word names the most similar allowed one."""
 
     def __init__(self, words: Sequence[str], noun: str) -> None:
         super().__init__(words)
         self.noun = noun
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The word that was written."""
+        """Converts the text to one of the words."""
         if value not in self.choices:
             self.fail(f"'{value}' is not {self.noun}; {hint(str(value), self.choices)}", param, ctx)
         return str(value)
@@ -157,7 +157,7 @@ def collecting_seldom() -> Iterator[None]:
 
 
 def print_json(document: Any) -> None:
-    """One JSON document on stdout; a number that is infinite or undefined is null, since JSON has neither."""
+    """Print one JSON document on stdout; infinite and undefined numbers, which JSON lacks, become null."""
     click.echo(json.dumps(_finite(document), ensure_ascii=False, indent=2), file=_documents)
 
 

@@ -1,4 +1,4 @@
-"""``elephan compare``: the operator's question, on one path."""
+"""``elephan compare``: comparison of algorithms on one path."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _UNIT_STEP = 1000.0
 
 @contextmanager
 def named_options() -> Iterator[None]:
-    """Make errors about a field name the user's option.
+    """Make error messages about a field name the user's option instead.
 
     Raises:
         ScenarioError: the error raised inside, with the option's name.
@@ -148,7 +148,7 @@ def command(
 
 
 class _Lines:
-    """Prints an answer to a pipe if it is the first one or recommends another algorithm."""
+    """Prints answers to a pipe: the first one, and each one that recommends another algorithm than before."""
 
     def __init__(self) -> None:
         self._algorithm: str | None = None
@@ -163,8 +163,8 @@ class _Lines:
 
 @contextmanager
 def _shown(*, quiet: bool) -> Iterator[Any]:
-    """Watcher of answers: on a terminal it replaces one line, on a pipe it prints lines, with JSON it prints
-    nothing."""
+    """Gives the callback that shows answers: on a terminal it overwrites one line, on a pipe it prints lines, with JSON
+    it prints nothing."""
     if quiet:
         yield None
         return
@@ -184,7 +184,7 @@ def _shown(*, quiet: bool) -> Iterator[Any]:
 
 
 def print_comparison(found: Comparison) -> None:
-    """The answer, and a table that fits 80 columns."""
+    """Print the answer, and a table that fits 80 columns."""
     common.say(found.answer.text)
     rivals = list(found.cast.rivals)
     unit, step = ("Gbit/s", _UNIT_STEP) if found.path.rate_bps >= 1e9 else ("Mbit/s", 1.0)
@@ -233,7 +233,7 @@ def _cell(row: dict[str, Any] | None, factor: float) -> str:
 
 
 def _digits(value: float) -> str:
-    """Three significant digits."""
+    """A number with three significant digits."""
     from elephan.comparison.answer import number
 
     return number(value)

@@ -1,8 +1,8 @@
-"""Completion in bash, zsh and fish: verbs, options, and the names of a command's arguments.
+"""Completion in bash, zsh and fish: of verbs, of options, and of values such as names of algorithms.
 
-A shell asks with ``$_ELEPHAN_COMPLETE`` set. click answers with verbs and options, and this module with values, by the
-option or by the argument's name in the help. People wait for each answer, so nothing slow is imported: metrics
-are read from the source text of their modules, runs from the names of their folders.
+A shell requests completions by ``$_ELEPHAN_COMPLETE``. click completes verbs and options. This module completes values,
+by the option or by the argument's name in the help text. The user waits for each completion, so no slow module is
+imported: metrics are read from the source text of their modules, runs from the names of their folders.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from click.shell_completion import BashComplete, CompletionItem, add_completion_
 
 VARIABLE = "_ELEPHAN_COMPLETE"
 MOST_RUNS = 50
-"""Runs that are offered at most, the newest; with more letters of the id there are fewer."""
+"""Largest number of offered runs, the newest ones; typing more letters of an id reduces the number."""
 
 _RUN_ID = re.compile(r"[0-9a-f]{8,}-.+-s\d+")
 _METRIC = re.compile(r'^@metric\(\s*"(\w+)"', re.MULTILINE)
@@ -29,12 +29,13 @@ Source = Callable[[click.Context, str], Iterable[str | Item]]
 
 
 def answer(cli: click.Command) -> int:
-    """Answer a shell on stdout; returns the exit status."""
+    """Print the completions that a shell requests on stdout; returns the exit status."""
     return shell_complete(cli, {}, "elephan", VARIABLE, os.environ[VARIABLE])
 
 
 class _Bash(BashComplete):
-    """In Bash ``:`` and ``=`` end words, and names such as ``cubic:linux`` have them."""
+    """Completion in Bash, which splits words at ``:`` and ``=``, although names such as ``cubic:linux`` contain
+    them."""
 
     source_template = BashComplete.source_template.replace(
         'COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD=$COMP_CWORD',
@@ -51,7 +52,7 @@ class _Bash(BashComplete):
         return words[1:], incomplete
 
     def format_completion(self, item: CompletionItem[str]) -> str:
-        """A completion without the part that bash has already completed."""
+        """A completion without its beginning up to ``:`` or ``=``, which Bash takes for an earlier word."""
         value = str(item.value)
         if value.startswith(self._incomplete):
             value = value[self._kept :]
@@ -144,22 +145,22 @@ def scenarios(context: click.Context, incomplete: str) -> Iterable[str | Item]:
 
 
 def folders(context: click.Context, incomplete: str) -> Iterable[str | Item]:
-    """Folders, which the shell finds by itself."""
+    """Folders, which the shell itself completes."""
     return [Item(incomplete, type="dir")]
 
 
 def any_file(context: click.Context, incomplete: str) -> Iterable[str | Item]:
-    """Files, which the shell finds by itself."""
+    """Files, which the shell itself completes."""
     return [Item(incomplete, type="file")]
 
 
 def words(*allowed: str) -> Source:
-    """A fixed choice."""
+    """Source of a fixed list of words."""
     return lambda context, incomplete: allowed
 
 
 def listed(source: Source) -> Source:
-    """Names separated by commas, of which the last one is completed."""
+    """Source of a list of names separated by commas, whose last name is completed."""
 
     def complete(context: click.Context, incomplete: str) -> Iterable[str | Item]:
         before, comma, _ = incomplete.rpartition(",")
@@ -171,7 +172,7 @@ def listed(source: Source) -> Source:
 
 
 def any_of(*sources: Source) -> Source:
-    """Names of several kinds; files only if nothing else matches."""
+    """Source of names of several kinds; files only if no other name matches."""
 
     def complete(context: click.Context, incomplete: str) -> Iterable[str | Item]:
         found = [item for source in sources for item in source(context, incomplete)]
@@ -193,7 +194,7 @@ ARGUMENTS: dict[str, Source] = {
     "ID": papers,
     "[KIND]": words(*KINDS),
 }
-"""Values of arguments, by their names in the help."""
+"""Sources of the values of arguments, by the argument's name in the help text."""
 
 OPTIONS: dict[str, Source] = {
     "--on": backends,
@@ -211,7 +212,7 @@ OPTIONS: dict[str, Source] = {
     "--at": words("sender", "receiver"),
     "--scenario": scenarios,
 }
-"""Values of options; for other options ``DIR`` and ``FILE`` mean folders and files."""
+"""Sources of the values of options; for other options the metavars ``DIR`` and ``FILE`` select folders and files."""
 
 
 def source_of(param: click.Parameter) -> Source | None:

@@ -113,7 +113,7 @@ def command(
 
 @contextmanager
 def _named_options() -> Iterator[None]:
-    """Make errors about an argument of the function name the user's option."""
+    """Make error messages about an argument of the Python function name the user's option instead."""
     try:
         yield
     except ScenarioError as error:

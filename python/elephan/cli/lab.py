@@ -22,7 +22,7 @@ class _Tasks(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the task, or name the nearest one."""
+        """Find the task, or name the most similar one in the error message."""
         if args and not args[0].startswith("-") and args[0] not in self.commands:
             raise click.UsageError(f"'{args[0]}' is not a task of lab; {hint(args[0], self.commands)}", ctx)
         return super().resolve_command(ctx, args)

@@ -48,14 +48,14 @@ VERBS = {
 }
 _COMPLETE = "_ELEPHAN_COMPLETE"  # as in elephan.cli.completion
 TASKS = {"runs": ("diff", "find", "prune", "size", "verify"), "lab": ("calibrate", "check", "clean", "install")}
-"""Tasks of verbs that somebody may take for verbs."""
+"""Tasks of verbs that a user may take for verbs."""
 
 RENAMED = {"compare-habitats": "compare-backends"}
 """Verbs of earlier versions and their successors."""
 
 
 class LazyGroup(click.Group):
-    """A group that imports a verb's module only when the verb is used, so that ``--help`` costs nothing."""
+    """A group that imports a verb's module only when the verb is used, so that ``--help`` is fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The verbs, in the order of the help text."""
@@ -76,7 +76,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb, or name the nearest one."""
+        """Find the verb, or name the most similar one in the error message."""
         if ctx.resilient_parsing and args and args[0] not in VERBS:
             return None, None, args  # a shell asks for completions
         if args and args[0] in RENAMED:
@@ -111,7 +111,7 @@ def main(args: Sequence[str] | None = None) -> None:
     with signals.terminable(), signals.watched(_last_words):
         status = run_command(sys.argv[1:] if args is None else list(args))
     if any(thread.name.startswith(THREADS) for thread in threading.enumerate()):
-        # A run in a sleeping algorithm cannot be stopped: Python would wait for its thread.
+        # A run inside a sleeping algorithm cannot be stopped, and Python would wait for its thread.
         _flush()
         os._exit(status)
     sys.exit(status)
@@ -183,7 +183,7 @@ def _clean_stdout(args: list[str]) -> AbstractContextManager[object]:
 
 @contextmanager
 def _warnings_in_one_line() -> Iterator[None]:
-    """Print Elephan's warnings without their place in the code; other warnings are unchanged."""
+    """Print Elephan's warnings without the line of code that raised them; other warnings are unchanged."""
     with warnings.catch_warnings():
         before = warnings.showwarning
 
@@ -198,7 +198,7 @@ def _warnings_in_one_line() -> Iterator[None]:
 
 
 def _show_tracebacks(error: BaseException) -> None:
-    """Print the place in a user's algorithm that raised an exception, once for all runs that failed there."""
+    """Print the line of a user's algorithm that raised an exception, once for all runs that failed there."""
     shown: set[str] = set()
     for failed in [error, *(failure.error for failure in getattr(error, "failures", ()))]:
         if isinstance(failed, AlgorithmError) and failed.trace not in shown:
@@ -207,7 +207,7 @@ def _show_tracebacks(error: BaseException) -> None:
 
 
 def _after(error: OSError) -> int:
-    """Report an error of the system in one line that names the file, which may be stdout."""
+    """Report an operating system error in one line that names the file, which may be stdout."""
     if error.filename == stdout.NAME:
         sys.stdout = None  # prevent an error of Python at exit
     named = f"{error.filename}: " if error.filename is not None else ""
@@ -223,7 +223,7 @@ def _complain(line: str, status: int) -> int:
 
 
 def usage_line(error: click.ClickException) -> str:
-    """One line about a wrong option or argument, with the nearest valid word."""
+    """One line about a wrong option or argument, with the most similar valid word."""
     context = getattr(error, "ctx", None)
     path = "" if context is None else context.command_path.partition(" ")[2]
     verb = f"{path}: " if path else ""

@@ -18,7 +18,7 @@ def folder_of(name: str, store: Store) -> Path | None:
     """The folder of a run, also of a damaged one; ``None`` if no run has this name.
 
     Raises:
-        ScenarioError: several runs, or ``last`` without any.
+        ScenarioError: several runs match, or ``last`` is given without saved runs.
     """
     from elephan.runs import RunError, index
 
@@ -29,10 +29,10 @@ def folder_of(name: str, store: Store) -> Path | None:
 
 
 def run_of(name: str, store: Store, verb: str) -> Run:
-    """The saved run of a name.
+    """The saved run with a name.
 
     Raises:
-        ScenarioError: no run has this name; with the nearest.
+        ScenarioError: no run has this name; the message names the most similar one.
         DamagedRunError: its files are damaged.
     """
     from elephan.runs import Run, index

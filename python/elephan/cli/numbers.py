@@ -1,4 +1,4 @@
-"""Any metric of a saved run, for any window and any flows: ``elephan show RUN --metric NAME``."""
+"""Metrics of a saved run, for any window and any flows: ``elephan show RUN --metric NAME``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Asked:
 
     Attributes:
         names: names of the metrics.
-        window: text of its ends; ``None`` for each metric's own default.
+        window: text of the window's ends; ``None`` for each metric's own default.
         flows: names of flows; empty for all.
         link: name of a link; ``None`` for the bottleneck.
     """

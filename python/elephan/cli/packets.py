@@ -28,8 +28,8 @@ class Packets:
     Attributes:
         pcapng: the capture, if any.
         qlog: the senders' log, if any.
-        at: end of the flows at which the capture is taken; ``None`` for the sender's.
-        window: text of its ends; ``None`` for the whole run.
+        at: side of the flows at which packets are captured; ``None`` for the sender's side.
+        window: text of the window's ends; ``None`` for the whole run.
         flows: names of flows; empty for all.
     """
 
@@ -43,10 +43,10 @@ class Packets:
         return self.pcapng is not None or self.qlog is not None
 
     def check(self) -> None:
-        """Check that the end exists and that a capture is requested.
+        """Check that the side ``at`` exists, and that it is given with a capture only.
 
         Raises:
-            ScenarioError: it does not.
+            ScenarioError: the check fails.
         """
         if self.at is None:
             return
@@ -61,7 +61,7 @@ class Packets:
         """Write the files.
 
         Raises:
-            ScenarioError: more events than a log may hold, a part that is not inside the run, or no such flow.
+            ScenarioError: more events than a log may hold, a window outside the run, or no such flow.
         """
         from elephan import export
 
@@ -123,7 +123,7 @@ class Packets:
 
 
 def _reporting(progress: Meter, total_s: float) -> Callable[[float], bool]:
-    """Show the progress of ``total_s`` simulated seconds, without a request to stop."""
+    """A progress callback that shows the progress of ``total_s`` simulated seconds and never cancels."""
 
     def report(fraction: float) -> bool:
         progress(fraction * total_s, total_s, 0, 1)

@@ -150,7 +150,7 @@ def budget_s(budget: str) -> float:
     """A budget in seconds.
 
     Raises:
-        ScenarioError: it is no time.
+        ScenarioError: the text is not a time.
     """
     try:
         return parse_positive_time(budget) / PS_PER_S
@@ -170,7 +170,7 @@ def _check(backend: str, only: Sequence[str], *, again: bool, budget: str | None
 
 @contextmanager
 def _options_named() -> Iterator[None]:
-    """Make errors about an argument of the Python function name the option of the command line."""
+    """Make error messages about an argument of the Python function name the command line's option instead."""
     try:
         yield
     except ScenarioError as error:

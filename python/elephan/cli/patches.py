@@ -1,4 +1,4 @@
-"""``--patch``: a change of the Linux kernel that ``--on linux`` runs, and its effect."""
+"""``--patch``: a patch of the Linux kernel that ``--on linux`` runs, and its effect."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def command(
 def _runs(
     wanted: Sequence[Run | Scenario], backend: str, store: Store, jobs: int | None, memory: int | None
 ) -> list[Run]:
-    """The runs of the scenarios, in the order of the arguments; runs that are not saved are made."""
+    """The runs, in the order of the arguments; scenarios without a saved result are run."""
     from elephan import runs
 
     stated = [item for item in wanted if not isinstance(item, runs.Run)]
@@ -129,7 +129,7 @@ def words(text: str, option: str, allowed: Sequence[str] = ()) -> list[str]:
     """The words separated by commas, without duplicates.
 
     Raises:
-        ScenarioError: none, or one that is not allowed, with the nearest allowed word.
+        ScenarioError: there is no word, or one is not allowed; the message names the most similar allowed word.
     """
     found = list(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
     if not found:
@@ -141,10 +141,10 @@ def words(text: str, option: str, allowed: Sequence[str] = ()) -> list[str]:
 
 
 def _checked(name: str, context: click.Context) -> Path:
-    """Check a file to write.
+    """The path of an output file, after a check.
 
     Raises:
-        ScenarioError: it has an unknown ending, or cannot be written.
+        ScenarioError: the file has an unknown suffix, or cannot be written.
     """
     from elephan.report.overlays import KINDS
 
@@ -169,7 +169,7 @@ def _input(name: str, assignments: Sequence[str], store: Store) -> Run | Scenari
     """Load a scenario from a file, or a saved run.
 
     Raises:
-        ScenarioError: a wrong scenario, or neither.
+        ScenarioError: the scenario is wrong, or the name is neither a scenario's nor a run's.
     """
     if name.endswith(".toml"):
         return common.load_scenario(name, common.overrides_of(assignments))
@@ -185,7 +185,7 @@ def _input(name: str, assignments: Sequence[str], store: Store) -> Run | Scenari
 
 
 def alone(scenario: Scenario, algorithm: str) -> Scenario:
-    """The path of a scenario with one flow, the first, of this algorithm; its sources of transfers stay.
+    """The scenario with its first flow only, which gets this algorithm; sources of transfers are kept.
 
     Raises:
         ScenarioError: the path has no flow, or the algorithm cannot run there.
@@ -236,10 +236,10 @@ def _overlay(
 
 
 def _span(begin: str | None, end: str | None, longest_s: float) -> tuple[float, float] | None:
-    """The shown time in s; ``None`` for the whole runs.
+    """The interval of time to show, s; ``None`` for the whole runs.
 
     Raises:
-        ScenarioError: it is no time, or not within the longest run.
+        ScenarioError: a text is not a time, or the interval is not within the longest run.
     """
     if begin is None and end is None:
         return None

@@ -9,5 +9,5 @@ from elephan.progress import Meter
 
 
 def meter() -> AbstractContextManager[Meter]:
-    """A progress callback for the time of a sweep."""
+    """A context with a progress callback, for the duration of a sweep."""
     return progress.meter(show=True)

@@ -1,4 +1,4 @@
-"""Lines about several seeds: the perturbation that makes their runs differ, and runs with equal results."""
+"""Output lines about runs with several seeds: the perturbation that makes them differ, and runs with equal results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def perturbation(several: Sequence[Sequence[Run]], on: str) -> str:
 
 
 def _moved(scenario: Scenario) -> bool:
-    """True if ``perturb`` gives a jitter that the file does not state."""
+    """True if ``perturb`` sets a jitter that the scenario file does not state."""
     from elephan.scenario.schema import HOSTS
 
     stated = {"start_jitter", "send_jitter"} <= scenario.model_fields_set
@@ -52,7 +52,7 @@ def found(done: Sequence[Run]) -> Outcomes:
 
 
 def tell(done: Sequence[Run], on: str, names: Mapping[str, str] | None = None) -> None:
-    """Print the perturbations and the equal results; ``done`` may have several scenarios with several seeds.
+    """Print the perturbations and the equal results; ``done`` may contain several scenarios, each with several seeds.
 
     ``names`` has the name of each scenario in the output, by its hash; without it, the beginning of its runs' ids is
     used.

@@ -45,7 +45,7 @@ _REASONS = {
     "target_mbps": "only a source with a load has a target",
     "quantile": "a single flow has no quantiles",
 }
-"""Beginnings of fields, and the reason why there is no value."""
+"""Prefixes of fields, each with the reason why such a field may have no value."""
 _LINK_COLUMNS = {
     "link": "name",
     "utilization": "utilization",
@@ -146,7 +146,7 @@ def command(
 
 
 def copy_run(run: Run, target: Path) -> None:
-    """Copy a run's files into a folder, the manifest last: without it the folder is not a run."""
+    """Copy a run's files into a folder. The manifest is last, since a folder without it is not a run."""
     target.mkdir(parents=True, exist_ok=True)
     for file in sorted(run.dir.iterdir(), key=lambda file: file.name == "manifest.json"):
         if file.is_file():
@@ -184,7 +184,7 @@ def document(done: Sequence[Run]) -> dict[str, Any]:
 
 
 def print_run(run: Run) -> None:
-    """A run's numbers as tables, its warnings, and where it is saved."""
+    """Print a run's numbers as tables, its warnings, and its folder."""
     from elephan.runs.result import flow_rows
 
     summary = run.summary()
@@ -214,7 +214,7 @@ def print_run(run: Run) -> None:
 
 
 def _cell(row: Mapping[str, Any], field: str) -> Any:
-    """The cell of a field of a summary's row; the reason if it has no value."""
+    """The table cell for a field of a summary's row; the reason if the field has no value."""
     if row[field] is not None:
         return row[field]
     known = row.get("undefined") or {}

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 LIST = "list"
 _SHOWN = 30
-"""Runs that people are shown without ``--limit``."""
+"""Largest number of runs in a list without ``--limit``."""
 
 
 class RunsGroup(click.Group):
-    """Verbs about saved runs; ``elephan runs`` without one lists them."""
+    """Verbs about saved runs; ``elephan runs`` without a verb lists the runs."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Insert ``list`` if there is no verb."""
@@ -107,7 +107,7 @@ def _check_algorithm(name: str | None, entries: Sequence[Entry]) -> None:
     """Reject a name that is no algorithm; a user's own algorithm is known if saved runs have it.
 
     Raises:
-        ScenarioError: with the nearest name.
+        ScenarioError: the name is unknown; the message names the most similar one.
     """
     from elephan.scenario import catalog
 

@@ -108,7 +108,7 @@ def find_run(name: str, store: str | None) -> Path | None:
     """The folder of a run, also of a damaged one; ``None`` if no run has this name.
 
     Raises:
-        ScenarioError: the beginning of several ids.
+        ScenarioError: several ids begin with the name.
     """
     from elephan import runs
 
@@ -119,7 +119,7 @@ def show_side_by_side(names: Sequence[str], store: str | None, as_json: bool) ->
     """Print the numbers of several runs, with one column for each.
 
     Raises:
-        ScenarioError: a name is not a run's.
+        ScenarioError: a name is not that of a run.
     """
     from elephan import runs
     from elephan.runs.difference import side_by_side
@@ -140,11 +140,11 @@ def show_side_by_side(names: Sequence[str], store: str | None, as_json: bool) ->
 
 
 def a_run(name: str, store: str | None, what: str) -> Run:
-    """The run of a name.
+    """The run with a name.
 
     Raises:
-        ScenarioError: it is not a run; ``what`` is the option that needs a run.
-        DamagedRunError: it is damaged.
+        ScenarioError: there is no such run; ``what`` is the option that needs one.
+        DamagedRunError: the run's files are damaged.
     """
     from elephan import runs
 
@@ -160,7 +160,7 @@ def export_run(
     """Write a run's tables or packets as files for other programs, and print their names.
 
     Raises:
-        ScenarioError: it is not a run, or the files would replace the run's own.
+        ScenarioError: there is no such run, or the output would replace the run's own files.
     """
     from elephan import runs
 

@@ -1,8 +1,8 @@
 """Ctrl-C and SIGTERM end a command within half a second: finished results are kept, and unfinished ones are removed.
 
-Both raise an exception in the main thread. The process is also ended if that thread is in a long call of compiled code,
-or if a sweep's thread cannot be stopped (for example in a user's algorithm that sleeps). Results are written to
-temporary files and renamed, so no incomplete result remains.
+Both signals raise an exception in the main thread. If that thread is in a long call of compiled code, or if a sweep's
+thread cannot be stopped (for example in a user's algorithm that sleeps), the process is ended directly. Results are
+written to temporary files and renamed, so no incomplete result remains.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def terminated() -> bool:
 def terminable() -> Iterator[None]:
     """Make SIGTERM raise :class:`Terminated` in the main thread within this context.
 
-    Only the first signal does so, since further ones would interrupt the cleanup. If the parent process ignores
-    SIGTERM, it stays ignored.
+    Only the first signal raises it, since further ones would interrupt the cleanup. If the parent process ignores
+    SIGTERM, the signal remains ignored.
     """
     global _came
     _came = False
@@ -61,8 +61,8 @@ def terminable() -> Iterator[None]:
 
 @contextmanager
 def watched(line: Callable[[int], str]) -> Iterator[None]:
-    """Make a signal that ends a command end the process soon within this context, even if the main thread does not
-    handle it.
+    """Within this context, end the process soon after a signal that ends a command, even if the main thread does not
+    handle the signal.
 
     Args:
         line: message for the number of a signal, printed if the main thread does not print one.

@@ -13,7 +13,7 @@ NAME = "stdout"
 
 
 class ReaderGoneError(Exception):
-    """Stdout is a closed pipe. Not an OSError, for which click and rich would exit with status 1."""
+    """Stdout is a closed pipe. This is not an OSError, since click and rich would exit with status 1 for one."""
 
 
 @contextmanager
@@ -26,18 +26,18 @@ def _explained() -> Iterator[None]:
 
 
 class _Named:
-    """A text stream whose errors name it."""
+    """A text stream whose errors name the stream."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write, or raise an OSError that names the stream."""
+        """Write a text, or raise an OSError that names the stream."""
         with _explained():
             return self._stream.write(text)
 
     def flush(self) -> None:
-        """Write what is buffered, or raise an OSError that names the stream."""
+        """Write the buffered text, or raise an OSError that names the stream."""
         with _explained():
             self._stream.flush()
 
@@ -50,7 +50,7 @@ def named() -> Iterator[None]:
     """Make errors about ``sys.stdout`` name it within this context; at its end all output is written.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the output cannot be written.
     """
     before, ours = sys.stdout, _Named(sys.stdout)
     sys.stdout = cast("TextIO", ours)

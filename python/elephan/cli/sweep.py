@@ -164,7 +164,7 @@ def check_metrics(names: Sequence[str]) -> None:
     """Reject unknown metrics before the runs.
 
     Raises:
-        ScenarioError: one is not a metric; with the nearest.
+        ScenarioError: a metric is unknown; the message names the most similar one.
     """
     if names:
         from elephan.metrics import MetricError, get
@@ -177,14 +177,14 @@ def check_metrics(names: Sequence[str]) -> None:
 
 
 def _rows_of(names: Sequence[str]) -> Per:
-    """Rows by flow if one of the metrics is defined for each flow."""
+    """Kind of the rows: one for each flow if a metric is defined for each flow, otherwise one for each run."""
     from elephan.metrics import get
 
     return "flow" if any(get(name).scope == "flow" for name in names) else "run"
 
 
 def write(done: Sweep[Any], out: str, names: Sequence[str]) -> list[Path]:
-    """Write the sweep in the format of the file's ending, or all formats into a folder. Returns the written files.
+    """Write the sweep in the format of the file's suffix, or in all formats into a folder. Returns the written files.
 
     Raises:
         OSError: a file cannot be written.
@@ -211,7 +211,7 @@ def write(done: Sweep[Any], out: str, names: Sequence[str]) -> list[Path]:
 
 
 def _plots(done: Sweep[Any], folder: Path, names: Sequence[str]) -> list[Path]:
-    """A plot of each metric that has values, as PDF and SVG."""
+    """Write a plot of each metric that has values, as PDF and SVG."""
     import matplotlib as mpl
 
     from elephan.metrics import MetricError
@@ -243,7 +243,7 @@ def document(done: Sweep[Any], names: Sequence[str], seeds: int | None) -> dict[
 
 
 def print_runs(done: Sweep[Any], names: Sequence[str], seeds: int | None) -> None:
-    """The axes and the metrics as a table: one row a run, or means over several seeds."""
+    """Print the axes and the metrics as a table: one row for each run, or means over several seeds."""
     if not names and (seeds or 1) == 1:
         made = [(point, run) for point, run in zip(done.points, done, strict=True) if run is not None]
         print_sweep(done.keys, [point for point, _ in made], [run for _, run in made])
@@ -262,7 +262,7 @@ def point_names(done: Sweep[Any]) -> dict[str, str]:
 
 
 def print_metrics(done: Sweep[Any], names: Sequence[str], *, means: bool) -> None:
-    """The metrics of each run, or their means with intervals, and why some have no value."""
+    """Print the metrics of each run, or their means with intervals, and the reasons for missing values."""
     from elephan.report.sweeps import headings, wide
 
     per, keys = _rows_of(names), [key for key in done.keys if key != "seed"]
@@ -302,7 +302,7 @@ def _ids_without_seeds(done: Sweep[Any], keys: Sequence[str]) -> dict[tuple[str,
 
 
 def _goodputs(summary: Mapping[str, Any]) -> Iterator[str]:
-    """The goodput of each flow, or the median of each group of a crowd."""
+    """The goodput of each flow, or the median of each group of many flows."""
     from elephan.runs.crowds import MEDIAN, QUANTILES
     from elephan.runs.result import flow_rows
 

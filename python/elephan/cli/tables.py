@@ -6,8 +6,8 @@ On a terminal, a table that is too wide is changed step by step until it fits:
 2. the columns that the caller names in ``least`` are left out in their order, and a line below names them;
 3. records are printed one below another, with one line for each field.
 
-A word is broken only where it alone is wider than the terminal. In a pipe or a file a table has all of its columns, one
-line per row, no color, and only ASCII characters outside its cells.
+A word is broken only if it is wider than the terminal. In a pipe or a file a table has all of its columns, one line per
+row, no color, and only ASCII characters outside its cells.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from typing import Any
 import click
 
 GAP = 2
-"""Columns of the terminal between two columns of a table."""
+"""Number of spaces between two columns of a table."""
 
 PROSE = 18
-"""Least width of a column of prose, in characters."""
+"""Smallest width of a column of prose, characters."""
 
 _SOFT = "_."
-"""Signs after which a heading may be broken."""
+"""Characters after which a heading may be broken."""
 
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 _DASH = "–"
@@ -39,7 +39,7 @@ _DASH = "–"
 
 @dataclass(frozen=True)
 class Missing:
-    """A cell without a value, with the reason in one clause, which a line below the table prints."""
+    """A cell without a value; the reason, one clause, is printed in a line below the table."""
 
     reason: str
 
@@ -77,7 +77,7 @@ def is_terminal() -> bool:
 
 
 def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]], *, least: Sequence[str] = ()) -> None:
-    """Print a table for people on stdout; numbers to the right, four significant digits.
+    """Print a table for people on stdout; numbers have four significant digits and are aligned to the right.
 
     Args:
         title: line above the table; may be empty.
@@ -112,7 +112,7 @@ def table_lines(
 def _layout(
     room: int | None, names: Sequence[str], cells: Sequence[Sequence[str]], least: Sequence[str]
 ) -> tuple[list[int], list[int]]:
-    """The shown columns and their widths; no widths if only records fit."""
+    """The shown columns and their widths; the widths are empty if only records fit."""
     columns = [[row[i] for row in cells] for i in range(len(names))]
 
     def widths_of(shown: Sequence[int]) -> list[int]:
@@ -126,7 +126,7 @@ def _layout(
         left_out.append(at)
     if not widths_of(shown):
         return list(range(len(names))), []
-    for at in reversed(left_out):  # the wide ones among them may have caused the difference
+    for at in reversed(left_out):  # omitted columns may have been the wide ones
         if widths_of(sorted([*shown, at])):
             shown = sorted([*shown, at])
     return shown, widths_of(shown)
@@ -184,7 +184,7 @@ def _columns(place: Page, names: Sequence[str], cells: Sequence[Sequence[str]], 
 
 
 def _laid_out(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool], *, bottom: bool = False) -> list[str]:
-    """Lines of one row of a table; their number is that of its longest cell."""
+    """Lines of one row of a table, as many as its longest cell has."""
     cells = [wrapped(text, width, ends=_SOFT if bottom else "") for text, width in zip(row, widths, strict=True)]
     height = max(map(len, cells), default=0)
     lines = []
@@ -211,7 +211,7 @@ def _records(place: Page, names: Sequence[str], cells: Sequence[Sequence[str]]) 
             if not text:
                 continue
             if max(map(width_of, text.split()), default=0) > room:
-                # An unbroken name on a separate line is easier to copy.
+                # A long name is put on its own line unbroken, which makes it easier to copy.
                 both = [*wrapped(name, place.width), *(f"  {line}" for line in wrapped(text, place.width - 2))]
             else:
                 both = _laid_out([name, text], [label, room], [False, False])
@@ -276,7 +276,7 @@ def wrapped(text: str, width: int | None, indent: str = "", ends: str = "") -> l
 
 
 def _head(text: str, width: int) -> str:
-    """The longest beginning of a text that has this width, and at least one character beside the indent."""
+    """The longest beginning of a text that fits the width, with at least one character after the indent."""
     end = len(text)
     while end > len(text) - len(text.lstrip()) + 1 and width_of(text[:end]) > width:
         end -= 1
@@ -309,7 +309,7 @@ def _bold(text: str, place: Page) -> str:
 
 
 def show_cell(value: Any) -> str:
-    """A table cell: a dash for nothing, four significant digits for a number that is not whole."""
+    """The text of a table cell: a dash for a missing value, four significant digits for a number that is not whole."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return _DASH
     if isinstance(value, bool):

@@ -14,7 +14,7 @@ def writable_folder(context: click.Context, parameter: click.Parameter, value: s
     """Check an option's folder, which must exist or be creatable.
 
     Raises:
-        ScenarioError: a file is in its place, or it cannot be written.
+        ScenarioError: the path is a file, or the folder cannot be written.
     """
     if value is not None:
         _check_folder(parameter.opts[0], value, writable=True)
@@ -60,10 +60,10 @@ PAGE = ".html"
 
 
 def table_page_or_folder(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Check an option's file, a table or a page by its ending, or its folder.
+    """Check an option's path: a table or a page, by the file's suffix, or a folder.
 
     Raises:
-        ScenarioError: a file with another ending, or it cannot be written.
+        ScenarioError: the file has another suffix, or the path cannot be written.
     """
     if value is None or Path(value).is_dir() or value.endswith(os.sep) or not Path(value).suffix:
         return writable_folder(context, parameter, value)

@@ -1,4 +1,4 @@
-"""The operator's question: on this path, which algorithm, and what harm does it do to other flows?"""
+"""Comparison of algorithms on one path: the recommended algorithm, and the harm of each algorithm to other flows."""
 
 from elephan.comparison.answer import Answer, Harm
 from elephan.comparison.comparing import NothingObservedError, compare

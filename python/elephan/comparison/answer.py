@@ -15,9 +15,10 @@ from elephan.metrics.statistics import Interval
 
 HIGH, MEDIUM, LOW = "high", "medium", "low"
 _NOTABLE_SHARE = 0.25
-"""Below this share of the goodput beside as many flows of a rival, half of an equal share, an answer says so."""
+"""Share of the goodput beside as many flows of a rival, half of an equal share, below which an answer mentions it."""
 _NOTABLE_DELAY = 1.1
-"""From this ratio of round-trip times with queues on, a shorter queue of another algorithm is a trade-off."""
+"""Smallest ratio of round-trip times (queues included) from which another algorithm's shorter queue is mentioned as a
+trade-off."""
 _GIGA = 1000.0
 
 
@@ -48,7 +49,7 @@ class Harm:
 
 @dataclass(frozen=True)
 class Answer:
-    """Answer to an operator's question.
+    """Answer of a comparison.
 
     Attributes:
         text: the answer in words.
@@ -56,7 +57,7 @@ class Answer:
         confidence: ``high``, ``medium`` or ``low``.
         settled: True if more seeds would not change the answer, by the evidence of the runs.
         harm: harm of each algorithm to each rival.
-        seeds: replicates behind it.
+        seeds: number of replicates behind the answer.
         after_s: time to the answer, s.
         notes: scaled, shortened or assumed values.
     """
@@ -79,11 +80,11 @@ def answer(
     decision: Decision, evidence: Evidence, preference: Preference, rate_mbps: float, after_s: float,
     notes: Sequence[str] = (),
 ) -> Answer:  # fmt: skip
-    """Words for a decision.
+    """The answer for a decision.
 
     Args:
         decision: the ranking.
-        evidence: its runs.
+        evidence: the observations behind the decision.
         preference: the objective.
         rate_mbps: rate of the bottleneck as the user stated it.
         after_s: seconds since the question.
@@ -169,7 +170,8 @@ def _harm_sentences(name: str, evidence: Evidence) -> list[str]:
 
 
 def _trade_offs(decision: Decision, evidence: Evidence, preference: Preference) -> list[str]:
-    """Reasons for another choice: a starved recommendation, or a much shorter queue of another algorithm."""
+    """Sentences with reasons for another choice: the recommended algorithm is starved, or another one has a much
+    shorter queue."""
     best, found = decision.best, []
     for rival in evidence.rivals:
         share = summarized(evidence.sample((best, rival), lambda o: o.values["share"])) if rival != best else None

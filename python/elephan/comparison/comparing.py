@@ -1,4 +1,4 @@
-"""The operator's question: on this path, which algorithm, and what harm does it do to other flows?"""
+"""Comparison of algorithms on one path: the recommended algorithm, and the harm of each algorithm to other flows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BUDGET = "60 s"
 LEAST_BUDGET_S = 5
 LEAST_DURATION_S = 14
 SHORT_FLOWS_LOAD = "10%"
-"""Background load where short flows are preferred and the user states none."""
+"""Default background load if short flows are preferred."""
 _PATH_OPTIONS = ("rate", "rtt", "buffer", "loss", "background", "queue", "trace")
 
 
@@ -73,11 +73,11 @@ def compare(
         queue: queue discipline of the bottleneck.
         ecn: explicit congestion notification (RFC 3168) in the endpoints.
         trace: Mahimahi trace of both directions, or two: forward, reverse. It replaces ``rate``.
-        scenario: a scenario or its file, in place of all of the above; its flows get the algorithms.
+        scenario: a scenario or its file, instead of all arguments above; its flows get the algorithms.
         prefer: the objective: balanced (default), goodput, delay, fairness or short-flows.
         rivals: the algorithms of other hosts.
         seeds: replicates of each run; by default 8, and 16 or 32 if these do not decide.
-        budget: wall time.
+        budget: largest wall time.
         on: the backend.
         duration: simulated time of each run; by default long enough for an epoch of CUBIC, if the budget allows.
         stack: stack of all endpoints.
@@ -192,14 +192,14 @@ def _named(algorithms: Sequence[str | Callable[..., Algorithm]]) -> dict[str, st
         if not own.pinned(spec):
             catalog.check_name(spec, catalog.algorithms(), "an algorithm")
         label = own.label(spec)
-        # Two files of one name in two folders, or one class with two sets of parameters.
+        # Labels may be equal: two files with the same name in two folders, or one class with two sets of parameters.
         names = [label, *(f"{label} ({count})" for count in range(2, len(algorithms) + 1))]
         specs[next(name for name in names if specs.get(name, spec) == spec)] = spec
     return specs
 
 
 def _check(cast: Cast, path: Path, on: str) -> bool:
-    """Reject runs that the backend cannot do, before they start. Returns True if results depend on the seed."""
+    """Reject scenarios that the backend cannot run, before the runs. Returns True if results depend on the seed."""
     backend = backends.get(on)
     varies = False
     for situation in cast.situations(path, LEAST_DURATION_S):

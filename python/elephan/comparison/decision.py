@@ -15,16 +15,16 @@ from elephan.metrics.statistics import Interval, holm, paired_difference, paired
 SAME = 0.05
 """Margin within which two algorithms count as equal: an objective is a logarithm, so this is 5 %."""
 LEAST_SEEDS = 8
-"""Seeds behind a settled answer, unless the user states how many."""
+"""Smallest number of seeds behind a settled answer, unless the user states the number."""
 
 
 @dataclass(frozen=True)
 class Versus:
-    """The best algorithm against another one.
+    """Comparison of the best algorithm with another one.
 
     Attributes:
-        algorithm: the other one.
-        difference: difference of the objectives (the best's less the other's), paired by seed.
+        algorithm: the other algorithm.
+        difference: difference of the objectives (the best algorithm's minus the other's), paired by seed.
         distinct: True if the difference is not zero by the paired t test, corrected by Holm.
         same: True if the interval lies within the margin of equality.
     """
@@ -53,9 +53,9 @@ class Decision:
     Attributes:
         best: label of the best algorithm.
         order: all labels, the best first.
-        seeds: replicates behind it.
-        values: the objective of each, mean with its interval.
-        versus: the best against each other one.
+        seeds: number of replicates behind the ranking.
+        values: the objective of each algorithm: the mean with its interval.
+        versus: comparison of the best algorithm with each other one.
         steady: True if each half of the measurement window has the same best algorithm.
         enough: True if there are as many seeds as a settled answer needs.
     """
@@ -74,7 +74,7 @@ class Decision:
         return self.enough and self.steady and not any(other.open for other in self.versus)
 
     def against(self, name: str) -> Versus | None:
-        """The best against another algorithm; ``None`` for the best itself."""
+        """Comparison of the best algorithm with another one; ``None`` for the best itself."""
         return next((other for other in self.versus if other.algorithm == name), None)
 
     @property
@@ -129,7 +129,7 @@ def decide(
 
 
 def _versus(best: str, others: Sequence[str], samples: dict[str, list[float]], confidence: float) -> tuple[Versus, ...]:
-    """The best against each other algorithm; with one seed no difference is shown."""
+    """Comparison of the best algorithm with each other one; with one seed no difference can be shown."""
     if not others:
         return ()
     differences = {name: paired_difference(samples[best], samples[name], confidence) for name in others}

@@ -51,7 +51,7 @@ class Evidence:
         return [o for seeds in self._found.values() for o in seeds.values()]
 
     def sample(self, key: Key, value: Callable[[Observation], float | None]) -> list[float]:
-        """Values of a situation over its seeds; those that are not defined are left out."""
+        """Values of a situation over its seeds; undefined values are left out."""
         found = (value(observation) for _, observation in sorted(self.of(*key).items()))
         return [number for number in found if number is not None and math.isfinite(number)]
 
@@ -62,7 +62,8 @@ class Evidence:
         return self._lost(self.of(rival, ALONE), self.of(algorithm, rival), alone=True)
 
     def excess_harm(self, algorithm: str, rival: str) -> list[float]:
-        """Fraction of the goodput beside as many flows of their own kind that flows of a rival lose, by seed."""
+        """Additional harm by seed: the fraction that a rival's flows lose of their goodput beside as many flows of
+        their own algorithm."""
         return self._lost(self.of(rival, rival), self.of(algorithm, rival))
 
     def _lost(
@@ -85,7 +86,7 @@ class Evidence:
         if alone is not None:
             found["goodput"] = log_ratio(alone.rates[part][0], alone.capacity_mbps)
             inflation = alone.inflation[part]
-            # A flow that delivers nothing has no waiting time; its goodput already shows this.
+            # A flow that delivers nothing has no queueing delay; its goodput already shows this.
             found["delay"] = -math.log(inflation) if inflation is not None else 0.0
             slowdown = alone.values.get("background_mean_slowdown")
             found["short"] = -math.log(slowdown) if slowdown else None
@@ -97,7 +98,7 @@ class Evidence:
         return found
 
     def _harm_term(self, algorithm: str, seed: int, part: int) -> float | None:
-        """Mean over the rivals of the logarithm of their goodput, over their goodput beside their own kind."""
+        """Mean over the rivals of ln(goodput / goodput beside flows of their own algorithm)."""
         found = []
         for rival in self.rivals:
             own, beside = self.of(rival, rival).get(seed), self.of(algorithm, rival).get(seed)
@@ -117,7 +118,8 @@ class Evidence:
 
 
 def own_kind_mbps(observation: Observation, part: int = WHOLE) -> float | None:
-    """Goodput that as many flows of their own kind leave to flows of a rival: half of the goodput of both groups.
+    """Goodput of a rival's flows beside as many flows of their own algorithm, Mbit/s: half of the goodput of both
+    groups.
 
     The groups are equal and start together, so either may be the judged one. The mean of both has the same expectation
     as either, without the random difference between them.
@@ -127,7 +129,8 @@ def own_kind_mbps(observation: Observation, part: int = WHOLE) -> float | None:
 
 
 def kept_mbps(observation: Observation, part: int = WHOLE) -> float | None:
-    """Goodput of the others beside an algorithm; beside their own kind it is :func:`own_kind_mbps`."""
+    """Goodput of the other flows beside an algorithm, Mbit/s; beside their own algorithm it is
+    :func:`own_kind_mbps`."""
     if observation.situation.algorithm == observation.situation.against:
         return own_kind_mbps(observation, part)
     return observation.rates[part][1]

@@ -1,4 +1,4 @@
-"""Measurements of one run of a comparison, over the measured half and over each of its halves."""
+"""Measurements of one run of a comparison, over the measurement window and over each half of the window."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Observation:
     """Measurements of one run.
 
     Attributes:
-        situation: its experiment.
+        situation: the situation of the run.
         seed: number of the replicate, from 1.
         run: the run.
-        rates: goodput of the algorithm's flows and of the others together, Mbit/s, by part of the run
+        rates: goodput of the algorithm's flows and of the others together, Mbit/s, by section of the run
             (:data:`WHOLE`, :data:`EARLIER`, :data:`LATER`).
         queue_ms: mean queueing delay at the bottleneck, by part of the run; ``None`` if no packet left it.
         inflation: (base RTT + mean queueing delay) / base RTT, by part of the run.

@@ -37,7 +37,7 @@ class Path:
     Attributes:
         tables: tables of a scenario without flows, duration and recording.
         flows: ``[[flow]]`` tables of the judged algorithm, without name, algorithm and parameters.
-        title: title for people.
+        title: title for readers.
         seed: seed of the first replicate.
         duration_s: simulated time stated by a scenario file or the user; ``None`` if it may be chosen.
         rate, buffer: values of the bottleneck that may be scaled; absent for a path from a scenario file or a trace.
@@ -106,7 +106,7 @@ class Path:
         return self.rate is not None and "dumbbell" in self.tables
 
     def scaled(self, factor: float) -> Path:
-        """The path with ``factor`` of its rate and of its buffer (packets or bytes); its delays stay.
+        """The path with its rate and its buffer (packets or bytes) multiplied by ``factor``; its delays are unchanged.
 
         Raises:
             ValueError: the path cannot be scaled.

@@ -23,7 +23,7 @@ from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import hint
 
 LEAST = 1e-4
-"""Smallest ratio that a term distinguishes: a delivered share below a ten-thousandth counts as that."""
+"""Smallest ratio that a term distinguishes; smaller ratios count as a ten-thousandth."""
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,10 @@ PREFERENCES = {
 
 
 def preference(name: str | None) -> Preference:
-    """The preference of a name; the balanced one for ``None``.
+    """The preference with a name; the balanced one for ``None``.
 
     Raises:
-        ScenarioError: there is none of that name.
+        ScenarioError: there is no preference with this name.
     """
     found = PREFERENCES.get(name or BALANCED)
     if found is None:

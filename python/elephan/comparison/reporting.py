@@ -28,7 +28,7 @@ _BINS = 1200
 
 
 def comparison_report(found: Comparison, out: str | FilePath) -> FilePath:
-    """Write ``report.html`` into a folder, and each figure as SVG and PDF beside it; the page's path.
+    """Write ``report.html`` into a folder, and each figure as SVG and PDF beside it. Returns the page's path.
 
     Raises:
         OSError: the folder cannot be written.

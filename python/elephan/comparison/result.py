@@ -100,7 +100,8 @@ class Comparison:
         return self.frame.pivot("metric", index=["algorithm", "against"], values="mean", aggregate_function="first")
 
     def report(self, out: str | FilePath) -> FilePath:
-        """Write ``report.html`` into a folder: the answer, the trade-off, harm, time series, assumptions; its path.
+        """Write ``report.html`` into a folder: the answer, the trade-off, harm, time series, assumptions. Returns its
+        path.
 
         Raises:
             OSError: the folder cannot be written.
@@ -124,8 +125,8 @@ class Comparison:
         }
 
     def _ranked(self, name: str) -> dict[str, Any]:
-        """The objective of one algorithm, and its difference to the best: ``best``, ``distinct``, ``same`` or ``open``
-        (the seeds do not distinguish it from zero)."""
+        """The objective of one algorithm, and its comparison with the best: ``best``, ``distinct``, ``same`` or
+        ``open`` (the seeds do not distinguish the difference from zero)."""
         other = self.decision.against(name)
         row = {"algorithm": name, "objective": _finite(self.decision.values[name].value)}
         if other is None:

@@ -1,10 +1,10 @@
-"""Schedule of a comparison's runs: an answer comes early, and is refined until it is settled or the budget is spent.
+"""Schedule of a comparison's runs: an early first answer is refined until it is settled or the budget is spent.
 
-1. A first look: one seed of each situation, as short as possible, and at a fraction of the rate if that is not short
-  enough. It also measures the processor time of a segment on this host. A pilot at the whole rate follows if the first
-look was at a fraction of it. 2. Eight seeds of each situation, each as long as an epoch of CUBIC on this path, or as
-long as the time allows. 3. Sixteen and thirty-two seeds of undecided cases, or runs of twice the length if their two
-halves disagree.
+1. A first look: one seed of each situation, as short as possible, and at a fraction of the rate if necessary. It also
+   measures the processor time of a segment on this host. If the first look was at a fraction of the rate, a pilot at
+   the full rate follows.
+2. Eight seeds of each situation, each as long as an epoch of CUBIC on this path, or as long as the time allows.
+3. Sixteen and thirty-two seeds of undecided cases, or runs of twice the length if the two halves of the runs disagree.
 """
 
 from __future__ import annotations
@@ -29,29 +29,30 @@ from elephan.runs.work import work
 from elephan.scenario import own
 
 FIRST_S = 1.5
-"""Wall time for the first look by its estimate, of the ten seconds that a first answer may take."""
+"""Estimated wall time to which the first look is planned; a first answer may take ten seconds in all."""
 _FIRST_ENDS_S = 7.5
 """Wall time at which the first look ends, finished or not."""
 _PILOT_SHARE = 0.15
-"""Fraction of the time left that a pilot may take by its estimate."""
+"""Largest estimated duration of a pilot, as a fraction of the remaining time."""
 _PILOT_ENDS = 0.25
-"""Fraction of the time left after which a pilot ends, finished or not."""
+"""Fraction of the remaining time after which a pilot ends, finished or not."""
 _GUARD_S = 2.5
-"""Wall time that is kept for stopping, measuring and printing."""
+"""Wall time reserved for stopping, measuring and printing."""
 _STEP_S = 4
-"""Durations are multiples of this, so that quarters of a run are whole seconds."""
+"""Step of durations, s: durations are multiples of it, so that quarters of a run are whole seconds."""
 _LEAST_S = 4
-"""Shortest run. Below 14 s there is no convergence time, which takes running means over 10 s from a quarter on."""
+"""Shortest run, s. Runs below 14 s have no convergence time, which needs running means over 10 s after the first
+quarter."""
 _USUAL_S = 24
-"""Shortest run where the budget allows it."""
+"""Shortest run if the budget allows it, s."""
 _LEAST_RTTS = 60
 _MOST_S = 240
 _SEGMENT_S = 2e-7
-"""Processor time of a segment before it is measured, seconds; rather too long."""
+"""Initial estimate of the processor time of a segment, seconds; too long rather than too short."""
 _OWN_SEGMENT_S = 6e-6
-"""The same for an algorithm that is written in Python."""
+"""Initial estimate of the processor time of a segment with an algorithm written in Python, seconds."""
 _SHARE = 0.8
-"""Fraction of the time left that a plan may fill by its estimate."""
+"""Largest estimated duration of a plan, as a fraction of the remaining time."""
 
 Watch = Callable[[Answer], object]
 
@@ -96,7 +97,7 @@ class Search:
         return self.started_s + self.budget_s - _GUARD_S
 
     def _left(self, until_s: float | None = None) -> float:
-        """Processor time until the deadline, seconds."""
+        """Processor time of all cores until the deadline, seconds."""
         until_s = self._deadline_s if until_s is None else until_s
         return max(0.0, until_s - time.monotonic()) * self._jobs
 
@@ -161,7 +162,7 @@ class Search:
     def _pilot(self, first: Evidence, wanted: float) -> Evidence:
         """One seed at the whole rate, if the first look was at a fraction of it, since costs differ.
 
-        It ends after a quarter of the time, finished or not; a finished run gives the cost of a segment.
+        It ends after a quarter of the time, finished or not; each finished run shows the cost of a segment.
         """
         if first.scale == 1:
             return first
@@ -174,7 +175,8 @@ class Search:
         return evidence
 
     def _fitting(self, wanted: float, room: float, seeds: int) -> tuple[float, Path, float]:
-        """Duration, path and its scale for which some seeds of all situations fit into processor time."""
+        """Duration, path and scale with which ``seeds`` seeds of all situations fit into the processor time
+        ``room``."""
         floor = min(self._floor(), wanted)
         affordable = room / max(1e-9, seeds * self._cost(self.path, 1))
         if affordable >= floor or not self.path.can_be_scaled or self.on != "sim":
@@ -290,7 +292,7 @@ class Search:
 
 
 def _with_decided(found: Decision, before: Decision) -> Decision:
-    """Later looks at some algorithms, and earlier ones at those that already differ from the best."""
+    """The later decision, with the earlier comparisons of those algorithms that already differed from the best."""
     known = {other.algorithm for other in found.versus} | {found.best}
     decided = [other for other in before.versus if other.algorithm not in known]
     order = (*found.order, *(name for name in before.order if name not in found.order))
@@ -299,7 +301,7 @@ def _with_decided(found: Decision, before: Decision) -> Decision:
 
 
 def _whole(seconds: float) -> float:
-    """An affordable duration, in whole steps."""
+    """A duration rounded down to whole steps, s."""
     return float(int(seconds) // _STEP_S * _STEP_S)
 
 

@@ -17,14 +17,14 @@ OTHER = "other"
 
 @dataclass(frozen=True)
 class Situation:
-    """One experiment of a comparison; its seeds are its replicates.
+    """One situation of a comparison; its replicates differ in the seed.
 
     Attributes:
         algorithm: label of the judged algorithm.
         against: :data:`ALONE`, :data:`LATE`, or the label of a rival.
-        path: its path.
+        path: the path.
         duration_s: simulated time.
-        specs: names of the algorithm and its opponent in the scenario.
+        specs: names of the algorithm and of its rival in the scenario.
     """
 
     algorithm: str
@@ -35,7 +35,7 @@ class Situation:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Algorithm and opponent: the situation without its path and its duration."""
+        """Algorithm and rival: the situation without its path and its duration."""
         return self.algorithm, self.against
 
     @cached_property

@@ -20,13 +20,13 @@ PS_PER_S = 1e12
 def events_of(run: Run, from_ps: int = 0, to_ps: int | None = None, progress: Progress | None = None) -> pl.DataFrame:
     """Events of each packet from ``from_ps`` until before ``to_ps``, in order of time.
 
-    They are those of the run's own log if its scenario asked for one. Otherwise the scenario is run again with a log.
-    The same scenario and seed give the same run, which is checked.
+    The events are those of the run's own log if its scenario asked for one. Otherwise the scenario is run again with a
+    log, and the function checks that this run equals the saved one.
 
     Raises:
         RunError: the log does not cover the interval, or this version of the engine gives another result than the saved
             one.
-        ScenarioError: more events than the log may hold, or an interval that is not inside the run.
+        ScenarioError: more events than the log may hold, or an interval outside the run.
     """
     if run.form.events is not None:
         return _part(run, run.form.events, from_ps, to_ps)
@@ -53,7 +53,7 @@ def check_same(run: Run, frames: dict[str, pl.DataFrame]) -> None:
 
 
 def _part(run: Run, kept: EventsSpec, from_ps: int, to_ps: int | None) -> pl.DataFrame:
-    """A part of a saved log."""
+    """The events of a saved log in an interval."""
     import polars as pl
 
     end_ps = run.form.duration_ps if kept.to_ps is None else kept.to_ps
@@ -67,7 +67,8 @@ def _part(run: Run, kept: EventsSpec, from_ps: int, to_ps: int | None) -> pl.Dat
 def ack_departures(events: pl.DataFrame) -> pl.DataFrame:
     """The rows of ACKs that arrived, with the column ``left_s``, the time at which the receiver sent them.
 
-    An ACK is identified by its number and its echoed time; an ACK that left before the log begins has no value.
+    An ACK is identified by its number and its echoed time; ``left_s`` is null for an ACK that was sent before the log
+    begins.
     """
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""Ethernet, IPv4, TCP and UDP headers of many packets, with a column for each field."""
+"""Ethernet, IPv4, TCP and UDP headers of many packets, computed column by column, one column for each field."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WORD = 1 << 16
 
 
 def has_stamps(stack: StackSpec) -> bool:
-    """True if a stack's header has room for the timestamps option."""
+    """True if a stack's header is long enough for the timestamps option."""
     return stack.header_bytes >= IP_BYTES + TCP_BYTES + STAMPS_BYTES
 
 
@@ -108,7 +108,7 @@ class Packets:
 
 
 def encoded(packets: Packets, idents: Column) -> NDArray[np.uint8]:
-    """The bytes of packets with headers of the same length, with a row for each; payloads are left out."""
+    """The header bytes of packets with headers of the same length, one row for each packet."""
     is_udp = bool(packets.datagram[0])
     transport = _udp(packets) if is_udp else _tcp(packets)
     ip = _ip(packets, idents, UDP if is_udp else TCP, header_bytes=2 * len(transport))
@@ -193,7 +193,7 @@ def _options(packets: Packets) -> list[Any]:
 
 
 def _long(column: Column) -> list[Column]:
-    """A number modulo 2**32, as two words."""
+    """Numbers modulo 2**32, each as two 16-bit words."""
     return [column >> 16 & 0xFFFF, column & 0xFFFF]
 
 

@@ -4,15 +4,16 @@ The capture holds headers only. Times count from 2000-01-01 00:00 UTC, the begin
 interface and pair of hosts, 10.0.0.1 and 10.128.0.1 for the first; the sender connects from port 40000 on to port 5001.
 
 - Sequence numbers are bytes: segment × payload, plus one for the SYN. All segments are full.
-- The engine sends no handshake, even if its stack measures one. A handshake, which was not simulated, is written before
-  a flow's first segment, so that readers know the window scale and the segment size. At a receiver it takes the links'
-  propagation delay. At a sender it takes 1 ns. With a longer one, Wireshark would call a retransmission within the
-  handshake's round trip a reordered segment, and a sender's own segments are never reordered.
+- The engine simulates no handshake, even if the stack measures its RTT. The capture has a handshake before a flow's
+  first segment, so that programs know the window scale and the segment size. At a receiver the handshake takes the
+  links' propagation delay. At a sender it takes 1 ns: with a longer handshake, Wireshark would report a retransmission
+  within its round trip as a reordered segment, although a sender's own segments are never reordered.
 - Datagrams are UDP packets with their size on the wire.
-- The advertised window is the stack's receive window; without one, the largest that TCP can say.
-- The timestamps option is present if the stack's header has room for it (52 bytes). It counts ms of the host's clock in
-the scenario. An ACK echoes the timestamp from which the engine's sender takes its RTT sample, also in recovery.
-- The size of a packet is that of these headers and its payload, also if the stack's header has another size.
+- The advertised window is the stack's receive window; without one, the largest window that TCP can advertise.
+- The timestamps option is present if the stack's header has room for it (52 bytes). It is the time of the host's clock
+  in the scenario, ms. An ACK echoes the timestamp from which the engine's sender takes its RTT sample, also in
+  recovery.
+- The size of a packet is the sum of these headers and its payload, even if the stack's header has another size.
 
 The format (draft-ietf-opsawg-pcapng) is written here column by column, since general packet writers take some ten
 microseconds per packet, and a run has millions of packets.
@@ -55,7 +56,7 @@ LARGEST_PACKET = 65_535
 
 
 def write_pcapng(run: Run, events: pl.DataFrame, path: str | Path, at: Side = "sender") -> int:
-    """Write the packets of all flows that a host would capture.
+    """Write the packets of all flows as a host would capture them.
 
     Args:
         run: run of the packets.
@@ -182,13 +183,13 @@ def _with_stamps(events: pl.DataFrame, form: Spec) -> pl.DataFrame:
 
 
 def _clock_ms(form: Spec, flow: NDArray[Any], time_s: NDArray[np.float64], receiver: NDArray[Any]) -> NDArray[np.int64]:
-    """Clocks of the flows' hosts, ms, one day ahead, so that none is negative."""
+    """Times of the hosts' clocks, ms, plus one day, so that none is negative."""
     shown = np.zeros(len(time_s), dtype=np.int64)
     for index, spec in enumerate(form.flows):
         for is_receiver, clock in ((False, spec.sender_clock), (True, spec.receiver_clock)):
             mine = (flow == index) & (receiver == is_receiver)
             ps = np.rint(time_s[mine] * 1e12).astype(np.int64)
-            # Split, so that the product stays within 64 bits.
+            # The time is split, so that the product stays within 64 bits.
             drift = ps // 10**9 * clock.drift_ppb + ps % 10**9 * clock.drift_ppb // 10**9
             tick = max(1, clock.resolution_ps)
             reading = (ps + drift + clock.offset_ps) // tick * tick
@@ -266,7 +267,7 @@ def _blocks(packets: Packets, begin: int, at: Side) -> bytes:
 
 
 def _framed(packets: Packets, data: NDArray[np.uint8], at: Side) -> NDArray[np.uint8]:
-    """Blocks of one length around packets of one length, with a row for each."""
+    """The blocks of packets of one length, one row for each packet."""
     captured_bytes = data.shape[1]
     padded_words = -(-captured_bytes // 4)
     length = 4 * (7 + padded_words + 4)

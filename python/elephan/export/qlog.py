@@ -9,9 +9,9 @@ that apply to TCP, and a trace for each flow from its sender's view. The mapping
   first time, in order or by SACK blocks. If a segment was sent twice, the later transmission counts.
 - ``recovery:packet_lost`` names the earlier transmission of a segment, at the time when the segment is sent again. The
   engine does not log the time at which a sender declares a loss.
-- A datagram is a DATAGRAM frame; nothing else is logged for it.
-- ``recovery:metrics_updated`` comes with each ACK: the window and the bytes in flight after the ACK was processed, and
-  the RTTs in ms.
+- A datagram is a packet with a DATAGRAM frame; it has no other event.
+- ``recovery:metrics_updated`` follows each ACK. It has the window and the bytes in flight after the ACK was processed,
+  and the RTTs in ms.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class _Sender:
         self._datagrams = datagrams
         self._next_number = 0
         self._outstanding: dict[int, int] = {}
-        """The latest transmission of each segment that is not acknowledged."""
+        """The latest transmission of each unacknowledged segment."""
         self._una: int | None = None
         self._min_rtt_ms: float | None = None
 

@@ -1,4 +1,4 @@
-"""quinn's own qlog of a run on ``--on quic``: one file for each flow, which quinn writes for the flow's sender.
+"""quinn's own qlog of a run on ``--on quic``: one file for each flow, written by quinn at the flow's sender.
 
 The events, their names and their units are quinn's; nothing is added or converted.
 """

@@ -1,7 +1,7 @@
-"""Recording of a user's algorithm on a path: its callbacks and its answers, with one line of text for each callback.
+"""Recording of a user's algorithm on a path: one line of text for each callback, with the algorithm's answers.
 
-A line is the callback's name, its arguments (``now=0.04 acked=2.0``), ``->``, and the answers after it.
-Numbers are written with full precision. True is 1, false is 0, and ``None`` is left out.
+A line is the callback's name, its arguments (``now=0.04 acked=2.0``), ``->``, and the algorithm's attributes after the
+callback. Numbers are written with full precision. True is 1, false is 0, and ``None`` is left out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FIELDS = {
 }
 DELIVERY = ("rate", "interval", "delivered", "prior_delivered", "app_limited", "tx_in_flight", "lost")
 PATH: dict[str, Any] = {"rate": "5 Mbit/s", "rtt": "40 ms", "buffer": "20 packets", "duration": "10 s", "loss": 0.0005}
-"""The path of a recording: a few losses of each kind, in some thousand lines."""
+"""The path of a recording, on which a few losses of each kind happen within some thousand lines."""
 
 
 class Recorder(Algorithm):
@@ -43,7 +43,7 @@ class Recorder(Algorithm):
 
     @property
     def recovery_floor(self) -> float:
-        """The algorithm's own."""
+        """The algorithm's own recovery floor."""
         return self.inner.recovery_floor
 
     def _noted(self, callback: str, given: Mapping[str, Any]) -> None:
@@ -63,46 +63,46 @@ class Recorder(Algorithm):
         self._noted(callback, given)
 
     def on_start(self, start: told.Start) -> None:
-        """Passed on."""
+        """Pass the callback on and record it."""
         self._pass_on("on_start", start)
 
     def on_ack(self, ack: told.Ack) -> None:
-        """Passed on."""
+        """Pass the callback on and record it."""
         self._pass_on("on_ack", ack)
 
     def on_congestion(self, signal: told.Signal) -> None:
-        """Passed on."""
+        """Pass the callback on and record it."""
         self._pass_on("on_congestion", signal)
 
     def on_timeout(self, signal: told.Signal) -> None:
-        """Passed on."""
+        """Pass the callback on and record it."""
         self._pass_on("on_timeout", signal)
 
     def on_sent(self, sent: told.Sent) -> None:
-        """Passed on."""
+        """Pass the callback on and record it."""
         self._pass_on("on_sent", sent)
 
     def on_lost(self, lost: told.Lost) -> None:
-        """Passed on."""
+        """Pass the callback on and record it."""
         self._pass_on("on_lost", lost)
 
     def on_idle(self, now: float, idle: float) -> None:
-        """Passed on."""
+        """Pass the callback on and record it."""
         self.inner.on_idle(now, idle)
         self._noted("on_idle", {"now": now, "idle": idle})
 
     def on_recovery_exit(self, now: float) -> None:
-        """Passed on."""
+        """Pass the callback on and record it."""
         self.inner.on_recovery_exit(now)
         self._noted("on_recovery_exit", {"now": now})
 
     def on_undo(self, now: float) -> None:
-        """Passed on."""
+        """Pass the callback on and record it."""
         self.inner.on_undo(now)
         self._noted("on_undo", {"now": now})
 
     def moderate(self, window: float) -> None:
-        """Passed on."""
+        """Pass the callback on and record it."""
         self.inner.moderate(window)
         self._noted("moderate", {"window": window})
 
@@ -118,7 +118,8 @@ def _number(value: Any) -> str:
 
 
 def record(spec: str, parameters: Mapping[str, Any]) -> list[str]:
-    """One flow of an algorithm alone on :data:`PATH`, and after it a timeout, an undo, a pause and a moderation.
+    """Record one flow of an algorithm on :data:`PATH`, followed by a timeout, an undo, an idle period and a moderation.
+    Returns the lines.
 
     Raises:
         ScenarioError: the parameters are wrong.
@@ -142,7 +143,7 @@ def record(spec: str, parameters: Mapping[str, Any]) -> list[str]:
 
 
 def _afterwards(recorder: Recorder) -> None:
-    """Call callbacks that the path may not cause on a second connection."""
+    """On a second connection, call the callbacks that may not occur on the path."""
     for i in range(200):
         recorder.on_ack(told.Ack(now=0.04 * (i + 1), acked=2.0, rtt=0.04, min_rtt=0.04, srtt=0.04, in_flight=20.0))
     recorder.moderate(recorder.window - 1.5)

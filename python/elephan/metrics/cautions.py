@@ -1,4 +1,4 @@
-"""Warnings about results of a run that depend on something other than the algorithm."""
+"""Warnings about a run's results that depend on more than the algorithm."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from elephan.scenario import catalog
 RECEIVE_WINDOW_NOTICED = 0.01
 EPOCHS_WANTED = 3
 MOST_SINGLY = 12
-"""Flows whose warnings have lines of their own."""
+"""Largest number of flows whose warnings have separate lines."""
 
 
 def warnings_after(run: Run) -> list[str]:
@@ -46,7 +46,7 @@ def warnings_after(run: Run) -> list[str]:
 
 
 def _each_or_all(warnings: dict[str, str], together: str) -> list[str]:
-    """A line for each flow, or one for all of a crowd."""
+    """A line for each flow, or one line for all flows if they are many."""
     if len(warnings) <= MOST_SINGLY:
         return [f"{name}: {line}" for name, line in warnings.items()]
     return [f"{len(warnings):,} flows, {next(iter(warnings))} the first of them: {together}"]

@@ -1,6 +1,6 @@
 """The two components of Compound TCP's window, derived from their sum.
 
-A host shows the sum alone. Its loss-based component follows from four rules. It is the whole window in slow start,
+A host reports only the sum. The loss-based component follows from four rules. It is the whole window in slow start,
 where the delay-based component rests. In congestion avoidance it grows by one segment each round trip. It halves on a
 loss. It is never more than the whole window. The rest of the window is the delay-based component.
 """

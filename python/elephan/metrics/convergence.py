@@ -1,8 +1,8 @@
 """Time until a late-starting flow has its share, by the definitions of the papers that measured it.
 
-There is no one definition. ``convergence_time_s`` is ha2006's, ``convergence_accumulated_time_s`` a variant of it,
-``convergence_cwnd_time_s`` and ``convergence_epochs`` are leith2008's, ``convergence_abs_time_s`` is our interpretation
-of weigle2006 and hcc2011, which report the time at which flows meet without a rule, and
+The papers have no common definition. ``convergence_time_s`` is ha2006's, ``convergence_accumulated_time_s`` a variant
+of it, ``convergence_cwnd_time_s`` and ``convergence_epochs`` are leith2008's, ``convergence_abs_time_s`` is our
+interpretation of weigle2006 and hcc2011, which report the time at which flows meet without a rule, and
 ``delta_fair_convergence_time_s`` is that of RFC 5166. katto2008 has none.
 """
 
@@ -305,7 +305,7 @@ def _running_mean(rates: Array, mean_s: int) -> Array:
 
 
 def _held(met: Truth, steps: int) -> Truth:
-    """True at each step from which a condition holds for so many steps; shorter than ``met`` by ``steps - 1``."""
+    """True at each position from which a condition holds for ``steps`` steps; shorter than ``met`` by ``steps - 1``."""
     if len(met) < steps:
         return np.zeros(0, dtype=np.bool_)
     held: Truth = np.convolve(met.astype(np.int64), np.ones(steps, dtype=np.int64), mode="valid") == steps

@@ -1,7 +1,7 @@
 """Delays from the sampled RTT, for any window, and combinations of throughput and delay.
 
-The ``rtt_…_ms`` metrics are over every packet, for the measurement window only. The metrics here are over the smoothed
-RTT at the sample times, for any window. Datagrams have no RTT; their metrics are ``owd_…_ms``, over every packet.
+The ``rtt_…_ms`` metrics use the RTT of every packet, for the measurement window only. The metrics here use the smoothed
+RTT at the sample times, for any window. Datagrams have no RTT; their metrics are ``owd_…_ms``, which use every packet.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import numpy as np
 from elephan.metrics.statistics import ROUNDING
 
 FEWEST = 3
-"""Fewest points of an ellipse: two always lie on a line."""
+"""Smallest number of points of an ellipse; two points always lie on a line."""
 
 Pair = tuple[float, float]
 

@@ -44,7 +44,7 @@ def jain_index(rates: Sequence[float]) -> float:
     x = np.asarray(rates, dtype=np.float64)
     if x.max() <= 0:
         raise MetricError("nothing arrived in the window, so that there is nothing to share")
-    x = x / x.max()  # so that squares neither overflow nor vanish
+    x = x / x.max()  # squares then neither overflow nor underflow
     return float(x.sum() ** 2 / (len(x) * (x**2).sum()))
 
 

@@ -131,7 +131,7 @@ _QUANTITIES: dict[str, tuple[Callable[[Run, Window | None, Flows], float], bool]
     "loss": (_retransmitted, False),
     "completion": (mean_flow_duration_ms, False),
 }
-"""How each quantity of harm is measured, and whether more of it is better."""
+"""For each quantity of harm, its metric, and true if a higher value is better."""
 
 
 def _reference(reference: Run | None, flows: Sequence[str], window: Window | None) -> Run:

@@ -1,4 +1,4 @@
-"""The bottleneck's queue: waiting packets, without the one in transmission."""
+"""Metrics of the bottleneck's queue. It excludes the packet in transmission."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def max_queue_pkts(run: Run, window: Window | None = None, link: str | None = No
 
 
 def _between(run: Run, window: Window | None, link: str | None, column: str) -> Array:
-    """Statistics of the intervals within the window; the sample at its start describes the interval before."""
+    """A column of interval statistics for the intervals within the window. The sample at the window's start is left
+    out, since it describes the interval before."""
     _, values = link_series(run, link or bottleneck(run), column, resolve_window(run, window))
     return values[1:]
 

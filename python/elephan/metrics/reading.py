@@ -83,7 +83,7 @@ def specs(run: Run, flows: Sequence[str] | None = None) -> list[FlowSpec]:
 def chosen(
     run: Run, flows: Sequence[str] | None = None, *, with_sources: bool = False
 ) -> tuple[list[FlowSpec], list[FlowSpec]]:
-    """Canonical forms of the flows and of the sources of transfers of these names; flows in order of start.
+    """Canonical forms of the flows and of the sources of transfers with these names; flows are in order of start.
 
     For ``None`` all flows, and all sources if ``with_sources``.
 
@@ -138,7 +138,7 @@ def lifetime_s(run: Run, flow: str) -> Window:
 
 
 def check_recorded(run: Run, flows: Iterable[str]) -> None:
-    """Reject flows whose samples were not kept.
+    """Reject flows whose samples were not recorded.
 
     Raises:
         MetricError: one of them was not recorded.
@@ -153,7 +153,8 @@ def check_recorded(run: Run, flows: Iterable[str]) -> None:
 
 
 def _from_totals(run: Run, column: str, window: Window, found: Sequence[FlowSpec]) -> dict[str, float] | None:
-    """Increase of a counter over the measurement window, which a run also keeps for flows that it did not record."""
+    """Increase of a counter over the measurement window from the table ``flows``, which also has the flows without
+    samples."""
     measured = measure_window(run)
     if max(abs(a - b) for a, b in zip(window, measured, strict=True)) > GRID_TOLERANCE_S:
         return None
@@ -164,7 +165,7 @@ def _from_totals(run: Run, column: str, window: Window, found: Sequence[FlowSpec
 def counters(run: Run, column: str, window: Window, flows: Sequence[str] | None = None) -> dict[str, float]:
     """Increase of a cumulative column of ``samples`` over a window, by flow in order of start.
 
-    Sources of transfers named by ``flows`` come after these, if ``sources`` has the column too.
+    Sources of transfers named by ``flows`` follow the flows, if the table ``sources`` also has the column.
 
     Raises:
         MetricError: the window's ends are not sample times, or a source has no such column.
@@ -232,7 +233,7 @@ def _link_at(run: Run, link: str, time_s: float) -> dict[str, Any]:
 
 
 def flow_series(run: Run, flow: str, column: str, window: Window) -> tuple[Array, Array]:
-    """Sample times in s and the values there, from one end of the window to the other; absent values are NaN.
+    """Sample times in s, from one end of the window to the other, and the values at these times; absent values are NaN.
 
     Raises:
         MetricError: the window's ends are not sample times.
@@ -243,7 +244,8 @@ def flow_series(run: Run, flow: str, column: str, window: Window) -> tuple[Array
 
 
 def quantile_series(run: Run, group: str, column: str) -> tuple[Array, dict[float, Array]]:
-    """Sample times in s, and a column of ``crowd`` there by quantile, for a group of flows; absent values are NaN."""
+    """Sample times in s, and a column of ``crowd`` at these times by quantile, for a group of flows; absent values are
+    NaN."""
     rows = run.crowd.filter(pl.col("group").cast(pl.String) == group)
     values = {
         float(quantile): table[column].fill_null(float("nan")).to_numpy().astype(np.float64)
@@ -254,7 +256,7 @@ def quantile_series(run: Run, group: str, column: str) -> tuple[Array, dict[floa
 
 
 def link_series(run: Run, link: str, column: str, window: Window) -> tuple[Array, Array]:
-    """Like :func:`flow_series`, of a recorded link."""
+    """Like :func:`flow_series`, for a recorded link."""
     rows = run.kept(("links", link, "sorted"), lambda: link_rows(run, link).sort("time_s"))
     return run.kept(("links", link, column, window), lambda: _series(run, rows, column, window))
 
@@ -267,7 +269,7 @@ def _series(run: Run, rows: pl.DataFrame, column: str, window: Window) -> tuple[
     first, last = times[[0, -1]] if len(times) else (np.nan, np.nan)
     if not abs(first - window[0]) <= GRID_TOLERANCE_S:
         raise _off_grid(run, window[0])
-    # A run may end between two samples; a series to its end then has all samples.
+    # A run may end between two samples; a series until the end of the run then ends at the last sample.
     to_the_end = window[1] > duration_s(run) - GRID_TOLERANCE_S
     if not abs(last - window[1]) <= GRID_TOLERANCE_S and not to_the_end:
         raise _off_grid(run, window[1])
@@ -290,7 +292,7 @@ def _rows_at(run: Run, table: pl.DataFrame, times: Array, time_s: float, key: st
 def _snapped(times: Array, wanted: Array) -> Array:
     """For each time the nearest of ``times`` (ascending, s) within the tolerance, or else the time itself.
 
-    The nearest, since samples may be closer to each other than the tolerance.
+    It takes the nearest one because samples may be closer to each other than the tolerance.
     """
     if not len(times):
         return wanted
@@ -316,7 +318,7 @@ def grid(run: Run, flow: str, column: str, window: Window, step_s: float) -> tup
     Raises:
         MetricError: these times are not all sample times.
     """
-    # A run may end between two samples; whole steps need no sample at the very end of the window.
+    # A run may end between two samples; whole steps need no sample at the end of the window.
     end_s = window[0] + step_s * int((window[1] - window[0]) / step_s + 1e-9)
     times, values = flow_series(run, flow, column, (window[0], end_s))
     return on_grid(run, times, values, window, step_s)
@@ -382,7 +384,7 @@ def check_measured(run: Run, window: Window | None, what: str) -> None:
     """Reject a window other than the measurement window, for statistics over every packet.
 
     Raises:
-        MetricError: it is another.
+        MetricError: the window is not the measurement window.
     """
     measured = measure_window(run)
     if window is not None and max(abs(a - b) for a, b in zip(window, measured, strict=True)) > GRID_TOLERANCE_S:
@@ -453,7 +455,7 @@ def link_capacity_bits(run: Run, name: str, window: Window) -> float:
         period_s = float(times_s[-1])
 
         def opportunities(until_s: float) -> int:
-            """Opportunities after the beginning, up to and including ``until_s``."""
+            """Number of transmission opportunities from the start of the run up to and including ``until_s``."""
             rounds = int(until_s / period_s + GRID_TOLERANCE_S)
             within = np.count_nonzero(times_s <= until_s - rounds * period_s + GRID_TOLERANCE_S)
             return rounds * len(times_s) + int(within)
@@ -507,5 +509,5 @@ def wire_bytes(run: Run, flow: str) -> int:
 
 
 def wire_factor(spec: FlowSpec) -> float:
-    """Bytes on the wire of a flow's or a source's segment, over its payload."""
+    """Size on the wire of a segment of a flow or a source, divided by its payload."""
     return lookups.wire_bytes(spec.stack) / spec.stack.payload_bytes

@@ -45,7 +45,7 @@ class Metric:
         return cleandoc(self.function.__doc__ or "")
 
     def __call__(self, run: Any, *args: Any, **options: Any) -> Any:
-        """The value for a run; options are the function's."""
+        """The metric's value for a run; ``options`` are passed to the function."""
         return self.function(run, *args, **options)
 
 
@@ -79,7 +79,7 @@ def get(name: str) -> Metric:
     """The metric of a name or alias.
 
     Raises:
-        MetricError: there is none; the message has the nearest name.
+        MetricError: there is no such metric; the message has the most similar name.
     """
     found = find(name)
     if found is None:

@@ -216,7 +216,8 @@ def growth_factor_per_rtt(run: Run, window: Window | None = None, flows: Flows =
 
 
 def _growth(run: Run, flow: str, window: Window) -> tuple[Array, Array]:
-    """Growth of the window between samples in congestion avoidance, and its number of round trips."""
+    """Growth of the window between consecutive samples in congestion avoidance, segments, and the number of round trips
+    between them."""
     times, cwnd = alive(run, flow, "cwnd", window)
     columns = ("ssthresh", "srtt_s", "loss_events")
     ssthresh, srtt_s, losses = (flow_series(run, flow, column, window)[1] for column in columns)
@@ -232,7 +233,7 @@ def _growth(run: Run, flow: str, window: Window) -> tuple[Array, Array]:
 
 
 def _backing_off(lost: Truth, falling: Truth) -> Truth:
-    """Steps with a backoff, and the steps after it in which recovery still reduces the window."""
+    """True at steps with a backoff, and at the following steps in which recovery still reduces the window."""
     still = np.zeros(len(lost), dtype=np.bool_)
     for i in range(len(lost)):
         still[i] = lost[i] or (i > 0 and still[i - 1] and falling[i])

@@ -1,4 +1,4 @@
-"""Intervals over replicates. Each kind of interval is defined here.
+"""Confidence intervals over replicates.
 
 The interval of a mean is by Student's t, that of a paired difference by the paired t, and that of a median or another
 statistic by the percentile bootstrap (which is too narrow for a mean of few replicates).
@@ -23,11 +23,11 @@ LOOKS = (8, 16, 32)
 """Numbers of seeds at which a procedure that stops early may look."""
 LOOK_CONFIDENCE = 1 - (1 - CONFIDENCE) / len(LOOKS)
 """Confidence of each look (Bonferroni), so that all looks together keep 95 %."""
-# Resampling has a fixed seed: the same values always give the same interval.
+# Resampling uses a fixed seed, so the same values always give the same interval.
 _RESAMPLING_SEED = 20061
 DRAWS = 999
 Pick = Sequence[float]
-"""One bootstrap draw: numbers in [0, 1), one a replicate, that choose which replicates count."""
+"""One bootstrap draw: for each replicate to draw, a number in [0, 1) that selects it."""
 
 
 class Interval(NamedTuple):
@@ -52,10 +52,10 @@ class Interval(NamedTuple):
 
 
 INFINITE = "a value is infinite"
-"""Reason why a mean has no interval where a time never came with some seeds."""
+"""Reason for a missing interval if an event did not occur with some seeds."""
 _ALL_EQUAL = "{} replicates, all equal"
 ROUNDING = 1e-12
-"""Difference of equal numbers that were computed in another order, as a fraction of their inputs."""
+"""Largest rounding error between equal numbers computed in different order, as a fraction of their inputs."""
 
 
 def _all_equal(sample: Sequence[float], scale: float) -> bool:
@@ -81,7 +81,7 @@ def mean_relative_error(values: Sequence[float], expected: Sequence[float]) -> f
 
 
 def resampled(values: Sequence[float], pick: Pick) -> list[float]:
-    """The replicates of one bootstrap draw."""
+    """The replicates that one bootstrap draw selects."""
     count = len(values)
     return [values[int(share * count)] for share in pick[:count]]
 
@@ -89,11 +89,12 @@ def resampled(values: Sequence[float], pick: Pick) -> list[float]:
 def bootstrap(
     statistic: Callable[[Pick], float], replicates: int, confidence: float = CONFIDENCE, draws: int = DRAWS
 ) -> tuple[float, float] | None:
-    """Percentile bootstrap interval of a statistic of replicates; ``None`` with fewer than two, or if none is known.
+    """Percentile bootstrap interval of a statistic of replicates; ``None`` with fewer than two replicates, or if the
+    statistic is undefined in all draws.
 
     Replicates are drawn with replacement (Efron 1979), with the same draw for all inputs of the statistic. The draws
     are fixed, so the same replicates always give the same interval. Draws with an undefined statistic (NaN) are left
-    out. Ends are values of draws, so one may be infinite (a time that was not reached).
+    out. The ends are values of draws, so an end may be infinite (a time that was not reached).
     """
     if replicates < 2:
         return None
@@ -115,9 +116,9 @@ def interval(
 ) -> Interval:
     """Mean of replicates with its interval by Student's t, or median with its bootstrap interval; 95 % by default.
 
-    There is no interval, but a reason, for one replicate (its spread is unknown) and for equal replicates, which are
-    one outcome seen several times and would give zero width. Infinite values (a time that was not reached) are kept:
-    the median and its interval may be infinite, and a mean has no interval.
+    The result has a reason instead of an interval for one replicate, whose spread is unknown, and for equal replicates,
+    whose interval would have zero width. Infinite values (a time that was not reached) are kept: the median and its
+    interval may be infinite, and a mean has no interval.
 
     Raises:
         ValueError: there are no values, or one is not a number.

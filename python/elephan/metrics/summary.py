@@ -1,5 +1,5 @@
-"""The summary of a run: the output of ``elephan run --json``, which is saved with a run, so that its tables need not be
-read."""
+"""The summary of a run: the output of ``elephan run --json``. It is saved with the run, so that it can be shown without
+reading the tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FLOW_COLUMNS = (
 )  # fmt: skip
 
 DATAGRAM_COLUMNS = ("owd_min_ms", "owd_mean_ms", "owd_p50_ms", "owd_p95_ms", "owd_p99_ms")
-"""Fields that flows of datagrams have besides, where the backend gives them."""
+"""Additional fields of flows of datagrams, if the backend provides them."""
 
 RUN_METRICS = (
     "jain", "min_max_ratio", "asymmetry", "abs_asymmetry", "late_flow_share", "rtt_fairness_ratio",
@@ -32,14 +32,15 @@ RUN_METRICS = (
     "mean_flow_rate_mbps", "mean_size_over_mean_duration_mbps", "mean_flow_duration_ms", "flow_duration_p99_ms",
     "mean_slowdown", "offered_mbps",
 )  # fmt: skip
-"""Metrics of a run as a whole, in the order in which people see them."""
+"""Metrics of a run as a whole, in the order in which they are printed."""
 
 
 def summarize(run: Run) -> dict[str, Any]:
     """The summary of a run. A metric without a value is ``None``. An undefined metric has its reason in ``undefined``;
     a time that was not reached has no reason there.
 
-    ``flows`` has the recorded flows; if these are not all, ``crowd`` has quantiles over all flows of each group.
+    ``flows`` has the recorded flows; if some flows are not recorded, ``crowd`` has quantiles over all flows of each
+    group.
 
     Counts of ``flows`` are over the whole run, and their rates, RTTs and windows over the measurement window. All
     values of ``links`` and ``metrics`` are over the measurement window, except times of convergence.
@@ -124,6 +125,6 @@ def _marks(run: Run, name: str, window: Window) -> int:
 
 
 def _number(value: Any) -> Any:
-    """A number for JSON, which has no infinity and no NaN; ``None`` replaces both: a time that was not reached, and a
-    missing sample."""
+    """A number for JSON. ``None`` replaces infinity (a time that was not reached) and NaN (a missing sample), which
+    JSON lacks."""
     return None if isinstance(value, float) and not math.isfinite(value) else value

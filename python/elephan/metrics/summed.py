@@ -1,4 +1,4 @@
-"""Transfers in sums and distributions: one reader for single records, and for ``record = "summary"``.
+"""Sums and distributions of transfers, from the records of single transfers or from those of ``record = "summary"``.
 
 A source that keeps a summary has exact sums, and counts in buckets whose edges are 0.2 % apart. A value is replaced by
 the middle of its bucket, so a quantile is within 0.1 % of the exact one.
@@ -24,7 +24,7 @@ def _none() -> Array:
 
 @dataclass(frozen=True)
 class Sample:
-    """Positive numbers, one by one or in buckets.
+    """A sample of positive numbers, stored one by one or as counts in buckets.
 
     Attributes:
         values: single numbers.
@@ -68,7 +68,7 @@ class Summed(NamedTuple):
         wire_bits: bits on the wire of these transfers, with a header for each segment, without retransmissions.
         bits: payload bits of the transfers that finish.
         durations_s: durations of the transfers that finish.
-        rates_bps: payload bits over duration of each transfer that finishes; only the mean is available.
+        rates_bps: payload bits divided by duration, of each transfer that finishes; only the mean is available.
         slowdowns: slowdowns of the transfers that finish.
     """
 
@@ -81,12 +81,12 @@ class Summed(NamedTuple):
 
 
 def has_summary(run: Run, source: str) -> bool:
-    """True if a source keeps sums of its transfers, and not each of them."""
+    """True if a source records sums of its transfers instead of each transfer."""
     return any(spec.flow.name == source and spec.record == "summary" for spec in run.form.traffic)
 
 
 def summed(run: Run, source: FlowSpec, window: Window | None, *, by_size: bool) -> Summed:
-    """The transfers of a source with ``record = "summary"`` that start in the measured part.
+    """Sums over the transfers of a source with ``record = "summary"`` that start in the measurement window.
 
     Raises:
         MetricError: another window or a class of sizes is requested, which needs a record of each transfer.
@@ -114,7 +114,7 @@ def summed(run: Run, source: FlowSpec, window: Window | None, *, by_size: bool) 
 
 
 def merged(parts: Sequence[Sample]) -> Sample:
-    """All of several samples."""
+    """One sample with the numbers of several samples."""
     values, middles, counts = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("values", "middles", "counts")
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 RUN_DEFAULTS = ("sum_goodput_mbps", "utilization", "loss_rate", "mean_queue_delay_ms", "jain")
 FLOW_DEFAULTS = ("goodput_mbps", "throughput_share", "retransmit_rate", "rtt_mean_ms")
-"""Metrics that are shown where none is named."""
+"""Default metrics."""
 
 Names = str | Sequence[str] | None
 
@@ -33,7 +33,7 @@ class Row:
 
     Attributes:
         at: position of the run in the sweep.
-        flow: its name and algorithm; ``None`` for the run as a whole.
+        flow: name and algorithm of the flow; ``None`` for the run as a whole.
         values: values by metric; ``None`` for a missing one.
         whys: reasons for missing values.
     """
@@ -62,10 +62,10 @@ def chosen(names: Names, per: Per) -> dict[str, Metric]:
 
 
 def _check_names(sweep: Sweep[Any], per: Per) -> None:
-    """Reject an axis whose column would have the name of another one.
+    """Reject an axis whose column would have the same name as another column.
 
     Raises:
-        MetricError: there is one: whole tables of flows as an axis, and rows of flows.
+        MetricError: there is such an axis: tables of flows as an axis, with rows for flows.
     """
     if per == "flow" and "flow" in sweep.keys:
         raise MetricError("the axis 'flow' has the name of the column of flows; write the axis as flow[*].algorithm")

@@ -160,7 +160,7 @@ def offered_pkts_per_rtt(run: Run, window: Window | None = None, link: str | Non
 
 
 def settled_packets(run: Run, link: str, window: Window) -> float:
-    """Packets whose wait at a link ended in a window: dropped ones, and transmitted ones."""
+    """Number of packets whose wait at a link ended in a window, because they were dropped or transmitted."""
     return link_counter(run, link, "arrived_packets", window) - link_counter(run, link, "queue_packets", window)
 
 

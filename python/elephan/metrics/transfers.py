@@ -1,10 +1,10 @@
-"""Transfers of a given size: their durations, and the rates for users (RFC 5166 §2.1.1, §2.8).
+"""Metrics of transfers of given sizes: durations, and the rates that users get (RFC 5166 §2.1.1, §2.8).
 
 Transfers are flows with a size and the transfers of ``[[traffic]]``; ``flows`` may name either. A transfer belongs to
-the window in which it starts, independently of its end. ``size_bytes`` selects transfers by their payload.
+the window in which it starts, whenever it ends. ``size_bytes`` selects transfers by their payload.
 
-A source with ``record = "summary"`` counts with its sums and distributions (:mod:`elephan.metrics.summed`): means are
-exact, quantiles to 0.1 %; it supports only the measurement window and no classes of sizes.
+A source with ``record = "summary"`` contributes by its sums and distributions (:mod:`elephan.metrics.summed`): means
+are exact, quantiles are within 0.1 %. Only the measurement window is available for it, and no classes of sizes.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from elephan.scenario.lookups import slowest_bps
 
 Flows = Sequence[str] | None
 Sizes = tuple[float, float] | None
-"""A class of sizes: bytes of payload, from the first, the second excluded."""
+"""A class of sizes: smallest payload, and the payload above which sizes are excluded, bytes."""
 
 
 class Transfers(NamedTuple):
-    """Transfers in order of their starts: flows with a size, by their stated starts, then the transfers of each source.
+    """Transfers in order of start: first the flows with a size, then the transfers of each source.
 
     Attributes:
         names: name of the flow, or name of the source with the transfer's number, from 1 (``web 17``).
         bits: payload bits, in whole segments.
         seconds: time from the start until the last segment was acknowledged; NaN for an incomplete transfer.
         wire_bits: bits on the wire with a header for each segment, without retransmissions.
-        least_seconds: time needed by a sender alone on the path that knows it: the propagation RTT, plus ``wire_bits``
-            at the initial rate of the slowest link.
+        least_seconds: smallest possible duration: the propagation RTT, plus the time to send ``wire_bits`` at the
+            initial rate of the slowest link.
     """
 
     names: list[str]
@@ -63,7 +63,8 @@ Namer = Callable[[int], str]
 
 
 class _Rows(NamedTuple):
-    """Columns of :class:`Transfers`, with starts in s, and numbers in place of names, which take longest to make."""
+    """Columns of :class:`Transfers`, with start times in s, and with numbers instead of names, which are slow to
+    build."""
 
     numbers: Array
     starts_s: Array
@@ -86,10 +87,10 @@ def sized_transfers(
         run: the run.
         window: interval of their starts.
         flows: flows with a size, and sources of transfers; all for ``None``.
-        size_bytes: range of their payload, without the upper end; any for ``None``.
+        size_bytes: range of the transfers' payload, without the upper end; any for ``None``.
 
     Raises:
-        MetricError: there are none, or a source with ``record = "summary"`` does not keep each.
+        MetricError: there are none, or a source with ``record = "summary"`` does not record each transfer.
     """
     parties, sources = _parties(run, flows)
     for source in sources:
@@ -124,7 +125,8 @@ def _none_starts(run: Run, window: Window | None, size_bytes: Sizes) -> MetricEr
 def _parts(
     run: Run, window: Window | None, sized: Sequence[FlowSpec], sources: Sequence[FlowSpec], size_bytes: Sizes
 ) -> list[tuple[Namer, _Rows]]:
-    """The transfers of flows, and of sources that keep each, perhaps none; with a function for their names."""
+    """The transfers of flows, and of sources that record each transfer, each with a function for their names; may be
+    empty."""
     from_s, to_s = resolve_window(run, window)
     if size_bytes is not None and not size_bytes[0] < size_bytes[1]:
         raise MetricError(f"the class of sizes from {size_bytes[0]:g} B to {size_bytes[1]:g} B is empty")
@@ -212,7 +214,7 @@ def _ended(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> 
     """The transfers of :func:`_begun`, at least one of which completed.
 
     Raises:
-        MetricError: none did.
+        MetricError: none completed.
     """
     found = _begun(run, window, flows, size_bytes)
     if not len(found.durations_s):

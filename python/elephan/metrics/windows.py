@@ -1,4 +1,5 @@
-"""Congestion windows, congestion epochs, RTTs, and points of the response function, with one number for each flow."""
+"""Metrics of congestion windows, congestion epochs, RTTs, and points of the response function, with one number for each
+flow."""
 
 from __future__ import annotations
 
@@ -197,7 +198,8 @@ def _growing(run: Run, flow: str, window: Window, skip: int) -> list[Array]:
 
 
 def _epochs(bounds: npt.NDArray[np.intp], *series: npt.NDArray[Any]) -> Iterator[tuple[npt.NDArray[Any], ...]]:
-    """Pieces of each series between bounds; samples before the first and after the last bound are no whole epoch."""
+    """Sections of each series between consecutive bounds, without samples before the first or after the last bound,
+    which form no whole epoch."""
     return zip(*(np.split(values, bounds + 1)[1:-1] for values in series), strict=True)
 
 

@@ -1,4 +1,4 @@
-"""Arguments of ``run`` and ``sweep``: a scenario and a seed, or an error line with the right form."""
+"""Checks of the arguments of ``run`` and ``sweep``; an error message shows the right form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def with_seed(scenario: Any, seed: Any = None) -> tuple[Scenario, int]:
     """A scenario with its own seed, or with the given one.
 
     Raises:
-        ScenarioError: it is not a scenario, or not a seed.
+        ScenarioError: an argument is not a scenario, or not a seed.
     """
     if not isinstance(scenario, Scenario):
         advice = "Scenario.load(...)" if isinstance(scenario, str | PathLike) else "an elephan.Scenario"

@@ -58,7 +58,7 @@ class Axis:
 
 
 _UNITS = {"bps": "bit/s", "bdp": "BDP", "fraction": ""}
-"""Base units as people write them."""
+"""Base units as texts for readers."""
 
 
 def axes_of(keys: Sequence[str], points: Sequence[Mapping[str, Any]]) -> list[Axis]:
@@ -74,7 +74,7 @@ def _axis(key: str, values: Sequence[Any]) -> Axis:
     if not known or len(known) < len(found) or (len(bases) > 1 and bases != {_PLAIN, _FRACTION}):
         return Axis(key, texts)
     units = {unit for _, _, unit in known}
-    # "BDP" with "% BDP" is one kind, and "1 ms" ends in its unit.
+    # "BDP" and "% BDP" are one kind of unit, and "1 ms" ends in its unit.
     unit = next(iter(units)) if len(units) == 1 and len(bases) == 1 else ""
     if unit and not all(text.strip().endswith(unit) for text in texts):
         unit = ""
@@ -88,7 +88,7 @@ def _quantity(value: Any) -> tuple[str, float, str] | None:
 
 
 def as_text(value: Any) -> str:
-    """A value of a field in words: a name as it is, a user-defined algorithm by its class, the rest as TOML."""
+    """A value of a field as text: a name unchanged, a user-defined algorithm by its class, any other value as TOML."""
     if isinstance(value, str):
         return value
     if callable(value):

@@ -1,4 +1,5 @@
-"""The runs of a sweep on a Dask cluster: workers compute, the caller's store keeps. Only this module imports Dask."""
+"""The runs of a sweep on a Dask cluster: workers run the scenarios, and the results are saved in the caller's store.
+Only this module imports Dask."""
 
 from __future__ import annotations
 
@@ -60,7 +61,8 @@ def run_on_cluster(
 
 
 def _submit(client: Any, plan: Plan, task: Task) -> Any:
-    # A unique key for each request: a scheduler's saved result of an earlier one may be from another engine.
+    # Each request has a unique key: the scheduler may keep the result of an earlier request from another engine
+    # version.
     key = f"elephan-{task.id}-{secrets.token_hex(4)}"
     return client.submit(compute_remotely, task.scenario.to_toml(), task.seed, plan.backend.name, key=key, pure=False)
 

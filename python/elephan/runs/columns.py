@@ -1,5 +1,5 @@
-"""Columns of a run's tables: type, unit, meaning, and when a value is null. The reference page is generated from this
-module.
+"""Columns of a run's tables: type, unit, meaning, and the condition for a null value. The reference page is generated
+from this module.
 
 Tests check that the simulator returns exactly these columns.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["String", "Categorical", "Float64", "UInt64", "UInt32", "UInt16", "Boolean"]
-"""Types, as Polars calls them."""
+"""Types, with the names of Polars."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Column:
     """A column of a table.
 
     Attributes:
-        name: as in the table.
+        name: name in the table.
         kind: type.
         unit: ``1`` for ratios and numbers without a unit, empty for names and switches.
         text: definition, one sentence.

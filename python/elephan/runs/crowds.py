@@ -1,7 +1,7 @@
 """Summaries of thousands of flows: quantiles over the flows of each group.
 
-A quantile between two flows is interpolated linearly. The engine computes it (``crates/sim/src/crowd.rs``), here and
-for the table ``crowd`` alike.
+A quantile between two flows is interpolated linearly. The engine computes the quantiles (``crates/sim/src/crowd.rs``)
+for this module and for the table ``crowd``.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 MOST_ROWS = 40
-"""More flows than this are shown by quantiles."""
+"""Largest number of flows that are shown one by one; more are shown by quantiles."""
 
 QUANTILES = {0.0: "least", 0.05: "5 %", 0.25: "25 %", 0.5: "median", 0.75: "75 %", 0.95: "95 %", 1.0: "most"}
-"""Quantiles over the flows of a group, and what people call them."""
+"""Quantiles over the flows of a group, with their names."""
 
 MEDIAN = 0.5
 
@@ -68,11 +68,11 @@ def _spread(values: Sequence[float]) -> list[float | None]:
 
 
 def crowd_table(form: Spec, groups: Sequence[Group], flows: pl.DataFrame, samples: pl.DataFrame) -> pl.DataFrame:
-    """The table ``crowd`` of a run all of whose flows were recorded, from its samples.
+    """The table ``crowd`` of a run with samples of all flows, computed from these samples.
 
     Args:
         form: the scenario that was run, its flows one by one.
-        groups: those of its flows.
+        groups: the groups of its flows.
         flows: one row for each flow.
         samples: all sample times of each flow.
     """

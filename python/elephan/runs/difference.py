@@ -17,7 +17,7 @@ _FLOW_FIELDS = (
     "rtt_mean_ms", "rtt_p99_ms", "cwnd_mean", "cwnd_max", "completion_s",
 )  # fmt: skip
 _MOST_CHECKED = 60
-"""More fields than this are listed as they are written, without a look at their meaning."""
+"""Largest number of fields that are compared by their meaning; of more, the texts are compared."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Changed:
 
     @property
     def ratio(self) -> float | None:
-        """The second number over the first, if there is one."""
+        """The second number divided by the first; ``None`` if it is undefined."""
         if not _is_number(self.first) or not _is_number(self.second) or self.first == 0:
             return None
         ratio = self.second / self.first
@@ -61,7 +61,7 @@ def difference(first: Run, second: Run) -> Difference:
     """Compare two runs.
 
     Raises:
-        RunError: the files of one are damaged.
+        RunError: the files of a run are damaged.
     """
     numbers = side_by_side([first.summary(), second.summary()])
     return Difference(
@@ -74,8 +74,8 @@ def difference(first: Run, second: Run) -> Difference:
 def side_by_side(summaries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The numbers of each summary by name: of each flow or quantile of flows, of each link and source, and the metrics.
 
-    Flows with the same names are the same flow. Where names differ, as they do after an algorithm, equally many flows
-    are numbered in their order.
+    Flows with the same name are the same flow. If names differ, as names that include an algorithm do, and the numbers
+    of flows are equal, flows are matched by their order.
     """
     columns = {"flow": "name", "algorithm": "algorithm", **{field: field for field in _FLOW_FIELDS}}
     flows = [flow_rows(summary, columns)[1] for summary in summaries]
@@ -120,7 +120,7 @@ def _environment(first: Run, second: Run) -> list[Changed]:
 
 
 def scenario_fields(first: Run, second: Run) -> list[Changed]:
-    """The fields of two scenarios that differ in their meaning; the title and the seed are not among them.
+    """The fields of two scenarios that differ in their meaning, except the title and the seed.
 
     Fields are those of the scenario files. The fields of the canonical form are compared instead if a file cannot be
     read any more, or if the files agree and the scenarios do not.

@@ -8,7 +8,7 @@ _SHOWN = 60
 
 
 class RunError(Exception):
-    """A run is missing, incomplete, or only in memory; the message says which."""
+    """A run is missing, incomplete, or only in memory; the message has the reason."""
 
 
 class DamagedRunError(RunError):

@@ -1,4 +1,4 @@
-"""From a scenario to a saved run."""
+"""Execution of a scenario: from the scenario to a saved run."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ def run(
     """Run a scenario, or return the saved result of the same scenario and seed.
 
     Args:
-        scenario: what to run.
+        scenario: the scenario to run.
         on: the backend.
         seed: start of the random streams; the scenario's seed by default.
         store: folder of the results; ``$ELEPHAN_STORE`` or ``.elephan/runs`` by default.
-        force: run it even if the result is saved.
+        force: true to run the scenario even if a result is saved.
         progress: called regularly with the simulated fraction of the duration; returning ``False`` cancels the run.
-        memory: bytes that the run may take; 80 % of the free memory by default.
+        memory: limit on the run's memory, bytes; 80 % of the free memory by default.
 
     Raises:
-        ScenarioError: the backend does not exist or cannot run this, it needs more memory than it may have, or an
-            argument is wrong.
-        RunMemoryError: it took more memory than it may.
+        ScenarioError: the backend does not exist or cannot run the scenario, the run needs more memory than its limit,
+            or an argument is wrong.
+        RunMemoryError: the run exceeded its memory limit.
         RunFailedError: a defect of Elephan; the message names a file to report it with.
-        AlgorithmError: an algorithm of the user's own raised.
-        KernelError, BpfError, LeftOverError: the kernel backend failed; the sentence says how.
-        Cancelled: ``progress`` returned ``False``; nothing is kept.
+        AlgorithmError: an algorithm of the user's own raised an exception.
+        KernelError, BpfError, LeftOverError: the kernel backend failed; the message has the reason.
+        Cancelled: ``progress`` returned ``False``; no result is saved.
     """
     backend = backends.get(on, MemoryPool(memory))
     store = Store() if store is None else store
@@ -80,7 +80,7 @@ def assemble(scenario: Scenario, raw: RawResult, backend: str, seed: int, origin
     """A run in memory from the output of a backend, with its provenance and warnings.
 
     Raises:
-        TableError: a table of the backend lacks something that every run has.
+        TableError: a table or a column that every run has is missing.
     """
     extra = origin | {"conservation": raw.summary.get("conservation", {})}
     made = Run.from_tables(scenario, raw.tables, backend=backend, seed=seed, summary=raw.summary, extra=extra)

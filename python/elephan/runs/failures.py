@@ -1,4 +1,4 @@
-"""Runs that fail because of a defect in Elephan: the data for a bug report, in a file beside the store's results."""
+"""Bug reports for runs that fail because of a defect in Elephan: a file with the data, beside the store's results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class RunFailedError(Exception):
 def explained(
     error: BaseException, store: Store, run_id: str, scenario: Scenario, seed: int, engine: str
 ) -> BaseException:
-    """The error to report: an error of the user is unchanged, and a defect becomes one line and a file.
+    """The error to report: a user's error is unchanged; a defect becomes a message of one line and a file for a bug
+    report.
 
     The file holds the scenario as TOML, the seed, versions, the failed check and the traceback.
     """

@@ -1,4 +1,5 @@
-"""Files that two processes share: locks that end with their process, and folders that are written atomically."""
+"""Files shared by several processes: locks that are released when their process ends, and folders that are written
+atomically."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ class Lock:
                 if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                     return None
                 raise
-            # The former holder may have removed the file between our open and our lock; then the lock is useless.
+            # The previous holder may have removed the file between our open and our lock; the lock has no effect then.
             if _is_file_of(descriptor, path):
                 return cls(path, descriptor)
             os.close(descriptor)
@@ -63,7 +64,8 @@ def _is_file_of(descriptor: int, path: Path) -> bool:
 
 @contextlib.contextmanager
 def temporary_folder(root: Path) -> Iterator[Path]:
-    """A folder in ``root`` that is removed at the end unless it was renamed, and by anyone after a crash."""
+    """A folder in ``root`` that is removed at the end unless it was renamed; after a crash, the next process that
+    writes removes it."""
     while True:
         folder = root / f"{_TEMPORARY}{secrets.token_hex(8)}"
         lock = Lock.take(folder.with_name(folder.name + _LOCK))
@@ -94,7 +96,7 @@ def remove_abandoned(root: Path) -> list[Path]:
 
 
 def remove_abandoned_locks(folder: Path) -> None:
-    """Remove the files of locks whose process was killed before it could."""
+    """Remove the lock files of killed processes."""
     for path in folder.iterdir():
         lock = Lock.take(path)
         if lock is not None:
@@ -102,7 +104,7 @@ def remove_abandoned_locks(folder: Path) -> None:
 
 
 def write_json(path: Path, document: Any) -> None:
-    """A JSON file for people and programs; infinite and undefined numbers are an error, since JSON has neither.
+    """Write a JSON file; infinite and undefined numbers, which JSON lacks, are an error.
 
     Raises:
         ValueError: a number that JSON does not have.
@@ -113,7 +115,7 @@ def write_json(path: Path, document: Any) -> None:
         # json.dumps with an indent takes twenty times as long, and a manifest may have ten thousand flows.
         laid_out = msgspec.json.format(text.encode(), indent=1)
     except UnicodeEncodeError:
-        # A file name that is not UTF-8 is in the command as a lone surrogate, which JSON can only contain as an escape.
+        # A command with a file name that is not UTF-8 contains lone surrogates, which JSON can only contain as escapes.
         laid_out = json.dumps(document, ensure_ascii=False, indent=1).encode(errors="backslashreplace")
     write_bytes(path, laid_out + b"\n")
 
@@ -122,14 +124,14 @@ def write_bytes(path: Path, content: bytes | memoryview) -> None:
     """A file with this content.
 
     Raises:
-        OSError: the disk is full, or the folder cannot be written; it names the file.
+        OSError: the disk is full, or the folder cannot be written; the error names the file.
     """
     with naming(path):
         path.write_bytes(content)
 
 
 def sync(folder: Path) -> None:
-    """Flush a folder and everything in it to the disk, before it gets its name."""
+    """Flush a folder and everything in it to the disk, before the folder is renamed to its final name."""
     for path in (*folder.iterdir(), folder):
         sync_one(path)
 

@@ -1,4 +1,4 @@
-"""Grids: the scenarios of a sweep, made of one scenario and the values of its fields."""
+"""Grids: the scenarios of a sweep, from one scenario and the values of some fields."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.overrides import covers
 
 Axes = Mapping[Any, Any] | Sequence[Mapping[str, Any]]
-"""Fields, or tuples of fields, and the lists of their values; or the points themselves, each with the same fields."""
+"""Lists of values by field, or by a tuple of fields; or a list of the points themselves, which all have the same
+fields."""
 
 Point = dict[str, Any]
 """A value for each field of a grid."""
@@ -40,7 +41,7 @@ class Grid(Sequence[Scenario]):
 
     @classmethod
     def of(cls, points: Sequence[Point], state: Callable[[Point], Scenario], seeds: Seeds = None) -> Grid:
-        """A grid of points, each with the scenario that ``state`` makes of it.
+        """A grid of points; ``state`` gives the scenario of each.
 
         Raises:
             ScenarioError: a wrong scenario, or wrong seeds.
@@ -69,10 +70,11 @@ def grid(scenario: Scenario, axes: Axes, *, seeds: Seeds = None) -> Grid:
     """The scenarios of a sweep over fields of one scenario.
 
     Args:
-        scenario: the scenario that all of them are changes of.
+        scenario: the scenario whose fields are changed.
         axes: values of fields, named as in :meth:`Scenario.replace`. Several fields are crossed. Fields that change
             together have a tuple as their key, and tuples as values; a list of tables has the points themselves.
-        seeds: number of seeds of each point, from the scenario's own on, or a list of seeds; its own alone by default.
+        seeds: number of seeds of each point, from the scenario's own seed on, or a list of seeds; by default only its
+            own seed.
 
     Raises:
         ScenarioError: no values, a field or a value twice, no such field, or a wrong scenario at a point.
@@ -137,10 +139,10 @@ def _table(point: Any) -> Point:
 
 
 def check_values(values: Sequence[Any], source: str, path: str = "") -> None:
-    """Reject an axis with the same value twice.
+    """Reject an axis that has a value twice.
 
     Raises:
-        ScenarioError: one is.
+        ScenarioError: a value occurs twice.
     """
     for i, value in enumerate(values):
         if any(_same(value, earlier) for earlier in values[:i]):
@@ -148,15 +150,16 @@ def check_values(values: Sequence[Any], source: str, path: str = "") -> None:
 
 
 def _same(left: Any, right: Any) -> bool:
-    """Equal as values of a scenario: 1 and 1.0 are, 1 and true are not."""
+    """True if two values are equal in a scenario: 1 and 1.0 are equal, 1 and true are not."""
     return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
 
 
 def check_distinct(keys: Sequence[str], source: str) -> None:
-    """Reject two axes of which one sets a field of the other: the later one would silently replace the earlier one.
+    """Reject axes that set the same field, since the value of the later axis would silently replace that of the earlier
+    one.
 
     Raises:
-        ScenarioError: two do.
+        ScenarioError: two axes set the same field.
     """
     for one, other in combinations(keys, 2):
         wide, narrow = (one, other) if covers(one, other) else (other, one)
@@ -170,7 +173,7 @@ def replicates(scenario: Scenario, seeds: Seeds) -> list[Scenario]:
     """A scenario with this many seeds, counted from its own, or with the given seeds; unchanged for ``None``.
 
     Raises:
-        ScenarioError: no seeds, one twice, or nothing in the scenario that depends on the seed.
+        ScenarioError: there are no seeds, a seed occurs twice, or the scenario does not depend on the seed.
     """
     if seeds is None:
         return [scenario]
@@ -186,7 +189,7 @@ def replicates(scenario: Scenario, seeds: Seeds) -> list[Scenario]:
 
 
 def _stated(scenario: Scenario, point: Point) -> Scenario:
-    """The scenario of a point; an error names the axis that it comes from."""
+    """The scenario of a point; an error names the axis that caused it."""
     try:
         return scenario.with_overrides(point)
     except ScenarioError as error:

@@ -1,6 +1,7 @@
-"""List of the saved runs of a store; of each run only a few fields of the manifest are read.
+"""List of the saved runs of a store; only a few fields of each run's manifest are read.
 
-A manifest that cannot be read is counted and named, not listed; :func:`elephan.runs.saved.verify` compares digests.
+A run whose manifest cannot be read is listed as damaged. Digests are not compared here but in
+:func:`elephan.runs.saved.verify`.
 """
 
 from __future__ import annotations
@@ -72,9 +73,9 @@ class Entry:
         folder: the run's folder.
         title: title of the scenario; may be empty.
         flows: names of flows, groups of flows and sources of transfers.
-        algorithms: each once, in the order of the flows.
+        algorithms: algorithms without duplicates, in the order of the flows.
         backend: name of the backend.
-        seed: start of its random streams.
+        seed: seed of the random streams.
         created: time of the end of the run, in whole seconds.
         written_ns: modification time of the manifest, which orders runs of the same second.
         size_bytes: size of its files, as the manifest lists them.
@@ -95,7 +96,7 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """The title, or the names of the flows where the scenario has none."""
+        """The title, or the names of the flows if the scenario has no title."""
         return self.title or ", ".join(self.flows)
 
     @cached_property
@@ -132,7 +133,7 @@ class Listing:
     """The saved runs of a store.
 
     Attributes:
-        entries: the newest first.
+        entries: the runs, the newest first.
         damaged: folders of runs whose manifest cannot be read, or belongs to another run.
     """
 
@@ -141,20 +142,20 @@ class Listing:
 
 
 def listing(store: Store) -> Listing:
-    """The saved runs of a store, by their manifests; no other file is read."""
+    """The saved runs of a store. Only their manifests are read."""
     entries, damaged = [], []
     for folder in _places(store.root):
         found = read_entry(folder)
         if found is not None and found.id == folder.name:
             entries.append(found)
-        elif saved.looks_like_run(folder) and os.path.lexists(folder):  # another process may just have removed it
+        elif saved.looks_like_run(folder) and os.path.lexists(folder):  # another process may have removed it meanwhile
             damaged.append(folder)
     entries.sort(key=lambda entry: (entry.created, entry.written_ns, entry.id), reverse=True)
     return Listing(entries, damaged)
 
 
 def _places(root: Path) -> list[Path]:
-    """Paths of the entries of a store; a file may have replaced a run's folder."""
+    """Paths of the entries of a store, which may be files instead of folders of runs."""
     try:
         with os.scandir(root) as found:
             return sorted(Path(entry.path) for entry in found if entry.name[0] != ".")
@@ -199,7 +200,7 @@ def locate(name: str, store: Store) -> Path | None:
     the second before it.
 
     Raises:
-        RunError: the beginning of several ids, or ``last`` in a store without so many runs.
+        RunError: several ids begin with the name, or the store has fewer runs than ``last`` asks for.
     """
     if name and os.path.lexists(name) and saved.looks_like_run(Path(name)):
         return Path(name)
@@ -229,7 +230,7 @@ def _begins(name: str, run_id: str) -> bool:
 
 
 def nearest_run(name: str, store: Store) -> str:
-    """The end of a message about a name that is not a run's: the nearest id, or the command that lists the runs."""
+    """The end of an error message about an unknown run: the most similar id, or the command that lists the runs."""
     ids = [folder.name for folder in _places(store.root)]
     if not ids:
         return f"there is no saved run in {store.root}"
@@ -287,7 +288,7 @@ def chosen(
 
 
 def by_algorithms(entries: Iterable[Entry]) -> Mapping[str, tuple[int, int]]:
-    """Number of runs and their bytes, by their algorithms; the largest first."""
+    """Number of runs and their size in bytes, by their algorithms; the largest first."""
     sums: dict[str, tuple[int, int]] = {}
     for entry in entries:
         key = ", ".join(entry.algorithms)

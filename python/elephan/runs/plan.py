@@ -1,4 +1,4 @@
-"""Plan of a sweep: its runs, each made once, and the progress of all."""
+"""Plan of a sweep: its runs without duplicates, and their progress."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from elephan.runs.work import work
 from elephan.scenario import Scenario
 
 SweepProgress = Callable[[float, float, int, int], bool | None]
-"""Called with work done and in all (:func:`elephan.runs.work.work`; runs that were saved already have none), and with
-runs finished and in all; returning ``False`` cancels.
+"""Called with the finished and the total work (:func:`elephan.runs.work.work`; 0 for runs that were already saved), and
+with the finished and the total runs; returning ``False`` cancels.
 """
 
 Finished = Callable[[Run], object]
-"""Called with each run of a sweep once, as soon as there is a result; saved runs come first."""
+"""Called once with each run of a sweep, as soon as there is a result; saved runs are first."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -48,7 +48,7 @@ class Task:
 
     @cached_property
     def work(self) -> float:
-        """Work of the run; 0 if it was saved already."""
+        """Estimated work of the run; 0 if it was already saved."""
         return 0.0 if self.saved else work(self.scenario)
 
     @property
@@ -74,7 +74,7 @@ class Plan:
         return self.store.find(task.id, engine=self.engine)
 
     def report(self, progress: SweepProgress | None) -> None:
-        """Report the progress, and pass on the runs that have come since the last report.
+        """Report the progress, and pass on the runs that have finished since the last report.
 
         Raises:
             Cancelled: ``progress`` returned ``False``.

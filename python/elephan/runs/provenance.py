@@ -32,7 +32,7 @@ def provenance(*, engine: str, wall_seconds: float) -> dict[str, Any]:
 
 
 def cpu_name() -> str:
-    """The processor, as the system names it."""
+    """The operating system's name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -42,5 +42,5 @@ def cpu_name() -> str:
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0))

@@ -1,6 +1,7 @@
 """Removal of unused saved runs: old ones, and those that no report refers to.
 
-A run that another process computes holds a claim, and is kept. The command that made a removed run can repeat it.
+A run that another process is computing is protected by a claim, and is kept. A removed run can be repeated by the
+command that made it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from elephan.runs.index import Entry
 from elephan.runs.store import Store
 
 REPORT_FILES = frozenset((".csv", ".html", ".json", ".md", ".svg", ".toml", ".txt"))
-"""Kinds of files that may name a run."""
+"""Suffixes of files that may refer to a run."""
 
 _HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{16}(?![0-9a-f])")
 

@@ -30,10 +30,10 @@ T = TypeVar("T")
 
 
 class Run:
-    """One result: its scenario, its tables, its numbers.
+    """The result of one run: its scenario, its tables and its numbers.
 
-    Tables are read at the first access. Runs come from :func:`elephan.run`, :meth:`load` or, for other
-    backends and for tests, :meth:`from_tables`.
+    Tables are read at the first access. A run is created by :func:`elephan.run`, :meth:`load` or, for other backends
+    and for tests, :meth:`from_tables`.
 
     Attributes:
         id: scenario hash, backend and seed; the folder's name in the store.
@@ -64,7 +64,7 @@ class Run:
 
         Raises:
             DamagedRunError: one of its files differs from the saved one, or is of another format.
-            RunError: the folder holds no run.
+            RunError: the folder contains no run.
         """
         folder = Path(folder).absolute()
         return cls(saved.load(folder), folder=folder, cached=cached)
@@ -84,7 +84,7 @@ class Run:
 
         Args:
             scenario: the scenario of the run.
-            tables: ``flows``, ``samples`` and ``links``, and ``events`` where the scenario asks for it.
+            tables: ``flows``, ``samples`` and ``links``, and ``events`` if the scenario asks for it.
             backend: name of the backend.
             seed: start of the random streams; the scenario's seed by default.
             summary: the backend's totals.
@@ -131,10 +131,10 @@ class Run:
 
     @property
     def dir(self) -> Path:
-        """The folder it is saved in.
+        """The folder in which the run is saved.
 
         Raises:
-            RunError: it is in memory only.
+            RunError: the run is only in memory.
         """
         if self._folder is None:
             raise RunError(f"the run {self.id} is in memory only; save it with Store().save(run)")
@@ -142,7 +142,7 @@ class Run:
 
     @property
     def saved(self) -> bool:
-        """True if it has a folder."""
+        """True if the run is saved in a folder."""
         return self._folder is not None
 
     @property
@@ -152,7 +152,8 @@ class Run:
 
     @cached_property
     def form(self) -> Spec:
-        """The scenario that was run: plain integers in ps, bit/s, bytes and packets; the flows of groups one by one.
+        """The canonical form of the scenario that was run: integers in ps, bit/s, bytes and packets; the flows of
+        groups are listed one by one.
 
         Raises:
             RunError: the manifest has no valid canonical form.
@@ -206,7 +207,8 @@ class Run:
 
     @property
     def samples(self) -> pl.DataFrame:
-        """Flow × time: windows, round trips, cumulative counts; of the recorded flows, where ``record`` is not all."""
+        """Flow × time: windows, round trips, cumulative counts. Only recorded flows are included if ``record`` is not
+        all."""
         return self._table("samples")
 
     @property
@@ -216,7 +218,7 @@ class Run:
 
     @property
     def is_crowd(self) -> bool:
-        """True if its flows are shown by quantiles: there are many, or not all are recorded."""
+        """True if the run's flows are shown by quantiles, because they are many or not all recorded."""
         return not self.records_all or len(self.form.flows) > MOST_ROWS
 
     @cached_property
@@ -263,8 +265,8 @@ class Run:
 
     @property
     def distributions(self) -> pl.DataFrame:
-        """Source of transfers × quantity × bucket: number of the completed transfers in each that began in the
-        measurement window; of the sources that have ``record = "summary"``.
+        """Source of transfers × quantity × bucket: number of completed transfers in each bucket that began in the
+        measurement window, for sources with ``record = "summary"``.
 
         Raises:
             RunError: the scenario has no such source.
@@ -283,7 +285,7 @@ class Run:
         """Events of each packet, in order of time, if the scenario asked for them.
 
         Raises:
-            RunError: it did not ask for them.
+            RunError: the scenario did not ask for them.
         """
         if not self.has_events:
             raise RunError(f"the run {self.id} has no event log; write events = true into its scenario and run that")
@@ -291,17 +293,17 @@ class Run:
 
     @property
     def has_internals(self) -> bool:
-        """True if its algorithms reported their variables: as the scenario asked, or because they were put into a
-        kernel."""
+        """True if the run's algorithms reported their internal variables: in the simulator on request, in the kernel
+        always."""
         return "internals" in self.manifest.get("engine_summary", {})
 
     @property
     def internals(self) -> pl.DataFrame:
         """Time × flow × variable: the internal variables of the flows' algorithms, such as CUBIC's W_max.
 
-        In the simulator at the sample times, if the scenario has ``internals = true``; in the kernel once in a round
-        trip, of algorithms in BPF. ``elephan show cubic`` lists those of CUBIC. ``value`` is a number, null while it is
-        not known; of a variable that is a state, ``state`` is its name.
+        In the simulator they are recorded at the sample times if the scenario has ``internals = true``; in the kernel
+        algorithms in BPF report them once in a round trip. ``elephan show cubic`` lists those of CUBIC. ``value`` is a
+        number, null while it is unknown; for a variable that is a state, ``state`` is the name of the state.
 
         Raises:
             RunError: no algorithm of this run reported any.
@@ -311,8 +313,8 @@ class Run:
         return self._table("internals")
 
     def tables(self) -> dict[str, pl.DataFrame]:
-        """All of them, by name; ``transfers`` and ``sources`` with ``[[traffic]]``, ``events`` with an event log,
-        ``internals`` where algorithms reported their variables, ``crowd`` where not all flows are recorded."""
+        """All tables by name: also ``transfers`` and ``sources`` with ``[[traffic]]``, ``events`` with an event log,
+        ``internals`` if algorithms reported their variables, ``crowd`` if not all flows are recorded."""
         return {name: self._table(name) for name in saved.table_names(self.manifest)}
 
     def _table(self, name: str) -> pl.DataFrame:
@@ -323,7 +325,8 @@ class Run:
         return self._tables[name]
 
     def _read(self, read: Callable[[Path], T]) -> T:
-        """Read the verified folder of this run; repeat that if another process replaces the folder meanwhile.
+        """Call ``read`` with the verified folder of this run; repeat this if another process replaces the folder
+        meanwhile.
 
         Raises:
             RunError: the saved files are damaged, or those of another result.
@@ -344,7 +347,7 @@ class Run:
                     return found
 
     def _verify(self) -> None:
-        """Compare the saved files with the manifest again, since they may have changed after it was read.
+        """Compare the saved files with the manifest again, since they may have changed after the manifest was read.
 
         Raises:
             RunError: they are damaged, or those of another result.
@@ -358,7 +361,7 @@ class Run:
             self.manifest = there
 
     def to_csv(self, folder: str | Path) -> list[Path]:
-        """Write the tables as CSV, one file each, with the manifest beside them; the files that were written.
+        """Write each table as a CSV file, with the manifest beside them. Returns the written files.
 
         Raises:
             RunError: it is the folder that the run is saved in.
@@ -368,7 +371,7 @@ class Run:
         return self._export(folder, "csv", files.write_csv)
 
     def to_parquet(self, folder: str | Path) -> list[Path]:
-        """Write the tables as Parquet, one file each, with the manifest beside them; the files that were written.
+        """Write each table as a Parquet file, with the manifest beside them. Returns the written files.
 
         Raises:
             RunError: it is the folder that the run is saved in.
@@ -394,7 +397,7 @@ class Run:
     # ---- numbers ----
 
     def summary(self) -> dict[str, Any]:
-        """The run as ``elephan run --json`` prints it; of a run in a store, without reading its tables."""
+        """The run in the form that ``elephan run --json`` prints. For a saved run no tables are read."""
         place = str(self._folder) if self._folder is not None else None
         return dict(self._summary) | {"dir": place, "cached": self.cached}
 
@@ -408,7 +411,7 @@ class Run:
         return made
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The result of ``make``, computed once in the life of this object: an excerpt of tables that metrics share."""
+        """The result of ``make``, computed once for this object and ``key``; metrics share excerpts of tables by it."""
         if key not in self._kept:
             self._kept[key] = make()
         found: T = self._kept[key]
@@ -416,7 +419,7 @@ class Run:
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """Metrics of the run as a whole, over the measurement window; ``None`` is a time that was not reached."""
+        """Metrics of the run as a whole, over the measurement window; ``None`` for a time that was not reached."""
         return defined(self._summary)
 
     # ---- looking at it ----
@@ -429,13 +432,13 @@ class Run:
         size: Size | None = None,
         title: str | None = None,
     ) -> Figure:
-        """Congestion windows over time; of a crowd, bands of quantiles over the flows of each group.
+        """Plot congestion windows over time; many flows are drawn as bands of quantiles over the flows of each group.
 
         Args:
             flows: names; all for ``None``.
             ax: axes to draw on; a new figure for ``None``.
             size: width and height of that figure in inches, ``"12x8 cm"``, ``"column"`` or ``"page"`` of a paper.
-            title: title over the axes; the scenario's title, or else the names of its flows, for ``None``.
+            title: title over the axes; for ``None`` the scenario's title, or else the names of its flows.
 
         Returns:
             The figure that was drawn on.
@@ -451,7 +454,8 @@ class Run:
         size: Size | None = None,
         title: str | None = None,
     ) -> Figure:
-        """Smoothed round-trip times over time; of a crowd, bands of quantiles. Arguments as for :meth:`plot_cwnd`."""
+        """Plot smoothed round-trip times over time; many flows are drawn as bands of quantiles. The arguments are those
+        of :meth:`plot_cwnd`."""
         figure: Figure = hook("plot_rtt")(self, flows, ax=ax, size=size, title=title)
         return figure
 
@@ -464,15 +468,15 @@ class Run:
         size: Size | None = None,
         title: str | None = None,
     ) -> Figure:
-        """Throughput of each flow in bins of ``bin_s`` seconds, by default 1 s; of a crowd, bands of quantiles of the
-        goodput between samples. Other arguments as for :meth:`plot_cwnd`."""
+        """Plot the throughput of each flow in bins of ``bin_s`` seconds, by default 1 s; many flows are drawn as bands
+        of quantiles of the goodput between samples. The other arguments are those of :meth:`plot_cwnd`."""
         figure: Figure = hook("plot_throughput")(self, flows, bin_s, ax=ax, size=size, title=title)
         return figure
 
     def plot_queue(
         self, link: str | None = None, *, ax: Axes | None = None, size: Size | None = None, title: str | None = None
     ) -> Figure:
-        """The queue of the bottleneck, or of another recorded link, over time. Other arguments as for
+        """Plot the queue of the bottleneck, or of another recorded link, over time. The other arguments are those of
         :meth:`plot_cwnd`."""
         figure: Figure = hook("plot_queue")(self, link, ax=ax, size=size, title=title)
         return figure
@@ -488,12 +492,13 @@ class Run:
 
 
 def defined(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """The metrics of a summary that are defined for its run; ``None`` is a time that was not reached."""
+    """The metrics of a summary that are defined for its run; ``None`` for a time that was not reached."""
     return {name: value for name, value in summary["metrics"].items() if name not in summary.get("undefined", ())}
 
 
 def flow_rows(summary: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[dict[str, str], list[dict[str, Any]]]:
-    """The columns and rows of a table of a summary's flows: each flow, or quantiles of a crowd.
+    """The columns and rows of a table of a summary's flows: a row for each flow, or for each quantile if flows are
+    many.
 
     ``columns`` are headings and fields, of which ``name`` and ``algorithm`` are the first.
     """

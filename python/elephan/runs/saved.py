@@ -1,8 +1,8 @@
 """The files of a saved run: sealed with digests when they are written, verified when they are read.
 
 A manifest lists each file of its run with its size and SHA-256, and has a SHA-256 of itself. Sizes are compared at each
-access; digests once per change of a file, which its inode, size and times show. Runs of earlier versions have one
-digest of their tables' contents instead: it is compared, and their summary is computed from the tables.
+access; digests are compared once after each change of a file, which is detected by its inode, size and times. Runs of
+earlier versions have one digest of the contents of their tables instead; their summary is computed from the tables.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from elephan.scenario.canonical import form_hash
 MANIFEST = "manifest.json"
 SUMMARY = "summary.json"
 MANIFEST_FORMAT = 3
-"""Format 1 said ``habitat`` for ``backend``, formats 1 and 2 ``believable`` for ``valid``; both are read."""
+"""Format of the manifest. Format 1 has ``habitat`` instead of ``backend``, and formats 1 and 2 have ``believable``
+instead of ``valid``; both can be read."""
 
 FILES = "files"
 SEAL = "manifest_sha256"
@@ -36,19 +37,20 @@ _FIELDS = {
 }  # fmt: skip
 _OPTIONAL_FIELDS = {"versions": dict, "engine_summary": dict, "warnings": list, "host": dict, FILES: dict}
 _NAMES_NOW = {"habitat": "backend"}
-"""Fields of format 1 that have another name since."""
+"""Fields of format 1 that were renamed later."""
 
 _VALID_BEFORE = "believable"
 """Field of a kernel run in formats 1 and 2 that says whether it is valid."""
 _ID = re.compile(r"[0-9a-f]{8,}-.+-s\d+")
 _LARGE_BYTES = 100_000
-"""From here on digests take longer than the rest of a lookup, 0.3 ms, and are remembered in the store."""
+"""Size of a run from which computing its digests takes longer than the rest of a lookup (0.3 ms), so that verifications
+are recorded in the store."""
 
 _RACY_NS = 2_000_000_000
-"""File systems have coarse clocks: two changes of a file within this time may have the same time of change."""
+"""Resolution of file systems' clocks: two changes of a file within this time may have the same time."""
 
 _verified: dict[str, str] = {}
-"""State of each folder (see ``_state``) in which this process has found all files intact."""
+"""State (see ``_state``) of each folder in which this process has found all files intact."""
 
 
 def run_id(scenario_hash: str, backend: str, seed: int) -> str:
@@ -119,13 +121,13 @@ def load(
     Args:
         folder: where it is saved.
         name: the id that it must have; by default the folder's name, if that is an id.
-        check: raises a :class:`RunError` for the manifest of a run that is not wanted, before its files are read.
-        record: file in which the verification of a large run is remembered for other processes.
-        again: compare all digests, also of files that did not change.
+        check: called with the manifest before other files are read; raises a :class:`RunError` for an unwanted run.
+        record: file in which the verification of a large run is recorded for other processes.
+        again: true to compare all digests, also of unchanged files.
 
     Raises:
         DamagedRunError: it is damaged.
-        RunError: there is no run, or not the one that is wanted.
+        RunError: there is no run, or ``check`` rejects it.
     """
     if name is None and _ID.fullmatch(folder.name):
         name = folder.name
@@ -139,7 +141,7 @@ def load(
         except DamagedRunError:
             if not replaced(folder, before):
                 raise
-            # Another process has replaced the run meanwhile: some files were read before, some after.
+            # Another process has replaced the run meanwhile, so some files were read before this and some after.
         else:
             return manifest
 
@@ -147,7 +149,7 @@ def load(
 def identity(folder: Path) -> tuple[int, int, int] | None:
     """Device, inode and status-change time of a folder; they differ after a process has replaced the folder.
 
-    The time is needed because file systems give the inode of a removed folder to the next new one.
+    The time is needed because file systems reuse the inode of a removed folder for the next new one.
     """
     try:
         found = folder.lstat()
@@ -162,7 +164,7 @@ def replaced(folder: Path, before: tuple[int, int, int] | None) -> bool:
 
 
 def read_manifest(folder: Path, name: str | None = None) -> dict[str, Any]:
-    """The manifest of a saved run, intact in itself; the run's other files are not read.
+    """The manifest of a saved run, verified by its own digest; the run's other files are not read.
 
     Raises:
         DamagedRunError: it is damaged, of another format, or of another run than ``name``.
@@ -194,7 +196,7 @@ def read_manifest(folder: Path, name: str | None = None) -> dict[str, Any]:
 
 
 def _renamed(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """A manifest of any format in the fields of the present one."""
+    """A manifest of any format, converted to the fields of the current format."""
     made = {_NAMES_NOW.get(key, key): value for key, value in manifest.items()}
     summary = made.get("engine_summary")
     if isinstance(summary, dict) and _VALID_BEFORE in (summary.get("kernel") or {}):
@@ -203,7 +205,8 @@ def _renamed(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _judged(kernel: Mapping[str, Any], warnings: Iterable[str]) -> dict[str, Any]:
-    """Facts of a kernel run of format 1 or 2 in the present fields; its warnings replace its failed checks."""
+    """The validity of a kernel run of format 1 or 2, converted to the current fields; its warnings are used as the
+    failed checks."""
     valid = bool(kernel[_VALID_BEFORE])
     rest = {key: value for key, value in kernel.items() if key != _VALID_BEFORE}
     return {"valid": valid, "failed_checks": [] if valid else list(warnings), **rest}

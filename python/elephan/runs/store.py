@@ -1,7 +1,7 @@
-"""The store: a folder of results, one folder each, named by scenario, backend and seed.
+"""The store: a folder of results, each in a folder named by scenario, backend and seed.
 
-A result is written beside its place and renamed into it, so that no result is incomplete. Two processes may share
-a store. The next process that writes removes the files of one that was killed. Results are verified when they are read
+A result is written to a temporary folder and renamed, so that no result is incomplete. Several processes may share a
+store. The next process that writes removes the files of killed processes. Results are verified when they are read
 (:mod:`elephan.runs.saved`); a damaged result causes a warning, counts as not saved, and is replaced by the next one.
 """
 
@@ -30,7 +30,7 @@ class Store:
     """A folder of results.
 
     Attributes:
-        root: the folder; made when the first result is saved.
+        root: the folder; created when the first result is saved.
     """
 
     def __init__(self, root: str | Path | None = None) -> None:
@@ -40,13 +40,13 @@ class Store:
         self._told: set[tuple[Path, str]] = set()
 
     def path(self, run_id: str) -> Path:
-        """Folder of the result of an id; it need not exist."""
+        """Folder of the result with an id; it need not exist."""
         return self.root / run_id
 
     def find(self, run_id: str, *, engine: str | None = None) -> Run | None:
-        """The saved result of an id, or ``None``, with a :class:`DamagedRunWarning` where it is damaged.
+        """The saved result with an id, or ``None``; a damaged result causes a :class:`DamagedRunWarning`.
 
-        With ``engine``, a result that another version of the engine made does not count.
+        With ``engine``, results of other engine versions are ignored.
         """
         return self._intact(run_id, engine, "is made again")
 
@@ -65,7 +65,7 @@ class Store:
         except DamagedRunError as error:
             self._tell(error, consequence)
         except RunError:
-            pass  # of another engine, or just removed by another process
+            pass  # of another engine, or removed meanwhile by another process
         return None
 
     def _tell(self, error: DamagedRunError, consequence: str) -> None:
@@ -82,8 +82,8 @@ class Store:
     def save(self, run: Run, *, replace: bool = False) -> Run:
         """Save a run in memory and return the saved one.
 
-        An existing result stays, unless ``replace`` is set or it cannot be used. The same scenario and seed give the
-        same result, so the first of two processes to finish has written the result of the second too.
+        An existing result is kept, unless ``replace`` is set or the result is unusable. The same scenario and seed give
+        the same result, so if two processes compute it, the second need not write it.
 
         Raises:
             OSError: the disk is full, or the folder cannot be written.
@@ -100,7 +100,7 @@ class Store:
         return run.saved_in(target, manifest)
 
     def _same(self, run: Run) -> Run | None:
-        """The intact saved result, if the same engine made it, so that it need not be replaced."""
+        """The saved result if it is intact and from the same engine, so that it need not be replaced."""
 
         def check(manifest: Mapping[str, Any]) -> None:
             if _engine(manifest) != _engine(run.manifest):
@@ -120,7 +120,7 @@ class Store:
         return True
 
     def verify(self) -> dict[str, str]:
-        """Read every file of every saved run and compare it with its digest, whether it has changed or not.
+        """Read every file of every saved run, and compare it with its digest even if it is unchanged.
 
         Returns:
             One line about the damage by the id of each damaged run; empty if all are intact.
@@ -135,7 +135,7 @@ class Store:
         """Rename a result so that no process finds it, then delete it."""
         with files.temporary_folder(self.root) as folder:
             if path.is_dir() and not path.is_symlink():
-                # Moving a folder to another parent changes its "..", and needs write permission on the folder.
+                # Moving a folder to another parent changes its "..", which requires write permission on the folder.
                 with contextlib.suppress(PermissionError, FileNotFoundError):
                     path.chmod(0o700)
             try:
@@ -147,7 +147,7 @@ class Store:
         """Make the folder, and remove incomplete files of killed processes.
 
         Raises:
-            OSError: it cannot be made or written.
+            OSError: the folder cannot be created or written.
         """
         self.root.mkdir(parents=True, exist_ok=True)
         if not self._swept:
@@ -172,7 +172,7 @@ class Store:
 
         Raises:
             DamagedRunError: it is damaged.
-            RunError: none, or several; the message has the nearest.
+            RunError: no run or several runs match; the message has the most similar id.
         """
         ids = self.ids()
         matching = [run_id for run_id in ids if run_id == name] or [i for i in ids if name and i.startswith(name)]
@@ -194,7 +194,7 @@ class Store:
 
 
 def _write(run: Run, folder: Path, target: Path) -> dict[str, Any]:
-    """Write a run into a folder that will be renamed to its target; the manifest that was written."""
+    """Write a run into a folder that will be renamed to its target. Returns the written manifest."""
     from elephan.runs import tables
 
     frames = run.tables()

@@ -1,7 +1,7 @@
-"""Many runs on all cores: threads, since the engine works without the interpreter's lock.
+"""Parallel runs of many scenarios. They run in threads, since the engine releases Python's global lock.
 
-A saved result is not run again; a result that another process is computing is waited for rather than computed
-twice. Ctrl-C stops the engines at their next progress report, and keeps all finished results.
+Saved results are reused. If another process is computing a result, the sweep waits for it. Ctrl-C stops the engines at
+their next progress report, and keeps all finished results.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ THREADS = "elephan-sweep"
 
 _LOOK_AGAIN_S = 0.1
 _PATIENCE_S = 0.15
-"""How long the runs of an interrupted sweep may take to stop, and again once they were interrupted themselves."""
+"""Time for the runs of an interrupted sweep to stop, s; they are then interrupted themselves, and have this time
+again."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,8 @@ class SweepError(Exception):
 
 
 class ReplicateError(Exception):
-    """Two seeds of a scenario gave the same result although starts are drawn from them: the seed does not reach it."""
+    """Two seeds of a scenario gave the same result although its start times are drawn from the seed, which is a
+    defect."""
 
 
 def sweep(
@@ -86,25 +88,25 @@ def sweep(
     memory: int | None = None,
     each: Finished | None = None,
 ) -> Sweep[Run]:
-    """Run scenarios, and give their runs in the order of the input.
+    """Run scenarios, and return their runs in the order of the input.
 
     Args:
         scenarios: a :func:`grid`, or scenarios; ``(scenario, seed)`` has that seed instead of its own.
         on: the backend.
-        jobs: number of runs at a time; one for each core by default. On a cluster, its workers decide.
+        jobs: number of simultaneous runs; one per core by default. On a cluster it is the number of workers.
         store: folder of the results; ``$ELEPHAN_STORE`` or ``.elephan/runs`` by default.
         cluster: address of a Dask scheduler, ``tcp://host:port``; the results come into this store.
         progress: called with the progress several times a second, in the calling thread. ``True`` shows it, with an
             estimate of the time left, on stderr or in the notebook; ``False`` does not. By default it is shown in a
             notebook and where stderr is a terminal.
-        force: run again what is saved.
-        in_order: make them in the order of the input, not the longest first.
-        memory: bytes that the runs at a time may take together; 80 % of the free memory by default.
-        each: given each run once, as soon as it is done, in the calling thread; saved runs first.
+        force: true to repeat saved runs.
+        in_order: true to run them in the order of the input instead of the longest first.
+        memory: limit on the memory of all simultaneous runs, bytes; 80 % of the free memory by default.
+        each: called with each run once, as soon as it is finished, in the calling thread; saved runs are first.
 
     Raises:
-        ScenarioError: the backend cannot run one of them, or one is not a scenario; nothing was run.
-        SweepError: some runs failed; the others went on and are saved.
+        ScenarioError: the backend cannot run a scenario, or an element is not a scenario; no scenario was run.
+        SweepError: some runs failed; the others are saved.
         ReplicateError: two seeds gave equal results although starts are drawn from the seed.
         Interrupted: Ctrl-C; what was finished is saved.
         Cancelled: ``progress`` returned ``False``; what was finished is saved.
@@ -169,7 +171,7 @@ def check_replicates(tasks: Sequence[Task]) -> None:
     """Reject equal results of two seeds of the same scenario; ``tasks`` are those whose results must differ.
 
     Raises:
-        ReplicateError: there are some.
+        ReplicateError: there are such results.
     """
     seen: dict[tuple[str, str], Task] = {}
     for task in tasks:
@@ -185,10 +187,10 @@ def check_replicates(tasks: Sequence[Task]) -> None:
 
 
 class _Pool:
-    """The worker threads of one sweep: one more than the runs at a time, since a core is free while a result is
-    written.
+    """The worker threads of one sweep: one more than the number of simultaneous runs, since a core is free while a
+    result is written.
 
-    A run that measures this host has no additional thread, which would disturb it.
+    Backends that measure this host get no additional thread, which would disturb the measurement.
     """
 
     def __init__(self, plan: Plan, waiting: Sequence[Task], jobs: int, *, force: bool) -> None:
@@ -224,8 +226,8 @@ class _Pool:
     def _end(self, at_work: set[futures.Future[None]]) -> None:
         """Stop the engines, and complete results that are being saved.
 
-        An algorithm of the user's own may be in a loop: it is interrupted. A run that sleeps in a system call cannot be
-        stopped; it is left behind in its thread, and its result is not kept.
+        A user's algorithm that is in a loop is interrupted. A run that sleeps in a system call cannot be stopped; its
+        thread is abandoned, and its result is not saved.
         """
         self._stop.set()
         _, at_work = futures.wait(at_work, _PATIENCE_S)
@@ -259,8 +261,8 @@ class _Pool:
             return None if self._stop.is_set() or not self._queue else self._queue.popleft()
 
     def _obtain(self, task: Task, slot: ExitStack) -> bool:
-        """Make or find one result; ``False`` while another process is making it. Frees the slot when the result is
-        made."""
+        """Compute or load one result; ``False`` while another process is computing it. Releases the slot when the
+        result is computed."""
         claim = self._plan.store.claim(task.id)
         if claim is None:
             return False

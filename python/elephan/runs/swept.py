@@ -1,4 +1,4 @@
-"""`Sweep`: the runs of a sweep, with the values of the fields that lead to each."""
+"""`Sweep`: the runs of a sweep, with the values of the varied fields for each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Run | None)
 Per = Literal["run", "flow"]
 SCENARIO = "scenario"
-"""Axis of a sweep over scenarios that were not made by a grid."""
+"""Axis of a sweep over scenarios that are not from a grid."""
 
 
 class Sweep(Sequence[R], Generic[R]):
@@ -82,8 +82,8 @@ class Sweep(Sequence[R], Generic[R]):
         ``why`` has the reason for a null value: the run failed, or the metric is not defined for it.
 
         Args:
-            metrics: names; ``elephan list metrics`` has them. Goodput, utilization, loss, delay in the queue and
-                Jain's index by default.
+            metrics: names of metrics (``elephan list metrics``); by default goodput, utilization, loss rate, queueing
+                delay and Jain's index.
             per: ``flow`` gives one row for each flow, with the columns ``flow`` and ``algorithm``. Metrics of a flow
                 need it; metrics of the run are repeated.
             window: start and end in seconds; the scenario's ``[measure]`` by default.
@@ -141,19 +141,19 @@ class Sweep(Sequence[R], Generic[R]):
 
         Raises:
             MetricError: no such metric, or it has no value in any run.
-            ScenarioError: ``x`` is not an axis, or a heat map of other than two.
+            ScenarioError: ``x`` is not an axis, or a heat map is requested of other than two axes.
         """
         made: Figure = hook("sweep_plot")(self, metric, x=x, kind=kind, ax=ax, size=size, title=title, window=window)
         return made
 
     def report(self, path: str | Path, metrics: str | Sequence[str] | None = None) -> Path:
-        """Write one HTML page: a plot and a table of each metric, all runs, and where they come from; its path.
+        """Write one HTML page with a plot and a table of each metric, all runs, and their provenance. Returns its path.
 
         ``path`` is a file that ends in ``.html``, or a folder for ``report.html``. The page needs no network.
 
         Raises:
             MetricError: the errors of :meth:`frame`.
-            ScenarioError: a file with another ending.
+            ScenarioError: the file has another suffix.
             OSError: it cannot be written.
         """
         made: Path = hook("sweep_report")(self, path, metrics)

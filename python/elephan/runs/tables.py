@@ -21,15 +21,15 @@ COLUMNS = {name: TABLES[name].required for name in ALWAYS}
 
 EVENTS = "events"
 EXTRA = {name: table.required for name, table in TABLES.items() if name not in ALWAYS}
-"""Tables that exist only for runs whose scenario has their subject, or asks for them."""
+"""Tables that a run has only if its scenario has their subject or asks for them."""
 
 
 _FORMULA = r"^[=+\-@\t\r]"
-"""Beginnings of what spreadsheets evaluate."""
+"""First characters of texts that spreadsheets evaluate as formulas."""
 
 
 class TableError(ValueError):
-    """A backend's table lacks something that every run has."""
+    """A table or a column that every run has is missing from a backend's output."""
 
 
 def to_polars(tables: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
@@ -54,7 +54,8 @@ def to_polars(tables: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
 
 
 def digest(frames: Mapping[str, pl.DataFrame]) -> str:
-    """SHA-256 of the contents of tables from a backend, in hexadecimal: equal exactly when all values are.
+    """SHA-256 of the contents of tables from a backend, in hexadecimal; two digests are equal if and only if all values
+    are equal.
 
     Tables that were read from files have a different digest; see :func:`was_digest`.
     """
@@ -75,8 +76,8 @@ def digest(frames: Mapping[str, pl.DataFrame]) -> str:
 def was_digest(frames: Mapping[str, pl.DataFrame], digest_before: str) -> bool:
     """Return true if tables that were read from files had this digest when a backend returned them.
 
-    The digest covers bytes in memory, and files do not keep those of missing values: the engine has zeros there,
-    and the backends in Python set spare bits in columns without any value.
+    The digest covers bytes in memory, which files do not preserve for missing values: the engine has zeros there, and
+    the backends in Python set unused bits in columns without any value.
     """
     return any(
         digest({name: _rebuilt(frame, spare_bits) for name, frame in frames.items()}) == digest_before
@@ -106,15 +107,16 @@ def write(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
         OSError: the disk is full, or the folder cannot be written.
     """
     for name, frame in frames.items():
-        # Polars would report a full disk as a wrong Parquet file, and does not name the file.
+        # The bytes are written here, since Polars reports a full disk as an invalid Parquet file and does not name the
+        # file.
         content = io.BytesIO()
         frame.write_parquet(content, compression="zstd", statistics=True)
         files.write_bytes(folder / f"{name}.parquet", content.getbuffer())
 
 
 def write_csv(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
-    """One CSV file for each table: a header, one row per line, an empty field for a missing value; numbers in full
-    precision.
+    """Write one CSV file for each table: a header, one row per line, an empty field for a missing value; numbers have
+    full precision.
 
     A name that a spreadsheet would read as a formula has an apostrophe before it (OWASP, CSV injection).
 
@@ -126,7 +128,7 @@ def write_csv(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
 
 
 def write_one(frame: pl.DataFrame, path: Path) -> None:
-    """Write a table atomically, in the format of the file's ending, ``.csv`` or ``.parquet``.
+    """Write a table atomically, in the format of the file's suffix, ``.csv`` or ``.parquet``.
 
     Raises:
         OSError: the disk is full, or the file cannot be written.

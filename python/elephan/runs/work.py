@@ -11,14 +11,14 @@ from elephan.scenario.form import ArrivalsSpec, FlowSpec, LinkSpec, LoadArrivals
 from elephan.scenario.lookups import wire_bytes
 
 _TRANSFERS_COST = 2.5
-"""A segment of a short transfer takes the engine about as long as this many of a long flow (``elephan bench``)."""
+"""Cost of a segment of a short transfer, in segments of a long flow (measured by ``elephan bench``)."""
 
 _LINKS_COST = 0.2
 """Fraction of a segment's cost that each link with a bounded buffer adds beyond the two of a dumbbell."""
 
 
 def _segment_cost(sender: FlowSpec, links: Sequence[LinkSpec], cost: float) -> float:
-    """Returns the cost of a segment that passes a sender's links; one over a dumbbell costs ``cost``."""
+    """Cost of a segment that crosses a sender's links, where a segment on a dumbbell costs ``cost``."""
     queues = (links[i].queue for i in (*sender.path, *sender.reverse_path))
     bounded = sum(queue.limit_packets is not None or queue.limit_bytes is not None for queue in queues)
     return cost * (1.0 + _LINKS_COST * max(bounded - 2, 0))
@@ -28,9 +28,9 @@ def _segment_cost(sender: FlowSpec, links: Sequence[LinkSpec], cost: float) -> f
 def work(scenario: Scenario) -> float:
     """Estimates the engine's time for a scenario, in segments of a long flow over a dumbbell.
 
-    The estimate assumes that the slowest link of each path (of several, the one with the most senders) is full, that
-    limited sources send at their own rate, and that transfers have their load. It is used only for the order and the
-    progress of a sweep.
+    The estimate assumes that the slowest link of each path (of several equally slow links, the one with the most
+    senders) is full, that limited sources send at their own rate, and that transfers offer their stated load. It only
+    determines the order and the progress of a sweep.
     """
     form = scenario.form
     links = form.links

@@ -1,4 +1,4 @@
-"""Congestion controls in C, as Linux has them: files that a scenario names, ``./tcp_mine.c``.
+"""Congestion control modules in C, in the form of Linux's own, in files that a scenario names (``./tcp_mine.c``).
 
 A file is read here; only the backend ``linux`` compiles it, into a separate kernel.
 """
@@ -35,7 +35,7 @@ class CFile:
         path: the file.
         text: its content.
         digest: SHA-256 of the content.
-        name: the congestion control, as the file calls it for the kernel.
+        name: name of the congestion control, which the file registers in the kernel.
         parameters: types of its module parameters by name.
     """
 
@@ -56,7 +56,7 @@ class CFile:
         return f"elephan_{self.path.name.partition('.')[0]}"
 
     def check_parameter(self, parameter: str, value: object) -> int:
-        """A parameter as the kernel's command line has it.
+        """The value of a parameter for the kernel's command line.
 
         Raises:
             ScenarioError: the file has no such parameter, or the value is not allowed.
@@ -80,7 +80,7 @@ def read(path: Path) -> CFile:
     """Read a file.
 
     Raises:
-        ScenarioError: there is none, or it has no congestion control.
+        ScenarioError: there is no such file, or it has no congestion control.
     """
     try:
         text = reading.read_bytes(path, _MOST_BYTES)

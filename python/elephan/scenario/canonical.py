@@ -77,14 +77,14 @@ def canonical_form(scenario: ScenarioTable, graph: Graph | None = None) -> Spec:
 
 
 def _recorded(record: int | str) -> int | None:
-    """Flows of each group whose samples are kept; ``None`` for all."""
+    """Number of flows of each group whose samples are recorded; ``None`` for all."""
     if isinstance(record, int):
         return record
     return 0 if record == RECORD_QUANTILES else None
 
 
 def canonical_json(form: dict[str, Any]) -> str:
-    """The one spelling of a canonical form: keys sorted, no spaces, no NaN."""
+    """The unique serialization of a canonical form: sorted keys, no spaces, no NaN."""
     return json.dumps(form, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
 
 
@@ -148,7 +148,7 @@ def _link(graph: Graph, position: int, duration_ps: int) -> LinkSpec:
 
 def _loss(loss: Loss) -> LossSpec:
     if loss.packets:
-        # People count packets from 1, the engine from 0.
+        # Scenario files count packets from 1, the engine from 0.
         return ListLoss(packets=tuple(position - 1 for position in loss.packets))
     if (bursts := loss.bursts) is not None:
         return GilbertElliottLoss(
@@ -175,7 +175,8 @@ def _queue(graph: Graph, position: int) -> QueueSpec:
 
 
 def _below_limit(kind: str, preset: str) -> int:
-    """Packets or bytes fewer than the limit that may wait, where another program counts so."""
+    """Difference between the limit and the largest queue, packets or bytes, for presets of programs that count it
+    so."""
     return sum(entry["below_limit"] for entry in catalog.all_queues()[kind]["presets"] if entry["name"] == preset)
 
 
@@ -223,7 +224,7 @@ def _flow(graph: Graph, position: int, flow: Flow) -> FlowSpec:
 
 
 def _application(given: Application) -> ApplicationSpec:
-    """The source of the flow's data, if not all data is available at the start."""
+    """The application of a flow, if not all of its data is available at the start."""
     bursts = None
     if given.on is not None and given.off is not None:
         on, off = (duration_form(given.times, mean, given.shape) for mean in (given.on, given.off))

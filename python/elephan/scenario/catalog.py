@@ -1,4 +1,4 @@
-"""Names defined by the engine: algorithms, queue disciplines, and their parameters.
+"""Catalog of the engine's algorithms and queue disciplines with their parameters.
 
 Algorithms and queues are declared only in the engine; this module reads the declarations once.
 """
@@ -57,12 +57,13 @@ def queues() -> dict[str, Descriptor]:
 
 @lru_cache(maxsize=1)
 def all_queues() -> dict[str, Descriptor]:
-    """The queue disciplines of the engine, and then those that one backend alone has: ``linux:codel`` and others."""
+    """The queue disciplines of the engine, followed by those of a single backend, such as ``linux:codel``."""
     return {entry["name"]: entry for entry in json.loads(engine().queues())}
 
 
 def queue_of(spec: str) -> tuple[str, str]:
-    """The name of a discipline and its preset, of ``name`` or ``name:preset``; ``linux:codel`` is a name."""
+    """The name and the preset of a discipline from ``name`` or ``name:preset``; ``linux:codel`` is a name without a
+    preset."""
     if spec in all_queues():
         return spec, ""
     name, _, preset = spec.partition(":")
@@ -70,18 +71,18 @@ def queue_of(spec: str) -> tuple[str, str]:
 
 
 def backend_of_queue(kind: str) -> str | None:
-    """The only backend that has a queue discipline, or ``None`` where every backend may."""
+    """The only backend that has a queue discipline; ``None`` if it is not limited to one backend."""
     entry = all_queues().get(kind)
     return None if entry is None else entry["backend"]
 
 
 def default(entry: Descriptor, name: str) -> Any:
-    """The declared default of a parameter; ``None`` where it is derived or must be given."""
+    """The declared default of a parameter; ``None`` if it is derived from other values or must be given."""
     return next(parameter["default"] for parameter in entry["parameters"] if parameter["name"] == name)
 
 
 def parameter_row(parameter: Descriptor) -> dict[str, str]:
-    """A parameter as lists show it. A duration has its unit beside each value."""
+    """A parameter's row in a list. Values of a duration include the unit."""
     low, high, unit = parameter.get("min"), parameter.get("max"), parameter.get("unit", "")
     allowed = ", ".join(parameter.get("choices", []))
     if low is not None or high is not None:
@@ -99,7 +100,7 @@ def parameter_row(parameter: Descriptor) -> dict[str, str]:
 
 
 def variable_row(variable: Descriptor) -> dict[str, str]:
-    """An internal variable as lists show it."""
+    """An internal variable's row in a list."""
     states = ", ".join(f"{place} {state}" for place, state in enumerate(variable["states"]))
     return {"variable": variable["name"], "unit": variable["unit"], "states": states, "what": variable["doc"]}
 
@@ -138,12 +139,12 @@ def routers() -> set[str]:
 
 
 def _presets(entry: Descriptor) -> list[str]:
-    """The presets of an entry that have a name."""
+    """The named presets of an entry."""
     return [str(preset["name"]) for preset in entry.get("presets", []) if preset["name"]]
 
 
 def spellings(entries: dict[str, Descriptor]) -> list[str]:
-    """Every name that may be written: ``cubic``, and ``cubic:2005`` for a preset."""
+    """Every valid name, including presets: ``cubic``, ``cubic:2005``."""
     names: list[str] = []
     for name, entry in entries.items():
         names += [name, *(f"{name}:{label}" for label in _presets(entry) if label != name)]
@@ -151,10 +152,10 @@ def spellings(entries: dict[str, Descriptor]) -> list[str]:
 
 
 def check_name(spec: str, entries: dict[str, Descriptor], article: str) -> Descriptor:
-    """The descriptor that ``name`` or ``name:preset`` stands for.
+    """The descriptor that ``name`` or ``name:preset`` refers to.
 
     Raises:
-        ScenarioError: no such name or preset; the nearest one is named.
+        ScenarioError: no such name or preset; the message has the most similar one.
     """
     if article == "an algorithm":
         entries = entries | transports.listing()
@@ -176,7 +177,8 @@ def check_parameters(algorithm: str, parameters: Mapping[str, Parameter]) -> Non
     """Check an algorithm's parameters against the engine's declarations.
 
     Raises:
-        ScenarioError: an unknown parameter, a wrong type, a value out of bounds, or a contradiction; with the field.
+        ScenarioError: an unknown parameter, a wrong type, a value out of bounds, or a contradiction; the message has
+            the field.
     """
     if transports.backend_of(algorithm) is not None:
         transports.check_parameters(algorithm, parameters)

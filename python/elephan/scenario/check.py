@@ -1,4 +1,5 @@
-"""Rules of a scenario beyond its fields: names that exist, times that fit, and physics."""
+"""Checks of a scenario as a whole: names must exist, times must fit together, and values must be physically
+possible."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def check_with_engine(canonical_json: str, scenario: ScenarioTable, graph: Graph
     """Check the rules that only the engine has, such as contradictions between parameters of an algorithm.
 
     Raises:
-        ScenarioError: with the field of the scenario that caused the engine's error.
+        ScenarioError: the engine rejects the scenario; the message has the field.
     """
     try:
         catalog.engine().check(canonical_json)
@@ -62,7 +63,7 @@ def written_path(path: str, scenario: ScenarioTable, graph: Graph) -> str:
     sender: Flow | Traffic = (scenario.flow if match["list"] == "flows" else scenario.traffic)[position]
     where = f"{match['list'].removesuffix('s')}[{position}]"
     if rest.startswith("arrivals."):
-        # The list of a source's transfers.
+        # The list of a source's transfers is a field of its own.
         rest = "file" if isinstance(sender, Traffic) and sender.file is not None else "transfers"
     table, _, field = rest.partition(".")
     if table == "stack":
@@ -76,7 +77,7 @@ def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
     """Reject scenarios that cannot be run or are meaningless.
 
     Raises:
-        ScenarioError: with the field and the allowed values.
+        ScenarioError: the scenario is rejected; the message has the field and the allowed values.
     """
     _check_times(scenario)
     names: dict[str, str] = {}
@@ -170,7 +171,7 @@ def _check_times(scenario: ScenarioTable) -> None:
 
 
 def _rows_a_sample(scenario: ScenarioTable) -> int:
-    """Rows that the flows add to the tables at each sample time."""
+    """Number of rows that the flows add to the tables at each sample time."""
     if scenario.record == RECORD_ALL:
         return sum(flow.count for flow in scenario.flow)
     wanted = scenario.record if isinstance(scenario.record, int) else 0
@@ -304,7 +305,7 @@ def _check_frames(given: Application, where: str) -> None:
 
 
 def _check_backend(scenario: ScenarioTable, flow: Flow, where: str) -> None:
-    """Reject flows of another backend that are not TCP's, and records that such a backend does not keep."""
+    """Reject flows of another backend that do not use TCP, and records that such a backend does not make."""
     if flow.backend is None:
         return
     if flow.datagrams is not None or is_udt(flow.algorithm) or transports.backend_of(flow.algorithm) is not None:

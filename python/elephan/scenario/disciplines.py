@@ -1,4 +1,4 @@
-"""The limit and the parameters of a queue, from a user's text to the engine's units.
+"""Conversion of a queue's limit and parameters from a user's text to the engine's units.
 
 The engine declares, checks and completes the parameters; this module parses texts with a unit.
 """
@@ -21,7 +21,7 @@ def limits(graph: Graph, position: int, buffer: Buffer) -> tuple[int | None, int
         return buffer.packets, buffer.octets
     users = graph.users(position)
     if not users:
-        # No flow crosses it: there is no RTT for the product, and no packet can wait.
+        # If no flow crosses the link, there is no RTT for the product, and no packet can be queued.
         return None, None
     longest_ps = max(graph.rtt_ps(flow) for flow in users)
     wire_bits = 8 * max(graph.stacks[flow].wire_bytes for flow in users)
@@ -33,7 +33,7 @@ def queue_parameters(graph: Graph, position: int, kind: str) -> dict[str, bool |
     """Every parameter of a link's discipline in the engine's units: packets, bytes, ps, numbers and switches.
 
     Raises:
-        ScenarioError: a parameter that the discipline does not have, one that it needs, or a value that is not allowed.
+        ScenarioError: an unknown parameter, a missing one, or a value that is not allowed.
     """
     link = graph.links[position]
     types = {parameter["name"]: parameter["type"] for parameter in catalog.all_queues()[kind]["parameters"]}
@@ -76,4 +76,4 @@ def _packets(graph: Graph, position: int, value: Any) -> float:
 
 
 _READERS: dict[str, Callable[[Graph, int, Any], Any]] = {"duration": _duration, "amount": _amount, "packets": _packets}
-"""By the type of the parameter; values of the other types are as the engine wants them."""
+"""Parsers by the type of a parameter; values of other types are passed to the engine unchanged."""

@@ -1,7 +1,7 @@
-"""The canonical form as a JSON document and as typed objects (:mod:`elephan.scenario.form`), and the way between them.
+"""The canonical form as a JSON document, and its conversion to and from typed objects (:mod:`elephan.scenario.form`).
 
-A document leaves out later additions to the canonical form that it does not use, so that scenarios without them keep
-their hash; a reader takes the default instead.
+A document omits later additions to the canonical form that it does not use, so that the hashes of earlier scenarios do
+not change; a reader uses the default instead.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LEFT_OUT: dict[type[Form], tuple[str, ...]] = {
     SourceSpec: ("sizes", "rtts", "record"),
     ListArrivals: ("rtts_ps",),
 }  # fmt: skip
-"""Fields that a document does not have where they are at their default."""
+"""Fields that a document omits if they have their defaults."""
 
 _PLAIN = frozenset((int, float, str, bool, type(None)))
 _QUEUE_FIELDS = frozenset(QueueSpec.__struct_fields__) - {"parameters"}
@@ -73,7 +73,7 @@ def write(form: Spec) -> dict[str, Any]:
 
 
 def changed_fields(form: Form) -> set[str]:
-    """Names of the optional fields that are not at their default."""
+    """Names of the optional fields that do not have their defaults."""
     return {name for name, default in _defaults(type(form)).items() if getattr(form, name) != default}
 
 
@@ -98,7 +98,7 @@ def _written(value: object) -> Any:
     if isinstance(value, Form):
         return _table(value)
     if isinstance(value, tuple):
-        # Lists of numbers may have millions of them.
+        # Lists of numbers may have millions of elements.
         return [_written(item) for item in value] if value and isinstance(value[0], Form) else list(value)
     return dict(value) if isinstance(value, Mapping) else value
 

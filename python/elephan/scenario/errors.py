@@ -1,4 +1,4 @@
-"""Errors about wrong input: one line with the place, the value, the allowed values and the nearest word."""
+"""Errors about wrong input: one line with the field, the value, the allowed values and the most similar word."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ScenarioError(Exception):
 
 
 def one_line(message: str) -> str:
-    """A message in one line that a terminal can show: a long word loses its middle, and control characters are
+    """A message in one line that a terminal can show: the middle of long words is left out, and control characters are
     escaped."""
     words = [_cut(word, _LONGEST_WORD) for word in message.split()]
     return _cut("".join(map(_visible, " ".join(words))), _LONGEST_MESSAGE)

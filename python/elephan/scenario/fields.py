@@ -1,4 +1,4 @@
-"""Parsers and writers of the scenario's fields, which report their place, and the types built from them."""
+"""Parsers and writers of the scenario's fields, and the types of these fields; parse errors name the field."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def reported(parse: Callable[[Any], T]) -> Callable[[Any], T]:
-    """``parse`` with its errors in the form with which pydantic reports a field's place."""
+    """``parse`` with its errors converted to the form in which pydantic reports the field."""
 
     def validate(value: Any) -> T:
         try:
@@ -34,7 +34,7 @@ def reported(parse: Callable[[Any], T]) -> Callable[[Any], T]:
 
 
 def listed(words: Iterable[str]) -> str:
-    """Words for a sentence: ``a, b or c``."""
+    """Joins words for a sentence: ``a, b or c``."""
 
     *first, last = words
     return f"{', '.join(first)} or {last}"
@@ -92,7 +92,7 @@ MOST_FLOWS = 10**7
 
 
 def parse_record(value: Any) -> int | str:
-    """Recorded flows of a crowd: "all", "quantiles", or a number of flows of each group."""
+    """Recorded flows: "all", "quantiles", or a number of flows of each group."""
 
     words = (RECORD_ALL, RECORD_QUANTILES)
     if isinstance(value, str):
@@ -111,7 +111,7 @@ def parse_record(value: Any) -> int | str:
 
 
 def parse_shape(value: Any) -> float:
-    """The shape of a Pareto distribution that has a mean."""
+    """The shape of a Pareto distribution with a finite mean."""
 
     if isinstance(value, bool) or not isinstance(value, int | float) or not 1 < value <= 100:
         raise ScenarioError(f"{value!r} is not a shape; it is a number above 1, or there is no mean, and at most 100")
@@ -138,7 +138,7 @@ def printable(noun: str) -> Callable[[Any], str]:
 
 
 def dump_loss(loss: Loss) -> float | dict[str, Any]:
-    """A loss as a file states it."""
+    """A loss in the form of a scenario file."""
 
     if loss.interval is not None:
         begin, end = map(units.format_time, loss.interval)
@@ -149,7 +149,7 @@ def dump_loss(loss: Loss) -> float | dict[str, Any]:
 
 
 def dump_samples(samples: tuple[int, ...]) -> list[str]:
-    """Delays as a file states them."""
+    """Delays in the form of a scenario file."""
 
     return [units.format_time(sample) for sample in samples]
 
@@ -251,7 +251,7 @@ def _channel_value(name: str, given: Any, known: channels.Parameter) -> float:
 
 
 def dump_channel(channel: Channel | None) -> dict[str, Any] | None:
-    """A channel as a file states it."""
+    """A channel in the form of a scenario file."""
 
     if channel is None:
         return None
@@ -265,7 +265,7 @@ QueueParameters = Annotated[dict[str, Any], BeforeValidator(reported(parse_param
 
 
 MOST_LOAD = 10
-"""Largest load, as a fraction of the link's rate: more than 1 is offered and cannot be carried."""
+"""Largest load, as a fraction of the link's rate. A load above 1 is allowed; the link cannot carry it."""
 
 
 def parse_load(value: Any) -> float | int:
@@ -280,7 +280,7 @@ def parse_load(value: Any) -> float | int:
 
 
 def dump_load(load: float | int) -> str:
-    """A load as a file states it."""
+    """A load in the form of a scenario file."""
 
     return f"{load * 100:.12g}%" if isinstance(load, float) else units.format_rate(load)
 
@@ -313,14 +313,14 @@ def finite(low: float, high: float) -> Callable[[Any], float]:
 
 
 def parse_rtts(value: Any) -> str | tuple[tuple[float, int], ...]:
-    """A word or a file's name unchanged, or quantiles: parts and RTTs in ps."""
+    """A word or a file's name unchanged, or quantiles: cumulative probabilities and RTTs in ps."""
 
     if isinstance(value, str):
         return value
     example = '[[0, "20 ms"], [0.5, "60 ms"], [1, "200 ms"]]'
     if not isinstance(value, list | tuple) or not all(isinstance(row, list | tuple) and len(row) == 2 for row in value):
         raise ScenarioError(f"{value!r} is not a distribution of round-trip times; write for example {example}")
-    # Integers are values in ps of a scenario that is already parsed; a file has lists, and times with units.
+    # Integers are values in ps of a scenario that is already parsed; a scenario file has lists, and times with units.
     read_before = isinstance(value, tuple)
     rows = [
         (share, rtt if read_before and isinstance(rtt, int) else units.parse_positive_time(rtt)) for share, rtt in value
@@ -337,7 +337,7 @@ def parse_rtts(value: Any) -> str | tuple[tuple[float, int], ...]:
 
 
 def dump_rtts(rtts: str | tuple[tuple[float, int], ...]) -> Any:
-    """RTTs as a file states them."""
+    """RTTs in the form of a scenario file."""
 
     return rtts if isinstance(rtts, str) else [[share, units.format_time(rtt)] for share, rtt in rtts]
 
@@ -357,7 +357,7 @@ def _transfer(start: Any, size: Any, rtt: Any = None) -> tuple[int, int, int | N
 
 
 def dump_transfers(transfers: tuple[tuple[int, int, int | None], ...]) -> list[list[str]]:
-    """Transfers as a file states them."""
+    """Transfers in the form of a scenario file."""
 
     return [
         [units.format_time(start), units.format_size(size), *([] if rtt is None else [units.format_time(rtt)])]

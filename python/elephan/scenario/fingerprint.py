@@ -1,9 +1,9 @@
 """A digest of the behavior of Python code: the code, and the values that it refers to.
 
 Two classes with the same digest behave identically, so a result of one is also a result of the other. Code of the
-standard library, of installed packages and of this package counts by its name; everything else is followed, through
-globals, closures, bases and modules. Line numbers, comments and docstrings do not count; the interpreter's bytecode
-does.
+standard library, of installed packages and of this package is represented by its name. All other code is included,
+through globals, closures, base classes and modules. Line numbers, comments and docstrings have no effect; the
+interpreter's bytecode has.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Walk:
         """Add a value and everything on which its behavior depends.
 
         Raises:
-            UnknownValueError: it cannot be told.
+            UnknownValueError: the behavior of an object cannot be digested.
         """
         if isinstance(value, _PLAIN):
             self.text(type(value).__name__, repr(value))
@@ -70,7 +70,7 @@ class Walk:
             self.text("again", self._seen[id(value)])
             return
         self._seen[id(value)] = len(self._seen)
-        self._kept.append(value)  # so that no other object gets its id meanwhile
+        self._kept.append(value)  # a reference prevents that another object gets its id
         for kind, follow in _KINDS:
             if isinstance(value, kind):
                 follow(self, value)
@@ -78,7 +78,7 @@ class Walk:
         self._object(value)
 
     def _by_name(self, value: Any) -> bool:
-        """True if a function or class goes by its name, and then its name is added."""
+        """Add the name of a function or class that is represented by its name; true if it is."""
         home, name = str(value.__module__ or ""), value.__qualname__
         if home in self._written:
             self.text("written", name)
@@ -134,7 +134,7 @@ class Walk:
             self.namespace_of(module)
 
     def namespace_of(self, module: ModuleType) -> None:
-        """Add what a module holds.
+        """Add the content of a module.
 
         Raises:
             UnknownValueError: an object in it cannot be digested.
@@ -175,7 +175,7 @@ class Walk:
             self.add(value)
 
     def _object(self, value: Any) -> None:
-        """Any other object: the data from which pickle would rebuild it."""
+        """Add any other object by the data from which pickle would rebuild it."""
         wrapped = getattr(value, "__wrapped__", None)
         if wrapped is not None:
             self.text("wrapper", type(value).__qualname__)
@@ -194,7 +194,8 @@ class Walk:
 
 
 def _found(module: str, name: str) -> Any:
-    """Object that a module holds under a name. For a class made by a call, or a wrapper, only its presence counts."""
+    """The object that a module holds under a name. For a class created by a call, or a wrapper, only its presence
+    counts."""
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -202,7 +203,7 @@ def _found(module: str, name: str) -> Any:
 
 
 def _used_docstring(code: CodeType) -> str:
-    """The first constant of a function, when its code reads it; a docstring is only stored."""
+    """The first constant of a function if its code reads this constant; empty otherwise, as for a docstring."""
     import dis
 
     read = any(i.opname == "LOAD_CONST" and i.arg == 0 for i in dis.get_instructions(code))
@@ -268,7 +269,7 @@ def installed(module: str) -> bool:
     """True if a module belongs to the interpreter, to an installed package, or to this program."""
     top = module.partition(".")[0]
     if top in ("elephan", "__main__"):
-        return top == "elephan"  # the other is a user's program, however it was started
+        return top == "elephan"  # otherwise it is a user's program, however it was started
     loaded = sys.modules.get(module)
     file = getattr(loaded, "__file__", None)
     if file is None:

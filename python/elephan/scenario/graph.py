@@ -1,4 +1,5 @@
-"""From the user's topology (a dumbbell, a parking lot, or links) to directed links and the path of each flow."""
+"""Conversion of the user's topology (a dumbbell, a parking lot, or links) to directed links and a route for each
+flow."""
 
 from __future__ import annotations
 
@@ -38,8 +39,8 @@ class DirectedLink:
         field: its field in the scenario, for messages.
         impairments: its impairments.
         copies: number of copies: one for each flow of a group.
-        delays_ps: the delay of each copy; ``delay_ps``, which is the longest, where they are all the same.
-        source: node where it starts; ``target``: node where it ends.
+        delays_ps: the delay of each copy; empty if all have ``delay_ps``, which is otherwise the longest.
+        source: node at which the link starts; ``target``: node at which it ends.
     """
 
     name: str
@@ -68,13 +69,14 @@ class Route:
 
 @dataclass(frozen=True)
 class Graph:
-    """Directed links, and for each flow or group of flows, then for each source of transfers, route and stack."""
+    """Directed links, with the route and the stack of each flow or group of flows, followed by those of each source of
+    transfers."""
 
     links: tuple[DirectedLink, ...]
     routes: tuple[Route, ...]
     stacks: tuple[Stack, ...]
     counts: tuple[int, ...]
-    """Flows of each group: 1 for a flow and for a source."""
+    """Number of flows of each group: 1 for a single flow and for a source."""
 
     def rtt_ps(self, flow: int) -> int:
         """Two-way propagation delay of a flow, the longest of a group, in ps."""
@@ -97,7 +99,7 @@ class Graph:
         """Number of flows whose data cross a link; each source of transfers counts as one."""
         return sum(self.counts[user] for user in self.data_users(link))
 
-    # Found once for all links: to look at all flows for each link would be quadratic.
+    # Computed once for all links; a loop over all flows for each link would take quadratic time.
     @cached_property
     def _users(self) -> list[list[int]]:
         return _by_link(len(self.links), [dict.fromkeys((*route.forward, *route.backward)) for route in self.routes])
@@ -178,13 +180,13 @@ def flow_stacks(scenario: ScenarioTable) -> Iterator[Stack]:
 
 
 def _senders(scenario: ScenarioTable) -> list[tuple[str, Flow | Traffic]]:
-    """Flows and sources with their places in the scenario, in the order of :attr:`Graph.routes`."""
+    """Flows and sources with their fields in the scenario, in the order of :attr:`Graph.routes`."""
     flows: list[tuple[str, Flow | Traffic]] = [(f"flow[{i}]", flow) for i, flow in enumerate(scenario.flow)]
     return flows + [(f"traffic[{i}]", source) for i, source in enumerate(scenario.traffic)]
 
 
 def _datagram_stack(shared: Stack, datagrams: Datagrams, where: str) -> Stack:
-    """The sizes of datagrams, which use no other field of a stack."""
+    """A stack with the sizes of datagrams, which use no other field of it."""
     payload_bytes = datagrams.size - DATAGRAM_HEADER_BYTES
     if not 0 < payload_bytes <= 65_535 - DATAGRAM_HEADER_BYTES:
         raise ScenarioError(
@@ -196,7 +198,8 @@ def _datagram_stack(shared: Stack, datagrams: Datagrams, where: str) -> Stack:
 
 
 def _udt_stack(shared: Stack, flow: Flow, where: str) -> Stack:
-    """Packets of UDT: as large as the scenario's full segments, or with the payload that the flow states."""
+    """A stack for UDT, whose packets are as large as the scenario's full segments or have the payload that the flow
+    states."""
     for field in flow.stack.model_fields_set if flow.stack else ():
         if field != "payload" and getattr(flow.stack, field) is not None:
             raise ScenarioError(
@@ -235,7 +238,7 @@ def _check_topology_fields(flow: Flow | Traffic, where: str, topology: str) -> N
 
 
 def _row_graph(scenario: ScenarioTable, path: Path, field: str, hops: int, stacks: tuple[Stack, ...]) -> Graph:
-    """A row of equal bottlenecks, and two separate access links for each flow."""
+    """The graph of a row of equal bottlenecks with two separate access links for each flow."""
     middle_ps = path.rtt // 2 - 2 * path.access_delay
     if middle_ps < 0:
         least = format_time(4 * path.access_delay)
@@ -278,7 +281,8 @@ def _row_graph(scenario: ScenarioTable, path: Path, field: str, hops: int, stack
         ]
         ends = [_with_delays(link, flow, [pair[end] for pair in delays]) for end, link in enumerate(ends)]
         if flow.direction == "left":
-            # The sender is on the right: its data cross the row backwards, so both ends and the row are turned around.
+            # The sender is on the right: its data cross the row backwards, so both access links and the row are
+            # reversed.
             ends = [
                 replace(ends[0], source=f"source{i + 1}", target=f"router{last}"),
                 replace(ends[1], source=f"router{first - 1}", target=f"sink{i + 1}"),
@@ -296,7 +300,7 @@ def _counts(scenario: ScenarioTable) -> tuple[int, ...]:
 
 
 def _all_access_delays(flow: Flow | Traffic, path: Path, crossed_ps: int, where: str) -> list[tuple[int, int]]:
-    """One-way delays of the first and the last link, in ps: one pair for all, or one for each of a group."""
+    """One-way delays of the first and the last link, ps: one pair for all flows, or one for each flow of a group."""
     # The round-trip times of a source's transfers are drawn; the transfers share the links.
     if isinstance(flow, Traffic):
         return [_access_delays(None, path, crossed_ps, where)]
@@ -308,7 +312,7 @@ def _all_access_delays(flow: Flow | Traffic, path: Path, crossed_ps: int, where:
 
 
 def _with_delays(link: DirectedLink, flow: Flow | Traffic, delays_ps: list[int]) -> DirectedLink:
-    """An access link with its delay, or its copies with theirs."""
+    """An access link with its delay, or with the delay of each of its copies."""
     copies = flow.count if isinstance(flow, Flow) else 1
     own = tuple(delays_ps) if len(delays_ps) > 1 else ()
     return replace(link, delay_ps=max(delays_ps), copies=copies, delays_ps=own)
@@ -331,7 +335,8 @@ def _access_link(name: str, source: str, target: str, rate_bps: int, field: str)
 
 
 def _both_ways(there: DirectedLink) -> list[DirectedLink]:
-    """A link and its other direction: same rate, delay, buffer and delays of a channel; nothing else changes."""
+    """A link and its opposite direction, which has the same rate, delay, buffer and delays of a channel, but no other
+    impairments."""
     back = replace(
         there,
         name=there.name + _REVERSE,

@@ -1,4 +1,4 @@
-"""Groups of equal flows (``count``): the names, the starts and the round-trip times of their flows."""
+"""Groups of equal flows (``count``): the names, the start times and the round-trip times of their flows."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def member_start_ps(start_ps: int, spread_ps: int, position: int, count: int) ->
 def member_rtts_ps(quantiles: Sequence[tuple[float, int]], count: int) -> list[int]:
     """Round-trip times of ``count`` flows with the given distribution, whole microseconds in ps.
 
-    The values are evenly spaced quantiles, so that few flows have the distribution too. Their order spreads over the
-    distribution (multiples of the golden ratio), so that the RTTs of early flows are neither all short nor all long.
-    Between two given quantiles the logarithm is interpolated, as for transfers.
+    The values are evenly spaced quantiles, so that a small group also has the distribution. They are ordered by
+    multiples of the golden ratio, so that the RTTs of the first flows are neither all short nor all long. Between two
+    given quantiles the logarithm is interpolated, as for transfers.
     """
     order = sorted(range(count), key=lambda i: (i * _GOLDEN) % 1.0)
     times = [0] * count
@@ -40,7 +40,7 @@ def member_rtts_ps(quantiles: Sequence[tuple[float, int]], count: int) -> list[i
             at += 1
         (low, low_ps), (high, high_ps) = quantiles[at], quantiles[at + 1]
         exact_ps = low_ps * (high_ps / low_ps) ** ((share - low) / (high - low))
-        # Computers differ in the last digits of a power.
+        # The last digits of a power differ between computers.
         times[i] = round(exact_ps / PS_PER_US) * PS_PER_US
     return times
 
@@ -53,7 +53,7 @@ class Group:
         name: name of the table.
         algorithm: algorithm of its flows.
         members: names of its flows, in order.
-        recorded: names of those whose samples are kept.
+        recorded: names of the flows whose samples are recorded.
     """
 
     name: str
@@ -73,7 +73,7 @@ def groups_of(form: Spec) -> tuple[Group, ...]:
 
 
 def recorded_positions(count: int, wanted: int | None) -> list[int]:
-    """Positions of the recorded flows in a group of ``count``: ⌊j count / n⌋ for j from 0 to n - 1, of n flows."""
+    """Positions of the n = ``wanted`` recorded flows in a group of ``count``: ⌊j count / n⌋ for j from 0 to n - 1."""
     recorded = count if wanted is None else min(wanted, count)
     return [j * count // recorded for j in range(recorded)]
 

@@ -35,7 +35,7 @@ class Impairments:
     delay_steps: tuple[DelayStep, ...] = ()
     channel: Channel | None = None
     delays_only: bool = False
-    """The link is the other direction of one with a channel, and has only its delays."""
+    """True if the link is the opposite direction of a link with a channel, and has only the channel's delays."""
 
     @classmethod
     def of(cls, table: Path | Link) -> Impairments:
@@ -44,12 +44,13 @@ class Impairments:
 
     @property
     def reverse(self) -> Impairments:
-        """The impairments of the opposite direction: only delays of a channel, which are the same both ways."""
+        """The impairments of the opposite direction: only the delays of a channel, which are the same in both
+        directions."""
         return STEADY if self.channel is None else Impairments(channel=self.channel, delays_only=True)
 
     @property
     def changes_rate(self) -> bool:
-        """True if the link has another rate at other times."""
+        """True if the rate of the link changes during the run."""
         return bool(self.rate_steps or self.rate_trace or (self.channel and not self.delays_only))
 
     @property
@@ -64,7 +65,7 @@ STEADY = Impairments()
 
 
 def impairments_form(given: Impairments, delay_ps: int, duration_ps: int, field: str) -> form.Impairments | None:
-    """The canonical form for a run of ``duration_ps``; ``None`` where nothing is given.
+    """The canonical form for a run of ``duration_ps``; ``None`` if there are no impairments.
 
     Raises:
         ScenarioError: steps out of order, a delay below zero, or fields that contradict each other.
@@ -138,7 +139,7 @@ def check_rate_steps(steps: tuple[RateStep, ...], field: str) -> None:
     """Reject steps that are out of order or end with a rate of 0.
 
     Raises:
-        ScenarioError: with the step.
+        ScenarioError: a step is wrong; the message names it.
     """
     _check_rising(steps, field)
     if steps and steps[-1].rate == 0:

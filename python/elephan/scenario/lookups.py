@@ -55,7 +55,7 @@ def queue_number(queue: QueueSpec, name: str) -> float:
 
 
 def queue_switch(queue: QueueSpec, name: str) -> bool:
-    """A parameter of a queue discipline that is on or off.
+    """A parameter of a queue discipline that is a switch.
 
     Raises:
         KeyError: the discipline has no such parameter.

@@ -25,7 +25,7 @@ _STEP, _SIDE, _HEIGHT = 170, 130, 92
 
 
 def show(form: Spec, title: str, facts: Iterable[str], warnings: Iterable[str]) -> str:
-    """A canonical form with groups as HTML, with facts below its title."""
+    """HTML of a canonical form with groups, with ``facts`` below its title."""
     measured = f"measured {_time(form.measure.from_ps)} to {_time(form.measure.to_ps)}"
     links = [link for link in form.links if _may_queue(link)]
     parts = [
@@ -115,7 +115,7 @@ def _loss(loss: LossSpec) -> str:
 
 
 def _drawing(form: Spec) -> str:
-    """Drawing of senders, recorded links in a row, and receivers; empty where the links do not form one row."""
+    """Drawing of senders, a row of recorded links, and receivers; empty if the links do not form one row."""
     recorded = {i for i, link in enumerate(form.links) if link.record}
     senders = [*form.flows, *(source.flow for source in form.traffic)]
     forward = [flow for flow in senders if recorded.intersection(flow.path)]

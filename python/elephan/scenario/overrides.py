@@ -62,7 +62,7 @@ def _steps(key: str) -> list[str | int]:
 
 
 def covers(key: str, path: str) -> bool:
-    """True if a key of overrides sets a field: the field itself, or a table or a list that it is in.
+    """True if a key of overrides sets a field, by naming the field itself or a table or a list that contains it.
 
     ``flow[*].start`` covers ``flow[0].start``, and ``dumbbell`` covers ``dumbbell.rate``.
     """

@@ -1,9 +1,9 @@
 """User-defined algorithms: their names in a scenario, their sources and their descriptions.
 
-A user writes ``./mine.py:Mine``, the name of an entry point of the group ``elephan.algorithms``, gives the class
-itself, or writes ``./tcp_mine.c``, a file in C for the backend ``linux``. A scenario keeps it *pinned*:
-``/home/me/mine.py:Mine@`` and the SHA-256 of the source. A pinned class never changes: a loaded class is used until the
-process ends, and a file that has changed since is an error.
+A user gives ``./mine.py:Mine``, the name of an entry point of the group ``elephan.algorithms``, the class itself, or
+``./tcp_mine.c``, a file in C for the backend ``linux``. A scenario stores the *pinned* name: ``/home/me/mine.py:Mine@``
+and the SHA-256 of the source. A pinned class never changes: a loaded class is used until the process ends, and a file
+that has changed since is an error.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Maker = Callable[..., Algorithm]
 
 @dataclass(frozen=True)
 class Loaded:
-    """A class (or a function that makes objects) with the digest of its source.
+    """A class (or a function that creates objects) with the digest of its source.
 
     ``current`` returns the digest of its present content; the digest of a class in a notebook changes with the objects
     that it refers to.
@@ -71,8 +71,8 @@ def digest(spec: str) -> str:
 
 
 def label(spec: str) -> str:
-    """Its name in tables and messages: ``mine.py:Mine``, ``Mine``, ``tcp_mine.c``, or the entry point's name; other
-    names unchanged."""
+    """An algorithm's name in tables and messages: ``mine.py:Mine``, ``Mine``, ``tcp_mine.c``, or the entry point's
+    name; built-in names are unchanged."""
     if not pinned(spec):
         return spec
     name = _split(spec)[0]
@@ -85,7 +85,7 @@ def label(spec: str) -> str:
 
 
 def short_label(spec: str) -> str:
-    """The class or the C file's stem alone, for the names of flows."""
+    """The name of the class, or of the C file without suffix, for the names of flows."""
     if in_c(spec):
         return Path(label(spec)).stem
     return label(spec).rpartition(":")[2] if pinned(spec) else spec
@@ -93,7 +93,7 @@ def short_label(spec: str) -> str:
 
 def in_c(spec: str) -> bool:
     """True if a flow's algorithm is a file in C."""
-    # A class may be called c; a file's pinned path is absolute.
+    # A class may be named c, so the path is checked too: a file's pinned path is absolute.
     return pinned(spec) and _C_FILE.fullmatch(name := _split(spec)[0]) is not None and Path(name).is_absolute()
 
 
@@ -113,7 +113,7 @@ def names_file(spec: str) -> bool:
 
 
 def anchored(spec: Any, folder: Path) -> Any:
-    """A file and a class, relative to a folder; any other name is unchanged."""
+    """A file's name with its class, made relative to a folder; any other name is unchanged."""
     if not isinstance(spec, str) or not names_file(spec):
         return spec
     if _C_FILE.fullmatch(spec):
@@ -225,7 +225,7 @@ def _new(maker: Maker, name: str, parameters: Mapping[str, Any]) -> Algorithm:
 
 @contextlib.contextmanager
 def _own_code(what: str, path: Path | None = None) -> Iterator[None]:
-    """Runs user code; an exception in it, also ``sys.exit()``, becomes a message that begins with ``what``.
+    """Runs user code; an exception in it, including ``sys.exit()``, becomes an error message that begins with ``what``.
 
     Ctrl-C and SIGTERM are passed on.
 
@@ -237,7 +237,7 @@ def _own_code(what: str, path: Path | None = None) -> Iterator[None]:
     except (KeyboardInterrupt, ScenarioError):
         raise
     except BaseException as error:
-        # SystemExit would end this program, silently if its code is 0.
+        # SystemExit is caught too: it would end this program, silently if its code is 0.
         raise ScenarioError(f"{what}{_told(error, path)}") from error
 
 
@@ -249,8 +249,8 @@ def _split(spec: str) -> tuple[str, str]:
 
 
 def _remember(name: str, loaded: Loaded, *, numbered: bool = False) -> str:
-    """Keep the loaded object, and pin its name. Objects are numbered, since two equal functions may still write to
-    different lists."""
+    """Keep the loaded object, and pin its name. Functions and objects get a number, since two functions with equal code
+    may still refer to different objects."""
     spec = f"{name}@{loaded.digest}"
     with _lock:
         if numbered:
@@ -262,7 +262,7 @@ def _remember(name: str, loaded: Loaded, *, numbered: bool = False) -> str:
 
 
 def _find(spec: str) -> Loaded:
-    """Finds the class of a pinned name, in this process or in the file it came from.
+    """Finds the class of a pinned name, in this process or in its file.
 
     Raises:
         ScenarioError: it is gone, or another by now.
@@ -360,7 +360,7 @@ def _digest_of_file(text: bytes, module: ModuleType) -> str:
 
 
 def _told(error: BaseException, path: Path | None = None) -> str:
-    """A short description of an exception, with the line of the file that raised it."""
+    """A short description of an exception, with the line of the user's file that raised it."""
     if isinstance(error, SyntaxError):
         return f"line {error.lineno}: {error.msg}"
     lines = [
@@ -424,7 +424,7 @@ def _digest_of_object(maker: Any, name: str) -> str:
 
 
 def _pin_imported(name: str, shown: str) -> str:
-    """A class that another process pinned, from its module.
+    """Import a class that another process pinned from its module.
 
     Raises:
         ScenarioError: it was defined in a notebook or a program, or is missing.
@@ -451,7 +451,7 @@ def _pin_imported(name: str, shown: str) -> str:
 @cache
 def points() -> dict[str, EntryPoint]:
     """The algorithms of installed packages, by name; built-in names take precedence."""
-    from importlib.metadata import entry_points  # takes a tenth of the time of a saved answer
+    from importlib.metadata import entry_points  # slow: a tenth of the time of a saved result
 
     built_in = catalog.algorithms()
     return {point.name: point for point in entry_points(group=GROUP) if point.name not in built_in}
@@ -519,7 +519,7 @@ def _described_in_c(spec: str) -> dict[str, Any]:
 
 
 def listing() -> list[dict[str, Any]]:
-    """Every entry point, described; the title of one that cannot be loaded has the reason."""
+    """The description of every entry point; if one cannot be loaded, its title has the reason."""
     rows = []
     for name in sorted(points()):
         try:

@@ -1,8 +1,8 @@
-"""Perturbation of replicates: the small differences between two runs on real hosts, drawn from the seed.
+"""Perturbation of replicates: small random delays, drawn from the seed, such as those between two runs on real hosts.
 
-Random starts alone do not decorrelate a deterministic system: two CUBIC flows enter one of a few cycles for any start
-times. Real senders also send each packet a little late. Both sizes are those of measured hosts (docs/kernel.md): 0.1 to
-0.3 ms of send jitter give the simulator the loss pattern of Linux hosts.
+Random start times alone do not decorrelate a deterministic system: two CUBIC flows enter one of a few cycles for any
+start times. Therefore each packet is also delayed at its sender, as on real hosts. The delays are those measured on
+hosts (docs/kernel.md): with 0.1 to 0.3 ms of send jitter, losses in the simulator have the pattern of Linux hosts.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from elephan.scenario.schema import HOSTS, ScenarioTable
 from elephan.scenario.units import MAX_TIME_PS, format_time
 
 START_RTTS = 4
-"""Longest delay of a start, in base RTTs of the flow with the longest one."""
+"""Longest delay of a flow's start, in units of the longest base RTT."""
 SEND_JITTER_PS = 200_000_000
-"""Longest delay of a packet at its sender: 0.2 ms, the middle of what hosts showed."""
+"""Longest delay of a packet at its sender: 0.2 ms, the middle of the range measured on hosts."""
 RTTS_A_JITTER = 100
-"""Smallest base RTT over the send jitter, at least: a delay of more than 1 % would be another path."""
+"""Smallest ratio of the base RTT to the send jitter: a delay of more than 1 % of the RTT would change the path."""
 RULE = f"starts over {START_RTTS} of the longest RTT, packets up to 0.2 ms or 1 % of the shortest RTT late"
-"""The perturbation of hosts in words, whatever the path."""
+"""The perturbation of hosts as text, for any path."""
 
 
 class Jitters(NamedTuple):

@@ -43,7 +43,7 @@ def read_bytes(path: Path, limit_bytes: int) -> bytes:
     """
     check_regular(path, limit_bytes)
     try:
-        # O_NONBLOCK: opening a pipe that has replaced the file would wait for its other end.
+        # O_NONBLOCK: otherwise, if a pipe has replaced the file, opening it would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             _check(os.fstat(descriptor), limit_bytes)

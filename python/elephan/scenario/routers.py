@@ -1,4 +1,4 @@
-"""Routers that assist algorithms: the algorithms that need them, and cautions for a reader of their results."""
+"""Cautions about algorithms that need assistance by routers, and about paths without such routers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ _T_RHO = "t_rho"
 
 
 def router_cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
-    """One sentence for each link and each flow without a matching counterpart."""
+    """One sentence for each router link that other algorithms share or whose rate changes, and for each flow that
+    crosses a queue without the router that it needs."""
     senders = [(flow_name(flow, i), flow.algorithm, flow.datagrams is None) for i, flow in enumerate(scenario.flow)]
     senders += [(source_name(source, i), source.algorithm, True) for i, source in enumerate(scenario.traffic)]
     needs = [catalog.router(algorithm) if listens else None for _, algorithm, listens in senders]

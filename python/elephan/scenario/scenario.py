@@ -1,4 +1,4 @@
-"""`Scenario`: one experiment, stated once."""
+"""`Scenario`: the description of one experiment."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ REQUIRED = ""
 
 
 class Scenario(ScenarioTable):
-    """A path, the flows on it, and the measurements; immutable.
+    """A path, the flows on it, and the measurements. A scenario is immutable.
 
     Build one with :meth:`load` (a TOML file), :meth:`dumbbell` (in three lines of Python) or :meth:`from_dict`. Fields
     have the names of the TOML file; their values are exact integers (bit/s, ps, bytes).
@@ -83,7 +83,7 @@ class Scenario(ScenarioTable):
             raise ScenarioError(_toml_problem(text, str(error)), source=source) from None
         except RecursionError:
             raise ScenarioError("not a scenario: its brackets are nested too deeply", source=source) from None
-        except ValueError:  # from int(), which rejects thousands of digits
+        except ValueError:  # raised by int(), which rejects thousands of digits
             raise ScenarioError("a whole number has more digits than any field allows", source=source) from None
         if folder is not None:
             _anchor(raw, folder)
@@ -168,7 +168,7 @@ class Scenario(ScenarioTable):
         return self.replace(overrides)
 
     def set(self, **fields: Any) -> Scenario:
-        """Deprecated name of :meth:`replace`, which says that the scenario itself does not change.
+        """Deprecated name of :meth:`replace`, since ``set`` suggests that the scenario itself changes.
 
         Raises:
             ScenarioError: no such field, or a wrong scenario.
@@ -321,7 +321,8 @@ def _dumbbell_fields(more: Mapping[str, Any]) -> frozenset[str]:
     """The fields of ``[dumbbell]``.
 
     Raises:
-        ScenarioError: one of ``more`` is a field of neither ``[dumbbell]`` nor the scenario; with the nearest.
+        ScenarioError: one of ``more`` is a field of neither ``[dumbbell]`` nor the scenario; the message names the most
+            similar field.
     """
     own, whole = frozenset(field_names(TABLES["dumbbell"])), frozenset(field_names(ScenarioTable))
     instead = {"flow": "flows=[...]", "dumbbell": "rate, rtt, buffer and so on"}
@@ -356,7 +357,8 @@ def _anchor(raw: dict[str, Any], folder: FilePath) -> None:
 
 
 def _refuse_huge(value: Any, *place: str | int) -> None:
-    """Reject integers that are too large for every field: printing such a number, or converting it to a float, raises.
+    """Reject integers that are too large for any field, since printing them or converting them to a float raises an
+    exception.
 
     Raises:
         ScenarioError: with the field.
@@ -369,7 +371,7 @@ def _refuse_huge(value: Any, *place: str | int) -> None:
             _refuse_huge(item, *place, key)
     elif isinstance(value, list | tuple):
         for i, item in enumerate(value):
-            # A trace has millions of small ones.
+            # Traces with millions of small integers are skipped.
             if not isinstance(item, float | str) and (not isinstance(item, int) or item.bit_length() > _MOST_BITS):
                 _refuse_huge(item, *place, i)
 
@@ -417,7 +419,7 @@ def _toml_problem(text: str, problem: str) -> str:
 
 
 _PARAMETERS = {"algorithm": "parameters", "queue": "queue_parameters"}
-"""Fields that name something with parameters, and the fields that have those."""
+"""Fields that name an algorithm or a queue, each with the field that has its parameters."""
 
 _ORDER = {"extra_forbidden": 0, "elephan": 1}
 
@@ -452,7 +454,7 @@ def _problem(details: ErrorDetails) -> ScenarioError:
 
 
 def _table_of(place: Iterable[str | int]) -> type[Table]:
-    """The model of the table that contains a place; field names of tables are unique."""
+    """The class of the table that contains a field; the tables' field names are unique."""
     names = [step for step in place if isinstance(step, str) and step in TABLES]
     return TABLES[names[-1]] if names else ScenarioTable
 

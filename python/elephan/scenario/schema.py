@@ -1,6 +1,6 @@
 """The scenario as a user writes it: one frozen model for each table of the TOML file, with the same field names.
 
-A field's Python value is the exact integer behind the quantity (bit/s, ps, bytes); written out again it is a quantity.
+A field's Python value is the quantity as an exact integer (bit/s, ps, bytes); it is written to a file with its unit.
 Extra fields are an error, so that a misspelled field is never silently replaced by a default.
 """
 
@@ -67,7 +67,7 @@ HOSTS = "hosts"
 PERTURBATIONS = (HOSTS, "none")
 SIZES = ("constant", "exponential", "pareto", "lognormal-pareto")
 FLOW_BACKENDS = ("linux",)
-"""Backends that can have some flows of a scenario while the engine has the others."""
+"""Backends that can run some flows of a scenario while the engine simulates the others."""
 
 DATAGRAMS = "datagrams"
 DATAGRAM_HEADER_BYTES = 28

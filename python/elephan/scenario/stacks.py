@@ -17,48 +17,52 @@ RECOVERIES = ("prr", "rate_halving", "rate_halving_ns2", "pipe", "pipe_sack1")
 
 @dataclass(frozen=True)
 class Stack:
-    """Every setting of an endpoint; the named stack provides those that a scenario omits.
+    """Every setting of an endpoint. A named stack provides the settings that a scenario omits.
 
     Attributes:
-        payload_bytes: user data in a full segment.
+        payload_bytes: user data of a full segment, bytes.
         header_bytes: headers of a data packet; a data packet is ``payload_bytes + header_bytes`` on the wire.
-        ack_bytes: a pure ACK on the wire, without SACK blocks.
-        sack_block_bytes: added to an ACK for each SACK block (up to 3).
-        initial_window: segments.
-        initial_ssthresh: segments; ``None`` is infinite.
-        receive_window: segments; ``None`` is unlimited.
+        ack_bytes: size of a pure ACK on the wire without SACK blocks, bytes.
+        sack_block_bytes: bytes added to an ACK for each SACK block (up to 3).
+        initial_window: initial congestion window, segments.
+        initial_ssthresh: initial slow-start threshold, segments; ``None`` is infinite.
+        receive_window: advertised receive window, segments; ``None`` is unlimited.
         ack_every: in-order segments for one ACK; 1 acknowledges every packet.
-        delayed_ack_ps: the longest that an ACK waits for a second segment.
-        quick_acks: segments at the start that are acknowledged one by one.
+        delayed_ack_ps: longest delay of an ACK that waits for a second segment.
+        quick_acks: number of segments at the start that are acknowledged one by one.
         min_rto_ps: smallest retransmission timeout.
         max_rto_ps: largest retransmission timeout.
         initial_rto_ps: timeout before the first RTT sample.
         rto_granularity_ps: clock granularity G of RFC 6298: a timeout is srtt + max(G, 4 rttvar).
-        detection: how a loss is found: ``rack`` (RFC 8985), ``dupthresh`` (RFC 6675), ``dupack`` (the third duplicate
-            ACK, as ns-2's TCP/Sack1), ``fack`` (forward ACK).
-        recovery: how much is sent in recovery: ``prr`` (RFC 9937), ``rate_halving`` (Linux 2.6), ``rate_halving_ns2``
-            (ns-2's TCP/Linux), ``pipe`` (RFC 6675), ``pipe_sack1`` (ns-2's TCP/Sack1).
-        limited_transmit: RFC 3042.
-        max_burst: segments sent in answer to one ACK at most; ``None`` is unlimited.
-        dup_threshold: segments SACKed above a hole before it counts as lost (RFC 6675: 3; ns-2's TCP/Linux: 4).
-        any_ack_restarts_timer: whether an ACK that acknowledges nothing in order restarts the retransmission timer.
-        time_one_segment: whether the timeout is estimated from one segment each round trip, and not from every ACK.
-        undo: whether a spurious recovery or timeout is found out and undone (RFC 3522).
-        ecn: explicit congestion notification as in RFC 3168, for algorithms that do not bring their own.
-        pacing: segments are spread over the round trip as Linux does it with ``fq``, where the algorithm does not pace.
-        host_ack_ps: the sending host's processing time of an ACK before it looks at the clock; it affects RTT samples
-        only.
+        detection: loss detection: ``rack`` (RFC 8985), ``dupthresh`` (RFC 6675), ``dupack`` (the third duplicate ACK,
+            as ns-2's TCP/Sack1), ``fack`` (forward ACK).
+        recovery: rule for the amount of data sent in recovery: ``prr`` (RFC 9937), ``rate_halving`` (Linux 2.6),
+            ``rate_halving_ns2`` (ns-2's TCP/Linux), ``pipe`` (RFC 6675), ``pipe_sack1`` (ns-2's TCP/Sack1).
+        limited_transmit: true for limited transmit (RFC 3042).
+        max_burst: largest number of segments sent after one ACK; ``None`` is unlimited.
+        dup_threshold: number of segments SACKed above a hole from which it counts as lost (RFC 6675: 3; ns-2's
+            TCP/Linux: 4).
+        any_ack_restarts_timer: true if an ACK without a cumulative acknowledgment of new data restarts the
+            retransmission timer.
+        time_one_segment: true if the timeout is estimated from one segment each round trip instead of every ACK.
+        undo: true if a spurious recovery or timeout is detected and undone (RFC 3522).
+        ecn: true for explicit congestion notification by RFC 3168, for algorithms without their own form of ECN.
+        pacing: true if segments are paced over the round trip as Linux does with ``fq``, for algorithms without pacing
+            of their own.
+        host_ack_ps: the sending host's processing time of an ACK before it reads the clock; it affects RTT samples
+            only.
         host_scan_ps: processing time for each outstanding segment of an ACK with SACK blocks (Leith et al. 2008,
         section VIII.A: Linux 2.6 walks the list of all segments).
         hz: timer interrupts a second of the sending host (Linux's ``HZ``), the clock of Linux's BIC, CUBIC, H-TCP and
-            Westwood+, and before Linux 4.13 of TCP-LP. With ``rack``, timers end at such an interrupt, as Linux's do.
-        handshake: whether the sender times the handshake before the flow starts. That RTT is then the first sample of
-            the smoothed RTT, and the smallest RTT that ``rack`` knows.
-        hide_losses: the receiver acknowledges every segment as if those before it had arrived (lazy optimistic
+            Westwood+, and before Linux 4.13 of TCP-LP. With ``rack``, timers expire at such an interrupt, as in Linux.
+        handshake: true if the sender measures the RTT of the handshake before the flow starts. It is then the first
+            sample of the smoothed RTT and of the smallest RTT of ``rack``.
+        hide_losses: true if the receiver acknowledges every segment as if all earlier ones had arrived (lazy optimistic
             acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005).
-        hide_marks: the receiver echoes no mark of ECN.
-        divide_acks: ACKs into which the receiver divides each; they travel as one packet of their size.
-        count_acks: whether the sender counts ACKs and not the segments that they acknowledge.
+        hide_marks: true if the receiver echoes no ECN marks.
+        divide_acks: number of ACKs into which the receiver divides each ACK; they travel as one packet of their total
+            size.
+        count_acks: true if the sender counts ACKs instead of the segments that they acknowledge.
     """
 
     payload_bytes: int
@@ -96,17 +100,17 @@ class Stack:
 
     @property
     def wire_bytes(self) -> int:
-        """A full data packet on the wire."""
+        """Size of a full data packet on the wire, bytes."""
         return self.payload_bytes + self.header_bytes
 
     @property
     def acks_counted(self) -> int:
-        """ACKs that the sender counts for each packet with ACKs; 0 if it counts segments."""
+        """Number of ACKs that the sender counts for each packet with ACKs; 0 if it counts segments."""
         return self.divide_acks if self.count_acks else 0
 
 
-# Today's Linux: RFC 6928's window, RACK-TLP, PRR, RFC 6298 with Linux's 200 ms floor. 1448 bytes of payload and 52 of
-# headers are an Ethernet MTU with timestamps. A SACK block is 8 bytes; the option's own 4 bytes are not counted.
+# Current Linux: RFC 6928's initial window, RACK-TLP, PRR, RFC 6298 with Linux's 200 ms floor. 1448 bytes of payload and
+# 52 of headers are an Ethernet MTU with timestamps. A SACK block is 8 bytes; the option's own 4 bytes are not counted.
 LINUX = Stack(
     payload_bytes=1448,
     header_bytes=52,
@@ -117,13 +121,13 @@ LINUX = Stack(
     receive_window=None,
     ack_every=2,
     delayed_ack_ps=40 * _MS_PS,
-    # Sixteen, and about 1,060 while the window grows by two segments for each that arrives, from 64 kB to the
-    # 3 MiB of the default net.ipv4.tcp_rmem (tcp_grow_window, tcp_incr_quickack).
+    # Sixteen, plus about 1,060 while the receive window grows by two segments for each arriving segment, from 64 kB to
+    # the 3 MiB of the default net.ipv4.tcp_rmem (tcp_grow_window, tcp_incr_quickack).
     quick_acks=1080,
     min_rto_ps=200 * _MS_PS,
     max_rto_ps=120 * _S_PS,
     initial_rto_ps=_S_PS,
-    # Linux's floor is on the variation and not on the timeout: srtt + max(4 rttvar, 200 ms) (tcp_set_rto).
+    # Linux's floor applies to the variation and not to the timeout: srtt + max(4 rttvar, 200 ms) (tcp_set_rto).
     rto_granularity_ps=200 * _MS_PS,
     detection="rack",
     recovery="prr",

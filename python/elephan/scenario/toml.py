@@ -1,4 +1,4 @@
-"""Writes a scenario as TOML, which the standard library can only read."""
+"""Writer of a scenario as TOML; the standard library only has a reader."""
 
 from __future__ import annotations
 

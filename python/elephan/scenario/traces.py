@@ -61,7 +61,7 @@ def parse_samples(value: Any) -> tuple[int, ...]:
 
 
 def anchored(value: Any, folder: Path) -> Any:
-    """A file's name relative to a folder; any other value is unchanged."""
+    """A file's name made relative to a folder; any other value is unchanged."""
     return str(folder / value) if isinstance(value, str) else value
 
 

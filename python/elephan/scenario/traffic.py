@@ -44,8 +44,8 @@ RTTS: dict[str, tuple[tuple[float, int], ...]] = {
         )
     ),
 }  # fmt: skip
-"""Named distributions. ``aikat``: 60 % are below 100 ms, as Aikat et al. (IMC 2003) found; the rest is an assumption,
-the shape of the connections in ns-2's Tmix example stretched to meet that."""
+"""Named distributions of round-trip times. ``aikat``: 60 % are below 100 ms, as Aikat et al. (IMC 2003) found. The
+shape is an assumption: that of the connections in ns-2's Tmix example, scaled to have this quantile."""
 
 
 def source_form(flow: FlowSpec, source: Traffic, where: str, slowest_bps: int) -> SourceSpec:
@@ -115,10 +115,11 @@ def check_round_trips(source: Traffic, where: str, path_ps: int) -> None:
     """Reject round-trip times that are impossible on a path of ``path_ps``: a listed one below it, or a whole
     distribution below it.
 
-    A part of a distribution may be below it: those transfers have the path's RTT, and a caution has their number.
+    Some quantiles of a distribution may be below the path's RTT: those transfers have the path's RTT, and a caution
+    states their number.
 
     Raises:
-        ScenarioError: with the shortest one, and the path's RTT.
+        ScenarioError: a time is impossible; the message has the shortest one and the path's RTT.
     """
     shown = format_time(path_ps)
     listed = _list(source, where)

@@ -11,7 +11,7 @@ from elephan.scenario.form import ForeignSpec, StackSpec
 QUINN = "quinn"
 S2N = "s2n"
 IP_UDP_BYTES = 28
-"""Headers of IPv4 and UDP."""
+"""Headers of IPv4 and UDP, bytes."""
 LEAST_DATAGRAM_BYTES = 1200
 """UDP payload of the datagrams that begin a QUIC connection (RFC 9000 section 14.1)."""
 
@@ -65,7 +65,8 @@ def backend_of(algorithm: str) -> str | None:
 
 
 def check_parameters(algorithm: str, parameters: Iterable[str]) -> None:
-    """Reject parameters of controllers of another transport, which have none, and the transport's name alone.
+    """Reject parameters for a controller of another transport, which has none, and the transport's name without a
+    controller.
 
     Raises:
         ScenarioError: with the field.

@@ -1,4 +1,5 @@
-"""Quantities with units: the user's text (``622 Mbit/s``, ``48 ms``, ``20% BDP``) and the exact integers behind it.
+"""Quantities with units: conversion of a user's text (``622 Mbit/s``, ``48 ms``, ``20% BDP``) to exact integers, and
+back.
 
 Every quantity is an integer in a base unit, because the engine's clock is an integer and the hash of a scenario must
 not depend on the spelling of a number: rates in bit/s, times in ps, sizes in bytes, counts in packets or segments.
@@ -35,14 +36,15 @@ SEGMENT_UNITS = {"segments": 1}
 SEGMENT_ALIASES = {"segment": 1}
 UNLIMITED = "unlimited"
 OPPORTUNITY_BYTES = 1500
-"""Bytes that one opportunity of a rate trace carries."""
+"""Number of bytes that one opportunity of a rate trace can carry."""
 
 MAX_LETTERS = 100
-"""A longer quantity is refused before anything is computed from it."""
+"""Largest length of a quantity's text; a longer text is rejected before any computation."""
 
 _MAX_EXPONENT = 60
 _EXACT = Context(prec=400)
-"""Digits for a number of `MAX_LETTERS` digits with any exponent that is allowed, times any unit."""
+"""Number of digits that suffices for a number of `MAX_LETTERS` digits with any allowed exponent, multiplied by any
+unit."""
 
 _QUANTITY = re.compile(r"\s*(?P<number>[+-]?(?:\d[\d_]*\.?[\d_]*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<unit>\S.*?)?\s*")
 
@@ -75,7 +77,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Amount:
-    """A number of segments, or of bytes that the stack's payload turns into segments."""
+    """A number of segments, or a number of bytes, which the stack's payload converts to segments."""
 
     segments: int | None = None
     octets: int | None = None
@@ -103,17 +105,17 @@ class Bursts:
 
 @dataclass(frozen=True)
 class Loss:
-    """Losses on a link: a probability for each packet, the positions of those that are lost, from 1, or bursts."""
+    """Losses on a link: a loss probability, the positions of the lost packets, counted from 1, or bursts."""
 
     probability: float = 0.0
     packets: tuple[int, ...] = ()
     bursts: Bursts | None = None
     interval: tuple[int, int] | None = None
-    """Begin and end, ps, of the time in which the probability holds; always without it."""
+    """Beginning and end, ps, of the interval in which the probability applies; ``None`` for the whole run."""
 
     @property
     def is_random(self) -> bool:
-        """True if they depend on the seed."""
+        """True if the losses depend on the seed."""
         return self.probability > 0 or self.bursts is not None
 
 
@@ -187,7 +189,8 @@ _PERCENT = re.compile(r"(?:%|per\s?cent|pct)(?:\s+of(?:\s+the)?\s+bdp)?", re.IGN
 def _meant(number: str, unit: str, units: dict[str, int], aliases: dict[str, int]) -> str:
     """The end of the message about an unknown unit: the correct text if it is certain, or the allowed units.
 
-    A suggestion never has another value: bits and bytes are converted, and there is none for one or two letters.
+    A suggestion never changes the value: bits and bytes are converted. An unknown unit of one or two letters gets no
+    suggestion.
     """
     if "% BDP" in units and _PERCENT.fullmatch(unit):
         return f"did you mean '{number}% BDP'?"
@@ -206,7 +209,8 @@ def _meant(number: str, unit: str, units: dict[str, int], aliases: dict[str, int
 
 
 def _converted(number: str, unit: str, units: dict[str, int]) -> str | None:
-    """Bytes a second as a rate in bits, and bits as a size in bytes, with the number that is then right."""
+    """Converts bytes per second to a rate in bit/s, and bits to a size in bytes; the number is converted
+    accordingly."""
     match = _DATA.fullmatch(unit)
     rate = "bit/s" in units
     if match is None or not (rate or "B" in units) or rate != bool(match["rate"]):
@@ -240,7 +244,7 @@ def _converted(number: str, unit: str, units: dict[str, int]) -> str | None:
     if octets != octets.to_integral_value() or not 0 < octets <= MAX_BYTES:
         return None
     if letter == "b" and not unit.startswith(("M", "G", "T", "K")):
-        # People write kb for both.
+        # The unit kb is used for both bits and bytes.
         if exact != exact.to_integral_value():
             return None
         return f"sizes are in bytes: write '{format_size(int(exact))}', or '{format_size(int(octets))}' for bits"
@@ -522,7 +526,7 @@ def _positions(value: object) -> tuple[int, ...]:
 
 
 def _spelled(amount: int, units: dict[str, int]) -> str:
-    """The largest unit of which ``amount`` holds at least one; exact, since every factor is a power of ten."""
+    """``amount`` in the largest unit that does not exceed it; exact, since every factor is a power of ten."""
     name, factor = next(iter(units.items()))
     for unit, size in units.items():
         if amount >= size:
@@ -566,11 +570,12 @@ _BASES: dict[str, tuple[dict[str, int], int]] = {
     "packets": (PACKET_UNITS | PACKET_ALIASES, 1),
     "segments": (SEGMENT_UNITS | SEGMENT_ALIASES, 1),
 }
-"""Units of each kind of quantity by its base unit, as it ends a column's name, and the factor between the two."""
+"""By base unit, as it ends a column's name: the units of that kind of quantity, and their factors to the base unit."""
 
 
 def base_quantity(text: str) -> tuple[str, float, str] | None:
-    """Any quantity as its base unit, the number in it, and the unit as it was written; ``None`` for other texts.
+    """The base unit of a quantity, its value in the base unit, and the unit as it was written; ``None`` for other
+    texts.
 
     ``10 ms`` is ``("s", 0.01, "ms")`` and ``20% BDP`` is ``("bdp", 0.2, "% BDP")``; a percentage is a ``fraction``.
     """

@@ -1,4 +1,4 @@
-"""The nearest known word to a misspelled one."""
+"""Search for the known word most similar to a misspelled one."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def nearest(word: str, known: Iterable[str], *, value_of: Callable[[str], Any] |
     """The known word that ``word`` most likely stands for, or ``None`` if none is close.
 
     Case and the choice of ``-``, ``_`` or a space do not count. Up to a third of the letters may be wrong, and at least
-    one. With ``value_of``, words that are as near as each other and have different values give ``None``.
+    one. With ``value_of``, the result is ``None`` if the equally near words have different values.
     """
     words = list(known)
     best: list[tuple[int, int, str]] = []
     for candidate in words:
         allowed = max(1, min(len(word), len(candidate)) // 3)
         if abs(len(word) - len(candidate)) > allowed:
-            continue  # at least as many edits
+            continue  # a lower bound of the distance
         edits = distance(_plain(word), _plain(candidate))
         if edits <= allowed:
             best.append((edits, abs(len(word) - len(candidate)), candidate))
@@ -74,7 +74,7 @@ def hint(word: str, known: Iterable[str], *, lister: str = "") -> str:
 
 
 def _alike(word: str, words: list[str]) -> list[str]:
-    """A few words of a long list that have the most in common with one that is not in it."""
+    """The few words of a long list that are most similar to an unknown word."""
     from difflib import get_close_matches
 
     if len(word) > 2 * max(map(len, words)):

@@ -1,4 +1,5 @@
-"""Suites of criteria: a document as data, and `elephan evaluate`, which judges algorithms by it."""
+"""Suites of criteria: a suite has the requirements of a document as data, and `elephan evaluate` judges algorithms by
+them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Curves: a metric of an experiment over one value of its cells, as a document draws it."""
+"""Curves of a suite: a metric of an experiment over one parameter of its cells, as in the document's figures."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from elephan.suites.suite import Cell, Subject, Suite
 
 @dataclass(frozen=True)
 class Place:
-    """The replicates of one cell of a curve.
+    """One point of a curve: the replicates of one cell.
 
     Attributes:
         x: the value of the cell, as the suite states it.
         at: the same value as a number, in the unit of the axis.
         cell: name of the cell.
         runs: ids of the runs.
-        values: one for each run, in the unit of the metric.
+        values: a value for each run, in the unit of the metric.
     """
 
     x: Any
@@ -47,7 +47,7 @@ class Curve:
 
     Attributes:
         stated: its entry in the suite.
-        flow: name of the flow whose metric it is; ``None`` for a metric of the run.
+        flow: name of the measured flow; ``None`` for a metric of the run.
         axis: axis, from left to right, with the values of all cells.
         places: places, in the order of the axis.
     """
@@ -97,7 +97,7 @@ def curves(evidence: Evidence, suite: Suite, subject: Subject, *, quick: bool) -
 
 
 def axis_of(stated: CurveTable, cells: Sequence[Cell]) -> Axis:
-    """The values of cells as an axis; its ``numbers`` are ``None`` where they are not quantities of one kind."""
+    """The values of cells as an axis; its ``numbers`` are ``None`` if the values are not quantities of one kind."""
     (axis,) = axes_of([stated.x], [{stated.x: cell.values[stated.x]} for cell in cells])
     return axis
 

@@ -1,4 +1,4 @@
-"""`evaluate`: one or several algorithms by one suite."""
+"""`evaluate`: judges one or several algorithms by one suite."""
 
 from __future__ import annotations
 
@@ -37,27 +37,29 @@ def evaluate(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> list[Evaluation]:
-    """Judge algorithms by a suite of criteria; one evaluation each, in their order, of one backend after the other.
+    """Judge algorithms by a suite of criteria. Returns one evaluation for each algorithm and backend, ordered by
+    backend.
 
     Args:
-        algorithms: names, with presets where wanted, or your own: ``./mine.py:Mine``, or the class; of a suite that
-            judges queue disciplines, their names.
+        algorithms: names, optionally with presets, or your own algorithms: ``./mine.py:Mine``, or the class; for a
+            suite that judges queue disciplines, their names.
         suite: id of a suite, or the folder of your own.
-        against: a baseline; each criterion is then better, worse, same or not settled.
+        against: a baseline; each criterion is then also judged better, worse, same or not settled.
         only: the judged criteria or sections; all by default.
-        parameters: parameters of the judged algorithms (not of ``against``), where they differ from the preset.
-        on: the backend, or several: then one evaluation of each algorithm on each.
-        quick: fewer cells and shorter runs, as the suite says; verdicts are a first look.
-        seeds: replicates of each run; by default 8, and 16 or 32 where these do not settle it (8 alone if quick).
-        budget: wall time, at most; cells that do not fit are left out, and are never passed.
-        jobs: runs at a time.
-        store: where results are; what is saved is not run again.
-        progress: told how far the runs of a look are.
+        parameters: parameters of the judged algorithms (not of ``against``) that differ from the preset.
+        on: the backend, or several backends.
+        quick: true for fewer cells and shorter runs, as the suite states; verdicts are then preliminary.
+        seeds: number of replicates of each run; by default 8, then 16 and 32 if a criterion is not settled (only 8 if
+            quick).
+        budget: largest wall time; cells that do not fit are omitted, and an omitted cell never passes.
+        jobs: number of simultaneous runs.
+        store: folder of saved results, which are reused.
+        progress: called with the progress of the runs.
 
     Raises:
         ScenarioError: a wrong name, or a mistake in the suite.
         SweepError: a run failed.
-        Interrupted: Ctrl-C; finished runs are saved, and the same call goes on from there.
+        Interrupted: Ctrl-C; finished runs are saved, and the same call continues from there.
     """
     started_s = time.monotonic()
     if isinstance(algorithms, str):
@@ -81,7 +83,7 @@ def evaluate(
 
 
 def _backends(on: str | Sequence[str]) -> list[str]:
-    """Names of backends, each once.
+    """Names of backends, without duplicates.
 
     Raises:
         ScenarioError: one of them is not a backend, or the list is empty.
@@ -98,7 +100,7 @@ def _backends(on: str | Sequence[str]) -> list[str]:
 
 
 def _evaluations(schedule: Schedule) -> list[Evaluation]:
-    """Run a schedule; an evaluation of each algorithm."""
+    """Run a schedule. Returns an evaluation of each algorithm."""
     read, quick = schedule.suite, schedule.quick
     found = schedule.run()
     notes = [note for note in (read.table.note, read.table.quick_note if quick else None) if note is not None]
@@ -117,7 +119,7 @@ def _evaluations(schedule: Schedule) -> list[Evaluation]:
 def _subjects(
     algorithms: Sequence[Named], against: Named | None, parameters: Mapping[str, Any], judges: str
 ) -> tuple[list[Subject], Subject | None]:
-    """Algorithms with labels that differ."""
+    """The judged algorithms and the baseline, with unique labels."""
     subjects: list[Subject] = []
     given = tuple(sorted(parameters.items()))
     shown = "".join(f" {name}={value}" for name, value in given)
@@ -163,8 +165,8 @@ def _check_parameters(spec: str, parameters: Mapping[str, Any], judges: str) -> 
 
 
 def _check_transport(spec: str, on: str) -> None:
-    """Reject a controller of another transport if its backend is not built, before every cell fails with the same
-    error."""
+    """Reject a controller of another transport if its backend is not built; otherwise every cell would fail with the
+    same error."""
     if transports.backend_of(spec) != on:
         return
     path = {"rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP"}

@@ -1,4 +1,4 @@
-"""Values from runs, by scenario and seed; each is read once, and the run's tables are then released."""
+"""Values from runs, by scenario and seed. Each run is read once; its tables are then released."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Case:
     Attributes:
         suite: suite of the criterion.
         criterion: the judged criterion.
-        cell: the cell.
+       cell: the cell.
         id: id of the criterion.
         subject: the algorithm that is judged.
     """
@@ -54,7 +54,7 @@ class Case:
 
     @property
     def scenarios(self) -> list[Scenario]:
-        """All scenarios of the value, with the first seed."""
+        """All scenarios that the value needs, with the first seed."""
         return [self.scenario] if self.baseline is None else [self.scenario, self.baseline]
 
 

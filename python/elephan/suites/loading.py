@@ -1,4 +1,4 @@
-"""Reads suites: the included ones by name, user-defined ones by their folder."""
+"""Reader of suites: included suites by name, user-defined suites by folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parent
 FILE = "suite.toml"
 _MOST_BYTES = 4_000_000
 _PROBES = {"algorithm": Subject("cubic", "cubic"), "queue": Subject("droptail", "droptail")}
-"""The algorithm or the queue discipline with which a suite is checked."""
+"""Algorithm or queue discipline with which a suite's scenarios are checked."""
 
 
 def names() -> list[str]:
@@ -38,7 +38,7 @@ def listing() -> list[dict[str, Any]]:
 
 
 def load(name: str | Path) -> Suite:
-    """A suite by its id or its folder (``./mysuite/``), completely checked.
+    """Load a suite by its id or its folder (``./mysuite/``), and check it completely.
 
     Raises:
         ScenarioError: no such suite, or a mistake in its file, with the field and the nearest word.
@@ -56,7 +56,7 @@ def load(name: str | Path) -> Suite:
 
 
 def read(path: Path) -> Suite:
-    """A suite's file, without the checks that need scenarios.
+    """Read a suite's file, without the checks that need scenarios.
 
     Raises:
         ScenarioError: the errors of :func:`load`.
@@ -181,7 +181,7 @@ def _check_curves(suite: Suite) -> None:
 
 
 def _check_x(row: CurveTable, cells: Sequence[Cell]) -> None:
-    """Reject an x axis on which a cell has no position, or two cells have the same one."""
+    """Reject an x axis on which a cell has no position, or two cells have the same position."""
     for cell in cells:
         if row.x not in cell.values:
             message = f"'{row.x}' is not a value of the cell '{cell.name}'; {hint(row.x, cell.values)}"

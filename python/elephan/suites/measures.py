@@ -1,4 +1,4 @@
-"""Values of criteria: numbers from runs, and one value for each seed from one run or two."""
+"""Values of criteria: for each seed, a value computed from the numbers of one run or of two runs."""
 
 from __future__ import annotations
 
@@ -70,18 +70,18 @@ def probe(criterion: CriterionTable) -> Probe:
 
 
 def baseline_probe(criterion: CriterionTable, baseline: BaselineTable) -> Probe:
-    """The number that it reads from the other run."""
+    """The number that a criterion reads from the run of its baseline."""
     flows = criterion.flows if baseline.flows is None else baseline.flows
     return Probe(criterion.metric, flows, criterion.over, criterion.link, criterion.window)
 
 
 def plain_probe(metric: str) -> Probe:
-    """A number of a whole run."""
+    """A probe of a metric of the whole run."""
     return Probe(metric, None, "mean", None, None)
 
 
 def compared(kind: str, value: float, baseline: float) -> float:
-    """A value in relation to that of the baseline.
+    """A value relative to the baseline's value: difference, ratio, or fraction lost or gained, by ``kind``.
 
     Raises:
         NotJudgedError: the divisor is 0.

@@ -1,5 +1,5 @@
-"""The report of evaluations: the paragraph, the matrix of sections and algorithms, then the evidence, down to single
-runs."""
+"""The report of evaluations: a summary paragraph, the matrix of sections and algorithms, and the evidence, down to
+single runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _CURVES = "Means over seeds with their 95 % intervals by Student's t, where repl
 
 
 def evaluation_report(found: Sequence[Evaluation], out: str | Path, store: Store | None = None) -> Path:
-    """Write ``report.html`` into a folder; its path. The reader can repeat the deciding runs of ``store`` in it.
+    """Write ``report.html`` into a folder. Returns its path. The reader can repeat the deciding runs of ``store`` in
+    the page.
 
     Raises:
         OSError: the folder cannot be written.
@@ -60,7 +61,7 @@ def evaluation_report(found: Sequence[Evaluation], out: str | Path, store: Store
 
 
 def _figures(found: Sequence[Evaluation]) -> Iterator[Ellipses]:
-    """The trade-offs of all algorithms, with one figure for each entry of the suite."""
+    """Figures of the trade-offs of all algorithms, one for each entry of the suite."""
     for stated in found[0].suite.table.ellipse:
         blobs = [
             _blob(one.name, trade_off)
@@ -77,7 +78,7 @@ def _figures(found: Sequence[Evaluation]) -> Iterator[Ellipses]:
 
 
 def _charts(found: Sequence[Evaluation]) -> Iterator[LineChart]:
-    """The curves of all algorithms, with one figure for each entry of the suite."""
+    """Figures of the curves of all algorithms, one for each entry of the suite."""
     for stated in found[0].suite.table.curve:
         lines = [(one.name, curve) for one in found for curve in one.curves if curve.stated.id == stated.id]
         if lines:

@@ -1,4 +1,4 @@
-"""`Evaluation`: the verdicts of one algorithm by one suite, by criterion and by section."""
+"""`Evaluation`: the verdicts on one algorithm by one suite, for each criterion and each section."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from elephan.suites.tradeoffs import TradeOff
 WORST: tuple[Verdict, ...] = ("fail", "concern", "not_settled", "pass", "not_judged")
 """Verdicts from the most to the least decisive."""
 WORST_MUST: tuple[Verdict, ...] = ("fail", "not_settled", "concern", "pass", "not_judged")
-"""The same of a *must*, of which a cell that is not settled may fail: a cell of concern does not decide it."""
+"""The order for a *must*: an unsettled cell may still fail, so it precedes a cell of concern."""
 WORST_CHANGE: tuple[Change, ...] = ("worse", "not_settled", "better", "same")
 
 
@@ -36,7 +36,7 @@ class Outcome:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """The worst of the cells; a criterion with missing cells is not passed."""
+        """The worst verdict of the cells; a criterion with missing cells does not pass."""
         if self.worst is None:
             return "not_settled" if any(cell.left_out for cell in self.cells) else "not_judged"
         found: Verdict = self.worst.judged.verdict if self.worst.judged is not None else "not_judged"
@@ -105,7 +105,7 @@ class Outcome:
         return f"{self.criterion.relation} {self.criterion.limit:g}"
 
     def to_json(self) -> dict[str, Any]:
-        """The criterion for ``--json``."""
+        """The criterion in the form that ``--json`` prints."""
         criterion, worst = self.criterion, self.worst
         found = None if worst is None or worst.judged is None else worst.judged.found
         known = found is not None and found.known
@@ -142,7 +142,7 @@ def _cell_json(cell: Found) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Section:
-    """One line of the result.
+    """One section of the document, a line of the result.
 
     Attributes:
         name: name of the document.
@@ -184,14 +184,14 @@ class Evaluation:
         suite: the suite.
         subject: the algorithm.
         against: the algorithm it was compared with.
-        quick: a quick evaluation.
+        quick: true for a quick evaluation.
         on: the backend.
         outcomes: the criteria in the order of the sections.
         notes: notes for the reader.
         wall_seconds: wall time of all algorithms together.
         manifests: manifests of all runs.
         trade_offs: trade-offs of goodput and delay of the suite.
-        curves: curves of the suite.
+       curves: curves of the suite.
     """
 
     suite: Suite

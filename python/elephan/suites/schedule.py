@@ -1,8 +1,8 @@
 """Runs of an evaluation: eight seeds of every cell, then sixteen and thirty-two of the cells that are not yet settled.
 
 Saved runs are reused, so an interrupted evaluation continues and a second one uses the runs of the first.
-With a budget, an estimate decides before the first run which cells are omitted, later cells of a list first. Cells
-without runs at the end of the budget are omitted too. An omitted cell never passes.
+With a budget, the cells that do not fit by an estimate are omitted before the first run, later cells of a list first.
+Cells without runs at the end of the budget are omitted too. An omitted cell never passes.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from elephan.runs import Run
 
 SEGMENT_S = 1.5e-7
-"""Estimate of the processor time of a segment, seconds."""
+"""Estimate of the simulator's processor time for a segment, seconds."""
 OWN_SEGMENT_S = 6e-6
-"""The same for an algorithm that is written in Python."""
+"""Estimate of the processor time for a segment with an algorithm written in Python, seconds."""
 RUN_S = 0.03
-"""Estimate of the processor time of a run beside its segments, seconds."""
+"""Estimate of a run's constant processor time, seconds."""
 LATER_S = 600.0
-"""Wall time in which sixteen and thirty-two seeds are run, where no budget is stated."""
+"""Wall time for the runs with sixteen and thirty-two seeds if no budget is stated, seconds."""
 LEFT_OUT = "left out for the budget"
 
 Progress = Callable[[float, float, int, int], bool | None]
@@ -76,7 +76,7 @@ class Found:
 
 
 def terms(criterion: CriterionTable) -> Terms:
-    """The numbers that a criterion needs."""
+    """The terms of a criterion: limit, tolerances and values."""
     return Terms(limit=criterion.limit or 0.0, values=tuple(criterion.range or ()))
 
 
@@ -91,9 +91,9 @@ class Schedule:
 
     Attributes:
         suite: the suite.
-        subjects: the algorithms that are judged.
-        against: the algorithm with which each is compared.
-        quick: the cells of a quick evaluation, and one look.
+       subjects: the algorithms that are judged.
+        against: the algorithm with which each subject is compared.
+        quick: true for the cells of a quick evaluation and a single look.
         on, jobs, store: the arguments of :func:`elephan.sweep`.
         seeds: number of replicates, if the user sets it.
         budget_s: wall time, if the user sets it.
@@ -228,7 +228,8 @@ class Schedule:
         return [case for case in cases if case in kept]
 
     def _affordable(self, cases: Sequence[Case], seeds: Sequence[int]) -> list[Case]:
-        """Cases whose further replicates fit into the time that is left, by their estimate, each *must* first."""
+        """Cases whose further replicates fit into the remaining time by their estimate; cases of a *must* are
+        considered first."""
         room_s = ((self.budget_s or LATER_S) - (time.monotonic() - self.started_s)) * (self.jobs or cores())
         taken, kept = set[str](), set[Case]()
         for case in sorted(cases, key=lambda case: FORCES.index(case.criterion.force)):
@@ -307,7 +308,7 @@ class Schedule:
         return weakened(judged, criterion.weak) if criterion.weak else judged
 
     def _compare(self, case: Case, values: Sequence[float], seeds: Sequence[int]) -> Compared | None:
-        """Compare with the baseline; a criterion has the result of its worst cell, so its cells share an error
+        """Compare a case with the baseline. A criterion has the result of its worst cell, so its cells share an error
         probability of 5 %."""
         for beside in self._beside(case):
             baseline = self.evidence.sample(beside, seeds)

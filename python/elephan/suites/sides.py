@@ -1,4 +1,4 @@
-"""One algorithm by one suite on several backends: where they disagree, cell by cell."""
+"""Comparison of one algorithm's evaluations on several backends: the cells in which the backends disagree."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Difference:
         criterion: its id.
         section: section of the document.
         cell: name of the cell.
-        values: one for each backend.
+        values: a value for each backend.
     """
 
     criterion: str
@@ -55,7 +55,7 @@ class Sides:
     """The evaluations of one algorithm on several backends, side by side.
 
     Attributes:
-        algorithm: as tables show it.
+        algorithm: the algorithm's label.
         evaluations: one for each backend.
     """
 
@@ -69,7 +69,7 @@ class Sides:
 
     @cached_property
     def shared(self) -> list[Difference]:
-        """Cells that all backends have judged."""
+        """Comparison of each cell that all backends have judged."""
         found = []
         for outcomes in zip(*(one.outcomes for one in self.evaluations), strict=True):
             criterion = outcomes[0].criterion

@@ -21,9 +21,9 @@ class Subject:
     """The judged algorithm or queue discipline.
 
     Attributes:
-        label: as tables show it.
-        spec: as a scenario names it.
-        parameters: those that differ from its preset.
+        label: name in tables.
+        spec: name in a scenario.
+        parameters: parameters that differ from its preset.
     """
 
     label: str
@@ -36,7 +36,7 @@ class Cell:
     """One point of an experiment's grid.
 
     Attributes:
-        name: short, unique in its experiment.
+        name: short name, unique in its experiment.
         values: values of the placeholders.
     """
 
@@ -46,11 +46,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Suite:
-    """A document as criteria.
+    """The requirements of a document as criteria.
 
     Attributes:
         table: content of the file.
-        file: path of the file.
+       file: path of the file.
     """
 
     table: SuiteTable
@@ -99,7 +99,8 @@ class Suite:
 
     @cached_property
     def sections(self) -> dict[str, str]:
-        """Titles of all sections in order: those listed first, then others as criteria name them."""
+        """Titles of all sections: first those that the file lists, then others in the order in which criteria name
+        them."""
         named = [row.section for row in self.table.criterion] + [row.section for row in self.table.obligation]
         return dict.fromkeys([*self.table.sections, *named], "") | dict(self.table.sections)
 
@@ -123,10 +124,10 @@ class Suite:
         ]
 
     def scenario(self, experiment: str, cell: Cell, subject: Subject) -> Scenario:
-        """The scenario of a cell with an algorithm in its place, perturbed as replicates are.
+        """The scenario of a cell with the subject filled in, with the perturbations of replicates.
 
         Raises:
-            ScenarioError: a wrong scenario; with the file and the field.
+            ScenarioError: the scenario is wrong; the message has the file and the field.
         """
         key = (experiment, cell.name, repr(cell.values), subject)
         if key not in self._built:
@@ -159,10 +160,10 @@ def _shown(key: str, value: Any) -> str:
 
 
 def values_of(cell: Cell, subject: Subject, place: str = "algorithm") -> dict[str, Any]:
-    """Values of all places; a cell's value may refer to the subject or to another value of the cell.
+    """Values of all placeholders; a cell's value may refer to the subject or to another value of the cell.
 
     Raises:
-        ScenarioError: it names none of them.
+        ScenarioError: a value refers to neither.
     """
     plain = {**cell.values, place: subject.spec}
     return {**{name: filled(value, plain) for name, value in cell.values.items()}, place: subject.spec}

@@ -1,4 +1,4 @@
-"""Trade-offs of goodput and delay: the replicates of an experiment as points, and their ellipse."""
+"""Trade-offs of goodput and delay: the replicates of an experiment as points, with the ellipse fitted to them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TradeOff:
     Attributes:
         stated: its entry in the suite.
         cell: name of the cell.
-        points: one for each seed.
+        points: a point for each seed.
     """
 
     stated: EllipseTable

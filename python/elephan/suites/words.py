@@ -11,8 +11,8 @@ _SHOWN = 3
 
 
 def paragraph(found: Evaluation) -> str:
-    """One paragraph: the number of criteria that hold, those that fail with their cells, those of concern, and the open
-    ones."""
+    """One paragraph: the number of criteria that hold, the failed criteria with their cells, those of concern, and
+    those not settled."""
     totals = found.totals
     judged = len(found.outcomes)
     musts = [outcome for outcome in found.outcomes if outcome.criterion.force == "must"]
@@ -34,7 +34,7 @@ def paragraph(found: Evaluation) -> str:
 
 
 def said_of(found: Sides) -> str:
-    """The agreement of backends, in one paragraph; differing verdicts come first."""
+    """One paragraph on the agreement of backends; differing verdicts are first."""
     names = " and ".join(found.backends)
     opposed = [one for one in found.differences if one.opposed]
     apart = [one for one in found.differences if not one.opposed]

@@ -1,4 +1,4 @@
-"""The laboratory in a page: one HTML file with the engine in it, which needs no server and no network."""
+"""The playground: one HTML file that contains the engine, and needs no server and no network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lessons of the page: a setting, three sentences and a question; and numerical checks of the sentences."""
+"""Lessons of the page: settings, three sentences and a question, with numerical checks of the sentences."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def whole(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def scenario_of(settings: dict[str, Any]) -> Scenario:
-    """The scenario of complete settings, as the page runs it."""
+    """The scenario that the page runs with complete settings."""
     flows = []
     for flow in settings["flows"]:
         row = {"algorithm": flow["algorithm"], "parameters": flow["parameters"], "start": f"{flow['start_s']} s"}

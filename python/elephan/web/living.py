@@ -13,7 +13,7 @@ from elephan.web import page
 from elephan.web.template import template
 
 MOST_SEGMENTS = 4_000_000
-"""Runs of more are not offered: a browser would take seconds for each."""
+"""Largest number of segments of an offered run; a browser would take seconds for a longer one."""
 MOST_FLOWS = 8
 _BITS = 12_000  # of a full packet
 _PS_PER_S = 10**12
@@ -21,7 +21,7 @@ _PS_PER_S = 10**12
 
 @dataclass(frozen=True)
 class Living:
-    """Content of a page: scripts with their policy, and data as text.
+    """Content of a page with repeatable runs: scripts, styles and data as text.
 
     Attributes:
         script: script of the page itself.

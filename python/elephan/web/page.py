@@ -17,9 +17,9 @@ from elephan.web.template import is_plain, template
 
 BUILT = files(__package__) / "built"
 MOST_SEGMENTS = 2_000_000
-"""Segments of a run, at most: what a browser does in about half a second."""
+"""Largest number of segments of a run, which a browser simulates in about half a second."""
 QUEUES = ("droptail", "codel", "fq_codel", "pie", "red", "dualpi2")
-"""Disciplines that need nothing but their defaults."""
+"""Queue disciplines that can run with their defaults only."""
 
 
 class NotBuiltError(Exception):
@@ -96,12 +96,12 @@ def is_built() -> bool:
 
 
 def embedded(value: Any) -> str:
-    """Data as JSON that may stand inside a script element."""
+    """Data as JSON that is safe inside a script element."""
     return inside_script(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
 
 
 def inside_script(text: str) -> str:
-    """Text that may stand inside a script element."""
+    """Text that is safe inside a script element."""
     return text.replace("</", "<\\/").replace("<!--", "<\\u0021--")
 
 

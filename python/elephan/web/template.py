@@ -1,7 +1,7 @@
 """Templates of the canonical form of a dumbbell, into which the page inserts numbers.
 
-The layout of a dumbbell is defined once, in :mod:`elephan.scenario`. The templates are extracted from the form of such
-a scenario. Tests compare the page's form of random settings with that of the same settings as a scenario.
+The layout of a dumbbell is defined once, in :mod:`elephan.scenario`. The templates are extracted from the canonical
+form of such a scenario. Tests compare the page's form for random settings with the form of the corresponding scenario.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ FILLED_SCENARIO = ("duration_ps", "sample_period_ps", "measure", "links", "flows
 
 
 def template() -> Form:
-    """The parts of the canonical form that no control changes, and the numbers that determine the rest."""
+    """The fields of the canonical form that no control of the page changes, and the numbers that determine the other
+    fields."""
     plain, ecn = _form(), _form(ecn=True)
     bottleneck, access, flow = plain["links"][0], plain["links"][2], plain["flows"][0]
     return {
@@ -44,7 +45,7 @@ def _form(algorithm: str = "reno", ecn: bool = False) -> Form:
 
 
 def is_plain(algorithm: str) -> bool:
-    """True if flows with an algorithm use the ordinary hosts; flows of UDT have different packets."""
+    """True if flows with an algorithm use the ordinary TCP endpoints; UDT has endpoints and packets of its own."""
     return bool(_form(algorithm)["flows"][0]["stack"] == _form()["flows"][0]["stack"])
 
 
