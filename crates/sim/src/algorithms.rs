@@ -40,7 +40,7 @@ pub(crate) fn udt_control(index: usize, flow: &FlowSpec) -> Result<elephan_cc::u
     elephan_cc::build_udt(&flow.algorithm, &parameters(flow)).map_err(|e| refused(index, &e))
 }
 
-/// Rejects an algorithm that cannot be built, or whose routers are missing.
+/// Rejects an algorithm that cannot be built, or that lacks the routers it needs.
 ///
 /// # Errors
 /// Those of [`controller`].
@@ -67,7 +67,7 @@ fn refused(index: usize, error: &BuildError) -> SpecError {
     }
 }
 
-/// Rejects an algorithm that needs routers of a kind without one on the path of its data.
+/// Rejects an algorithm that needs routers of a certain kind if the path of its data has none.
 pub(crate) fn check_routers(
     spec: &Spec,
     place: &str,

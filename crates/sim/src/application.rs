@@ -1,8 +1,9 @@
-//! An application that hands segments to the sender over time.
+//! An application that passes segments to the sender over time.
 //!
-//! Its clock runs in on periods only. By this clock, segments come at equal intervals, as a Poisson process, or in
-//! frames of random size. An off period can interrupt an interval; the rest of the interval passes in the next on
-//! period. The mean rate is therefore the stated rate times the fraction of on time, even with very short bursts.
+//! The application has a clock that runs only in on periods. By this clock, segments arrive at equal intervals, as a
+//! Poisson process, or in frames of random size. An off period can interrupt an interval; the rest of the interval
+//! passes in the next on period. The mean rate is therefore the stated rate times the fraction of on time, even with
+//! very short bursts.
 
 use crate::draw::{exponential, weibull};
 use crate::random::Stream;
@@ -21,7 +22,7 @@ const MOST_BURSTS: u32 = 10_000;
 struct Bursts {
     on: DurationSpec,
     off: DurationSpec,
-    /// Begin and end of the current or next on period.
+    /// Beginning and end of the current or next on period.
     from: Time,
     to: Time,
     /// The application's clock at the start of this on period.
@@ -29,7 +30,7 @@ struct Bursts {
     draws: Stream,
 }
 
-/// Process of the segments' times, with its state.
+/// Process that determines the times of the segments, with its state.
 #[derive(Clone, Debug)]
 enum Pace {
     Even,
@@ -44,7 +45,7 @@ enum Pace {
         /// Number of the current frame, from 1, and the number of its remaining segments.
         frame: u64,
         ready: u64,
-        /// Bits left over that do not fill a segment; they are added to the next frame.
+        /// Remaining bits that do not fill a segment; they are added to the next frame.
         rest: f64,
         /// Rates from given times on, bit/s.
         steps: Vec<(Time, u64)>,
@@ -65,8 +66,8 @@ pub struct Application {
     handed: u64,
     total: u64,
     due: Time,
-    /// True after so many on and off periods that the computation continues at the next due time, at which no segment
-    /// is handed over.
+    /// True if the computation was interrupted after many on and off periods. It continues at the next due time, at
+    /// which no segment is handed over.
     pausing: bool,
     /// Time since which all segments handed over are acknowledged.
     pub idle_since: Time,
@@ -255,7 +256,8 @@ mod tests {
 
     #[test]
     fn short_bursts_keep_the_mean_rate() {
-        // Bursts of 3/4 of a segment's distance, then as long off: half of the rate, not one segment a burst.
+        // On periods of 3/4 of the interval between segments, and equal off periods: half of the rate, not one segment
+        // per on period.
         let half = DurationSpec::Constant { mean_ps: 3 * SECOND / 4 };
         let spec = ApplicationSpec {
             rate_bps: 1_000,
@@ -329,7 +331,7 @@ mod tests {
         let n = sizes.len() as f64;
         let worst =
             sizes.iter().enumerate().map(|(i, &x)| (cdf(f64::from(x)) - i as f64 / n).abs()).fold(0.0, f64::max);
-        // Whole segments are a step of at most 1 / 1000 of the mean more.
+        // Rounding to whole segments adds a step of at most 1 / 1000 of the mean.
         assert!(worst < 2.225 / n.sqrt() + 0.002, "{worst}");
         // The standard deviation is 1.24 of the mean.
         let mean = times.len() as f64 / n;

@@ -1,7 +1,7 @@
-//! A crowd: the samples of thousands of flows, reduced during the run to quantiles over the flows of each group.
+//! A *crowd*: thousands of flows whose samples are reduced during the run to quantiles over the flows of each group.
 //!
-//! Senders and receivers sample themselves in their own turns. At the end of a slice all flows have passed the sample
-//! times before it. Their samples of these times are then reduced, and the samples of flows that are not recorded are
+//! Senders and receivers sample themselves in their own turns. At the end of a time slice, all flows have taken the
+//! samples before that time. These samples are then reduced, and the samples of flows that are not recorded are
 //! dropped. Memory therefore grows with the number of flows plus the number of sample times, and not with their
 //! product.
 
@@ -124,9 +124,9 @@ struct Member {
     payload_mbits: f64,
     /// Distinct segments that had arrived at the last sample time.
     delivered: u64,
-    /// Counts of its receiver at the begin and the end of the measurement window.
+    /// Counts of its receiver at the beginning and the end of the measurement window.
     received: [ReceiverSample; 2],
-    /// Counts of its sender at the same times.
+    /// Counts of its sender at these times.
     losses: [MeasuredLosses; 2],
 }
 
@@ -217,7 +217,7 @@ impl Reducer {
         }
     }
 
-    /// Returns the quantiles, and each flow's receiver counts at the begin and the end of the measurement window.
+    /// Returns the quantiles, and each flow's receiver counts at the beginning and the end of the measurement window.
     pub(crate) fn finish(self) -> (Crowd, Vec<[ReceiverSample; 2]>) {
         let losses = |member: &Member| {
             let [before, after] = member.losses;

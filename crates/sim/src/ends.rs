@@ -1,4 +1,4 @@
-//! The two ends of each flow of a run: one enum over all transports, attached to the network.
+//! The two ends of each flow of a run, attached to the network: one enum over all transports.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ enum Kind {
     Foreign(Foreign),
     /// A receiver that the network evaluates inline.
     Inline,
-    /// An end on the host, which takes one turn for all its ends.
+    /// An end on the host; the host takes one turn for all its ends.
     Hosted,
 }
 
@@ -173,7 +173,7 @@ impl FlowEnd {
         prefetch::value(self);
     }
 
-    /// Fetches the endpoint, for a turn that comes soon.
+    /// Prefetches the endpoint, for a turn that follows soon.
     #[inline]
     pub(crate) fn fetch_endpoint(&self) {
         match &self.kind {
@@ -191,12 +191,12 @@ impl FlowEnd {
         }
     }
 
-    /// Time of its next action without an arrival.
+    /// Time of the end's next action of its own, without an arrival.
     pub(crate) fn timer(&mut self) -> Time {
         with_end!(&mut self.kind, end => end.timer(), inline => Time::NEVER)
     }
 
-    /// Mailbox of the packets for it.
+    /// Mailbox of the packets for this end.
     pub(crate) fn inbox(&self) -> MailboxId {
         self.attachment.inbox()
     }
@@ -230,7 +230,7 @@ impl FlowEnd {
         }
     }
 
-    /// Forgets the `count` oldest samples.
+    /// Drops the `count` oldest samples.
     pub(crate) fn forget(&mut self, count: usize) {
         match &mut self.kind {
             Kind::TcpSender(sender) => sender.forget(count),

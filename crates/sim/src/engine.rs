@@ -1,4 +1,4 @@
-//! One run from start to end: time slices, with a turn of every node in each slice.
+//! The execution of a run: time slices, in each of which every node takes a turn.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use crate::traffic::Source;
 /// packets.
 pub const PREFERRED_SLICE: Time = Time(4 * Time::MILLISECOND.0);
 
-/// Length of slices with sources. A turn of thousands of senders has few ACKs for each and finds none of the senders in
-/// the cache; a longer slice has more ACKs.
+/// Length of slices with sources. With thousands of senders, each has few ACKs in a turn and is no longer in the cache.
+/// A longer slice has more ACKs per turn.
 pub const SLICE_WITH_SOURCES: Time = Time(5 * Time::MILLISECOND.0);
 
 /// Smallest mean number of segments of a flow in a turn. With fewer, the state of each of thousands of flows would be
@@ -34,15 +34,15 @@ const SEGMENTS_PER_TURN: u128 = 4;
 /// Initial number of slices between two reports (progress, cancellation).
 const SLICES_PER_REPORT: u32 = 16;
 
-/// Number of flows laid out between two checks for cancellation.
+/// Number of flows whose layout is computed between two checks for cancellation.
 const LAID_OUT_AT_ONCE: u32 = 512;
 
-/// Number of turns by which the last data of an endpoint are prefetched ahead. Their address is prefetched twice as far
-/// ahead, and so on.
+/// Number of turns by which an endpoint's innermost data are prefetched ahead. The pointers to these data are
+/// prefetched twice as far ahead, and so on.
 const STEP: usize = 2;
 
-/// The turn of a node. The times that decide if the node has an event in a slice are stored here together. With
-/// thousands of flows, most turns have no event, and reading the endpoint itself would cost a cache miss each.
+/// The turn of a node. The times that show if the node has an event in a slice are stored together here. With thousands
+/// of flows, most turns have no event, and reading the endpoint itself would cost a cache miss each.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     /// Turn of one end of a flow: the time of its timer, its mailbox, and its position among all ends.
@@ -54,7 +54,7 @@ enum Turn {
     Link(LinkId),
     /// All senders of a source of transfers.
     Source(SourceId),
-    /// All receivers of one.
+    /// All receivers of a source of transfers.
     Sinks(SourceId),
     /// The host.
     Host,
@@ -84,8 +84,8 @@ fn due_end(turn: Option<&Turn>, network: &Network, horizon: Time) -> Option<(Mai
     (network.head(inbox).min(timer) < horizon).then_some((inbox, end as usize))
 }
 
-/// Length of slices with the least cost, on which no result depends. It is some milliseconds, or long enough for the
-/// bottlenecks to carry enough segments of each flow.
+/// Length of slices with the lowest processing cost; no result depends on it. It is some milliseconds, or long enough
+/// for the bottlenecks to carry enough segments of each flow.
 pub fn preferred_slice(spec: &Spec) -> Time {
     let least = if spec.traffic.is_empty() { PREFERRED_SLICE } else { SLICE_WITH_SOURCES };
     let rate = |link: usize| spec.links.get(link).map_or(0, |link| link.rate_bps);
@@ -108,7 +108,7 @@ fn until_reduced(spec: &Spec) -> Time {
     }
 }
 
-/// Counts of each receiver at the begin and the end of the measurement window, from its samples.
+/// Counts of each receiver at the beginning and the end of the measurement window, from its samples.
 fn edges(times: &[Time], spec: &Spec, receivers: &[ReceiverRecord]) -> Vec<[ReceiverSample; 2]> {
     let places = [spec.measure.from_ps, spec.measure.to_ps].map(|ps| times.partition_point(|time| time.0 < ps));
     let at = |receiver: &ReceiverRecord| places.map(|k| receiver.samples.get(k).copied().unwrap_or_default());
@@ -122,7 +122,7 @@ pub struct Engine {
     network: Network,
     turns: Vec<Turn>,
     slice: Time,
-    /// Time before which all events are done.
+    /// Time before which all events have been handled.
     now: Time,
     slices_per_report: u32,
     /// Sender and receiver of each flow.
@@ -152,8 +152,8 @@ impl Engine {
         Self::with_transports(spec, preferred, controllers())
     }
 
-    /// Like [`Engine::with_slice`], with the transport that `make` gives each flow but datagrams and UDT: TCP with a [`Controller`](elephan_cc::Controller), such
-    /// as [`controllers`] builds, or endpoints of another crate.
+    /// Like [`Engine::with_slice`], with the transports that `make` returns for all flows except datagrams and UDT: TCP
+    /// with a [`Controller`](elephan_cc::Controller), such as [`controllers`] builds, or endpoints of another crate.
     ///
     /// # Errors
     /// A spec that cannot be run, or an error of `make`.
@@ -234,8 +234,8 @@ impl Engine {
         self.run_reporting(|fraction| report(fraction).then_some(slices))
     }
 
-    /// Runs to the end. `report` returns the number of slices until its next call, or `None` to stop the run. A caller
-    /// with a clock can thus be called at fixed times, independently of the events in a slice.
+    /// Runs to the end. `report` returns the number of slices until its next call, or `None` to stop the run. By this
+    /// number, a caller with a clock can have reports at fixed times, independently of the number of events in a slice.
     ///
     /// # Errors
     /// Those of [`Engine::run`].
@@ -251,8 +251,8 @@ impl Engine {
         Ok(self.finish())
     }
 
-    /// Runs for at most `slices` slices. Returns true if the run is not at its end. It is for a caller with other work
-    /// between the slices, such as a browser's worker, which receives no messages while it computes.
+    /// Runs for at most `slices` slices. Returns true if the run is not at its end. It is meant for callers with other
+    /// work between the slices, such as a browser's worker, which receives no messages while it computes.
     ///
     /// # Errors
     /// [`RunError::Memory`] and [`RunError::TooManyEvents`]; the run cannot continue then.
@@ -292,9 +292,9 @@ impl Engine {
         self.now.0 as f64 / self.spec.duration_ps as f64
     }
 
-    /// Samples of flows and links at the times that all of them have passed, for a picture of a run in progress: the
-    /// first part of the output of [`Engine::finish`]. All other fields are empty. A run that keeps only quantiles has
-    /// no such samples.
+    /// Samples of flows and links at the sample times that all of them have passed, for a plot of a run in progress:
+    /// the beginning of the output of [`Engine::finish`]. All other fields are empty. A run that records only quantiles
+    /// has no such samples.
     #[must_use]
     pub fn so_far(&mut self) -> Outcome {
         self.network.sinks.iter_mut().flatten().for_each(|sink| sink.sample_before(self.now));

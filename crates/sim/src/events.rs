@@ -1,8 +1,8 @@
 //! The event log: the events of each packet, if a scenario asks for it.
 //!
-//! Each sender and the network have separate logs, so that none waits for another; the logs are merged at the end of
-//! the run. A run without an event log pays almost nothing: its flows take other turns ([`crate::engine`]), and only
-//! dropped or marked packets are tested for logging.
+//! Each sender and the network have separate logs, which are merged at the end of the run. The log costs almost nothing
+//! in a run without one: the engine's turns are compiled in two versions ([`crate::engine`]), and only dropped or
+//! marked packets are tested for logging.
 
 use crate::packet::{FlowId, Packet, flag};
 use crate::sidecar::SackEntry;
@@ -21,7 +21,7 @@ pub enum Kind {
     AckSent,
     /// An ACK reached the sender.
     Acked,
-    /// A queue refused a packet.
+    /// A queue dropped a packet.
     Dropped,
     /// A link lost a packet for another reason.
     Lost,
@@ -71,7 +71,7 @@ pub struct Event {
 /// Up to three SACK blocks, `[first, past)` in segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
-    /// Newest first.
+    /// The blocks, newest first.
     pub blocks: [(u32, u32); 3],
     /// Number of blocks.
     pub count: u8,
@@ -144,13 +144,13 @@ impl Log {
     }
 }
 
-/// Log of drops, losses and marks at links. For each link it stores the number of packets lost for reasons other than
-/// the queue at its last refusal.
+/// Log of drops, losses and marks at links. For each link it stores the number of packets that were lost for reasons
+/// other than the queue when the link last dropped or lost a packet.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkLog {
     /// The events.
     pub log: Log,
-    /// By link.
+    /// Number of packets, by link.
     pub lost: Vec<u64>,
     /// Number of flows; higher flow numbers are transfers of sources, which are not logged.
     pub flows: u32,

@@ -44,7 +44,7 @@ impl Hosted {
                 arrivals.extend(network.take(inbox));
             }
         }
-        // Stable: packets of one mailbox are in order already.
+        // A stable sort, since packets of one mailbox are already in order.
         arrivals.sort_by_key(|packet| (packet.at, packet.passage().index()));
         for packet in &*arrivals {
             counts[packet.passage().index() ^ 1].received += 1;

@@ -1,4 +1,4 @@
-//! The packet-level engine: virtual time, links, queues, TCP endpoints, probes.
+//! The packet-level engine: virtual time, links, queues, TCP endpoints and samples.
 //!
 //! The engine turns a [`Spec`] into an [`Outcome`]. The same spec gives the same bits on every machine.
 //!
@@ -13,8 +13,8 @@
 //! # Ok::<(), elephan_sim::RunError>(())
 //! ```
 //!
-//! `examples/dumbbell.rs` is such a run in the unit test of another crate; `examples/regression_test.rs` runs an
-//! algorithm of its own.
+//! `examples/dumbbell.rs` is such a run in the unit test of another crate; `examples/regression_test.rs` runs a
+//! user-defined algorithm.
 
 pub mod algorithms;
 pub mod application;

@@ -1,8 +1,9 @@
 //! Memory of a run: an estimate of the certain need before it starts, and a limit on packets while it runs.
 //!
-//! The estimate counts the explicit needs of a scenario: samples, flows, transfers, and the first window of each flow.
-//! The growth of a window, or of a queue without a bound, is not known beforehand. [`crate::Engine::limit_memory`]
-//! bounds packets in flight, and the engine's caller bounds the rest between two time slices.
+//! The estimate includes what follows directly from a scenario: samples, flows, transfers, and the first window of each
+//! flow. The growth of a window, or of a queue without a bound, is not known beforehand.
+//! [`crate::Engine::limit_memory`] limits packets in flight, and the engine's caller limits all other memory between
+//! two time slices.
 
 use std::mem::size_of;
 
@@ -49,7 +50,7 @@ impl Spec {
         places.fold(self.bytes_besides_transfers(), u64::saturating_add)
     }
 
-    /// Certain need without active transfers, bytes; these compete with packets for the remaining memory.
+    /// Certain need without active transfers, bytes; active transfers compete with packets for the remaining memory.
     #[must_use]
     pub fn bytes_besides_transfers(&self) -> u64 {
         let times = 2 + self.duration_ps.checked_div(self.sample_period_ps).unwrap_or(0);
@@ -98,8 +99,8 @@ impl Spec {
         rows.saturating_mul(size_of::<CrowdSample>() as u64).saturating_add(table).saturating_add(flows)
     }
 
-    /// Number of values of internal variables at `times` sample times. Not counted are a user's own algorithms, which
-    /// declare none, and times before a flow's start.
+    /// Number of values of internal variables at `times` sample times. User-defined algorithms, which declare no
+    /// variables, and times before a flow's start are not counted.
     fn internals_rows(&self, times: u64) -> u64 {
         if !self.internals {
             return 0;

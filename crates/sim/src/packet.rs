@@ -1,7 +1,7 @@
-//! A packet: four words in half a cache line, `Copy`.
+//! A packet: a `Copy` type of four words, half a cache line.
 //!
-//! Small fields share words, which are always read and written whole: a byte that is written to memory and then read as
-//! part of a word would stall the processor once per hop.
+//! Small fields share words, which are always read and written as a whole: writing a byte and then reading the word
+//! that contains it would stall the processor at each hop.
 
 use elephan_cc::Load;
 
@@ -12,9 +12,9 @@ use crate::time::Time;
 pub mod flag {
     /// An acknowledgement, on the reverse path to the sender.
     pub const ACK: u8 = 1;
-    /// Further data of the packet are in its flow's [`crate::sidecar::Sidecar`], under the number
-    /// [`super::Packet::extra`]. For an ACK these are the SACK blocks, the acknowledged segment if it is not the one
-    /// below the next expected, and the feedback of routers; for a datagram its payload.
+    /// Further data of the packet are in its flow's [`crate::sidecar::Sidecar`], at the index [`super::Packet::extra`].
+    /// For an ACK these are the SACK blocks, the acknowledged segment if it is not the one below the next expected, and
+    /// the feedback of routers; for a datagram its payload.
     pub const BESIDE: u8 = 2;
     /// A retransmitted segment.
     pub const RETRANSMIT: u8 = 4;
@@ -26,7 +26,7 @@ pub mod flag {
     pub const CE: u8 = 32;
     /// An acknowledgement that echoes a mark. It is the bit above [`CE`].
     pub const ECE: u8 = 64;
-    /// Data: the sender has responded to an echo (RFC 3168 section 6.1.2). ACK: it echoes a high load (VCP).
+    /// In data: the sender has responded to an echo (RFC 3168 section 6.1.2). In an ACK: echo of a high load (VCP).
     pub const CWR: u8 = 128;
     /// Either of the two kinds of ECN-capable packets.
     pub const ECT: u8 = ECT0 | ECT1;

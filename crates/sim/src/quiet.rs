@@ -1,22 +1,22 @@
 //! Links that can never queue, since arrivals are at least one transmission time apart.
 //!
 //! If a link's transmitter is free at each arrival, the link adds a time that depends on the packet's size alone. Such
-//! a link needs no turn and no state. This can be proved from the scenario if all packets that cross it left one
-//! *origin*, the last link that can queue, the same time ago. Packets leave the origin at least the smallest
-//! transmission time apart, and the links after it delay all packets equally, up to the differences of their sizes.
-//! ACKs of a receiver that acknowledges every segment at once have the same spacing.
+//! a link needs no turn and no state. This can be proved from the scenario if all packets that cross it come from one
+//! *origin*, the last link that can queue, with the same delay since then. Packets leave the origin at least the
+//! smallest transmission time apart, and the links after it delay all packets equally, except for differences of their
+//! sizes. ACKs of a receiver that acknowledges every segment at once have the same spacing.
 
 use crate::link::Link;
 use crate::spec::{FlowSpec, LossSpec, Spec};
 use crate::time::Time;
 
-/// Knowledge of a flow's packets at a point of their path.
+/// Properties of a flow's packets at a point of their path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reach {
     origin: usize,
-    /// Shortest time since they left the origin.
+    /// Shortest delay since the origin.
     delay: Time,
-    /// Largest additional time, for larger packets.
+    /// Largest additional delay, for larger packets.
     spread: Time,
     /// Size of the smallest of these packets at the origin, bytes.
     smallest: u64,
@@ -38,8 +38,8 @@ pub fn links_that_never_queue(spec: &Spec, links: &[Link]) -> Vec<bool> {
 
 /// Links that can be added to `quiet`.
 fn next_quiet(spec: &Spec, links: &[Link], sizes: &[(u64, u64)], quiet: &[bool]) -> Vec<usize> {
-    // For each link, the common origin and delay of all flows that cross it, with the largest spread; `None` once two
-    // differ.
+    // For each link, the common origin and delay of all flows that cross it, with the largest spread; `None` if two
+    // flows differ.
     let mut agreed: Vec<Option<Option<Reach>>> = vec![None; links.len()];
     for flow in spec.all_flows() {
         walk(flow, spec, links, quiet, |link, reach| {
@@ -56,9 +56,9 @@ fn next_quiet(spec: &Spec, links: &[Link], sizes: &[(u64, u64)], quiet: &[bool])
         let Some(Some(reach)) = agreed[link] else { return false };
         let this = &spec.links[link];
         let lossless = matches!(this.loss, LossSpec::None) && this.impairments.is_none();
-        // A router also processes packets that need not wait.
+        // A queue with router functions also processes packets that need not wait.
         let looks = this.record || this.queue.router().is_some();
-        // Each packet left the origin one transmission time of its own after the packet before.
+        // Each packet left the origin at least its own transmission time after the previous packet.
         let distance = links[reach.origin].transmission(reach.smallest).since(reach.spread);
         // The transmission times of a whole path of such links must add up to less than 2⁶⁴.
         let quick = links[link].ps_per_byte() < 1 << 56;

@@ -1,4 +1,4 @@
-//! Counter-based random streams, one for each source of randomness and named after it.
+//! Counter-based random streams, one for each source of randomness, by which it is named.
 //!
 //! The `n`-th draw of a stream depends on the seed, the stream's name and `n` alone, so an additional flow does not
 //! change the draws of other flows. The mixing function is `SplitMix64`'s finalizer (Steele, Lea and Flood, OOPSLA

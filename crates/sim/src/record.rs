@@ -7,7 +7,7 @@ use elephan_cc::Observe;
 
 use crate::time::Time;
 
-/// Sample times: multiples of the period, and the begin and the end of the measurement window.
+/// Sample times: multiples of the period, and the beginning and the end of the measurement window.
 #[must_use]
 pub fn sample_times(period: Time, from: Time, to: Time, end: Time) -> Arc<[Time]> {
     let mut times = vec![from, to];
@@ -166,14 +166,14 @@ impl Internals {
     }
 }
 
-/// A sender's samples, and the time in which it is active.
+/// A sender's samples, and the interval in which it is active.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending<'a> {
     /// Start of the flow, jitter included.
     pub start: Time,
     /// Time at which the last segment of a sized transfer was acknowledged.
     pub completed: Option<Time>,
-    /// Samples that were kept, in the order of the sample times.
+    /// Recorded samples, in the order of the sample times.
     pub samples: &'a [SenderSample],
 }
 
@@ -182,7 +182,7 @@ pub(crate) trait Sampled {
     /// Its samples so far.
     fn sampled(&self) -> Sending<'_>;
 
-    /// Forgets the `count` oldest samples.
+    /// Drops the `count` oldest samples.
     fn forget(&mut self, count: usize);
 }
 
@@ -294,7 +294,7 @@ pub struct ReceiverRecord {
     pub acks_sent: u64,
     /// One for each sample time; none of a flow that is not recorded.
     pub samples: Vec<ReceiverSample>,
-    /// Counts at the begin and the end of the measurement window.
+    /// Counts at the beginning and the end of the measurement window.
     pub measured: [ReceiverSample; 2],
     /// One-way delays of datagrams.
     pub delays: Option<Box<OneWayDelays>>,
@@ -414,7 +414,7 @@ impl RttHistogram {
         let mut seen = 0;
         below.chain(usual).chain(above).find_map(|(edge, count)| {
             seen += count;
-            // The middle of a bucket of one ps is its only value.
+            // A bucket with a width of one ps has a single value, which is its middle.
             let middle = if width(edge) > 1 { 0.5 * width(edge) as f64 } else { 0.0 };
             (seen >= rank).then_some((edge as f64 + middle) * 1e-12)
         })

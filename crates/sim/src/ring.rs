@@ -1,4 +1,4 @@
-//! Rings: a FIFO that grows by doubling, and bits over a sliding range of segment numbers.
+//! Ring buffers: a FIFO that grows by doubling, and a bit for each segment number of a sliding range.
 
 use crate::prefetch;
 
@@ -17,14 +17,14 @@ impl<T: Copy + Default> Default for Fifo<T> {
 }
 
 impl<T: Copy + Default> Fifo<T> {
-    /// Elements held.
+    /// Number of elements.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True if nothing is held.
+    /// True if the ring is empty.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -93,7 +93,7 @@ impl<T: Copy + Default> Fifo<T> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        // The ring grows in place; a copy of a large ring would need half as much memory again.
+        // The ring grows in place; copying a large ring would need 50 % more memory.
         let before = self.slots.len();
         let after = (before * 2).max(4);
         self.slots.reserve_exact(after - before);
@@ -117,7 +117,7 @@ pub struct BitRing {
 }
 
 impl BitRing {
-    /// Bits held.
+    /// Capacity, bits.
     #[must_use]
     #[inline]
     pub fn capacity(&self) -> u32 {

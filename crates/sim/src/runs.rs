@@ -1,6 +1,6 @@
-//! Sets of segment numbers kept as bits with run summaries: each maximal run knows its two ends, so that inserting,
-//! merging and skipping a run cost O(1) whatever the window. If all bits fit into one word, the ends are computed from
-//! this word.
+//! Sets of segment numbers, stored as bits with the ends of each run. Each end of a maximal run refers to the other
+//! end, so that inserting, merging and skipping a run take O(1) time for any window. If all bits fit into one word, the
+//! ends are computed from this word.
 
 use crate::ring::BitRing;
 

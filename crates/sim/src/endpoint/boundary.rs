@@ -8,8 +8,8 @@
 //! ```
 //!
 //! An endpoint never sees the network. The engine calls [`EndpointState::timer`] for the time of the endpoint's next
-//! own action. It passes events in the order of time, a timer before an arrival of the same instant. An endpoint of
-//! another crate, for example a kernel in virtual time, therefore needs no internals of the engine.
+//! own action. It passes events in the order of time, a timer before an arrival of the same instant. Therefore an
+//! endpoint of another crate, for example a kernel in virtual time, needs no internals of the engine.
 
 use std::ops::RangeInclusive;
 
@@ -35,13 +35,13 @@ pub trait Outlet {
     /// Sends a packet, which leaves at `packet.at`: now or later, and not before a packet sent earlier.
     fn send(&mut self, packet: Packet);
 
-    /// Data that travels beside this flow's packets.
+    /// Data that accompanies this flow's packets outside the packets themselves.
     fn beside(&mut self) -> &mut Sidecar;
 
     /// True if this many additional packets fit into the memory for packets. Otherwise the run ends.
     fn has_room_for(&mut self, packets: u32) -> bool;
 
-    /// Sends a datagram of `bytes` on the wire, headers included. Its payload travels beside it.
+    /// Sends a datagram of `bytes` on the wire, headers included. Its payload is put into the flow's sidecar.
     fn send_datagram(&mut self, at: Time, bytes: u16, payload: Box<[u8]>) {
         let (flow, end) = self.address();
         let id = self.beside().put_payload(payload);
@@ -59,7 +59,7 @@ pub struct PacketCounts {
     pub received: u64,
 }
 
-/// Part of an endpoint's interface that needs no output.
+/// Functions of an endpoint that send no packets.
 pub trait EndpointState {
     /// Time of the endpoint's next own action; [`Time::NEVER`] if it only reacts to arrivals.
     fn timer(&self) -> Time;

@@ -1,5 +1,5 @@
-//! Detection of duplicated datagrams: a network that duplicates packets delivers some twice, and a second arrival is no
-//! new data.
+//! Detection of duplicated datagrams: if the network delivers a datagram twice, the second arrival does not count as
+//! data.
 
 /// Length of the sliding window of numbers below the highest in which copies are detected (RFC 6479).
 const WINDOW: u32 = 1 << 16;

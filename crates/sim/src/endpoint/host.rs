@@ -6,9 +6,9 @@
 //!                        timer() ◄── └──────────────────────┘
 //! ```
 //!
-//! The ends of a host cannot take turns one after the other as other endpoints do, since the host's clock does not go
-//! back. All of them are therefore one node of the plan of turns, and the host gets the events of all ends in one
-//! order.
+//! Other endpoints take their turns of a time slice one after the other. The ends of a host cannot, since its clock
+//! does not go back. Therefore all ends of the host are a single node in the plan of turns, and the host gets their
+//! events in one order of time.
 
 use crate::packet::{FlowId, Packet};
 use crate::sidecar::Sidecar;
@@ -20,7 +20,7 @@ pub trait Way {
     /// turn, and not before a packet sent earlier.
     fn send(&mut self, packet: Packet);
 
-    /// Data that travels beside the packets of a flow.
+    /// Data that accompanies a flow's packets outside the packets themselves.
     fn beside(&mut self, flow: FlowId) -> &mut Sidecar;
 
     /// True if this many additional packets fit into the memory for packets. Otherwise the run ends.

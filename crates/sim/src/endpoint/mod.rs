@@ -1,6 +1,6 @@
-//! The two ends of a flow: of TCP with SACK, in segments, after Linux ([`Sender`], [`Receiver`]); of datagrams; and of
-//! UDT ([`udt`]). An endpoint detects and repairs losses; the algorithm computes the window. All endpoints, also those
-//! of other crates, have one interface to the network ([`boundary`]).
+//! The two ends of a flow. There are endpoints for TCP with SACK, modelled after Linux ([`Sender`], [`Receiver`]), for
+//! datagrams, and for UDT ([`udt`]). An endpoint detects and repairs losses; the algorithm computes the window. All
+//! endpoints, including those of other crates, have the same interface to the network ([`boundary`]).
 
 pub mod boundary;
 mod copies;

@@ -15,12 +15,12 @@ use crate::sidecar::{SackEntry, Sidecar};
 use crate::spec::{FlowSpec, Measure, Spec};
 use crate::time::Time;
 
-/// Signal of routers that a receiver passes on to its sender.
+/// Kind of router signals that a receiver echoes to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Echo {
-    /// Marks, one by one.
+    /// ECN marks, each echoed.
     Marks,
-    /// The fact that there were marks, until the sender signals its response (RFC 3168).
+    /// ECN marks by RFC 3168: ACKs have the echo from a mark on until the sender signals its response.
     Latch,
     /// The load that VCP routers report.
     Load,
@@ -50,7 +50,7 @@ pub struct Receiver {
     ack_bytes: u16,
     sack_block_bytes: u16,
     ack_every: u32,
-    /// True if every segment in order is acknowledged at once and no state of marks is kept.
+    /// True if every segment in order is acknowledged at once and the receiver has no ECN state.
     simple: bool,
     /// True if ACKs of segments in order are delayed and only the last segment's mark is kept.
     delays_acks: bool,
@@ -79,7 +79,7 @@ pub struct Receiver {
     pub duplicates: u64,
     /// ACKs sent.
     pub acks_sent: u64,
-    /// One for each sample time.
+    /// Samples, one for each sample time.
     pub samples: Vec<ReceiverSample>,
     clock: Clock,
     /// True without a timer; samples are then taken when a segment arrives.
@@ -100,7 +100,7 @@ impl Receiver {
             receiver.delays = Some(Box::new(OneWayDelays::new(Time(from_ps), Time(to_ps))));
         }
         if let Some(events) = &spec.events {
-            // The slow path logs.
+            // Only the slow path writes the event log.
             (receiver.simple, receiver.delays_acks, receiver.is_inline) = (false, false, false);
             receiver.log = Some(Box::new(Log::new(events)));
         }
@@ -198,7 +198,7 @@ impl Receiver {
         ack
     }
 
-    /// Forgets the `count` oldest samples.
+    /// Drops the `count` oldest samples.
     pub(crate) fn forget(&mut self, count: usize) {
         self.samples.drain(..count);
     }
@@ -445,7 +445,7 @@ impl Receiver {
         self.totals.delivered += 1;
         let run = self.out_of_order.insert(segment, self.next);
         if self.recent_count > 0 && run == (self.recent[0].0, segment + 1) {
-            // The latest run has become longer, and does not touch another one.
+            // The latest run has become longer, and is not adjacent to another one.
             self.recent[0] = run;
             return;
         }

@@ -1,4 +1,4 @@
-//! Number of segments that may be sent during loss recovery.
+//! Rules for the number of segments that may be sent during loss recovery.
 
 use crate::spec::RecoveryRule;
 
@@ -11,7 +11,7 @@ pub struct Losses {
     pub begin: bool,
 }
 
-/// A recovery, from the window at the loss to the window that the algorithm asked for.
+/// A recovery: reduces the window from its value at the loss to the value that the algorithm asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Episode {
     rule: RecoveryRule,
@@ -25,8 +25,8 @@ pub struct Episode {
     next: u32,
     /// The estimate of `TCP/Sack1`.
     pipe: u32,
-    /// Linux's `prior_cwnd`, which stands for the `RecoverFS` of RFC 9937: the window at the start of the recovery,
-    /// assumed full.
+    /// Linux's `prior_cwnd`: the window at the start of the recovery, used as `RecoverFS` of RFC 9937 on the assumption
+    /// that the window was full.
     window_at_start: u32,
     delivered: u64,
     sent: u64,
@@ -64,8 +64,8 @@ impl Episode {
     }
 
     /// Proportional rate reduction by RFC 9937, and by Linux since 5.11. With `good_progress` (the lowest segment
-    /// arrived and no further loss was detected) one segment more is sent than was delivered; RFC 6937 did so on every
-    /// ACK.
+    /// arrived and no further loss was detected), the number of sent segments exceeds that of delivered segments by
+    /// one; RFC 6937 allowed this on every ACK.
     fn proportional(&mut self, delivered: u32, in_flight: u32, good_progress: bool) {
         if delivered == 0 && self.sent > 0 {
             return;
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn prr_ends_a_single_loss_at_ssthresh() {
-        // Window and flight of 20, the first of them lost, target 10 (RFC 6937 section 5).
+        // Window and flight size are 20 and the target is 10; the first segment is lost (RFC 6937 section 5).
         let mut episode = Episode::begin(RecoveryRule::Prr, 20, 20, 10, 10);
         let mut in_flight = 19_u32;
         for ack in 0..19 {
@@ -168,7 +168,8 @@ mod tests {
 
     #[test]
     fn prr_sends_more_than_was_delivered_only_where_recovery_makes_good_progress() {
-        // Window and flight of 100 with 60 of them lost, target 50: a flight of 40 after the first ACK.
+        // Window and flight size are 100 and the target is 50; 60 segments are lost, so the flight size is 40 after the
+        // first ACK.
         let begin = || {
             let mut episode = Episode::begin(RecoveryRule::Prr, 100, 100, 50, 50);
             episode.on_ack(3, 37, false, found(true));
@@ -234,8 +235,8 @@ mod tests {
 
     #[test]
     fn as_sack1_what_is_lost_stays_in_the_pipe() {
-        // Window and flight of 20 with 4 lost: 16 duplicate ACKs come. The pipe falls to the target of 10 after ten of them
-        // (three at once), and only the rest release anything.
+        // Window and flight size are 20, and 4 segments are lost: 16 duplicate ACKs arrive. The pipe reaches the target
+        // of 10 after ten of them (three at once); only the ACKs after these release segments.
         let mut episode = Episode::begin(RecoveryRule::PipeSack1, 20, 20, 10, 5);
         let mut sent = 0;
         for ack in 0..14 {

@@ -1,4 +1,4 @@
-//! An algorithm whose sender reports changed events to it.
+//! Modified reports to an algorithm: base RTTs with an error, and ACKs counted instead of segments.
 
 use elephan_cc::{
     Ack, Algorithm, Answer, Controller, Lost, Needs, Observe, Observer, Request, RouterAssisted, Sent, Signal, Start,
@@ -6,7 +6,7 @@ use elephan_cc::{
 
 use crate::spec::FlowSpec;
 
-/// Wraps `controller`, so that it gets the changed reports that the flow's scenario asks for.
+/// Wraps `controller`, so that it gets the modified reports that the flow's scenario asks for.
 pub(crate) fn reporting(mut controller: Controller, flow: &FlowSpec) -> Controller {
     if flow.base_rtt_error_ps != 0 {
         let error = flow.base_rtt_error_ps as f64 * 1e-12;
@@ -19,7 +19,7 @@ pub(crate) fn reporting(mut controller: Controller, flow: &FlowSpec) -> Controll
     controller
 }
 
-/// Change of the events reported to an algorithm.
+/// Modification of the events reported to an algorithm.
 trait Report {
     /// Changes an ACK.
     fn ack(&self, ack: &Ack) -> Ack;
@@ -31,8 +31,8 @@ trait Report {
 }
 
 /// A smallest RTT with an error (Leith et al. 2008, figure 11). Many algorithms compute the smallest RTT from samples
-/// themselves, so samples are changed too: none is below the assumed base RTT, and a sample of the true smallest RTT
-/// equals it. The endpoint's own estimators use the true values.
+/// themselves, so samples are changed too: no sample is below the assumed base RTT, and a sample of the true smallest
+/// RTT becomes the assumed one. The endpoint's own estimators use the true values.
 struct Misled {
     /// Assumed minus true smallest RTT, s.
     error: f64,

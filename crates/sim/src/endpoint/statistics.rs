@@ -9,7 +9,7 @@ use crate::record::{Clock, Internals, Measured, SenderRecord, SenderSample, Send
 use crate::spec::{Measure, Spec};
 use crate::time::Time;
 
-/// Statistics of one sender: the engine's own, or one of another crate.
+/// Statistics of one sender, which may be an endpoint of another crate.
 #[derive(Clone, Debug)]
 pub struct SenderStatistics {
     /// Totals since the beginning.
@@ -53,12 +53,12 @@ impl SenderStatistics {
         self.clock.due()
     }
 
-    /// Samples that were kept.
+    /// Recorded samples.
     pub(super) fn samples(&self) -> &[SenderSample] {
         &self.samples
     }
 
-    /// Forgets the `count` oldest samples.
+    /// Drops the `count` oldest samples.
     pub(super) fn forget(&mut self, count: usize) {
         self.samples.drain(..count);
     }
@@ -121,7 +121,7 @@ impl SenderStatistics {
         }
     }
 
-    /// Records the end of a send loop, by the receive window or for another reason.
+    /// Records that a send loop ended because of the receive window, or for another reason.
     #[inline]
     pub fn note_send(&mut self, receiver_limited: bool) {
         self.measured.sends += 1;

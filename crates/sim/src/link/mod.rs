@@ -1,10 +1,10 @@
 //! A link: loss → queue → transmitter → delay line.
 //!
 //! A first-in first-out link at a fixed rate needs no departure events: when a packet arrives, the time at which its
-//! last bit leaves is known, `max(arrival, transmitter free) + size / rate`. Waiting packets are a list of the times at
-//! which their waiting ends, which is brought up to date at each access. If all packets of a link have one size, not
-//! even that list is needed. The packets that wait at `now` are those whose transmission has yet to begin, and these
-//! begin at `free − k × transmission`, so the backlog *is* the time until the transmitter is free.
+//! last bit leaves is known, `max(arrival, transmitter free) + size / rate`. For each waiting packet a list has the
+//! time at which its waiting ends; the list is updated at each access. If all packets of a link have the same size, no
+//! list is needed: the packets that wait at `now` are those whose transmission has not begun, and their transmissions
+//! begin at `free − k × transmission`. The backlog therefore follows from the time until the transmitter is free.
 
 mod radio;
 mod schedule;
@@ -24,7 +24,7 @@ use crate::ring::Fifo;
 use crate::spec::{LinkSpec, LossSpec};
 use crate::time::Time;
 
-/// Bits after the point of [`Link::ps_per_byte`]: exact to 10⁻⁴ ps a packet, and rates down to 8 bit/s fit.
+/// Fractional bits of [`Link::ps_per_byte`]: the time of a packet is exact to 10⁻⁴ ps, and rates down to 8 bit/s fit.
 pub(crate) const FRACTION_BITS: u32 = 24;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,13 +66,14 @@ fn is_countable(room: u64, transmission: u64) -> bool {
 /// Rule by which a link admits packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Admission {
-    /// Every packet passes and nothing is recorded; the link has only its transmitter's clock.
+    /// Every packet is admitted and nothing is recorded; the link's only state is the time until which its transmitter
+    /// is busy.
     Everything,
-    /// At its arrival: random loss, and a bound on the queue.
+    /// Decision at arrival: random loss, and a bound on the queue.
     Bound,
-    /// At its arrival: the queue discipline decides by more than a bound, or the rate is variable.
+    /// Decision at arrival: the queue discipline has more rules than a bound, or the rate is variable.
     Discipline,
-    /// When the transmitter becomes free: the queue keeps packets.
+    /// Decision when the transmitter becomes free: the queue stores packets.
     AtDeparture,
 }
 
@@ -123,7 +124,7 @@ impl Loss {
 /// Totals of a link since the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkTotals {
-    /// Packets that the queue refused.
+    /// Packets that the queue dropped.
     pub dropped: u64,
     /// Packets lost for other reasons.
     pub lost: u64,
@@ -229,8 +230,8 @@ impl Link {
                 Admission::Bound
             },
             service,
-            // A packet sent over several opportunities waits until the last of them. If accesses to a medium separate
-            // packets, a busy transmitter need not be sending a packet.
+            // A packet that needs several opportunities waits until the last of them. If the transmitter must gain
+            // access to a medium before a packet, it may be busy without a packet in transmission.
             hold_while_sent: queue.counts_in_service() || by_trace || by_access,
             schedule,
             wire,
@@ -423,7 +424,7 @@ impl Link {
     fn admit_mixed(&mut self, now: Time, bytes: u64) -> bool {
         self.drain(now);
         let transmission = self.transmission(bytes);
-        // Packets that cannot be sent before the end of time all leave then, and in order.
+        // Packets that cannot be sent before the end of time (`Time::FAR`) all leave at that time, in order.
         self.free = self.free.min(Time(Time::FAR.0 - transmission.0));
         let busy = self.free > now;
         if busy && !self.queue.admits(self.backlog, bytes) {
@@ -503,7 +504,7 @@ impl Link {
             last = front.bytes;
         }
         if let Some(probe) = &mut self.probe {
-            // Between arrivals a queue only shrinks, so it is smallest just before one.
+            // Between arrivals a queue only shrinks, so it is smallest just before an arrival.
             probe.min = probe.min.min(self.backlog.packets);
             if last > 0 {
                 probe.in_service_bytes = u64::from(last);

@@ -1,9 +1,9 @@
 //! The transmitter of a radio link: bursts of packets after an access to the medium, and retransmission by the link layer.
 //!
 //! A burst consists of the packets that wait when the medium is gained, up to a maximum number. Each packet reaches the
-//! far end with its own last bit, since a receiver of IEEE 802.11n passes on each MPDU of an A-MPDU separately. A
-//! packet that needs several transmissions takes the time of all of them at once. The time of a packet that is given up
-//! is added to the next packet's time, since the former is no longer in the queue.
+//! far end with its own last bit, since a receiver of IEEE 802.11n passes on each MPDU of an A-MPDU separately. The
+//! transmission time of a packet that needs several transmissions is the sum of their times. If a packet is given up,
+//! its transmission time is added to that of the next packet, since the former is no longer in the queue.
 
 use super::steps::Steps;
 use crate::random::Stream;
@@ -57,8 +57,8 @@ impl Radio {
             self.sent = u64::MAX;
             return ready;
         }
-        // The first packet of a burst is sent when the medium is gained; the packets that then wait are the rest of the
-        // burst.
+        // The first packet of a burst is sent when the medium is gained; the packets waiting at that time are the rest
+        // of the burst.
         let most = u64::from(bursts.packets);
         if self.sent == 1 {
             self.sent = most.saturating_sub(waiting).max(1);
@@ -190,11 +190,12 @@ mod tests {
         let residual = p.powi(4);
         let error = (residual * (1.0 - residual) * n).sqrt();
         assert!((f64::from(lost) - residual * n).abs() < 4.0 * error, "{lost}");
-        // Number of transmissions: (1 − p⁴) / (1 − p) of 1 ms for each packet. Those of the last packets given up may
-        // not have happened yet.
+        // The mean number of transmissions of a packet, of 1 ms each, is (1 − p⁴) / (1 − p). The transmissions of the
+        // last packets that are given up may not be included.
         let sent = (1.0 - residual) / (1.0 - p) * n;
         assert!((free.0 as f64 / (1000.0 * US as f64) / sent - 1.0).abs() < 0.01, "{free:?} {sent}");
-        // Retransmissions of those that arrive: all transmissions, less the first ones, less those of the ones given up.
+        // Retransmissions of the arriving packets: all transmissions, minus the first of each packet, minus those of
+        // packets that are given up.
         let retransmitted = sent - (1.0 - residual) * n - 4.0 * residual * n;
         assert!((later as f64 / retransmitted - 1.0).abs() < 0.02, "{later} {retransmitted}");
     }

@@ -1,11 +1,11 @@
-//! Transmitters without a single rate: rates that change at given times, given opportunities to send, or a radio.
+//! Transmitters without a constant rate: rates that change at given times, given opportunities to send, or a radio.
 
 use super::radio::Radio;
 use super::steps::Steps;
 use crate::spec::{Impairments, OPPORTUNITY_BYTES};
 use crate::time::Time;
 
-/// Rates or opportunities of a link without a single rate.
+/// Rates or opportunities of a link without a constant rate.
 #[derive(Clone, Debug)]
 pub(super) enum Schedule {
     Steps(Steps),
@@ -237,8 +237,8 @@ mod tests {
             }
             (free, carried) = (end, carried + 300);
         }
-        // 100 rounds of five opportunities; the one at 0 comes before the first packet, and each round's at 10 ms and the
-        // next one's at 0 ms are at the same time.
+        // 100 rounds of five opportunities. The opportunity at 0 is before the first packet; the last opportunity of a
+        // round, at 10 ms, and the first of the next round are at the same time.
         assert_eq!(carried, 1500 * (100 * 5 - 1 + 1));
     }
 }

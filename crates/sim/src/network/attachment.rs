@@ -14,7 +14,7 @@ use crate::time::Time;
 const ACCESSES_COMPARED: usize = 4;
 
 /// First link of an end's path, if only this end feeds the link and the link never drops a packet. The end then
-/// computes the link's transmitter itself, and sends to the place behind the link.
+/// computes the departure times of the link's transmitter itself, and sends packets to the node behind the link.
 #[derive(Clone, Copy, Debug)]
 struct Egress {
     /// Number of its [`Access`].
@@ -24,7 +24,7 @@ struct Egress {
     usual_bytes: u64,
     usual: Times,
     next: Port,
-    /// Rank of this end among the feeders of the place behind the link.
+    /// Rank of this end among the feeders of the node behind the link.
     rank: u32,
 }
 
@@ -153,7 +153,8 @@ impl Network {
         Some(Egress { access, free: Time::ZERO, usual_bytes, usual, next, rank })
     }
 
-    /// Number of an access among the different ones. Only the last few are compared: the two ends of a group's flows take turns.
+    /// Index of an access in the list of distinct ones. Only the last few are compared, which suffices since a group's
+    /// flows alternate between two accesses.
     fn number_of(&mut self, access: Access) -> u32 {
         let known = self.accesses.len();
         let from = known.saturating_sub(ACCESSES_COMPARED);
@@ -179,8 +180,8 @@ impl Attachment {
     }
 
     /// Takes the turn of an endpoint: all of its events before `horizon`, in the order of time, a timer before an
-    /// arrival of the same instant. Returns the time of its next timer, which only its next turn changes. A run with an
-    /// event log is `LOGGED`.
+    /// arrival of the same instant. Returns the time of its next timer, which does not change before its next turn.
+    /// `LOGGED` is true in a run with an event log.
     pub fn give_turn<const LOGGED: bool, E>(&mut self, endpoint: &mut E, horizon: Time, network: &mut Network) -> Time
     where
         E: for<'a> Endpoint<Exit<'a>>,

@@ -63,7 +63,7 @@ pub struct Network {
     /// True if an inline link may follow a link.
     pub(super) chained: bool,
     /// For each link, true if its turn delivers packets to mailboxes or receivers of single flows, and not to one
-    /// common place.
+    /// common container.
     pub(super) scatters: Vec<bool>,
     /// Limit of the memory for packets, bytes, and true if a sender exceeded it.
     pub(super) room_bytes: u64,
@@ -78,7 +78,7 @@ impl Network {
         self.forward(self.paths.leads[packet.passage().index()].pass(packet));
     }
 
-    /// Forwards a packet up to the next place where packets wait. Uncommon cases have separate functions, so that a
+    /// Forwards a packet to the next node at which packets wait. Uncommon cases have separate functions, so that a
     /// packet can stay in registers.
     #[inline(always)]
     pub(super) fn forward(&mut self, mut packet: Packet) {

@@ -5,7 +5,7 @@ use crate::link::{FRACTION_BITS, Link};
 use crate::packet::{Packet, PassageId};
 use crate::time::Time;
 
-/// Time that links which can never queue add to a packet's delay.
+/// Time that links without queueing add to a packet's delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tail {
     /// Propagation.
@@ -15,7 +15,7 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Time of a packet of `bytes` on these links.
+    /// Time that a packet of `bytes` takes on these links.
     #[inline(always)]
     pub(super) fn of(self, bytes: u64) -> Time {
         self.delay + Time(((u128::from(bytes) * u128::from(self.ps_per_byte)) >> FRACTION_BITS) as u64)
@@ -41,12 +41,12 @@ pub(super) struct Times {
     /// Before the transmitter.
     pub(super) lead: Time,
     pub(super) transmission: Time,
-    /// From the transmitter's last bit to the next place.
+    /// From the last bit at the transmitter to the next node.
     pub(super) delay: Time,
 }
 
-/// Access of an end to its first shared place, from which the times of a packet of any size follow. The ends of a group of flows have the
-/// same one, so that it stays in the cache however many flows there are.
+/// Access of an end to its first shared node, which determines the times of a packet of any size. All ends of a group
+/// of flows have the same access, so that it stays in the cache for any number of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
     pub(super) lead: Tail,
@@ -89,7 +89,7 @@ impl From<Port> for Place {
     }
 }
 
-/// Common case of the place behind a hop, computed before the run.
+/// The container behind a hop in the common cases, computed before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// A mailbox.
@@ -146,7 +146,7 @@ impl Paths {
         self.first_hops[passage.index()] as usize
     }
 
-    /// Hops of a passage, among `all`.
+    /// Hops of a passage (a flow and a direction), among `all`.
     pub(super) fn hops_of(&self, passage: PassageId, all: usize) -> std::ops::Range<usize> {
         self.first_hop(passage)..self.first_hops.get(passage.index() + 1).map_or(all, |&hop| hop as usize)
     }

@@ -22,15 +22,15 @@ use crate::time::Time;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Feeder<'a> {
     Flow(&'a str, bool),
-    /// A link, with the links between it and the fed link, which can never queue. These links are part of the feeder,
-    /// since another path from the same link may have another delay.
+    /// A link, with the links without queueing between it and the fed link. These links are part of the feeder, since
+    /// another path from the same link may have another delay.
     Link(&'a str, Vec<&'a str>),
     /// All transfers of a source, whose packets are not in a common order.
     Source(&'a str, bool),
 }
 
 impl<'a> Feeder<'a> {
-    /// Feeder of the link behind `link`, which this feeder feeds and which can never queue.
+    /// Feeder of the link behind `link`, if this feeder feeds `link` and `link` can never queue.
     fn through(mut self, link: &'a str) -> Self {
         if let Self::Link(_, between) = &mut self {
             between.push(link);
@@ -45,8 +45,8 @@ pub fn build(spec: &Spec, links: &[CheckedLink], sample_times: &Arc<[Time]>) -> 
     Builder::new(spec, links, sample_times).build()
 }
 
-/// Feeders of a link, with their ports; `None` before a link that is evaluated inline. A list, because nearly all links of a crowd have one
-/// feeder.
+/// Feeders of a link, with their ports; `None` before a link that is evaluated inline. It is a list and not a map,
+/// because nearly all links of thousands of flows have one feeder.
 #[derive(Clone, Debug, Default)]
 struct Feeders<'a> {
     list: Vec<(Feeder<'a>, Option<Port>)>,
@@ -73,7 +73,7 @@ impl<'a> Feeders<'a> {
         self.list.dedup_by(|(one, _), (other, _)| one == other);
     }
 
-    /// The feeder of a link that has one only.
+    /// The feeder of a link that has only one feeder.
     fn only(&self) -> Option<&Feeder<'a>> {
         let [(feeder, _)] = &*self.list else { return None };
         Some(feeder)
@@ -264,7 +264,7 @@ impl<'a> Builder<'a> {
                 *port = Some(own);
             }
         }
-        // In a batch many flows' ends compete; their rank is the order of their names.
+        // In a batch the ends of many flows compete; their ranks follow the order of their names.
         let mut by_name: Vec<FlowId> = (0..spec.flows.len() as u32).map(FlowId).collect();
         by_name.sort_by_key(|flow| &spec.flows[flow.index()].name);
         for (rank, flow) in by_name.into_iter().enumerate() {

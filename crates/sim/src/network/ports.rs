@@ -104,7 +104,7 @@ impl Mailbox {
         prefetch::element(&self.slots, self.slot(self.put));
     }
 
-    /// Prefetches the oldest packets: in a run with thousands of flows, a flow's turn has at most a few.
+    /// Prefetches the few oldest packets: in a run with thousands of flows, a flow's turn has at most a few packets.
     #[inline(always)]
     pub(super) fn fetch_oldest(&self) {
         prefetch::elements(&self.slots, self.slot(self.taken), FETCHED_OF_CROWD);
@@ -120,7 +120,7 @@ impl Mailbox {
         (0..self.held()).map(|i| &self.slots[self.slot(self.taken.wrapping_add(i as u32))])
     }
 
-    /// Doubles the ring in place, since a copy of a large ring would need 50 % more memory. Does nothing and returns
+    /// Doubles the ring in place, since copying a large ring would need 50 % more memory. Does nothing and returns
     /// false if the ring would exceed `most_bytes`.
     #[cold]
     #[inline(never)]

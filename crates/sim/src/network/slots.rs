@@ -9,13 +9,12 @@ use crate::prefetch;
 use crate::sidecar::Sidecar;
 use crate::time::Time;
 
-/// Memory of an active transfer, bytes: its ends, and its mailboxes, rings and hops, as measured with a million
-/// transfers of few segments.
+/// Memory of an active transfer, bytes: its ends, and its mailboxes, rings and hops, measured with a million transfers
+/// of few segments.
 pub const TRANSFER_BYTES: u64 = (size_of::<Sender>() + size_of::<Receiver>()) as u64 + 2_900;
 
 impl Network {
-    /// True if this many active transfers fit into the memory for packets, for which they compete. Otherwise the run
-    /// ends.
+    /// True if this many active transfers fit into the memory that they share with packets. Otherwise the run ends.
     #[inline]
     pub fn has_room_for_transfers(&mut self, transfers: usize) -> bool {
         self.overdrawn |= transfers as u64 * TRANSFER_BYTES > self.room_bytes;

@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn drops_come_an_interval_over_the_root_of_their_number_apart() {
-        // RFC 8289 section 3.3: the n-th after the first comes interval / sqrt(n) later.
+        // RFC 8289 section 3.3: the interval between drop n and drop n + 1 is interval / sqrt(n).
         let (dropped, marked) = overload(true, false, 2.0);
         assert!(marked.is_empty());
         // The delay exceeds 5 ms some 10 ms after the start, and must do so for an interval before the first drop.

@@ -1,4 +1,4 @@
-//! The two kinds of disciplines. A discipline implements one of two traits, with its declaration and its rules.
+//! Traits of the two kinds of disciplines. A discipline implements one of them, with its declaration and its rules.
 //!
 //! ```text
 //!  spec ──► Settings ──► read ──► Parameters ──► build ──► rules

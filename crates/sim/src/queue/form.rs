@@ -54,7 +54,7 @@ pub fn form(
     Ok(form)
 }
 
-/// The declaration of a discipline of the engine, or of Linux.
+/// The declaration of a queue discipline, which is the engine's or Linux's.
 fn entry(kind: &str) -> Result<&'static Entry, BuildError> {
     linux::row(kind).map_or_else(|| row(kind).map(|row| &row.entry), |row| Ok(&row.entry))
 }
@@ -158,7 +158,7 @@ pub fn check<'a>(links: &'a [LinkSpec]) -> Result<Vec<CheckedLink<'a>>, SpecErro
     links.iter().enumerate().map(one).collect()
 }
 
-/// Checks the queue of each link as [`check`] does, and those that only Linux runs too.
+/// Checks the queue of each link as [`check`] does, and also allows the disciplines that only Linux runs.
 ///
 /// # Errors
 /// The first field that is wrong.

@@ -1,7 +1,8 @@
-//! Linux's own queue disciplines: names and parameters. The engine does not run them: the path inside a Linux guest does.
+//! Names and parameters of Linux's own queue disciplines. The engine does not run them; they run on the path inside a
+//! Linux guest.
 //!
-//! Names, units and defaults are those of the engine's discipline of the same name, so that a scenario changes one word.
-//! A parameter that the kernel does not have is absent here, and is refused by its name.
+//! Names, units and defaults are those of the engine's discipline of the same name, so that a scenario needs to change
+//! only one word. A parameter that the kernel does not have is absent here, and a scenario with it is rejected.
 
 use std::collections::BTreeMap;
 
@@ -76,7 +77,7 @@ elephan_cc::params! {
 pub struct Row {
     /// Declaration of the discipline.
     pub entry: Entry,
-    /// Refuses values that contradict each other.
+    /// Rejects values that contradict each other.
     pub check: fn(&Settings) -> Result<(), BuildError>,
 }
 

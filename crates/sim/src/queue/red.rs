@@ -161,7 +161,7 @@ impl AtArrival for Red {
             return Verdict::Accept;
         }
         self.count += 1;
-        // Drops are spread evenly: their distance is uniform up to 1/p, and not geometric.
+        // Drops are spread evenly: the number of packets between two drops is uniform up to 1/p, and not geometric.
         let spread = 1.0 - self.count as f64 * p;
         let hit = p >= 1.0 || spread <= 0.0 || self.draws.uniform() < p / spread;
         if !hit {

@@ -1,9 +1,9 @@
-//! XCP's router: computes once in a mean round-trip time by how much its traffic should grow or shrink, and divides
-//! this change among the departing packets (Katabi, Handley, Rohrs, SIGCOMM 2002).
+//! XCP's router: once per mean round-trip time it computes the desired change of its traffic, and divides this change
+//! among the departing packets (Katabi, Handley, Rohrs, SIGCOMM 2002).
 //!
-//! Variant: the paper's Appendix A in changes of rate, as it recommends. The input is divided by the interval, which
-//! the pseudo-code omits. Two values that the paper leaves open are ns-2's: the first interval is 50 ms, and none is
-//! shorter than 1 ms. The last mean RTT holds while no packet carries a round-trip time.
+//! Variant: the paper's Appendix A with changes of rate, as the paper recommends. The input is divided by the interval,
+//! which the pseudo-code omits. Two values that the paper leaves open are ns-2's: the first interval is 50 ms, and no
+//! interval is shorter than 1 ms. While no packet carries a round-trip time, the last mean RTT is used.
 
 use elephan_cc::param::{BuildError, Settings, num};
 
@@ -352,8 +352,8 @@ mod tests {
         assert_eq!(packet.feedback, 10.0);
         near(pos - router.residue_pos, 10.0);
         near(neg - router.residue_neg, 1500.0 - 16.95 - 10.0);
-        // An earlier router has already reduced the rate, so less is taken here. The positive change that is not given
-        // counts as taken too.
+        // An earlier router has already reduced the rate, so this router takes less. A positive change that it does not
+        // give also counts as taken.
         let (pos, neg) = (router.residue_pos, router.residue_neg);
         let mut packet = header(-20.0);
         router.depart(SIZE, &mut packet);

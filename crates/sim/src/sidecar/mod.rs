@@ -1,4 +1,5 @@
-//! Data that travels beside a flow's packets, so that a packet stays half a cache line.
+//! The *sidecar* of a flow: data of its packets that are stored outside the packets, so that a packet needs only half a
+//! cache line.
 //!
 //! ```text
 //!  packet: at, stamp, flow, segment, bytes, flags, extra ──► number of an entry here, if flags say so
@@ -30,7 +31,7 @@ pub struct Header {
     pub feedback: f64,
 }
 
-/// Headers that a router reads besides a packet's size and its marks. It is the only access to data beside packets.
+/// Headers that a router reads besides a packet's size and its marks. Routers access the sidecar only by this trait.
 pub trait PacketHeaders {
     /// The congestion header of a data packet, if it has one.
     fn header(&mut self, packet: &Packet) -> Option<&mut Header>;
@@ -39,7 +40,7 @@ pub trait PacketHeaders {
     fn address_hash(&self, packet: &Packet) -> u64;
 }
 
-/// Data beside the packets of one flow.
+/// Data of one flow's packets that are stored outside the packets.
 #[derive(Clone, Debug, Default)]
 pub struct Sidecar {
     /// Entries of the ACKs in flight.
@@ -134,7 +135,7 @@ impl PacketHeaders for Vec<Sidecar> {
     }
 }
 
-/// Headers of no packet, for tests.
+/// An implementation without headers, for tests.
 #[cfg(test)]
 impl PacketHeaders for () {
     fn header(&mut self, _: &Packet) -> Option<&mut Header> {

@@ -16,7 +16,7 @@ pub struct SackEntry {
     pub owd: u32,
     /// Segment whose arrival caused this ACK. A real sender knows it by the echoed timestamp.
     pub trigger: u32,
-    /// Feedback of XCP routers, bytes/s: the sum over the segments that the ACK is for.
+    /// Feedback of XCP routers, bytes/s: the sum over the segments that the ACK acknowledges.
     pub feedback: f32,
 }
 

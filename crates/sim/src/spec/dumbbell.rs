@@ -10,7 +10,7 @@ use super::{FORMAT, Measure, Spec};
 use crate::time::Time;
 
 impl StackSpec {
-    /// Today's Linux: 1,448 bytes of payload, SACK, RACK-TLP, PRR, delayed ACKs, an initial window of 10 segments.
+    /// Current Linux: 1,448 bytes of payload, SACK, RACK-TLP, PRR, delayed ACKs, an initial window of 10 segments.
     #[must_use]
     pub fn linux() -> Self {
         let ms = Time::MILLISECOND.0;
@@ -74,7 +74,7 @@ impl LinkSpec {
 }
 
 impl FlowSpec {
-    /// A flow with unlimited data over today's Linux stack; `path` and `reverse_path` are positions of links.
+    /// A flow with unlimited data and the stack of current Linux; `path` and `reverse_path` are positions of links.
     #[must_use]
     pub fn bulk(name: &str, algorithm: &str, start: Time, path: &[usize], reverse_path: &[usize]) -> Self {
         Self {

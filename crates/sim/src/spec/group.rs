@@ -3,7 +3,7 @@
 /// A group of flows that are listed one by one, from position `first` on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Name of the group, or of a flow by itself.
+    /// Name of the group, or of a single flow.
     pub name: String,
     /// Congestion control of its flows.
     pub algorithm: String,

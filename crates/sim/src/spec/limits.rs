@@ -1,4 +1,4 @@
-//! Limits that hold for every run.
+//! Limits of every run.
 
 use crate::time::Time;
 

@@ -49,7 +49,7 @@ impl Spec {
     fn validate_source(&self, i: usize, source: &SourceSpec) -> Result<(), SpecError> {
         let place = format!("traffic[{i}]");
         let check = checker(&place);
-        // The smallest size stands for all: a transfer's size is drawn, and cannot be too large.
+        // The smallest size is checked for all transfers: a transfer's size is drawn, and cannot be too large.
         let one = FlowSpec { size_segments: Some(1), ..source.flow.clone() };
         self.validate_flow(&place, &one)?;
         let flow = &source.flow;

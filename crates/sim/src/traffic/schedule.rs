@@ -8,7 +8,7 @@ use crate::time::Time;
 /// Largest size of a transfer, segments; longer ones are truncated.
 const LONGEST_SEGMENTS: f64 = ((1_u64 << 31) - 1) as f64;
 
-/// Inverse of the relative error at which a load counts as met.
+/// Inverse of the relative error up to which a load counts as met.
 const CLOSE_ENOUGH: u64 = 1000;
 
 /// Number of transfers between two checks for cancellation while a load is drawn, about 10 ms.
@@ -24,7 +24,7 @@ pub struct Planned {
     pub start: Time,
     /// Length, segments.
     pub segments: u32,
-    /// Its propagation round-trip time; zero for the path's.
+    /// Propagation round-trip time of the transfer; zero for the path's.
     pub rtt: Time,
 }
 
@@ -242,7 +242,7 @@ impl Poisson {
     }
 }
 
-/// A part of a run with a target for the sum of the transfers' segments.
+/// An interval of a run with a target for the sum of its transfers' segments.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     from: Time,
@@ -252,12 +252,12 @@ struct Part {
     scale: f64,
 }
 
-/// Transfers whose segments add up to targets, to the nearest transfer. Given their number, the arrival times of a
-/// Poisson process are its cumulative gaps scaled to the interval. All gaps are therefore drawn once for that scale,
-/// and then again one by one.
+/// Transfers whose segments add up to targets, rounded to the nearest transfer. For a given number of arrivals, the
+/// arrival times of a Poisson process are its cumulative gaps scaled to the interval. Therefore all gaps are first
+/// drawn to compute that scale, and then drawn again one by one.
 #[derive(Clone, Debug)]
 struct Parts {
-    /// Remaining parts, the last one first.
+    /// Remaining intervals, the last one first.
     parts: Vec<Part>,
     drawn: Drawn,
     /// Sum of the gaps so far.
@@ -265,7 +265,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// The parts of a load, and its number of transfers; an error if there are too many.
+    /// The intervals of a load, and its number of transfers; an error if there are too many.
     fn new<E: From<SpecError>>(
         spec: &Spec,
         source: &SourceSpec,
@@ -278,7 +278,7 @@ impl Parts {
         let start = Time(flow.start_ps);
         let stop = Time(flow.stop_ps.unwrap_or(spec.duration_ps).min(spec.duration_ps));
         let wire_bits = u64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * 8;
-        // The measurement window alone has the load, not only the run as a whole.
+        // The measurement window by itself has the load, not only the run as a whole.
         let inner = [spec.measure.from_ps, spec.measure.to_ps].map(|ps| Time(ps).clamp(start, stop));
         let (mut parts, mut count) = (Vec::new(), 0_u64);
         for (from, to) in [(start, inner[0]), (inner[0], inner[1]), (inner[1], stop)] {
@@ -310,7 +310,7 @@ impl Parts {
                 let start = Time((from.0 + (self.at * scale) as u64).min(to.0 - 1));
                 return Some(Planned { start, segments, rtt });
             }
-            // The gap from the last arrival to the end of the part.
+            // The gap from the last arrival to the end of the interval.
             exponential(arrivals);
             self.parts.pop();
             self.drawn = Drawn::until(self.parts.last().map_or(0, |part| part.target));
@@ -319,8 +319,8 @@ impl Parts {
     }
 }
 
-/// Draws whose segments add up to a target, to the nearest draw. A transfer that would exceed the target by more than
-/// the missing load is discarded, so the load bounds the largest sizes of a heavy tail.
+/// Draws whose segments add up to a target, rounded to the nearest draw. A transfer that would exceed the target by
+/// more than the missing load is discarded, so the load limits the largest sizes of a heavy tail.
 #[derive(Clone, Copy, Debug)]
 struct Drawn {
     target: u64,

@@ -1,11 +1,11 @@
-//! A source of transfers: it starts transfers, gives each a sender and a receiver, and counts their results.
+//! A source of transfers. It starts the transfers, gives each a sender and a receiver, and adds up their results.
 //!
 //! ```text
 //!  arrivals ──► transfer ──► slot: sender + receiver + copy of the path ──► completed, drained ──► free for the next transfer
 //! ```
 //!
-//! A transfer in its *slot* is a flow like others. Memory grows with the number of active transfers. The times of the
-//! slots' next events are in one short list, so waiting slots cost almost nothing.
+//! Each active transfer has a *slot*, in which it is a flow like any other. Memory grows with the number of active
+//! transfers. The times of the slots' next events are in one short list, so slots without events cost almost nothing.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -35,7 +35,7 @@ pub struct SourceTotals {
     pub summary: Option<Box<Summary>>,
     /// Cumulative arrivals at each sample time.
     pub samples: Vec<ReceiverSample>,
-    /// Cumulative arrivals at the begin and at the end of the measurement window.
+    /// Cumulative arrivals at the beginning and at the end of the measurement window.
     pub measured: [ReceiverSample; 2],
     /// Distinct segments that arrived.
     pub delivered: u64,
@@ -45,7 +45,7 @@ pub struct SourceTotals {
     pub most_at_once: usize,
 }
 
-/// Slot of an active transfer, or of one that is over.
+/// Slot of an active transfer, or of a transfer that has ended.
 #[derive(Debug)]
 struct Slot {
     sender: Sender,
@@ -117,7 +117,7 @@ pub struct Source {
     /// True if receivers are evaluated inline.
     is_inline: bool,
     times: Arc<[Time]>,
-    /// Positions of the begin and the end of the measurement window in these times.
+    /// Positions of the beginning and the end of the measurement window in `times`.
     edges: [usize; 2],
     never: Arc<[Time]>,
     gone: Count,
@@ -243,7 +243,7 @@ impl Source {
     pub fn run(&mut self, spec: &Spec, horizon: Time, network: &mut Network) -> bool {
         self.free_slots(network);
         let mut worked = false;
-        // A user with a think time shorter than a slice may begin the next transfer in the same slice.
+        // A user whose think time is shorter than a slice may start the next transfer in the same slice.
         loop {
             let mut again = false;
             // Half a million transfers may begin in a slice, so memory is also checked within slices.
@@ -348,7 +348,7 @@ impl Source {
         };
         network.equip(flow, sender.router());
         self.due[slot].0 = sender.timer();
-        // The first link that can queue takes turns, since transfers are not in order among themselves.
+        // The first link that can queue takes turns, since the packets of different transfers are not in order.
         let attachment = network.attach(flow, End::Sender, None);
         let Planned { start, segments, .. } = planned;
         let new = Slot { sender, attachment, sink, flow, transfer, start, segments, extra, user };
@@ -425,9 +425,9 @@ impl Source {
         }
     }
 
-    /// Frees the slots of transfers that are over and have no packets in flight. Most have none at their end. Spurious
-    /// retransmissions are in flight for another round trip, so only some of the slots that wait for them are checked
-    /// in each turn.
+    /// Frees the slots of transfers that have ended and have no packets in flight. Most transfers have none at their
+    /// end. Spurious retransmissions are in flight for another round trip, so only some of the slots that wait for them
+    /// are checked in each turn.
     #[inline(never)]
     fn free_slots(&mut self, network: &mut Network) {
         let mut ending = std::mem::take(&mut self.ending);
@@ -524,7 +524,7 @@ impl Source {
     /// Returns the results of the source.
     #[must_use]
     pub fn into_totals(mut self) -> SourceTotals {
-        // Users begin within one turn in the order of the turn, so transfers are sorted.
+        // Within a turn, users start transfers in the order of the turn and not of time, so transfers are sorted.
         self.totals.transfers.sort_by_key(|transfer| (transfer.start, transfer.user));
         let mut sum = ReceiverSample::default();
         for sample in &mut self.totals.samples {

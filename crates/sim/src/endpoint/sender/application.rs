@@ -1,4 +1,4 @@
-//! A sender whose application hands over its data over time.
+//! Functions of a sender whose application hands over data over time.
 
 use elephan_cc::Algorithm;
 
@@ -29,7 +29,7 @@ impl Sender {
         self.transmit(now, out);
     }
 
-    /// Called when no segment is outstanding any more.
+    /// Records that no segment is outstanding any more.
     #[inline(never)]
     pub(super) fn all_acknowledged(&mut self, now: Time) {
         if let Some(application) = &mut self.application {

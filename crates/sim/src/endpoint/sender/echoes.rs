@@ -42,7 +42,7 @@ impl Sender {
         0.0
     }
 
-    /// Records a response to a loss, which is also the response to marks in the same window.
+    /// Records a response to a loss, which also counts as the response to marks in the same window.
     pub(super) fn settle_marks(&mut self) {
         if self.marks.mode == Mode::Classic {
             self.marks.answered = true;

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use crate::events::Log;
 
-/// The log, and its rows of ACKs that arrive at the current instant, which show the sender's state after that instant.
+/// The log, and its rows for ACKs that arrive at the current instant. These rows are completed later, since they have
+/// the sender's state after that instant.
 #[derive(Debug)]
 pub(super) struct SenderLog {
     pub(super) log: Log,

@@ -8,8 +8,8 @@ use crate::packet::flag;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Off,
-    /// RFC 3168: the sender responds to an echo as to a loss, once a window, and the receiver repeats the echo until
-    /// then.
+    /// RFC 3168: the sender responds to an echo as to a loss, once per window, and the receiver repeats the echo until
+    /// the response.
     Classic,
     /// Every mark is reported to the algorithm, which responds by its own rules.
     Accurate,
@@ -21,17 +21,17 @@ pub(super) struct Marks {
     pub(super) mode: Mode,
     /// Flags of every new segment.
     data: u8,
-    /// True if the next new segment tells the receiver that the sender has responded to its echo (CWR).
+    /// True if the next new segment has CWR, which signals the sender's response to the receiver.
     pub(super) answered: bool,
     /// Segment below which echoes belong to a window to which the sender has responded.
     pub(super) until: u32,
 }
 
 impl Marks {
-    /// The form that the algorithm asks for, or else the endpoint's setting.
+    /// The form of ECN that the algorithm asks for, or else that of the endpoint's setting.
     pub(super) fn new(needs: Needs, endpoint: bool) -> Self {
         let (mode, data) = match needs.ecn {
-            // The code for a low load; routers raise it.
+            // ECT(1) is VCP's code for a low load, which routers raise.
             _ if needs.router == Some(Router::Vcp) => (Mode::Accurate, flag::ECT1),
             Ecn::Accurate => (Mode::Accurate, flag::ECT0),
             Ecn::L4s => (Mode::Accurate, flag::ECT1),

@@ -48,7 +48,7 @@ impl Pace {
         self.next = self.next.max(now).later(self.period);
     }
 
-    /// True if the flow paces.
+    /// True if the flow is paced.
     #[inline(always)]
     pub(super) fn is_active(&self) -> bool {
         self.active

@@ -210,8 +210,9 @@ impl Sender {
         self.wake_by(self.earliest_repair());
     }
 
-    /// The earliest time of a timeout or a probe. `timer` may only be early, never late: the timeout is at least `min_rto`, and
-    /// two smoothed RTTs are at least two of the smallest RTT. Before the first sample, that is the handshake's.
+    /// A lower bound of the time of a timeout or a probe, since `timer` may be early but never late. The timeout is at
+    /// least `min_rto`, and two smoothed RTTs are at least twice the smallest RTT (before the first sample, the
+    /// handshake's RTT).
     #[inline]
     pub(super) fn earliest_repair(&self) -> Time {
         let timeout = self.timeout.armed + self.timeout.shortest;

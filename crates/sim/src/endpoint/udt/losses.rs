@@ -27,7 +27,7 @@ impl Lost {
         if first >= past {
             return;
         }
-        // Runs that overlap or touch it are merged with it.
+        // Runs that overlap or adjoin the new run are merged with it.
         while let Some((&from, &to)) = self.runs.range(..=past).next_back().filter(|(_, to)| **to >= first) {
             self.runs.remove(&from);
             self.len -= to - from;
@@ -63,7 +63,7 @@ impl Lost {
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     past: u32,
-    /// Time of its last report, and its number of reports plus one.
+    /// Time of the run's last report, and number of its reports plus one.
     reported: Time,
     k: u32,
 }

@@ -1,6 +1,6 @@
 //! Messages of a receiver to its sender: the payloads of ACKs and NAKs.
 
-/// Message that travels beside the packet of an ACK or a NAK; the packet itself has only a packet number.
+/// Message of an ACK or a NAK. It is stored in the flow's sidecar; the packet itself has only a packet number.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Message {
     /// An ACK.

@@ -2,13 +2,14 @@
 //! They carry out the decisions of [`elephan_cc::udt`]: the sending period, and the largest number of unacknowledged
 //! packets.
 //!
-//! The receiver acknowledges every SYN, and with a light ACK every 64 packets in between. It reports a gap at once.
-//! ACK2s give it the round-trip time. The sender retransmits packets reported lost before it sends new ones, and
-//! retransmits all unacknowledged packets when its expiration timer fires. Control packets cross the links like others.
+//! The receiver sends an ACK once per SYN interval, and light ACKs every 64 packets in between. It reports a gap at
+//! once. It measures the round-trip time by ACK2s. The sender retransmits packets reported lost before it sends new
+//! ones, and retransmits all unacknowledged packets when its expiration timer fires. Control packets cross the links
+//! like others.
 //!
-//! Left out: the handshake, shutdown, keep-alive, messages, and the end of a connection after sixteen expirations. The
-//! receiver's buffer never fills, since its application reads at once. When a NAK arrives, the library sends a packet
-//! at once, independently of the period; here, as in the draft, the period holds.
+//! The model omits the handshake, shutdown, keep-alive, messages, and the end of a connection after sixteen
+//! expirations. The receiver's buffer never fills, since its application reads at once. When a NAK arrives, the library
+//! sends a packet at once, independently of the period; here, as in the draft, the period applies.
 
 mod kinds;
 mod losses;

@@ -1,4 +1,4 @@
-//! The receiving end, which measures arrivals, acknowledges every SYN and reports missing packets.
+//! The receiving end. It measures arrivals, sends an ACK every SYN interval, and reports missing packets.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct UdtReceiver {
     /// Measurements of arrivals; `None` before the first packet.
     arrivals: Option<Arrivals>,
     path: Estimates,
-    /// Packets since the last ACK, and light ACKs sent since then.
+    /// Packets received and light ACKs sent since the last ACK.
     packets: u32,
     light_acks: u32,
     /// Packet number and time of the last ACK, and the highest number that an ACK2 has answered.
@@ -54,7 +54,7 @@ pub struct UdtReceiver {
     ack2s: u64,
     samples: Vec<ReceiverSample>,
     latest_rtt: f64,
-    /// One for each sample time.
+    /// RTT at each sample time.
     rtts: Vec<f64>,
     measure: Measure,
     measuring: bool,
@@ -277,13 +277,13 @@ impl UdtReceiver {
 }
 
 impl UdtReceiver {
-    /// Samples that were kept.
+    /// Recorded samples.
     #[must_use]
     pub fn samples(&self) -> &[ReceiverSample] {
         &self.samples
     }
 
-    /// Forgets the `count` oldest samples.
+    /// Drops the `count` oldest samples.
     pub fn forget(&mut self, count: usize) {
         self.samples.drain(..count);
         self.rtts.drain(..count);

@@ -1,4 +1,4 @@
-//! The sending end, which sends one packet every period, lost packets first.
+//! The sending end. It sends one packet per period, lost packets first.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub struct UdtSender {
     lost: Lost,
     /// Time of the last packet from the receiver, or start of the wait for one.
     heard: Time,
-    /// Expirations since then, plus one.
+    /// Expirations since `heard`, plus one.
     expirations: u32,
     expires: Time,
     /// Earliest departure of the next packet, and time of the timer for it.
@@ -159,7 +159,8 @@ impl UdtSender {
         if !self.started {
             timer = timer.min(self.start);
         }
-        // An expiration time that became shorter with the RTT may be overdue; it then expires now, not in the past.
+        // The expiration time may be overdue because it became shorter with the RTT; it then expires now, not in the
+        // past.
         self.timer = timer.max(now);
     }
 
