@@ -1,4 +1,5 @@
-//! `my_stcp.py` in Rust: what `elephan export ./examples/my_stcp.py:MyStcp --to rust` writes, filled in.
+//! `my_stcp.py` in Rust: the skeleton written by `elephan export ./examples/my_stcp.py:MyStcp --to rust`, with its
+//! arithmetic filled in.
 
 use elephan_cc::{Ack, Algorithm, Observe, Signal, Start};
 
@@ -7,7 +8,7 @@ use elephan_cc::{Ack, Algorithm, Observe, Signal, Start};
 pub struct Parameters {
     /// Growth for each segment acknowledged, segments.
     pub increase: f64,
-    /// Fraction of the window given up on a loss.
+    /// Multiplicative decrease of the window on a loss.
     pub decrease: f64,
     /// Window up to which standard TCP is used, segments.
     pub legacy_window: f64,
@@ -32,7 +33,7 @@ pub struct MyStcp {
 }
 
 impl MyStcp {
-    /// A controller that has heard of nothing yet.
+    /// A controller before its first callback.
     #[must_use]
     pub fn new(parameters: Parameters) -> Self {
         Self { parameters, window: 1.0, ssthresh: f64::INFINITY, initial_window: 0.0, saved: None }

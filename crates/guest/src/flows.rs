@@ -1,5 +1,5 @@
-//! The flows of a guest: a single thread waits for sockets and for one timer, since each switch between processes costs
-//! host time.
+//! The flows of a guest. A single thread waits for all sockets and for one timer, since each switch between processes
+//! costs host time.
 
 use std::fs;
 use std::io;
@@ -47,7 +47,7 @@ struct Transfer<'a> {
     flow: &'a Flow,
     stage: Stage,
     start_ns: u64,
-    /// Bytes not written yet, and the number of these that the application has supplied.
+    /// Bytes that are not yet written, and the number of these bytes that the application has supplied.
     left: u64,
     ready: u64,
     application: Option<Application>,
@@ -71,7 +71,7 @@ fn word(bytes: &[u8; 256], at: usize) -> u64 {
     u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]).into()
 }
 
-/// Subject of an event: the flow, and one of its sockets.
+/// Source of an event: the flow, and one of its sockets.
 #[derive(Clone, Copy)]
 enum Socket {
     Listener,
@@ -95,7 +95,8 @@ pub fn run(plan: &Plan, path: &mut Path) -> io::Result<Log> {
     }
     path.enter(SENDERS)?;
     let lead_ns = LEAD_NS + plan.flows.iter().map(|flow| flow.connect_before_ns).max().unwrap_or(0);
-    // Whole seconds, so that the phase is that of the plan, independently of the time for laying the path.
+    // Rounded up to whole seconds, so that the phase is that of the plan, independently of the time taken to configure
+    // the path.
     let earliest_ns = (sys::now_ns() + lead_ns).next_multiple_of(1_000_000_000) + plan.phase_ns;
     let zero_ns = plan.zero_ns.unwrap_or(earliest_ns);
     if zero_ns < earliest_ns {
@@ -276,7 +277,7 @@ impl<'a> Transfer<'a> {
         while self.left.min(self.ready) > 0 {
             let part = chunk.len().min(usize::try_from(self.left.min(self.ready)).unwrap_or(usize::MAX));
             if part as u64 == self.left {
-                // The error queue has an entry when the last byte is acknowledged, which wakes this thread.
+                // When the last byte is acknowledged, the error queue gets an entry, which wakes this thread.
                 sys::set_option(sender, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, LAST_BYTE_ACKED)?;
             }
             match sys::send(sender, &chunk[..part])? {
@@ -319,7 +320,8 @@ impl<'a> Transfer<'a> {
             self.taken += count as u64;
         }
         if let Some(window) = self.flow.receive_window_bytes {
-            // Linux discards the bound when it learns the size of packets (tcp_update_scaling_ratio).
+            // Linux discards the clamp when it measures the packets' overhead (tcp_update_scaling_ratio), so it is set
+            // again.
             sys::set_option(receiver, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, window)?;
         }
         if self.flow.size_segments.is_some() {

@@ -1,7 +1,8 @@
 //! The first program of a Linux guest in virtual time.
 //!
 //! On the host, `elephan-guest launch PARENT PROGRAM ARGUMENT…` executes a program that ends with its parent.
-//! In the guest it reads `/plan.json`, lays the path, runs the flows, and writes `/log` and `/result.json`, or `/error`. Then it ends the guest.
+//! In the guest it reads `/plan.json`, configures the path, runs the flows, and writes `/log` and `/result.json`, or
+//! `/error`. Then it shuts the guest down.
 
 mod flows;
 mod netlink;
@@ -65,7 +66,7 @@ fn main() {
         std::process::exit(2);
     }
     if let Err(error) = run() {
-        // If the file cannot be written, the missing result says that the guest failed.
+        // If the file cannot be written, the missing result shows that the guest failed.
         let _ = fs::write("/error", error.to_string());
     }
     sys::power_off()

@@ -35,7 +35,7 @@ const PACKETS: u32 = 0x3_0000;
 const FOREVER_NS: u64 = 1 << 60;
 /// Version of the messages of HTB.
 const HTB_VERSION: u32 = 3;
-/// Bytes that HTB lets a class send in its turn; relevant only if classes share a rate.
+/// Quantum of a class of HTB, bytes; it has an effect only if several classes share a rate.
 const TURN_BYTES: u32 = 1514;
 const UP_WITHOUT_ARP: u32 = 0x1 | 0x80;
 /// Bytes of the Ethernet header, which netem counts and a path's rate excludes.
@@ -123,8 +123,8 @@ impl Netlink {
         self.ask(RTM_NEWLINK, ACK, &body)
     }
 
-    /// True once the kernel has enabled a device; before, the device drops packets. The kernel enables a hundred
-    /// devices a second (linkwatch).
+    /// True if the kernel has enabled a device; until then the device drops packets. The kernel enables a hundred
+    /// devices per second (linkwatch).
     pub fn is_up(&mut self, name: &str) -> io::Result<bool> {
         let mut body = vec![0; 4];
         body.extend(sys::device_index(name)?.to_ne_bytes());
@@ -198,12 +198,11 @@ impl Netlink {
         queue.idle_limit.map_or(Ok(()), |limit| self.packets_of_discipline(index, limit, FOREVER_NS, CREATE | 0x100))
     }
 
-    /// Lets a discipline learn of idle times.
+    /// Lets a queue discipline notice idle times.
     ///
-    /// HTB does not dequeue from an empty discipline. A discipline that measures idle times, such as RED, would
-    /// therefore never learn that it is idle. Its packets are therefore in a netem, in which one small frame stays for
-    /// ever: HTB then dequeues from the discipline when the transmission of the last packet ends. The device must be
-    /// up.
+    /// HTB does not dequeue from an empty discipline, so a discipline that measures idle times, such as RED, would
+    /// never notice that it is idle. Therefore its packets are in a netem, in which one small frame stays for the whole
+    /// run: HTB then dequeues from the discipline when the transmission of the last packet ends. The device must be up.
     pub fn hold_a_frame(&mut self, name: &str, queue: &Queue) -> io::Result<()> {
         let Some(limit) = queue.idle_limit else { return Ok(()) };
         let index = sys::device_index(name)?;
@@ -218,9 +217,8 @@ impl Netlink {
         self.ask(RTM_NEWQDISC, flags, &body)
     }
 
-    /// Counts of the queues of this namespace, by the index of the device. They are those of the discipline inside a
-    /// rate limit, if there is one, and otherwise those of the root. `own` returns the discipline inside the rate limit
-    /// of a device.
+    /// Counts of the queues of this namespace, by the index of the device: of the discipline inside a rate limit if
+    /// there is one, otherwise of the root discipline. `own` returns the discipline inside the rate limit of a device.
     pub fn queues(&mut self, own: impl Fn(u32) -> Option<Counted>) -> io::Result<Vec<(u32, QueueCounts)>> {
         self.send(RTM_GETQDISC, DUMP, &[0; 20])?;
         let mut found = Vec::new();
@@ -272,7 +270,7 @@ pub fn far_end(number: usize) -> String {
     format!("b{number}")
 }
 
-/// The beginning of a message about a discipline or a class (`struct tcmsg`), and its kind.
+/// The header of a message about a discipline or a class (`struct tcmsg`), followed by its kind.
 fn discipline(index: u32, handle: u32, parent: u32, kind: &str) -> Vec<u8> {
     let mut body = vec![0; 4];
     for word in [index, handle, parent, 0] {
@@ -346,8 +344,8 @@ fn failure(body: &[u8]) -> io::Error {
     io::Error::from_raw_os_error(-code)
 }
 
-/// Counts of a device's queue from a reply to a dump: of the discipline inside a rate limit, or of a root that is not a
-/// rate limit.
+/// Counts of a device's queue from a reply to a dump: of the discipline inside a rate limit, or of a root discipline
+/// that is not a rate limit.
 fn counts(body: &[u8], own: &impl Fn(u32) -> Option<Counted>) -> Option<(u32, QueueCounts)> {
     let index = word(body, 4)?;
     let own = own(index);

@@ -10,7 +10,7 @@ use crate::netlink::{Counted, Netlink, QueueCounts, far_end, near_end};
 use crate::plan::Plan;
 use crate::sys;
 
-/// Namespace of the senders; the receivers' is the next one.
+/// Namespace of the senders.
 pub const SENDERS: usize = 0;
 /// Namespace of the receivers.
 pub const RECEIVERS: usize = 1;
@@ -27,7 +27,7 @@ pub struct Path {
     own: BTreeMap<(usize, u32), Counted>,
 }
 
-/// Adds the place of an error to the error.
+/// Adds the place at which an error occurred to the error.
 pub fn at(place: impl AsRef<str>) -> impl FnOnce(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("{}: {error}", place.as_ref()))
 }
@@ -37,7 +37,7 @@ fn set(sysctls: &BTreeMap<String, String>) -> io::Result<()> {
 }
 
 impl Path {
-    /// Lays the path of a plan.
+    /// Creates the namespaces, devices and routes of a plan.
     pub fn lay(plan: &Plan) -> io::Result<Self> {
         let (mut namespaces, mut talks) = (Vec::new(), Vec::new());
         set(&plan.guest_sysctls)?;
@@ -83,7 +83,7 @@ impl Path {
         Ok(path)
     }
 
-    /// Waits until the kernel has enabled every device; before, a device drops packets.
+    /// Waits until the kernel has enabled every device; until then a device drops packets.
     fn wait_until_running(&mut self, plan: &Plan) -> io::Result<()> {
         let mut left = RUNNING_WITHIN;
         for (number, device) in plan.devices.iter().enumerate() {

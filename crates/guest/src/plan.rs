@@ -22,7 +22,7 @@ pub struct Plan {
     pub more_looks_ns: Vec<u64>,
     /// Bound of the random delay of each start, ps.
     pub start_jitter_ps: u64,
-    /// Phase of the flows against the guest's timer interrupts, ns.
+    /// Time from a timer interrupt of the guest to the start of the run, ns.
     pub phase_ns: u64,
     /// The guest's time at the start of the run, ns, if the path is outside the guest; the guest chooses it if absent.
     #[serde(default)]
@@ -52,7 +52,7 @@ pub struct Device {
     pub mtu: u32,
     /// Rate, delay and limit of the first end.
     pub netem: Option<Netem>,
-    /// Queue discipline of the first end behind a limit of the rate, in place of netem.
+    /// Queue discipline of the first end, served at a limited rate, instead of netem.
     #[serde(default)]
     pub queue: Option<Queue>,
     /// True if the queue is recorded.
@@ -85,9 +85,9 @@ pub struct Queue {
     pub kind: String,
     /// Its options: numbers of attributes, and their values.
     pub options: Vec<(u16, Vec<u8>)>,
-    /// Place of the count of marks in the discipline's own statistics, bytes.
+    /// Offset of the count of marks in the discipline's own statistics, bytes.
     pub marks_at: usize,
-    /// Limit of a first-in, first-out queue that lets the discipline learn of idle times, packets.
+    /// Limit of the first-in, first-out queue by which the discipline notices idle times, packets.
     #[serde(default)]
     pub idle_limit: Option<u32>,
 }
@@ -107,7 +107,7 @@ pub struct Route {
     pub receive_window: Option<u32>,
     /// Largest packet, bytes; the device's if absent.
     pub mtu: Option<u32>,
-    /// True if connections of the route ask for explicit congestion notification.
+    /// True if connections over the route request explicit congestion notification.
     pub ecn: bool,
 }
 

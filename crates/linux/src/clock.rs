@@ -1,8 +1,8 @@
 //! The guest's clock: a client of the protocol in `include/uapi/linux/um_timetravel.h`, with its schedule in shared memory.
 //!
-//! A guest that has done all work of its current time sends WAIT and writes the time at which it wants to continue into
-//! the schedule. The message RUN lets the guest continue at a given time. A guest may advance its time by itself up to
-//! the schedule's `free_until`, which is set to the next nanosecond here, so it never does.
+//! A guest that has finished all work of its current time sends WAIT, and writes the time at which it wants to continue
+//! into the schedule. The message RUN lets the guest continue at a given time. A guest may advance its time by itself
+//! up to the schedule's `free_until`, which is set to the next nanosecond here, so it never does.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Read, Write};

@@ -140,7 +140,7 @@ impl Device {
         queue.try_set_avail_ring_address(GuestAddress(available?)).map_err(io::Error::other)?;
         queue.set_ready(true);
         let Some(memory) = &self.memory else { return Err(broken("a queue without memory")) };
-        // Buffers are looked at when they are needed, and frames when the guest waits.
+        // No action is needed: buffers are read when they are needed, and frames are taken when the guest waits.
         let place = word(body, 0)? as usize;
         self.queues[place].disable_notification(memory).map_err(io::Error::other)
     }

@@ -1,7 +1,7 @@
-//! A guest in lockstep: either it runs while its time stands still, or it waits.
+//! A guest that runs in lockstep with the engine: its time is constant while it runs, and advances only while it waits.
 //!
-//! It never advances its time by itself. All packets that it has sent when it waits were therefore sent at one known
-//! time, and need no separate messages.
+//! The guest never advances its time by itself. Therefore all packets that it sends before it waits have one known
+//! departure time, and need no separate messages.
 
 use std::collections::VecDeque;
 use std::io;
@@ -73,7 +73,7 @@ impl Guest {
         self.wanted_ns
     }
 
-    /// Runs the guest until before a time, with the frames that arrive until then.
+    /// Runs the guest up to but not including a time, with the frames that arrive before it.
     pub fn run_until(&mut self, limit_ns: u64, arrivals: &mut VecDeque<Arrival>, sent: Sent<'_>) -> io::Result<()> {
         while !self.ended {
             let next_ns = arrivals.front().map_or(u64::MAX, |arrival| arrival.at_ns);

@@ -62,7 +62,7 @@ impl Map {
         })
     }
 
-    /// Delivers a frame of a handshake before the run begins, when no other packet is in flight.
+    /// Delivers a frame of a handshake before the run begins, without the engine, since no other packet is in flight.
     fn shorten(
         &self,
         now_ns: u64,

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::Deserialize;
 
-/// A run's guest.
+/// The guest of a run.
 #[derive(Debug, Deserialize)]
 pub struct Plan {
     /// The guest's time at the start of the run, ns.
@@ -17,7 +17,7 @@ pub struct Plan {
     pub processor: Option<usize>,
     /// Program and arguments of the guest.
     pub command: Vec<String>,
-    /// Its environment.
+    /// Environment variables of the guest.
     pub environment: BTreeMap<String, String>,
     /// Flows on the guest.
     pub flows: Vec<HostedFlow>,
@@ -35,8 +35,8 @@ pub struct HostedFlow {
 }
 
 impl Plan {
-    /// Binds this program, and so the guest, to the plan's processor. The program and the guest run in turns, and
-    /// waking another processor costs more time than a turn.
+    /// Binds this program, and thereby the guest, to the plan's processor. The program and the guest run alternately,
+    /// and waking another processor takes longer than a turn.
     pub fn stay(&self) -> io::Result<()> {
         let Some(processor) = self.processor else { return Ok(()) };
         let mut set = CpuSet::new();

@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::callbacks::{PyAck, PyLost, PySent, PySignal, PyStart};
 
-/// The first exception of a run, after which callbacks are not called.
+/// The first exception of a run; no callback is called after it.
 #[derive(Debug)]
 pub struct Raised {
     /// Index of the flow whose algorithm raised.

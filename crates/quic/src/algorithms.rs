@@ -16,7 +16,7 @@ pub const SMALLEST_MTU: u32 = 1200;
 /// The smallest UDP payload that quinn sends: a packet with a connection id of 8 bytes, a tag and an ACK.
 const SMALLEST_PAYLOAD: u16 = 20;
 
-/// Function of the time: the next departure, if no datagram may leave at this time.
+/// Function from a time to the next departure, if no datagram may leave at that time.
 pub type Pacing = Box<dyn Fn(Instant) -> Option<Instant> + Send>;
 
 /// Congestion control of a flow, and the datagrams that it needs.
@@ -27,7 +27,7 @@ pub struct Chosen {
     pub mtu: u16,
     /// Estimates of the forward delay from time stamps, if the algorithm needs them.
     pub forward_delay: Option<ForwardDelay>,
-    /// The controller's own pacing, if it has one beside quinn's.
+    /// The controller's own pacing, if it has one in addition to quinn's.
     pub pacing: Option<Pacing>,
 }
 

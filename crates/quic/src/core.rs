@@ -1,5 +1,5 @@
-//! One end of a connection: quinn's endpoint and connection, with the engine's datagrams on one side and events for the
-//! application on the other.
+//! One end of a connection: quinn's endpoint and connection, which exchange datagrams with the engine and events with
+//! the application.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -60,7 +60,7 @@ pub struct Settings {
     pub receive_window: Option<u64>,
     /// True if packets are ECN-capable.
     pub ecn: bool,
-    /// Estimates of this end's forward delay; if there are any, datagrams have time stamps.
+    /// Estimates of this end's forward delay; if present, datagrams have time stamps.
     pub forward_delay: Option<ForwardDelay>,
     /// Clock of this host, which time stamps show.
     pub clock: ClockSpec,
@@ -110,8 +110,8 @@ impl std::fmt::Debug for Core {
 }
 
 impl Core {
-    /// An end with these settings. `server` is the configuration of an end that accepts connections; `pacing` is the
-    /// controller's own pacing, if it has any.
+    /// Creates an end with these settings. `server` is the configuration of an end that accepts connections; `pacing`
+    /// is the controller's own pacing, if it has one.
     pub fn new(
         settings: &Settings,
         base: Instant,
@@ -149,7 +149,7 @@ impl Core {
         }
     }
 
-    /// The time for quinn, in whole nanoseconds.
+    /// The time in quinn's type, in whole nanoseconds.
     fn instant(&self, now: Time) -> Instant {
         self.base + Duration::from_nanos(now.0 / 1000)
     }

@@ -22,12 +22,13 @@ use crate::core::{Core, Settings};
 use crate::session::Null;
 use crate::watch::{Shared, Watching, with};
 
-/// Data that is written in pieces of this size, without copying.
+/// Data to send, which are written in pieces of this size without copying.
 static ZEROS: [u8; 1 << 18] = [0; 1 << 18];
 
 /// Unsent data in the sender beyond its windows, bytes, so that the application never limits the sender.
 const BACKLOG_BYTES: u64 = 1 << 20;
-/// Number of windows of data in the sender's memory, since data sent after a loss waits for its repair.
+/// Limit of the data in the sender's memory, in windows; data sent after a loss stay in memory until the loss is
+/// repaired.
 const WINDOWS_KEPT: u64 = 4;
 
 /// Both ends of the flow at position `index`; quinn's log of the sender goes to `log`.
@@ -210,7 +211,7 @@ impl SendingEnd {
     }
 }
 
-/// State before the connection begins.
+/// Sample of a sender before its connection begins.
 const NOTHING: SenderSample = SenderSample {
     cwnd: f64::NAN,
     ssthresh: f64::INFINITY,

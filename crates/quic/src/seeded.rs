@@ -1,8 +1,8 @@
-//! The operating system's randomness, replaced by a sequence of the run's seed.
+//! A replacement of the operating system's randomness by a sequence that depends on the run's seed.
 //!
-//! Quinn's BBR draws the phase of its cycle from the thread's generator, which is seeded by `getrandom(2)`, and offers no seed
-//! of its own. This program's `getrandom` replaces the C library's, so such a run also depends on its seed alone. The
-//! program has no secrets.
+//! Quinn's BBR draws the phase of its cycle from the thread's generator, which is seeded by `getrandom(2)` and cannot
+//! be given a seed. This program's `getrandom` replaces the C library's, so that the run depends only on its own seed.
+//! The program has no secrets.
 #![allow(unsafe_code, reason = "a symbol of the C library is replaced, and its buffer is a pointer")]
 
 use std::sync::atomic::{AtomicU64, Ordering};

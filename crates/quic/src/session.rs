@@ -1,6 +1,6 @@
-//! A cryptographic session without encryption: the messages of a handshake of one round trip, and tags of 16 zero
-//! bytes. Packets thus have the same sizes as with TLS 1.3 and AES-GCM. The session draws no random numbers, so a run
-//! depends on its seed alone.
+//! A cryptographic session without encryption. Its handshake takes one round trip, and tags are 16 zero bytes, so
+//! packets have the same sizes as with TLS 1.3 and AES-GCM. The session draws no random numbers, so a run depends on
+//! its seed alone.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -139,23 +139,23 @@ impl ServerConfig for Null {
 /// Position in the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// Client: nothing sent. Server: nothing received.
+    /// Client: no message sent. Server: no message received.
     Begin,
-    /// Client: its hello is sent.
+    /// Client: the hello is sent.
     Greeted,
-    /// The peer's hello has arrived; keys of the handshake follow.
+    /// The peer's hello has arrived; the keys of the handshake are next.
     Answered,
     /// Keys of the handshake are in use.
     Keyed,
-    /// Client: the server's end of the handshake has arrived.
+    /// Client: the server's last message of the handshake has arrived.
     Confirmed,
-    /// Server: its end of the handshake is sent.
+    /// Server: its last message of the handshake is sent.
     Finishing,
     /// The handshake is over.
     Done,
 }
 
-/// One side of a session. A message is its length in two bytes, and as many bytes.
+/// One side of a session. A message consists of its length (two bytes) and its content.
 struct NullSession {
     side: Side,
     step: Step,

@@ -1,5 +1,5 @@
-//! A controller around another one: it passes every call on, and records the values that quinn reports only to
-//! congestion controllers (RTT samples, loss events, bytes in flight) for the tables.
+//! A wrapper of a congestion controller. It passes every call on, and records the values for the tables that quinn
+//! reports only to congestion controllers: RTT samples, loss events, bytes in flight.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 /// Observations of a controller.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// RTT samples that the tables have not taken yet: the newest packet's of each ACK.
+    /// RTT samples that are not yet in the tables: for each ACK, that of its newest packet.
     pub rtts: Vec<Duration>,
     /// Latest RTT sample.
     pub latest: Option<Duration>,
@@ -27,7 +27,7 @@ pub struct Seen {
     pub persistent: u64,
 }
 
-/// Shared between a controller and the endpoint that records it.
+/// Observations that a controller shares with the endpoint that records them.
 pub type Shared = Arc<Mutex<Seen>>;
 
 /// Locks a controller's observations; the endpoint and the controller run on one thread.

@@ -1,6 +1,6 @@
-//! Drives every algorithm that quinn can serve with calls that no correct quinn makes: time goes back, RTTs are zero,
-//! one ACK frame is for 10⁹ bytes and more, packets are lost that were never sent, and time stamps are wrong. No
-//! algorithm may panic, and no window may be infinite or below two datagrams.
+//! Test: drives every algorithm that quinn supports with invalid calls, which quinn itself never makes: time goes back,
+//! RTTs are zero, one ACK frame acknowledges 10⁹ bytes or more, packets are lost that were never sent, and time stamps
+//! are wrong. No algorithm may panic, and no window may be infinite or below two datagrams.
 //!
 //! `make fuzz` searches for longer.
 
@@ -17,7 +17,7 @@ use crate::{Driven, Elephan};
 /// Largest window of the adapter, bytes.
 const MOST_WINDOW: u64 = 1 << 50;
 
-/// One call of quinn, or a datagram that brings a time stamp. Instants are seconds and nanoseconds after the hour before the start.
+/// One call of quinn, or a datagram with a time stamp. Instants are counted from one hour before the start.
 #[derive(Clone, Debug)]
 enum Call {
     Sent { now: Duration, bytes: u64, packet: u64 },
@@ -32,7 +32,7 @@ fn bytes() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), Just(1200), Just(1_000_000_000), Just(u64::MAX), 0..100_000_u64]
 }
 
-/// Instants in any order: before the start, at the start, equal to the one before, or 300 years later.
+/// Instants in any order: before the start, at the start, equal to the previous one, or 300 years later.
 fn instant() -> impl Strategy<Value = Duration> {
     const HOUR_NS: u64 = 3_600_000_000_000;
     prop_oneof![Just(0), Just(HOUR_NS), Just(u64::MAX / 2), HOUR_NS..HOUR_NS + 10_000_000_000, 0..2 * HOUR_NS]

@@ -10,9 +10,9 @@
 //! ```
 //!
 //! An algorithm that needs more than quinn's [`Controller`](quinn_proto::congestion::Controller) offers is rejected
-//! with the reason. Not offered are a pacing rate (quinn's pacer takes none), counts of CE marks, and the number of
-//! each lost packet. The one-way delay comes from time stamps that the caller's socket adds to datagrams ([`stamp`]);
-//! the feature `socket` has such a UDP socket for the crate quinn. This crate contains no algorithm:
+//! with the reason. Quinn does not offer a pacing rate (its pacer cannot be given one), counts of CE marks, and the
+//! number of each lost packet. The one-way delay comes from time stamps that the caller's socket adds to datagrams
+//! ([`stamp`]); the feature `socket` has such a UDP socket for the crate quinn. This crate contains no algorithm:
 //! [`elephan_cc::transport::ByteDriver`] drives those of `elephan-cc`.
 
 #[cfg(feature = "socket")]
@@ -156,7 +156,8 @@ impl ControllerFactory for Elephan {
 /// One of Elephan's algorithms as a controller of quinn.
 #[derive(Debug)]
 struct Driven {
-    /// The lock is never contended. Quinn requires a controller to be `Sync`, which a user's own algorithm need not be.
+    /// A lock is needed because quinn requires a controller to be `Sync`, which a user's own algorithm need not be. It
+    /// is never contended.
     driver: Mutex<ByteDriver>,
     forward_delay: Option<ForwardDelay>,
     origin: Instant,

@@ -19,8 +19,8 @@
 //! ```
 //!
 //! Both ends of a connection need such a socket. A server calls [`StampedSocket::forward_delay`] with `Incoming::remote_address` and passes
-//! the configuration of that connection to `Incoming::accept_with`. A connection whose peer changes its address gets no
-//! further delays.
+//! the configuration of that connection to `Incoming::accept_with`. If the peer of a connection changes its address,
+//! the connection gets no further delays.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -39,7 +39,7 @@ use crate::stamp::{ForwardDelay, STAMP_BYTES, Stamper, unstamped};
 /// Largest UDP payload that fits into an Ethernet frame with IPv6, bytes.
 const LARGEST_PAYLOAD: u16 = 1452;
 
-/// Makes quinn's largest datagrams shorter by a stamp: path MTU discovery ends at 1,436 bytes instead of 1,452.
+/// Reduces quinn's largest datagrams by the length of a stamp: path MTU discovery ends at 1,436 bytes instead of 1,452.
 pub fn leave_room(transport: &mut TransportConfig) {
     let mut discovery = MtuDiscoveryConfig::default();
     discovery.upper_bound(LARGEST_PAYLOAD - STAMP_BYTES as u16);
@@ -110,7 +110,7 @@ impl AsyncUdpSocket for StampedSocket {
         self.inner.clone().create_io_poller()
     }
 
-    /// Stamps one datagram and sends it. Quinn passes one at a time, because of
+    /// Stamps one datagram and sends it. Quinn passes one datagram at a time, because of
     /// [`StampedSocket::max_transmit_segments`].
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
         let mut datagram = Vec::with_capacity(transmit.contents.len() + STAMP_BYTES);

@@ -42,7 +42,7 @@ pub struct Stamper {
 }
 
 impl Stamper {
-    /// Stamps for one end of a connection; `forward_delay` learns the delays of the datagrams that this end sends.
+    /// Stamps for one end of a connection; `forward_delay` receives the delays of the datagrams that this end sends.
     #[must_use]
     pub fn new(forward_delay: ForwardDelay) -> Self {
         Self { forward_delay, arrived: UNKNOWN }
@@ -54,8 +54,8 @@ impl Stamper {
         datagram.extend_from_slice(&self.arrived.to_le_bytes());
     }
 
-    /// Removes the stamp of a datagram that arrived at `now_ps` by this host's clock. Returns false if the datagram is
-    /// shorter than a stamp, and so was not stamped.
+    /// Removes the stamp of a datagram that arrived at `now_ps` by this host's clock. Returns false for a datagram
+    /// shorter than a stamp, which has none.
     pub fn take(&mut self, datagram: &mut Vec<u8>, now_ps: i64) -> bool {
         let Some(length) = self.read(datagram, now_ps) else { return false };
         datagram.truncate(length);

@@ -3,13 +3,13 @@
 //! The controllers are those of the crate `s2n-quic-core`, driven through its public trait
 //! [`CongestionController`]. Loss detection, ACKs and streams are quinn's. s2n-quic asks its controllers for the
 //! departure time of the next packet. Quinn does not, so the program that drives quinn's connection asks [`Pacer`]
-//! before it lets quinn transmit. Quinn's own pacer is switched off, since it paces no window above 4 GiB. The adapter
-//! shows quinn such a window while its controller allows a datagram, and a window of one byte otherwise.
+//! before it lets quinn transmit. Quinn's own pacer must be switched off. It paces no window above 4 GiB, so the
+//! adapter reports a larger window to quinn while its controller allows a datagram, and a window of one byte otherwise.
 //!
 //! A controller gets the reports of s2n-quic 1.88 (`recovery/manager.rs`) in the same order: the RTT, lost packets, CE
-//! marks, then acknowledged packets. Three things differ. The RTT is not corrected by the receiver's ACK delay, which
-//! quinn does not show controllers. CE marks have no count, so BBR is rejected on flows with ECN. A datagram below
-//! 100 bytes carries no data and is not counted.
+//! marks, then acknowledged packets. There are three differences. The RTT is not corrected by the receiver's ACK delay,
+//! which quinn does not report to controllers. CE marks have no count, so BBR is rejected on flows with ECN. A datagram
+//! below 100 bytes carries no data and is not counted.
 
 mod state;
 
@@ -115,7 +115,7 @@ type Departure = Box<dyn Fn(Instant) -> Option<Instant> + Send + Sync>;
 pub struct Pacer(Arc<Mutex<Option<Departure>>>);
 
 impl Pacer {
-    /// Time of the next departure if no packet may leave now. Like s2n-quic, packets may leave up to 1 ms earlier than that.
+    /// Time of the next departure if no packet may leave now. As in s2n-quic, packets may leave up to 1 ms earlier.
     #[must_use]
     pub fn held_until(&self, now: Instant) -> Option<Instant> {
         lock(&self.0).as_ref().and_then(|departure| departure(now))
@@ -128,7 +128,8 @@ impl fmt::Debug for Pacer {
     }
 }
 
-/// Locks the state that the threads of a connection share, which is never left inconsistent.
+/// Locks the state that the threads of a connection share. The state is never left inconsistent, so a poisoned lock is
+/// ignored.
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

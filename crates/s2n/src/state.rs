@@ -46,7 +46,8 @@ pub struct State<C: CongestionController> {
     app_limited: Option<bool>,
     /// The ACK frame that quinn is reporting.
     acking: Option<Acked<C::PacketInfo>>,
-    /// A frame that quinn has reported, with its time, and the controller has not seen: s2n-quic reports losses first.
+    /// An ACK frame, with its time, that is not yet reported to the controller: s2n-quic reports the frame's losses
+    /// first.
     pending: Option<(Instant, Acked<C::PacketInfo>)>,
 }
 
@@ -67,7 +68,7 @@ impl<C: CongestionController> State<C> {
         }
     }
 
-    /// The time for s2n-quic, in whole microseconds.
+    /// The time in the type of s2n-quic, in whole microseconds.
     fn stamp(&self, at: Instant) -> Timestamp {
         NoopClock.get_time() + at.saturating_duration_since(self.origin)
     }
@@ -89,7 +90,7 @@ impl<C: CongestionController> State<C> {
         self.flush();
         let from = self.outstanding.partition_point(|packet| packet.at < sent);
         let mut sent_then = self.outstanding.range(from..).take_while(|packet| packet.at == sent);
-        // Packets that were sent at one time and are of one size are alike.
+        // Packets with the same send time and the same size are interchangeable.
         let Some(position) = sent_then.position(|packet| packet.bytes == bytes) else { return };
         let Some(packet) = self.outstanding.remove(from + position) else { return };
         self.outstanding_bytes -= packet.bytes;
@@ -114,8 +115,8 @@ impl<C: CongestionController> State<C> {
         self.pending = Some((now, acked));
     }
 
-    /// Removes the oldest packets if quinn counts fewer bytes in flight: those of the handshake, whose keys it has
-    /// discarded.
+    /// Removes the oldest packets if quinn counts fewer bytes in flight. They are packets of the handshake, whose keys
+    /// quinn has discarded.
     fn discard(&mut self, in_flight: u64) {
         while let Some(oldest) = self.outstanding.front()
             && self.outstanding_bytes.saturating_sub(in_flight) >= oldest.bytes
@@ -127,8 +128,8 @@ impl<C: CongestionController> State<C> {
         }
     }
 
-    /// Records that packets of `lost` bytes are declared lost, of which the newest was sent at `sent`. Quinn declares
-    /// every outstanding packet before the newest lost one to be lost.
+    /// Records that packets of `lost` bytes in total are declared lost; the newest of them was sent at `sent`. Quinn
+    /// declares every outstanding packet before the newest lost one to be lost.
     pub fn on_lost(&mut self, now: Instant, sent: Instant, persistent: bool, lost: u64) {
         let at = self.stamp(now);
         let (mut left, mut before) = (lost, None);
@@ -160,7 +161,7 @@ impl<C: CongestionController> State<C> {
         self.inner.on_mtu_update(mtu, &mut Nobody);
     }
 
-    /// Reports the pending ACK frame to the controller, which has got the frame's losses by now.
+    /// Reports the pending ACK frame to the controller, after the frame's losses.
     fn flush(&mut self) {
         let Some((now, acked)) = self.pending.take() else { return };
         let (sent, now) = (self.stamp(acked.newest_sent), self.stamp(now));

@@ -85,7 +85,7 @@ fn departures_are_a_burst_of_ten_packets_apart() {
     assert_eq!(state.departure(now + RTT), None, "two bursts are free");
     send(&mut state, now + RTT, 20..21);
     let until = state.departure(now + RTT).expect("the third is not");
-    // Ten packets at two windows of 20 packets in an RTT: a quarter of an RTT.
+    // The rate is two windows of 20 packets per RTT, so ten packets take a quarter of an RTT.
     let held = until.saturating_duration_since(now + RTT);
     assert!(held.abs_diff(RTT / 4) < Duration::from_micros(10), "{held:?}");
     assert_eq!(state.departure(until - Duration::from_micros(900)), None, "s2n-quic sends up to 1 ms early");

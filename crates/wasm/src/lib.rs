@@ -14,14 +14,14 @@ use std::collections::BTreeMap;
 use elephan_sim::{Engine, Spec, queue, tables};
 use serde_json::json;
 
-/// Memory limit of a run, bytes: an instance can have 4 GiB, and a tab has less.
+/// Memory limit of a run, bytes: an instance can have 4 GiB, but the memory of a browser's tab is smaller.
 const MEMORY: u64 = 1 << 30;
 
-/// The run is at its end.
+/// Result of a call: the run is at its end.
 const DONE: i32 = 0;
-/// The run is not at its end.
+/// Result of a call: the run is not at its end.
 const MORE: i32 = 1;
-/// There is no run; the output has the reason.
+/// Result of a call: there is no run; the output has the reason.
 const REFUSED: i32 = 2;
 
 struct Run {

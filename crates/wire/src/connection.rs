@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Conversion of sequence numbers to positions without wrap-around, from the first byte of data.
+/// Conversion of sequence numbers to positions, which are counted from the first byte of data and do not wrap around.
 #[derive(Clone, Copy, Debug, Default)]
 struct Numbers {
     first: u32,
@@ -37,7 +37,7 @@ pub struct Connection {
     /// Segments that are not acknowledged, in order.
     outstanding: VecDeque<Sent>,
     acknowledged: u64,
-    /// Highest cumulative acknowledgement that the receiver has sent.
+    /// Highest cumulative acknowledgement that the receiver has sent, as a position.
     answered: u64,
     highest_sack: u64,
     /// Position below which all bytes have arrived.
@@ -109,7 +109,7 @@ impl Connection {
             return;
         }
         if begin > self.complete {
-            // Merges ranges that it overlaps or touches.
+            // Merges the new range with ranges that it overlaps or adjoins.
             while let Some((&left, &right)) =
                 self.beyond.range(..=end).next_back().filter(|(_, right)| **right >= begin)
             {
@@ -132,8 +132,8 @@ impl Connection {
     /// Records an ACK that the receiver puts on the path. Returns the delay of the ACK after the last segment that it
     /// newly acknowledges, ns.
     ///
-    /// `None` if the segment was above another gap: the ACK of such bytes waits until the gap is filled, and does not
-    /// show the receiver's delay.
+    /// Returns `None` if the segment was above another gap. The acknowledgement of such bytes waits until the gap is
+    /// filled, so it does not show the receiver's delay.
     pub fn on_answered(&mut self, number: u32, at_ns: i64) -> Option<i64> {
         let acknowledged = self.numbers?.position(number).filter(|position| *position > self.answered)?;
         self.answered = acknowledged;
@@ -148,8 +148,8 @@ impl Connection {
 
     /// Records an ACK that reaches the sender. Returns the round-trip time that it measures, ns.
     ///
-    /// There is a sample if the last newly acknowledged segment was sent once and was not SACKed before (Karn's rule,
-    /// and Linux's).
+    /// The ACK gives a sample only if the last newly acknowledged segment was sent once and was not SACKed before
+    /// (Karn's rule, as in Linux).
     pub fn on_acknowledged(&mut self, number: u32, highest_sack: Option<u32>, at_ns: i64) -> Option<i64> {
         let numbers = self.numbers?;
         let acknowledged = numbers.position(number).filter(|&position| position <= numbers.highest)?;
@@ -219,7 +219,8 @@ mod tests {
         connection.on_received(number(1000), 1000, 20);
         assert_eq!(connection.on_answered(number(2000), 23), Some(3));
         assert_eq!(connection.on_answered(number(2000), 24), None, "a duplicate ACK");
-        // The fourth segment arrives before the third, which delays its ACK; the receiver does not.
+        // The fourth segment arrives before the third. Its acknowledgement is delayed by the gap and not by the
+        // receiver.
         connection.on_received(number(3000), 1000, 30);
         connection.on_received(number(2000), 1000, 40);
         assert_eq!(connection.on_answered(number(4000), 41), None);

@@ -80,11 +80,11 @@ pub struct Emulator {
     in_order: Vec<bool>,
     /// Latest arrival at each link.
     latest: Vec<Time>,
-    /// Propagation delay from each link, its own included, to the nearest destination.
+    /// Propagation delay from each link to the nearest destination, including the link's own delay.
     remaining: Vec<Time>,
     hops: BinaryHeap<Reverse<Event>>,
     deliveries: BinaryHeap<Reverse<Event>>,
-    /// Instant before which all events have been decided.
+    /// Instant before which all events have been processed.
     horizon: Time,
     number: u64,
     /// Packets that the kernel delivered out of order.
@@ -151,7 +151,7 @@ impl Emulator {
         route.iter().map(|&link| self.links[link].delay.0).sum::<u64>() / PS_PER_NS
     }
 
-    /// Puts a packet in front of its next link, or carries it over the link at once if no other packet can precede it.
+    /// Schedules a packet for its next link, or passes it over the link at once if no other packet can precede it.
     fn enter(&mut self, mut event: Event) {
         loop {
             let route = &self.routes[event.passenger.flow][event.passenger.way as usize];
@@ -176,7 +176,7 @@ impl Emulator {
         }
     }
 
-    /// Carries a packet over a link. Returns true if the packet was not dropped; it is then in front of the next link.
+    /// Passes a packet over a link. Returns true if the packet was not dropped; it is then in front of the next link.
     fn cross(&mut self, event: &mut Event, link: usize) -> bool {
         self.latest[link] = event.at;
         let bytes = u64::from(event.passenger.bytes);
@@ -191,7 +191,7 @@ impl Emulator {
         true
     }
 
-    /// Decides all events until `ns`; all packets that entered the path before must be known.
+    /// Processes all events until `ns`; all packets that entered the path before that time must be known.
     pub fn advance(&mut self, ns: u64) {
         let until = Time(ns * PS_PER_NS);
         while self.hops.peek().is_some_and(|Reverse(event)| event.at <= until) {
@@ -239,7 +239,7 @@ impl Emulator {
         self.hops.len() + self.deliveries.len()
     }
 
-    /// Totals that each link counted.
+    /// Totals of each link.
     pub fn totals(&self) -> impl Iterator<Item = &LinkTotals> {
         self.links.iter().map(|link| &link.totals)
     }
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn packets_of_two_flows_queue_in_the_order_in_which_they_reach_the_bottleneck() {
         let mut emulator = emulator(10);
-        // The second flow's packet is sent first, but is 1 ms longer on its way to the bottleneck.
+        // The second flow's packet is sent first, but takes 1 ms longer to the bottleneck.
         emulator.arrive(passenger(1, 0), 0);
         emulator.arrive(passenger(0, 1), 500_000);
         assert_eq!(emulator.quiet_until_ns(), 501_000 + 10_000_000);

@@ -18,7 +18,7 @@ pub struct Packet {
     pub source: Ipv4Addr,
     /// Destination address.
     pub destination: Ipv4Addr,
-    /// Its size, IP header included.
+    /// Size of the packet, IP header included.
     pub bytes: u32,
     /// Its TCP header.
     pub tcp: Option<Tcp>,
@@ -37,7 +37,7 @@ pub struct Tcp {
     pub acknowledged: u32,
     /// Bytes of data.
     pub payload: u32,
-    /// True if it opens the connection.
+    /// True for a packet that opens the connection.
     pub syn: bool,
     /// True if [`Tcp::acknowledged`] is valid.
     pub ack: bool,
@@ -136,7 +136,7 @@ pub(crate) mod tests {
         let tcp = packet.tcp.expect("TCP");
         assert_eq!((tcp.source_port, tcp.destination_port, tcp.sequence), (5001, 32_769, 9));
         assert_eq!((tcp.acknowledged, tcp.payload, tcp.syn, tcp.ack), (1000, 0, false, true));
-        // 12 is behind the wrap of the numbers, so above 3,000,001,448.
+        // Sequence number 12 is after the wrap-around, and therefore above 3,000,001,448.
         assert_eq!(tcp.highest_sack, Some(12));
     }
 

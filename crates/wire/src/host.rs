@@ -45,12 +45,13 @@ pub fn receive(plan: &Plan, device: &str) -> Result<Value, Problem> {
         let listener = listener(ends).map_err(doing(format!("listening on {}", ends.receiver)))?;
         let window = ends.receive_window_bytes;
         thread::spawn(move || {
-            // A receiver without the processor sends fewer ACKs. If the priority is refused, the path's log shows the
-            // effect.
+            // A receiver that has to wait for the processor sends fewer ACKs. If the kernel refuses the priority, the
+            // path's log shows the effect.
             let _ = sys::go_first(TRANSFER_PRIORITY);
             while let Ok(connection) = sys::accept(&listener) {
                 while sys::discard(&connection, 1 << 20).is_ok_and(|taken| taken > 0) {
-                    // Linux discards the bound when it learns the size of packets (tcp_update_scaling_ratio).
+                    // Linux discards the clamp when it measures the packets' overhead (tcp_update_scaling_ratio), so it
+                    // is set again.
                     window.map(|bytes| sys::set_option(&connection, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes));
                 }
             }
@@ -110,7 +111,7 @@ fn sleep_to_end(end_ns: i64) {
 pub fn send(plan: &Arc<Plan>, device: &str) -> Result<Value, Problem> {
     sys::switch_offloads_off(device).map_err(doing("offloads"))?;
     let fine = lay_routes(plan, device, |ends| (ends.receiver, ends.sender))?;
-    // Names of congestion controls that the kernel lacks are found before the start.
+    // A congestion control that the kernel lacks is detected before the start.
     for ends in &plan.flows {
         sender(ends, false).map(drop)?;
     }
@@ -196,7 +197,7 @@ fn watch(plan: &Plan, started_ns: i64, sockets: &[OnceLock<OwnedFd>]) -> Value {
     log
 }
 
-/// Samples all connections of this namespace to the other end, for programs of the user.
+/// Samples all connections of this namespace to the other end, which a user's program has opened.
 ///
 /// # Errors
 /// The kernel rejects the request.
@@ -220,7 +221,7 @@ fn look_on(plan: &Plan, started_ns: i64, connections: impl Fn(usize, i64) -> Vec
     let step_ns = LOOK_NS.max(LOOK_EACH_NS * plan.flows.len() as i64);
     let mut watched: Vec<Watched> = plan.flows.iter().map(|_| Watched::default()).collect();
     let (mut next, mut sampled) = (0, 0);
-    // If the priority is refused, the longest gap shows the effect.
+    // If the kernel refuses the priority, the longest gap in the log shows the effect.
     let _ = sys::go_first(WATCH_PRIORITY);
     let (mut looked, mut gap_ns) = (0, 0);
     while sampled < times.len() && !sys::stop_asked() {

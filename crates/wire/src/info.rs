@@ -6,10 +6,10 @@ use std::os::fd::AsRawFd;
 
 use crate::sys;
 
-/// No threshold yet (`TCP_INFINITE_SSTHRESH`).
+/// Value of a slow-start threshold that is not set (`TCP_INFINITE_SSTHRESH`).
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
-/// Linux's report about a sender.
+/// Linux's report on a sender.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpInfo {
     /// `tcpi_ca_state`.
@@ -30,11 +30,11 @@ pub struct TcpInfo {
     pub retransmits: u64,
     /// Timeouts since the beginning; `None` before Linux 6.7.
     pub timeouts: Option<u64>,
-    /// Segments with data that it has sent; 0 before Linux 4.6, which does not report it.
+    /// Number of sent segments with data; 0 before Linux 4.6, which does not report it.
     pub data_segments_sent: u32,
     /// Time with data to send, µs.
     pub busy_us: u64,
-    /// Part of this time limited by the receive window, µs.
+    /// Time of `busy_us` in which the receive window limited the sender, µs.
     pub receive_window_limited_us: u64,
 }
 

@@ -20,7 +20,7 @@ use crate::sys;
 
 /// Capacity of each ring, frames: more than 0.1 s at 1 Gbit/s.
 const RING_FRAMES: usize = 16_384;
-/// Longest time between two reads of the rings, ns, whose capacity is much longer.
+/// Longest time between two reads of the rings, ns; the rings can hold the packets of a much longer time.
 const LONGEST_SLEEP_NS: i64 = 1_000_000;
 /// Time after the end for which the program still reads, ns, so that no earlier packet is lost.
 const AFTER_END_NS: i64 = 20_000_000;
@@ -54,7 +54,7 @@ impl Measured {
     }
 }
 
-/// Packets that did not reach the other side for reasons other than the links.
+/// Numbers of packets that did not reach the other side for reasons other than the links.
 #[derive(Default)]
 struct Troubles {
     /// Packets that belong to no flow.
@@ -100,7 +100,7 @@ pub fn run(plan: &Plan, devices: [&str; 2]) -> Result<Value, Problem> {
     let ports = [open(devices[0])?, open(devices[1])?];
     let started_ns = started()?;
     sys::keep_processors_awake();
-    // The reservation comes last, since a thread with a reservation cannot start others.
+    // The reservation is requested last, since a thread with a reservation cannot start other threads.
     let scheduling = match sys::reserve_processor(RESERVED_NS.0, RESERVED_NS.1) {
         Ok(()) => format!("SCHED_DEADLINE {}/{} µs", RESERVED_NS.0 / 1000, RESERVED_NS.1 / 1000),
         Err(error) => format!("time-sharing (SCHED_DEADLINE: {error})"),
@@ -117,7 +117,7 @@ impl<'a> Bottleneck<'a> {
     fn new(plan: &'a Plan, links: &[CheckedLink], ports: [Port; 2], started_ns: i64) -> Self {
         let times = plan.sample_times();
         let mut by_address = HashMap::new();
-        // The first of two mirrored flows stands for both.
+        // Of two mirrored flows, only the first is registered.
         for (flow, ends) in plan.flows.iter().enumerate().take(if plan.mirrored { 1 } else { usize::MAX }) {
             by_address.insert((ends.sender, ends.receiver), (flow, Way::Forward));
             by_address.insert((ends.receiver, ends.sender), (flow, Way::Backward));

@@ -1,4 +1,4 @@
-//! Plan that the programs of one run share, a file written by the Python package.
+//! Plan of a run, which its programs share: a file written by the Python package.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -19,10 +19,10 @@ pub const SENDER_PORT: u16 = 40_001;
 /// Error that prevents a run.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// The system refused a request.
+    /// The operating system rejected a request.
     #[error("{what}: {source}")]
     System {
-        /// The refused request.
+        /// The rejected request.
         what: String,
         /// Why.
         source: std::io::Error,
@@ -41,7 +41,7 @@ pub enum Problem {
     /// A flow failed.
     #[error("{flow}: {why}")]
     Flow {
-        /// Its name.
+        /// Name of the flow.
         flow: String,
         /// Why.
         why: String,
@@ -72,9 +72,9 @@ pub struct Plan {
     /// data packets of one may acknowledge data of the other.
     #[serde(default)]
     pub mirrored: bool,
-    /// Time before a packet's due time in which the emulator does not sleep, µs.
+    /// Time before a packet's due time in which the emulator polls instead of sleeping, µs.
     pub spin_us: u32,
-    /// Shortest sleep, µs: at high rates with a packet every few µs, several packets are delivered at a time.
+    /// Shortest sleep, µs. At high rates, with a packet every few µs, several packets are then delivered at a time.
     #[serde(default)]
     pub nap_us: u32,
 }
@@ -97,7 +97,8 @@ pub struct Ends {
     pub receive_window_bytes: Option<u32>,
     /// Initial congestion window, segments.
     pub initial_window: u32,
-    /// True if time stamps should be in µs, if the kernel supports them; the kernel's own algorithms have them in ms.
+    /// True to request time stamps in µs, if the kernel supports them; flows with the kernel's own algorithms have them
+    /// in ms.
     #[serde(default)]
     pub microseconds: bool,
     /// True if segments are paced although the congestion control does not require pacing.

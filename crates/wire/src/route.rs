@@ -28,7 +28,7 @@ const HEADER_BYTES: usize = 16;
 pub struct Route<'a> {
     /// Destination.
     pub to: Ipv4Addr,
-    /// This host's own address on it.
+    /// This host's own address on the route.
     pub from: Ipv4Addr,
     /// Index of the device.
     pub device: u32,

@@ -1,4 +1,4 @@
-//! The kernel's reports about senders over time: windows, retransmissions, loss events.
+//! The kernel's reports on senders over time: windows, retransmissions, loss events.
 
 use std::collections::HashMap;
 
@@ -95,7 +95,7 @@ impl Watched {
         self.samples.push(self.now.clone());
     }
 
-    /// All records, for the log.
+    /// All samples and totals, for the log.
     #[must_use]
     pub fn log(&self) -> Value {
         let (busy, limited) = (self.limits.0 - self.limits_before.0, self.limits.1 - self.limits_before.1);

@@ -1,4 +1,4 @@
-//! The parts of both ends: a socket that stamps datagrams, and a transport with a congestion controller.
+//! Components of both ends: a socket that adds time stamps to datagrams, and a transport with a congestion controller.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
@@ -11,10 +11,10 @@ use quinn::{Endpoint, EndpointConfig, ServerConfig, TransportConfig, VarInt};
 
 use crate::Failure;
 
-/// Bytes that may be on their way on a stream: more than paths of 1 Gbit/s and 100 ms hold.
+/// Receive window of a stream, bytes: more than the BDP of a path with 1 Gbit/s and 100 ms.
 const STREAM_WINDOW: u32 = 32 << 20;
 
-/// An endpoint of quinn on a stamping socket.
+/// An endpoint of quinn on a socket that adds time stamps to datagrams.
 pub fn endpoint(address: SocketAddr, server: Option<ServerConfig>) -> Result<(Endpoint, Arc<StampedSocket>), Failure> {
     let runtime = quinn::default_runtime().ok_or("no asynchronous runtime")?;
     let bound = UdpSocket::bind(address).map_err(|error| format!("{address}: {error}"))?;
@@ -26,7 +26,7 @@ pub fn endpoint(address: SocketAddr, server: Option<ServerConfig>) -> Result<(En
 /// Transport of a connection.
 ///
 /// # Errors
-/// An unknown name, a parameter that is wrong, or an algorithm that needs what quinn does not serve.
+/// An unknown name, a wrong parameter, or an algorithm that needs functions that quinn does not offer.
 pub fn transport(control: &Control, forward_delay: ForwardDelay) -> Result<Arc<TransportConfig>, Failure> {
     let mut transport = TransportConfig::default();
     socket::leave_room(&mut transport);
@@ -46,9 +46,9 @@ pub fn transport(control: &Control, forward_delay: ForwardDelay) -> Result<Arc<T
 /// Congestion control of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Control {
-    /// One of Elephan's algorithms, or `quinn:` and one of quinn's own.
+    /// Name of one of Elephan's algorithms, or `quinn:` followed by the name of one of quinn's own controllers.
     pub algorithm: String,
-    /// Parameters of one of Elephan's.
+    /// Parameters, for one of Elephan's algorithms.
     pub parameters: Vec<(String, Value)>,
 }
 
@@ -59,7 +59,7 @@ impl Control {
         Self { algorithm: algorithm.to_owned(), parameters: Vec::new() }
     }
 
-    /// Checks that the algorithm exists and that quinn serves it.
+    /// Checks that the algorithm exists and that quinn supports it.
     ///
     /// # Errors
     /// A sentence.

@@ -1,6 +1,7 @@
-//! A file over QUIC: quinn's client and server with any congestion controller that `elephan-quinn` has.
+//! File transfer over QUIC: quinn's client and server with any congestion controller of `elephan-quinn`.
 //!
-//! Both ends add time stamps to their datagrams with every algorithm, so that algorithms are compared with packets of the same size.
+//! Both ends add time stamps to their datagrams for every algorithm, so that all algorithms are compared at the same
+//! packet size.
 
 mod end;
 mod receiver;
@@ -12,12 +13,12 @@ pub use end::{Control, parameter};
 pub use receiver::Receiver;
 pub use sender::{Report, Sender};
 
-/// An error with its text for the user.
+/// An error with a message for the user.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// First byte of a stream: the sender's file follows until the stream ends, and the answer is the number of its bytes.
+/// First byte of a stream on which the sender's file follows; the receiver answers with the number of bytes.
 const FILE: u8 = b'F';
-/// First byte of a stream: the answer is zeros until the connection is closed.
+/// First byte of a stream on which the receiver answers with zeros until the connection is closed.
 const ZEROS: u8 = b'Z';
-/// Bytes that are read or written at once.
+/// Number of bytes that are read or written at once.
 const PIECE: usize = 64 * 1024;

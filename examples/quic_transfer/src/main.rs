@@ -22,15 +22,15 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Takes files until it is ended.
+    /// Receives files until it is stopped.
     Receive {
-        /// Address to listen at; this host alone by default.
+        /// Address at which to listen; only reachable from this host by default.
         #[arg(long, default_value = "127.0.0.1:4433")]
         listen: SocketAddr,
-        /// File for what comes; thrown away without it.
+        /// File for the received data, which are discarded by default.
         #[arg(long)]
         into: Option<PathBuf>,
-        /// Congestion control of the zeros that a sender asks for with --against.
+        /// Congestion control of the zeros that a sender requests with --against.
         #[arg(long, default_value = "quinn:cubic")]
         algorithm: String,
         /// File for this receiver's certificate, which senders need.
@@ -47,10 +47,10 @@ enum Verb {
         /// Congestion control: one of Elephan's, such as hcc, or quinn:cubic, quinn:newreno or quinn:bbr.
         #[arg(long, default_value = "hcc")]
         algorithm: String,
-        /// A parameter of one of Elephan's algorithms; may be repeated.
+        /// Parameter of one of Elephan's algorithms; may be repeated.
         #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parameter)]
         parameters: Vec<(String, Value)>,
-        /// Asks the receiver for zeros on another connection, from 3 s before, so that the reverse path has a queue.
+        /// Requests zeros from the receiver on another connection, from 3 s before the file, so that the reverse path has a queue.
         #[arg(long)]
         against: bool,
         /// The receiver's certificate.

@@ -1,4 +1,4 @@
-//! The receiving end: takes files, and answers with zeros where it is asked for them.
+//! The receiving end. It receives files, and sends zeros on request.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use tokio::io::AsyncWriteExt;
 
 use crate::{Control, FILE, Failure, PIECE, ZEROS, end};
 
-/// A server that takes files.
+/// A server that receives files.
 pub struct Receiver {
     endpoint: Endpoint,
     socket: Arc<StampedSocket>,
@@ -22,8 +22,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Listens, with a certificate of its own. Received data is written to `into`, or discarded. `control` is the
-    /// congestion control of the receiver's own packets.
+    /// Listens, with a new certificate. Received data are written to `into`, or discarded. `control` is the congestion
+    /// control of the receiver's own packets.
     ///
     /// # Errors
     /// Fails if the address is in use, or if the algorithm is unknown or not supported here.
@@ -44,10 +44,10 @@ impl Receiver {
         &self.certificate
     }
 
-    /// Address that it listens at.
+    /// Address at which the receiver listens.
     ///
     /// # Errors
-    /// The operating system does not say.
+    /// The operating system does not report the address.
     pub fn address(&self) -> Result<SocketAddr, Failure> {
         Ok(self.endpoint.local_addr()?)
     }
@@ -92,7 +92,7 @@ async fn connection(connecting: quinn::Connecting, into: Option<PathBuf>) -> Res
     Ok(())
 }
 
-/// Takes a file and answers with its size.
+/// Receives a file, and answers with its size.
 async fn file(mut send: SendStream, mut recv: RecvStream, into: Option<&PathBuf>) -> Result<(), Failure> {
     let mut output = match into {
         Some(path) => {

@@ -1,4 +1,4 @@
-//! The sending end: sends a file and reports what the connection saw.
+//! The sending end. It sends a file, and reports measurements of the connection.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -15,7 +15,7 @@ use tokio::io::AsyncReadExt;
 
 use crate::{Control, FILE, Failure, PIECE, ZEROS, end};
 
-/// How often delays are read while a file is sent.
+/// Sampling interval of the delays while a file is sent.
 const SAMPLE_EVERY: Duration = Duration::from_millis(10);
 
 /// A client that sends files.
@@ -23,11 +23,12 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(10);
 pub struct Sender {
     /// The receiver.
     pub to: SocketAddr,
-    /// The receiver's certificate, in DER: the only one that is trusted.
+    /// The receiver's certificate, in DER; the sender trusts no other.
     pub certificate: Vec<u8>,
     /// Congestion control of the file's connection.
     pub control: Control,
-    /// The receiver sends zeros meanwhile, on a connection of its own with its own algorithm, and so fills the queue of the reverse path.
+    /// True if the receiver sends zeros during the transfer, on another connection with the receiver's algorithm, to
+    /// fill the queue of the reverse path.
     pub against: bool,
 }
 
@@ -42,9 +43,10 @@ pub struct Report {
     pub lost: u64,
     /// Mean of the smoothed RTT, ms, read every 10 ms.
     pub rtt_ms: f64,
-    /// Mean of the forward delay above its smallest value, ms, read every 10 ms. It has no data before the first answer of the receiver.
+    /// Mean of the forward delay above its smallest value, ms, read every 10 ms. There are no values before the
+    /// receiver's first report.
     pub forward_queueing_ms: f64,
-    /// Zeros that came meanwhile, bytes.
+    /// Zeros received during the transfer, bytes.
     pub zeros: u64,
 }
 
@@ -72,7 +74,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Delays that were read while a file was sent.
+/// Delays sampled while a file was sent.
 #[derive(Debug, Default)]
 struct Samples {
     rtt_s: f64,
@@ -98,7 +100,7 @@ impl Sender {
     /// Sends the file at `path`.
     ///
     /// # Errors
-    /// The file cannot be read, the algorithm is unknown or not served, or the connection fails.
+    /// The file cannot be read, the algorithm is unknown or not supported, or the connection fails.
     pub async fn send(&self, path: &Path) -> Result<Report, Failure> {
         self.control.check()?;
         let named = |error| format!("{}: {error}", path.display());
@@ -127,7 +129,7 @@ impl Sender {
         Ok(report)
     }
 
-    /// Asks for zeros, and waits until they have filled the reverse path.
+    /// Requests zeros from the receiver, and waits until they have filled the reverse path.
     async fn reverse(&self) -> Result<Reverse, Failure> {
         let (endpoint, connection, _) = self.connect(&Control::new("quinn:cubic")).await?;
         let (mut send, mut recv) = connection.open_bi().await?;
@@ -172,7 +174,7 @@ fn received(reverse: &Reverse) -> u64 {
     reverse.zeros.load(Ordering::Relaxed)
 }
 
-/// Sends a file, and waits for the receiver's answer: the bytes, and when the answer came.
+/// Sends a file, and waits for the receiver's answer. Returns the number of bytes, and the time of the answer.
 async fn transfer(connection: Connection, mut file: tokio::fs::File, path: PathBuf) -> Result<(u64, Instant), Failure> {
     let (mut send, mut recv) = connection.open_bi().await?;
     send.write_all(&[FILE]).await?;
