@@ -86,7 +86,7 @@ impl Africa {
         })
     }
 
-    /// True in fast mode: fewer than α of the flow's segments are in queues.
+    /// True in fast mode, in which fewer than α of the flow's segments are in queues.
     #[inline]
     fn fast(&self) -> bool {
         self.win.w * (self.rtt - self.base) < self.p.alpha * self.rtt
@@ -158,7 +158,7 @@ mod tests {
         (d, a)
     }
 
-    // The paper's text was not available: the threshold is from memory of it.
+    // The paper's text was not available; the threshold was written down from memory.
     #[test]
     fn the_unverified_threshold_lies_at_a_delay_of_164_us_for_1000_segments() {
         for (rtt, fast) in [(0.1, true), (0.100_164, true), (0.100_165, false), (0.1016, false)] {
@@ -170,7 +170,8 @@ mod tests {
     fn fast_mode_grows_as_highspeed_tcp_and_slow_mode_by_one() {
         let (mut d, mut a) = at("", 1058.0, 0.1);
         d.round(&mut a, 0.1);
-        // RFC 3649's rounded p(w) = 0.078/w^1.2 gives 8.01, its line from end to end 8.14.
+        // RFC 3649's rounded p(w) = 0.078/w^1.2 gives 8.01; its line between the two ends of the response function
+        // gives 8.14.
         close(a.window() - 1058.0, 8.01, 0.02);
         let (mut d, mut a) = at("", 1058.0, 0.11);
         d.round(&mut a, 0.11);

@@ -95,7 +95,7 @@ states! {
     }
 }
 
-/// Answer of the routers on a path to the segments that one ACK is for.
+/// Answer of the routers on a path to the segments that one ACK acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Answer {
     /// Change of the sending rate that XCP routers ask for, segments/s: the sum over the segments.
@@ -150,8 +150,8 @@ impl Needs {
 pub struct Delivery {
     /// Segments/s; `None` if the interval is shorter than the smallest RTT, since such a rate is unreliable.
     pub rate: Option<f64>,
-    /// The longer of two times, s: the one in which the sample's segments were sent, and the one in which they were
-    /// acknowledged.
+    /// Interval of the sample, s: the longer of the time in which its segments were sent and the time in which they
+    /// were acknowledged.
     pub interval: f64,
     /// Segments delivered on this connection so far, this ACK included.
     pub delivered: f64,
@@ -255,7 +255,7 @@ pub enum Cause {
     Ecn,
 }
 
-/// A congestion signal or a timeout; at most one for each recovery.
+/// A congestion signal or a timeout. The endpoint reports at most one congestion signal for each recovery.
 #[derive(Clone, Copy, Debug)]
 pub struct Signal {
     /// Seconds.
@@ -278,7 +278,8 @@ pub struct Signal {
 /// The endpoint sends while its estimate of the segments in flight is below [`Algorithm::window`], except in fast
 /// recovery, where its recovery rule (PRR, rate halving, RFC 6675) moves from the old window to the new one.
 ///
-/// [`Observe`] gives the algorithm's internal variables. An algorithm without any implements it without a method.
+/// [`Observe`] reports the algorithm's internal variables. An algorithm without variables implements it without a
+/// method.
 pub trait Algorithm: Observe {
     /// The connection begins.
     fn on_start(&mut self, start: &Start);
@@ -333,7 +334,7 @@ pub trait Algorithm: Observe {
     }
 }
 
-/// An algorithm that routers assist: it writes requests into its segments, and its ACKs bring the routers' feedback.
+/// An algorithm assisted by routers: it writes requests into its segments, and its ACKs carry the routers' feedback.
 pub trait RouterAssisted {
     /// Congestion header of a segment that is about to leave. `limited` is true if the window, and not the application
     /// or the receiver, limited the sender last. Only with [`Router::Xcp`].

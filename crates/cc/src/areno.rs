@@ -4,10 +4,10 @@
 //! as the RTT approaches the RTT at which losses happened. The decrease at a loss is smaller on a less congested path.
 //!
 //! Variant: in segments and real numbers. The paper's text was not available; the rules are those on which more than ten
-//! independent implementations agree. Differences: theirs count bytes and scale the increase differently. The constant
-//! 1 of the published increase is one byte in these implementations, so that the sum grows as Reno does at full
-//! congestion. Here the constant is `increase_constant`, 0 by default. The window grows by at most one segment for each
-//! segment acknowledged.
+//! independent implementations agree. Differences: these implementations count bytes, and scale the increase
+//! differently. The constant 1 of the published increase is one byte in these implementations, so that the sum grows as
+//! Reno does at full congestion. Here the constant is `increase_constant`, 0 by default. The window grows by at most
+//! one segment for each segment acknowledged.
 
 use crate::algorithm::{Ack, Signal, Start};
 use crate::loss_based::{LossBased, own_window};

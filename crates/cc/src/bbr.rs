@@ -64,7 +64,7 @@ const AGGREGATION_MOST_S: f64 = 0.1;
 const AGGREGATION_RESET: f64 = (1_u32 << 20) as f64;
 /// RTT that the first pacing rate assumes, s.
 const FIRST_RTT_S: f64 = 0.001;
-/// A policer's interval lasts this many rounds to four times as many.
+/// Shortest interval of the policer's detection, rounds; the longest is four times as long.
 const POLICED_ROUNDS: u32 = 4;
 /// Smallest ratio of lost to delivered segments of an interval that counts as lossy.
 const POLICED_LOSS: f64 = 50.0 / 256.0;
@@ -284,7 +284,8 @@ impl Bbr {
         ((bytes_per_s / 1024.0).min(BURST_MOST_BYTES) / segment_bytes).floor().clamp(least, 127.0)
     }
 
-    /// Rounds a window up, to make room for bursts, for pairs of delayed ACKs and for an effect of the probing phase.
+    /// Rounds a window up, to allow for bursts, for pairs of delayed ACKs, and for the additional segments of the
+    /// probing phase.
     #[inline]
     fn quantized(&self, window: f64) -> f64 {
         if !self.p.offload_budget {
@@ -671,7 +672,7 @@ impl Algorithm for Bbr {
             return;
         }
         self.save_window();
-        // A recovery that begins with the ACK that ends another one continues it.
+        // If the ACK that ends a recovery begins another one, the first recovery continues.
         self.s.recovery_begins = !self.s.recovery_ends;
         (self.s.recovering, self.s.recovery_ends) = (true, false);
     }

@@ -211,7 +211,7 @@ impl Bic {
                 s.ss_cwnd *= 2.0;
                 s.ss_target = self.win.w + s.ss_cwnd;
             }
-            // From here on additive: the maximum is unknown.
+            // From this window on growth is additive, since the maximum is unknown.
             s.is_probing = s.ss_cwnd < p.s_max;
             return;
         }
@@ -386,7 +386,7 @@ mod tests {
             d.round(&mut b, 0.1);
             close(b.window(), w, 1e-3);
         }
-        // The last steps are so small that rounding to a segment decides between 15 and 17 rounds.
+        // The last steps are so small that the number of rounds is 15 to 17, depending on rounding to a segment.
         let mut rounds = 8;
         while b.window() < 999.99 {
             d.round(&mut b, 0.1);
@@ -588,7 +588,7 @@ mod tests {
 
     #[test]
     fn to_the_letter_every_loss_after_probing_converges() {
-        // Grown past the maximum it is probing, and `max_win` is "large".
+        // Above the maximum the window probes, and `max_win` is "large".
         for (preset, expected) in [("2004", 1100.0 * 0.9375), ("", 1100.0)] {
             let mut b = bic(preset);
             let d = after_a_loss_at(&mut b, 1000.0);

@@ -94,7 +94,7 @@ pub struct Cdg {
     backing_off: bool,
     /// Window before the last back-off.
     prior: f64,
-    /// The next ACK does not end a round.
+    /// True if the next ACK does not end a round.
     settling: bool,
     base: f64,
     train: Train,

@@ -3,11 +3,11 @@
 //! round trip with fewer than γ segments in queues, dwnd grows by α·win^k. In other round trips it shrinks by ζ times
 //! the queue. γ is tuned to the buffer (TUBE, "tuning by emulation").
 //!
-//! Variant: INFOCOM's growth from the whole window, in real numbers, spread over the round trip that follows. dwnd is used
-//! from 38 segments on and rests in slow start. At each loss γ moves by a quarter of the way towards 3/4 of the
-//! segments that Reno alone would have queued. The texts of the draft and of the paper were not available: ζ, the
-//! tuning's weight and the low window (INFOCOM's may be 41) are those of the implementations. The draft leaves the RTT
-//! of a round trip open; here it is the smallest.
+//! Variant: INFOCOM's growth from the whole window, in real numbers, spread over the round trip that follows. dwnd is
+//! used from a window of 38 segments on, and is constant in slow start. At each loss γ moves by a quarter of the way
+//! towards 3/4 of the segments that Reno alone would have queued. The texts of the draft and of the paper were not
+//! available: ζ, the tuning's weight and the low window (INFOCOM's may be 41) are those of the implementations. The
+//! draft leaves the RTT of a round trip open; here it is the smallest.
 //!
 //! Differences:
 //! - Drafts -00 and -01 grow from dwnd instead (preset `draft-00`).
@@ -261,7 +261,7 @@ impl Compound {
             self.grow_dwnd(self.increment(from));
         } else {
             let cut = self.p.zeta * queued;
-            // The first module truncates the remaining dwnd, the later one truncates the decrease.
+            // The module of 2006 truncates the remaining dwnd; the later module truncates the decrease.
             let left = if early { self.win.whole(self.dwnd - cut) } else { self.dwnd - self.win.whole(cut) };
             self.add(left.max(0.0) - self.dwnd);
             self.keep_out_of_slow_start();
@@ -345,8 +345,9 @@ impl Compound {
         self.dwnd = match self.p.rules {
             Rules::Draft => (w - reno_left).max(0.0),
             Rules::Release13 => (self.dwnd * w / before).floor(),
-            // Reno's component takes the whole decrease, unless one component alone exceeds the new window, as after
-            // any halving. (At exact halves the module leaves nothing to Reno; that is not copied.)
+            // Reno's component is reduced by the whole decrease, unless one component by itself exceeds the new window,
+            // as after any halving. (If both components are equal, the module sets Reno's component to 0; that is not
+            // copied.)
             Rules::Early if reno > w || self.dwnd >= w => 0.0,
             Rules::Early => self.dwnd,
         };
@@ -361,7 +362,8 @@ impl Compound {
     }
 }
 
-/// Fourth root by the first Linux module's method: Newton's in integers, which ends within one of the root.
+/// Fourth root by the method of the Linux module of 2006: Newton's method in integers, whose result differs from the
+/// root by less than one.
 fn fourth_root(a: f64) -> f64 {
     let a = a as u64;
     let mut x = 1_u64 << ((64 - a.leading_zeros()) >> 2);
@@ -445,7 +447,7 @@ impl Algorithm for Compound {
         self.win.time_out(0.5 * self.win.reduced_from(signal), signal.repeated);
         self.dwnd = 0.0;
         if self.p.rules == Rules::Draft {
-            // Implementations of the draft do so; in the modules γ stays.
+            // Implementations of the draft reset γ; the Linux modules keep it.
             self.gamma = self.p.gamma;
         }
     }
@@ -470,7 +472,7 @@ impl Algorithm for Compound {
 
     fn on_undo(&mut self, _now: f64) {
         if let (Some(w), Some(dwnd)) = (self.win.undo(), self.saved.take()) {
-            // A window that has since grown beyond the old one stays Reno's.
+            // If the window has since grown beyond the old one, the excess belongs to Reno's component.
             self.dwnd = if self.win.w > w { self.dwnd } else { dwnd };
         }
     }

@@ -214,7 +214,7 @@ impl Copa {
         let srtt = self.s.srtt;
         let rtt_max = self.s.rtt_max.update(rtt, now, RANGE_RTTS * srtt);
         let least = self.s.rtt_least.update(rtt, now, RANGE_RTTS * srtt);
-        // Without any range of RTTs there is no queue.
+        // If all RTTs are equal, there is no queue.
         if rtt_max <= rtt_min || self.is_nearly_empty(least, rtt_min, rtt_max) {
             self.s.emptied_at = now;
         }

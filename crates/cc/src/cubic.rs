@@ -2,9 +2,9 @@
 //! function of the time since the last loss, flat around the window at which that loss happened.
 //!
 //! Variant: RFC 9438, equations by number. The default differs from the RFC in two rules. Slow start ends by HyStart and not
-//! by HyStart++ (`slow_start = hystart++` gives the RFC's). A loss reduces the window and not the flight size (`reduce_from
-//! = flight` gives the RFC's letter). RFC 9438 §4.6 allows reducing the window if it does not grow while the
-//! application limits the flow, as here.
+//! by HyStart++ (`slow_start = hystart++` gives the RFC's). A loss reduces the window and not the flight size
+//! (`reduce_from = flight` follows the RFC literally). RFC 9438 §4.6 allows reducing the window if it does not grow
+//! while the application limits the flow, as here.
 //!
 //! Presets:
 //! - `2005` keeps 0.8, grows by at most `s_max` segments/s (value not verified in the paper) and estimates Reno's window
@@ -16,7 +16,7 @@
 //!   unknown, which disables the cap.
 //!
 //! In all presets the window grows by at most one segment for each segment acknowledged, as in slow start. The time of
-//! the cubic function stands still while the flow is idle or limited by the application (Linux: while it is idle only).
+//! the cubic function stops while the flow is idle or limited by the application (in Linux only while it is idle).
 
 use crate::algorithm::{Ack, Cause, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
@@ -347,7 +347,7 @@ impl Cubic {
         let l = &mut self.linux;
         if self.p.reno_estimate != RenoEstimate::Off {
             let per_segment = (w * l.beta_scale / 8.0).floor().max(1.0);
-            // Linux takes as many steps as fit while more than one divisor is left over.
+            // Linux adds segments while the count exceeds the divisor.
             let steps = ((l.acked / per_segment).ceil() - 1.0).max(0.0);
             l.acked -= steps * per_segment;
             self.epoch.w_est += steps;

@@ -1,13 +1,13 @@
 //! DCTCP (RFC 8257; M. Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010): the window falls by half of the smoothed
 //! fraction of the segments that queues had marked.
 //!
-//! Variant: α from the marks of each round trip (RFC 8257 §3.3, steps 1 to 8). The window falls at the first mark of a
-//! window of data, as in RFC 3168, the paper and all kernels, and not at its end, as in the RFC's step 9 (`reaction =
-//! window-end`). Losses halve (RFC 8257 §3.5). A loss after a mark in the same window of data halves the window that
-//! held before the mark, so that there is one reduction. Preset `linux`: whole segments, and no growth in the window of
-//! data after a reduction. α is computed by shifts in units of 1/1024: it falls to 0 below 16/1024, and ignores a share
-//! of marks below one in 64. Marks in fast recovery, and during the recovery after a timeout, count towards α but do
-//! not reduce the window.
+//! Variant: α from the marks of each round trip (RFC 8257 §3.3, steps 1 to 8). The window is reduced at the first mark
+//! of a window of data, as in RFC 3168, the paper and all kernels. The RFC's step 9 reduces it at the end of the window
+//! of data (`reaction = window-end`). Losses halve the window (RFC 8257 §3.5). A loss after a mark in the same window
+//! of data halves the window that held before the mark, so that there is one reduction. Preset `linux`: whole segments,
+//! and no growth in the window of data after a reduction. α is computed by shifts in units of 1/1024: it becomes 0
+//! below 16/1024, and ignores fractions of marks below one in 64. Marks in fast recovery, and during the recovery after
+//! a timeout, count towards α but do not reduce the window.
 
 use crate::algorithm::{Ack, Ecn, Needs, Signal};
 use crate::loss_based::{LossBased, own_window};
@@ -43,7 +43,7 @@ const ALPHA_ONE: f64 = 1024.0;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MarkShare {
     pub alpha: f64,
-    /// Segments of this observation: delivered ones, and marked ones.
+    /// Delivered segments and marked segments of this observation.
     pub acked: f64,
     pub marked: f64,
 }
@@ -69,7 +69,7 @@ impl MarkShare {
         self.marked += ack.marked;
     }
 
-    /// Ends the observation: α moves by `g` of the way.
+    /// Ends the observation: moves α towards the observed fraction by the fraction `g` of the difference.
     pub(crate) fn close(&mut self, g: f64) {
         if self.acked > 0.0 {
             let share = (self.marked / self.acked).min(1.0);
@@ -102,9 +102,9 @@ pub struct Dctcp {
     reduced_at: f64,
     /// Window before that reduction, if marks caused it.
     window_before: Option<f64>,
-    /// A mark arrived with an ACK on which the window must not change.
+    /// True if a mark arrived with an ACK on which the window must not change.
     pending: bool,
-    /// Recovery after a timeout, when the window is already reduced.
+    /// True in the recovery after a timeout, in which the window is already reduced.
     repairing: bool,
 }
 

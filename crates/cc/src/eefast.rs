@@ -7,8 +7,9 @@
 //! quantities, every other round trip, spread over the next round (unverified). Preset `anticipated` goes straight to
 //! the anticipated window, by at most gamma alpha (unverified): HCC presents halving that step as its own improvement.
 //! The gain of `anticipated` is twice HCC's: with b the pipe over the sum of all alphas, an error e becomes -b e, which
-//! is stable below b = 1. The window therefore oscillates by gamma alpha on any long fat path. The reactions to
-//! doubling, losses and timeouts are FAST's, and so is the need for a buffer above the sum of all alphas.
+//! is stable below b = 1. The window therefore oscillates by gamma alpha on any long fat path. The doubling of the
+//! window and the reactions to losses and timeouts are those of FAST. As with FAST, the buffer must be larger than the
+//! sum of all alphas.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::forward_delay::{ForwardDelay, ForwardDelayParams};
@@ -195,7 +196,7 @@ impl Algorithm for Eefast {
 
     fn moderate(&mut self, window: f64) {
         if self.win.moderate(window) {
-            // An increase decided at a larger window does not apply to this one.
+            // An increase that was decided at a larger window does not apply to the reduced window.
             self.spread.pending = 0.0;
         }
     }

@@ -351,7 +351,7 @@ impl Algorithm for Fast {
 
     fn moderate(&mut self, window: f64) {
         if self.win.moderate(window) {
-            // An increase decided at a larger window does not apply to this one.
+            // An increase that was decided at a larger window does not apply to the reduced window.
             (self.spread.pending, self.ns2.pending) = (0.0, 0.0);
         }
     }
@@ -449,7 +449,7 @@ mod tests {
             d.round(&mut f, 0.11);
             course.push(f.window());
         }
-        // 0.5 (200 - 1000 / 11) in the first round trip and nothing in the second.
+        // The window grows by 0.5 (200 - 1000 / 11) in the first round trip and not at all in the second.
         close(course[0], 1054.545, 1e-4);
         close(course[1], course[0], 1e-4);
         assert!(course[2] > course[1] + 40.0);
@@ -497,7 +497,8 @@ mod tests {
 
     #[test]
     fn ns_2_moves_most_of_the_way_within_one_round_trip() {
-        // About ten updates of 10 ms on a path of 100 ms, each half of the way to what the old window asks for.
+        // About ten updates of 10 ms each on a path of 100 ms; each covers half of the way to the target of the old
+        // window.
         let (mut d, mut f) = (Driver::new(), fast("ns2", &[("alpha", Setting::Num(100.0))]));
         d.start(&mut f, 2000.0);
         (f.base, f.avg) = (0.1, 0.12);

@@ -1,14 +1,15 @@
 //! Estimates of the forward path from one-way delays: the smallest delay so far, and averages of the forward queueing
 //! delay and of the round-trip time.
 //!
-//! A constant offset between the two hosts' clocks is also in the smallest delay, so it cancels. Two other errors do
-//! not cancel. Take an algorithm that aims at alpha segments queued on a link of C segments/s. The first error is
-//! drift. If the receiver's clock gains d seconds a second, the measured delay grows without limit. After t seconds
-//! alpha - C d t segments are queued; once that is 0, the rate falls as alpha/(d t). If the clock loses d seconds a
-//! second, alpha + C d t segments are queued. At 200 Mbit/s and 1,000 bytes, a drift of 50 ppm is 1.25 segments a
-//! second, so the queue of alpha = 400 segments is gone after 320 s. The second error is resolution. With clocks that
-//! tick every r seconds, the smallest measured delay of a path of delay D is a whole number of ticks, but the average
-//! is D. So C (D mod r) fewer segments are queued: at most 25 with ticks of 1 ms and 250 with 10 ms on that link.
+//! A constant offset between the two hosts' clocks is also contained in the smallest delay, so it cancels. Two other
+//! errors of the clocks do not cancel. Take an algorithm that aims at alpha segments queued on a link of C segments/s.
+//! The first error is drift. If the receiver's clock gains d seconds a second, the measured delay grows without limit.
+//! After t seconds alpha - C d t segments are queued; once that is 0, the rate falls as alpha/(d t). If the clock loses
+//! d seconds a second, alpha + C d t segments are queued. At 200 Mbit/s and 1,000 bytes, a drift of 50 ppm is 1.25
+//! segments a second, so the queue of alpha = 400 segments is gone after 320 s. The second error is resolution. With
+//! clocks that tick every r seconds, the smallest measured delay of a path of delay D is a whole number of ticks, but
+//! the average is D. Therefore C (D mod r) fewer segments are queued: on that link at most 25 with ticks of 1 ms, and
+//! at most 250 with ticks of 10 ms.
 
 use crate::algorithm::Ack;
 use crate::observe::observed;
@@ -188,7 +189,7 @@ mod tests {
         let mut d = delays(Filter::Last, 0.02);
         d.sample(&ack(0.036, 0.056, false), 100.0);
         close(d.queueing(), 0.016, 1e-12);
-        // A sample below the known delay is used nevertheless.
+        // A sample below the known delay is also used.
         d.sample(&ack(0.019, 0.04, false), 100.0);
         d.sample(&ack(0.02, 0.04, false), 100.0);
         close(d.queueing(), 0.001, 1e-12);

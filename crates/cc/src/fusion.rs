@@ -183,7 +183,7 @@ impl LossBased for Fusion {
     fn grow(&mut self, _ack: &Ack, n: f64) {
         self.reno += n / self.reno;
         self.win.w = (self.win.w + n * self.per_segment).max(self.reno).max(FLOOR);
-        // Slow start must not regain the segments given up here.
+        // Lower the threshold, so that slow start does not undo the decrease.
         self.win.ssthresh = self.win.ssthresh.min(self.win.w);
     }
 
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn alone_it_keeps_a_queue_of_4_to_12_ms() {
         let (mut d, mut f) = (Driver::new(), fusion(&[]));
-        // The Reno flow would need 500 round trips to get there.
+        // The virtual Reno flow would need 500 round trips to reach this window.
         d.start_at(&mut f, 500.0);
         let queue = run_over_link(&mut d, &mut f, 10_000.0, 0.1, 40.0);
         assert!((35.0..125.0).contains(&queue), "{queue}");

@@ -17,9 +17,9 @@
 //! becomes e (1/2 - b/2), which is stable below b = 3. With the measurement's lag of one round trip, the characteristic
 //! equation is z² - z/2 + b/2 = 0, which is stable below b = 2. Above b = 2 the clip bounds the oscillation. The window
 //! oscillates by some hundred segments around the equilibrium, and a buffer not much above alpha loses packets. (At 200
-//! Mbit/s, 40 ms and alpha 400, b is 2.5 and the queue varies between 300 and 520 segments.) The queue's mean is alpha
-//! less the effect of spreading the increases, which is alpha/16 if every update is a full step (b from about 6 on).
-//! With `reference` "fast" an error becomes 1 - gamma of itself, and the window does not oscillate.
+//! Mbit/s, 40 ms and alpha 400, b is 2.5 and the queue varies between 300 and 520 segments.) The mean queue is alpha
+//! minus the effect of spreading the increases, which is alpha/16 if every update is a full step (b from about 6 on).
+//! With `reference` "fast" an update multiplies the error by 1 - gamma, and the window does not oscillate.
 //!
 //! No code of the authors is public. The `forward_delay` module states the effects of the hosts' clocks.
 
@@ -147,7 +147,7 @@ pub struct Hcc {
     spread: Spread,
     /// Time of the last update, s.
     updated: f64,
-    /// The next round is the first after a recovery.
+    /// True if the next round is the first after a recovery.
     settling: bool,
     in_recovery: bool,
     saved: Option<(Mode, Option<f64>)>,
@@ -231,7 +231,7 @@ impl Hcc {
     }
 
     fn loss_update(&mut self, loss_ref: f64) {
-        // A window that was not used, or that was lowered since, has not passed the loss reference.
+        // A window that was not used, or that was lowered since, does not count as beyond the loss reference.
         if self.win.w <= loss_ref {
             self.passed = 0.0;
         }
@@ -453,7 +453,7 @@ impl Algorithm for Hcc {
 
     fn moderate(&mut self, window: f64) {
         if self.win.moderate(window) {
-            // An increase decided at a larger window does not apply to this one.
+            // An increase that was decided at a larger window does not apply to the reduced window.
             self.spread.pending = 0.0;
         }
     }

@@ -4,9 +4,9 @@
 //!
 //! Variant: adaptive backoff and the bandwidth switch are on, and RTT scaling is off. This is assumed of the ns-2 code
 //! of 2005, whose text was not available. Measurements follow Linux. The window grows by at most one segment for each
-//! segment acknowledged, as Linux's counter implies. The clock Δ counts from the end of recovery, as in Linux. It
-//! stands still while the connection is idle or limited by its application. No known implementation does that; without
-//! it, α would be huge when sending resumes.
+//! segment acknowledged, as Linux's counter implies. The clock Δ counts from the end of recovery, as in Linux. It stops
+//! while the connection is idle or limited by its application. No known implementation does that; without it, α would
+//! be huge when sending resumes.
 //!
 //! Differences:
 //! - Linux scales with the RTT by default and works in 1/128 (preset `linux`).
@@ -195,7 +195,7 @@ impl Htcp {
     fn update_alpha(&mut self, now: f64) {
         let alpha0 = self.unscaled_alpha(now);
         let alpha1 = if self.win.integer() && self.p.rtt_scaling && self.rtt_min.is_finite() {
-            // A single division of integers, so that the quotient's whole part is exact.
+            // A single integer division, so that the quotient is exact.
             (alpha0 * SCALE_ONE / self.inverse_scale()).floor()
         } else {
             alpha0 * self.scale()
@@ -228,8 +228,8 @@ impl Htcp {
         }
     }
 
-    /// An RTT in the unit of the arithmetic: in Linux jiffies, rounded up (in 2.6 truncated). The rounding decides
-    /// which eighth the RTT scale is.
+    /// An RTT in the unit of the arithmetic: in Linux jiffies, rounded up (in 2.6 truncated). The RTT scale, in
+    /// eighths, depends on the rounding.
     fn round_trip(&self, rtt: f64) -> f64 {
         match self.win.arithmetic {
             Arithmetic::Fluid => rtt,

@@ -197,7 +197,7 @@ impl LossBased for Hybla {
             }
         }
         if self.win.integer() {
-            // If the window of ρ exceeds the segments sent before ρ was known, the window is not full yet.
+            // If ρ segments are more than were sent before ρ was known, the window is not full yet.
             if self.win.w <= ack.in_flight + ack.acked {
                 self.grow_linux(ack);
             }

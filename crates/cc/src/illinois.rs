@@ -435,7 +435,7 @@ mod tests {
         for _ in 0..4 {
             d.round(&mut i, 0.15);
         }
-        // 74/128 a round trip: the second step comes after 3.46 of them.
+        // The increase is 74/128 segments a round trip, so the second step is after 3.46 round trips.
         assert_eq!(i.window() - before, 2.0);
     }
 

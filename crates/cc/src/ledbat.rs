@@ -176,7 +176,8 @@ impl Algorithm for Ledbat {
             return;
         }
         let queueing = self.queueing(ack);
-        // libutp counts at most one window for each ACK: an ACK for more is for segments sent before the window shrank.
+        // libutp counts at most one window for each ACK: an ACK for more segments includes segments that were sent
+        // before the window shrank.
         let mut step = self.gain * self.off_target(queueing) * (ack.acked / self.win.w).min(1.0);
         if self.slow_starting {
             step = self.slow_start(ack, queueing, step);

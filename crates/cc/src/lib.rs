@@ -5,8 +5,8 @@
 //! from its caller's seed, and does not depend on a simulator. All transcendental functions come from `libm`, so
 //! results are the same on every machine.
 //!
-//! [`build`] a [`Controller`] by name and drive it through [`Algorithm`]; [`estimators`] has the measurements that a
-//! transport needs for that. A transport that counts bytes, such as a QUIC stack, drives it through
+//! [`build`] creates a [`Controller`] by name, which is driven through [`Algorithm`]; [`estimators`] has the
+//! measurements that a transport needs for this. A transport that counts bytes, such as a QUIC stack, drives it through
 //! [`transport::ByteDriver`]:
 //!
 //! ```

@@ -2,10 +2,10 @@
 //! depend on the RTT, so that flows of different RTTs get the same rate. The increase grows with the path's capacity
 //! and falls as the queue fills.
 //!
-//! Variant: all rules are from memory of the paper and unverified, the constants above all. The unit of the capacity in
-//! the increase, Mbit/s here, is also unverified. The capacity is a parameter, or the largest rate of a round trip. Do
-//! not use this module for comparisons without the paper. The window grows by at most one segment for each segment
-//! acknowledged.
+//! Variant: all rules, and in particular the constants, were written down from memory of the paper and are unverified.
+//! The unit of the capacity in the increase, Mbit/s here, is also unverified. The capacity is a parameter, or the
+//! largest rate of a round trip. Do not use this module for comparisons without the paper. The window grows by at most
+//! one segment for each segment acknowledged.
 
 use crate::algorithm::{Ack, Signal, Start};
 use crate::loss_based::{LossBased, own_window};

@@ -221,7 +221,7 @@ impl LossWindow {
         };
         if self.arithmetic == Arithmetic::Linux26 {
             if grow >= 1.0 {
-                // The counter of congestion avoidance stays; it dates from before the threshold was raised to the
+                // The counter of congestion avoidance is kept; it was counted before the threshold was raised to the
                 // window.
                 self.w += 1.0;
             } else {

@@ -240,7 +240,7 @@ impl Watch {
         let early = if let Some(linux) = &mut self.linux {
             self.armed && linux.is_early()
         } else {
-            // The delay of data sent before the reaction shows no new congestion.
+            // The delay of data sent before the reaction is no sign of new congestion.
             let known = again && self.reacted_at.is_some_and(|at| ack.sent_at() < at);
             self.armed && !ack.in_recovery && self.is_early() && !known
         };
@@ -616,7 +616,7 @@ mod tests {
             delayed(&mut d, &mut a, 0.05, 0.1);
             assert_eq!(a.window(), 65.0);
             delayed(&mut d, &mut a, 0.05, 0.1);
-            // On the ACK that halves the window, slow start still grows it.
+            // Slow start still increases the window on the ACK that halves it.
             assert_eq!((a.window(), kept(&a)), (33.0, (50, 100, 50)));
             delayed(&mut d, &mut a, 0.05, 0.1);
             assert_eq!(a.window(), 33.0);
@@ -641,7 +641,7 @@ mod tests {
         for _ in 0..100 {
             delayed(&mut d, &mut a, 0.0515, 0.1);
         }
-        // A real average would be 51 − ε, whose whole part is 50.
+        // A real average would be slightly below 51, whose integer part is 50.
         assert_eq!(kept(&a).2, 51);
     }
 

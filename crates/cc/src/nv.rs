@@ -179,7 +179,7 @@ impl Nv {
         }
     }
 
-    /// Decides if a window above `most` shrinks, and shrinks it. Returns true if a decision was made.
+    /// Decides whether a window above `most` is reduced, and reduces it. Returns true if a decision was made.
     fn shrink(&mut self, most: f64) -> bool {
         if self.rounds < self.p.rtt_min_cnt {
             return false;
@@ -205,7 +205,7 @@ impl Nv {
         true
     }
 
-    /// Decides if a window well below the path's capacity may grow. Returns true if a decision was made.
+    /// Decides whether a window well below the path's capacity may grow. Returns true if a decision was made.
     fn release(&mut self) -> bool {
         if self.samples < self.p.inc_eval_min {
             return false;

@@ -103,7 +103,7 @@ impl Type {
 /// Default of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Default {
-    /// The value that holds unless a preset or the user sets another one.
+    /// The value that applies unless a preset or the user sets another one.
     Value(Setting),
     /// No default: the user must give a value.
     Required,

@@ -34,14 +34,15 @@ macro_rules! algorithms {
             };
         }
 
-        /// Passes an ACK to an algorithm that needs nothing besides ACKs, and returns its reaction. The test costs
-        /// nothing: the compiler knows its result, except for the few algorithms whose needs depend on parameters.
+        /// Passes an ACK to an algorithm that needs only ACKs, and returns its reaction. The test for this costs
+        /// nothing, since the compiler knows its result, except for the few algorithms whose needs depend on
+        /// parameters.
         macro_rules! fast_path {
             ($self:ident, $ack:ident) => {
                 match $self {
                     $(Controller::$variant(a) => if !a.needs().with_acks() {
-                        // A copy for each algorithm: if an algorithm's rules are not inlined, only its own copy is in
-                        // memory.
+                        // Each algorithm has its own copy of the ACK, so that a copy is written to memory only for an
+                        // algorithm whose rules are not inlined.
                         let own = $ack;
                         a.on_ack(&own);
                         return a.window();
@@ -122,10 +123,10 @@ algorithms! {
 const OTHER_TRANSPORTS: &[Entry] = &[Udt::ENTRY];
 
 impl Controller {
-    /// [`Algorithm::on_ack`] and the window that follows from it, with one dispatch. An algorithm that needs nothing
-    /// besides ACKs gets the ACK unchanged. Short rules are inlined into the endpoint's hot path, so the ACK need not
-    /// be written to memory. For the other algorithms, and for a user's own, `complete` fills in the fields of
-    /// [`Needs::with_acks`] and returns the routers' answer.
+    /// [`Algorithm::on_ack`] and the window that follows from it, with one dispatch. An algorithm that needs only ACKs
+    /// gets the ACK unchanged. Short rules are inlined into the endpoint's hot path, so the ACK need not be written to
+    /// memory. For the other algorithms, and for a user's own, `complete` fills in the fields of [`Needs::with_acks`]
+    /// and returns the routers' answer.
     #[inline(always)]
     pub fn react(&mut self, ack: Ack, complete: impl FnOnce(&mut Ack) -> Option<Answer>) -> f64 {
         fast_path!(self, ack);

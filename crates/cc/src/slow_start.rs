@@ -134,7 +134,8 @@ impl SlowStart {
         }
         if ack.now - r.train_end <= ACK_DELTA_S {
             r.train_end = ack.now;
-            // Half of the RTT: without pacing a full train spans one forward delay only.
+            // The limit is half of the RTT, since without pacing a train that fills the pipe spans only one forward
+            // delay.
             r.found |= ack.now - r.start > ack.min_rtt / 2.0;
         }
         r.rtt_min = r.rtt_min.min(rtt);
@@ -236,7 +237,8 @@ mod tests {
         d.start(&mut r, 20.0);
         d.burst(&mut r, 0.1, 0.01);
         assert!(r.ssthresh().is_infinite());
-        // 12 ms more is below the threshold for 100 ms, 13 ms is above: the ninth sample decides.
+        // An increase of 12 ms is below the threshold for 100 ms, and 13 ms is above it; slow start ends with the ninth
+        // sample.
         d.burst(&mut r, 0.112, 0.01);
         assert!(r.ssthresh().is_infinite());
         let w = r.window();
@@ -291,7 +293,7 @@ mod tests {
         d.burst(&mut r, 0.1, 0.05);
         assert_eq!(r.window(), 128.0);
         d.burst(&mut r, 0.12, 0.05);
-        // Growth is still one for one during the first seven samples.
+        // During the first seven samples the window still grows by one segment for each acknowledged segment.
         let mut before = r.window();
         close(before, 128.0 + 7.0 + 121.0 / 4.0, 1e-12);
         for round in 1..=4 {
@@ -316,7 +318,7 @@ mod tests {
 
     #[test]
     fn hystart_plus_plus_needs_eight_samples_and_its_threshold() {
-        // 4 ms on 20 ms, which is more than an eighth; 16 ms on 200 ms, which is less.
+        // The threshold is 4 ms for an RTT of 20 ms, more than an eighth, and 16 ms for 200 ms, less than an eighth.
         for (rtt, threshold) in [(0.02, 0.004), (0.1, 0.0125), (0.2, 0.016)] {
             for (rise, growth) in [(0.99, 1.0), (1.01, 0.25)] {
                 let (mut d, mut r) = (Driver::new(), reno("hystart++"));

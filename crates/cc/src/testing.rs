@@ -76,7 +76,7 @@ impl Driver {
         self.burst(algorithm, rtt, rtt);
     }
 
-    /// One round trip whose ACKs come within `span` s at its end.
+    /// One round trip whose ACKs arrive within `span` s at its end.
     pub fn burst(&mut self, algorithm: &mut impl Algorithm, rtt: f64, span: f64) {
         let n = algorithm.window().floor().max(1.0);
         self.now += rtt - span;

@@ -6,10 +6,10 @@
 //! high-speed wide area networks, Computer Networks 51(7), 2007. `udt` is the library since January 2012, `udt:2008`
 //! the library of December 2008, `udt:draft` the draft.
 //!
-//! UDT is no TCP: its receiver measures the arrival rate A and, by packet pairs, the capacity B, reports them in an ACK every
-//! SYN, and reports losses in NAKs. UDT is therefore no [`Algorithm`](crate::Algorithm) for a TCP endpoint: its own
-//! endpoint reports ACKs, NAKs and timeouts. Units are whole packets, packets/s and seconds. C is the current rate,
-//! 1/P.
+//! UDT is a transport of its own. Its receiver measures the arrival rate A and, by packet pairs, the capacity B. It
+//! reports both in an ACK every SYN interval, and losses in NAKs. Therefore UDT is no [`Algorithm`](crate::Algorithm)
+//! for a TCP endpoint; its own endpoint passes ACKs, NAKs and timeouts to it. Units are whole packets, packets/s and
+//! seconds. C is the current rate, 1/P.
 //!
 //! Choices made here for points that the sources leave open or have wrong:
 //! - The period for a given window is (RTT + SYN) / window, as in the library since 2009. Earlier libraries have the
@@ -267,7 +267,7 @@ impl Udt {
                 SlowStart::FirstAck => {
                     self.leave_slow_start(path);
                     if path.arrival_rate > 0.0 {
-                        // The draft has no margin here. A sender with nothing in flight may send one packet, so a
+                        // The draft has no margin here. A sender without packets in flight may always send one, so a
                         // window below one counts as one.
                         self.window = (path.arrival_rate * (path.rtt + self.p.syn)).max(1.0);
                     }
@@ -331,8 +331,8 @@ impl Udt {
                 self.dec_count = self.dec_count.saturating_add(1);
             }
             Schedule::Spaced => {
-                // The draft leaves open when a NAK is counted. Counting before this test is the only order in which the
-                // first further decrease is possible.
+                // The draft does not state when a NAK is counted. The first further decrease is only possible if it is
+                // counted before this test.
                 let due = self.nak_count == self.dec_count * self.dec_random;
                 if due && f64::from(self.dec_count) <= self.p.more_decreases {
                     self.slow_down(next);

@@ -5,11 +5,11 @@
 //! Variant: the parameters scale with the smoothed RTT, so that flows of different RTTs get the same rate. A round trip
 //! multiplies the window by (1 + ξ)^(T/t_ρ), or adds α (T/t_ρ)² segments. After a decrease the window is frozen for
 //! t_ρ, and then grows additively for one round trip. Routers' answers are ignored in this time, since they precede the
-//! effect of the decrease. Preset `ns2` is the authors' ns-2 sender. Its reference RTT of the additive scaling is 100
-//! ms, and the scaling is bounded at both ends; T/t_ρ is at most 2.5. It only delays further decreases: when a router
-//! is no longer overloaded, it reacts at once. Losses and timeouts are Reno's. A window of at most 64 segments is sent
-//! in a power of two of equal slots if these are longer than t_ρ/2, so that a router sees its load in every interval
-//! (from the ns-2 sender).
+//! effect of the decrease. Preset `ns2` is the authors' ns-2 sender. It has a reference RTT of 100 ms for the additive
+//! scaling, which is bounded at both ends, and limits T/t_ρ to 2.5. It does not freeze the window after a decrease, but
+//! only delays further decreases. Losses and timeouts are Reno's. A window of at most 64 segments is sent in a power of
+//! two of equal slots if these are longer than t_ρ/2, so that a router sees its load in every interval (from the ns-2
+//! sender).
 
 use crate::algorithm::{Ack, Algorithm, Answer, Load, Needs, Router, RouterAssisted, Signal, Start};
 use crate::loss_window::{LossWindow, MOST, window_methods};
@@ -141,8 +141,8 @@ impl Vcp {
             _ if !unsettled => Some(load),
             _ if ack.now < self.frozen_until => None,
             Settle::Hold => Some(Load::High),
-            // ns-2: in the first interval another overload has no effect; in the round trip after it the window grows
-            // additively.
+            // ns-2's rule: in the first interval another overload has no effect; in the following round trip the window
+            // grows additively.
             Settle::Follow if load == Load::Overload => (ack.now >= self.settled_at - self.rtt).then_some(Load::High),
             Settle::Follow => Some(load),
         }

@@ -339,7 +339,7 @@ impl Vegas {
                 self.win.ssthresh = FLOOR;
                 self.lower_to(self.win.w.min((target / 2.0).floor() + 1.0));
             }
-            // Slow start's step follows, independently of the new threshold.
+            // The step of slow start is then added, independently of the new threshold.
             if window_limited {
                 self.win.w += 1.0;
             }
@@ -368,7 +368,7 @@ impl Vegas {
         self.win.save();
         self.saved = self.slow_starting;
         let given_up = self.p.decrease * self.win.w;
-        // Linux 2.6 rounds the remaining window, the others round the decrease.
+        // Linux 2.6 rounds the remaining window; the other forms round the decrease.
         let given_up = if self.p.diff == Diff::Linux26 { given_up.ceil() } else { given_up.floor() };
         if self.p.diff == Diff::Ns3 {
             self.lower_threshold();

@@ -45,7 +45,8 @@ fn windows_are_multiples_of_the_bandwidth_delay_product() {
     close(1.25 * bandwidth * 0.04, 416.7, 1e-3);
     assert_eq!(b.bdp(bandwidth, 1.25), 417.0);
     close(b.p.probe_rtt_time / b.p.min_rtt_window, 0.02, 1e-12);
-    // Linux: three bursts of 8 segments (1 ms, 97.7 %), an even number, two more in the probing phase.
+    // Linux adds three bursts of 8 segments (1 ms at 97.7 % of the rate), rounds up to an even number, and adds two
+    // segments in the probing phase.
     let mut l = started("");
     (l.s.mode, l.s.phase, l.s.segment_bytes) = (Mode::ProbeBw, 2, 1500.0);
     l.s.set_pacing_rate(bandwidth);
@@ -190,7 +191,7 @@ fn after_an_idle_time_it_paces_at_the_bandwidth_and_does_not_probe_the_rtt() {
     assert_eq!(b.window(), w);
     sample(&mut b, &mut d, 400.0, 0.2);
     assert_eq!(b.s.mode, Mode::ProbeBw);
-    // Without the pause the same ACK would have been the end of the minimum RTT.
+    // Without the pause, the minimum RTT would have expired with the same ACK.
     assert_eq!(b.s.min_rtt, 0.2);
     sample(&mut b, &mut d, 400.0, 10.1);
     assert_eq!(b.s.mode, Mode::ProbeRtt);

@@ -298,7 +298,7 @@ impl State {
         self.window_filled[0] || self.window_filled[1]
     }
 
-    /// Raises the long-term bound while it limits the flow: by 1, 2, 4, ... segments a round.
+    /// Raises the long-term bound while this bound limits the flow, by 1, 2, 4, ... segments a round.
     pub fn probe_longterm_upward(&mut self, ack: &Ack) {
         if !self.is_window_limited() || self.w < self.inflight_longterm {
             return;

@@ -57,7 +57,7 @@ fn two_percent_of_loss_is_not_too_much() {
     assert_eq!(b.s.mode, Mode::Up);
     b.on_lost(&lost(1000.0, 21.0));
     assert_eq!(b.s.mode, Mode::Down);
-    // The segments in flight before the last lost one, since the others were within the threshold.
+    // The bound excludes the last lost segment, since losses were within the threshold without it.
     close(b.s.inflight_longterm, 998.98, 1e-5);
 }
 
@@ -139,7 +139,7 @@ fn precaution_stops_the_probe_after_one_that_went_too_far() {
     let ack = Ack { in_flight: 900.0, ..Ack::default() };
     assert!(b.time_to_go_down(&ack, &Sample::default()));
     assert!(b.s.probe_precautionary);
-    // The last probe caused no harm: the next one begins at once, without precaution.
+    // The last probe did not cause too many losses, so the next one begins at once.
     (b.s.mode, b.s.ack_phase, b.s.round_start, b.s.probe_too_high) = (Mode::Down, AckPhase::ProbeStopping, true, false);
     assert!(b.adapt_long_term(&ack, &Sample::default()));
     assert_eq!(b.s.mode, Mode::Refill);
@@ -156,7 +156,8 @@ fn it_fills_the_pipe_with_a_short_queue_and_without_loss() {
 
 #[test]
 fn a_short_buffer_is_not_overrun() {
-    // Version 1 keeps a tenth of the pipe's buffer full and loses steadily; version 3 remembers where losses began.
+    // With a buffer of a tenth of the BDP, version 1 keeps the buffer full and has constant losses; version 3 stores
+    // the volume in flight at which losses began.
     let run = |algorithm: &mut dyn Algorithm| alone(algorithm, &mut Path::new(8333.0, 0.04, 33.0, 0.0), 30.0);
     let got = run(&mut bbr3());
     assert!(got.utilization > 0.8, "{}", got.utilization);

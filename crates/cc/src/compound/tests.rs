@@ -41,7 +41,7 @@ fn growth_has_the_published_values() {
     for (w, growth) in [(38.0, 0.0), (100.0, 2.0), (333.0, 8.0), (1000.0, 21.0)] {
         assert_eq!(early.increment(w), growth);
     }
-    // Release 1.3 takes the two roots of 1000 for 5.57.
+    // Release 1.3 computes 1000^(1/4) as 5.57 by two integer square roots.
     assert_eq!((compound("linux", &[]).increment(1000.0), compound("linux", &[]).increment(0.0)), (21.0, 0.0));
 }
 
@@ -123,7 +123,7 @@ fn gamma_moves_towards_three_quarters_of_reno_s_queue() {
 fn a_loss_tunes_gamma_by_the_round_before_it() {
     let (d, mut c) = at("", &[], 500.0, 500.0);
     round(&mut c, 0.105);
-    // Reno's 500 have half of 47.6 in the queue.
+    // Reno's 500 segments are half of the window, so half of the 47.6 queued segments are theirs.
     d.lose(&mut c);
     close(c.gamma, 30.0 + 0.25 * (0.75 * 23.8095 - 30.0), 1e-5);
     assert_eq!(c.diff_reno, None);

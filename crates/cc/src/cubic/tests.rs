@@ -213,7 +213,7 @@ fn the_growth_cap_of_linux_2_6_needs_timestamps_and_the_far_side_of_the_origin()
         let ack = Driver::new().make_ack(&c, 1.0, 0.1, false);
         c.linux_delay(&Ack { now: 2.0, ..ack });
         c.win.w = 9000.0;
-        // 16 segments each 0.1 s are one in 562 at this window and RTT.
+        // At this window and RTT, 16 segments per 0.1 s are one segment for 562 acknowledged.
         c.linux_cubic_cnt(now) == 562.0
     };
     assert!(capped("linux-2.6", 40.0));
@@ -231,7 +231,7 @@ fn an_epoch_of_linux_2_6_is_the_one_that_ns_2_shows() {
     c.win.w = 7870.0;
     d.lose(&mut c);
     assert_eq!((c.window(), c.epoch.w_max), (6294.0, 7082.0));
-    // It was cut at 1.94 s, and recovery took a round trip; the path had 0.1 s and no queue up to 20 s.
+    // The window was reduced at 1.94 s, and recovery took a round trip; the RTT was 0.1 s, without a queue until 20 s.
     d.now = 2.06;
     let mut course = Vec::new();
     while d.now < 20.05 {

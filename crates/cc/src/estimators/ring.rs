@@ -4,7 +4,7 @@
 const FEWEST_SLOTS: usize = 16;
 
 /// A ring with a slot for each outstanding segment. Its length is a power of two, and a segment's slot is its number modulo
-/// the length. Slots are not cleared: a value stays until another segment needs the slot.
+/// the length. Slots are not cleared: a value remains until another segment uses the slot.
 #[derive(Clone, Debug, Default)]
 pub struct SegmentRing<T> {
     slots: Vec<T>,
@@ -55,7 +55,7 @@ impl<T: Copy + Default> SegmentRing<T> {
     #[inline(never)]
     fn grow(&mut self, base: u64, span: usize) {
         let after = span.next_power_of_two().max(FEWEST_SLOTS);
-        // The ring grows in place, by doubling; a copy of a large ring would need half as much memory again.
+        // The ring grows in place, by doubling; copying a large ring would need 50 % more memory.
         self.slots.reserve_exact(after - self.slots.len());
         while self.slots.len() < after {
             let before = self.slots.len();

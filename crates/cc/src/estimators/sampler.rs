@@ -27,7 +27,8 @@ struct Record {
 ///
 /// The sampler follows draft-ietf-ccwg-bbr §4.1 (Delivery Rate Samples; earlier
 /// draft-cheng-iccrg-delivery-rate-estimation), and keeps the names of their variables. It counts in segments. A sample
-/// is of the newest segment that an ACK reports, so the sampler takes that segment and only the number of the others.
+/// is taken from the newest segment that an ACK reports, so the sampler is given this segment and the total number of
+/// delivered segments.
 #[derive(Clone, Debug, Default)]
 pub struct DeliverySampler {
     records: SegmentRing<Record>,
@@ -188,7 +189,8 @@ mod tests {
         }
         let last = deliver(&mut sampler, 9, at(190), seconds(at(100)));
         assert!((last.rate.expect("the interval is long enough") - 10.0 / 0.19).abs() < 1e-9);
-        // A segment sent when the first one was acknowledged, and acknowledged 100 ms later: ten segments in 100 ms.
+        // A segment is sent when the first one is acknowledged, and is acknowledged 100 ms later: ten segments are
+        // delivered in 100 ms.
         let mut sampler = DeliverySampler::default();
         for segment in 0..10 {
             sampler.on_sent(segment, 0, segment as u32 + 1, at(10 * segment));

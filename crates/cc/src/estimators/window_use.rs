@@ -18,7 +18,7 @@ impl WindowUse {
         Self { held_back: true, peak: 0 }
     }
 
-    /// Records the end of a transmission: by the window or the pacing rate, or for another reason.
+    /// Records that a transmission ended because of the window or the pacing rate, or for another reason.
     #[inline]
     pub fn stopped(&mut self, by_window: bool) {
         self.held_back = by_window;

@@ -46,7 +46,7 @@ pub struct Timestamps {
     smoothed: u64,
     least: u64,
     most: u64,
-    /// Largest sample, which counts only once a larger one arrives.
+    /// Largest sample; it becomes the largest delay only if a still larger sample arrives.
     reserve: u64,
     /// Ticks.
     inference: u64,
@@ -56,7 +56,7 @@ pub struct Timestamps {
     within_inference: bool,
 }
 
-/// Drops the sign of a 64-bit result, as Linux does; a difference of 32-bit words has none.
+/// Absolute value of a 64-bit result, as in Linux; a difference of 32-bit words is unsigned.
 fn magnitude(x: u64) -> u64 {
     (x as i64).unsigned_abs()
 }
@@ -92,7 +92,7 @@ impl Timestamps {
     /// Timestamp of an instant of the simulation, without the clock's offset.
     fn ticks(&self, seconds: f64) -> u64 {
         let ticks = seconds * self.hz as f64;
-        // A receiver's clock that is behind may not have started yet.
+        // If the receiver's clock is behind, its time may be negative.
         let whole = if self.clock == Clock::Ns2 { ticks.round() } else { ticks.floor() } as i64;
         whole as u64 & self.word
     }

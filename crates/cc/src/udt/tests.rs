@@ -81,7 +81,7 @@ fn from_nothing_nine_tenths_of_a_gigabit_take_7_5_seconds() {
         syns += 1;
         udt.on_ack(f64::from(syns) * 0.01, 1, &path(0.0, GIGABIT));
     }
-    // From 0 to 0.9 × 833.33 packets a SYN, one packet more in each SYN.
+    // The rate rises from 0 to 0.9 × 833.33 packets per SYN, by one packet in each SYN.
     assert!((syns - 750_i32).abs() <= 1, "{syns}");
 }
 
@@ -181,7 +181,7 @@ fn slow_start_counts_what_is_acknowledged_up_to_the_flow_window() {
     udt.on_ack(0.03, 85, &path(50_000.0, GIGABIT));
     assert!(!udt.in_slow_start());
     assert_eq!(udt.window().to_bits(), 100.0_f64.to_bits(), "never above the flow window");
-    // 1/A, and then the increase of that ACK: 0.4 Gbit/s unused, a step of 1.
+    // The period is 1/A, followed by the increase of that ACK: 0.4 Gbit/s are unused, which gives a step of 1.
     assert!(close(udt.rate(), 50_000.0 + 100.0), "{}", udt.rate());
 }
 
@@ -192,7 +192,7 @@ fn a_nak_ends_slow_start_with_the_arrival_rate() {
         assert!(udt.on_nak(3, 20, &path(50_000.0, GIGABIT)));
         assert!(close(udt.period(), period), "{spec}: {}", udt.period());
     }
-    // Without an arrival rate: the window over RTT + SYN, less a ninth.
+    // Without an arrival rate, the rate is the window divided by RTT + SYN, reduced by a ninth.
     let mut udt = built("udt", &[]);
     udt.on_nak(3, 20, &path(0.0, 0.0));
     assert!(close(udt.rate(), 16.0 / 0.11 / 1.125), "{}", udt.rate());
@@ -237,14 +237,14 @@ fn the_arrival_rate_leaves_out_what_is_far_from_the_median() {
         now += 1e-4;
         arrivals.on_packet(now, number);
     }
-    // Fourteen gaps of 0.1 ms and two of the second that the history begins with.
+    // The history has fourteen gaps of 0.1 ms, and two of the initial gaps of 1 s.
     assert!(close(arrivals.rate(), 1e4), "{}", arrivals.rate());
     for (gap, number) in [(0.1, 16), (1e-6, 17), (1e-4, 18)] {
         now += gap;
         arrivals.on_packet(now, number);
     }
     assert!(close(arrivals.rate(), 1e4), "a pause and a burst are no gaps of the stream");
-    // Half of the gaps a tenth of the others: no stream at all.
+    // Half of the gaps are a tenth of the others, so there is no constant rate.
     let mut mixed = Arrivals::new(0.0, 16, true, true);
     let mut now = 0.0;
     for number in 0..16 {
@@ -258,7 +258,7 @@ fn the_arrival_rate_leaves_out_what_is_far_from_the_median() {
 fn an_empty_history_has_no_rate_and_no_capacity() {
     let mut draft = Arrivals::new(0.0, 16, false, false);
     assert!(draft.rate().abs() < 1e-12 && draft.capacity().abs() < 1e-12);
-    // The library's begins with pairs a millisecond apart.
+    // The library's history begins with pairs whose packets are 1 ms apart.
     assert!(close(Arrivals::new(0.0, 64, true, true).capacity(), 1000.0));
 }
 
@@ -268,7 +268,7 @@ fn packet_pairs_show_the_capacity() {
         let mut arrivals = Arrivals::new(0.0, 16, mean, false);
         for pair in 0..16_u32 {
             let at = f64::from(pair) * 0.01;
-            // One pair in eight had another packet between its two.
+            // In one of eight pairs, another packet was between the two packets.
             let gap = if pair % 8 == 0 { 200e-6 } else { 12e-6 };
             arrivals.on_packet(at, 16 * pair);
             arrivals.on_packet(at + gap, 16 * pair + 1);
