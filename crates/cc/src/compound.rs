@@ -7,7 +7,7 @@
 //! used from a window of 38 segments on, and is constant in slow start. At each loss γ moves by a quarter of the way
 //! towards 3/4 of the segments that Reno alone would have queued. The texts of the draft and of the paper were not
 //! available: ζ, the tuning's weight and the low window (INFOCOM's may be 41) are those of the implementations. The
-//! draft leaves the RTT of a round trip open; here it is the smallest.
+//! draft does not define the RTT of a round trip; here it is the smallest sample of that round trip.
 //!
 //! Differences:
 //! - Drafts -00 and -01 grow from dwnd instead (preset `draft-00`).

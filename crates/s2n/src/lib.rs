@@ -27,7 +27,7 @@ use s2n_quic_core::recovery::{CongestionController, bbr, cubic};
 
 use crate::state::State;
 
-/// Largest UDP payload that the controllers support, bytes: BBR multiplies it by 4 in 16 bits.
+/// Largest UDP payload that the controllers support, bytes. BBR computes four times this value as a 16-bit integer.
 pub const LARGEST_MTU: u16 = u16::MAX / 4;
 
 /// A window above the largest that quinn paces.

@@ -112,7 +112,8 @@ def table_lines(
 def _layout(
     room: int | None, names: Sequence[str], cells: Sequence[Sequence[str]], least: Sequence[str]
 ) -> tuple[list[int], list[int]]:
-    """The shown columns and their widths; the widths are empty if only records fit."""
+    """The shown columns and their widths in characters. The widths are empty if the terminal is too narrow for a table,
+    so that records are printed."""
     columns = [[row[i] for row in cells] for i in range(len(names))]
 
     def widths_of(shown: Sequence[int]) -> list[int]:

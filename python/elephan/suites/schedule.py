@@ -274,8 +274,9 @@ class Schedule:
     def _order(self, scenarios: Iterable[Scenario], seeds: Sequence[int]) -> list[Scenario]:
         """Runs in the order of their execution.
 
-        Long ones come first, so that no processor is idle at the end. With a budget short ones come first, all
-        seeds of each: if it ends too early, most cells are judged and few are omitted.
+        Long runs come first, so that no processor is idle at the end. With a time budget, short runs come first, and
+        all seeds of a scenario follow each other. So if the time does not suffice, most cells are judged and few are
+        omitted.
         """
         wanted = sorted(scenarios, key=work)
         if self.budget_s is not None:
