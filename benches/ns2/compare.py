@@ -230,12 +230,12 @@ def lines(found: dict[Case, tuple[Figures, Figures]], flows: int) -> str:
 
 
 def tally(pairs: Iterable[tuple[Figures, Figures]]) -> str:
-    """How many lines have which verdict, and how many of those that are not the same ns-2 makes itself."""
+    """The number of lines with each verdict, and the number of lines that are not the same because ns-2 forgot its SACKs."""
     pairs = list(pairs)
     words = [verdict(*pair) for pair in pairs]
     own = sum(forgets(ns2) for (ns2, _), word in zip(pairs, words, strict=True) if word != "same")
     counts = ", ".join(f"{words.count(word)} {word}" for word in ("same", "not settled", "differs"))
-    return f"{len(words)} lines: {counts}; in {own} of those that are not the same ns-2 forgot its SACKs.\n"
+    return f"{len(words)} lines: {counts}; in {own} of the lines that are not the same, ns-2 forgot its SACKs.\n"
 
 
 # Runs of a preset that lacks one peculiarity of ns-2, beside the preset that has it: (case, preset without it).
@@ -320,11 +320,11 @@ Elephan and judges.
 DIFFERENCES = """## SACKs forgotten
 
 ns-2's TCP/Linux clears its scoreboard at the end of a recovery. If segments beyond the recovery point were lost too,
-the next ACK's three blocks are all it knows: it takes the rest for lost, sends thousands of segments again that had
-arrived, and overfills the queue with them. The cause is given where ns-2 has 5 % more retransmissions than drops.
-Elephan keeps its scoreboard, as Linux does. It takes a window that still overfills path and queue after the first
-reduction, which slow start's overshoot leaves to those that give up little (BIC, CUBIC) or overshoot by more than twice
-(Hybla).
+ns-2 then knows only the three SACK blocks of the next ACK. It takes all other segments for lost, retransmits thousands
+that had arrived, and overfills the queue with them. A row of the table names this cause if ns-2 has 5 % more
+retransmissions than drops. Elephan keeps its scoreboard, as Linux does. The effect needs a window that still exceeds
+path and queue after the first reduction. Slow start leaves such a window to algorithms with a small reduction (BIC,
+CUBIC) or with an overshoot of more than a factor of two (Hybla).
 """
 PECULIAR = """### What else is ns-2's own
 

@@ -111,7 +111,7 @@ class Algorithm(ABC):
         return {}
 
     def _needs(self) -> list[str]:
-        """The words of `needs`, and those that follow from the methods of the class."""
+        """The words of `needs`, and those implied by the methods that the class defines."""
         own = type(self)
         implied = {"losses": own.on_lost is not Algorithm.on_lost, "sends": own.on_sent is not Algorithm.on_sent}
         return [*self.needs, *(word for word, wanted in implied.items() if wanted and word not in self.needs)]

@@ -70,7 +70,7 @@ impl Africa {
     };
 
     /// # Errors
-    /// Those of [`Hstcp::new`], and [`BuildError::Conflict`] for the table of Linux, which is not used here.
+    /// The errors of [`Hstcp::new`], and [`BuildError::Conflict`] for the table of Linux, which is not used here.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         if HstcpParams::read(settings)?.form == Form::Table {
             return settings.conflict("form must be 'closed'");

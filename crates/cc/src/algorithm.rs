@@ -278,8 +278,8 @@ pub struct Signal {
 /// The endpoint sends while its estimate of the segments in flight is below [`Algorithm::window`], except in fast
 /// recovery, where its recovery rule (PRR, rate halving, RFC 6675) moves from the old window to the new one.
 ///
-/// [`Observe`] reports the algorithm's internal variables. An algorithm without variables implements it without a
-/// method.
+/// [`Observe`] reports the algorithm's internal variables. An algorithm without such variables implements
+/// the trait with an empty body.
 pub trait Algorithm: Observe {
     /// The connection begins.
     fn on_start(&mut self, start: &Start);

@@ -99,7 +99,7 @@ impl Areno {
     };
 
     /// # Errors
-    /// Those of [`LossWindow::real_valued`].
+    /// The errors of [`LossWindow::real_valued`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = ArenoParams::read(settings)?;
         Ok(Self {

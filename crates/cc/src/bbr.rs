@@ -220,7 +220,7 @@ impl Bbr {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`].
+    /// The errors of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = BbrParams::read(settings)?;
         let s = State {

@@ -70,7 +70,7 @@ const DRAIN_ROUNDS: f64 = 3.0;
 const QUANTUM_S: f64 = 0.001;
 const QUANTUM_LEAST: f64 = 2.0;
 const QUANTUM_MOST_BYTES: f64 = 65_536.0;
-/// Bursts by which the window is enlarged (§5.5.8).
+/// Number of bursts by which the window is enlarged (§5.5.8).
 const OFFLOAD_QUANTA: f64 = 3.0;
 /// RTT that the first pacing rate assumes, s.
 const FIRST_RTT_S: f64 = 0.001;
@@ -99,7 +99,7 @@ impl Bbr3 {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`].
+    /// The errors of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = Bbr3Params::read(settings)?;
         Ok(Self { p: Box::new(p), s: Box::new(State::new()) })

@@ -177,7 +177,7 @@ impl Bic {
     }
 
     /// # Errors
-    /// Those of [`Settings::read`], and [`BuildError::Conflict`] for values that do not go together.
+    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] for values that do not go together.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = BicParams::read(settings)?;
         let win = LossWindow::new(settings)?;

@@ -124,7 +124,7 @@ impl Cdg {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if `window` is not a power of two.
+    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] if `window` is not a power of two.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = CdgParams::read(settings)?;
         let rounds = p.window as usize;

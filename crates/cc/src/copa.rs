@@ -138,7 +138,7 @@ impl Copa {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`].
+    /// The errors of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = CopaParams::read(settings)?;
         let s = State {

@@ -195,7 +195,7 @@ impl Cubic {
     }
 
     /// # Errors
-    /// Those of [`Settings::read`].
+    /// The errors of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = CubicParams::read(settings)?;
         let beta = (p.beta * 1024.0).round();
@@ -233,7 +233,7 @@ impl Cubic {
         }
     }
 
-    /// W_est, RFC 9438 §4.3, after `inv` windows acknowledged.
+    /// The estimate of Reno's window (W_est, RFC 9438 §4.3), after `inv` windows were acknowledged.
     #[inline]
     fn reno_window(&mut self, t: f64, srtt: f64, inv: f64) -> f64 {
         match self.p.reno_estimate {

@@ -141,7 +141,7 @@ impl Dctcp {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`].
+    /// The errors of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = DctcpParams::read(settings)?;
         Ok(Self {

@@ -78,7 +78,7 @@ impl Eefast {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if `update_every` is neither 1 nor 2.
+    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] if `update_every` is neither 1 nor 2.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = EefastParams::read(settings)?;
         if p.update_every != 1.0 && p.update_every != 2.0 {

@@ -132,7 +132,7 @@ impl Fast {
     }
 
     /// # Errors
-    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if `update_every` is neither 1 nor 2.
+    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] if `update_every` is neither 1 nor 2.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = FastParams::read(settings)?;
         if p.update_every != 1.0 && p.update_every != 2.0 {

@@ -37,7 +37,7 @@ impl Fixed {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`].
+    /// The errors of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         Ok(Self { p: FixedParams::read(settings)? })
     }

@@ -84,7 +84,7 @@ impl Fusion {
     };
 
     /// # Errors
-    /// Those of [`LossWindow::real_valued`].
+    /// The errors of [`LossWindow::real_valued`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = FusionParams::read(settings)?;
         Ok(Self {

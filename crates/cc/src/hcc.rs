@@ -183,7 +183,7 @@ impl Hcc {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if the smallest step is above the largest.
+    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] if the smallest step is above the largest.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = HccParams::read(settings)?;
         if p.i_min > p.gamma * p.alpha {

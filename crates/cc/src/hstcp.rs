@@ -115,7 +115,8 @@ impl Hstcp {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if the two ends of the response function are not in order.
+    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] if the two ends of the response function are not
+    /// in order.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = HstcpParams::read(settings)?;
         if p.high_window <= p.low_window {

@@ -133,7 +133,7 @@ impl Htcp {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if `beta_min` is above `beta_max`.
+    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] if `beta_min` is above `beta_max`.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = HtcpParams::read(settings)?;
         if p.beta_min > p.beta_max {

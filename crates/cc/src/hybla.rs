@@ -4,9 +4,9 @@
 //! Variant: ρ is the smallest RTT over 25 ms (Linux's reference; ns-3 has 50 ms), at least 1 and at most 16, real-valued.
 //! The paper's text was not available; according to others it also scales the initial window by ρ (`scale_start`, off).
 //! Linux (presets `linux`, `linux-2.6`) computes ρ in eighths from the smallest *smoothed* RTT, reads 2^ρ from a table
-//! for eighths, and counts in 1/128 of a segment. It starts from a window of ρ, and grows as standard TCP from a
-//! timeout to the end of its recovery. The increment is truncated, so the window of 2.6.22 does not grow above 128ρ²
-//! segments. Later versions add a segment there for each window acknowledged. ns-2's TCP/Linux is `linux-2.6`.
+//! for eighths, and counts in 1/128 of a segment. Linux's form starts from a window of ρ. From a timeout to the end of
+//! its recovery, it grows as standard TCP. The increment is truncated, so the window of 2.6.22 does not grow above
+//! 128ρ² segments. Later versions add a segment there for each window acknowledged. ns-2's TCP/Linux is `linux-2.6`.
 
 use crate::algorithm::{Ack, Signal, Start};
 use crate::loss_based::{LossBased, own_window};
@@ -74,7 +74,8 @@ impl Hybla {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`], and [`BuildError::Conflict`] for another slow start in Linux's form, which has its own.
+    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] for another slow start in Linux's form, which has
+    /// its own.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let win = LossWindow::new(settings)?;
         if win.integer() && LossParams::read(settings)?.slow_start != SlowStartKind::Standard {
@@ -117,7 +118,8 @@ impl Hybla {
         }
     }
 
-    /// Slow start's growth on an ACK. Returns the segments that remain for congestion avoidance.
+    /// Grows the window by slow start's rule on an ACK. Returns the number of acknowledged segments that remain for
+    /// congestion avoidance.
     #[inline]
     fn slow_start(&mut self, ack: &Ack) -> f64 {
         // The shared slow start adds one segment for each segment acknowledged, and decides when slow start ends. The

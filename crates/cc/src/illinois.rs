@@ -134,7 +134,7 @@ impl Illinois {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if the ends of a range are in the wrong order.
+    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] if the ends of a range are in the wrong order.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = IllinoisParams::read(settings)?;
         for (low, high, names) in [

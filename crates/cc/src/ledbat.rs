@@ -96,7 +96,7 @@ impl Ledbat {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`].
+    /// The errors of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = LedbatParams::read(settings)?;
         Ok(Self {

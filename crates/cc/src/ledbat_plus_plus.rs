@@ -100,7 +100,7 @@ impl LedbatPlusPlus {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`].
+    /// The errors of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = LedbatPlusPlusParams::read(settings)?;
         Ok(Self {

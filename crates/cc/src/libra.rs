@@ -64,7 +64,8 @@ impl Libra {
     };
 
     /// # Errors
-    /// Those of [`LossWindow::real_valued`], and [`BuildError::Conflict`] if a loss could take more than the window.
+    /// The errors of [`LossWindow::real_valued`], and [`BuildError::Conflict`] if the reduction on a loss could exceed
+    /// the window.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = LibraParams::read(settings)?;
         if p.t1 > 2.0 * p.t0 {

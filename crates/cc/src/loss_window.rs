@@ -50,8 +50,8 @@ params! {
     }
 }
 
-/// The window and the threshold of an algorithm around a window called `win`, as methods of
-/// [`Algorithm`](crate::Algorithm).
+/// Methods of [`Algorithm`](crate::Algorithm) that return the window and the threshold, for an algorithm whose field
+/// `win` is a [`LossWindow`].
 macro_rules! window_getters {
     () => {
         #[inline]
@@ -118,7 +118,7 @@ observed! {
 
 impl LossWindow {
     /// # Errors
-    /// Those of [`Settings::read`].
+    /// The errors of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = LossParams::read(settings)?;
         Ok(Self {
@@ -138,7 +138,7 @@ impl LossWindow {
     /// Like [`LossWindow::new`], for algorithms that are known in real numbers only.
     ///
     /// # Errors
-    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if the arithmetic is one of whole segments.
+    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] if the arithmetic is one of whole segments.
     pub fn real_valued(settings: &Settings) -> Result<Self, BuildError> {
         let window = Self::new(settings)?;
         if window.integer() {

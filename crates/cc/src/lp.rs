@@ -202,8 +202,8 @@ impl Watch {
         }
     }
 
-    /// Delay without the delayed ACK's wait: for a small window the smallest delay of a round trip, for a window of one
-    /// segment none.
+    /// The delay sample without the time for which the receiver delayed the ACK. For a small window it is the smallest
+    /// delay of a round trip. For a window of one segment there is no such sample.
     #[inline]
     fn without_waiting(&mut self, ack: &Ack, delay: f64, window: f64) -> Option<f64> {
         if window >= FEW {
@@ -337,7 +337,8 @@ impl Lp {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if Linux's delays should be smoothed by another weight.
+    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] if Linux's delays should be smoothed by another
+    /// weight.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let watch = Watch::read(settings)?;
         Ok(Self { inner: Reno::new(settings)?, watch, keep: |_, _| 0.5 })
@@ -367,7 +368,7 @@ impl HstcpLp {
     };
 
     /// # Errors
-    /// Those of [`Hstcp::new`] and [`Lp::new`].
+    /// The errors of [`Hstcp::new`] and [`Lp::new`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let watch = Watch::read(settings)?;
         let own = HstcpLpParams::read(settings)?.own_decrease;

@@ -61,7 +61,7 @@ impl Ltcp {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`].
+    /// The errors of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = LtcpParams::read(settings)?;
         let layer = (0.0, p.w_t);

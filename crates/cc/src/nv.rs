@@ -105,7 +105,7 @@ impl Nv {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`].
+    /// The errors of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         Ok(Self {
             p: NvParams::read(settings)?,

@@ -309,7 +309,7 @@ pub struct Problem {
     pub owner: String,
     /// The parameter, if the error is in one.
     pub parameter: Option<String>,
-    /// The value that was read, and the allowed values.
+    /// Text that names the value that was read, and the allowed values.
     pub message: String,
 }
 
@@ -518,7 +518,7 @@ impl Settings {
     /// Returns the settings of an algorithm with one of its presets.
     ///
     /// # Errors
-    /// Those of [`Settings::new`], and [`BuildError::UnknownPreset`].
+    /// The errors of [`Settings::new`], and [`BuildError::UnknownPreset`].
     pub fn resolve(entry: &Entry, preset: &str, given: &BTreeMap<String, Value>) -> Result<Self, BuildError> {
         let Some(found) = entry.presets.iter().find(|p| p.name == preset) else {
             let known: Vec<&str> = entry.presets.iter().map(|p| p.name).filter(|name| !name.is_empty()).collect();

@@ -79,7 +79,7 @@ impl Prague {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`].
+    /// The errors of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = PragueParams::read(settings)?;
         Ok(Self {

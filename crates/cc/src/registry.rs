@@ -223,7 +223,7 @@ pub fn other_transports() -> &'static [Entry] {
 /// Finds `spec`, which is `name` or `name:preset`, among `entries`, and reads its settings from `params`.
 ///
 /// # Errors
-/// Those of [`build`], except [`BuildError::Conflict`] and errors in a value.
+/// The errors of [`build`], except [`BuildError::Conflict`] and errors in a value.
 fn resolve(
     spec: &str,
     params: &BTreeMap<String, Value>,
@@ -251,7 +251,7 @@ pub fn build(spec: &str, params: &BTreeMap<String, Value>) -> Result<Controller,
 /// Builds the rate control of a UDT endpoint: `spec` is `udt` or `udt:preset`.
 ///
 /// # Errors
-/// Those of [`build`].
+/// The errors of [`build`].
 pub fn build_udt(spec: &str, params: &BTreeMap<String, Value>) -> Result<Udt, BuildError> {
     Udt::new(&resolve(spec, params, OTHER_TRANSPORTS)?.1)
 }

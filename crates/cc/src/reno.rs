@@ -53,7 +53,7 @@ impl Reno {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`].
+    /// The errors of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         Ok(Self { win: LossWindow::new(settings)?, p: RenoParams::read(settings)? })
     }

@@ -2,8 +2,8 @@
 //! HyStart++ (RFC 9406).
 //!
 //! Differences from Linux: HyStart's ACK-train test has no allowance for segmentation offload, since segments here are
-//! sent one by one, and assumes an unpaced sender. HyStart++ counts at most L = 8 segments of an ACK, which RFC 9406
-//! requires of senders that do not pace, also for a sender that paces.
+//! sent one by one, and assumes an unpaced sender. HyStart++ counts at most L = 8 segments of an ACK for every sender;
+//! RFC 9406 requires this only of senders that do not pace.
 
 use crate::algorithm::Ack;
 use crate::param::choices;

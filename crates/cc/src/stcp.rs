@@ -67,7 +67,7 @@ impl Stcp {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`].
+    /// The errors of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = StcpParams::read(settings)?;
         Ok(Self { win: LossWindow::new(settings)?, p, per_step: 1.0 / p.increase })

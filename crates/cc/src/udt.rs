@@ -217,7 +217,7 @@ impl Udt {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`].
+    /// The errors of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = UdtParams::read(settings)?;
         Ok(Self {

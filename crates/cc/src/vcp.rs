@@ -102,7 +102,7 @@ impl Vcp {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`].
+    /// The errors of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let (p, win) = (VcpParams::read(settings)?, LossWindow::new(settings)?);
         Ok(Self { p, win, rtt: 0.0, frozen_until: f64::NEG_INFINITY, settled_at: f64::NEG_INFINITY, load: None })

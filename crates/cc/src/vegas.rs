@@ -173,7 +173,7 @@ impl Vegas {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if `alpha` is above `beta`.
+    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] if `alpha` is above `beta`.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = VegasParams::read(settings)?;
         if p.alpha > p.beta {

@@ -41,7 +41,7 @@ pub struct Veno {
     samples: f64,
     /// Backlog, segments.
     n: f64,
-    /// In Linux's form: true if the next full window adds a segment.
+    /// True if the next full window adds a segment (Linux's form only).
     inc: bool,
     /// True from a timeout to the end of its recovery, while Linux behaves as standard TCP.
     reno: bool,
@@ -68,7 +68,7 @@ impl Veno {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`].
+    /// The errors of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         Ok(Self {
             win: LossWindow::new(settings)?,

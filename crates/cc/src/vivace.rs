@@ -154,7 +154,7 @@ impl Vivace {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`], and [`BuildError::Conflict`] if the smallest rate is above the largest.
+    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] if the smallest rate is above the largest.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = VivaceParams::read(settings)?;
         if p.min_rate > p.max_rate {

@@ -44,7 +44,7 @@ impl Xcp {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`].
+    /// The errors of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         Ok(Self { win: LossWindow::new(settings)?, rtt: 0.0, feedback: 0.0 })
     }

@@ -96,7 +96,7 @@ impl Yeah {
     };
 
     /// # Errors
-    /// Those of [`Settings::read`].
+    /// The errors of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         Ok(Self {
             win: LossWindow::new(settings)?,

@@ -56,10 +56,10 @@ struct Connection {
     needs: Needs,
     delivered: f64,
     lost: f64,
-    /// Largest number of segments that the algorithm may add at one ACK: γα for ns-2's FAST, which does not spread its
-    /// updates at RTTs below 4 ms; 2^16 for each of up to 8 segments acknowledged in Hybla's slow start; γα for the
-    /// steps of EEFAST and HCC, whose size does not depend on the window, so that a round of two ACKs spreads a step
-    /// over two ACKs.
+    /// Largest number of segments that the algorithm may add at one ACK. It is γα for ns-2's FAST, which does not
+    /// spread its updates at RTTs below 4 ms. It is 2^16 for each of up to 8 segments acknowledged in Hybla's slow
+    /// start. It is γα for EEFAST and HCC, since their steps do not depend on the window, and a round trip may have
+    /// only two ACKs.
     at_once: f64,
     trace: Vec<u64>,
 }

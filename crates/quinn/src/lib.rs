@@ -80,7 +80,7 @@ impl Elephan {
     /// connection.
     ///
     /// # Errors
-    /// Those of [`Elephan::new`], or a parameter that is wrong.
+    /// The errors of [`Elephan::new`], or a parameter that is wrong.
     pub fn with(
         algorithm: &str,
         parameters: BTreeMap<String, Value>,

@@ -83,7 +83,7 @@ impl Stamper {
         Arc::strong_count(&self.forward_delay.0) > 1
     }
 
-    /// Handle to the delays of these stamps.
+    /// Returns a handle to the one-way delays that these stamps measure.
     #[cfg(feature = "socket")]
     pub(crate) fn forward_delay(&self) -> ForwardDelay {
         self.forward_delay.clone()

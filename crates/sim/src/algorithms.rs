@@ -35,7 +35,7 @@ pub fn controllers() -> impl FnMut(usize, &FlowSpec) -> Result<Controller, SpecE
 /// Builds the rate control of a UDT flow.
 ///
 /// # Errors
-/// Those of [`controller`].
+/// The errors of [`controller`].
 pub(crate) fn udt_control(index: usize, flow: &FlowSpec) -> Result<elephan_cc::udt::Udt, SpecError> {
     elephan_cc::build_udt(&flow.algorithm, &parameters(flow)).map_err(|e| refused(index, &e))
 }
@@ -43,7 +43,7 @@ pub(crate) fn udt_control(index: usize, flow: &FlowSpec) -> Result<elephan_cc::u
 /// Rejects an algorithm that cannot be built, or that lacks the routers it needs.
 ///
 /// # Errors
-/// Those of [`controller`].
+/// The errors of [`controller`].
 fn check_algorithm(spec: &Spec, index: usize, flow: &FlowSpec) -> Result<(), SpecError> {
     if flow.is_udt() {
         udt_control(index, flow).map(|_| ())

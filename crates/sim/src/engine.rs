@@ -169,7 +169,7 @@ impl Engine {
     /// ends the layout. The layout of a million flows, or of a load with many transfers, takes seconds.
     ///
     /// # Errors
-    /// Those of [`Engine::with_transports`], or an error of `go_on`.
+    /// The errors of [`Engine::with_transports`], or an error of `go_on`.
     pub fn while_wanted<T: Into<Transport>, E: From<SpecError>>(
         spec: Spec,
         preferred: Time,
@@ -238,10 +238,10 @@ impl Engine {
     /// number, a caller with a clock can have reports at fixed times, independently of the number of events in a slice.
     ///
     /// # Errors
-    /// Those of [`Engine::run`].
+    /// The errors of [`Engine::run`].
     ///
     /// # Panics
-    /// Those of [`Engine::run`].
+    /// The errors of [`Engine::run`].
     pub fn run_reporting(mut self, mut report: impl FnMut(f64) -> Option<u32>) -> Result<Outcome, RunError> {
         while self.advance(self.slices_per_report)? {
             let fraction = self.fraction();

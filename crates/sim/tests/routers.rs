@@ -40,7 +40,7 @@ impl Path {
         (self.rate_bps as f64 * self.rtt_s / 8000.0) as u64
     }
 
-    /// A flow of `algorithm` from each of these times on.
+    /// A spec with one flow of `algorithm` for each time in `starts`, at which it starts.
     fn spec(&self, algorithm: &str, starts: &[f64], seconds: f64) -> Spec {
         let each: Vec<(&str, f64)> = starts.iter().map(|start| (algorithm, *start)).collect();
         // Access links of 1 ms there and back, on either side.

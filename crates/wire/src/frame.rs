@@ -41,7 +41,7 @@ pub struct Tcp {
     pub syn: bool,
     /// True if [`Tcp::acknowledged`] is valid.
     pub ack: bool,
-    /// Byte after the highest SACKed one.
+    /// Sequence number after the highest byte that a SACK block reports.
     pub highest_sack: Option<u32>,
 }
 

@@ -78,7 +78,7 @@ def refuse_other_backends(name: str, scenario: Scenario) -> None:
     """Reject flows that the scenario assigns to another backend, and queue disciplines that only another backend has.
 
     Raises:
-        ScenarioError: there is one; the sentence names the backend that runs it.
+        ScenarioError: there is such a flow or discipline; the message names the backend that runs it.
     """
     for i, flow in enumerate(scenario.flow):
         if flow.backend not in (None, name):
@@ -100,7 +100,7 @@ def refuse_other_transports(name: str, scenario: Scenario) -> None:
     """Reject flows whose endpoints only another backend has.
 
     Raises:
-        ScenarioError: there is one; the sentence names the backend that runs it.
+        ScenarioError: there is such a flow or discipline; the message names the backend that runs it.
     """
     refuse_other_backends(name, scenario)
     for i, flow in enumerate(scenario.flow):
@@ -162,7 +162,7 @@ class Backend(ABC):
         """Reject a scenario that cannot be run, before the run.
 
         Raises:
-            ScenarioError: this backend cannot run it; the message has the reason.
+            ScenarioError: this backend cannot run the scenario; the message has the reason.
         """
 
     def varies(self, scenario: Scenario) -> bool:

@@ -74,7 +74,7 @@ class ModelBackend(Backend):
         """Integrate a scenario.
 
         Raises:
-            ScenarioError: the model cannot run it; the message has the reason.
+            ScenarioError: the model cannot run the scenario; the message has the reason.
             Cancelled: ``progress`` returned ``False``.
         """
         from elephan.models import fluid
@@ -117,7 +117,7 @@ class _Plan:
         """Read a scenario.
 
         Raises:
-            ScenarioError: the model does not cover it.
+            ScenarioError: the model does not cover the scenario.
         """
         import numpy as np
 

@@ -79,7 +79,7 @@ class QuicBackend(Backend):
         """Run a scenario in a separate process.
 
         Raises:
-            ScenarioError: it cannot be run here; the message has the reason.
+            ScenarioError: the scenario cannot be run here; the message has the reason.
             QuicError: the program failed.
             Cancelled: ``progress`` returned ``False``.
         """
@@ -91,7 +91,7 @@ class QuicBackend(Backend):
         """Run a scenario, and write quinn's own qlog of the flow at each position in ``logs`` to its file.
 
         Raises:
-            ScenarioError: it cannot be run here; the message has the reason.
+            ScenarioError: the scenario cannot be run here; the message has the reason.
             QuicError: the program failed.
             Cancelled: ``progress`` returned ``False``.
             OSError: a file cannot be written.

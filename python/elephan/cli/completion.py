@@ -34,8 +34,8 @@ def answer(cli: click.Command) -> int:
 
 
 class _Bash(BashComplete):
-    """Completion in Bash, which splits words at ``:`` and ``=``, although names such as ``cubic:linux`` contain
-    them."""
+    """Completion in Bash. Bash splits words at ``:`` and ``=``, so the parts of names such as ``cubic:linux`` are
+    joined."""
 
     source_template = BashComplete.source_template.replace(
         'COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD=$COMP_CWORD',

@@ -39,7 +39,7 @@ def writable_file(context: click.Context, parameter: click.Parameter, value: str
     """Check an option's file: its folder exists, and the file is not a folder.
 
     Raises:
-        ScenarioError: it cannot be written.
+        ScenarioError: the file cannot be written.
     """
     if value is None:
         return None

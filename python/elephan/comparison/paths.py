@@ -191,7 +191,7 @@ def parse_rate_located(rate: str) -> int:
     """Parse a rate; an error names its option.
 
     Raises:
-        ScenarioError: it is not a rate.
+        ScenarioError: the text is not a rate.
     """
     try:
         return parse_rate(rate)
@@ -268,7 +268,7 @@ def from_scenario(scenario: Scenario) -> Path:
     """The path of a scenario: its links, stack and traffic; its flows get the algorithms.
 
     Raises:
-        ScenarioError: it has no TCP flow, or it does not allow a comparison.
+        ScenarioError: the scenario has no TCP flow, or does not allow a comparison.
     """
     tables = scenario.to_dict()
     flows = [flow for flow in tables.get("flow", []) if "datagrams" not in flow]

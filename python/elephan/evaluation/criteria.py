@@ -113,7 +113,7 @@ class Measurer(Protocol[_Stated]):
         """A metric of a subject under conditions.
 
         Raises:
-            NotJudgedError: it was not measured or cannot be.
+            NotJudgedError: the metric was not measured, or cannot be measured.
         """
         ...
 

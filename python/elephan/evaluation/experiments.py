@@ -64,7 +64,7 @@ class RunSet:
         """The replicates of a scenario, in order of seed.
 
         Raises:
-            NotJudgedError: it was not run.
+            NotJudgedError: the scenario was not run.
         """
         found = self._by_hash.get(scenario.hash)
         if not found:
@@ -81,7 +81,7 @@ class RunSet:
         tuple).
 
         Raises:
-            NotJudgedError: it is not defined for this run.
+            NotJudgedError: the metric is not defined for this run.
         """
         from elephan import metrics
 

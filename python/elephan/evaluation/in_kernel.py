@@ -72,7 +72,7 @@ def require(carrier: Carrier, path: str) -> None:
     message.
 
     Raises:
-        ScenarioError: it cannot run any scenario.
+        ScenarioError: the host cannot run any scenario.
     """
     try:
         carrier.require()

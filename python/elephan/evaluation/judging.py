@@ -58,7 +58,7 @@ def assess(criterion: _Stated, measurer: Measurer[_Stated], *, intervals: bool =
     Without ``intervals`` there are outcomes and values only, which is fast.
 
     Raises:
-        NotJudgedError: it was not, or cannot be, measured.
+        NotJudgedError: a subject was not measured, or cannot be measured.
     """
     question = _Question(criterion, measurer)
     outcome = question.outcome()

@@ -1,8 +1,8 @@
 """The two components of Compound TCP's window, derived from their sum.
 
-A host reports only the sum. The loss-based component follows from four rules. It is the whole window in slow start,
-where the delay-based component rests. In congestion avoidance it grows by one segment each round trip. It halves on a
-loss. It is never more than the whole window. The rest of the window is the delay-based component.
+A host reports only the sum. The loss-based component follows from four rules. In slow start it is the whole window,
+since the delay-based component does not change. In congestion avoidance it grows by one segment each round trip. It
+halves on a loss. It is never more than the whole window. The rest of the window is the delay-based component.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def convergence_time_s(
     Infinite if this never happens. The window is the whole run unless given.
 
     Raises:
-        MetricError: not two flows, or they are meant to start together, or they are both there for less than one mean.
+        MetricError: there are not two flows, both start together, or the time with both is shorter than one mean.
     """
     started_s, times, first, second = _rates(run, window, flows)
     means = [_running_mean(rates, mean_s) for rates in (first, second)]
@@ -81,7 +81,7 @@ def convergence_accumulated_time_s(
     It is ``convergence_time_s`` with cumulative means from the second flow's start instead of running means.
 
     Raises:
-        MetricError: not two flows, or they are meant to start together, or are not both there for a second.
+        MetricError: there are not two flows, both start together, or the time with both is shorter than a second.
     """
     started_s, times, first, second = _rates(run, window, flows)
     sums = np.cumsum(first), np.cumsum(second)
@@ -105,7 +105,7 @@ def convergence_cwnd_time_s(
     the mean, the 80 % and the 30 s are our choice. The window is the whole run unless given.
 
     Raises:
-        MetricError: not two flows, or they are meant to start together, or they are both there for less than one mean.
+        MetricError: there are not two flows, both start together, or the time with both is shorter than one mean.
     """
     started_s, bins = _together(run, window, flows)
     means = [_running_mean(_cwnd_means(run, name, bins), mean_s) for name in pair(run, flows)]
@@ -208,7 +208,7 @@ def delta_fair_convergence_time_s(
     The means are as in ``convergence_time_s``; infinite when it never happens.
 
     Raises:
-        MetricError: not two flows, or they are meant to start together, or they are both there for less than one mean.
+        MetricError: there are not two flows, both start together, or the time with both is shorter than one mean.
     """
     started_s, times, first, second = _rates(run, window, flows)
     means = [_running_mean(rates, mean_s) for rates in (first, second)]

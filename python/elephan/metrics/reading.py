@@ -52,7 +52,7 @@ def resolve_window(run: Run, window: Window | None) -> Window:
     """``window``, or the scenario's ``[measure]`` for ``None``; seconds.
 
     Raises:
-        MetricError: it is empty, or not within the run.
+        MetricError: the window is empty, or not within the run.
     """
     start_s, end_s = measure_window(run) if window is None else (float(window[0]), float(window[1]))
     if not start_s < end_s:
@@ -419,7 +419,7 @@ def link_rows(run: Run, link: str) -> pl.DataFrame:
     """The recorded samples of a link.
 
     Raises:
-        MetricError: it was not recorded.
+        MetricError: the link was not recorded.
     """
     rows = run.kept(("links", link), lambda: run.links.filter(pl.col("link").cast(pl.String) == link))
     if rows.is_empty():

@@ -197,7 +197,7 @@ def aggressiveness_pkts_per_rtt(run: Run, window: Window | None = None, flows: F
 
 @metric("growth_factor_per_rtt", "1", "hcc2011 Table 1: the window doubles per RTT", scope="flow")
 def growth_factor_per_rtt(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Factor of the congestion window in a round trip, from the window's start to its end: 2 in slow start.
+    """Growth factor of the congestion window in each round trip of the measurement window: 2 in slow start.
 
     It is the geometric mean over the propagation RTTs that lie between the first and the last sample. Queueing makes
     round trips longer, and so makes the factor smaller.

@@ -162,7 +162,8 @@ def cwnd_curvature(
 def backoff_delta(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Multiplicative decrease: the fraction by which a loss lowers cwnd, as a mean over the losses in the window.
 
-    It is 1 - ssthresh after the loss over the congestion window before it, at the samples on either side.
+    It is 1 - s / w, where w is the congestion window in the last sample before the loss, and s is ssthresh in the first
+    sample after it.
 
     Raises:
         MetricError: a flow has no loss in the window, or no ssthresh.
@@ -282,7 +283,7 @@ def rtt_p99_ms(run: Run, window: Window | None = None, flows: Flows = None) -> d
 def peak_window_over_bdp(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Largest sampled congestion window over the bandwidth-delay product of the bottleneck and the flow's path.
 
-    The product is that of ``cwnd_fraction_of_bdp``.
+    The bandwidth-delay product is the same as in ``cwnd_fraction_of_bdp``.
     """
     return {name: peak / _bdp_pkts(run, name, window) for name, peak in max_cwnd_pkts(run, window, flows).items()}
 

@@ -83,9 +83,9 @@ def stcp(on: Path, increase: float = 0.01, keep: float = 0.875) -> Floats:
 
 
 def cubic(on: Path, c: float = 0.4, keep: float = 0.7, beyond: float = 1.0, *, friendly: bool = True) -> Floats:
-    """CUBIC's epoch, s: K = cbrt(W (1-k)/C) to its last maximum (RFC 9438 §4.2), plus cbrt(beyond/C) until it exceeds
-    that maximum by ``beyond`` segments and has a loss. The epoch is shorter if its estimate of Reno's window reaches
-    that point first (§4.3).
+    """CUBIC's epoch, s. The window returns to its last maximum after K = cbrt(W (1-k)/C) (RFC 9438 §4.2). After another
+    cbrt(beyond/C) it exceeds that maximum by ``beyond`` segments, and has a loss. The epoch is shorter if CUBIC's
+    estimate of Reno's window reaches that point first (§4.3).
 
     Around its maximum the window is almost constant, so its growth by the last segment takes 1.36 s.
     """

@@ -154,7 +154,7 @@ class Overlay:
 
         Raises:
             ValueError: the file has another suffix, or ``size`` is not a size.
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
         from elephan.writing import whole_file
 
@@ -285,7 +285,7 @@ def inches(size: str | tuple[float, float] | None, rows: int = 1) -> tuple[float
     """Width and height of a figure in inches: ``column``, ``page``, ``"12x8 cm"``, or a pair of inches.
 
     Raises:
-        ValueError: it is not a size, or not between 1 and 40 inches.
+        ValueError: the value is not a size, or not between 1 and 40 inches.
     """
     own_height = _PANEL_IN * rows + 0.6
     if size is None:

@@ -135,7 +135,7 @@ def write_html(overlay: Overlay, runs: Sequence[Run], path: Path) -> Path:
     """Write an overlay as an interactive page, which needs no network. Returns its path.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the page cannot be written.
     """
     page = {
         "title": overlay.title or "Runs over time",

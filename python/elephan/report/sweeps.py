@@ -334,7 +334,7 @@ def sweep_report(sweep: Sweep[Any], path: str | Path, names: Names = None) -> Pa
     Raises:
         MetricError: no such metric.
         ScenarioError: the file has another suffix.
-        OSError: it cannot be written.
+        OSError: the page cannot be written.
     """
     path = Path(path)
     if path.suffix not in ("", ".html") and not path.is_dir():

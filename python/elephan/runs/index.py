@@ -244,7 +244,7 @@ def parse_age(text: str) -> timedelta:
     """A duration such as ``30d``, ``12 h`` or ``90 min``.
 
     Raises:
-        RunError: it is not a duration.
+        RunError: the text is not a duration.
     """
     number = text.strip()
     unit = ""
@@ -260,7 +260,7 @@ def parse_since(text: str, now: datetime) -> datetime:
     """A date such as ``2026-11-20``, a time such as ``2026-11-20 14:00`` (UTC), or a span of time before ``now``.
 
     Raises:
-        RunError: it is not a time.
+        RunError: the text is not a time.
     """
     try:
         found = datetime.fromisoformat(text.strip())
@@ -277,7 +277,8 @@ def parse_since(text: str, now: datetime) -> datetime:
 def chosen(
     entries: Iterable[Entry], *, algorithm: str | None = None, since: datetime | None = None, text: str = ""
 ) -> list[Entry]:
-    """The entries with an algorithm, not before a time, and with all words of a text."""
+    """The entries that have a flow of ``algorithm``, were created at ``since`` or later, and contain all words of
+    ``text``."""
     return [
         entry
         for entry in entries

@@ -350,7 +350,7 @@ class Run:
         """Compare the saved files with the manifest again, since they may have changed after the manifest was read.
 
         Raises:
-            RunError: they are damaged, or those of another result.
+            RunError: the files are damaged, or belong to another result.
         """
         try:
             saved.verify(self.dir, self.manifest)
@@ -364,7 +364,7 @@ class Run:
         """Write each table as a CSV file, with the manifest beside them. Returns the written files.
 
         Raises:
-            RunError: it is the folder that the run is saved in.
+            RunError: the target is the folder that the run is saved in.
         """
         from elephan.runs import tables as files
 
@@ -374,7 +374,7 @@ class Run:
         """Write each table as a Parquet file, with the manifest beside them. Returns the written files.
 
         Raises:
-            RunError: it is the folder that the run is saved in.
+            RunError: the target is the folder that the run is saved in.
         """
         from elephan.runs import tables as files
 

@@ -126,7 +126,7 @@ def load(
         again: true to compare all digests, also of unchanged files.
 
     Raises:
-        DamagedRunError: it is damaged.
+        DamagedRunError: the run is damaged.
         RunError: there is no run, or ``check`` rejects it.
     """
     if name is None and _ID.fullmatch(folder.name):
@@ -167,7 +167,7 @@ def read_manifest(folder: Path, name: str | None = None) -> dict[str, Any]:
     """The manifest of a saved run, verified by its own digest; the run's other files are not read.
 
     Raises:
-        DamagedRunError: it is damaged, of another format, or of another run than ``name``.
+        DamagedRunError: the manifest is damaged, has another format, or belongs to another run than ``name``.
         RunError: there is no run.
     """
     path = folder / MANIFEST

@@ -171,7 +171,7 @@ class Store:
         """A saved result by its id, or by the beginning of one id only.
 
         Raises:
-            DamagedRunError: it is damaged.
+            DamagedRunError: the result is damaged.
             RunError: no run or several runs match; the message has the most similar id.
         """
         ids = self.ids()

@@ -154,7 +154,7 @@ class Sweep(Sequence[R], Generic[R]):
         Raises:
             MetricError: the errors of :meth:`frame`.
             ScenarioError: the file has another suffix.
-            OSError: it cannot be written.
+            OSError: the page cannot be written.
         """
         made: Path = hook("sweep_report")(self, path, metrics)
         return made

@@ -154,7 +154,7 @@ def read(folder: Path, name: str) -> pl.DataFrame:
     """A table from its Parquet file.
 
     Raises:
-        DamagedRunError: it is not a Parquet file.
+        DamagedRunError: the file is not a Parquet file.
     """
     import polars as pl
 

@@ -107,7 +107,7 @@ def unchanged(path: Path, digest: str) -> CFile:
     """Read a file pinned by a scenario.
 
     Raises:
-        ScenarioError: it is missing, or has changed.
+        ScenarioError: the file is missing, or has changed.
     """
     found = read(path)
     if found.digest != digest:

@@ -34,7 +34,7 @@ def engine() -> Any:
     """The compiled engine module.
 
     Raises:
-        EngineMissingError: it is not built.
+        EngineMissingError: the engine is not built.
     """
     try:
         from elephan import _engine
@@ -82,7 +82,7 @@ def default(entry: Descriptor, name: str) -> Any:
 
 
 def parameter_row(parameter: Descriptor) -> dict[str, str]:
-    """A parameter's row in a list. Values of a duration include the unit."""
+    """A row about a parameter for a list of parameters. Values of a duration include the unit."""
     low, high, unit = parameter.get("min"), parameter.get("max"), parameter.get("unit", "")
     allowed = ", ".join(parameter.get("choices", []))
     if low is not None or high is not None:

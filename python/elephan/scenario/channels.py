@@ -278,8 +278,8 @@ def _next_rate(rate: float, most: float, step: float, stay: float, uniform: Call
 def sprout_outage_share(parameters: dict[str, float]) -> float:
     """Fraction of the time that ``sprout`` spends in outages.
 
-    Rates above 0 are uniform with a density u, so the motion reaches 0 in a tick with a probability of
-    u s / sqrt(2 pi), and leaves it with 1 - exp(-escape tick); s is the standard deviation of a tick.
+    Rates above 0 are uniform with a density u. So the rate reaches 0 in a tick with a probability of u s / sqrt(2 pi),
+    where s is the standard deviation of a tick. It leaves 0 in a tick with a probability of 1 - exp(-escape tick).
     """
     step = parameters["deviation"] * math.sqrt(TICK_S)
     reach = step / math.sqrt(2 * math.pi) / (1 - math.exp(-parameters["escape"] * TICK_S))

@@ -57,7 +57,7 @@ def read(document: Mapping[str, Any]) -> Spec:
     """The typed form of a JSON document; an absent field has its default.
 
     Raises:
-        FormError: it is not a canonical form.
+        FormError: the document is not a canonical form.
     """
     try:
         return msgspec.convert(_with_nested_queues(document), Spec)

@@ -71,7 +71,7 @@ def present(value: T | None) -> T:
     """An optional field that the caller knows to be present.
 
     Raises:
-        ValueError: it is absent.
+        ValueError: the field is absent.
     """
     if value is None:
         raise ValueError("a field of the canonical form is absent")

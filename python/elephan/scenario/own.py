@@ -101,7 +101,7 @@ def c_file(spec: str) -> c_files.CFile:
     """The file of a pinned algorithm in C.
 
     Raises:
-        ScenarioError: it is gone, or another by now.
+        ScenarioError: the algorithm is missing, or has changed.
     """
     name, wanted = _split(spec)
     return c_files.unchanged(Path(name), wanted)
@@ -150,7 +150,7 @@ def make(spec: str, parameters: Mapping[str, Any]) -> Algorithm:
     """A new object of a pinned algorithm.
 
     Raises:
-        ScenarioError: it is missing, has changed, or rejects the parameters.
+        ScenarioError: the algorithm is missing, has changed, or rejects the parameters.
     """
     if in_c(spec):
         raise ScenarioError(
@@ -265,7 +265,7 @@ def _find(spec: str) -> Loaded:
     """Finds the class of a pinned name, in this process or in its file.
 
     Raises:
-        ScenarioError: it is gone, or another by now.
+        ScenarioError: the algorithm is missing, or has changed.
     """
     if spec in _live:
         return _live[spec]
@@ -427,7 +427,7 @@ def _pin_imported(name: str, shown: str) -> str:
     """Import a class that another process pinned from its module.
 
     Raises:
-        ScenarioError: it was defined in a notebook or a program, or is missing.
+        ScenarioError: the class was defined in a notebook or a program, or is missing.
     """
     match = _INDIRECT.fullmatch(name)
     home = match["module"] if match else ""

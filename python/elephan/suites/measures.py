@@ -43,7 +43,7 @@ class Probe:
         """The value.
 
         Raises:
-            NotJudgedError: it is not defined for this run.
+            NotJudgedError: the value is not defined for this run.
         """
         metric = get(self.metric)
         options: dict[str, Any] = {}

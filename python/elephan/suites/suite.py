@@ -66,7 +66,7 @@ class Suite:
         """The suite with only some of its criteria and sections; the whole suite without a selection.
 
         Raises:
-            ScenarioError: it has no such criterion or section.
+            ScenarioError: the suite has no such criterion or section.
         """
         table = self.table
         known = [*self.sections, *(criterion.id for criterion in table.criterion)]

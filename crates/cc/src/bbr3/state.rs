@@ -9,7 +9,7 @@ use crate::windowed::WindowedMax;
 const FULL_GROWTH: f64 = 1.25;
 /// Rounds without that growth after which the pipe counts as full.
 const FULL_ROUNDS: u32 = 3;
-/// Largest number of doublings of the long-term bound's growth.
+/// Largest number of times that the growth of the long-term bound may double.
 const PROBE_UP_ROUNDS_MOST: u32 = 30;
 /// Length in rounds of the filter of ACK aggregation (§2.11).
 const EXTRA_ACKED_ROUNDS: f64 = 10.0;

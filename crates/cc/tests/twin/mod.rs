@@ -328,7 +328,7 @@ fn answers(program: &Path, input: &Path) -> String {
     String::from_utf8(done.stdout).expect("it writes numbers")
 }
 
-/// Results of `bpf/fixed.h` for questions that consist of an operation and two numbers in units of 2^-32.
+/// Results that `bpf/fixed.h` computes for operations on two numbers in units of 2^-32.
 pub fn fixed_point(questions: &[(&str, i64, i64)]) -> Vec<i64> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let (program, input) = (folder.join("fixed"), folder.join("fixed.questions"));

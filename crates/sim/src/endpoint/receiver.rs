@@ -246,7 +246,7 @@ impl Receiver {
     /// marks.
     ///
     /// # Panics
-    /// Those of [`Receiver::on_expected`].
+    /// The errors of [`Receiver::on_expected`].
     #[inline(always)]
     fn on_expected_of_several(&mut self, packet: &Packet) -> Expected {
         let now = packet.at;

@@ -298,7 +298,8 @@ impl Link {
         self.probe.is_some()
     }
 
-    /// True if a queue discipline decides about arrivals by more than a bound, or if the rate is variable.
+    /// True if arrivals need the queue discipline's decision, because it does more than bound the queue or because the
+    /// rate is variable.
     #[must_use]
     pub fn decides_by_discipline(&self) -> bool {
         self.admission == Admission::Discipline
@@ -336,8 +337,8 @@ impl Link {
         self.wire.is_some()
     }
 
-    /// Puts a packet on the delay line, which would reach the far end at `at` with the shortest delay. Returns true if
-    /// it is duplicated.
+    /// Puts on the delay line a packet that would reach the far end at `at` with the shortest delay. Returns true if it
+    /// is duplicated.
     pub(crate) fn launch(&mut self, packet: Packet, at: Time) -> bool {
         let Some(wire) = &mut self.wire else { return false };
         let later = self.schedule.as_ref().map_or(Time::ZERO, |schedule| schedule.later());

@@ -84,7 +84,7 @@ impl Mailbox {
         first
     }
 
-    /// Takes the oldest packet, which must exist. Returns it with the arrival time of the next one.
+    /// Removes the oldest packet, which must exist. Returns this packet, and the arrival time of the next packet.
     #[inline(always)]
     fn take(&mut self) -> (Packet, Time) {
         let packet = self.slots[self.slot(self.taken)];

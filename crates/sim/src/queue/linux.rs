@@ -39,7 +39,7 @@ elephan_cc::params! {
 }
 
 elephan_cc::params! {
-    /// Parameters of Linux's RED, which is not gentle.
+    /// Parameters of Linux's RED, which has no gentle mode.
     pub struct RedOfLinux {
         /// Average queue below which no packet is dropped.
         min: f64 = derived(Type::Packets, "2.5 ms of the link's rate, at least 5 packets, at most max / 3", 1.0, 1e6, Unit::Packets),

@@ -1,6 +1,6 @@
 //! Error of a spec that cannot be run.
 
-/// A spec that cannot be run.
+/// The spec cannot be run.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{path}: {message}")]
 pub struct SpecError {

@@ -120,7 +120,7 @@ impl Spec {
     /// Reads the canonical JSON, and lists the flows of groups one by one.
     ///
     /// # Errors
-    /// Those of [`Spec::read`].
+    /// The errors of [`Spec::read`].
     pub fn from_json(text: &str) -> Result<Self, SpecError> {
         Self::read(text).map(Self::without_groups)
     }

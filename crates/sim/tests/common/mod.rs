@@ -9,7 +9,7 @@ pub fn ps(seconds: f64) -> u64 {
     (seconds * 1e12) as u64
 }
 
-/// The endpoints of ns-2's TCP/Linux: 1,040 bytes on the wire, an ACK for every segment.
+/// The endpoints of ns-2's TCP/Linux: packets have 1,040 bytes, and every segment is acknowledged.
 pub fn ns2_stack() -> Value {
     json!({
         "payload_bytes": 1000, "header_bytes": 40, "ack_bytes": 40, "sack_block_bytes": 8, "initial_window": 2,

@@ -62,7 +62,7 @@ class KernelBackend(Backend):
         """Run a scenario in real time; other runs on this host wait for its end.
 
         Raises:
-            ScenarioError: this host cannot run it; the message has the reason.
+            ScenarioError: this host cannot run the scenario; the message has the reason.
             KernelError: the run failed.
             Cancelled: ``progress`` returned ``False``.
         """

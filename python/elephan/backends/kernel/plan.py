@@ -90,7 +90,7 @@ class Plan:
         """Read a scenario.
 
         Raises:
-            ScenarioError: the kernel backend cannot run it; the message has the reason.
+            ScenarioError: the kernel backend cannot run the scenario; the message has the reason.
         """
         if scenario.send_jitter:
             raise _refuse("send_jitter: real senders have their own", "send_jitter")

@@ -78,7 +78,7 @@ class LinuxBackend(Backend):
         """Run a scenario in a guest of its own.
 
         Raises:
-            ScenarioError: it cannot be run here; the message has the reason.
+            ScenarioError: the scenario cannot be run here; the message has the reason.
             GuestError: the guest failed or hung.
             Cancelled: ``progress`` returned ``False``.
         """

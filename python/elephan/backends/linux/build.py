@@ -99,7 +99,7 @@ def build(version: str, hz: int, tree: Path | None, tell: Tell) -> tuple[Kernel,
     """The kernel of a source and a HZ, from the cache or built now; the second value is true if it was built now.
 
     Raises:
-        ScenarioError: it cannot be built here; the message has the command that helps.
+        ScenarioError: the kernel cannot be built here; the message has the command that helps.
         BuildError: the build failed.
     """
     if lacking := missing(debian=tree is None):

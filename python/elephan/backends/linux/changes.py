@@ -92,7 +92,7 @@ def kept_patch(word: str) -> Patch:
     """The patch named by a backend.
 
     Raises:
-        ScenarioError: it is not in the cache.
+        ScenarioError: the patch is not in the cache.
     """
     for path in sorted((cache() / _FOLDER).glob(f"{word}-*")) if word.isalnum() else ():
         text = path.read_bytes()

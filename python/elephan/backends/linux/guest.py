@@ -119,7 +119,7 @@ def required(found: Path | None, name: str) -> Path:
     """Check that a program for a run exists.
 
     Raises:
-        ScenarioError: it does not exist.
+        ScenarioError: the program does not exist.
     """
     if found is None:
         raise ScenarioError(

@@ -150,7 +150,7 @@ class Plan:
         """Read a scenario.
 
         Raises:
-            ScenarioError: the backend cannot run it; the message has the reason.
+            ScenarioError: the backend cannot run the scenario; the message has the reason.
         """
         own = scenario.form.seed if seed is None else seed
         form = msgspec.structs.replace(scenario.form, seed=own)

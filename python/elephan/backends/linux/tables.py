@@ -59,7 +59,7 @@ def looks(plan: Plan, log: Log) -> Looks:
     """Read the records of a guest.
 
     Raises:
-        GuestError: they are not complete.
+        GuestError: the records are not complete.
     """
     flows, queues = len(plan.real), len(plan.watched)
     flow_words, queue_words = log.result["flow_words"], log.result["queue_words"]

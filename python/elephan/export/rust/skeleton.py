@@ -144,7 +144,7 @@ def write(crate: Crate, folder: Path) -> list[Path]:
 
     Raises:
         ScenarioError: the folder is not empty.
-        OSError: it cannot be written.
+        OSError: a file cannot be written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ScenarioError(
@@ -164,7 +164,7 @@ def write_recording(crate: Crate, folder: Path) -> list[Path]:
 
     Raises:
         ScenarioError: there is no such crate.
-        OSError: it cannot be written.
+        OSError: a file cannot be written.
     """
     if not (folder / "tests/twin.rs").is_file():
         raise ScenarioError(

@@ -76,7 +76,7 @@ def parse_pair(subject: str) -> Pair:
     """Parse ``a>b`` to a pair.
 
     Raises:
-        CriterionError: it is not a pair.
+        CriterionError: the text is not a pair.
     """
     first, _, second = subject.partition(">")
     if first not in PROTOCOLS or second not in PROTOCOLS:
