@@ -175,7 +175,7 @@ impl Cdg {
         }));
     }
 
-    /// Summed gradient after a round with the RTTs `now`, s.
+    /// Sum of the gradients in the history, s, after a round trip whose extreme RTTs are `now`.
     fn gradient(&mut self, now: Extremes, before: Extremes) -> f64 {
         let new = Extremes { min: now.min - before.min, max: now.max - before.max };
         let old = std::mem::replace(&mut self.gradients[self.tail], new);

@@ -88,7 +88,8 @@ told! {
         now: f64 = 0.0,
         /// Time at which the segment was last sent, s.
         sent_at: f64 = 0.0,
-        /// Segments delivered on this connection so far. This field and those below are 0 without the need "delivery".
+        /// Segments delivered on this connection so far. This field and those below are 0 if the algorithm's `needs` do
+        /// not contain "delivery".
         delivered: f64 = 0.0,
         /// Value of `delivered` at the time when the segment was sent.
         prior_delivered: f64 = 0.0,

@@ -59,7 +59,7 @@ class SimBackend(Backend):
             ScenarioError: the engine rejects the scenario, it needs more memory than its limit, or a user's algorithm
                 is missing or has changed.
             RunMemoryError: the run exceeded its memory limit.
-            EngineDefectError: a defect of the engine.
+            EngineDefectError: the engine has a defect.
             AlgorithmError: a user's algorithm raised an exception.
             Cancelled: ``progress`` returned ``False``.
             KeyboardInterrupt: Ctrl-C, in the main thread.

@@ -92,7 +92,7 @@ def overrides_of(assignments: Sequence[str]) -> dict[str, Any]:
     """``--set`` options as a table of overrides.
 
     Raises:
-        ScenarioError: one without a key or a value.
+        ScenarioError: a setting has no key or no value.
     """
     overrides: dict[str, Any] = {}
     for text in assignments:
@@ -110,7 +110,7 @@ def load_scenario(path: str, fixed: Mapping[str, Any], point: Mapping[str, Any] 
     """A scenario file with the fields that ``--set`` and one point of ``--grid`` change.
 
     Raises:
-        ScenarioError: a wrong scenario; an error in a field set by an option names the option and not the file.
+        ScenarioError: the scenario is wrong; an error in a field set by an option names the option and not the file.
     """
     from elephan.scenario import Scenario
 

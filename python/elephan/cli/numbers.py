@@ -40,7 +40,7 @@ def show_numbers(run: Run, asked: Asked, as_json: bool) -> None:
     """Print the requested metrics, each with its unit.
 
     Raises:
-        ScenarioError: no such metric, or it is not defined for this run, window, flow or link.
+        ScenarioError: there is no such metric, or it is not defined for this run, window, flow or link.
     """
     if not asked.names:
         raise ScenarioError(

@@ -61,7 +61,7 @@ class Packets:
         """Write the files.
 
         Raises:
-            ScenarioError: more events than a log may hold, a window outside the run, or no such flow.
+            ScenarioError: there are too many events for a log, the window is outside the run, or a flow is unknown.
         """
         from elephan import export
 

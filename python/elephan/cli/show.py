@@ -245,7 +245,7 @@ def show_descriptor(name: str, as_json: bool) -> None:
     """Show an algorithm or a queue: its description, its presets and its parameters.
 
     Raises:
-        ScenarioError: no such preset.
+        ScenarioError: there is no such preset.
     """
     named = catalog.algorithms() | transports.listing()
     entries = named if name.partition(":")[0] in named else catalog.all_queues()

@@ -103,7 +103,7 @@ def parse_grid(axes: Sequence[str]) -> Values:
     """Values of each field from the ``--grid`` options, in their order.
 
     Raises:
-        ScenarioError: an axis without a key or a value, or the same key twice.
+        ScenarioError: an axis has no key or no value, or two axes have the same key.
     """
     from elephan.runs.grids import check_values
 
@@ -128,7 +128,7 @@ def check_overlap(fixed: Mapping[str, Any], grid: Values) -> None:
     ``--set 'flow[*].algorithm=bic' --grid 'flow[0].algorithm=cubic,reno'`` is allowed: the grid changes only one flow.
 
     Raises:
-        ScenarioError: a field is set twice; with both options.
+        ScenarioError: a field is set twice; the message has both options.
     """
     from elephan.runs.grids import check_distinct
 

@@ -25,7 +25,7 @@ def store_folder(context: click.Context, parameter: click.Parameter, value: str 
     """Check the folder of saved results, or the folder in $ELEPHAN_STORE; a lookup only reads it.
 
     Raises:
-        ScenarioError: a file is in its place.
+        ScenarioError: a file is in the place of the folder.
     """
     from_environment = os.environ.get("ELEPHAN_STORE")
     if value is not None:

@@ -88,7 +88,7 @@ def compare(
         started_s: ``time.monotonic()`` from which the budget counts; now by default.
 
     Raises:
-        ScenarioError: a wrong name or quantity.
+        ScenarioError: a name or a quantity is wrong.
         NothingObservedError: the budget is too small for one run of each algorithm.
         SweepError: a run failed.
     """
@@ -184,7 +184,7 @@ def _named(algorithms: Sequence[str | Callable[..., Algorithm]]) -> dict[str, st
     """Name of each algorithm in a scenario, by its label in tables.
 
     Raises:
-        ScenarioError: no such algorithm.
+        ScenarioError: there is no such algorithm.
     """
     specs: dict[str, str] = {}
     for name in algorithms:

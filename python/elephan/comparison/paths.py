@@ -56,7 +56,7 @@ class Path:
         in seconds.
 
         Raises:
-            ScenarioError: a wrong path, or an algorithm that it does not support.
+            ScenarioError: the path is wrong, or does not support an algorithm.
         """
         tables = dict(self.tables)
         rows = []
@@ -143,7 +143,7 @@ def from_options(
     """The path of the options: one bottleneck.
 
     Raises:
-        ScenarioError: a wrong or a missing quantity.
+        ScenarioError: a quantity is wrong or missing.
     """
     if flows < 1:
         raise ScenarioError(f"{flows} is not a number of flows; it is at least 1", source="flows")
@@ -248,7 +248,7 @@ def background_traffic(load: str, rate: str) -> list[dict[str, Any]]:
     """The ``[[traffic]]`` tables of a comparison: one source in each direction.
 
     Raises:
-        ScenarioError: no load, or a load that uses the whole rate of the bottleneck.
+        ScenarioError: there is no load, or it uses the whole rate of the bottleneck.
     """
     try:
         offered = parse_load(load)

@@ -1,7 +1,7 @@
 """Schedule of a comparison's runs: an early first answer is refined until it is settled or the budget is spent.
 
-1. A first look: one seed of each situation, as short as possible, and at a fraction of the rate if necessary. It also
-   measures the processor time of a segment on this host. If the first look was at a fraction of the rate, a pilot at
+1. First runs: one seed of each situation, as short as possible, and at a fraction of the rate if necessary. It also
+   measures the processor time of a segment on this host. If these runs were at a fraction of the rate, a short run at
    the full rate follows.
 2. Eight seeds of each situation, each as long as an epoch of CUBIC on this path, or as long as the time allows.
 3. Sixteen and thirty-two seeds of undecided cases, or runs of twice the length if the two halves of the runs disagree.

@@ -47,11 +47,11 @@ Points = Callable[[str], Sequence[Value]]
 
 
 def points_of(parameter: str, known_points: Points, text: str = "") -> list[Value]:
-    """The values of a parameter: those listed in ``text``, otherwise ``known``, limited to the span if ``text`` is a
-    span.
+    """The values of a parameter: those listed in ``text``, otherwise ``known_points``, limited to the span if
+    ``text`` is a span.
 
     Raises:
-        NotJudgedError: neither lists points.
+        NotJudgedError: neither ``text`` nor ``known_points`` lists points.
     """
     limits = span(text)
     if limits is None and (listed := _NUMBER.findall(text)):

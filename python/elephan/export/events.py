@@ -26,7 +26,7 @@ def events_of(run: Run, from_ps: int = 0, to_ps: int | None = None, progress: Pr
     Raises:
         RunError: the log does not cover the interval, or this version of the engine gives another result than the saved
             one.
-        ScenarioError: more events than the log may hold, or an interval outside the run.
+        ScenarioError: there are more events than the log may hold, or the interval is outside the run.
     """
     if run.form.events is not None:
         return _part(run, run.form.events, from_ps, to_ps)

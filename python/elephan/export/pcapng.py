@@ -68,7 +68,7 @@ def write_pcapng(run: Run, events: pl.DataFrame, path: str | Path, at: Side = "s
         Number of packets in the file.
 
     Raises:
-        ScenarioError: a segment that is too large for IPv4.
+        ScenarioError: a segment is too large for IPv4.
         OSError: the file cannot be written.
     """
     flows = run.form.flows

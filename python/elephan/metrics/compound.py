@@ -77,7 +77,7 @@ def mean_dwnd_fraction(
     each smoothed round trip in congestion avoidance, half of it after a loss.
 
     Raises:
-        MetricError: fewer than two samples of a flow in the window.
+        MetricError: a flow has fewer than two samples in the window.
     """
     from_s, to_s = resolve_window(run, window)
     means = {}

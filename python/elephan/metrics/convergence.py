@@ -124,7 +124,7 @@ def convergence_epochs(run: Run, window: Window | None = None, flows: Flows = No
     such whole epoch. The window is the whole run unless given.
 
     Raises:
-        MetricError: not two flows, they are meant to start together, or the first backs off fewer than two times.
+        MetricError: there are not two flows, both start together, or the first backs off fewer than two times.
     """
     _, (from_s, to_s) = _together(run, window, flows)
     first, second = pair(run, flows)
@@ -182,7 +182,7 @@ def jain_convergence_time_s(
     infinite if the index never reaches 0.95. The window is the whole run unless given.
 
     Raises:
-        MetricError: one flow only, or all flows are active for less than one mean.
+        MetricError: there is only one flow, or all flows are active for less than one mean.
     """
     names = flow_names(run, flows)
     if len(names) < 2:
@@ -205,7 +205,7 @@ def delta_fair_convergence_time_s(
 ) -> float:
     """Time from the second flow's start until it has (1 − δ)/2 of the sum of both, δ = 0.1, in running means of 10 s.
 
-    The means are as in ``convergence_time_s``; infinite when it never happens.
+    The running means are those of ``convergence_time_s``. The value is infinite if this never happens.
 
     Raises:
         MetricError: there are not two flows, both start together, or the time with both is shorter than one mean.
@@ -227,7 +227,7 @@ def convergence_abs_time_s(
     run unless given.
 
     Raises:
-        MetricError: not two flows.
+        MetricError: there are not two flows.
     """
     _, times, first, second = _rates(run, window, flows, together=True)
     larger = np.maximum(first, second)
@@ -244,7 +244,7 @@ def rates_close_time_s(
     It is ``convergence_abs_time_s`` for any number of flows, counted from the start of the last one.
 
     Raises:
-        MetricError: one flow only, or the window contains no whole second of all of them.
+        MetricError: there is only one flow, or the window contains no whole second of all of them.
     """
     names = flow_names(run, flows)
     if len(names) < 2:

@@ -123,7 +123,7 @@ def asymmetry(run: Run, window: Window | None = None, flows: Flows = None) -> fl
     """(x₁ − x₂) / (x₁ + x₂) of the throughputs of two flows, numbered in order of start: 1 when the first has all.
 
     Raises:
-        MetricError: not two flows, or nothing arrived.
+        MetricError: there are not two flows, or nothing arrived.
     """
     first, second = pair(run, flows)
     rates = throughput_mbps(run, window, flows)
@@ -144,7 +144,7 @@ def throughput_ratio(run: Run, window: Window | None = None, flows: Flows = None
     """Ratio of the throughputs of two flows, the first over the second, in order of start.
 
     Raises:
-        MetricError: not two flows, or no data of the second arrived.
+        MetricError: there are not two flows, or no data of the second arrived.
     """
     first, second = pair(run, flows)
     rates = throughput_mbps(run, window, flows)

@@ -141,7 +141,7 @@ def check_recorded(run: Run, flows: Iterable[str]) -> None:
     """Reject flows whose samples were not recorded.
 
     Raises:
-        MetricError: one of them was not recorded.
+        MetricError: a flow was not recorded.
     """
     if run.records_all:
         return

@@ -35,7 +35,7 @@ FULL = 0.95
 def recovery_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, reached: float = FULL, bin_s: float = BIN_S
 ) -> dict[str, float]:
-    """Time after a disturbance until a flow has 95 % of its best throughput before it.
+    """Time from a disturbance until a flow again has 95 % of its largest throughput before the disturbance.
 
     The disturbance is at the window's start.
 
@@ -45,7 +45,7 @@ def recovery_time_s(
     link is fully used again; the 95 % and the bins are our choice.
 
     Raises:
-        MetricError: no window is given, or the flow was not there for a bin before it.
+        MetricError: no window is given, or the flow was not active for a whole bin before it.
     """
     if window is None:
         raise MetricError("give the window: it begins with the disturbance and ends when there is no more hope")
@@ -70,7 +70,7 @@ def halving_time_s(
     of the first bin at that level, counted from the window's start; infinite if there is none.
 
     Raises:
-        MetricError: no window is given, or the flow was not there for a bin before it.
+        MetricError: no window is given, or the flow was not active for a whole bin before it.
     """
     if window is None:
         raise MetricError("give the window: it begins with the onset of congestion")
@@ -131,7 +131,7 @@ def throughput_cov(
     An incomplete bin at the end is left out. The deviation is that of the population (over n).
 
     Raises:
-        MetricError: fewer than two bins, or nothing of a flow arrived.
+        MetricError: there are fewer than two bins, or nothing of a flow arrived.
     """
     names = flow_names(run, flows)
     _, octets = binned(run, names, "wire_bytes", resolve_window(run, window), bin_s)
@@ -152,7 +152,7 @@ def largest_rate_drop(
     It is 0 if the throughput never falls, and 1 if it falls to 0. RFC 5166 uses bins of a round trip.
 
     Raises:
-        MetricError: fewer than two bins, or nothing of a flow arrived.
+        MetricError: there are fewer than two bins, or nothing of a flow arrived.
     """
     names = flow_names(run, flows)
     _, octets = binned(run, names, "wire_bytes", resolve_window(run, window), bin_s)

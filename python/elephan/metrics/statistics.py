@@ -195,7 +195,7 @@ def over_seeds(
     one ``reference`` for each run, preferably of the same seed.
 
     Raises:
-        MetricError: no such metric, or it is not defined for one of the runs.
+        MetricError: there is no such metric, or it is not defined for one of the runs.
         ValueError: there are no runs, not as many references as runs, or a value is not a number.
     """
     if reference is None:

@@ -48,7 +48,7 @@ def chosen(names: Names, per: Per) -> dict[str, Metric]:
     """The metrics with these names or aliases, by the given names.
 
     Raises:
-        MetricError: no such metric, or one of a flow for rows of whole runs.
+        MetricError: there is no such metric, or it is one of a flow and the rows are whole runs.
     """
     if per not in ("run", "flow"):
         raise MetricError(f"{per!r} is not a kind of row; write per='run' or per='flow'")
@@ -75,7 +75,7 @@ def frame(sweep: Sweep[Any], names: Names = None, *, per: Per = "run", window: W
     """One row for each run or flow; see :meth:`elephan.runs.swept.Sweep.frame`.
 
     Raises:
-        MetricError: no such metric, or one of a flow for rows of whole runs.
+        MetricError: there is no such metric, or it is one of a flow and the rows are whole runs.
     """
     metrics = chosen(names, per)
     _check_names(sweep, per)

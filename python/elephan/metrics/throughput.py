@@ -173,7 +173,7 @@ def cov_total_throughput(
     A part of a bin at the end is left out. The deviation is that of the population (over n).
 
     Raises:
-        MetricError: fewer than two bins, or nothing left the link.
+        MetricError: there are fewer than two bins, or nothing left the link.
     """
     window = resolve_window(run, window)
     times, octets = link_series(run, link or bottleneck(run), "delivered_bytes", window)

@@ -214,7 +214,7 @@ def _ended(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> 
     """The transfers of :func:`_begun`, at least one of which completed.
 
     Raises:
-        MetricError: none completed.
+        MetricError: no transfer completed.
     """
     found = _begun(run, window, flows, size_bytes)
     if not len(found.durations_s):

@@ -98,7 +98,7 @@ def epoch_duration_s(
     unless given.
 
     Raises:
-        MetricError: too few backoffs.
+        MetricError: there are too few backoffs.
     """
     window = resolve_window(run, window or (0.0, duration_s(run)))
     means = {}
@@ -122,7 +122,7 @@ def epoch_growth_pkts(
     window below ssthresh, in recovery or slow start, are left out. The window is the whole run unless given.
 
     Raises:
-        MetricError: too few backoffs, or an epoch that consists of recovery and slow start only.
+        MetricError: there are too few backoffs, or an epoch that consists of recovery and slow start only.
     """
     window = resolve_window(run, window or (0.0, duration_s(run)))
     return {
@@ -184,7 +184,7 @@ def _growing(run: Run, flow: str, window: Window, skip: int) -> list[Array]:
     """The windows of each epoch that are not below ssthresh.
 
     Raises:
-        MetricError: too few backoffs, or an epoch that consists of recovery and slow start only.
+        MetricError: there are too few backoffs, or an epoch that consists of recovery and slow start only.
     """
     columns = ("loss_events", "cwnd", "ssthresh")
     counts, cwnd, ssthresh = (flow_series(run, flow, series, window)[1] for series in columns)

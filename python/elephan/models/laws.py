@@ -259,7 +259,8 @@ class Illinois(Law):
         return k1 / (k2 + view.delay_s)
 
     def on_loss(self, view: View) -> float:
-        """beta(d): the smallest up to d2 of the longest delay, the largest from d3."""
+        """beta(d) of Illinois: its smallest value for delays up to d2 times the longest delay, its largest value from
+        d3 times the longest delay on."""
         longest = max(self._longest_s, 1e-9)
         part = min(1.0, max(0.0, (view.delay_s / longest - self._d2) / (self._d3 - self._d2)))
         cut = self._smallest_cut + (self._largest_cut - self._smallest_cut) * part

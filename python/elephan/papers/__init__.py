@@ -73,7 +73,7 @@ def reproduce(
     :func:`elephan.papers.reproduction.reproduce`.
 
     Raises:
-        ScenarioError: no such paper or figure.
+        ScenarioError: there is no such paper or figure.
         SweepError: a run failed.
         Interrupted: Ctrl-C; what was finished is saved.
     """
@@ -95,7 +95,7 @@ def plan_in_kernel(
     """Plan and estimated duration of a paper's runs on a real Linux kernel (:func:`elephan.papers.in_kernel.plan`).
 
     Raises:
-        ScenarioError: no such paper or figure, the backend is not available, or it supports none of the runs.
+        ScenarioError: there is no such paper or figure, the backend is not available, or it supports none of the runs.
     """
     from elephan.papers import in_kernel
 
@@ -137,7 +137,7 @@ def scoreboard(
     ``beyond`` also answers the papers' open questions.
 
     Raises:
-        ScenarioError: no such paper.
+        ScenarioError: there is no such paper.
         SweepError: a run failed.
         Interrupted: Ctrl-C; what was finished is saved.
     """
@@ -166,7 +166,7 @@ def on_linux(
     path of its page.
 
     Raises:
-        ScenarioError: no such paper, or this host cannot run the backend.
+        ScenarioError: there is no such paper, or this host cannot run the backend.
         Interrupted: Ctrl-C; what was finished is saved.
     """
     from elephan.papers import linux_board

@@ -44,7 +44,7 @@ class Reproduction:
     """Reproduction of one paper: its runs, and their results.
 
     Raises:
-        ScenarioError: no such figure, fewer than one seed, or no open question.
+        ScenarioError: there is no such figure or no open question, or the number of seeds is below one.
     """
 
     def __init__(self, paper: Paper, wanted: Wanted) -> None:
@@ -108,7 +108,7 @@ def reproduce(
         progress: called with the progress.
 
     Raises:
-        ScenarioError: no such figure, fewer than one seed, or no open question.
+        ScenarioError: there is no such figure or no open question, or the number of seeds is below one.
         SweepError: a run failed.
         Interrupted: Ctrl-C; what was finished is saved.
     """

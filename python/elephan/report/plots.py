@@ -99,7 +99,7 @@ def plot(
         titles: titles of the runs; by default those that they were saved with.
 
     Raises:
-        MetricError: no such quantity or flow, nothing to draw, or more small multiples than fit.
+        MetricError: there is no such quantity or flow, there is nothing to draw, or too many small multiples.
     """
     for name in what:
         if name not in TITLES:

@@ -101,7 +101,7 @@ def drawing(
     """The data of a plot of a metric.
 
     Raises:
-        MetricError: no such metric, or it has no value in any run.
+        MetricError: there is no such metric, or it has no value in any run.
         ScenarioError: ``x`` is not an axis, too many lines, or a heat map of other than two axes.
     """
     name = name or next(iter(chosen(None, "run")))
@@ -332,7 +332,7 @@ def sweep_report(sweep: Sweep[Any], path: str | Path, names: Names = None) -> Pa
     """Write the page of a sweep; see :meth:`elephan.runs.swept.Sweep.report`.
 
     Raises:
-        MetricError: no such metric.
+        MetricError: there is no such metric.
         ScenarioError: the file has another suffix.
         OSError: the page cannot be written.
     """

@@ -33,7 +33,7 @@ def compute_remotely(scenario_toml: str, seed: int, on: str) -> Answer:
 def run_on_cluster(
     plan: Plan, waiting: list[Task], address: str, progress: SweepProgress | None, *, force: bool
 ) -> None:
-    """Hand the tasks to a cluster, and save each result as it comes.
+    """Hand the tasks to a cluster, and save each result when it arrives.
 
     Raises:
         ScenarioError: Dask is not installed, or no scheduler answers at the address.
@@ -84,7 +84,7 @@ def _connect(address: str) -> Any:
 
 
 def _collect(plan: Plan, futures: dict[Any, Task], ended: Queue[Any], *, force: bool) -> None:
-    """Save the next result that arrives; returns after a short time without one."""
+    """Save the next result that arrives; returns after a short time if none arrives."""
     try:
         future = ended.get(timeout=_LOOK_AGAIN_S)
     except Empty:

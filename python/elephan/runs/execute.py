@@ -42,7 +42,7 @@ def run(
         ScenarioError: the backend does not exist or cannot run the scenario, the run needs more memory than its limit,
             or an argument is wrong.
         RunMemoryError: the run exceeded its memory limit.
-        RunFailedError: a defect of Elephan; the message names a file to report it with.
+        RunFailedError: Elephan has a defect; the message names a file for the bug report.
         AlgorithmError: an algorithm of the user's own raised an exception.
         KernelError, BpfError, LeftOverError: the kernel backend failed; the message has the reason.
         Cancelled: ``progress`` returned ``False``; no result is saved.

@@ -107,7 +107,7 @@ def write_json(path: Path, document: Any) -> None:
     """Write a JSON file; infinite and undefined numbers, which JSON lacks, are an error.
 
     Raises:
-        ValueError: a number that JSON does not have.
+        ValueError: a number is infinite or NaN, which JSON does not have.
         OSError: the errors of :func:`write_bytes`.
     """
     text = json.dumps(document, ensure_ascii=False, allow_nan=False)

@@ -44,7 +44,7 @@ class Grid(Sequence[Scenario]):
         """A grid of points; ``state`` gives the scenario of each.
 
         Raises:
-            ScenarioError: a wrong scenario, or wrong seeds.
+            ScenarioError: the scenario or the seeds are wrong.
         """
         if seeds is not None and any(SEED in point for point in points):
             raise ScenarioError("is an axis; leave the number of seeds out", path=SEED, source=_SOURCE)
@@ -77,7 +77,7 @@ def grid(scenario: Scenario, axes: Axes, *, seeds: Seeds = None) -> Grid:
             own seed.
 
     Raises:
-        ScenarioError: no values, a field or a value twice, no such field, or a wrong scenario at a point.
+        ScenarioError: an axis has no values, a field or value occurs twice, or a scenario is wrong.
     """
     base, _ = with_seed(scenario)
     return Grid.of(points_of(axes), lambda point: _stated(base, point), seeds)
@@ -87,7 +87,7 @@ def points_of(axes: Axes) -> list[Point]:
     """The points of a grid.
 
     Raises:
-        ScenarioError: no values, a field or a value twice, or points with different fields.
+        ScenarioError: there are no values, a field or a value occurs twice, or the points differ in their fields.
     """
     if isinstance(axes, Mapping):
         found = [

@@ -306,7 +306,7 @@ class Run:
         number, null while it is unknown; for a variable that is a state, ``state`` is the name of the state.
 
         Raises:
-            RunError: no algorithm of this run reported any.
+            RunError: no algorithm of this run reported variables.
         """
         if not self.has_internals:
             raise RunError(f"the run {self.id} has no internals; write internals = true into its scenario and run that")

@@ -89,7 +89,7 @@ class Sweep(Sequence[R], Generic[R]):
             window: start and end in seconds; the scenario's ``[measure]`` by default.
 
         Raises:
-            MetricError: no such metric, or one of a flow without ``per="flow"``.
+            MetricError: there is no such metric, or it is one of a flow and ``per`` is not "flow".
         """
         made: pl.DataFrame = hook("sweep_frame")(self, metrics, per=per, window=window)
         return made
@@ -140,7 +140,7 @@ class Sweep(Sequence[R], Generic[R]):
             window: start and end in seconds; the scenario's ``[measure]`` by default.
 
         Raises:
-            MetricError: no such metric, or it has no value in any run.
+            MetricError: there is no such metric, or it has no value in any run.
             ScenarioError: ``x`` is not an axis, or a heat map is requested of other than two axes.
         """
         made: Figure = hook("sweep_plot")(self, metric, x=x, kind=kind, ax=ax, size=size, title=title, window=window)

@@ -256,7 +256,7 @@ def _clock(clock: HostClock | None) -> ClockSpec:
 
 
 def _parameter(value: float | bool | str) -> float | bool | str:
-    """Numbers as floats, so that 1 and 1.0 are the same experiment."""
+    """A parameter's value, with any number as a float, so that 1 and 1.0 give the same canonical form."""
     return value if isinstance(value, bool | str) else float(value)
 
 

@@ -155,7 +155,7 @@ def check_name(spec: str, entries: dict[str, Descriptor], article: str) -> Descr
     """The descriptor that ``name`` or ``name:preset`` refers to.
 
     Raises:
-        ScenarioError: no such name or preset; the message has the most similar one.
+        ScenarioError: there is no such name or preset; the message has the most similar one.
     """
     if article == "an algorithm":
         entries = entries | transports.listing()
@@ -177,8 +177,8 @@ def check_parameters(algorithm: str, parameters: Mapping[str, Parameter]) -> Non
     """Check an algorithm's parameters against the engine's declarations.
 
     Raises:
-        ScenarioError: an unknown parameter, a wrong type, a value out of bounds, or a contradiction; the message has
-            the field.
+        ScenarioError: a parameter is unknown, has a wrong type or is out of bounds, or two of them conflict; the
+            message has the field.
     """
     if transports.backend_of(algorithm) is not None:
         transports.check_parameters(algorithm, parameters)

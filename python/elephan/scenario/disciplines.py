@@ -33,7 +33,7 @@ def queue_parameters(graph: Graph, position: int, kind: str) -> dict[str, bool |
     """Every parameter of a link's discipline in the engine's units: packets, bytes, ps, numbers and switches.
 
     Raises:
-        ScenarioError: an unknown parameter, a missing one, or a value that is not allowed.
+        ScenarioError: a parameter is unknown or missing, or a value is not allowed.
     """
     link = graph.links[position]
     types = {parameter["name"]: parameter["type"] for parameter in catalog.all_queues()[kind]["parameters"]}

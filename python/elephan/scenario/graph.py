@@ -129,7 +129,7 @@ def build_graph(scenario: ScenarioTable) -> Graph:
     """The graph of a scenario.
 
     Raises:
-        ScenarioError: no topology or several, a path that does not connect, a delay that does not fit the RTT.
+        ScenarioError: there is not exactly one topology, a path has a gap, or a delay does not fit the RTT.
     """
     topologies = {"dumbbell": scenario.dumbbell_, "parking_lot": scenario.parking_lot, "link": scenario.link}
     named = [name for name, written in topologies.items() if written]
@@ -155,7 +155,7 @@ def flow_stacks(scenario: ScenarioTable) -> Iterator[Stack]:
     """The complete stack of each flow, in order.
 
     Raises:
-        ScenarioError: a stack whose fields contradict each other.
+        ScenarioError: the fields of a stack contradict each other.
     """
     try:
         shared = scenario.stack.resolve(STACKS["linux"])
@@ -413,7 +413,7 @@ def _walk(names: tuple[str, ...], links: list[DirectedLink], positions: dict[str
     """The positions of the links of a path, which must connect and use no link twice.
 
     Raises:
-        ScenarioError: an unknown link, a gap, or a link used twice.
+        ScenarioError: a link is unknown or used twice, or the path has a gap.
     """
     path: list[int] = []
     for i, name in enumerate(names):

@@ -17,7 +17,7 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     """``flow[0].algorithm=bic`` as a key and a value; a value is read as TOML, or as a plain word if it is not TOML.
 
     Raises:
-        ScenarioError: no ``=``, or no key before it.
+        ScenarioError: the text has no ``=``, or no key before it.
     """
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
@@ -38,7 +38,7 @@ def apply_overrides(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> dic
     """A copy of a scenario's tables with fields replaced; keys are paths such as ``measure.from`` or ``flow[*].start``.
 
     Raises:
-        ScenarioError: a malformed path, or a list position that does not exist.
+        ScenarioError: the path is malformed, or a list position does not exist.
     """
     changed = copy.deepcopy(dict(raw))
     for key, value in overrides.items():

@@ -325,7 +325,7 @@ def _load_file(path: Path) -> tuple[ModuleType, str]:
     """Run a file as a separate module, once for each version of its text; the module and the digest.
 
     Raises:
-        ScenarioError: no such file, or it cannot be run.
+        ScenarioError: the file does not exist, or cannot be run.
     """
     try:
         text = reading.read_bytes(path, _MOST_BYTES)

@@ -23,8 +23,8 @@ def check_regular(path: Path, limit_bytes: int) -> None:
     """Reject a path that is not a regular file of at most ``limit_bytes``; a symbolic link counts as its target.
 
     Raises:
-        ScenarioError: the message has the reason, without the path.
-        FileNotFoundError: no such file.
+        ScenarioError: the message has the reason.
+        FileNotFoundError: there is no such file.
     """
     try:
         _check(os.stat(path), limit_bytes)  # noqa: PTH116  (Path.stat hides that a name is too long)
@@ -38,8 +38,8 @@ def read_bytes(path: Path, limit_bytes: int) -> bytes:
     """The content of a regular file of at most ``limit_bytes``.
 
     Raises:
-        ScenarioError: not a regular file, too large, or not readable; the message has the reason, without the path.
-        FileNotFoundError: no such file.
+        ScenarioError: the path is not a regular file, is too large, or unreadable; the message has the reason.
+        FileNotFoundError: there is no such file.
     """
     check_regular(path, limit_bytes)
     try:

@@ -39,7 +39,7 @@ class Scenario(ScenarioTable):
     have the names of the TOML file; their values are exact integers (bit/s, ps, bytes).
 
     Raises:
-        ScenarioError: an error in the scenario, in one line that names the field.
+        ScenarioError: the scenario has an error; the message is one line that names the field.
     """
 
     def __init__(self, **tables: Any) -> None:
@@ -56,7 +56,7 @@ class Scenario(ScenarioTable):
         """Read a scenario file; ``overrides`` are as in :meth:`with_overrides`.
 
         Raises:
-            ScenarioError: no such file, invalid TOML, or a wrong scenario; the line begins with the file's name.
+            ScenarioError: the file is missing, or not a valid scenario in TOML; the line begins with the file's name.
         """
         path = FilePath(path)
         return cls.from_toml(_read(path), source=str(path), overrides=overrides, folder=path.parent)
@@ -97,7 +97,7 @@ class Scenario(ScenarioTable):
         """Build a scenario from the tables that a TOML file would hold.
 
         Raises:
-            ScenarioError: a wrong scenario.
+            ScenarioError: the scenario is wrong.
         """
         return cls(**dict(tables))
 
@@ -126,7 +126,7 @@ class Scenario(ScenarioTable):
                 scenario itself (``stack``, ``measure``, ``seed``, ...).
 
         Raises:
-            ScenarioError: an unknown or a missing field, or a wrong scenario.
+            ScenarioError: a field is unknown or missing, or the scenario is wrong.
         """
         own = _dumbbell_fields(more)
         if isinstance(flows, str):
@@ -153,7 +153,7 @@ class Scenario(ScenarioTable):
         ``flow[*].start`` is the field of every flow.
 
         Raises:
-            ScenarioError: no such field, or a wrong scenario.
+            ScenarioError: there is no such field, or the scenario is wrong.
         """
         return Scenario(**apply_overrides(self.to_dict(), {**(changes or {}), **fields}))
 
@@ -163,7 +163,7 @@ class Scenario(ScenarioTable):
         """:meth:`replace` with a table of changes.
 
         Raises:
-            ScenarioError: no such field, or a wrong scenario.
+            ScenarioError: there is no such field, or the scenario is wrong.
         """
         return self.replace(overrides)
 
@@ -171,7 +171,7 @@ class Scenario(ScenarioTable):
         """Deprecated name of :meth:`replace`, since ``set`` suggests that the scenario itself changes.
 
         Raises:
-            ScenarioError: no such field, or a wrong scenario.
+            ScenarioError: there is no such field, or the scenario is wrong.
         """
         warn("Scenario.set changes nothing and returns a copy; use replace", DeprecationWarning, stacklevel=2)
         return self.replace(fields)
@@ -276,7 +276,7 @@ class Scenario(ScenarioTable):
         Each replicate equals a single run of the same scenario with ``perturb = "hosts"`` and its seed.
 
         Raises:
-            ScenarioError: fewer than one, or the scenario is deterministic, so that all would be equal.
+            ScenarioError: the number is below one, or the scenario is deterministic, so that all would be equal.
         """
         if count < 1:
             raise ScenarioError(f"{count} is not a number of seeds; it is at least 1")

@@ -269,7 +269,7 @@ def parse_stack(value: Any) -> Any:
     """``stack = "ns2"`` as a table; a table is unchanged.
 
     Raises:
-        ScenarioError: neither a known name nor a table.
+        ScenarioError: the value is neither a known name nor a table.
     """
     if isinstance(value, str):
         return {"base": one_of(tuple(STACKS), "a stack")(value)}
@@ -435,7 +435,7 @@ def parse_events(value: Any) -> Any:
     """``events = true`` as a table, ``events = false`` as none; a table is unchanged.
 
     Raises:
-        ScenarioError: neither a switch nor a table.
+        ScenarioError: the value is neither a switch nor a table.
     """
     if value is None or isinstance(value, bool):
         return {} if value else None

@@ -22,8 +22,8 @@ def parse_rate_trace(value: Any) -> tuple[int, ...]:
     """Times at which a packet may leave, in ms: a list, or a file with one time per line, in Mahimahi's format.
 
     Raises:
-        ScenarioError: no such file, no times, a time that is not an integer or is before its predecessor, or an empty
-            period.
+        ScenarioError: the file is missing or has no times, or a time is no integer or is before its
+            predecessor, or the period is empty.
     """
     last = 0
     times: list[int] = []
@@ -49,7 +49,7 @@ def parse_samples(value: Any) -> tuple[int, ...]:
     """Delays in ps: a list of times with units, or a file with one of them per line.
 
     Raises:
-        ScenarioError: no such file, no values, or a value that is not a time.
+        ScenarioError: the file is missing or has no values, or a value is not a time.
     """
     samples = []
     for where, given in _values(value, "a list of delays", 'times such as "1.5 ms"'):

@@ -53,7 +53,7 @@ def source_form(flow: FlowSpec, source: Traffic, where: str, slowest_bps: int) -
     ``slowest_bps``.
 
     Raises:
-        ScenarioError: a source that is stated twice or not at all, or a file that cannot be read.
+        ScenarioError: the source is stated twice or not at all, or a file cannot be read.
     """
     listed = _list(source, where)
     if listed is not None:
@@ -89,7 +89,7 @@ def rtt_quantiles(source: Flow | Traffic, where: str) -> Sequence[tuple[float, i
     path determines the RTT.
 
     Raises:
-        ScenarioError: no distribution and no file of that name.
+        ScenarioError: there is no distribution and no file of that name.
     """
     if isinstance(source.rtts, tuple):
         return source.rtts
@@ -145,7 +145,7 @@ def _list(source: Traffic, where: str) -> ListArrivals | None:
     """The transfers that a source lists, itself or in a file.
 
     Raises:
-        ScenarioError: a source that is stated twice or not at all, or a file that cannot be read.
+        ScenarioError: the source is stated twice or not at all, or a file cannot be read.
     """
     _check(source, where)
     if source.file is not None:

@@ -129,7 +129,7 @@ def _number(text: str) -> Decimal:
     """The exact value of a number; the work is bounded by its length and its exponent.
 
     Raises:
-        ScenarioError: not a number, too many digits, or an exponent beyond ±60.
+        ScenarioError: the text is not a number, has too many digits, or has an exponent beyond ±60.
     """
     if len(text) > MAX_LETTERS:
         raise ScenarioError(f"'{_short(text)}' has {len(text)} letters; a quantity has at most {MAX_LETTERS}")
@@ -280,7 +280,7 @@ def parse_rate(value: object) -> int:
     """A link's rate in bit/s, from 8 bit/s to 100 Tbit/s.
 
     Raises:
-        ScenarioError: no unit, a unit of something else, not positive, or not a whole number of bit/s.
+        ScenarioError: the unit is missing or wrong, or the rate is not positive or not a whole number of bit/s.
     """
     scaled, _ = _scaled(value, "a rate", "622 Mbit/s", RATE_UNITS, RATE_ALIASES)
     return _bounded(_whole(scaled, value, "bit/s"), value, MIN_RATE_BPS, MAX_RATE_BPS, "at least 8 bit/s", "100 Tbit/s")
@@ -290,7 +290,7 @@ def parse_time(value: object) -> int:
     """A time of zero or more, in ps.
 
     Raises:
-        ScenarioError: no unit, a unit of something else, negative, too long for the clock, or finer than a picosecond.
+        ScenarioError: the unit is missing or wrong, or the time is negative, too long, or not a whole number of ps.
     """
     scaled, _ = _scaled(value, "a time", "48 ms", TIME_UNITS, TIME_ALIASES)
     return _bounded(_whole(scaled, value, "picoseconds"), value, 0, MAX_TIME_PS, "zero or more", "53 days")
@@ -312,7 +312,7 @@ def parse_offset(value: object) -> int:
     """Offset of a clock, in ps; negative if it is behind; at most a day.
 
     Raises:
-        ScenarioError: no unit, a unit of something else, too much, or finer than a picosecond.
+        ScenarioError: the unit is missing or wrong, or the value is too large or not a whole number of ps.
     """
     scaled, _ = _scaled(value, "a time", "-3 ms", TIME_UNITS, TIME_ALIASES)
     whole = _whole(scaled, value, "picoseconds")
@@ -323,7 +323,7 @@ def parse_drift(value: object) -> int:
     """Clock skew, in 1e-9; negative for a slow clock; at most 1 %.
 
     Raises:
-        ScenarioError: no unit, a unit of something else, too much, or finer than 1 ppb.
+        ScenarioError: the unit is missing or wrong, or the value is too large or not a whole number of ppb.
     """
     scaled, _ = _scaled(value, "a drift", "50 ppm", DRIFT_UNITS, {})
     whole = _whole(scaled, value, "ppb")
@@ -334,7 +334,7 @@ def parse_size(value: object) -> int:
     """A size of zero or more, in bytes.
 
     Raises:
-        ScenarioError: no unit, a unit of something else, negative, or not whole bytes.
+        ScenarioError: the unit is missing or wrong, or the size is negative or not a whole number of bytes.
     """
     scaled, _ = _scaled(value, "a size", "1000 B", SIZE_UNITS, SIZE_ALIASES)
     return _bounded(_whole(scaled, value, "bytes"), value, 0, MAX_BYTES, "zero or more", "4 EiB")
@@ -344,7 +344,7 @@ def parse_buffer(value: object) -> Buffer:
     """A queue's limit: ``1555 packets``, ``2 MB``, ``20% BDP`` or ``unlimited``.
 
     Raises:
-        ScenarioError: no unit, less than one packet or byte, or no such unit.
+        ScenarioError: the unit is missing or unknown, or the amount is less than one packet or byte.
     """
     if isinstance(value, Buffer):
         return value
@@ -379,7 +379,7 @@ def parse_amount(value: object, what: str = "an amount of data", example: str = 
     """An amount of data: ``1000 segments`` or ``64 KB``, at least one segment or byte.
 
     Raises:
-        ScenarioError: no unit, or less than one.
+        ScenarioError: the unit is missing, or the amount is less than one.
     """
     if isinstance(value, Amount):
         return value
@@ -395,7 +395,7 @@ def parse_loss(value: object) -> Loss:
     """A link's losses: a probability (``1e-4`` or ``0.01%``), ``{ packets = [100, 250] }`` or the fields of `Bursts`.
 
     Raises:
-        ScenarioError: a probability outside its range, or positions that are not whole, positive, rising and distinct.
+        ScenarioError: a probability is out of range, or positions are not whole, positive, rising and distinct.
     """
     if isinstance(value, Loss):
         return value
@@ -422,7 +422,7 @@ def parse_percentage(value: str) -> float:
     """A percentage as a fraction: ``60%`` is 0.6.
 
     Raises:
-        ScenarioError: not a number with a percent sign.
+        ScenarioError: the text is not a number with a percent sign.
     """
     return float(_probability(value))
 

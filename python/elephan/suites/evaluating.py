@@ -57,7 +57,7 @@ def evaluate(
         progress: called with the progress of the runs.
 
     Raises:
-        ScenarioError: a wrong name, or a mistake in the suite.
+        ScenarioError: a name is wrong, or the suite has a mistake.
         SweepError: a run failed.
         Interrupted: Ctrl-C; finished runs are saved, and the same call continues from there.
     """
@@ -86,7 +86,7 @@ def _backends(on: str | Sequence[str]) -> list[str]:
     """Names of backends, without duplicates.
 
     Raises:
-        ScenarioError: one of them is not a backend, or the list is empty.
+        ScenarioError: a name is not that of a backend, or the list is empty.
     """
     names = list(dict.fromkeys([on] if isinstance(on, str) else on))
     if not names:

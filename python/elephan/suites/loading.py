@@ -41,7 +41,7 @@ def load(name: str | Path) -> Suite:
     """Load a suite by its id or its folder (``./mysuite/``), and check it completely.
 
     Raises:
-        ScenarioError: no such suite, or a mistake in its file, with the field and the nearest word.
+        ScenarioError: there is no such suite, or its file has a mistake; the message has the field and a suggestion.
     """
     text = str(name)
     if text in names():

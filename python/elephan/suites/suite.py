@@ -163,7 +163,7 @@ def values_of(cell: Cell, subject: Subject, place: str = "algorithm") -> dict[st
     """Values of all placeholders; a cell's value may refer to the subject or to another value of the cell.
 
     Raises:
-        ScenarioError: a value refers to neither.
+        ScenarioError: a value refers to something else.
     """
     plain = {**cell.values, place: subject.spec}
     return {**{name: filled(value, plain) for name, value in cell.values.items()}, place: subject.spec}
@@ -173,7 +173,7 @@ def filled(template: Any, values: Mapping[str, Any]) -> Any:
     """A template with its placeholders filled; a text that is a single placeholder becomes the value unchanged.
 
     Raises:
-        ScenarioError: a placeholder has no value; with the nearest name.
+        ScenarioError: a placeholder has no value; the message has the nearest name.
     """
     if isinstance(template, dict):
         return {key: _at(key, item, values) for key, item in template.items()}

@@ -108,7 +108,7 @@ def resolve(algorithm: str, parameters: Mapping[str, Parameter]) -> tuple[str, d
     """The algorithm's own name, and every parameter that the preset or the caller sets.
 
     Raises:
-        ScenarioError: no such algorithm, no object for it, or a parameter that it does not have.
+        ScenarioError: there is no such algorithm, no object for it, or the algorithm lacks a parameter.
     """
     entry = check_name(algorithm, algorithms(), "an algorithm")
     name, _, preset = algorithm.partition(":")
@@ -137,7 +137,7 @@ def read_only_data(algorithm: str, parameters: Mapping[str, Parameter], compiled
     """The object's constants, with the parameters filled in.
 
     Raises:
-        ScenarioError: a parameter or a choice that the object does not have, or a value outside the range of fixed
+        ScenarioError: the object lacks a parameter or a choice, or a value is outside the range of fixed
             point.
     """
     data = bytearray(compiled.section(".rodata"))
@@ -185,7 +185,7 @@ def check(algorithm: str, parameters: Mapping[str, Parameter]) -> None:
     """Check that the object supports the parameters. It is compiled, but not loaded.
 
     Raises:
-        ScenarioError: no object for the algorithm, or the object does not support these parameters.
+        ScenarioError: the algorithm has no object, or the object does not support these parameters.
         BpfError: clang rejects it.
     """
     own_name, values = resolve(algorithm, parameters)

@@ -97,7 +97,7 @@ def install(
         as_default: true to make it the default of every new socket, which also allows it for all processes.
 
     Raises:
-        ScenarioError: no such algorithm, or a name that is wrong or taken.
+        ScenarioError: there is no such algorithm, or its name is wrong or taken.
         BpfError: this host cannot do it.
     """
     own_name, values = bpf.resolve(algorithm, parameters)

@@ -204,7 +204,7 @@ def _files(scenario: Scenario, form: Spec, real: list[int]) -> dict[int, CFile |
     """The C file of the algorithm of each flow on Linux, by the flow's position; ``None`` if Linux has the algorithm.
 
     Raises:
-        ScenarioError: two files cannot be in one kernel, or one has changed.
+        ScenarioError: two files cannot be in one kernel, or a file has changed.
     """
     found: dict[int, CFile | None] = {}
     units: dict[str, CFile] = {}

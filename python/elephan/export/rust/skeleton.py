@@ -111,7 +111,7 @@ def crate_of(spec: str, given: Mapping[str, Any]) -> Crate:
         given: parameters without a default, or different from the default.
 
     Raises:
-        ScenarioError: no such class, a built-in algorithm, or a parameter of a type that a crate does not support.
+        ScenarioError: there is no such class, the algorithm is built in, or a parameter has an unsupported type.
         AlgorithmError: the class raised an exception during the recording.
     """
     if spec.partition(":")[0] in algorithms():

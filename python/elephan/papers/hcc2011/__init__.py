@@ -45,7 +45,7 @@ SHARED_SEEDS = 3
 
 
 def paper(quick: bool = False) -> Paper:
-    """The paper, with its claims read and its scenarios built; with ``quick`` at a tenth of the rate."""
+    """The paper with its claims and scenarios. With ``quick``, the scenarios have a tenth of the rate."""
     title, reference = INDEX["hcc2011"]
     claims = load_claims(HERE / "claims.toml")
     published = Published(claims)

@@ -34,7 +34,7 @@ def measurer(runs: RunSet, setup: Setup) -> Suite:
 
 
 def _largest(setup: Setup) -> float:
-    """I_max of the setup's HCC at the paper's scale."""
+    """I_max of HCC with the setup's parameters at the paper's scale, segments."""
     scenario = setup.lone("hcc", 600)
     return hcc.step_max(setup.scale * _parameter(scenario, "alpha"), _parameter(scenario, "gamma"))
 

@@ -41,7 +41,7 @@ QUICK_NOTE = "runs of Figures 7 and 9 and of the tuning last a tenth of the time
 
 
 def paper(quick: bool = False) -> Paper:
-    """The paper, with its claims read and its scenarios built; with ``quick`` in a tenth of the time."""
+    """The paper with its claims and scenarios. With ``quick``, the scenarios last a tenth of the time."""
     title, reference = INDEX["katto2008"]
     claims = load_claims(HERE / "claims.toml")
     setup = Setup(time=QUICK_TIME if quick else 1)

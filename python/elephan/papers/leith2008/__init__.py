@@ -39,7 +39,7 @@ SEEDS = {
 
 
 def paper(quick: bool = False) -> Paper:
-    """The paper, with its claims read and its scenarios built; with ``quick`` at a tenth of the rate."""
+    """The paper with its claims and scenarios. With ``quick``, the scenarios have a tenth of the rate."""
     title, reference = INDEX["leith2008"]
     claims = load_claims(HERE / "claims.toml")
     setup = Setup(scale=QUICK_SCALE if quick else 1)

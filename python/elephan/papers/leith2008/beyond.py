@@ -3,7 +3,8 @@
 Three experiments are repeated from 100 Mbit/s to 10 Gbit/s: one flow after an interruption (Figure 1), one flow alone
 (Figure 3), and two flows, one of which starts later (Figures 4 and 5). The RTT is 100 ms, the buffer one
 bandwidth-delay product, and the stack that of current Linux with packets of 9000 B: the BDP at 10 Gbit/s is 13,889
-packets. With packets of 1500 B, growth by a number of packets takes six times as long.
+packets. With packets of 1500 B, algorithms that add a fixed number of packets in each round trip need six times as
+long.
 """
 
 from __future__ import annotations
