@@ -215,8 +215,8 @@ and Elephan agree within 10 %. CUBIC drops up to a tenth less in ns-2, where it 
 K. Nichols and V. Jacobson, *Controlling Queue Delay* (ACM Queue 10(5), 2012), Figure 7: a link of 100 Mbit/s whose
 rate steps to 10, 1, 50, 1 and 100 Mbit/s every 50 s, four long flows and five web connections a second, a buffer of
 one BDP (830 packets). The text gives for CoDel a median delay of 2.7 ms, 5 ms for 75 % of the packets, and less than
-90 ms for 95 % of the simulated time; for tail drop up to 10 s. The throughput with CoDel
-is nearly that with tail drop. With a buffer of ten packets it is about 75 % lower.
+90 ms for 95 % of the simulated time; for tail drop up to 10 s. The throughput with CoDel is nearly that with tail
+drop. With a buffer of ten packets it is about 75 % lower.
 
 {codel}
 ![delay and data carried over time](aqm-codel.svg)

@@ -230,7 +230,7 @@ def lines(found: dict[Case, tuple[Figures, Figures]], flows: int) -> str:
 
 
 def tally(pairs: Iterable[tuple[Figures, Figures]]) -> str:
-    """The number of lines with each verdict, and the number of lines that are not the same because ns-2 forgot its SACKs."""
+    """The number of lines with each verdict, and of those that are not the same since ns-2 forgot its SACKs."""
     pairs = list(pairs)
     words = [verdict(*pair) for pair in pairs]
     own = sum(forgets(ns2) for (ns2, _), word in zip(pairs, words, strict=True) if word != "same")

@@ -15,8 +15,8 @@
 //!   spreading) and `linux-jan2008` (tuning by a half, no low window, dwnd also in slow start, a loss taken from Reno's
 //!   share).
 //! - The module that Linux 2.6.18 had for a short time has no tuning (`linux-2.6`). ns-2's TCP/Linux has that module. While
-//!   timestamps are off, it gives the module one RTT sample a round trip. That is too few for dwnd, so the module
-//!   behaves as Reno (`ns2`).
+//!   timestamps are off, it gives the module one RTT sample a round trip. The module updates dwnd only with more
+//!   samples, so it behaves as Reno (`ns2`).
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_getters};
@@ -101,7 +101,7 @@ pub struct Compound {
 const EARLY: [(&str, Setting); 4] =
     [word("arithmetic", "linux-2.6"), word("rules", "2006"), value("low_window", 0.0), switch("spread", false)];
 
-/// `EARLY` with further settings of one preset.
+/// The settings in `EARLY`, followed by those in `more`.
 const fn early<const N: usize>(more: &[(&'static str, Setting)]) -> [(&'static str, Setting); N] {
     let mut all = [EARLY[0]; N];
     let mut i = 0;

@@ -67,7 +67,7 @@ macro_rules! window_getters {
 }
 pub(crate) use window_getters;
 
-/// The methods of `window_getters`, and moderation by the window's own rule.
+/// The methods of `window_getters`, and `moderate` by the rule of [`LossWindow`].
 macro_rules! window_methods {
     () => {
         fn moderate(&mut self, window: f64) {

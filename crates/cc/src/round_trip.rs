@@ -74,7 +74,8 @@ pub struct AckedRate {
 }
 
 impl AckedRate {
-    /// An estimator whose filter weighs the past with `pole`; 0: only the last two samples count.
+    /// An estimator whose filter gives the weight `pole` to the past; with a `pole` of 0, only the last two samples
+    /// count.
     #[must_use]
     pub fn new(pole: f64) -> Self {
         Self { rate: 0.0, pole, sample: 0.0, acked: 0.0, since: 0.0 }

@@ -23,7 +23,7 @@ const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 pub struct Arrival {
     /// Time of arrival, ns.
     pub at_ns: u64,
-    /// The device: 0 of the senders, 1 of the receivers.
+    /// The device: 0 is that of the senders, 1 that of the receivers.
     pub side: usize,
     /// Header and frame.
     pub frame: Vec<u8>,

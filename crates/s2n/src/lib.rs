@@ -30,7 +30,7 @@ use crate::state::State;
 /// Largest UDP payload that the controllers support, bytes. BBR computes four times this value as a 16-bit integer.
 pub const LARGEST_MTU: u16 = u16::MAX / 4;
 
-/// A window above the largest that quinn paces.
+/// A window that is larger than any window for which quinn paces.
 const OPEN: u64 = 1 << 40;
 /// A window smaller than any datagram.
 const CLOSED: u64 = 1;

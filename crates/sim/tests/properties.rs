@@ -75,7 +75,7 @@ fn impairments(pick: u64) -> Value {
     some
 }
 
-/// A queue of the kind number `pick`.
+/// A queue with one of three disciplines, selected by `pick`.
 fn queue(pick: u8, limit: u64) -> Value {
     let second = 1_000_000_000_000_u64;
     match pick % 3 {

@@ -48,7 +48,7 @@ class Observation:
 
     @property
     def other_mbps(self) -> float | None:
-        """Goodput of the others together; ``None`` without any."""
+        """Goodput of the others together; ``None`` if there are no others."""
         return self.rates[WHOLE][1]
 
 

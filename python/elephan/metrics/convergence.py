@@ -148,7 +148,8 @@ def fairness_excursion_s(
 ) -> float:
     """Longest time for which two flows diverge again after convergence: one running mean is below 80 % of the other.
 
-    The means are those of ``convergence_time_s``. Excursions count from the convergence on. The value is 0 without any.
+    The means are those of ``convergence_time_s``. Only times after the convergence count. The value is 0 if the flows
+    do not diverge.
 
     Raises:
         MetricError: the errors of ``convergence_time_s``, or the flows never meet.

@@ -89,7 +89,7 @@ def jain_fi_when_all_active(run: Run, window: Window | None = None, flows: Flows
 
 @metric("min_max_ratio", "1", "RFC 5166 §2.3.1: epsilon-fairness")
 def min_max_ratio(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """The smallest throughput over the largest: 1 when equal, 0 when a flow is starved.
+    """The smallest throughput over the largest: 1 if all are equal, 0 if a flow is starved.
 
     Flows are ε-fair when this is at least 1 − ε.
 
@@ -104,7 +104,7 @@ def min_max_ratio(run: Run, window: Window | None = None, flows: Flows = None) -
 
 @metric("product_fairness", "1", "RFC 5166 §2.3.1: product measure")
 def product_fairness(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """Geometric over arithmetic mean of the throughputs: 1 when equal, 0 when a flow is starved.
+    """Geometric over arithmetic mean of the throughputs: 1 if all are equal, 0 if a flow is starved.
 
     Proportional fairness maximizes the product of the throughputs. The product depends on the unit and on the number of
     flows; its n-th root over the mean does not.
@@ -120,7 +120,7 @@ def product_fairness(run: Run, window: Window | None = None, flows: Flows = None
 
 @metric("asymmetry", "1", "Bullot, Cottrell, Hughes-Jones 2003")
 def asymmetry(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """(x₁ − x₂) / (x₁ + x₂) of the throughputs of two flows, numbered in order of start: 1 when the first has all.
+    """(x₁ − x₂) / (x₁ + x₂) of the throughputs of two flows, numbered in order of start: 1 if the first has all.
 
     Raises:
         MetricError: there are not two flows, or nothing arrived.

@@ -101,8 +101,8 @@ def late_flow_share(run: Run, window: Window | None = None, flows: Flows = None)
 def utilization(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Bits that left the bottleneck (or another recorded link), as a fraction of those that its rate allowed.
 
-    A variable rate counts with its value at each time, and a trace with 1500 B for each opportunity. A packet counts
-    when its last bit has left, so the value of a full link may exceed 1 by up to one packet.
+    If the rate varies, its value at each time is used; each opportunity of a trace allows 1500 B. A packet counts when
+    its last bit has left, so the value of a full link may exceed 1 by up to one packet.
     """
     window = resolve_window(run, window)
     name = link or bottleneck(run)

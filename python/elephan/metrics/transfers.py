@@ -4,7 +4,8 @@ Transfers are flows with a size and the transfers of ``[[traffic]]``; ``flows`` 
 the window in which it starts, whenever it ends. ``size_bytes`` selects transfers by their payload.
 
 A source with ``record = "summary"`` contributes by its sums and distributions (:mod:`elephan.metrics.summed`): means
-are exact, quantiles are within 0.1 %. Only the measurement window is available for it, and no classes of sizes.
+are exact, quantiles are within 0.1 %. For such a source, only the measurement window is available, and ``size_bytes``
+is not.
 """
 
 from __future__ import annotations
@@ -344,7 +345,7 @@ def flow_duration_p50_ms(
 ) -> float:
     """Median duration of the transfers that start in the window and finish.
 
-    With ``record = "summary"`` from the source's distribution, to 0.1 %.
+    With ``record = "summary"`` it is computed from the source's distribution, with an error of at most 0.1 %.
     """
     return 1e3 * _ended(run, window, flows, size_bytes).durations_s.quantile(0.5)
 
@@ -355,7 +356,7 @@ def flow_duration_p95_ms(
 ) -> float:
     """95 % quantile of the durations of the transfers that start in the window and finish.
 
-    With ``record = "summary"`` from the source's distribution, to 0.1 %.
+    With ``record = "summary"`` it is computed from the source's distribution, with an error of at most 0.1 %.
     """
     return 1e3 * _ended(run, window, flows, size_bytes).durations_s.quantile(0.95)
 
@@ -366,7 +367,7 @@ def flow_duration_p99_ms(
 ) -> float:
     """99 % quantile of the durations of the transfers that start in the window and finish.
 
-    With ``record = "summary"`` from the source's distribution, to 0.1 %.
+    With ``record = "summary"`` it is computed from the source's distribution, with an error of at most 0.1 %.
     """
     return 1e3 * _ended(run, window, flows, size_bytes).durations_s.quantile(0.99)
 
@@ -391,7 +392,7 @@ def mean_slowdown(run: Run, window: Window | None = None, flows: Flows = None, *
 def slowdown_p50(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
     """Median slowdown of the transfers that start in the window and finish; see ``mean_slowdown``.
 
-    With ``record = "summary"`` from the source's distribution, to 0.1 %.
+    With ``record = "summary"`` it is computed from the source's distribution, with an error of at most 0.1 %.
     """
     return _ended(run, window, flows, size_bytes).slowdowns.quantile(0.5)
 
@@ -400,7 +401,7 @@ def slowdown_p50(run: Run, window: Window | None = None, flows: Flows = None, *,
 def slowdown_p99(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
     """99 % quantile of the slowdown of the transfers that start in the window and finish; see ``mean_slowdown``.
 
-    With ``record = "summary"`` from the source's distribution, to 0.1 %.
+    With ``record = "summary"`` it is computed from the source's distribution, with an error of at most 0.1 %.
     """
     return _ended(run, window, flows, size_bytes).slowdowns.quantile(0.99)
 

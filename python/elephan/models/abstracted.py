@@ -3,8 +3,9 @@
 Table 3 and equation 5 of the paper give each algorithm's window growth while the path has free capacity, and the
 fraction of the window kept at a loss; figures 5 and 6 draw the windows. The paper "omitted" the number of packets of a
 round; it is derived here. Case 1 is the same as for the ideal hybrid. In cases 2 and 3 a window begins at its value
-after the loss, grows to the pipe, and stays there until Reno's line exceeds it (case 2) or the next loss happens (case
-3-1). In case 3-2 the loss happens before the pipe is full. Losses happen every w/2 round trips, as in the ideal models.
+after the loss, grows to the BDP, and stays there until Reno's line exceeds it (case 2) or the next loss happens (case
+3-1). In case 3-2 the loss happens before the window reaches the BDP. Losses happen every w/2 round trips, as in the
+ideal models.
 
 Further interpretations:
 
@@ -12,7 +13,7 @@ Further interpretations:
   of transmitted packets".
 * The growth is never below Reno's one packet a round trip. Without this minimum YeAH has no steady state in case 3-2:
   growth by a factor of 1.01 needs at least 13.4 round trips to undo a reduction to 7/8.
-* If a reduction leaves more than the pipe (Compound keeping 7/8), the round begins at the pipe: the models "truncate
+* If a reduction leaves more than the BDP (Compound keeps 7/8), the round begins at the BDP: the models "truncate
   surplus packets".
 """
 
@@ -92,7 +93,7 @@ def yeah(factor: float = 1.01) -> Hybrid:
 def fusion(pipe: Pipe, d_min_s: float = 0.01, flows: int = 1) -> Hybrid:
     """Fusion: adds B Dmin / (N PS) each round trip; keeps RTTmin/RTT.
 
-    Dmin is the granularity of the timer, N the number of flows. With 10 ms a pipe of 40 ms is full again after about
+    Dmin is the granularity of the timer, N the number of flows. With 10 ms a path of 40 ms is full again after about
     one round trip, as in the paper; implementations have 1 ms.
     """
     step = floats(pipe.rate_bps) * d_min_s / (flows * floats(pipe.packet_bits))
@@ -105,8 +106,8 @@ class Cycle(NamedTuple):
     Attributes:
         packets: transmitted (K).
         start: window after the loss.
-        refilled: round trips until the pipe is full, t1 or t2; infinite in case 3-2, 0 in case 1.
-        peak: window at the next loss, packets; in case 3 the full pipe, or less in case 3-2.
+        refilled: round trips until the window is the BDP, t1 or t2; infinite in case 3-2, 0 in case 1.
+        peak: window at the next loss, packets; in case 3 the BDP, or less in case 3-2.
     """
 
     packets: Floats
@@ -145,7 +146,7 @@ def _by_case(hybrid: Hybrid, w: ArrayLike, bdp: ArrayLike, flows: int, parts: tu
 
 
 def _alone_2(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
-    """Case 2, one flow: the window grows to the pipe, stays there until Reno's line reaches the pipe, and follows that
+    """Case 2, one flow: the window grows to the BDP, stays there until Reno's line reaches the BDP, and follows that
     line."""
     growth = hybrid.growth
     start = np.minimum(hybrid.keep(w / pipe) * w, pipe)
@@ -155,7 +156,7 @@ def _alone_2(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
 
 
 def _alone_3(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
-    """Case 3, one flow: the window grows to the pipe and stays there (3-1), or has its loss before (3-2)."""
+    """Case 3, one flow: the window grows to the BDP and stays there (3-1), or has its loss before (3-2)."""
     growth, rounds = hybrid.growth, w / 2
     start = hybrid.keep_empty * pipe
     refilled = growth.rounds(start, pipe)
@@ -164,8 +165,8 @@ def _alone_3(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
 
 
 def _beside_2(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
-    """Case 2 beside Reno: the window grows to the share of the pipe that Reno leaves, shrinks with that share to half
-    of the pipe, and then follows Reno's line."""
+    """Case 2 beside Reno: the window grows to the part of the BDP that Reno leaves, shrinks with that part to half
+    of the BDP, and then follows Reno's line."""
     growth, room, half = hybrid.growth, pipe - w / 2, (pipe - w) / 2
     start = np.minimum(hybrid.keep(2 * w / pipe) * w, room)
     met = growth.meet(start, room)

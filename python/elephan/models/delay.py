@@ -92,7 +92,7 @@ def vegas_queue(flows: ArrayLike, alpha: ArrayLike = 2, beta: ArrayLike = 4) -> 
 
 
 def fill(rate: ArrayLike, rtt_s: ArrayLike, alpha: ArrayLike, flows: ArrayLike = 1) -> Floats:
-    """b = C T/(n alpha): the ratio of the pipe to the queue, the only parameter of HCC's loop.
+    """b = C T/(n alpha): the ratio of the BDP to the target queue, the only parameter of HCC's loop.
 
     Raises:
         ValueError: something is not positive.

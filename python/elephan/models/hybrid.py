@@ -5,8 +5,8 @@ The models divide time into congestion avoidance rounds of Reno: Reno's window g
 and a loss ends the round. The packets that a control sends in a round, and the duration of the round, depend on w and
 on the bandwidth-delay product W:
 
-* one flow: case 1 when W < w/2, case 2 when w/2 <= W < w, case 3 when w <= W;
-* two flows, each with its loss at w: case 1 when W < w, case 2 when w <= W < 2w, case 3 when 2w <= W.
+* one flow: case 1 if W < w/2, case 2 if w/2 <= W < w, case 3 if w <= W;
+* two flows, each with its loss at w: case 1 if W < w, case 2 if w <= W < 2w, case 3 if 2w <= W.
 
 Windows and W are in packets, R is the round trip of the empty path and q the time of one packet at the bottleneck, both
 in seconds, so that W = R/q. Arguments are arrays or numbers and follow NumPy's broadcasting.

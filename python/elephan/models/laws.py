@@ -86,7 +86,7 @@ class Law(ABC):
         return 0.0
 
     def starting(self, view: View) -> bool:
-        """True while a law with its own start doubles the window each round trip."""
+        """True while the algorithm has a start-up phase of its own, in which it doubles the window each round trip."""
         del view
         return False
 
@@ -381,7 +381,7 @@ class Vegas(Law):
         self._started = False
 
     def starting(self, view: View) -> bool:
-        """True until ``gamma`` of its segments wait; the window then doubles."""
+        """True until ``gamma`` of the flow's segments wait; while it is true, the window doubles each round trip."""
         self._started = self._started or view.queued > self._edge
         return not self._started
 

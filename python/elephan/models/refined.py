@@ -41,7 +41,7 @@ def window_in_packets(hybrid: Hybrid, p: ArrayLike, pipe: Pipe) -> Floats:
 
 
 def in_packets_mbps(hybrid: Hybrid, p: ArrayLike, pipe: Pipe) -> Floats:
-    """Throughput with losses 1/p packets apart, and the paper's timeout for each, Mbit/s."""
+    """Throughput, Mbit/s, with a loss after every 1/p packets, and the paper's mean timeout after each loss."""
     loss = np.atleast_1d(floats(p))
     window = window_in_packets(hybrid, loss, pipe)
     return _mbps(loss, window, hybrid, pipe, timeout_penalty_s(loss, pipe.t0_s))

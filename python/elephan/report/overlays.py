@@ -275,7 +275,8 @@ def style(width_in: float) -> AbstractContextManager[None]:
 
 
 def saving() -> AbstractContextManager[None]:
-    """Settings of files: TrueType fonts in a PDF, text as text in an SVG, the same bytes for the same data."""
+    """Matplotlib's settings for files: a PDF has TrueType fonts, an SVG keeps its text as text, and the same data give
+    the same bytes."""
     import matplotlib as mpl
 
     return mpl.rc_context({"svg.hashsalt": "elephan", "svg.fonttype": "none", "pdf.fonttype": 42})

@@ -63,7 +63,7 @@ def shown_quantiles(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _spread(values: Sequence[float]) -> list[float | None]:
-    """Values at :data:`QUANTILES`; ``None`` without any."""
+    """Values at :data:`QUANTILES`; ``None`` if there is no value."""
     return [None if value != value else value for value in engine().spread(list(map(float, values)))]
 
 

@@ -262,7 +262,7 @@ class Scenario(ScenarioTable):
 
     @property
     def perturbation(self) -> str:
-        """The jitter of starts and packets in words; empty without any."""
+        """The jitter of starts and packets in words; empty if there is no jitter."""
         return perturbation.sentence(self, self.graph)
 
     def perturbed(self) -> Scenario:

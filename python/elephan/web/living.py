@@ -1,4 +1,4 @@
-"""Living reports: the reader can repeat the runs of a report in it with another buffer, algorithm or RTT."""
+"""Runs inside a report: the reader can repeat them in the page with another buffer, algorithm or RTT."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Living:
 
 
 def living(runs: Iterable[tuple[str, Mapping[str, Any]]]) -> Living | None:
-    """Living content for labels and canonical forms; ``None`` if no form is suitable for a browser, or the page was not
-    built."""
+    """Content of a page in which a reader can repeat these runs, given by labels and canonical forms; ``None`` if no
+    form is suitable for a browser, or the page was not built."""
     fitting = [{"label": label, "form": form} for label, form in runs if fits(form)]
     if not fitting or not page.is_built():
         return None

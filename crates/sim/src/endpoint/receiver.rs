@@ -82,7 +82,7 @@ pub struct Receiver {
     /// Samples, one for each sample time.
     pub samples: Vec<ReceiverSample>,
     clock: Clock,
-    /// True without a timer; samples are then taken when a segment arrives.
+    /// True if the receiver has no timer, so that it takes samples when a segment arrives.
     is_inline: bool,
     /// Log of segments and ACKs, if the scenario asks for it.
     pub(crate) log: Option<Box<Log>>,
@@ -223,7 +223,7 @@ impl Receiver {
     /// any other case it does nothing and returns `None`.
     ///
     /// # Panics
-    /// If arrivals go back in time, which would be a defect of the engine.
+    /// If arrivals are not in the order of time, which would be a defect of the engine.
     #[inline(always)]
     pub fn on_expected(&mut self, packet: &Packet) -> Option<Packet> {
         let now = packet.at;

@@ -264,7 +264,7 @@ impl Link {
     /// [`Link::send_next`] instead.
     ///
     /// # Panics
-    /// If arrivals go back in time, which would be a defect of the engine.
+    /// If arrivals are not in the order of time, which would be a defect of the engine.
     #[inline(always)]
     pub fn carry(&mut self, now: Time, bytes: u64, capable: bool) -> Option<Carried> {
         self.note_arrival(now);

@@ -40,7 +40,7 @@ impl Link {
     /// has the congestion headers.
     ///
     /// # Panics
-    /// If arrivals go back in time, which would be a defect of the engine.
+    /// If arrivals are not in the order of time, which would be a defect of the engine.
     #[inline(always)]
     pub fn receive(&mut self, packet: Packet, gone: &mut Vec<Packet>, headers: &mut impl PacketHeaders) {
         let now = packet.at;
@@ -109,7 +109,7 @@ impl Link {
         Some((packet, self.free + self.delay))
     }
 
-    /// Records a change of the queue, which dropped the packets in `gone` and in which `waiting` packets wait.
+    /// Records a change of the queue: it dropped the packets in `gone`, and now has `waiting` packets.
     #[inline(always)]
     fn note_gone(&mut self, now: Time, gone: &[Packet], waiting: u64) {
         if !gone.is_empty() {

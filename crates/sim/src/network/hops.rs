@@ -38,10 +38,10 @@ impl Tail {
 /// Times of a packet on the first link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
-    /// Before the transmitter.
+    /// Time before the packet is at the transmitter.
     pub(super) lead: Time,
     pub(super) transmission: Time,
-    /// From the last bit at the transmitter to the next node.
+    /// Time from the departure of the last bit at the transmitter to its arrival at the next node.
     pub(super) delay: Time,
 }
 
@@ -111,9 +111,9 @@ pub(super) enum Next {
 #[repr(align(32))]
 pub(super) struct Hop {
     pub(super) place: Place,
-    /// Links behind it that can never queue.
+    /// The links behind this one that can never queue.
     pub(super) tail: Tail,
-    /// Common case behind it.
+    /// The next node in the common case.
     pub(super) next: Next,
 }
 

@@ -30,7 +30,7 @@ enum Feeder<'a> {
 }
 
 impl<'a> Feeder<'a> {
-    /// Feeder of the link behind `link`, if this feeder feeds `link` and `link` can never queue.
+    /// This feeder, seen from the link behind `link`: it feeds `link`, and `link` can never queue.
     fn through(mut self, link: &'a str) -> Self {
         if let Self::Link(_, between) = &mut self {
             between.push(link);

@@ -50,7 +50,7 @@ class Result:
 
     @property
     def honest(self) -> bool:
-        """True if the host carried the run at full rate and on time."""
+        """True if the run on this host had its full rate, and its packets were on time."""
         return self.valid and self.goodput_part >= GOODPUT_PART_MIN
 
 

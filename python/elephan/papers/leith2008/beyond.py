@@ -95,7 +95,7 @@ _KINDS = {"hurt": "interrupted", "alone": "alone", "pair": "two flows"}
 
 
 class Answers:
-    """Measured values by algorithm and rate: medians over seeds, ``None`` without any."""
+    """Measured values by algorithm and rate: medians over seeds, ``None`` if nothing was measured."""
 
     def __init__(self, runs: RunSet, scale: int) -> None:
         self._runs = runs
