@@ -62,7 +62,7 @@ params! {
     }
 }
 
-/// Separate loss events in a round that end Startup (§5.3.1.3).
+/// Number of separate loss events in a round that end Startup (§5.3.1.3).
 const STARTUP_LOSSES: u32 = 6;
 /// Largest number of rounds in Drain (§5.3.2).
 const DRAIN_ROUNDS: f64 = 3.0;

@@ -10,7 +10,7 @@ use crate::unit::Unit;
 pub struct Variable {
     /// Name.
     pub name: &'static str,
-    /// Kind of its values.
+    /// Kind of the variable's values.
     pub form: Form,
     /// Definition.
     pub doc: &'static str,

@@ -200,7 +200,7 @@ pub struct Preset {
     pub name: &'static str,
     /// Source that the preset follows.
     pub title: &'static str,
-    /// The parameters that it changes.
+    /// The parameters that the preset changes.
     pub overrides: &'static [(&'static str, Setting)],
 }
 
@@ -266,9 +266,9 @@ pub struct Entry {
     pub name: &'static str,
     /// Full name.
     pub title: &'static str,
-    /// Signal that drives it.
+    /// Signal that drives the algorithm.
     pub kind: Kind,
-    /// Signals that it needs from the endpoint.
+    /// Signals that the algorithm needs from the endpoint.
     pub signals: &'static [&'static str],
     /// Paper or RFC.
     pub source: &'static str,
@@ -624,8 +624,8 @@ macro_rules! choices {
     )+};
 }
 
-/// Declares a parameter struct: `/// doc`, then `name: type = domain, "source";`. The domains can use `Unit` without a
-/// path.
+/// Declares a parameter struct: `/// doc`, then `name: type = domain, "source";`. Within a domain, `Unit` needs no
+/// module path.
 #[macro_export]
 macro_rules! params {
     ($(#[$meta:meta])* pub struct $name:ident {

@@ -11,7 +11,7 @@ use crate::estimators::{DeliverySampler, MinRtt, RoundCounter, seconds};
 struct Packet {
     number: u64,
     sent: f64,
-    /// Time of its acknowledgement, s; infinite for a lost segment.
+    /// Time of the segment's acknowledgement, s; infinite for a lost segment.
     acknowledged: f64,
     queueing: f64,
     window: f64,
@@ -39,7 +39,7 @@ pub struct Flow<'a> {
 /// A recovery, with the segments sent before it and the segment that ends it.
 #[derive(Clone, Copy)]
 struct Recovery {
-    /// Segments sent before it began.
+    /// Segments sent before the recovery began.
     end: u64,
     /// The recovery ends with the ACK of this segment, which left together with the last retransmission.
     repaired: u64,

@@ -28,10 +28,10 @@ const RTM_NEWTCLASS: u16 = 40;
 const LIMIT: u32 = 0x1_0000;
 const CLASS: u32 = 0x1_0001;
 const INNER: u32 = 0x2_0000;
-/// Class that the discipline inside the limit gives its packets, and the handle of the queue in that class.
+/// Class into which the discipline inside the rate limit puts its packets, and handle of the queue in that class.
 const INNER_CLASS: u32 = 0x2_0001;
 const PACKETS: u32 = 0x3_0000;
-/// A delay beyond every run, ns.
+/// A delay that is longer than any run, ns.
 const FOREVER_NS: u64 = 1 << 60;
 /// Version of the messages of HTB.
 const HTB_VERSION: u32 = 3;

@@ -120,7 +120,7 @@ pub struct Flow {
     pub sender: Ipv4Addr,
     /// Address of the receiver.
     pub receiver: Ipv4Addr,
-    /// The kernel's name of its congestion control.
+    /// The kernel's name of the flow's congestion control.
     pub congestion: String,
     /// The kernel's name of the receiver's congestion control, which decides the form of ECN echoes.
     pub receiver_congestion: Option<String>,

@@ -52,7 +52,7 @@ impl ConnectionIdGenerator for Ids {
 /// Settings of one end.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Seed of its randomness; the two ends of a flow differ.
+    /// Seed of the end's randomness; the two ends of a flow differ.
     pub seed: u64,
     /// UDP payload of a full datagram, bytes.
     pub mtu: u16,

@@ -124,9 +124,9 @@ struct Member {
     payload_mbits: f64,
     /// Distinct segments that had arrived at the last sample time.
     delivered: u64,
-    /// Counts of its receiver at the beginning and the end of the measurement window.
+    /// Counts of the flow's receiver at the beginning and the end of the measurement window.
     received: [ReceiverSample; 2],
-    /// Counts of its sender at these times.
+    /// Counts of the flow's sender at these times.
     losses: [MeasuredLosses; 2],
 }
 

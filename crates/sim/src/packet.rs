@@ -81,7 +81,7 @@ const EXTRA: u32 = 32;
 /// A data segment or an acknowledgement in flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Packet {
-    /// Time of its arrival at the next hop.
+    /// Time of the packet's arrival at the next hop.
     pub at: Time,
     /// Data: send time. ACK: the send time that the receiver echoes (RFC 7323 timestamps).
     pub stamp: Time,
@@ -100,7 +100,7 @@ impl Packet {
         Self { at, stamp, who: u64::from(flow.0) << 32 | u64::from(segment), what }
     }
 
-    /// Index of its flow.
+    /// Index of the packet's flow.
     #[must_use]
     #[inline]
     pub fn flow(&self) -> FlowId {
@@ -121,7 +121,7 @@ impl Packet {
         self.what & 0xffff
     }
 
-    /// Position on its path.
+    /// Position of the packet on its path.
     #[must_use]
     #[inline]
     pub fn hop(&self) -> usize {
@@ -150,14 +150,14 @@ impl Packet {
         self.flags() & flag::ACK != 0
     }
 
-    /// Index of its flow and direction.
+    /// Index of the packet's flow and direction.
     #[must_use]
     #[inline]
     pub fn passage(&self) -> PassageId {
         PassageId(self.flow().index() * 2 + usize::from(self.flags() & flag::ACK))
     }
 
-    /// True if a queue has marked it.
+    /// True if a queue has marked the packet.
     #[must_use]
     #[inline]
     pub fn is_marked(&self) -> bool {
@@ -171,7 +171,7 @@ impl Packet {
         Self { what: self.what | u64::from(flag::CE) << FLAGS, ..self }
     }
 
-    /// Load in its ECN bits by VCP's code: ECT(1) low, ECT(0) high, CE overload.
+    /// Load in the packet's ECN bits by VCP's code: ECT(1) low, ECT(0) high, CE overload.
     #[must_use]
     pub fn load(&self) -> Load {
         match self.flags() {

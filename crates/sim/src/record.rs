@@ -271,7 +271,7 @@ pub struct SenderRecord {
     pub rates: Option<Vec<f64>>,
     /// Time at which the last segment of a sized transfer was acknowledged.
     pub completed: Option<Time>,
-    /// Internal variables of its algorithm, if the scenario asks for them.
+    /// Internal variables of the sender's algorithm, if the scenario asks for them.
     pub internals: Option<Box<Internals>>,
 }
 

@@ -26,7 +26,7 @@ struct Sent {
     at_ns: i64,
     /// Time of delivery to the receiver.
     received_ns: Option<i64>,
-    /// True if it was retransmitted, so that its ACK gives no RTT sample.
+    /// True if the segment was retransmitted, so that its ACK gives no RTT sample.
     repeated: bool,
 }
 

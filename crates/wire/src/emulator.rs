@@ -19,20 +19,20 @@ const MUCH: Time = Time(500_000_000);
 pub enum Way {
     /// From the flow's sender.
     Forward = 0,
-    /// From its receiver.
+    /// From the flow's receiver.
     Backward = 1,
 }
 
 /// A packet in flight; its bytes are in `slot`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passenger {
-    /// Position of its flow.
+    /// Position of the packet's flow.
     pub flow: usize,
     /// Its direction.
     pub way: Way,
     /// Size, bytes.
     pub bytes: u32,
-    /// Slot of its bytes.
+    /// Slot of the packet's bytes.
     pub slot: usize,
 }
 

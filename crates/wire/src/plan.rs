@@ -61,7 +61,7 @@ pub(crate) fn doing(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> P
 pub struct Plan {
     /// The scenario.
     pub spec: Spec,
-    /// The ends of each of its flows.
+    /// The ends of each flow of the run.
     pub flows: Vec<Ends>,
     /// The largest packet, bytes.
     pub largest_bytes: u32,
@@ -86,7 +86,7 @@ pub struct Ends {
     pub sender: Ipv4Addr,
     /// Address of the receiver.
     pub receiver: Ipv4Addr,
-    /// The kernel's name of its congestion control.
+    /// The kernel's name of the flow's congestion control.
     pub congestion: String,
     /// Size of the send buffer, bytes.
     pub send_buffer_bytes: u32,

@@ -36,7 +36,7 @@ pub struct Route<'a> {
     pub initial_window: Option<u32>,
     /// Congestion control of connections that do not select one.
     pub congestion: Option<&'a str>,
-    /// True if connections over it have time stamps in µs, and not in ms.
+    /// True if connections over the route have time stamps in µs, and not in ms.
     pub microseconds: bool,
 }
 

@@ -43,7 +43,7 @@ def path(duration_s: float, algorithm: str, parameters: dict[str, Any], **more: 
 
 
 def time_steady(repeat: int) -> dict[str, float]:
-    """Time the engine on its workload."""
+    """Time the engine on the workload of long-lived flows."""
     return median_run(path(STEADY_S, "cubic", {}), repeat)
 
 

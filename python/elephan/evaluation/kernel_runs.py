@@ -71,7 +71,7 @@ class Piece:
 
     @property
     def to_run(self) -> bool:
-        """True if it must be run."""
+        """True if the piece must be run."""
         return self.chosen and (self.again or not self.saved)
 
 

@@ -52,7 +52,7 @@ class Measurement:
 
     @property
     def run_ids(self) -> tuple[str, ...]:
-        """Ids of all its runs, without duplicates."""
+        """Ids of all runs behind the measurement, without duplicates."""
         found = dict.fromkeys(self.runs)
         for child in self.children:
             found.update(dict.fromkeys(child.run_ids))

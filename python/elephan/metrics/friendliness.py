@@ -71,7 +71,7 @@ def harm(
     of: Quantity = "goodput",
     reference_flows: Flows = None,
 ) -> float:
-    """Fraction of their performance that flows lose to the others, for one quantity.
+    """Fraction of their performance that flows lose because of the other flows, for one quantity.
 
     It is (x − y)/x for a quantity of which more is better, and (y − x)/y otherwise; x is the value in the reference and
     y the value in this run. It is 0 if the flows lose nothing, 1 if they are starved, and below 0 if they gain. The

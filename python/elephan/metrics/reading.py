@@ -111,7 +111,7 @@ def pair(run: Run, flows: Sequence[str] | None = None) -> tuple[str, str]:
     """The two flows of a run in order of start.
 
     Raises:
-        MetricError: there are not exactly two.
+        MetricError: there are not exactly two flows.
     """
     names = flow_names(run, flows)
     if len(names) != 2:

@@ -165,7 +165,7 @@ def _alone_3(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
 
 
 def _beside_2(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
-    """Case 2 beside Reno: the window grows to the part of the BDP that Reno leaves, shrinks with that part to half
+    """Case 2 beside Reno: the window grows to the share of the BDP that Reno leaves, shrinks with that share to half
     of the BDP, and then follows Reno's line."""
     growth, room, half = hybrid.growth, pipe - w / 2, (pipe - w) / 2
     start = np.minimum(hybrid.keep(2 * w / pipe) * w, room)

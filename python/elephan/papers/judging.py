@@ -60,7 +60,7 @@ class Judgment:
 
     @property
     def weak(self) -> bool:
-        """True if it is reproduced with a tolerance wider than the reference value."""
+        """True if the claim is reproduced, and its tolerance is wider than the reference value."""
         return self.verdict == "reproduced" and self.claim.weak
 
     @property

@@ -65,7 +65,7 @@ class Reproduction:
         self.jobs = planner.in_order()
 
     def judge(self, found: Mapping[str, Run], wall_seconds: float) -> PaperResult:
-        """The verdicts from its runs, by id; ``wall_seconds`` is the time spent on them."""
+        """The verdicts from finished runs, given by id; ``wall_seconds`` is the time spent on these runs."""
         listed = by_phase(self.plan, found)
         phases = [phase(name, runs) for name, runs in listed.items()]
         every = RunSet(run for runs in listed.values() for run in runs)

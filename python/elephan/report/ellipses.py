@@ -53,7 +53,7 @@ class Ellipses:
     blobs: tuple[Blob, ...]
 
     def _styled(self) -> Iterator[tuple[Blob, str, str, bool]]:
-        """Each blob with its color, its marker, and true if it is the first of its series."""
+        """Each ellipse with its color, its marker, and true if it is the first of its series."""
         series = list(dict.fromkeys(blob.series for blob in self.blobs))
         seen: set[str] = set()
         for blob in self.blobs:

@@ -153,7 +153,8 @@ def _matters(first: Scenario, second: Scenario, path: str, left: Mapping[str, An
 
 
 def _flat(value: Any, path: str = "") -> dict[str, Any]:
-    """Values by their path, as ``--set`` takes it: ``flow[0].algorithm``. A list of plain values is one value."""
+    """Values by their path in the form of ``--set``, such as ``flow[0].algorithm``. A list of plain values is one
+    value."""
     if isinstance(value, Mapping):
         parts = [_flat(item, f"{path}.{key}" if path else str(key)) for key, item in value.items()]
     elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):

@@ -109,7 +109,7 @@ class Entry:
         return all(word in self._words for word in text.casefold().split())
 
     def uses(self, algorithm: str) -> bool:
-        """True if one of its flows runs an algorithm; ``cubic`` includes the presets of CUBIC."""
+        """True if a flow of the run has an algorithm; ``cubic`` includes the presets of CUBIC."""
         return any(algorithm in (name, name.partition(":")[0]) for name in self.algorithms)
 
     def to_json(self) -> dict[str, Any]:

@@ -277,7 +277,7 @@ class Run:
 
     @property
     def has_events(self) -> bool:
-        """True if its scenario asked for an event log."""
+        """True if the run's scenario asked for an event log."""
         return self.form.events is not None
 
     @property
@@ -285,7 +285,7 @@ class Run:
         """Events of each packet, in order of time, if the scenario asked for them.
 
         Raises:
-            RunError: the scenario did not ask for them.
+            RunError: the scenario did not ask for events.
         """
         if not self.has_events:
             raise RunError(f"the run {self.id} has no event log; write events = true into its scenario and run that")
@@ -411,7 +411,8 @@ class Run:
         return made
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The result of ``make``, computed once for this object and ``key``; metrics share excerpts of tables by it."""
+        """The result of ``make``, computed at the first call with ``key`` and then kept, so that metrics can share
+        parts of the tables."""
         if key not in self._kept:
             self._kept[key] = make()
         found: T = self._kept[key]

@@ -76,7 +76,7 @@ class Outcome:
 
     @property
     def runs(self) -> list[str]:
-        """Ids of its runs; those of the deciding cell come first."""
+        """Ids of the criterion's runs; those of the deciding cell come first."""
         first = [] if self.worst is None else list(self.worst.runs)
         return list(dict.fromkeys([*first, *(run for cell in self.cells for run in cell.runs)]))
 
@@ -158,12 +158,12 @@ class Section:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst verdict of its criteria."""
+        """The worst verdict of the section's criteria."""
         return min((outcome.verdict for outcome in self.outcomes), key=WORST.index, default="not_judged")
 
     @property
     def comparison(self) -> Change | None:
-        """The worst change of its criteria."""
+        """The worst change of the section's criteria."""
         found = [outcome.comparison for outcome in self.outcomes if outcome.comparison is not None]
         return min(found, key=WORST_CHANGE.index) if found else None
 

@@ -65,7 +65,7 @@ class Found:
 
     @property
     def left_out(self) -> bool:
-        """True if the budget did not allow its runs."""
+        """True if the budget did not allow the runs of the case."""
         return self.why == LEFT_OUT
 
     @property

@@ -62,9 +62,9 @@ pub struct Interval {
     pub closed: bool,
     /// True if the application limited the flow.
     pub limited: bool,
-    /// Time at which its first segment left, s.
+    /// Time at which the interval's first segment left, s.
     pub began: f64,
-    /// Time at which its last segment left, s.
+    /// Time at which the interval's last segment left, s.
     pub last_sent: f64,
     /// Segments.
     pub sent: f64,

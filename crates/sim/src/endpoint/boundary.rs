@@ -110,7 +110,7 @@ pub trait ForeignEndpoint: for<'a> Endpoint<dyn Outlet + 'a> + std::fmt::Debug +
 pub struct Foreign {
     /// The endpoint.
     pub endpoint: Box<dyn ForeignEndpoint>,
-    /// Sizes of its packets, bytes on the wire, for which the network is laid out.
+    /// Sizes of the endpoint's packets, bytes on the wire, for which the network is laid out.
     pub packet_bytes: RangeInclusive<u64>,
 }
 

@@ -59,7 +59,7 @@ impl DatagramSender {
         self.log.take().map(|log| *log)
     }
 
-    /// Size of its packets, bytes.
+    /// Size of the flow's packets, bytes.
     #[must_use]
     pub fn packet_bytes(&self) -> u16 {
         self.bytes

@@ -80,9 +80,9 @@ enum Admission {
 /// A packet that a link lets through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried {
-    /// Time at which its last bit reaches the far end.
+    /// Time at which the packet's last bit reaches the far end.
     pub at: Time,
-    /// True if the queue has marked it.
+    /// True if the queue has marked the packet.
     pub marked: bool,
 }
 

@@ -55,9 +55,9 @@ impl Eq for Flying {}
 /// Fate of a packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Launch {
-    /// True if it is duplicated.
+    /// True if the packet is duplicated.
     pub twice: bool,
-    /// True if it is delayed to arrive out of order.
+    /// True if the packet is delayed so that it arrives out of order.
     pub late: bool,
 }
 

@@ -17,7 +17,7 @@ const ACCESSES_COMPARED: usize = 4;
 /// computes the departure times of the link's transmitter itself, and sends packets to the node behind the link.
 #[derive(Clone, Copy, Debug)]
 struct Egress {
-    /// Number of its [`Access`].
+    /// Number of the end's [`Access`].
     access: u32,
     free: Time,
     /// Size of the usual packet, bytes, and its times on the link.

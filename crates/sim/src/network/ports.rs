@@ -393,7 +393,7 @@ impl Batch {
         self.room = usize::try_from(bytes / BATCH_PACKET_BYTES).unwrap_or(usize::MAX);
     }
 
-    /// Memory of its packets, bytes.
+    /// Memory of the mailbox's packets, bytes.
     fn bytes(&self) -> u64 {
         self.packets.capacity() as u64 * BATCH_PACKET_BYTES
     }

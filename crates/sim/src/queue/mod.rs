@@ -53,7 +53,7 @@ pub struct Arrival {
     pub bytes: u64,
     /// Transmission time of the packet.
     pub transmission: Time,
-    /// Packets that wait before it.
+    /// Packets that wait before the arriving packet.
     pub backlog: Backlog,
     /// Time at which the transmitter has sent all packets before this one, perhaps in the past.
     pub free: Time,

@@ -178,7 +178,7 @@ impl Queue {
         if self.is_active() { None } else { self.tail().uniform_limit(bytes) }
     }
 
-    /// True if it never drops a packet, so that the waiting packets need not be counted.
+    /// True if the queue never drops a packet, so that the waiting packets need not be counted.
     #[must_use]
     pub fn is_unlimited(&self) -> bool {
         !self.is_active() && self.tail().is_unlimited()

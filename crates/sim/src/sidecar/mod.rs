@@ -22,7 +22,7 @@ use crate::random::Stream;
 /// Header of an XCP segment, in the form of the paper's appendix A, which avoids divisions in routers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Header {
-    /// Round-trip time of its sender, s (`H_rtt`); 0 before the first sample.
+    /// Round-trip time of the packet's sender, s (`H_rtt`); 0 before the first sample.
     pub rtt: f64,
     /// Packet size × round-trip time / window, s: the spacing of the sender's packets.
     pub spacing: f64,
@@ -36,7 +36,7 @@ pub trait PacketHeaders {
     /// The congestion header of a data packet, if it has one.
     fn header(&mut self, packet: &Packet) -> Option<&mut Header>;
 
-    /// Hash of its addresses and ports: a random number, the same for every packet of a flow.
+    /// Hash of the packet's addresses and ports: a random number, the same for every packet of a flow.
     fn address_hash(&self, packet: &Packet) -> u64;
 }
 

@@ -86,13 +86,13 @@ pub struct ForeignSpec {
 }
 
 impl FlowSpec {
-    /// True if both of its ends are on the host that the engine's caller supplies.
+    /// True if both of the flow's ends are on the host that the engine's caller supplies.
     #[must_use]
     pub fn is_hosted(&self) -> bool {
         self.foreign.is_some_and(|foreign| foreign.hosted)
     }
 
-    /// True if its endpoints are neither those of TCP nor those of datagrams, whose packet sizes are the stack's.
+    /// True if the flow's endpoints are neither those of TCP nor those of datagrams, whose packet sizes are the stack's.
     #[must_use]
     pub fn has_own_transport(&self) -> bool {
         self.is_udt() || self.foreign.is_some()
@@ -104,13 +104,13 @@ impl FlowSpec {
         self.source_sha256.is_none() && self.algorithm.split(':').next() == Some("udt")
     }
 
-    /// True if its receiver has no timer: it acknowledges each packet at once, or none.
+    /// True if the flow's receiver has no timer: it acknowledges each packet at once, or none.
     #[must_use]
     pub fn answers_at_once(&self) -> bool {
         (self.stack.ack_every == 1 || self.datagrams) && !self.has_own_transport()
     }
 
-    /// Sizes of its smallest and its largest packet, bytes: for data packets, and for ACKs.
+    /// Sizes of the flow's smallest and largest packet, bytes: for data packets, and for ACKs.
     #[must_use]
     pub fn packet_sizes(&self) -> [(u64, u64); 2] {
         let stack = &self.stack;
@@ -138,7 +138,7 @@ impl FlowSpec {
         self.stack.handshake.then(|| way.fold(Time::ZERO, cross))
     }
 
-    /// Lower bound of the size of its packets, bytes.
+    /// Lower bound of the size of the flow's packets, bytes.
     #[must_use]
     pub fn smallest_bytes(&self) -> u64 {
         if let Some(foreign) = self.foreign {

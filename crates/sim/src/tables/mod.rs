@@ -68,7 +68,7 @@ impl Row<'_> {
         self.sender.measured.rtt.quantile(q).map_or(f64::NAN, |s| s * 1e3)
     }
 
-    /// One-way delay of its datagrams, ms; `None` for a TCP flow.
+    /// One-way delay of the flow's datagrams, ms; `None` for a TCP flow.
     fn delay_ms(&self, what: impl Fn(&OneWayDelays) -> Option<f64>) -> f64 {
         self.receiver.delays.as_ref().and_then(|delays| what(delays)).map_or(f64::NAN, |s| s * 1e3)
     }

@@ -57,7 +57,7 @@ struct Slot {
     transfer: u32,
     start: Time,
     segments: u32,
-    /// Extra delay of its path over the source's path.
+    /// Extra delay of the transfer's path over the source's path.
     extra: Time,
     /// The user that the transfer belongs to, if the source has users.
     user: u32,
@@ -92,7 +92,7 @@ pub struct Source {
     flow: FlowSpec,
     /// Controller, of which each transfer gets a copy.
     controller: Controller,
-    /// First rank of its transfers among competing packets.
+    /// First rank of the source's transfers among competing packets.
     first_rank: u32,
     path_rtt: Time,
     open: Option<Box<Open>>,
@@ -239,7 +239,7 @@ impl Source {
         self.sinks.iter().map(|&(timer, inbox)| timer.min(network.head(inbox))).min().unwrap_or(Time::NEVER)
     }
 
-    /// Takes the turn of all its senders.
+    /// Takes the turn of all senders of the source.
     pub fn run(&mut self, spec: &Spec, horizon: Time, network: &mut Network) -> bool {
         self.free_slots(network);
         let mut worked = false;
@@ -291,7 +291,7 @@ impl Source {
         }
     }
 
-    /// Takes the turn of all its receivers, if they have timers.
+    /// Takes the turn of all receivers of the source, if they have timers.
     pub fn run_sinks(&mut self, horizon: Time, network: &mut Network) -> bool {
         let mut turns = std::mem::take(&mut self.turns);
         list_due(&self.sinks, horizon, network, &mut turns);

@@ -72,17 +72,17 @@ pub struct Finished {
     pub count: u64,
     /// Their segments.
     pub segments: u64,
-    /// Sum of their durations, ps.
+    /// Sum of the transfers' durations, ps.
     pub duration_ps: u128,
-    /// Sum of their rates: segments over durations, 1/s.
+    /// Sum of the transfers' rates: segments over durations, 1/s.
     pub rates: Sum,
-    /// Sum of their slowdowns: duration divided by its lower bound.
+    /// Sum of the transfers' slowdowns: duration divided by its lower bound.
     pub slowdowns: Sum,
-    /// Distribution of their durations, s.
+    /// Distribution of the transfers' durations, s.
     pub durations: Buckets,
-    /// Distribution of their slowdowns.
+    /// Distribution of the transfers' slowdowns.
     pub slowdown: Buckets,
-    /// Distribution of their sizes, segments.
+    /// Distribution of the transfers' sizes, segments.
     pub sizes: Buckets,
 }
 

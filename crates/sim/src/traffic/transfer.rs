@@ -12,10 +12,10 @@ pub struct Transfer {
     pub segments: u32,
     /// Propagation round-trip time.
     pub rtt: Time,
-    /// Time at which its last segment was acknowledged; [`Time::NEVER`] if the run ended before.
+    /// Time at which the transfer's last segment was acknowledged; [`Time::NEVER`] if the run ended before.
     pub completed: Time,
     /// User that made the transfer, if there are users.
     pub user: Option<u32>,
-    /// Totals of its sender.
+    /// Totals of the transfer's sender.
     pub totals: SenderTotals,
 }

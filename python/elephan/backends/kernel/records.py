@@ -94,7 +94,7 @@ class Record:
         beside.replace(self.path)
 
     def remove(self) -> list[str]:
-        """Remove all of its existing objects, then the record. Returns the names of the removed objects.
+        """Remove all recorded objects that exist, then the record. Returns the names of the removed objects.
 
         Raises:
             LeftOverError: an object could not be removed; the record remains.
@@ -115,7 +115,7 @@ class Record:
         return there
 
     def _there(self) -> list[str]:
-        """Names of its objects that exist on the host."""
+        """Names of the recorded objects that exist on the host."""
         found = [f"namespace {name}" for name in self.namespaces if (NETNS / name).exists()]
         found += [f"device {name}" for name in self.devices if _device(name).exists()]
         return found + [f"folder {folder}" for folder in self.folders if Path(folder).is_dir()]

@@ -114,7 +114,7 @@ def _plan(path: Stated) -> Plan:
 
 @contextlib.contextmanager
 def _opened(plan: Plan, congestion: str) -> Iterator[tuple[Session, int, list[Program]]]:
-    """Open the path between its own namespace and the host; gives the session, the start time and the programs."""
+    """Open the path between its own namespace and the host; yields the session, the start time and the programs."""
     record = Record.new()
     device = f"elephan{record.name[-_DEVICE_HEX:]}"
     opened = Session(record, record.folder(), f"{record.name}-shell", f"{record.name}-path", "")

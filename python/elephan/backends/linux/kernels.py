@@ -54,7 +54,7 @@ class Kernel:
 
     @property
     def folder(self) -> Path:
-        """The folder of its files."""
+        """The folder of the kernel's files."""
         return cache() / self.digest
 
     @property

@@ -178,7 +178,7 @@ def _region(suite: Suite, subject: str, at: At) -> Measurement:
 def _members(pairs: Sequence[Pair], *regions: int, forced: bool = False, most: int = MOST_NAMED) -> Rule:
     """A rule for the number of pairs in some regions, among the subject's pairs if it lists any.
 
-    With ``forced``, and regions by rank, the paper's numbers of members determine the result.
+    If ``forced`` is set and regions are defined by rank, the result follows from the paper's numbers of members.
     """
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
