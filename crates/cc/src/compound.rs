@@ -214,7 +214,8 @@ impl Compound {
         self.dwnd = 0.0;
     }
 
-    /// Lowers the threshold, so that slow start does not regain the reduction of dwnd, as it does in the modules.
+    /// Lowers the threshold to the window by the draft's rules, so that slow start does not undo the reduction of dwnd.
+    /// With the Linux modules, slow start undoes it.
     fn keep_out_of_slow_start(&mut self) {
         if self.p.rules == Rules::Draft {
             self.win.ssthresh = self.win.ssthresh.min(self.win.w.max(FLOOR));

@@ -313,7 +313,7 @@ pub struct Problem {
     pub message: String,
 }
 
-/// An error from which an algorithm or a queue cannot be built.
+/// Reason why an algorithm or a queue cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -426,7 +426,8 @@ impl Domain {
 }
 
 impl Parameter {
-    /// Checks a value of `owner`: its type, its range, its word.
+    /// Checks the type and the range of a parameter's value, or that it is an allowed word; `owner` is named in the
+    /// error.
     ///
     /// # Errors
     /// [`BuildError::WrongType`], [`BuildError::OutOfRange`], [`BuildError::UnknownWord`].

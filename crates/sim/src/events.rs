@@ -1,8 +1,8 @@
 //! The event log: the events of each packet, if a scenario asks for it.
 //!
 //! Each sender and the network have separate logs, which are merged at the end of the run. The log costs almost nothing
-//! in a run without one: the engine's turns are compiled in two versions ([`crate::engine`]), and only dropped or
-//! marked packets are tested for logging.
+//! in a run that does not write one: the engine's turns are compiled in two versions ([`crate::engine`]), and only
+//! dropped or marked packets are tested for logging.
 
 use crate::packet::{FlowId, Packet, flag};
 use crate::sidecar::SackEntry;

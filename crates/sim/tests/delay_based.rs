@@ -12,7 +12,7 @@ const PACKETS_PER_S: f64 = 25_000.0;
 /// Rate of this bottleneck, bit/s.
 const RATE_BPS: u64 = 200_000_000;
 
-/// 1,000 bytes on the wire, an ACK for every segment, RACK and PRR.
+/// A stack with packets of 1,000 bytes, an ACK for every segment, RACK and PRR.
 fn stack() -> Value {
     let mut stack = ns2_stack();
     for (field, value) in [

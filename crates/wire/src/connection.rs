@@ -37,7 +37,7 @@ pub struct Connection {
     /// Segments that are not acknowledged, in order.
     outstanding: VecDeque<Sent>,
     acknowledged: u64,
-    /// Highest cumulative acknowledgement that the receiver has sent, as a position.
+    /// Highest cumulative acknowledgement that the receiver has sent, as a position in the byte stream.
     answered: u64,
     highest_sack: u64,
     /// Position below which all bytes have arrived.

@@ -117,7 +117,7 @@ impl<'a> Bottleneck<'a> {
     fn new(plan: &'a Plan, links: &[CheckedLink], ports: [Port; 2], started_ns: i64) -> Self {
         let times = plan.sample_times();
         let mut by_address = HashMap::new();
-        // Of two mirrored flows, only the first is registered.
+        // Only the first of two mirrored flows is registered.
         for (flow, ends) in plan.flows.iter().enumerate().take(if plan.mirrored { 1 } else { usize::MAX }) {
             by_address.insert((ends.sender, ends.receiver), (flow, Way::Forward));
             by_address.insert((ends.receiver, ends.sender), (flow, Way::Backward));

@@ -313,7 +313,8 @@ def finite(low: float, high: float) -> Callable[[Any], float]:
 
 
 def parse_rtts(value: Any) -> str | tuple[tuple[float, int], ...]:
-    """A word or a file's name unchanged, or quantiles: cumulative probabilities and RTTs in ps."""
+    """The RTTs of transfers: a word or a file's name unchanged, or pairs of a cumulative probability and an RTT in
+    ps."""
 
     if isinstance(value, str):
         return value

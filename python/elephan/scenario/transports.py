@@ -65,8 +65,8 @@ def backend_of(algorithm: str) -> str | None:
 
 
 def check_parameters(algorithm: str, parameters: Iterable[str]) -> None:
-    """Reject parameters for a controller of another transport, which has none, and the transport's name without a
-    controller.
+    """Reject parameters of another transport's controller, since these controllers have no parameters. Also reject the
+    name of a transport without that of a controller.
 
     Raises:
         ScenarioError: with the field.

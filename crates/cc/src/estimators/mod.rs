@@ -3,8 +3,8 @@
 //! [`Lost`](crate::Lost). The simulator's TCP endpoint uses them; any other transport and any test can use them too.
 //!
 //! Segments are numbered as they are sent for the first time: TCP's sequence numbers divided by the segment size, or the
-//! packet numbers of QUIC. Instants are picoseconds since an arbitrary origin, in a `u64`: no float takes part in time
-//! arithmetic, and results are the same on every machine.
+//! packet numbers of QUIC. Instants are picoseconds since an arbitrary origin, in a `u64`: time arithmetic uses no
+//! floats, and results are the same on every machine.
 
 mod min_rtt;
 mod ring;

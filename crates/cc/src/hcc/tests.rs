@@ -145,7 +145,7 @@ fn a_new_loss_forgets_that_the_last_reference_was_passed() {
     close(h.win.w, 1400.309 / 2.0 + 100.0, 1e-6);
 }
 
-/// Windows over a fluid link without lag: a pipe of `bdp` segments at 25,000 segments a second.
+/// Windows over a fluid link without lag, with a BDP of `bdp` segments at 25,000 segments a second.
 fn fluid(bdp: f64, from: f64, updates: u32) -> Vec<f64> {
     let mut h = at(hcc("", &[]), Mode::Delay, from, (0.0, 0.0));
     (0..updates)

@@ -17,8 +17,8 @@ pub(super) struct Arrived {
 }
 
 impl Arrived {
-    /// Records the arrival of a datagram. Returns true if it is the first with its number. A datagram more than
-    /// [`WINDOW`] numbers late counts as the first.
+    /// Records the arrival of a datagram. Returns true if it is the first with its number. A datagram whose number is
+    /// at least [`WINDOW`] below the highest one counts as the first.
     pub(super) fn note(&mut self, number: u32) -> bool {
         let Some(window) = &mut self.window else {
             if number > self.next {

@@ -109,7 +109,8 @@ impl Trace {
         }
     }
 
-    /// First opportunity after `now`, or the remaining bytes of one in use; earlier opportunities are lost.
+    /// Time of the next opportunity after `now`, which may be the one in use if some of its bytes remain. Earlier
+    /// opportunities are lost.
     fn next_after(&mut self, now: Time) -> Time {
         if self.left > 0 && self.at > now {
             return self.at;

@@ -446,8 +446,8 @@ impl Batch {
         self.packets = left;
     }
 
-    /// Sorts the keys by distributing them over buckets of time. Arrivals are spread over the turn, so each of as many
-    /// buckets as keys gets few.
+    /// Sorts the keys by distributing them over as many buckets of time. Arrivals are spread over the turn, so each
+    /// bucket gets few keys.
     fn sort_keys(&mut self) {
         let first = self.head.0;
         let slices = self.keys.len().next_power_of_two();

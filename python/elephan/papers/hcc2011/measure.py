@@ -48,7 +48,8 @@ _SCALED = ("throughput_mbps", "sum_throughput_mbps", "mean_throughput_mbps", "me
 
 
 def measurer(runs: RunSet, setup: Setup, published: Published, experiments: Mapping[str, Mapping[str, Any]]) -> Chosen:
-    """The measurements in the runs of one setup, of HCC's rules, and of the paper's own Table 2."""
+    """Selects how each claim is measured: in the runs of one setup, by HCC's rules alone, or by the consistency of the
+    paper's own Table 2."""
     factors = dict.fromkeys(_SCALED, float(setup.scale))
     simulated = Suite(runs, setup, TABLE, partial(_scenario, experiments), _WHERE, partial(_points, setup), factors)
     by_check = {"unit": rules.measurer(runs, setup), "internal": published.measurer(runs)}

@@ -105,17 +105,17 @@ def printed(setup: Setup, name: str, p: Floats, flows: int = 1) -> Floats:
 
 
 def in_packets(setup: Setup, name: str, p: Floats) -> Floats:
-    """The model with losses 1/p packets apart."""
+    """The throughput of the model with a loss after every 1/p packets, Mbit/s."""
     return refined.in_packets_mbps(setup.model(name), p, PIPE)
 
 
 def rare_timeouts(setup: Setup, name: str, p: Floats) -> Floats:
-    """As :func:`in_packets`, and with timeouts at their true frequency."""
+    """The model of :func:`in_packets`, with timeouts at their true frequency."""
     return refined.with_rare_timeouts_mbps(setup.model(name), p, PIPE, T0_S)
 
 
 def own_rules(setup: Setup, name: str, p: Floats) -> Floats:
-    """As :func:`rare_timeouts`, and with Compound as Reno at small windows."""
+    """The model of :func:`rare_timeouts`; Compound behaves as Reno at small windows."""
     model = abstracted.ctcp(low_window=LOW_WINDOW) if name == "ctcp" else setup.model(name)
     return refined.with_rare_timeouts_mbps(model, p, PIPE, T0_S)
 

@@ -136,7 +136,8 @@ _ALGORITHMS: dict[str, dict[str, Any]] = {
 
 
 def run_s(p: float, time: int = 1) -> float:
-    """Length of a run, s: 200 losses at full rate, at least 300 s and at most 1000 s."""
+    """Length of a run, s: the time in which a flow at full rate has 200 losses, but at least 300 s and at most 1000
+    s."""
     at_full_rate = LOSSES_IN_A_RUN / p * 8 * PACKET_BYTES / RATE_BPS
     return min(LONGEST_S, max(SHORTEST_S, at_full_rate)) / time
 

@@ -34,7 +34,7 @@ STYLES = {"reno": 0, "fast": 1, "ctcp": 2, "areno": 3, "yeah": 4, "fusion": 5, "
 
 
 def packets_between(setup: Setup, protocol: str, w: float, flows: int) -> int:
-    """K: packets of a round of a protocol's model."""
+    """K: number of packets that the model of a protocol sends in a round, alone or beside a Reno flow."""
     if protocol in HYBRIDS:
         cycle = abstracted.alone if flows == 1 else abstracted.beside_reno
         return round(float(cycle(setup.model(protocol, flows), w, PIPE.bdp).packets))

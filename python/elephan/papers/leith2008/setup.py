@@ -304,8 +304,8 @@ def against_reno(setup: Setup, algorithm: str, name: str, *, overestimate: bool 
 
 @lru_cache(maxsize=512)
 def on_slow_host(setup: Setup, algorithm: str, name: str = "F12") -> Scenario:
-    """As :func:`against_reno`, on a host that processes all outstanding segments for each ACK with SACK blocks
-    (§VIII.A)."""
+    """The scenario of :func:`against_reno`, on a host that processes all outstanding segments for each ACK with SACK
+    blocks (§VIII.A)."""
     scan_ns = setup.scan_ns or SCAN_NS
     stack = setup.stack(_BESIDE_RENO[name], host_scan=f"{scan_ns * setup.scale} ns")
     return _against_reno(setup, algorithm, name, f", the host takes {scan_ns} ns a segment", own_stack=stack)

@@ -7,5 +7,5 @@ pub(super) const WORD_BYTES: u32 = 4;
 pub(super) const DATA: u32 = 0;
 /// [`crate::packet::Packet::extra`] of an ACK2, whose segment is the number of the acknowledged ACK.
 pub(super) const ACK2: u32 = 1;
-/// [`crate::packet::Packet::extra`] of a light ACK; that of a full ACK or a NAK is the number of its message.
+/// [`crate::packet::Packet::extra`] of a light ACK. In a full ACK or a NAK this field is the number of the message.
 pub(super) const LIGHT_ACK: u32 = u32::MAX;
