@@ -222,7 +222,7 @@ def _records(place: Page, names: Sequence[str], cells: Sequence[Sequence[str]]) 
 
 
 def _reasons(place: Page, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
-    """A line for each reason of missing values, with the columns."""
+    """A line for each reason why values are missing, with the names of the columns that lack values."""
     columns_of: dict[str, dict[str, None]] = {}
     for row in rows:
         for name, cell in zip(names, row, strict=True):

@@ -36,7 +36,7 @@ class Pruned:
 
 
 def referenced(folders: Iterable[Path]) -> set[str]:
-    """Hashes of the scenarios that files in these folders name, by themselves or in the id of a run."""
+    """Hashes of scenarios that occur in the files of these folders, alone or as part of a run's id."""
     found: set[bytes] = set()
     for folder in folders:
         for place, _, names in os.walk(folder):

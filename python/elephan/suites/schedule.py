@@ -128,7 +128,8 @@ class Schedule:
 
     @property
     def confidence(self) -> float:
-        """Confidence of each look: 95 % for a single look, otherwise such that all of them together have 95 %."""
+        """Confidence of each look (a judgment at a number of seeds): 95 % for a single look. With several looks it is
+        higher, so that all looks together have 95 %."""
         return CONFIDENCE if len(self.looks) == 1 else LOOK_CONFIDENCE
 
     def run(self) -> dict[str, list[Found]]:

@@ -66,7 +66,7 @@ def _rtt(at: At) -> str:
 
 
 def _named(suite: Suite, at: At) -> list[At]:
-    """The conditions at the round-trip time that they state, or else at each round-trip time of their figure."""
+    """The conditions, with the round-trip time that they state, or else once for each round-trip time of the figure."""
     named = at.where.get("rtt_ms", at.where.get("rtt2_ms"))
     if ".X0." in at.criterion.experiment:
         return [at]
