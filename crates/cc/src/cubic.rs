@@ -363,7 +363,7 @@ impl Cubic {
         if self.epoch.begun { value } else { f64::NAN }
     }
 
-    /// W_est; NaN if it is not estimated, or computed from the time.
+    /// W_est; NaN if it is not estimated, or if it is a function of the time, which has no state.
     fn reno_estimate(&self) -> f64 {
         match self.p.reno_estimate {
             RenoEstimate::Off => f64::NAN,

@@ -69,7 +69,7 @@ fn a_backlog_beyond_the_end_of_time_is_counted_and_never_leaves() {
     }
 }
 
-/// An outage with a backlog beyond the end of time, after which the rate is restored.
+/// A link whose backlog would last beyond the largest time, with an outage after which the rate is restored.
 #[test]
 fn a_schedule_with_a_backlog_beyond_the_end_of_time_ends() {
     let mut links = json!([link("slow", 8, 0.0, None), link("back", 1_000_000, 0.001, None)]);

@@ -253,8 +253,8 @@ fn nine_xcp_routers_in_a_row_all_keep_their_links_above_90_percent() {
 }
 
 /// Xia and others, section 5 (utilization and queue over the capacity; 50 flows each way, 80 ms): VCP's utilization is
-/// at most 7 % below XCP's, no packet is dropped, and the queue is a small fraction of the buffer, which decreases with
-/// the capacity.
+/// at most 7 % below XCP's, and no packet is dropped. The queue is a small fraction of the buffer, and this fraction
+/// decreases with the capacity.
 #[test]
 fn vcp_uses_at_most_7_percent_less_than_xcp_with_a_short_queue_and_no_drops() {
     let mut waiting = 0.15;

@@ -143,8 +143,8 @@ def documents_only() -> Iterator[None]:
 
 @contextmanager
 def collecting_seldom() -> Iterator[None]:
-    """Run the garbage collector after 10,000 new objects instead of 700 within this context, since papers keep a
-    million objects.
+    """Within this context, run the garbage collector after 10,000 new objects instead of 700, since a paper keeps a
+    million objects in memory.
 
     This saves a tenth of the time for judging and drawing.
     """

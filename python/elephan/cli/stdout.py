@@ -47,7 +47,7 @@ class _Named:
 
 @contextmanager
 def named() -> Iterator[None]:
-    """Make errors about ``sys.stdout`` name it within this context; at its end all output is written.
+    """Within this context, errors about ``sys.stdout`` have its name. All output is written by the end of the context.
 
     Raises:
         OSError: the output cannot be written.

@@ -493,7 +493,7 @@ def _most_used(run: Run, names: Sequence[str]) -> str:
 def base_rtts_s(run: Run, flows: Sequence[str] | None = None) -> dict[str, float]:
     """Two-way propagation delays of the flows' paths, seconds; without transmission times and queues.
 
-    A variable path counts with its delay at the beginning.
+    If the delay of a path varies, its value at the beginning of the run is used.
     """
     return {spec.name: lookups.base_rtt_ps(run.form, spec) / PS_PER_S for spec in specs(run, flows)}
 

@@ -395,8 +395,8 @@ class Vegas(Law):
 
 
 class Bbr(Law):
-    """BBR (Cardwell et al. 2016): sends at the largest rate of the last ten round trips, with at most twice the
-    bandwidth-delay product of that rate and the smallest round trip in flight.
+    """BBR (Cardwell et al. 2016): sends at the largest rate of the last ten round trips. At most twice the product of
+    that rate and the smallest RTT is in flight.
 
     Its law is a rate: the data in flight grow by the data sent and shrink by the data acknowledged.
     """

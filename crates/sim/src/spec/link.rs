@@ -50,8 +50,8 @@ impl LinkSpec {
         steps.map(|step| step.delay_ps).chain([self.delay_ps]).max().unwrap_or(self.delay_ps)
     }
 
-    /// Time of a packet of `bytes` on the empty link at the time `at`, without random delays. A link that is down
-    /// counts with its highest rate, a link with a trace with the trace's mean rate.
+    /// Time of a packet of `bytes` on the empty link at the time `at`, without random delays. If the link is down, its
+    /// highest rate is used; if it has a trace, the trace's mean rate.
     #[must_use]
     pub fn crossing(&self, bytes: u64, at: Time) -> Time {
         let (mut rate, mut delay) = (self.rate_bps, self.delay_ps);

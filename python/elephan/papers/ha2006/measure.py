@@ -141,7 +141,8 @@ def _receive_window_bytes(suite: Suite, subject: str, at: At) -> float:
 
 
 def _max_cwnd_pkts(suite: Suite, subject: str, at: At) -> Measurement:
-    """Largest window of a flow of a protocol in its run, packets; the smallest such value over the protocols."""
+    """For each protocol, the largest window of a flow in its run, packets. The result is the smallest of these
+    values."""
     parts = {}
     for name in VARIANTS:
         scenario = suite.scenario(suite.setup, name, at)

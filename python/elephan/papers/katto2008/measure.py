@@ -209,8 +209,8 @@ def _refill(suite: Suite, subject: str, at: At) -> Measurement:
 
 
 def _peak(suite: Suite, subject: str, at: At) -> Measurement:
-    """Largest window at a loss that happens before the pipe is full (case 3-2 of Figure 5), as a fraction of the
-    BDP."""
+    """Largest window at a loss that happens before the window reaches the BDP (case 3-2 of Figure 5), as a fraction of
+    the BDP."""
     if at.where.get("case") != "3-2":
         raise CriterionError(f"{at.criterion.id}: where: case: only 3-2 is measured")
     cycle = abstracted.alone(Setup().model(subject), hybrid.window_at_loss(MODEL_GRID), PIPE.bdp)
