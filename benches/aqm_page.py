@@ -189,7 +189,7 @@ TEXT = """<!-- written by benches/aqm.py from tests/reference/aqm: change the pr
 # Queue disciplines beside their papers
 
 One published figure for each of four disciplines, run here with Reno and with CUBIC. `benches/aqm.py` has the
-scenarios and writes this page; `tests/reference/aqm` holds what was measured and tests it.
+scenarios and writes this page; `tests/reference/aqm` has the measured values and their tests.
 
 ## RED
 

@@ -301,13 +301,13 @@ goodput is that from 5 to 10 s on, drops are those of the whole run of 15 to 60 
 that read them; they add 10 bytes to a packet. Four longer runs have one flow.
 
 Each run is made several times, in ns-2 and in Elephan, with small changes of the bottleneck's delay. Runs of two flows
-are made eight times, on the large paths four times. Their delays differ by multiples of an eighth of the transmission time of a
-packet (104 µs at 10 Mbit/s, 3 µs at 300 Mbit/s). Runs of one flow have changes of −10, 0 and 10 µs. Differences between
-these runs are due to chance, so another simulator need not agree with them. A cell has the mean of these runs and their
-range. The difference of the two means has a 95 % confidence interval (Welch's). *same*: the interval lies within ±1 %,
-or for drops within one packet if that is more. *differs*: it lies outside. *not settled*: neither, because one of the
-two varies too much by chance. The verdict of a line is the worst of its goodputs and drops. If a line has no cause, the
-cause is not known.
+are made eight times, on the large paths four times. Their delays differ by multiples of an eighth of the transmission
+time of a packet (104 µs at 10 Mbit/s, 3 µs at 300 Mbit/s). Runs of one flow have changes of −10, 0 and 10 µs. The
+differences between these runs are due to chance, so another simulator need not agree with them. A cell has the mean of
+these runs and their range. The difference of the two means has a 95 % confidence interval (Welch's). *same*: the
+interval lies within ±1 %, or for drops within one packet if that is more. *differs*: it lies outside. *not settled*:
+neither, because one of the two varies too much by chance. The verdict of a line is the worst of its goodputs and drops.
+If a line has no cause, the cause is not known.
 
 A *gentle start* has a first threshold of 1.04 times what path and queue hold (`window_` in ns-2, `initial_ssthresh` in
 Elephan), so that slow start loses a few packets and not a window's worth.

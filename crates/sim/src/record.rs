@@ -93,7 +93,7 @@ pub struct LinkSample {
 pub struct LinkSamples {
     clock: Clock,
     last: Time,
-    /// One for each sample time.
+    /// Samples, one for each sample time.
     pub rows: Vec<LinkSample>,
 }
 
@@ -265,7 +265,7 @@ pub struct SenderRecord {
     pub totals: SenderTotals,
     /// Statistics inside the measurement window.
     pub measured: Measured,
-    /// One for each sample time; none of a flow that is not recorded.
+    /// Samples, one for each sample time; empty if the flow is not recorded.
     pub samples: Vec<SenderSample>,
     /// Sending rate at each sample time, packets/s, for transports that have one.
     pub rates: Option<Vec<f64>>,
@@ -292,7 +292,7 @@ pub struct ReceiverRecord {
     pub duplicates: u64,
     /// ACKs sent.
     pub acks_sent: u64,
-    /// One for each sample time; none of a flow that is not recorded.
+    /// Samples, one for each sample time; empty if the flow is not recorded.
     pub samples: Vec<ReceiverSample>,
     /// Counts at the beginning and the end of the measurement window.
     pub measured: [ReceiverSample; 2],

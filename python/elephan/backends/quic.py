@@ -64,7 +64,7 @@ class QuicBackend(Backend):
         """Reject a scenario that cannot be run here, before the run.
 
         Raises:
-            ScenarioError: it cannot; the message has the reason.
+            ScenarioError: the backend cannot run the scenario; the message has the reason.
         """
         refuse_other_backends(self.name, scenario)
         one = scenario.without_groups()

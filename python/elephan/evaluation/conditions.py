@@ -66,7 +66,7 @@ def listed_points(experiment: Mapping[str, object], parameter: str) -> list[Valu
     """The points of a parameter that an experiment's table lists.
 
     Raises:
-        NotJudgedError: it lists none.
+        NotJudgedError: the experiment lists no points of the parameter.
     """
     known = experiment.get(parameter)
     if not isinstance(known, Sequence) or isinstance(known, str) or len(known) == 0:

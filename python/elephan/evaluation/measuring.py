@@ -92,7 +92,7 @@ class Suite:
 
         Raises:
             NotJudgedError: its runs are missing.
-            CriterionError: there is no rule for it.
+            CriterionError: there is no rule for the metric.
         """
         if self.keys is not None and (unknown := set(where).difference(self.keys)):
             raise CriterionError(f"{criterion.id}: where: {', '.join(sorted(unknown))} is not understood")

@@ -42,7 +42,7 @@ def check_same(run: Run, frames: dict[str, pl.DataFrame]) -> None:
     """Check that the tables of a repeated run equal the saved ones.
 
     Raises:
-        RunError: they differ.
+        RunError: the two runs differ.
     """
     if tables.digest(frames) != run.manifest["tables_sha256"]:
         engine = run.manifest.get("versions", {}).get("engine", "another version")

@@ -49,7 +49,7 @@ def tcp_friendliness(
     ``only_reno(run.scenario)``. The default flows are those of algorithm ``reno``.
 
     Raises:
-        MetricError: there is no reference, it is not of the same flows with Reno only, or no flow here is Reno.
+        MetricError: there is no reference, it does not have the same flows with Reno only, or no flow here is Reno.
     """
     if flows is None:
         flows = [spec.name for spec in specs(run) if _is_standard(spec.algorithm)]

@@ -203,7 +203,7 @@ def _found(module: str, name: str) -> Any:
 
 
 def _used_docstring(code: CodeType) -> str:
-    """The first constant of a function if its code reads this constant; empty otherwise, as for a docstring."""
+    """The first constant of a function, if its code reads it. Otherwise the constant is the docstring; returns ""."""
     import dis
 
     read = any(i.opname == "LOAD_CONST" and i.arg == 0 for i in dis.get_instructions(code))

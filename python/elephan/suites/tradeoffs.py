@@ -51,7 +51,7 @@ class TradeOff:
         """The ellipse of the points.
 
         Raises:
-            ValueError: there are too few points, or they are equal.
+            ValueError: there are too few points, or all are equal.
         """
         return Ellipse.of([point.delay for point in self.points], [point.goodput for point in self.points])
 

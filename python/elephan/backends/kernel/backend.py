@@ -52,7 +52,7 @@ class KernelBackend(Backend):
         """Reject a scenario that this host cannot run, before the run.
 
         Raises:
-            ScenarioError: it cannot; the message has the reason.
+            ScenarioError: the backend cannot run the scenario; the message has the reason.
         """
         refuse_other_transports(self.name, scenario)
         Plan.of(scenario.without_groups())

@@ -123,7 +123,7 @@ def compile_object(algorithm: str, name: str, target: Path) -> None:
     """Compile the object of an algorithm, which sockets will select by ``name``.
 
     Raises:
-        BpfError: clang rejects it.
+        BpfError: clang rejects the object's source.
     """
     source = sources()
     command = ["clang", "-target", "bpf", "-mcpu=v3", "-g", "-O2", "-Wall", "-fno-crash-diagnostics", f"-I{source}"]
@@ -186,7 +186,7 @@ def check(algorithm: str, parameters: Mapping[str, Parameter]) -> None:
 
     Raises:
         ScenarioError: the algorithm has no object, or the object does not support these parameters.
-        BpfError: clang rejects it.
+        BpfError: clang rejects the object's source.
     """
     own_name, values = resolve(algorithm, parameters)
     read_only_data(own_name, values, _unnamed(own_name), "none")
@@ -238,7 +238,7 @@ def registered(
 
     Raises:
         ScenarioError: the object does not support the parameters.
-        BpfError: this host cannot register it.
+        BpfError: this host cannot register the algorithm.
     """
     own_name, values = resolve(algorithm, parameters)
     reason = missing()

@@ -98,7 +98,7 @@ def install(
 
     Raises:
         ScenarioError: there is no such algorithm, or its name is wrong or taken.
-        BpfError: this host cannot do it.
+        BpfError: this host cannot register the algorithm.
     """
     own_name, values = bpf.resolve(algorithm, parameters)
     name = own_name if name is None else name
@@ -154,7 +154,7 @@ def uninstall(name: str) -> None:
 
     Raises:
         ScenarioError: no algorithm of this name was installed, it is the host's default, or connections use it.
-        BpfError: it needs root.
+        BpfError: the caller is not root.
     """
     known = {record.name: record for record in everything()}
     if name not in known:

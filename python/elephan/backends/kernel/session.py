@@ -68,7 +68,7 @@ def inside(namespace: str, script: str) -> None:
     """Run a shell script in a namespace.
 
     Raises:
-        KernelError: it fails.
+        KernelError: the command fails.
     """
     command("ip", "netns", "exec", namespace, "sh", "-ec", script)
 

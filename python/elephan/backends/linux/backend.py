@@ -56,7 +56,7 @@ class LinuxBackend(Backend):
         """Reject a scenario that cannot be run here, before the run.
 
         Raises:
-            ScenarioError: it cannot; the message has the reason.
+            ScenarioError: the backend cannot run the scenario; the message has the reason.
         """
         refuse_other_transports(self.name, scenario)
         require()
