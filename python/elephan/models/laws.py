@@ -176,7 +176,7 @@ class Htcp(Law):
         return 2.0 * (1.0 - self._keep) * (1.0 + 10.0 * late + late * late / 4.0)
 
     def on_loss(self, view: View) -> float:
-        """The window after a loss: the fraction that just empties the queue, or half."""
+        """The window after a loss: the fraction of the window that just empties the queue, or half of the window."""
         before, self._best_before = self._best_before, self._best
         switched = self._switch and abs(self._best - before) > self._change * before
         if self._adaptive and self._adapts and not switched:

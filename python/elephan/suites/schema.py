@@ -152,7 +152,7 @@ class CriterionTable(SuiteTableBase):
 
 
 class ObligationTable(SuiteTableBase):
-    """``[[obligation]]``: a section that cannot be judged by runs, or not by these."""
+    """``[[obligation]]``: a requirement that no run can judge, or that the suite's runs do not judge."""
 
     section: Text = Field(description="of the document")
     force: Annotated[Literal["must", "should", "consider"], _word(FORCES, "a force")] = Field(
