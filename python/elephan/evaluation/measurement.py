@@ -46,7 +46,7 @@ class Measurement:
 
     @property
     def sizes(self) -> frozenset[int]:
-        """The numbers of seeds of all its inputs with several seeds."""
+        """The number of seeds of each input of the measurement that has several seeds."""
         own = frozenset({len(self.sample)} - {0, 1})
         return own.union(*(child.sizes for child in self.children))
 

@@ -41,7 +41,7 @@ class Bernoulli:
         self._left = stream.exponential()
 
     def losses(self, segments: float) -> int:
-        """Number of lost segments among further ``segments``."""
+        """Number of lost segments among the next ``segments`` segments."""
         self._left -= self._each * segments
         lost = 0
         while self._left <= 0.0:

@@ -48,8 +48,8 @@ def in_packets_mbps(hybrid: Hybrid, p: ArrayLike, pipe: Pipe) -> Floats:
 
 
 def with_rare_timeouts_mbps(hybrid: Hybrid, p: ArrayLike, pipe: Pipe, t0_s: float) -> Floats:
-    """Throughput with losses 1/p packets apart, and with timeouts of ``t0_s`` for the losses that end in a timeout,
-    Mbit/s."""
+    """Throughput, Mbit/s, with a loss after every 1/p packets, and with timeouts of ``t0_s`` for the losses that end in
+    a timeout."""
     loss = np.atleast_1d(floats(p))
     window = window_in_packets(hybrid, loss, pipe)
     peak = np.maximum(abstracted.alone(hybrid, window, pipe.bdp).peak, 1.0)

@@ -27,7 +27,7 @@ class ScenarioError(Exception):
         return ": ".join(part for part in (self.source, self.path, self.message) if part)
 
     def located(self, *, source: str | None = None, path: str = "") -> ScenarioError:
-        """The same error with a source, and with ``path`` put before its own path; known parts are kept."""
+        """The same error with ``source``, unless it has a source already, and with ``path`` before its own path."""
         joined = join_path(path, self.path)
         return ScenarioError(self.message, path=joined, source=self.source or source)
 
