@@ -21,8 +21,8 @@ use crate::spread::Spread;
 
 choices! {
     /// Update of the window:
-    /// - `fast`: w + γ (alpha - w Q/D).
-    /// - `anticipated`: To alpha D/Q, by at most γα.
+    /// - `fast`: The window changes by γ (alpha - w Q/D).
+    /// - `anticipated`: The window moves towards alpha D/Q, by at most γα.
     pub enum Form { Fast = "fast", Anticipated = "anticipated" }
 }
 

@@ -54,7 +54,7 @@ choices! {
 
     /// Time at which the lower end of the search moves:
     /// - `every_round`: At each update it is the current window.
-    /// - `on_target`: It stays until its whole step is made, in halves.
+    /// - `on_target`: It moves once the window has made its last step, of which each update makes `part`.
     pub enum SearchFrom { EveryRound = "every_round", OnTarget = "on_target" }
 
     /// Behaviour after a timeout:
@@ -64,7 +64,7 @@ choices! {
 
     /// Target of the window while the delay controls it:
     /// - `ratio`: alpha D/Q (the paper).
-    /// - `fast`: Twice FAST's step γ (alpha - w Q/D), of which half is made. It does not oscillate; for research.
+    /// - `fast`: The window plus twice FAST's step γ (alpha - w Q/D). With this target, the window does not oscillate.
     pub enum Reference { Ratio = "ratio", Fast = "fast" }
 }
 

@@ -31,7 +31,7 @@ use crate::param::{
 
 choices! {
     /// Smallest increase:
-    /// - `hundredth`: A hundredth of a packet per SYN: the rate grows by at least one packet/s each SYN.
+    /// - `hundredth`: A hundredth of a packet per SYN, so the rate grows by at least one packet/s each SYN.
     /// - `byte`: One byte per SYN, which is 1/MSS of a packet.
     pub enum Floor { Hundredth = "hundredth", Byte = "byte" }
 
@@ -46,9 +46,10 @@ choices! {
     pub enum Schedule { Multiples = "multiples", Spaced = "spaced" }
 
     /// Source of the endpoint's timers:
-    /// - `library`: Expiration, `k` times in a row: k (RTT + 4 RTTVar) + SYN, at least k times `min_expiration`. The
-    ///   same ACK again: after RTT + 4 RTTVar.
-    /// - `draft`: Expiration: k (4 RTT + RTTVar + SYN), at least `min_expiration`. The same ACK again: after 2 RTT.
+    /// - `library`: The k-th expiration in a row comes after k (RTT + 4 RTTVar) + SYN, at least k times
+    ///   `min_expiration`. An ACK is repeated after RTT + 4 RTTVar.
+    /// - `draft`: The k-th expiration in a row comes after k (4 RTT + RTTVar + SYN), at least `min_expiration`. An ACK is
+    ///   repeated after 2 RTT.
     pub enum Timers { Library = "library", Draft = "draft" }
 }
 
