@@ -23,7 +23,7 @@ params! {
         k2: f64 = num(2.0, 0.0, 1e3, Unit::None), "Marfia et al. 2005 (unverified)";
         /// Scale of RTTs (T_0): for RTTs well below it, rates do not depend on the RTT.
         t0: f64 = num(1.0, 1e-3, 1e3, Unit::Seconds), "Marfia et al. 2005 (unverified)";
-        /// Scale T_1 of the decrease at a loss, T_1/(2 (T_0 + RTT)) of the window.
+        /// Scale of the decrease (T_1): a loss reduces the window by the fraction T_1/(2 (T_0 + RTT)).
         t1: f64 = num(1.0, 0.0, 1e3, Unit::Seconds), "Marfia et al. 2005 (unverified)";
         /// Capacity of the path; 0: the largest rate measured in a round trip.
         capacity: f64 = num(0.0, 0.0, 1e9, Unit::MegabitsPerSecond), "Marfia et al. 2005: from packet pairs (unverified)";

@@ -123,7 +123,7 @@ fn xcp_flows_that_come_one_after_another_each_get_their_share_within_50_round_tr
     assert_eq!(last.drops, 0);
 }
 
-/// One flow reaches the capacity within 50 round trips, the time for flows to share the link, and keeps this rate.
+/// One flow reaches the capacity within 50 round trips, in which several flows would share the link, and keeps this rate.
 #[test]
 fn xcp_fills_long_fat_paths_with_an_empty_queue_and_no_drop() {
     for (rate_bps, starts, seconds) in

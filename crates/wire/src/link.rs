@@ -30,7 +30,7 @@ pub const RESERVED_NS: (u64, u64) = (980_000, 1_000_000);
 /// Measurements of a flow on the path.
 #[derive(Default)]
 struct Measured {
-    /// Connections by their ports, the sender's first.
+    /// Connections by their two ports: the sender's port is the first of the pair.
     connections: HashMap<(u16, u16), Connection>,
     wire_bytes: u64,
     latest_rtt_ns: Option<i64>,

@@ -241,7 +241,7 @@ class Scenario(ScenarioTable):
 
     @property
     def flow_names(self) -> list[str]:
-        """Names of the flows, in order, with those of each flow of a group; :attr:`flow` has the tables."""
+        """Names of all flows, in order; a group of flows has the name of each of them. :attr:`flow` has the tables."""
         return [flow.name for flow in self.form.flows]
 
     @property

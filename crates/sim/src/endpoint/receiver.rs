@@ -363,8 +363,8 @@ impl Receiver {
         true
     }
 
-    /// Fast path for the next segment, without a gap and acknowledged at once, of a flow whose routers write into its
-    /// packets.
+    /// Fast path for a flow whose routers write into its packets. The segment is the next one in order, nothing is
+    /// missing, and it is acknowledged at once.
     #[inline]
     fn answer_to_router(&mut self, packet: &Packet, beside: &mut Sidecar) -> Packet {
         let now = packet.at;

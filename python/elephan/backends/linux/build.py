@@ -123,7 +123,7 @@ def build(version: str, hz: int, tree: Path | None, tell: Tell) -> tuple[Kernel,
 
 @contextlib.contextmanager
 def alone(tell: Tell) -> Iterator[None]:
-    """Hold the lock that allows one build at a time. The host releases it however the process ends."""
+    """Hold the lock that allows one build at a time. The kernel releases the lock even if the process is killed."""
     with (cache() / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

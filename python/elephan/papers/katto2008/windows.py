@@ -52,7 +52,7 @@ def scenarios(setup: Setup, flows: int, *, ideal: bool) -> dict[str, Scenario]:
 
 @lru_cache(maxsize=256)
 def trace(setup: Setup, protocol: str, w: float, flows: int) -> Scenario:
-    """A flow that loses one packet in K, alone or beside a Reno flow that loses one in 3/8 w^2."""
+    """A flow that loses one of K packets. A second flow is Reno and loses one of 3/8 w^2 packets."""
     names = [protocol, "reno"][:flows]
     control: hybrid.Control = "hybrid" if protocol in HYBRIDS else "loss"
     table = hybrid.single_flow if flows == 1 else hybrid.two_flows

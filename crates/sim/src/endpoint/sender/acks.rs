@@ -15,14 +15,14 @@ use crate::time::Time;
 /// Number of segments by which the record of a segment in flight is prefetched before its ACK.
 const FETCHED_AHEAD: u64 = 8;
 
-/// Contents of an ACK about the newest segment that it acknowledges.
+/// The newest segment that an ACK acknowledges, as the ACK reports it.
 #[derive(Clone, Copy, Debug)]
 struct Report {
-    /// Its one-way delay in units of [`OWD_UNIT_PS`].
+    /// One-way delay of the segment, in units of [`OWD_UNIT_PS`].
     owd: u32,
-    /// Its number.
+    /// Number of the segment.
     newest: u32,
-    /// Feedback of XCP routers for it and for earlier segments, bytes/s.
+    /// Feedback of XCP routers for the segment and for earlier ones, bytes/s.
     feedback: f32,
 }
 

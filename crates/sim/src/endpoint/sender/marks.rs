@@ -41,7 +41,7 @@ impl Marks {
         Self { mode, data, answered: false, until: 0 }
     }
 
-    /// Flags of the first of some new segments.
+    /// Flags of the first new segment of a transmission; it reports an earlier reduction of the window (CWR).
     #[inline(always)]
     pub(super) fn on_first(&mut self) -> u8 {
         if self.answered {
