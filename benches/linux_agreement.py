@@ -92,7 +92,7 @@ class Cell:
     seed: int
 
     def scenario(self, as_guest: bool = False) -> Scenario:
-        """Its scenario; `as_guest` is the simulator's, whose flows start as long after a timer interrupt as the guest's.
+        """Its scenario. `as_guest` is for the simulator: its flows start as long after a timer interrupt as a guest's.
 
         With random losses, the engine is Linux's path too: the same seed then loses the same packets in both.
         """

@@ -17,7 +17,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 ON_LINUX = ("own_in_linux.toml", "linux_beside_bbr3.toml")  # tests/linux runs them, where there is a kernel
 LONG = "--on sim,linux"
-"""What makes a command take minutes."""
+"""Option of the commands that take minutes."""
 _FILE_NAME = re.compile(r"# (\w+\.py)\n")
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from elephan.scenario import Scenario, ScenarioError, catalog, units
+from elephan.scenario import Scenario, ScenarioError, catalog, own, units
 from elephan.scenario.overrides import apply_overrides, parse_assignment
 from elephan.scenario.schema import TABLES, ScenarioTable, field_names
 from elephan.scenario.stacks import STACKS
@@ -319,10 +319,19 @@ def test_a_typing_mistake_in_any_field_gets_the_nearest_field(data: st.DataObjec
 def test_a_typing_mistake_in_an_algorithm_gets_the_nearest_algorithm(data: st.DataObject) -> None:
     names = catalog.spellings(catalog.algorithms())
     name = data.draw(st.sampled_from(names))
-    wrong = data.draw(typo(name).filter(lambda word: word not in names and bool(word.strip())))
+    # With a slash or the ending of a file, a name is a file's, and the message says that there is no such file.
+    wrong = data.draw(
+        typo(name).filter(lambda word: word not in names and bool(word.strip()) and not own.names_file(word))
+    )
     line = refusal(BASE, {"flow[1].algorithm": wrong})
     assert line.startswith(f"scenario.toml: flow[1].algorithm: '{wrong}'")
     assert "did you mean '" in line or "allowed: " in line or "has no presets" in line or "'elephan list " in line
+
+
+def test_a_misspelt_preset_with_the_ending_of_a_file_is_no_file() -> None:
+    line = refusal(BASE, {"flow[1].algorithm": "lp:linux-2.c"})
+    assert line.startswith("scenario.toml: flow[1].algorithm: 'lp:linux-2.c'")
+    assert "did you mean 'lp:linux-2.6'?" in line
 
 
 @given(st.data())

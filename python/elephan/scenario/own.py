@@ -108,8 +108,14 @@ def c_file(spec: str) -> c_files.CFile:
 
 
 def names_file(spec: str) -> bool:
-    """True if the name has the form of a file: a Python file with a class, or a C file."""
-    return not pinned(spec) and (_FILE.fullmatch(spec) is not None or "/" in spec or spec.endswith((".py", ".c")))
+    """True if the name has the form of a file: a Python file with a class, or a C file.
+
+    What stands behind the name of a built-in algorithm and a colon is a preset, also a misspelt one such as
+    ``lp:linux-2.c``.
+    """
+    if pinned(spec) or spec.partition(":")[0] in catalog.algorithms():
+        return False
+    return _FILE.fullmatch(spec) is not None or "/" in spec or spec.endswith((".py", ".c"))
 
 
 def anchored(spec: Any, folder: Path) -> Any:
