@@ -291,7 +291,7 @@ fn fetch_ahead<F: Feed>(
 }
 
 impl Network {
-    /// Takes a link's turn, which carries all packets that arrive before `horizon`. Returns true if there was any.
+    /// Takes a link's turn, which carries all packets that arrive before `horizon`. Returns true if there was such a packet.
     pub fn run_link(&mut self, link: LinkId, horizon: Time) -> bool {
         let mut worked = if self.links[link.index()].is_served() {
             self.serve_departures(link, horizon)
@@ -315,7 +315,7 @@ impl Network {
     }
 
     /// Passes the packets of a feed before `horizon` to a link whose queue decides at departures, and sends those that
-    /// leave it. Returns true if there was any.
+    /// leave it. Returns true if there was such a packet.
     #[inline(always)]
     fn serve_queue<F: Feed>(&mut self, mut feed: F, link: LinkId, horizon: Time) -> bool {
         let mut gone = Vec::new();
@@ -404,7 +404,7 @@ impl Network {
         worked
     }
 
-    /// Carries the packets of a feed before `horizon`. Returns true if there was any.
+    /// Carries the packets of a feed before `horizon`. Returns true if there was such a packet.
     #[inline(always)]
     fn serve<F: Feed>(&mut self, mut feed: F, link: LinkId, horizon: Time) -> bool {
         let mut worked = false;
