@@ -291,7 +291,8 @@ fn fetch_ahead<F: Feed>(
 }
 
 impl Network {
-    /// Takes a link's turn, which carries all packets that arrive before `horizon`. Returns true if there was such a packet.
+    /// Takes a link's turn, which carries all packets that arrive before `horizon`. Returns true if there was such a
+    /// packet.
     pub fn run_link(&mut self, link: LinkId, horizon: Time) -> bool {
         let mut worked = if self.links[link.index()].is_served() {
             self.serve_departures(link, horizon)
