@@ -2,7 +2,7 @@
 
 use crate::spec::Spec;
 
-/// Key of a row without a name, in a column of names.
+/// Key, in a column of names, of a row that has no name.
 pub const NO_NAME: i32 = -1;
 
 /// Values of a column, one for each row.
