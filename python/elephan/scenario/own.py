@@ -110,7 +110,7 @@ def c_file(spec: str) -> c_files.CFile:
 def names_file(spec: str) -> bool:
     """True if the name has the form of a file: a Python file with a class, or a C file.
 
-    What stands behind the name of a built-in algorithm and a colon is a preset, also a misspelt one such as
+    A name that begins with a built-in algorithm and a colon is a preset of it, even if it is misspelt, such as
     ``lp:linux-2.c``.
     """
     if pinned(spec) or spec.partition(":")[0] in catalog.algorithms():
