@@ -76,7 +76,7 @@ demo: setup
 test: setup
 	@scripts/test
 
-# make verify  the long tests, pairs of runs on Linux that must be equal, and the coverage of intervals on 200 paths: about half an hour
+# make verify  the long tests, pairs of runs on Linux that must be equal, and the coverage of intervals on 200 paths
 verify: setup
 	$(BIN)/python -m pytest -q -m large
 	$(BIN)/python benches/linux_pairs.py
