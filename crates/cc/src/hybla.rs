@@ -46,6 +46,8 @@ pub struct Hybla {
     cents: f64,
     /// True from a timeout to the end of its recovery, while Linux grows as standard TCP.
     reno: bool,
+    /// True if the handshake told ρ before anything was sent.
+    timed: bool,
 }
 
 impl Hybla {
@@ -89,6 +91,7 @@ impl Hybla {
             rtt_min: f64::INFINITY,
             cents: 0.0,
             reno: false,
+            timed: false,
         })
     }
 
@@ -186,6 +189,7 @@ impl LossBased for Hybla {
 
     fn begin(&mut self, start: &Start) {
         if let Some(rtt) = start.rtt {
+            self.timed = true;
             self.learn(rtt, true);
         }
     }
@@ -199,8 +203,9 @@ impl LossBased for Hybla {
             }
         }
         if self.win.integer() {
-            // If ρ segments are more than were sent before ρ was known, the window is not full yet.
-            if self.win.w <= ack.in_flight + ack.acked {
+            // If ρ segments are more than were sent before ρ was known, the window is not full yet. A timed handshake gives
+            // ρ before the first segment.
+            if self.timed || self.win.w <= ack.in_flight + ack.acked {
                 self.grow_linux(ack);
             }
         } else {

@@ -20,6 +20,7 @@ from elephan.scenario.fields import (
     ChannelChoice,
     Data,
     Drift,
+    Interrupts,
     LossModel,
     Name,
     Offset,
@@ -143,10 +144,7 @@ class StackSpec(Table):
         description="additional time for each outstanding segment if an ACK carries SACK blocks",
         examples=["50 ns"],
     )
-    hz: (
-        Annotated[int, BeforeValidator(reported(whole_number(1, 10**6, "a number of timer interrupts per second")))]
-        | None
-    ) = Field(
+    hz: Interrupts | None = Field(
         None,
         description="timer interrupts per second (Linux's HZ), for RACK's timers and algorithms that count in jiffies",
         examples=[250],
@@ -155,6 +153,7 @@ class StackSpec(Table):
         None,
         description="the handshake before the flow gives the first sample of the smallest and the smoothed RTT",
     )
+    tso: Switch | None = Field(None, description="segmentation offload: new segments leave in bursts, as Linux's do")
     hide_losses: Switch | None = Field(
         None, description="a misbehaving receiver: it acknowledges lost segments as if they had arrived"
     )
@@ -209,7 +208,7 @@ STACK_FIELDS = {
     for name in (
         "initial_window", "initial_ssthresh", "receive_window", "ack_every", "quick_acks", "detection", "recovery",
         "limited_transmit", "max_burst", "dup_threshold", "any_ack_restarts_timer", "time_one_segment",
-        "undo", "ecn", "pacing", "hz", "handshake", "hide_losses", "hide_marks", "divide_acks", "count_acks",
+        "undo", "ecn", "pacing", "hz", "handshake", "tso", "hide_losses", "hide_marks", "divide_acks", "count_acks",
     )
 }  # fmt: skip
 

@@ -57,6 +57,8 @@ class Stack:
             Westwood+, and before Linux 4.13 of TCP-LP. With ``rack``, timers expire at such an interrupt, as in Linux.
         handshake: true if the sender measures the RTT of the handshake before the flow starts. It is then the first
             sample of the smoothed RTT and of the smallest RTT of ``rack``.
+        tso: true if new segments leave in bursts, as with segmentation offload in Linux 6.12: up to 1 ms of the pacing
+            rate, and at least two. A smaller burst may wait up to 1 ms for further ACKs.
         hide_losses: true if the receiver acknowledges every segment as if all earlier ones had arrived (lazy optimistic
             acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005).
         hide_marks: true if the receiver echoes no ECN marks.
@@ -93,6 +95,7 @@ class Stack:
     host_scan_ps: int = 0
     hz: int = 1000
     handshake: bool = False
+    tso: bool = False
     hide_losses: bool = False
     hide_marks: bool = False
     divide_acks: int = 1
@@ -136,6 +139,7 @@ LINUX = Stack(
     # Debian's kernels: CONFIG_HZ=250.
     hz=250,
     handshake=True,
+    tso=True,
 )
 
 # Linux 2.6.13 to 2.6.23, the kernels of the high-speed TCP studies: RFC 3390's window, forward acknowledgement, rate
@@ -149,6 +153,7 @@ LINUX_2_6 = replace(
     recovery="rate_halving",
     hz=1000,
     handshake=False,
+    tso=False,
 )
 
 # ns-2.35's Agent/TCP/Linux with TCPSink/Sack1: 1000-byte packets in 1040 on the wire, an ACK for every packet, 8 bytes
@@ -206,6 +211,7 @@ RFC6675 = replace(
     undo=False,
     hz=1000,
     handshake=False,
+    tso=False,
 )
 
 # IP, UDP and UDT: 20, 8 and 16 bytes (draft-gg-udt-03 section 2); a packet carries at least as much as UDT's own ACK.
@@ -220,7 +226,7 @@ def is_udt(algorithm: str) -> bool:
 
 def udt_stack(payload_bytes: int) -> Stack:
     """The sizes of a UDT flow's packets; its endpoints use no other field of a stack, so the rest is ``linux``."""
-    return replace(LINUX, payload_bytes=payload_bytes, header_bytes=UDT_HEADER_BYTES, handshake=False)
+    return replace(LINUX, payload_bytes=payload_bytes, header_bytes=UDT_HEADER_BYTES, handshake=False, tso=False)
 
 
 STACKS: dict[str, Stack] = {

@@ -9,11 +9,11 @@ use crate::time::Time;
 
 /// Record of a retransmission, to detect its loss.
 #[derive(Clone, Copy, Debug, Default)]
-struct Retransmission {
-    segment: u32,
+pub struct Retransmission {
+    pub segment: u32,
     /// Next new segment at that time: a SACK at or above it is for a segment sent later.
-    next_then: u32,
-    at: Time,
+    pub next_then: u32,
+    pub at: Time,
 }
 
 /// A SACK block as one word, which is compared at once.
@@ -312,16 +312,16 @@ impl Scoreboard {
     }
 
     /// Marks retransmissions lost that a later transmission has overtaken, adds them to `found`, and returns their
-    /// number. `overtaken(next_then, sent at)` decides if one was overtaken.
+    /// number. `overtaken` decides if a retransmission was overtaken.
     pub fn mark_lost_retransmissions(
         &mut self,
-        mut overtaken: impl FnMut(u32, Time) -> bool,
+        mut overtaken: impl FnMut(Retransmission) -> bool,
         found: &mut Vec<u32>,
     ) -> u32 {
         let mut count = 0;
         while let Some(&front) = self.retransmissions.front() {
             let pending = front.segment >= self.una && self.resent.get(front.segment);
-            if pending && !overtaken(front.next_then, front.at) {
+            if pending && !overtaken(front) {
                 break;
             }
             self.retransmissions.pop();
@@ -425,7 +425,7 @@ mod tests {
                         }
                         if pick % 7 == 0 {
                             let all = model.resent.len() as u32;
-                            prop_assert_eq!(board.mark_lost_retransmissions(|_, _| true, &mut Vec::new()), all);
+                            prop_assert_eq!(board.mark_lost_retransmissions(|_| true, &mut Vec::new()), all);
                             model.resent.clear();
                         }
                     }

@@ -45,6 +45,7 @@ impl StackSpec {
             host_scan_ps: 0,
             hz: Some(250),
             handshake: true,
+            tso: true,
             hide_losses: false,
             hide_marks: false,
             acks_counted: 0,

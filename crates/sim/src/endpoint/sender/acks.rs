@@ -22,6 +22,8 @@ struct Report {
     owd: u32,
     /// Number of the segment.
     newest: u32,
+    /// The lowest segment that the ACK acknowledges if no segment was lost or SACKed before; otherwise the newest.
+    oldest: u32,
     /// Feedback of XCP routers for the segment and for earlier ones, bytes/s.
     feedback: f32,
 }
@@ -36,13 +38,15 @@ impl Sender {
         let una = self.board.una();
         let cumulative = packet.segment();
         let has_sack = packet.flags() & flag::BESIDE != 0;
-        let mut report = Report { owd: packet.extra(), newest: cumulative.wrapping_sub(1), feedback: 0.0 };
+        let newest = cumulative.wrapping_sub(1);
+        let mut report = Report { owd: packet.extra(), newest, oldest: newest, feedback: 0.0 };
         let mut delivered = 0;
         if self.board.is_clean() && !has_sack {
             if cumulative <= una {
                 return;
             }
             delivered += cumulative - una;
+            report.oldest = una;
             self.board.advance_clean(cumulative);
         } else {
             let entry = if has_sack { out.beside().sacks.take(packet.extra()) } else { None };
@@ -57,7 +61,8 @@ impl Sender {
                 delivered += self.board.advance(cumulative);
             }
             if let Some(entry) = entry {
-                report = Report { owd: entry.owd, newest: entry.trigger, feedback: entry.feedback };
+                (report.owd, report.feedback) = (entry.owd, entry.feedback);
+                (report.newest, report.oldest) = (entry.trigger, entry.trigger);
                 if entry.count > 0 {
                     delivered += self.board.sack_blocks(&entry.blocks[..usize::from(entry.count)], self.next);
                 }
@@ -73,7 +78,7 @@ impl Sender {
     fn digest(&mut self, packet: &Packet, report: Report, una: u32, delivered: u32, out: &mut impl Outlet) {
         let now = packet.at;
         let cumulative = packet.segment();
-        let (sample, min_rtt) = self.measure_rtt(packet);
+        let (sample, min_rtt) = self.measure_rtt(packet, report);
         if self.repair.undo_possible {
             self.try_undo(now, *packet, una);
         }
@@ -146,15 +151,23 @@ impl Sender {
         self.rack.enabled && original && head.is_some_and(|sent| packet.stamp < sent)
     }
 
-    /// Takes the RTT sample of an ACK. Returns the sample and the smallest RTT so far, s.
+    /// Takes the RTT sample of an ACK. Returns the sample and the smallest RTT so far, s. The smoothed RTT of Linux
+    /// uses the oldest segment that an ACK acknowledges; all other estimates use the newest (`first_ackt` and
+    /// `last_ackt` in `tcp_clean_rtx_queue`).
     #[inline(always)]
-    fn measure_rtt(&mut self, packet: &Packet) -> (f64, f64) {
+    fn measure_rtt(&mut self, packet: &Packet, report: Report) -> (f64, f64) {
         let rtt = if self.host.is_slow { self.when_host_looks(*packet) } else { packet.at } - packet.stamp;
         let sample = rtt.seconds();
         self.latest_rtt = sample;
         let min_rtt = self.min_rtt.update(sample);
         if !self.stack.time_one_segment {
-            self.rto.sample(sample);
+            let oldest = if self.rack.enabled && report.oldest != report.newest {
+                self.rack.sent_at.get(report.oldest.into()).unwrap_or(packet.stamp)
+            } else {
+                packet.stamp
+            };
+            let waited = packet.stamp.since(oldest);
+            self.rto.sample(if waited == Time::ZERO { sample } else { (rtt + waited).seconds() });
         } else if let Some((segment, at)) = self.timed {
             if packet.segment() > segment {
                 self.rto.sample((packet.at - at).seconds());
@@ -162,7 +175,7 @@ impl Sender {
             }
         }
         self.stats.note_rtt(rtt, sample);
-        self.rack.note_delivered(packet.stamp, rtt);
+        self.rack.note_delivered(report.newest, packet.stamp, rtt);
         (sample, min_rtt)
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use elephan_cc::estimators::{DeliverySampler, MinRtt, RoundCounter, SegmentRing, WindowUse};
 use elephan_cc::{Algorithm, Controller, Needs, Router};
 
+use super::bursts::Bursts;
 use super::host::Host;
 use super::log::SenderLog;
 use super::marks::Marks;
@@ -62,6 +63,7 @@ pub struct Sender {
     pub(super) sampler: Option<Box<DeliverySampler>>,
     pub(super) marks: Marks,
     pub(super) pace: Pace,
+    pub(super) bursts: Bursts,
     /// Application that hands over the data over time.
     pub(super) application: Option<Box<Application>>,
     pub(super) departures: Departures,
@@ -104,7 +106,7 @@ impl Sender {
             quiet_until: Time::ZERO,
             repair: Repair::new(),
             timeout: RetransmissionTimer::new(Time(stack.min_rto_ps.min(stack.initial_rto_ps))),
-            rack: Rack::new(stack.detection == Detection::Rack),
+            rack: Rack::new(stack.detection == Detection::Rack, stack.detection == Detection::Rack || stack.tso),
             now: Time::ZERO,
             min_rtt: MinRtt::new(),
             latest_rtt: f64::NAN,
@@ -120,6 +122,7 @@ impl Sender {
             stop: this.stop_ps.map_or(Time::NEVER, Time),
             started: false,
             remembers: stack.detection == Detection::Rack
+                || stack.tso
                 || needs.window_at_send
                 || needs.delivery
                 || needs.losses
@@ -130,6 +133,7 @@ impl Sender {
             sampler: (needs.delivery || needs.losses).then(Box::default),
             marks: Marks::new(needs, stack.ecn),
             pace: Pace::new(needs.pacing || stack.pacing),
+            bursts: Bursts::new(stack.tso),
             application,
             host: Host::new(this),
             needs,

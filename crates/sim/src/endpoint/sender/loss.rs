@@ -6,6 +6,7 @@ use super::core::Sender;
 use super::repair::State;
 use crate::endpoint::boundary::Outlet;
 use crate::endpoint::recovery::{Episode, Losses};
+use crate::endpoint::scoreboard::Retransmission;
 use crate::packet::Packet;
 use crate::spec::Detection;
 use crate::time::Time;
@@ -75,14 +76,16 @@ impl Sender {
     fn lost_retransmissions(&mut self, now: Time) -> bool {
         let again = match self.stack.detection {
             Detection::Rack => {
-                let (stamp, due) = (self.rack.stamp, self.rack.rtt + self.reorder_window());
-                let board = &mut self.board;
-                board.mark_lost_retransmissions(|_, at| at < stamp && now >= at + due, &mut self.repair.lost_again)
+                let due = self.rack.rtt + self.reorder_window();
+                let (board, rack) = (&mut self.board, &self.rack);
+                let overtaken =
+                    |sent: Retransmission| rack.has_overtaken(sent.segment, sent.at) && now >= sent.at + due;
+                board.mark_lost_retransmissions(overtaken, &mut self.repair.lost_again)
             }
             Detection::Fack => {
                 // A segment first sent after the retransmission has been SACKed.
                 let forward = self.board.forward_ack();
-                self.board.mark_lost_retransmissions(|next_then, _| forward > next_then, &mut self.repair.lost_again)
+                self.board.mark_lost_retransmissions(|sent| forward > sent.next_then, &mut self.repair.lost_again)
             }
             // RFC 6675 leaves a lost retransmission to the timeout.
             Detection::Dupthresh | Detection::Dupack => 0,
@@ -180,7 +183,7 @@ impl Sender {
         while segment < top {
             if !self.board.is_sacked(segment) {
                 let sent = self.rack.sent_at.get(segment.into()).unwrap_or_default();
-                if sent >= self.rack.stamp {
+                if !self.rack.has_overtaken(segment, sent) {
                     break;
                 }
                 if now < sent + patience {
@@ -199,8 +202,8 @@ impl Sender {
     /// expiry marks all of them lost (`tcp_rack_detect_loss` uses the longest wait), as in RFC 8985.
     fn last_overtaken(&self, low: u32, top: u32) -> Option<Time> {
         let missing = (low..top).rev().filter(|&segment| !self.board.is_sacked(segment));
-        let mut times = missing.filter_map(|segment| self.rack.sent_at.get(segment.into()));
-        times.find(|&sent| sent < self.rack.stamp)
+        let mut times = missing.filter_map(|segment| Some((segment, self.rack.sent_at.get(segment.into())?)));
+        times.find(|&(segment, sent)| self.rack.has_overtaken(segment, sent)).map(|(_, sent)| sent)
     }
 
     fn begin_loss_episode(&mut self, now: Time) {

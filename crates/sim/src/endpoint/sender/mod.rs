@@ -11,6 +11,7 @@
 
 mod acks;
 mod application;
+mod bursts;
 mod core;
 mod echoes;
 mod host;

@@ -48,6 +48,15 @@ impl Pace {
         self.next = self.next.max(now).later(self.period);
     }
 
+    /// Records a burst of `segments` that leaves at `now`. Returns the earliest time of the next burst. A late burst
+    /// recovers at most half of its own duration (`tcp_update_skb_after_send`).
+    pub(super) fn note_burst(&mut self, now: Time, segments: u32) -> Time {
+        let length = Time::from_seconds(f64::from(segments) / self.limits.rate);
+        let credit = now.since(self.next).min(Time(length.0 / 2));
+        self.next = self.next.max(now).later(Time(length.0 - credit.0));
+        self.next
+    }
+
     /// True if the flow is paced.
     #[inline(always)]
     pub(super) fn is_active(&self) -> bool {

@@ -11,6 +11,8 @@ use crate::time::Time;
 /// `tcp_pacing_ca_ratio`).
 const SLOW_START_FACTOR: f64 = 2.0;
 const AVOIDANCE_FACTOR: f64 = 1.2;
+/// First segments of a flow that Linux does not pace (`TCP_INIT_CWND`).
+const UNPACED_SEGMENTS: u32 = 10;
 
 impl Sender {
     /// Pacing rate, segments/s; `None` while it is unknown.
@@ -18,9 +20,15 @@ impl Sender {
         if self.needs.pacing {
             return self.algorithm.pacing_rate();
         }
-        let factor =
-            if self.stats.cwnd < self.algorithm.ssthresh() / 2.0 { SLOW_START_FACTOR } else { AVOIDANCE_FACTOR };
-        (self.rto.srtt > 0.0).then(|| factor * self.stats.cwnd.max(1.0) / self.rto.srtt)
+        if self.bursts.active {
+            return self.window_rate();
+        }
+        (self.rto.srtt > 0.0).then(|| self.pace_factor() * self.stats.cwnd.max(1.0) / self.rto.srtt)
+    }
+
+    /// Pace of an algorithm that has none, as a multiple of a window for each round trip.
+    pub(super) fn pace_factor(&self) -> f64 {
+        if self.stats.cwnd < self.algorithm.ssthresh() / 2.0 { SLOW_START_FACTOR } else { AVOIDANCE_FACTOR }
     }
 
     /// Sends the segments that the window and the pacing rate allow, after an event that may have changed either.
@@ -32,7 +40,11 @@ impl Sender {
             return;
         };
         self.pace.limits = Limits { rate, allowance: self.allowance() };
-        self.release(now, out);
+        if self.bursts.active {
+            self.release_bursts(now, out);
+        } else {
+            self.release(now, out);
+        }
     }
 
     /// Sends the segments that the last limits allow.
@@ -61,11 +73,31 @@ impl Sender {
         }
     }
 
+    /// Sends the bursts that the last rate and the window allow.
+    fn release_bursts(&mut self, now: Time, out: &mut impl Outlet) {
+        loop {
+            let room = self.allowance().saturating_sub(self.board.in_flight(self.next));
+            let has_more = self.next < self.end || self.board.lost() > 0;
+            if room > 0 && has_more && now < self.pace.next {
+                self.pace.wake = self.pace.next;
+                self.timer = self.timer.min(self.pace.wake);
+                self.set_limit(Limit::Window);
+                return;
+            }
+            let sent = self.transmit_in_bursts(Some(1), now, out);
+            if sent == 0 {
+                return;
+            }
+            let free = self.stats.totals.sent < u64::from(UNPACED_SEGMENTS);
+            self.bursts.last = self.pace.note_burst(now, if free { 0 } else { sent });
+        }
+    }
+
     /// Sends the segments that are due by the pacing timer. Only an algorithm that is told of each segment may have
-    /// changed the limits since the last event.
+    /// changed the limits since the last event, and the rate of a sender of bursts depends on the data in flight.
     #[inline(never)]
     pub(super) fn transmit_due(&mut self, now: Time, out: &mut impl Outlet) {
-        if self.needs.sends {
+        if self.needs.sends || self.bursts.active {
             self.transmit_paced(now, out);
             return;
         }

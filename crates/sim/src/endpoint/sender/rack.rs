@@ -9,8 +9,11 @@ use crate::time::Time;
 pub(super) struct Rack {
     /// True if the stack has RACK-TLP.
     pub(super) enabled: bool,
-    /// Send time of the latest delivered segment (RACK.xmit_ts), and its RTT.
+    /// True if the send time of each outstanding segment is kept.
+    pub(super) keeps_times: bool,
+    /// Send time of the latest delivered segment (RACK.xmit_ts), its number (RACK.end_seq), and its RTT.
     pub(super) stamp: Time,
+    pub(super) segment: u32,
     pub(super) rtt: Time,
     pub(super) reordering_seen: bool,
     /// RTT of the handshake, s; infinite if it was not measured. Because of the handshake's small packets it is the
@@ -23,10 +26,12 @@ pub(super) struct Rack {
 }
 
 impl Rack {
-    pub(super) fn new(enabled: bool) -> Self {
+    pub(super) fn new(enabled: bool, keeps_times: bool) -> Self {
         Self {
             enabled,
+            keeps_times,
             stamp: Time::ZERO,
+            segment: 0,
             rtt: Time::ZERO,
             reordering_seen: false,
             handshake: f64::INFINITY,
@@ -35,12 +40,18 @@ impl Rack {
         }
     }
 
-    /// Records the delivery of a segment that was sent at `stamp`.
+    /// Records the delivery of `segment`, which was sent at `stamp`.
     #[inline]
-    pub(super) fn note_delivered(&mut self, stamp: Time, rtt: Time) {
-        if self.enabled && stamp > self.stamp {
-            self.stamp = stamp;
-            self.rtt = rtt;
+    pub(super) fn note_delivered(&mut self, segment: u32, stamp: Time, rtt: Time) {
+        if self.enabled && (stamp, segment) > (self.stamp, self.segment) {
+            (self.stamp, self.segment, self.rtt) = (stamp, segment, rtt);
         }
+    }
+
+    /// True if something sent after `segment`, which was last sent at `sent`, has arrived. Segments of one burst have one send
+    /// time; their numbers tell their order (RACK_sent_after in RFC 8985 section 6.2).
+    #[inline]
+    pub(super) fn has_overtaken(&self, segment: u32, sent: Time) -> bool {
+        (sent, segment) < (self.stamp, self.segment)
     }
 }

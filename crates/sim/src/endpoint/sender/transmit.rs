@@ -56,6 +56,8 @@ impl Sender {
     pub(super) fn transmit(&mut self, now: Time, out: &mut impl Outlet) {
         if self.pace.is_active() {
             self.transmit_paced(now, out);
+        } else if self.bursts.active {
+            self.transmit_in_bursts(None, now, out);
         } else {
             self.transmit_unpaced(now, out);
         }
@@ -193,7 +195,7 @@ impl Sender {
     pub(super) fn remember(&mut self, segment: u32, flags: u8, now: Time, out: &mut impl Outlet) -> u32 {
         let windows = self.needs.window_at_send;
         let una = u64::from(self.board.una());
-        if self.rack.enabled {
+        if self.rack.keeps_times {
             self.rack.sent_at.set(una, segment.into(), now);
         }
         if windows {
