@@ -1,5 +1,5 @@
-//! Bursts of a sender with segmentation offload, as Linux 6.12 makes them (`tcp_write_xmit`, `tcp_tso_autosize`,
-//! `tcp_tso_should_defer`): their size, and the wait of a small one for more ACKs.
+//! Bursts of a sender with segmentation offload, as in Linux 6.12 (`tcp_write_xmit`, `tcp_tso_autosize`,
+//! `tcp_tso_should_defer`): the size of a burst, and the deferral of a small burst until further ACKs arrive.
 
 use elephan_cc::Algorithm;
 
@@ -7,42 +7,89 @@ use super::core::Sender;
 use super::pace::Limit;
 use super::repair::State;
 use crate::endpoint::boundary::Outlet;
+use crate::spec::StackSpec;
 use crate::time::Time;
 
-/// Largest buffer that Linux hands to a device at once, bytes of payload: 64 KiB without room for headers.
+/// Largest buffer that Linux passes to a device at once, bytes of payload: 64 KiB minus the room for headers.
 const LARGEST_BYTES: u32 = 65_279;
-/// A burst has the data of 2^-10 s at the pacing rate (`sk_pacing_shift`).
-const BURSTS_A_SECOND: f64 = 1024.0;
-/// The share of [`LARGEST_BYTES`] that comes on top halves with each 2^9 µs of the smallest RTT (`tcp_tso_rtt_log`).
+/// Largest window that a SYN-ACK can announce, bytes: it is not scaled (RFC 7323 section 2.2).
+const UNSCALED_WINDOW_BYTES: u64 = 65_535;
+/// Send buffer, bytes, which the application fills before the first ACK: that of `--on linux` on a path with a small BDP.
+/// It counts the data of each buffer and Linux's structures around them (`SKB_TRUESIZE`).
+const SEND_BUFFER_BYTES: u64 = 7_000_064;
+const STRUCTURES_BYTES: u64 = 832;
+/// A burst carries the data of 2^-10 s at the pacing rate (`sk_pacing_shift`).
+const BURSTS_PER_SECOND: f64 = 1024.0;
+/// A fraction of [`LARGEST_BYTES`] is added to a burst. The fraction halves with each 2^9 µs of the smallest RTT
+/// (`tcp_tso_rtt_log`).
 const HALVED_EACH_US: f64 = 512.0;
-/// Smallest burst, segments (`tcp_min_tso_segs`); of an algorithm that paces, below a rate of 1.2 Mbit/s, one.
+/// Smallest burst, segments (`tcp_min_tso_segs`). Algorithms that pace send single segments below 1.2 Mbit/s
+/// (`bbr_min_tso_segs`).
 const SMALLEST: u32 = 2;
 const SLOW_BPS: f64 = 1.2e6;
-/// A burst that would be smaller than this share of the window may wait (`tcp_tso_win_divisor`).
+/// A burst of less than this fraction of the window may be deferred: 1/3 (`tcp_tso_win_divisor`).
 const WINDOW_DIVISOR: u64 = 3;
-/// No burst waits longer than this after the last one, or for an ACK that is farther away.
+/// A burst is deferred only if the last burst left at most this long ago, and the next ACK is expected within this time.
 const PATIENCE: Time = Time::MILLISECOND;
 
-/// Burst under construction.
+/// State of the bursts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bursts {
     /// True if the stack has segmentation offload.
     pub(super) active: bool,
-    /// When something was last sent.
+    /// Time of the last transmission.
     pub(super) last: Time,
-    /// First segment behind the buffer at the head of the queue of unsent data.
+    /// First segment after the buffer at the head of the queue of unsent data.
     buffer_end: u32,
+    /// Segments of a full buffer.
+    full: u32,
+    /// Segments of a buffer that is written before the first ACK, while the sender knows no scaled window of the receiver
+    /// (`tcp_bound_to_half_wnd`).
+    first: u32,
+    /// End of the first buffer that was left after the first transmission; the other buffers follow. `None` until then:
+    /// the application refills the head of the queue after each burst.
+    grid: Option<u32>,
+    /// End of the data that were written before the first ACK.
+    written: u32,
 }
 
 impl Bursts {
-    pub(super) fn new(active: bool) -> Self {
-        Self { active, ..Self::default() }
+    pub(super) fn new(stack: &StackSpec) -> Self {
+        let payload = u64::from(stack.payload_bytes.max(1));
+        let window = stack.receive_window.map_or(u64::MAX, |segments| u64::from(segments) * payload);
+        let segments = |window: u64| (u64::from(LARGEST_BYTES).min(window / 2) / payload).max(1) as u32;
+        Self {
+            active: stack.tso,
+            full: segments(window),
+            first: segments(window.min(UNSCALED_WINDOW_BYTES)),
+            ..Self::default()
+        }
+    }
+
+    /// The application has filled the send buffer at the start, and `next` is the first segment that was not sent.
+    pub(super) fn lay_out(&mut self, next: u32, payload_bytes: u32) {
+        let payload = u64::from(payload_bytes);
+        let left = SEND_BUFFER_BYTES.saturating_sub(u64::from(next) * payload);
+        let buffers = left.div_ceil(u64::from(self.first) * payload + STRUCTURES_BYTES).max(1);
+        self.buffer_end = next.saturating_add(self.first);
+        self.grid = Some(self.buffer_end);
+        self.written = next.saturating_add(buffers as u32 * self.first);
+    }
+
+    /// End of the buffer that contains segment `next`.
+    fn end_of_buffer(&self, next: u32) -> u32 {
+        let Some(grid) = self.grid else { return next.saturating_add(self.first) };
+        if next < grid {
+            return grid;
+        }
+        let (from, size) = if next < self.written { (grid, self.first) } else { (self.written, self.full) };
+        next.saturating_add(size - (next - from) % size)
     }
 }
 
 impl Sender {
-    /// Sends what the window allows, in bursts and at most `most` of them: lost segments first, then new data. Returns the number of
-    /// segments.
+    /// Sends the segments that the window allows in at most `most` bursts: lost segments first, then new data. Returns
+    /// the number of segments.
     #[inline(never)]
     pub(super) fn transmit_in_bursts(&mut self, most: Option<u32>, now: Time, out: &mut impl Outlet) -> u32 {
         let in_flight = self.board.in_flight(self.next);
@@ -50,17 +97,18 @@ impl Sender {
         let held_back = !self.stack.limited_transmit && self.board.sacked() > 0 && self.repair.is_open();
         let (mut sent, mut waits) = (0, held_back);
         if !held_back && room > 0 {
+            let largest = self.largest_burst();
             let mut bursts = 0;
             if self.board.lost() > 0 {
-                sent = self.repair(if most.is_some() { room.min(self.largest_burst()) } else { room }, now, out);
+                sent = self.repair(if most.is_some() { room.min(largest) } else { room }, now, out);
                 if sent > 0 {
                     (self.bursts.last, bursts) = (now, 1);
                 }
             }
             while sent < room && !waits && most.is_none_or(|most| bursts < most) {
-                match self.send_burst(room - sent, now, out) {
+                match self.send_burst(room - sent, largest, now, out) {
                     Burst::Sent(segments) => (sent, bursts) = (sent + segments, bursts + 1),
-                    Burst::Waits => waits = true,
+                    Burst::Deferred => waits = true,
                     Burst::Nothing => break,
                 }
             }
@@ -75,18 +123,18 @@ impl Sender {
         sent
     }
 
-    /// Sends one burst of new data in a window with room for `room` segments.
-    pub(super) fn send_burst(&mut self, room: u32, now: Time, out: &mut impl Outlet) -> Burst {
-        let (window, largest) = (self.allowance(), self.largest_burst());
+    /// Sends one burst of at most `largest` new segments if the window has room for `room` segments.
+    fn send_burst(&mut self, room: u32, largest: u32, now: Time, out: &mut impl Outlet) -> Burst {
+        let window = self.allowance();
         let quota = room.min((window / 2).max(1)).min(largest);
-        // The buffer at the head takes data of the next one until it is as large as the burst may be.
-        if self.bursts.buffer_end <= self.next {
-            self.bursts.buffer_end = self.next - self.next % self.buffer_segments() + self.buffer_segments();
+        // The buffer at the head takes data of the next buffer until it can fill the burst (`tcp_grow_skb`).
+        if self.bursts.buffer_end <= self.next || self.bursts.grid.is_none() {
+            self.bursts.buffer_end = self.bursts.end_of_buffer(self.next);
         }
         self.bursts.buffer_end = self.bursts.buffer_end.max(self.next.saturating_add(quota)).min(self.end);
         let buffered = self.bursts.buffer_end.saturating_sub(self.next);
-        if buffered > 1 && self.may_wait(now, room, window, largest, buffered) {
-            return Burst::Waits;
+        if buffered > 1 && self.is_deferred(now, room, window, largest, buffered) {
+            return Burst::Deferred;
         }
         match self.send_new(quota.min(buffered), now, out) {
             0 => Burst::Nothing,
@@ -97,8 +145,8 @@ impl Sender {
         }
     }
 
-    /// True if a burst in a window with room for `room` segments waits for more.
-    fn may_wait(&self, now: Time, room: u32, window: u32, largest: u32, buffered: u32) -> bool {
+    /// True if a burst is deferred while the window has room for `room` segments.
+    fn is_deferred(&self, now: Time, room: u32, window: u32, largest: u32, buffered: u32) -> bool {
         if !self.repair.is_open() || now > self.bursts.last + PATIENCE {
             return false;
         }
@@ -116,28 +164,23 @@ impl Sender {
         if (sent + srtt).since(now) > PATIENCE.min(Time(srtt.0 / 2)) {
             return false;
         }
-        // The end of a transfer waits for nothing but room.
+        // The end of a transfer is deferred only if the window is too small for it.
         limit <= buffered || self.application.as_ref().is_some_and(|application| !application.is_complete())
     }
 
-    /// Segments of a full buffer.
-    fn buffer_segments(&self) -> u32 {
-        (LARGEST_BYTES / self.stack.payload_bytes).max(1)
-    }
-
-    /// Largest burst at the present rate, segments.
-    pub(super) fn largest_burst(&self) -> u32 {
+    /// Largest burst at the current rate, segments.
+    fn largest_burst(&self) -> u32 {
         let payload = f64::from(self.stack.payload_bytes);
         let rate = if self.needs.pacing { self.algorithm.pacing_rate() } else { self.window_rate() };
-        let Some(bytes_per_s) = rate.map(|segments| segments * payload) else { return self.buffer_segments() };
+        let Some(bytes_per_s) = rate.map(|segments| segments * payload) else { return self.bursts.full };
         let smallest = if self.needs.pacing && bytes_per_s * 8.0 < SLOW_BPS { 1 } else { SMALLEST };
-        let halvings = (self.min_rtt.get().min(self.rack.handshake) * 1e6 / HALVED_EACH_US) as u32;
+        let halvings = (self.smallest_rtt() * 1e6 / HALVED_EACH_US) as u32;
         let extra = LARGEST_BYTES.checked_shr(halvings).unwrap_or(0);
-        let bytes = (bytes_per_s / BURSTS_A_SECOND).floor() + f64::from(extra);
+        let bytes = (bytes_per_s / BURSTS_PER_SECOND).floor() + f64::from(extra);
         ((bytes.min(f64::from(LARGEST_BYTES)) / payload) as u32).max(smallest)
     }
 
-    /// Rate that Linux gives a socket whose algorithm has none, segments/s (`tcp_update_pacing_rate`).
+    /// Pacing rate that Linux gives a socket whose algorithm has none, segments/s (`tcp_update_pacing_rate`).
     pub(super) fn window_rate(&self) -> Option<f64> {
         let outstanding = f64::from(self.next - self.board.una());
         (self.rto.srtt > 0.0).then(|| self.pace_factor() * self.stats.cwnd.max(outstanding) / self.rto.srtt)
@@ -146,11 +189,174 @@ impl Sender {
 
 /// Outcome of a burst.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Burst {
-    /// So many segments left.
+enum Burst {
+    /// This number of segments left.
     Sent(u32),
-    /// It waits for more ACKs.
-    Waits,
-    /// There is no data, or the receiver lets none be outstanding.
+    /// The burst is deferred until further ACKs arrive.
+    Deferred,
+    /// There is no new data, or the receive window is full.
     Nothing,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::algorithms::controller;
+    use crate::endpoint::boundary::{End, Endpoint, EndpointState};
+    use crate::packet::{FlowId, Packet, flag};
+    use crate::sidecar::Sidecar;
+    use crate::spec::{FlowSpec, Spec, StackSpec};
+
+    const MS: u64 = Time::MILLISECOND.0;
+
+    /// Collects the segments that a sender sends.
+    #[derive(Default)]
+    struct Wire {
+        sent: Vec<Packet>,
+        beside: Sidecar,
+    }
+
+    impl Outlet for Wire {
+        fn address(&self) -> (FlowId, End) {
+            (FlowId(0), End::Sender)
+        }
+
+        fn send(&mut self, packet: Packet) {
+            self.sent.push(packet);
+        }
+
+        fn beside(&mut self) -> &mut Sidecar {
+            &mut self.beside
+        }
+
+        fn has_room_for(&mut self, _: u32) -> bool {
+            true
+        }
+    }
+
+    /// A sender with a constant window, and the segments that it sends.
+    struct Bench {
+        sender: Sender,
+        wire: Wire,
+    }
+
+    impl Bench {
+        /// Starts a flow of `size` segments with a window of `window` segments, after a handshake of `rtt_us`.
+        fn start(window: u32, rtt_us: u64, size: Option<u64>) -> Self {
+            let mut flow = FlowSpec::bulk("f", "fixed", Time::ZERO, &[0], &[1]);
+            flow.parameters.insert("window".to_owned(), window.into());
+            flow.size_segments = size;
+            flow.stack = Arc::new(StackSpec { initial_window: window, ..StackSpec::linux() });
+            let spec = Spec::dumbbell(1_000_000_000, Time(10 * MS), 100, Time(1000 * MS), &[]);
+            let algorithm = controller(0, &flow).expect("the window is allowed");
+            let times: Arc<[Time]> = Arc::new([Time(1000 * MS)]);
+            let mut sender = Sender::new(FlowId(0), &spec, &flow, Time::ZERO, algorithm, &times);
+            sender.note_handshake(Some(Time(rtt_us * 1_000_000)));
+            let mut bench = Self { sender, wire: Wire::default() };
+            bench.sender.on_timer(&mut bench.wire);
+            bench
+        }
+
+        /// An ACK of the segments below `cumulative` arrives at `at_us`. Returns the number of segments sent at once.
+        fn acknowledge(&mut self, cumulative: u32, at_us: u64) -> usize {
+            let stamp = self.wire.sent[cumulative as usize - 1].stamp;
+            let before = self.wire.sent.len();
+            let at = Time(at_us * 1_000_000);
+            assert!(self.sender.timer() > at, "a timer is due before the ACK");
+            let ack = Packet::new(at, stamp, FlowId(0), cumulative, 52, flag::ACK, 0);
+            self.sender.on_packet(&ack, &mut self.wire);
+            self.wire.sent.len() - before
+        }
+    }
+
+    #[test]
+    fn a_burst_carries_a_millisecond_of_the_pacing_rate_and_more_on_a_short_path() {
+        // Window in segments, RTT in µs, and the burst: 1.2 windows per RTT (tcp_pacing_ca_ratio) for 1/1024 s, plus
+        // 65,279 bytes halved once for each 512 µs, in segments of 1,448 bytes.
+        let cases = [
+            (100, 100_000, 2),   // 1.17 segments, but two at least
+            (1000, 100_000, 11), // 11.7 segments
+            (4000, 100_000, 45), // 46.9 segments, limited by the buffer of 45
+            (10, 100, 45),       // 117 segments
+            (10, 1000, 34),      // 11.7 segments and half of 45.08
+            (100, 4000, 29),     // 29.3 segments and 1/128 of 45.08
+        ];
+        for (window, rtt_us, burst) in cases {
+            let bench = Bench::start(window, rtt_us, None);
+            assert_eq!(bench.wire.sent.len(), window as usize, "the first window leaves at once");
+            assert_eq!(bench.sender.largest_burst(), burst, "window {window}, RTT {rtt_us} µs");
+        }
+    }
+
+    #[test]
+    fn a_small_burst_is_deferred_until_further_acks_arrive() {
+        let mut bench = Bench::start(30, 10_000, None);
+        assert_eq!(bench.acknowledge(9, 10_000), 9, "three bursts of three segments");
+        assert_eq!(bench.acknowledge(10, 10_500), 0);
+        assert_eq!(bench.acknowledge(11, 10_600), 0, "two segments are less than a burst of three");
+        assert_eq!(bench.acknowledge(12, 10_700), 3, "the burst is complete");
+    }
+
+    #[test]
+    fn no_burst_is_deferred_more_than_a_millisecond_after_the_last() {
+        for (at_us, sent) in [(11_000, 0), (11_001, 1)] {
+            let mut bench = Bench::start(30, 10_000, None);
+            assert_eq!(bench.acknowledge(9, 10_000), 9);
+            assert_eq!(bench.acknowledge(10, at_us), sent, "at {at_us} µs");
+        }
+    }
+
+    #[test]
+    fn a_burst_of_a_third_of_the_window_is_not_deferred() {
+        let mut bench = Bench::start(30, 1000, None);
+        assert_eq!(bench.sender.largest_burst(), 45);
+        assert_eq!(bench.acknowledge(9, 1000), 0);
+        assert_eq!(bench.acknowledge(10, 1010), 10);
+    }
+
+    #[test]
+    fn no_burst_is_deferred_for_an_ack_that_is_expected_later() {
+        let mut bench = Bench::start(30, 4000, None);
+        assert_eq!(bench.sender.largest_burst(), 9);
+        assert_eq!(bench.acknowledge(29, 4000), 27, "two more segments wait for the ACK of segment 29, which is due");
+        assert_eq!(bench.acknowledge(30, 4500), 3, "segment 30 left at 4 ms, so its ACK is due at 8 ms");
+    }
+
+    #[test]
+    fn the_last_data_of_a_transfer_are_not_deferred_if_the_window_has_room_for_them() {
+        for (size, sent) in [(Some(41), 2), (None, 0)] {
+            let mut bench = Bench::start(30, 4000, size);
+            assert_eq!(bench.acknowledge(9, 4000), 9);
+            assert_eq!(bench.acknowledge(10, 4100), 0, "the window has room for one segment");
+            assert_eq!(bench.acknowledge(12, 4200), sent, "{size:?}");
+        }
+    }
+
+    #[test]
+    fn buffers_are_smaller_before_the_first_ack() {
+        let mut bursts = Bursts::new(&StackSpec::linux());
+        assert_eq!(bursts.end_of_buffer(5), 27, "the application fills the head of the queue after each burst");
+        bursts.lay_out(10, 1448);
+        let ends = [10, 31, 32, 53, 54].map(|next| bursts.end_of_buffer(next));
+        assert_eq!(ends, [32, 32, 54, 54, 76], "half of 65,535 bytes has 22 segments");
+        let written = 10 + 214 * 22;
+        let ends = [written - 1, written, written + 44, written + 45].map(|next| bursts.end_of_buffer(next));
+        assert_eq!(ends, [written, written + 45, written + 45, written + 90], "65,279 bytes have 45 segments");
+    }
+
+    #[test]
+    fn a_small_receive_window_makes_small_buffers() {
+        let bursts = Bursts::new(&StackSpec { receive_window: Some(20), ..StackSpec::linux() });
+        assert_eq!((bursts.first, bursts.full), (10, 10), "half of the window (tcp_bound_to_half_wnd)");
+    }
+
+    #[test]
+    fn a_stack_without_offload_sends_each_segment_at_once() {
+        let mut bench = Bench::start(30, 10_000, None);
+        bench.sender.bursts.active = false;
+        assert_eq!(bench.acknowledge(9, 10_000), 9);
+        assert_eq!(bench.acknowledge(10, 10_500), 1);
+    }
 }

@@ -133,7 +133,7 @@ impl Sender {
             sampler: (needs.delivery || needs.losses).then(Box::default),
             marks: Marks::new(needs, stack.ecn),
             pace: Pace::new(needs.pacing || stack.pacing),
-            bursts: Bursts::new(stack.tso),
+            bursts: Bursts::new(&stack),
             application,
             host: Host::new(this),
             needs,

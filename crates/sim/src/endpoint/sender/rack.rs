@@ -11,7 +11,7 @@ pub(super) struct Rack {
     pub(super) enabled: bool,
     /// True if the send time of each outstanding segment is kept.
     pub(super) keeps_times: bool,
-    /// Send time of the latest delivered segment (RACK.xmit_ts), its number (RACK.end_seq), and its RTT.
+    /// Send time (RACK.xmit_ts), number (RACK.end_seq) and RTT of the latest delivered segment.
     pub(super) stamp: Time,
     pub(super) segment: u32,
     pub(super) rtt: Time,
@@ -48,8 +48,8 @@ impl Rack {
         }
     }
 
-    /// True if something sent after `segment`, which was last sent at `sent`, has arrived. Segments of one burst have one send
-    /// time; their numbers tell their order (RACK_sent_after in RFC 8985 section 6.2).
+    /// True if a segment sent after `segment`, which was last sent at `sent`, has arrived. Segments of one burst have the
+    /// same send time, so their numbers decide (RACK_sent_after in RFC 8985 section 6.2).
     #[inline]
     pub(super) fn has_overtaken(&self, segment: u32, sent: Time) -> bool {
         (sent, segment) < (self.stamp, self.segment)
