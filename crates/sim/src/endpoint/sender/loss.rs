@@ -178,7 +178,7 @@ impl Sender {
     pub(super) fn rack_edge(&mut self, now: Time) -> u32 {
         let patience = self.rack.rtt + self.reorder_window();
         let mut segment = self.board.marked_below().max(self.board.una());
-        let top = self.board.forward_ack();
+        let top = self.overtaken_below();
         self.rack.reorder_due = Time::NEVER;
         while segment < top {
             if !self.board.is_sacked(segment) {
@@ -196,6 +196,28 @@ impl Sender {
             segment += 1;
         }
         segment
+    }
+
+    /// End of the segments that a delivered segment may have overtaken. A delivered retransmission overtakes all
+    /// segments that were sent before it, above the highest SACKed segment too.
+    fn overtaken_below(&self) -> u32 {
+        let (mut low, mut high) = (self.board.forward_ack().max(self.board.marked_below()), self.next);
+        let is_overtaken = |segment: u32| {
+            self.rack.sent_at.get(segment.into()).is_some_and(|sent| self.rack.has_overtaken(segment, sent))
+        };
+        if low >= high || !is_overtaken(low) {
+            return low;
+        }
+        // Segments that are not marked lost were sent in the order of their numbers.
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if is_overtaken(middle) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        high
     }
 
     /// Latest send time of an overtaken segment from `low` to `top`. Linux's timer waits for this segment, so that one
