@@ -78,7 +78,7 @@ impl Sender {
     fn digest(&mut self, packet: &Packet, report: Report, una: u32, delivered: u32, out: &mut impl Outlet) {
         let now = packet.at;
         let cumulative = packet.segment();
-        let (sample, min_rtt) = self.measure_rtt(packet, report);
+        let (sample, min_rtt) = self.measure_rtt(packet, report, una);
         if self.repair.undo_possible {
             self.try_undo(now, *packet, una);
         }
@@ -102,7 +102,7 @@ impl Sender {
         let ack = Ack {
             now: now.seconds(),
             acked: f64::from(delivered),
-            rtt: Some(sample),
+            rtt: sample,
             owd: None,
             min_rtt,
             srtt: self.rto.srtt,
@@ -151,14 +151,19 @@ impl Sender {
         self.rack.enabled && original && head.is_some_and(|sent| packet.stamp < sent)
     }
 
-    /// Takes the RTT sample of an ACK. Returns the sample and the smallest RTT so far, s. The smoothed RTT of Linux
-    /// uses the oldest segment that an ACK acknowledges; all other estimates use the newest (`first_ackt` and
-    /// `last_ackt` in `tcp_clean_rtx_queue`).
+    /// Takes the RTT sample of an ACK of the segments from `una` on. Returns the sample, if there is one, and the smallest
+    /// RTT so far, s. The smoothed RTT of Linux uses the oldest segment that an ACK acknowledges; all other estimates use
+    /// the newest (`first_ackt` and `last_ackt` in `tcp_clean_rtx_queue`).
     #[inline(always)]
-    fn measure_rtt(&mut self, packet: &Packet, report: Report) -> (f64, f64) {
+    fn measure_rtt(&mut self, packet: &Packet, report: Report, una: u32) -> (Option<f64>, f64) {
         let rtt = if self.host.is_slow { self.when_host_looks(*packet) } else { packet.at } - packet.stamp;
         let sample = rtt.seconds();
         self.latest_rtt = sample;
+        self.stats.note_rtt(rtt, sample);
+        self.rack.note_delivered(report.newest, packet.stamp, rtt);
+        if self.rack.enabled && packet.flags() & flag::RETRANSMIT != 0 {
+            return self.measure_rtt_of_retransmission(packet, una);
+        }
         let min_rtt = self.min_rtt.update(sample);
         if !self.stack.time_one_segment {
             let oldest = if self.rack.enabled && report.oldest != report.newest {
@@ -174,9 +179,23 @@ impl Sender {
                 self.timed = None;
             }
         }
-        self.stats.note_rtt(rtt, sample);
-        self.rack.note_delivered(report.newest, packet.stamp, rtt);
-        (sample, min_rtt)
+        (Some(sample), min_rtt)
+    }
+
+    /// Takes the RTT sample of an ACK that a retransmission triggered, as Linux does (`tcp_ack_update_rtt`): from the
+    /// timestamps, which count milliseconds, and only if the ACK advances the left edge of the window (RFC 7323 section
+    /// 4.1).
+    #[cold]
+    fn measure_rtt_of_retransmission(&mut self, packet: &Packet, una: u32) -> (Option<f64>, f64) {
+        if packet.segment() <= una {
+            return (None, self.min_rtt.get());
+        }
+        let ticks = packet.at.0 / Time::MILLISECOND.0 - packet.stamp.0 / Time::MILLISECOND.0;
+        let sample = Time(ticks.max(1) * Time::MILLISECOND.0).seconds();
+        if !self.stack.time_one_segment {
+            self.rto.sample(sample);
+        }
+        (Some(sample), self.min_rtt.update(sample))
     }
 
     /// Time at which the host has processed an ACK. A slow host walks over all outstanding segments if the ACK carries
