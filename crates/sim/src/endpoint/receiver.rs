@@ -12,7 +12,7 @@ use crate::record::{Clock, OneWayDelays, ReceiverRecord, ReceiverSample};
 use crate::ring::MOST_INHERITED;
 use crate::runs::RunSet;
 use crate::sidecar::{SackEntry, Sidecar};
-use crate::spec::{FlowSpec, Measure, Spec};
+use crate::spec::{Detection, FlowSpec, Measure, Spec};
 use crate::time::Time;
 
 /// Kind of router signals that a receiver echoes to its sender.
@@ -67,6 +67,9 @@ pub struct Receiver {
     feedback: f64,
     delayed_ack: Time,
     quick_acks: u32,
+    /// True if segments out of order count as quick ACKs too. Linux acknowledges each segment while the receive window
+    /// grows, and it grows with each segment that arrives (`tcp_grow_window`).
+    counts_held: bool,
     unacknowledged: u32,
     /// The latest segment not yet acknowledged, for a delayed ACK's echo.
     pending: Packet,
@@ -135,6 +138,8 @@ impl Receiver {
             feedback: 0.0,
             delayed_ack: Time(stack.delayed_ack_ps),
             quick_acks: stack.quick_acks,
+            // The studies that use other stacks are reproduced without this rule.
+            counts_held: stack.detection == Detection::Rack,
             unacknowledged: 0,
             pending: Packet::default(),
             ack_due: Time::NEVER,
@@ -301,6 +306,7 @@ impl Receiver {
         if segment > self.next && self.extend_latest(segment) {
             self.marked = packet.is_marked() && !self.hides_marks;
             self.pending = *packet;
+            self.note_held();
         } else {
             if segment == self.next && self.ack_every == 1 && self.out_of_order.is_empty() {
                 if let Echo::Load | Echo::Feedback = self.echo {
@@ -309,7 +315,11 @@ impl Receiver {
             }
             let earlier = self.note_mark(packet, beside);
             self.pending = *packet;
+            let delivered = self.totals.delivered;
             let in_order = self.take(segment);
+            if !in_order && self.totals.delivered > delivered {
+                self.note_held();
+            }
             if self.ack_every > 1 && in_order && !self.is_ack_due() {
                 if self.ack_due == Time::NEVER {
                     self.ack_due = now + self.delayed_ack;
@@ -319,6 +329,12 @@ impl Receiver {
             }
         }
         Some(self.acknowledge(now, beside))
+    }
+
+    /// Counts a new segment out of order as a quick ACK.
+    #[inline]
+    fn note_held(&mut self) {
+        self.quick_acks = self.quick_acks.saturating_sub(u32::from(self.counts_held));
     }
 
     /// Counts and keeps a segment. Returns true if it was the next one, and no other segment had arrived before it.
