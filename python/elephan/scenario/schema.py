@@ -153,7 +153,7 @@ class StackSpec(Table):
         None,
         description="the handshake before the flow gives the first sample of the smallest and the smoothed RTT",
     )
-    tso: Switch | None = Field(None, description="segmentation offload: new segments leave in bursts, as Linux's do")
+    tso: Switch | None = Field(None, description="segmentation offload: new segments leave in bursts, as in Linux")
     hide_losses: Switch | None = Field(
         None, description="a misbehaving receiver: it acknowledges lost segments as if they had arrived"
     )

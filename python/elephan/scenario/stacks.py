@@ -57,8 +57,8 @@ class Stack:
             Westwood+, and before Linux 4.13 of TCP-LP. With ``rack``, timers expire at such an interrupt, as in Linux.
         handshake: true if the sender measures the RTT of the handshake before the flow starts. It is then the first
             sample of the smoothed RTT and of the smallest RTT of ``rack``.
-        tso: true if new segments leave in bursts, as with segmentation offload in Linux 6.12: up to 1 ms of the pacing
-            rate, and at least two. A smaller burst may wait up to 1 ms for further ACKs.
+        tso: true if new segments leave in bursts, as with segmentation offload in Linux 6.12: the data of 1 ms at the
+            pacing rate, at least two segments. A smaller burst is deferred if the next ACK is expected within 1 ms.
         hide_losses: true if the receiver acknowledges every segment as if all earlier ones had arrived (lazy optimistic
             acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005).
         hide_marks: true if the receiver echoes no ECN marks.

@@ -78,8 +78,9 @@ pub struct StackSpec {
     /// precedes the start, on an empty path with the links' properties at the start.
     #[serde(default)]
     pub handshake: bool,
-    /// Segmentation offload as in Linux 6.12: new segments leave in bursts of up to 1 ms of the pacing rate, and at
-    /// least two. A smaller burst may wait up to 1 ms for further ACKs (`tcp_tso_autosize`, `tcp_tso_should_defer`).
+    /// Segmentation offload as in Linux 6.12: new segments leave in bursts of the data of 1 ms at the pacing rate, two
+    /// segments at least. A smaller burst is deferred if the next ACK is expected within 1 ms (`tcp_tso_autosize`,
+    /// `tcp_tso_should_defer`).
     #[serde(default)]
     pub tso: bool,
     /// The receiver acknowledges every segment as if all earlier segments had arrived, which hides losses from its
