@@ -2,6 +2,8 @@
 //! datagrams, and for UDT ([`udt`]). An endpoint detects and repairs losses; the algorithm computes the window. All
 //! endpoints, including those of other crates, have the same interface to the network ([`boundary`]).
 
+#[cfg(test)]
+mod bench;
 pub mod boundary;
 mod copies;
 mod datagrams;

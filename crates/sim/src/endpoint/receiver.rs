@@ -578,3 +578,31 @@ impl Receiver {
         out.send(ack);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::bench::{Wire, us};
+    use crate::spec::StackSpec;
+
+    /// ACKs after each of the segments, if four segments are acknowledged at once.
+    fn acks(detection: Detection, segments: &[u32]) -> Vec<usize> {
+        let mut flow = FlowSpec::bulk("f", "reno", Time::ZERO, &[0], &[1]);
+        flow.stack = Arc::new(StackSpec { quick_acks: 4, detection, ..StackSpec::linux() });
+        let times: Arc<[Time]> = Arc::new([us(1_000_000)]);
+        let (mut receiver, mut wire) = (Receiver::starting(Time::ZERO, FlowId(0), &flow, &times), Wire::default());
+        let arrive = |(i, &segment): (usize, &u32)| {
+            let at = us(10 * i as u64);
+            receiver.on_packet(&Packet::new(at, Time::ZERO, FlowId(0), segment, 1500, 0, 0), &mut wire);
+            wire.sent.len()
+        };
+        segments.iter().enumerate().map(arrive).collect()
+    }
+
+    #[test]
+    fn segments_out_of_order_count_as_quick_acks_of_linux() {
+        let segments = [0, 2, 1, 3, 4, 5, 6, 7];
+        assert_eq!(acks(Detection::Rack, &segments), [1, 2, 3, 4, 4, 5, 5, 6]);
+        assert_eq!(acks(Detection::Dupthresh, &segments), [1, 2, 3, 4, 5, 6, 6, 7]);
+    }
+}

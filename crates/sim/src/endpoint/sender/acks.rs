@@ -254,3 +254,38 @@ impl Wanted<'_> {
         (clocks.1.reading(arrived) - clocks.0.reading(sent)) as f64 * 1e-12
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::endpoint::bench::Bench;
+
+    /// A window of 30 segments, of which the first is lost; it is retransmitted at 10.02 ms.
+    fn retransmitting() -> Bench {
+        let mut bench = Bench::start(30, 10_000, None);
+        for segment in 1..=3 {
+            bench.arrive(0, segment, Some((1, segment + 1)), 9990 + 10 * u64::from(segment));
+        }
+        assert_eq!(bench.retransmitted(), [0]);
+        bench
+    }
+
+    #[test]
+    fn the_rtt_of_a_retransmission_is_in_whole_milliseconds() {
+        let mut bench = retransmitting();
+        let before = bench.sender.rto.srtt;
+        bench.arrive(4, 0, None, 20_990);
+        let after = before + (0.010 - before) / 8.0;
+        assert!((bench.sender.rto.srtt - after).abs() < 1e-12, "10.97 ms, which are 10 ticks of 1 ms");
+    }
+
+    #[test]
+    fn a_sacked_retransmission_gives_no_rtt() {
+        let mut bench = retransmitting();
+        let before = bench.sender.rto.srtt;
+        bench.arrive(0, 4, Some((1, 5)), 10_030);
+        assert!((bench.sender.rto.srtt - before).abs() > 1e-9, "an original does");
+        let before = bench.sender.rto.srtt;
+        bench.arrive(0, 0, Some((1, 6)), 20_990);
+        assert!((bench.sender.rto.srtt - before).abs() < 1e-15);
+    }
+}

@@ -200,76 +200,8 @@ enum Burst {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::algorithms::controller;
-    use crate::endpoint::boundary::{End, Endpoint, EndpointState};
-    use crate::packet::{FlowId, Packet, flag};
-    use crate::sidecar::Sidecar;
-    use crate::spec::{FlowSpec, Spec, StackSpec};
-
-    const MS: u64 = Time::MILLISECOND.0;
-
-    /// Collects the segments that a sender sends.
-    #[derive(Default)]
-    struct Wire {
-        sent: Vec<Packet>,
-        beside: Sidecar,
-    }
-
-    impl Outlet for Wire {
-        fn address(&self) -> (FlowId, End) {
-            (FlowId(0), End::Sender)
-        }
-
-        fn send(&mut self, packet: Packet) {
-            self.sent.push(packet);
-        }
-
-        fn beside(&mut self) -> &mut Sidecar {
-            &mut self.beside
-        }
-
-        fn has_room_for(&mut self, _: u32) -> bool {
-            true
-        }
-    }
-
-    /// A sender with a constant window, and the segments that it sends.
-    struct Bench {
-        sender: Sender,
-        wire: Wire,
-    }
-
-    impl Bench {
-        /// Starts a flow of `size` segments with a window of `window` segments, after a handshake of `rtt_us`.
-        fn start(window: u32, rtt_us: u64, size: Option<u64>) -> Self {
-            let mut flow = FlowSpec::bulk("f", "fixed", Time::ZERO, &[0], &[1]);
-            flow.parameters.insert("window".to_owned(), window.into());
-            flow.size_segments = size;
-            flow.stack = Arc::new(StackSpec { initial_window: window, ..StackSpec::linux() });
-            let spec = Spec::dumbbell(1_000_000_000, Time(10 * MS), 100, Time(1000 * MS), &[]);
-            let algorithm = controller(0, &flow).expect("the window is allowed");
-            let times: Arc<[Time]> = Arc::new([Time(1000 * MS)]);
-            let mut sender = Sender::new(FlowId(0), &spec, &flow, Time::ZERO, algorithm, &times);
-            sender.note_handshake(Some(Time(rtt_us * 1_000_000)));
-            let mut bench = Self { sender, wire: Wire::default() };
-            bench.sender.on_timer(&mut bench.wire);
-            bench
-        }
-
-        /// An ACK of the segments below `cumulative` arrives at `at_us`. Returns the number of segments sent at once.
-        fn acknowledge(&mut self, cumulative: u32, at_us: u64) -> usize {
-            let stamp = self.wire.sent[cumulative as usize - 1].stamp;
-            let before = self.wire.sent.len();
-            let at = Time(at_us * 1_000_000);
-            assert!(self.sender.timer() > at, "a timer is due before the ACK");
-            let ack = Packet::new(at, stamp, FlowId(0), cumulative, 52, flag::ACK, 0);
-            self.sender.on_packet(&ack, &mut self.wire);
-            self.wire.sent.len() - before
-        }
-    }
+    use crate::endpoint::bench::Bench;
 
     #[test]
     fn a_burst_carries_a_millisecond_of_the_pacing_rate_and_more_on_a_short_path() {

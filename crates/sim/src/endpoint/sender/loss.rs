@@ -253,3 +253,19 @@ impl Sender {
         self.repair.undo_possible = self.stack.undo && cause == Cause::Loss;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::endpoint::bench::Bench;
+
+    #[test]
+    fn a_delivered_retransmission_shows_the_loss_of_the_last_segment() {
+        let mut bench = Bench::start(30, 10_000, None);
+        for segment in 1..29 {
+            bench.arrive(0, segment, Some((1, segment + 1)), 9990 + 10 * u64::from(segment));
+        }
+        assert_eq!(bench.retransmitted(), [0]);
+        bench.arrive(29, 0, None, 20_500);
+        assert_eq!(bench.retransmitted(), [0, 29], "nothing above segment 29 has arrived");
+    }
+}

@@ -1,0 +1,96 @@
+//! A bench for tests of endpoints: one end whose packets are collected, and arrivals by hand.
+
+use std::sync::Arc;
+
+use super::boundary::{End, Endpoint, EndpointState, Outlet};
+use super::sender::Sender;
+use crate::algorithms::controller;
+use crate::packet::{FlowId, Packet, flag};
+use crate::sidecar::{SackEntry, Sidecar};
+use crate::spec::{FlowSpec, Spec, StackSpec};
+use crate::time::Time;
+
+/// Collects the packets that an endpoint sends.
+#[derive(Default)]
+pub struct Wire {
+    pub sent: Vec<Packet>,
+    beside: Sidecar,
+}
+
+impl Outlet for Wire {
+    fn address(&self) -> (FlowId, End) {
+        (FlowId(0), End::Sender)
+    }
+
+    fn send(&mut self, packet: Packet) {
+        self.sent.push(packet);
+    }
+
+    fn beside(&mut self) -> &mut Sidecar {
+        &mut self.beside
+    }
+
+    fn has_room_for(&mut self, _: u32) -> bool {
+        true
+    }
+}
+
+/// Time in microseconds.
+pub fn us(time: u64) -> Time {
+    Time(time * 1_000_000)
+}
+
+/// A sender of the stack `linux` with a constant window.
+pub struct Bench {
+    pub sender: Sender,
+    pub wire: Wire,
+}
+
+impl Bench {
+    /// Starts a flow of `size` segments with a window of `window` segments, after a handshake of `rtt_us`.
+    pub fn start(window: u32, rtt_us: u64, size: Option<u64>) -> Self {
+        let mut flow = FlowSpec::bulk("f", "fixed", Time::ZERO, &[0], &[1]);
+        flow.parameters.insert("window".to_owned(), window.into());
+        flow.size_segments = size;
+        flow.stack = Arc::new(StackSpec { initial_window: window, ..StackSpec::linux() });
+        let spec = Spec::dumbbell(1_000_000_000, us(10_000), 100, us(1_000_000), &[]);
+        let algorithm = controller(0, &flow).expect("the window is allowed");
+        let times: Arc<[Time]> = Arc::new([us(1_000_000)]);
+        let mut sender = Sender::new(FlowId(0), &spec, &flow, Time::ZERO, algorithm, &times);
+        sender.note_handshake(Some(us(rtt_us)));
+        let mut bench = Self { sender, wire: Wire::default() };
+        bench.sender.on_timer(&mut bench.wire);
+        bench
+    }
+
+    /// An ACK of the segments below `cumulative` arrives at `at_us`. Returns the number of segments sent at once.
+    pub fn acknowledge(&mut self, cumulative: u32, at_us: u64) -> usize {
+        self.arrive(cumulative, cumulative - 1, None, at_us)
+    }
+
+    /// An ACK of the segments below `cumulative` and of those in `block`, which the arrival of `trigger` caused, arrives
+    /// at `at_us`, after the timers due until then. Returns the number of segments sent at once.
+    pub fn arrive(&mut self, cumulative: u32, trigger: u32, block: Option<(u32, u32)>, at_us: u64) -> usize {
+        let segment = self.wire.sent.iter().rfind(|sent| sent.segment() == trigger).expect("it was sent");
+        let (stamp, mut flags) = (segment.stamp, flag::ACK | (segment.flags() & flag::RETRANSMIT));
+        let mut extra = 0;
+        if let Some(block) = block {
+            flags |= flag::BESIDE;
+            let blocks = [block, (0, 0), (0, 0)];
+            extra = self.wire.beside.sacks.put(SackEntry { blocks, count: 1, owd: 0, trigger, feedback: 0.0 });
+        }
+        while self.sender.timer() <= us(at_us) {
+            self.sender.on_timer(&mut self.wire);
+        }
+        let before = self.wire.sent.len();
+        let ack = Packet::new(us(at_us), stamp, FlowId(0), cumulative, 52, flags, extra);
+        self.sender.on_packet(&ack, &mut self.wire);
+        self.wire.sent.len() - before
+    }
+
+    /// Segments retransmitted so far.
+    pub fn retransmitted(&self) -> Vec<u32> {
+        let again = self.wire.sent.iter().filter(|sent| sent.flags() & flag::RETRANSMIT != 0);
+        again.map(Packet::segment).collect()
+    }
+}
