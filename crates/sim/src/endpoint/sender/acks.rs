@@ -96,7 +96,9 @@ impl Sender {
             prefetch::element(records, soon);
             sampler.on_delivered(report.newest.into(), delivered, now.0, min_rtt);
         }
-        let losses = if self.board.is_clean() { Losses::default() } else { self.detect_on_ack(now) };
+        // A recovery under RACK may end in lost segments above the highest SACK, and these leave no mark.
+        let nothing_lost = self.board.is_clean() && (self.repair.is_open() || !self.rack.enabled);
+        let losses = if nothing_lost { Losses::default() } else { self.detect_on_ack(now) };
         let in_flight = self.board.in_flight(self.next);
         let recovering = self.repair.is_in_episode();
         let ack = Ack {
