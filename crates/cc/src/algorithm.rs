@@ -195,6 +195,27 @@ pub struct Sent {
     pub retransmission: bool,
 }
 
+/// State of an endpoint's loss recovery (Linux's `icsk_ca_state`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// No segment is SACKed or counted lost.
+    Open,
+    /// Segments are SACKed, and none is counted lost.
+    Disorder,
+    /// Recovery after a loss, an ECN echo or a timeout.
+    Repair,
+}
+
+/// Linux's sample of an ACK (`ack_sample`), which its modules take before the ACK changes the state of loss recovery
+/// (`pkts_acked` in `tcp_clean_rtx_queue`). The ACK that ends a recovery is therefore a sample of this recovery.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// State before the ACK.
+    pub state: Recovery,
+    /// Segments that the ACK acknowledges cumulatively, SACKed ones included.
+    pub acked: f64,
+}
+
 /// One ACK that acknowledges new data, cumulatively or by SACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
@@ -224,6 +245,8 @@ pub struct Ack {
     /// The endpoint is in fast recovery, or this duplicate ACK may begin one. The window must not change then; only
     /// estimators are updated.
     pub in_recovery: bool,
+    /// Linux's sample; `None` for other stacks, whose samples depend on `acked` and `in_recovery`.
+    pub sample: Option<Sample>,
     /// The window or the pacing rate, and not the application or the receiver, limited the sender.
     pub window_limited: bool,
     /// Newly delivered segments that carried an ECN mark of a queue; only with [`Ecn::Accurate`] and [`Ecn::L4s`].
@@ -236,6 +259,27 @@ impl Ack {
     #[inline]
     pub fn may_grow(&self) -> bool {
         !self.in_recovery && self.window_limited
+    }
+
+    /// True if the samples of this ACK are those of a connection without losses and SACKs (`TCP_CA_Open`).
+    #[must_use]
+    #[inline]
+    pub fn was_open(&self) -> bool {
+        self.sample.map_or(!self.in_recovery, |sample| sample.state == Recovery::Open)
+    }
+
+    /// True if the samples of this ACK are those of a recovery.
+    #[must_use]
+    #[inline]
+    pub fn was_repairing(&self) -> bool {
+        self.sample.map_or(self.in_recovery, |sample| sample.state == Recovery::Repair)
+    }
+
+    /// Number of segments in the sample of this ACK (`pkts_acked`).
+    #[must_use]
+    #[inline]
+    pub fn sampled(&self) -> f64 {
+        self.sample.map_or(self.acked, |sample| sample.acked)
     }
 
     /// Time at which the newest segment that this ACK reports was sent, s.

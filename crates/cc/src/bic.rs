@@ -308,8 +308,8 @@ impl LossBased for Bic {
 
     #[inline]
     fn measure(&mut self, ack: &Ack) {
-        if self.p.form == Form::Linux && !ack.in_recovery && ack.acked > 0.0 {
-            self.linux.ratio.update(ack.acked);
+        if self.p.form == Form::Linux && ack.was_open() && ack.acked > 0.0 {
+            self.linux.ratio.update(ack.sampled());
         }
     }
 

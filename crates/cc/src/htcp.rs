@@ -272,7 +272,7 @@ impl Htcp {
         };
         let rtt = self.round_trip(rtt);
         self.rtt_min = self.rtt_min.min(rtt);
-        if ack.in_recovery || (self.p.smoothed_rtt && !(self.lost && self.rounds_since_loss(ack.now) > 3.0)) {
+        if !ack.was_open() || (self.p.smoothed_rtt && !(self.lost && self.rounds_since_loss(ack.now) > 3.0)) {
             return;
         }
         self.rtt_max = self.rtt_max.max(self.rtt_min);
@@ -283,12 +283,12 @@ impl Htcp {
 
     #[inline]
     fn measure_throughput(&mut self, ack: &Ack) {
-        if ack.in_recovery {
+        if ack.was_repairing() {
             self.packets = 0.0;
             self.packets_since = ack.now;
             return;
         }
-        self.packets += ack.acked;
+        self.packets += ack.sampled();
         if self.packets >= self.win.w - self.alpha.floor().max(1.0) {
             self.sample_throughput(ack.now);
         }
@@ -309,6 +309,18 @@ impl Htcp {
         }
         self.packets = 0.0;
         self.packets_since = now;
+    }
+
+    /// Segments of an ACK that count towards the growth of Linux's window, of which congestion avoidance gets `n`. Linux
+    /// counts the segments of its sample (`pkts_acked`) if the connection was without losses and SACKs, and one
+    /// otherwise.
+    fn counted(&self, ack: &Ack, n: f64) -> f64 {
+        match ack.sample {
+            Some(_) if ack.was_open() => ack.sampled(),
+            Some(_) => 1.0,
+            None if self.win.arithmetic == Arithmetic::Linux26 => ack.acked,
+            None => n,
+        }
     }
 
     /// Excludes a period of `seconds` from the clock Δ.
@@ -375,7 +387,7 @@ impl LossBased for Htcp {
                 self.win.counter = 0.0;
                 self.update_alpha(ack.now);
             } else {
-                self.win.counter += if self.win.arithmetic == Arithmetic::Linux26 { ack.acked } else { n };
+                self.win.counter += self.counted(ack, n);
             }
             return;
         }
@@ -433,7 +445,7 @@ impl LossBased for Htcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::Algorithm;
+    use crate::algorithm::{Algorithm, Recovery, Sample};
     use crate::param::Setting;
     use crate::testing::{Driver, close, settings};
 
@@ -553,6 +565,18 @@ mod tests {
         close(h.rtt_max, 0.13, 1e-12);
         d.lose(&mut h);
         close(h.rtt_max, 0.1 + 0.95 * 0.03, 1e-12);
+    }
+
+    #[test]
+    fn linux_takes_no_largest_rtt_from_the_ack_that_ends_a_recovery() {
+        for (state, rtt_max) in [(Recovery::Open, 0.115), (Recovery::Disorder, 0.1), (Recovery::Repair, 0.1)] {
+            let (mut d, mut h) = (Driver::new(), htcp("", &[]));
+            d.start_at(&mut h, 100.0);
+            d.ack(&mut h, 1.0, 0.1, 0.01);
+            let ack = d.make_ack(&h, 1.0, 0.115, false);
+            h.on_ack(&Ack { sample: Some(Sample { state, acked: 1.0 }), ..ack });
+            close(h.rtt_max, rtt_max, 1e-12);
+        }
     }
 
     #[test]

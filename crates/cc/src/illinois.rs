@@ -318,7 +318,8 @@ impl LossBased for Illinois {
             self.win.grow_per_round(n, self.alpha);
             return;
         }
-        self.win.counter += ack.acked;
+        // The ACK that ends a recovery counts all segments that it acknowledges cumulatively.
+        self.win.counter += ack.sampled();
         let segments = (self.win.counter * self.alpha).floor();
         if segments >= self.win.w {
             self.win.w += (segments / self.win.w).floor();
@@ -350,7 +351,7 @@ impl LossBased for Illinois {
 mod tests {
     use super::*;
     use crate::algorithm::Cause;
-    use crate::algorithm::{Algorithm, Start};
+    use crate::algorithm::{Algorithm, Recovery, Sample, Start};
     use crate::param::Setting;
     use crate::testing::{Driver, close, settings};
 
@@ -546,6 +547,15 @@ mod tests {
         assert_eq!(i.alpha, 10.0);
         i.on_ack(&Ack { round_start: false, ..ack });
         close(i.alpha, 0.588, 1e-2);
+    }
+
+    #[test]
+    fn the_ack_that_ends_a_recovery_of_linux_counts_all_segments_that_it_acknowledges() {
+        let (mut d, mut i) = at("linux", &[], 100.0);
+        let before = i.window();
+        let ack = d.make_ack(&i, 1.0, 0.1, false);
+        i.on_ack(&Ack { sample: Some(Sample { state: Recovery::Repair, acked: before }), ..ack });
+        assert_eq!(i.window(), before + i.alpha.floor(), "one segment is newly delivered, a window acknowledged");
     }
 
     #[test]

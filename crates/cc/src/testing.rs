@@ -59,6 +59,7 @@ impl Driver {
             window_at_send: algorithm.window(),
             round_start,
             in_recovery: false,
+            sample: None,
             window_limited: self.window_limited,
             marked: 0.0,
         }

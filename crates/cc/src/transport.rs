@@ -282,6 +282,7 @@ impl ByteDriver {
             window_at_send: window_at_send.unwrap_or(0.0),
             round_start: self.path.rounds.on_ack(newest + 1, self.path.next),
             in_recovery,
+            sample: None,
             window_limited: !acked.app_limited,
             marked: self.segments(acked.marked_bytes.min(acked.bytes)),
         });

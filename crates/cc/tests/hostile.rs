@@ -199,6 +199,7 @@ impl Hostile {
             window_at_send: draw.one_of(&[0.0, 1.0, window]),
             round_start: draw.below(4) == 0,
             in_recovery: draw.below(4) == 0,
+            sample: None,
             window_limited: draw.below(4) != 0,
             marked: draw.one_of(&[0.0, 0.0, acked, 0.5 * acked]),
         }

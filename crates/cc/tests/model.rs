@@ -164,6 +164,7 @@ impl Connection {
             window_at_send: before,
             round_start,
             in_recovery: self.in_recovery,
+            sample: None,
             window_limited,
             marked: if self.marks && self.needs.ecn != Ecn::Endpoint { acked } else { 0.0 },
         };

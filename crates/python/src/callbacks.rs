@@ -164,6 +164,7 @@ impl PyAck {
             window_at_send,
             round_start,
             in_recovery,
+            sample: None,
             window_limited,
             marked,
         })

@@ -227,6 +227,7 @@ impl Recorder {
             in_flight: self.flying.len() as f64,
             round_start,
             in_recovery: frozen,
+            sample: None,
             window_limited: limited,
             ..Ack::default()
         };

@@ -1,7 +1,7 @@
 //! Handling of an ACK by a sender.
 
 use elephan_cc::estimators::{DeliverySampler, SegmentRing};
-use elephan_cc::{Ack, Algorithm, Answer, Load, Needs, Router};
+use elephan_cc::{Ack, Algorithm, Answer, Load, Needs, Recovery, Router, Sample};
 
 use super::core::Sender;
 use super::repair::State;
@@ -24,6 +24,8 @@ struct Report {
     newest: u32,
     /// The lowest segment that the ACK acknowledges if no segment was lost or SACKed before; otherwise the newest.
     oldest: u32,
+    /// True if no segment was SACKed, lost or retransmitted before the ACK.
+    was_clean: bool,
     /// Feedback of XCP routers for the segment and for earlier ones, bytes/s.
     feedback: f32,
 }
@@ -39,9 +41,10 @@ impl Sender {
         let cumulative = packet.segment();
         let has_sack = packet.flags() & flag::BESIDE != 0;
         let newest = cumulative.wrapping_sub(1);
-        let mut report = Report { owd: packet.extra(), newest, oldest: newest, feedback: 0.0 };
+        let was_clean = self.board.is_clean();
+        let mut report = Report { owd: packet.extra(), newest, oldest: newest, was_clean, feedback: 0.0 };
         let mut delivered = 0;
-        if self.board.is_clean() && !has_sack {
+        if was_clean && !has_sack {
             if cumulative <= una {
                 return;
             }
@@ -53,7 +56,7 @@ impl Sender {
             if let Some(entry) = entry {
                 self.note_overtaken(entry.trigger);
             }
-            if cumulative > una && self.board.is_clean() {
+            if cumulative > una && was_clean {
                 // The entry exists for the routers' feedback.
                 delivered += cumulative - una;
                 self.board.advance_clean(cumulative);
@@ -78,6 +81,7 @@ impl Sender {
     fn digest(&mut self, packet: &Packet, report: Report, una: u32, delivered: u32, out: &mut impl Outlet) {
         let now = packet.at;
         let cumulative = packet.segment();
+        let taken = self.rack.enabled.then(|| self.take_sample(report.was_clean, cumulative - una));
         let (sample, min_rtt) = self.measure_rtt(packet, report, una);
         if self.repair.undo_possible {
             self.try_undo(now, *packet, una);
@@ -114,6 +118,7 @@ impl Sender {
             round_start,
             // A duplicate ACK may begin a recovery, so the window does not grow (RFC 5681 section 3.2).
             in_recovery: recovering || cumulative <= una,
+            sample: taken,
             window_limited: self.window_use.is_limited(self.stats.cwnd, || self.algorithm.ssthresh()),
             marked,
         };
@@ -141,6 +146,17 @@ impl Sender {
             self.quiet_until = self.quiet_until.min(self.earliest_repair());
         }
         self.transmit(now, out);
+    }
+
+    /// Linux's sample of an ACK that acknowledges `acked` segments cumulatively.
+    #[inline]
+    fn take_sample(&self, was_clean: bool, acked: u32) -> Sample {
+        let state = match (self.repair.is_open(), was_clean) {
+            (true, true) => Recovery::Open,
+            (true, false) => Recovery::Disorder,
+            (false, _) => Recovery::Repair,
+        };
+        Sample { state, acked: f64::from(acked) }
     }
 
     /// True if the ACK reports an original transmission that left before the lowest segment was last sent. Linux then
