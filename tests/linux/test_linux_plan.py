@@ -61,9 +61,20 @@ def test_a_receivers_window_grows_while_it_acknowledges_each_segment() -> None:
     for quick_acks, growth in [(1080, 1064), (16, 0), (5000, 4984)]:
         document = plan({"algorithm": "reno", "stack": {"base": "linux", "quick_acks": quick_acks}})
         [back] = [route for route in document["routes"] if route["receive_window"] is not None]
-        last = document["flows"][0]["receive_buffer_bytes"] * 2 * 1448 / (1448 + 856)
-        assert last / 1448 - back["receive_window"] == pytest.approx(2 * growth, abs=1)
+        [flow] = document["flows"]
+        assert flow["receive_window_bytes"] == (back["receive_window"] + 2 * growth) * 1448
         assert back["receive_window"] >= 20
+
+
+def test_neither_the_first_window_nor_waiting_data_reach_the_receive_buffer() -> None:
+    """tcp_select_initial_window and tcp_grow_window: otherwise the window grows by more, or in several steps."""
+    for rate in ["1 Mbit/s", "1 Gbit/s"]:
+        document = plan({"algorithm": "reno", "stack": "linux"}, rate=rate, rtt="40 ms", buffer="1 BDP")
+        [back] = [route for route in document["routes"] if route["receive_window"] is not None]
+        [flow] = document["flows"]
+        assert back["receive_window"] * 1448 <= flow["receive_buffer_bytes"]
+        last = flow["receive_buffer_bytes"] * 2 * 1448 / (1448 + 856)
+        assert last >= flow["receive_window_bytes"] + flow["read_bytes"]
 
 
 def test_fewer_quick_acks_than_linux_has_are_refused() -> None:

@@ -571,9 +571,8 @@ def _look_ns(form: Spec, real: list[int]) -> int:
 def _flow(form: Spec, i: int, module: str) -> dict[str, Any]:
     flow = form.flows[i]
     sender, receiver = addresses(i)
-    stack, window = flow.stack, flow.stack.receive_window
-    buffer = _buffer_bytes(form, flow)
-    window_bytes = None if window is None else window * stack.payload_bytes
+    stack, buffer = flow.stack, _buffer_bytes(form, flow)
+    window_bytes = _window_bound(form, flow)
     return {
         "name": flow.name,
         "sender": sender,
@@ -587,10 +586,10 @@ def _flow(form: Spec, i: int, module: str) -> dict[str, Any]:
         "payload_bytes": stack.payload_bytes,
         "application": write(form)["flows"][i].get("application"),
         "send_buffer_bytes": buffer,
-        "receive_buffer_bytes": buffer,
+        "receive_buffer_bytes": _receive_buffer_bytes(form, flow),
         "receive_window_bytes": window_bytes,
         # The low-water mark must not exceed the window, or the receiver would wait forever.
-        "read_bytes": min(READ_BYTES, max(1, (window_bytes or buffer) // 4)),
+        "read_bytes": min(READ_BYTES, max(1, window_bytes // 4)),
         "pacing": stack.pacing,
     }
 
@@ -598,20 +597,39 @@ def _flow(form: Spec, i: int, module: str) -> dict[str, Any]:
 def _buffer_bytes(form: Spec, flow: FlowSpec) -> int:
     """Value of the options of the socket buffers, bytes: Linux doubles the value, and expects data to fill half of the
     result."""
-    wanted = max(2 * _window_bytes(form, flow), int(_growth_bytes(flow) / _learned(flow))) + _BUFFER_MIN_BYTES
-    return min(_BUFFER_MAX_BYTES, wanted)
+    growth_bytes = _growth_segments(flow) * flow.stack.payload_bytes
+    wanted = max(2 * _window_bytes(form, flow), int(growth_bytes / _learned(flow)))
+    return min(_BUFFER_MAX_BYTES, wanted + _BUFFER_MIN_BYTES)
+
+
+def _receive_buffer_bytes(form: Spec, flow: FlowSpec) -> int:
+    """Value of the option of the receive buffer. Data that wait in it must not bound the window: its growth would
+    pause, and each pause adds quick ACKs. The first window gets half of the buffer."""
+    waiting = _window_bytes(form, flow) + READ_BYTES
+    wanted = max(
+        int((_window_bound(form, flow) + waiting) / _learned(flow)),
+        _first_window(form, flow) * flow.stack.payload_bytes,
+    )
+    return min(_BUFFER_MAX_BYTES, wanted + _BUFFER_MIN_BYTES)
+
+
+def _window_bound(form: Spec, flow: FlowSpec) -> int:
+    """Bound of the receiver's window, bytes: that of the stack, or the first window and its growth."""
+    bound = flow.stack.receive_window
+    segments = _first_window(form, flow) + _growth_segments(flow) if bound is None else bound
+    return segments * flow.stack.payload_bytes
 
 
 def _first_window(form: Spec, flow: FlowSpec) -> int:
-    """The receiver's first window, segments: its buffer minus the growth that ``quick_acks`` allows."""
-    last = _buffer_bytes(form, flow) * _learned(flow)
-    return max(_LEAST_WINDOW, int((last - _growth_bytes(flow)) / flow.stack.payload_bytes))
+    """The receiver's first window, segments: its last one minus the growth that ``quick_acks`` allows."""
+    last = int(_buffer_bytes(form, flow) * _learned(flow) / flow.stack.payload_bytes)
+    return max(_LEAST_WINDOW, last - _growth_segments(flow))
 
 
-def _growth_bytes(flow: FlowSpec) -> int:
-    """Growth of the receiver's window while each segment is acknowledged, bytes: two segments for each received segment
+def _growth_segments(flow: FlowSpec) -> int:
+    """Growth of the receiver's window while each segment is acknowledged: two segments for each received segment
     (tcp_grow_window)."""
-    return 2 * flow.stack.payload_bytes * max(0, flow.stack.quick_acks - LEAST_QUICK_ACKS)
+    return 2 * max(0, flow.stack.quick_acks - LEAST_QUICK_ACKS)
 
 
 def _learned(flow: FlowSpec) -> float:
