@@ -210,9 +210,9 @@ class StackSpec(Form, frozen=True, kw_only=True):
         max_burst: Maximum number of segments that one ACK releases; unlimited if absent.
         pacing: Paces segments over the round trip as Linux does with ``fq``, if the algorithm has no pacing of its own.
         receive_window: Advertised receive window, segments; unlimited if absent.
-        tso: Segmentation offload as in Linux 6.12: new segments leave in bursts of up to 1 ms of the pacing rate, and
-            at least two. A smaller burst may wait up to 1 ms for further ACKs (``tcp_tso_autosize``,
-            ``tcp_tso_should_defer``).
+        tso: Segmentation offload as in Linux 6.12: new segments leave in bursts of the data of 1 ms at the pacing rate,
+            two segments at least. A smaller burst is deferred if the next ACK is expected within 1 ms
+            (``tcp_tso_autosize``, ``tcp_tso_should_defer``).
     """
 
     payload_bytes: int
