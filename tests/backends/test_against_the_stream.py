@@ -53,7 +53,8 @@ def test_hcc_keeps_its_rate_and_alpha_and_fast_collapses_where_both_ends_pace() 
 
 
 def test_without_pacing_hcc_sees_its_own_bursts() -> None:
-    run = beside_cubic("hcc", stack__pacing=False)
+    # Without segmentation offload too, the bursts are those of the ACKs.
+    run = beside_cubic("hcc", stack__pacing=False, stack__tso=False)
     assert goodput_mbps(run) < 60
     wait_s, segments = waits(run)
     assert 80 <= segments <= 120
