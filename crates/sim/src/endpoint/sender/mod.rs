@@ -19,6 +19,7 @@ mod log;
 mod logging;
 mod loss;
 mod marks;
+mod offload;
 mod pace;
 mod pacing;
 mod rack;
