@@ -29,7 +29,7 @@ import elephan
 from elephan import Run, Scenario
 from elephan.backends import get
 from elephan.backends.linux.modules import MODULES
-from elephan.backends.linux.plan import phase_ns
+from elephan.backends.linux.plan import Plan, phase_ns
 from elephan.scenario.catalog import algorithms
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -92,9 +92,11 @@ class Cell:
     seed: int
 
     def scenario(self, as_guest: bool = False) -> Scenario:
-        """Its scenario. `as_guest` is for the simulator: its flows start as long after a timer interrupt as a guest's.
+        """The cell's scenario. `as_guest` is for the simulator: its flows start as long after a timer interrupt as the
+        guest's flows, and have the guest's receive window.
 
-        With random losses, the engine is Linux's path too: the same seed then loses the same packets in both.
+        With random losses, the engine emulates the path of Linux too. The same seed then loses the same packets in
+        both.
         """
         way = PATHS[self.path]
         phase = phase_ns(self.seed, HZ) if as_guest else 0
@@ -106,6 +108,10 @@ class Cell:
         if second:
             start = f"{SECOND_STARTS_S * 10**9 + phase} ns"
             flows.append({"name": "second", "algorithm": named(second), "start": start} | real)
+        if as_guest:
+            for flow, real_flow in zip(flows, Plan.of(self.scenario(), HZ).document["flows"], strict=True):
+                segments = real_flow["receive_window_bytes"] // real_flow["payload_bytes"]
+                flow["stack"] = {"base": "linux", "receive_window": f"{segments} segments"}
         return Scenario.dumbbell(
             flows,
             rate=way.rate,
