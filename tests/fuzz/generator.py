@@ -154,6 +154,7 @@ def _stack(draw: Draws, scale: Scale) -> Tables:
         "time_one_segment": draw.chance(0.5),
         "undo": draw.chance(0.5),
         "handshake": draw.chance(0.5),
+        "tso": draw.chance(0.5),
         "ecn": draw.chance(0.6),
         "pacing": draw.chance(0.6),
         "host_ack": draw.time(1, 100 * US, zero=0.2),

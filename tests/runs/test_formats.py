@@ -44,11 +44,12 @@ def test_the_scenario_of_a_run_of_the_first_format_is_read_with_the_defaults_of_
     assert "ecn" not in document["flows"][0]["stack"]
     assert (run.form.traffic, run.form.flows[0].stack.ecn, run.form.flows[0].application) == ((), False, None)
     assert write(run.form) == document
-    # The file states no stack, whose defaults have changed since: RACK's timers, quick ACKs and the handshake.
-    then = {"quick_acks": 16, "hz": None, "handshake": False}
+    # The file states no stack, whose defaults have changed since: RACK's timers, quick ACKs, the handshake and bursts.
+    then = {"quick_acks": 16, "hz": None, "handshake": False, "tso": False}
     for flow, today in zip(run.form.flows, run.scenario.form.flows, strict=True):
-        assert (today.stack.quick_acks, today.stack.hz, today.stack.handshake) == (1080, 250, True)
-        assert flow == replace(today, stack=replace(today.stack, **then))
+        stack = today.stack
+        assert (stack.quick_acks, stack.hz, stack.handshake, stack.tso) == (1080, 250, True, True)
+        assert flow == replace(today, stack=replace(stack, **then))
     assert replace(run.form, flows=()) == replace(run.scenario.form, flows=())
 
 
