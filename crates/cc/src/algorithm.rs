@@ -13,7 +13,7 @@ pub struct Start {
     pub now: f64,
     /// Segments.
     pub initial_window: f64,
-    /// Segments; infinite if slow start lasts until the first loss.
+    /// Initial slow start threshold, segments; infinite if slow start lasts until the first loss.
     pub initial_ssthresh: f64,
     /// Payload of a segment, bytes, for algorithms that count in bits.
     pub segment_bytes: f64,
@@ -42,7 +42,7 @@ impl Default for Start {
 /// Use of explicit congestion notification by the algorithm itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// The endpoint's setting: none, or RFC 3168 with one [`Cause::Ecn`] a round trip.
+    /// The endpoint's setting: no ECN, or RFC 3168's ECN with one [`Cause::Ecn`] a round trip.
     #[default]
     Endpoint,
     /// ECT(0) and a count of marks with every ACK ([`Ack::marked`]); no [`Cause::Ecn`] (RFC 8257).
@@ -172,7 +172,8 @@ pub struct Lost {
     pub now: f64,
     /// Time at which the segment was last sent, s.
     pub sent_at: f64,
-    /// Segments delivered on this connection so far. This field and those below are 0 without [`Needs::delivery`].
+    /// Segments delivered on this connection so far. `delivered` and the fields below it are 0 without
+    /// [`Needs::delivery`].
     pub delivered: f64,
     /// Value of `delivered` at the time when the segment was sent.
     pub prior_delivered: f64,
@@ -343,8 +344,8 @@ pub trait Algorithm: Observe {
     /// Handles the end of a recovery: all segments outstanding at the congestion signal or the timeout are
     /// acknowledged.
     fn on_recovery_exit(&mut self, _now: f64) {}
-    /// Continues from `window`, segments, if that is smaller than the algorithm's window: the endpoint's recovery rule
-    /// ended below it. `ssthresh` stays.
+    /// Lowers the algorithm's window to `window` segments, the window at which the endpoint's recovery rule ended; a
+    /// larger `window` has no effect. `ssthresh` stays.
     fn moderate(&mut self, window: f64);
     /// Restores the state before the last congestion signal or timeout, which turned out to be spurious.
     fn on_undo(&mut self, _now: f64) {}
@@ -358,7 +359,7 @@ pub trait Algorithm: Observe {
         self.ssthresh()
     }
     /// Pacing rate, segments/s; `None` without pacing. Segments leave one by one at this rate, as far as the window
-    /// allows. The endpoint reads it after every callback; only with [`Needs::pacing`].
+    /// allows. The endpoint reads the pacing rate after every callback; only with [`Needs::pacing`].
     fn pacing_rate(&self) -> Option<f64> {
         None
     }

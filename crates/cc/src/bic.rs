@@ -1,5 +1,6 @@
-//! BIC-TCP (L. Xu, K. Harfoush, I. Rhee, "Binary increase congestion control for fast, long distance networks", INFOCOM
-//! 2004): a binary search for the window at which the last loss happened, then probing beyond it.
+//! BIC-TCP (Xu L, Harfoush K, Rhee I, "Binary increase congestion control for fast, long distance networks", INFOCOM
+//! 2004). The window grows by a binary search for the window at which the last loss happened, and then probes beyond
+//! that window.
 //!
 //! Variant: the paper's pseudo-code with the constants of the authors' ns-2 scripts (S_max 32, S_min 0.01, β 0.125, low
 //! window 14), since the paper's text was not available. The target follows each ACK; `search_update = round` has the
@@ -14,8 +15,8 @@
 //!   as intended.
 //! - Since Linux 5.7 the counter adds segments and not ACKs, and is still divided by the estimate. With delayed ACKs too,
 //!   the window then grows twice as fast as intended (preset `linux`; `linux-5.6` is 3.18 to 5.6).
-//! - Linux's first form (preset `linux-2.6.11`) kept the paper's S_max 32 and β 1/8. It has no such estimate and moves by
-//!   4/11 segment a round trip near the maximum.
+//! - Linux's first form (preset `linux-2.6.11`) kept the paper's S_max 32 and β 1/8. This form has no estimate of
+//!   segments per ACK, and moves by 4/11 segment a round trip near the maximum.
 
 use crate::algorithm::{Ack, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
@@ -177,7 +178,7 @@ impl Bic {
     }
 
     /// # Errors
-    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] for values that do not go together.
+    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] for incompatible values.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = BicParams::read(settings)?;
         let win = LossWindow::new(settings)?;

@@ -1,4 +1,4 @@
-//! CDG, CAIA delay gradient (D. Hayes, G. Armitage, "Revisiting TCP congestion control using delay gradients", IFIP
+//! CDG, CAIA delay gradient (Hayes D, Armitage G, "Revisiting TCP congestion control using delay gradients", IFIP
 //! Networking 2011). The delay gradient is the change, from one round trip to the next, of the smallest or the largest
 //! RTT. The probability of a back-off grows with this gradient and not with the RTT itself, so no threshold is needed.
 //!
@@ -35,8 +35,8 @@ params! {
     }
 }
 
-/// Noise of a gradient sum, s. A sum at or below its negative shows that a back-off had an effect; the tolerance of
-/// losses ignores smaller sums.
+/// Noise of a gradient sum, s. A gradient sum at or below the negative of this noise shows that a back-off had an
+/// effect. The tolerance of losses ignores sums below the noise.
 const NOISE_S: f64 = 32e-6;
 /// Smallest thresholds of the slow start, s.
 const HYSTART_MIN_S: f64 = 125e-6;
@@ -44,7 +44,7 @@ const HYSTART_MIN_S: f64 = 125e-6;
 const TRAIN_GAP_S: f64 = 0.003;
 /// RTT samples of a round from which its smallest RTT is used in slow start.
 const HYSTART_SAMPLES: u32 = 8;
-/// Delayed ACKs that the filter remembers.
+/// Number of delayed ACKs that the filter remembers.
 const DELAYED_MAX: u32 = 5;
 
 states! {
@@ -90,7 +90,7 @@ pub struct Cdg {
     delayed: u32,
     shadow: f64,
     ineffectual: f64,
-    /// In the round trip after a back-off.
+    /// True in the round trip after a back-off.
     backing_off: bool,
     /// Window before the last back-off.
     prior: f64,

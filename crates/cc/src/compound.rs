@@ -1,6 +1,6 @@
-//! Compound TCP (K. Tan, J. Song, Q. Zhang, M. Sridharan, "A Compound TCP approach for high-speed and long distance
+//! Compound TCP (Tan K, Song J, Zhang Q, Sridharan M, "A Compound TCP approach for high-speed and long distance
 //! networks", INFOCOM 2006; draft-sridharan-tcpm-ctcp). The window is the sum of Reno's and of a second one, dwnd. In a
-//! round trip with fewer than γ segments in queues, dwnd grows by α·win^k. In other round trips it shrinks by ζ times
+//! round trip with fewer than γ segments in queues, dwnd grows by α·win^k. In other round trips dwnd shrinks by ζ times
 //! the queue. γ is tuned to the buffer (TUBE, "tuning by emulation").
 //!
 //! Variant: INFOCOM's growth from the whole window, in real numbers, spread over the round trip that follows. dwnd is
@@ -14,9 +14,9 @@
 //! - L. Andrew's Linux module is `linux` (release 1.3, whole segments, ACKs counted), `linux-1.1` (the same without
 //!   spreading) and `linux-jan2008` (tuning by a half, no low window, dwnd also in slow start, a loss taken from Reno's
 //!   share).
-//! - The module that Linux 2.6.18 had for a short time has no tuning (`linux-2.6`). ns-2's TCP/Linux has that module. While
-//!   timestamps are off, it gives the module one RTT sample a round trip. The module updates dwnd only with more
-//!   samples, so it behaves as Reno (`ns2`).
+//! - The module that Linux 2.6.18 had for a short time has no tuning (`linux-2.6`). ns-2's TCP/Linux has that module.
+//!   While timestamps are off, ns-2 gives the module one RTT sample a round trip. The module updates dwnd only with
+//!   more samples, so it behaves as Reno (`ns2`).
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_getters};
@@ -215,15 +215,15 @@ impl Compound {
     }
 
     /// Lowers the threshold to the window by the draft's rules, so that slow start does not undo the reduction of dwnd.
-    /// With the Linux modules, slow start undoes it.
+    /// With the Linux modules, slow start undoes this reduction of dwnd.
     fn keep_out_of_slow_start(&mut self) {
         if self.p.rules == Rules::Draft {
             self.win.ssthresh = self.win.ssthresh.min(self.win.w.max(FLOOR));
         }
     }
 
-    /// Discards the RTTs of an interrupted round. The module of 2006 still uses the round's segments: it counts them
-    /// from the last round that ended.
+    /// Discards the RTTs of an interrupted round. The module of 2006 keeps the count of acknowledged segments, which
+    /// therefore starts at the end of the last complete round.
     fn forget_round(&mut self) {
         let acked = if self.p.rules == Rules::Early { self.round.acked } else { 0.0 };
         self.round = RoundTrip { acked, ..RoundTrip::NEW };
@@ -269,8 +269,8 @@ impl Compound {
         }
     }
 
-    /// Segments in queues if `sent` segments were sent in a round trip of `rtt` s. The modules compute it in half
-    /// segments, rounded up, and add 1 µs to each RTT.
+    /// Segments in queues if `sent` segments were sent in a round trip of `rtt` s. The Linux modules compute this
+    /// number in half segments, rounded up, and add 1 µs to each RTT.
     fn queued(&self, sent: f64, rtt: f64) -> f64 {
         if self.p.rules == Rules::Draft {
             return sent * (1.0 - self.base / rtt);
@@ -294,7 +294,7 @@ impl Compound {
         }
     }
 
-    /// This ACK's share of the growth of dwnd.
+    /// Adds the share of dwnd's growth that belongs to an ACK of `n` segments.
     #[inline]
     fn spread(&mut self, n: f64) {
         if self.left <= 0.0 {
@@ -339,8 +339,8 @@ impl Compound {
         }
     }
 
-    /// Divides the window after a loss between Reno's component and dwnd. The window was `before`, Reno's component
-    /// `reno`; the draft leaves it `reno_left`.
+    /// Divides the window after a loss between Reno's component and dwnd. Before the loss the window was `before` and
+    /// Reno's component `reno`; by the draft's rules Reno's component is `reno_left` after the loss.
     fn share(&mut self, reno: f64, before: f64, reno_left: f64) {
         let w = self.win.w;
         self.dwnd = match self.p.rules {

@@ -1,5 +1,5 @@
-//! DCTCP (RFC 8257; M. Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010): the window falls by half of the smoothed
-//! fraction of the segments that queues had marked.
+//! DCTCP (RFC 8257; Alizadeh M et al., "Data Center TCP (DCTCP)", SIGCOMM 2010). On marks the window falls by half of
+//! the smoothed fraction of the segments that queues had marked.
 //!
 //! Variant: α from the marks of each round trip (RFC 8257 §3.3, steps 1 to 8). The window is reduced at the first mark
 //! of a window of data, as in RFC 3168, the paper and all kernels. The RFC's step 9 reduces it at the end of the window

@@ -1,5 +1,5 @@
-//! EEFAST, Enhanced FAST (W. Xu et al., Journal of Systems and Software 83(12), 2010): FAST with the queueing delay of
-//! the forward path alone, so that queues on the reverse path do not slow the flow down.
+//! EEFAST, Enhanced FAST (Xu W et al., Journal of Systems and Software 83(12), 2010). The algorithm is FAST with the
+//! queueing delay of the forward path alone, so that queues on the reverse path do not slow the flow down.
 //!
 //! The paper itself was not available. This module follows the authors' HCC paper (Xu et al., JNCA 34, 2011, section
 //! 3.2): the forward queueing delay comes from one-way delays, alpha segments are queued on the forward path, the

@@ -1,5 +1,6 @@
-//! FAST TCP (C. Jin, D. Wei, S. Low, "FAST TCP: motivation, architecture, algorithms, performance", INFOCOM 2004; Wei et
-//! al., ToN 14(6), 2006). The window follows the queueing delay, so that `alpha` of the flow's own segments wait in queues.
+//! FAST TCP (Jin C, Wei D, Low S, "FAST TCP: motivation, architecture, algorithms, performance", INFOCOM 2004; Wei et
+//! al., ToN 14(6), 2006). The window follows the queueing delay, so that `alpha` of the flow's own segments wait in
+//! queues.
 //!
 //! Variant: the papers' update every other round trip. Increases are spread over the round that follows, and the RTT filter
 //! is min(3/w, 1/4). While the averaged queueing delay is below `mi_threshold`, each acknowledged segment adds one
@@ -13,12 +14,12 @@
 //!   Each change starts from the window in force when the acknowledged segment was sent. The module has no 2w bound,
 //!   filters with min(3/flight, 1/256), applies increases one segment at a time and takes no samples from ACKs in
 //!   recovery.
-//! - Version 1.1 (preset `ns2-1.1`) updates every round. Its retransmission of holes older than two RTTs belongs to the
-//!   endpoint and is not modelled.
+//! - Version 1.1 (preset `ns2-1.1`) updates every round. The module's retransmission of holes older than two RTTs
+//!   belongs to the endpoint and is not modelled.
 //! - Two rules differ from the module. First, the module's earlier window is the flight size at the last ACK outside
 //!   recovery. For segments sent in a recovery this is the flight size before the loss, so the module's window grows
-//!   back faster and has more losses while it overshoots. Second, its first RTT is that of a 40-byte SYN, a little less
-//!   than the RTT of data.
+//!   back faster and has more losses while it overshoots. Second, the module's first RTT is that of a 40-byte SYN, a
+//!   little less than the RTT of data.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::window_getters;

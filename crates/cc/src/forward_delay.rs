@@ -140,7 +140,7 @@ impl ForwardDelay {
         self.base = base;
     }
 
-    /// Discards the round, which is not representative (recovery).
+    /// Discards the samples of the round, which are not representative during recovery.
     pub fn forget_round(&mut self) {
         self.round = Round::default();
     }

@@ -1,14 +1,15 @@
-//! TCP-Fusion (K. Kaneko, T. Fujikawa, Z. Su, J. Katto, "TCP-Fusion: a hybrid congestion control algorithm for high-speed
-//! networks", PFLDnet 2007): the three rules of Vegas with thresholds on the queueing delay, Westwood's decrease, and
-//! at least the window of a virtual Reno flow.
+//! TCP-Fusion (Kaneko K, Fujikawa T, Su Z, Katto J, "TCP-Fusion: a hybrid congestion control algorithm for high-speed
+//! networks", PFLDnet 2007). It combines the three rules of Vegas with thresholds on the queueing delay, Westwood's
+//! decrease, and the window of a virtual Reno flow as a lower bound.
 //!
-//! Variant: segments and real numbers, one decision a round trip, which is applied over the next round trip. Only the
-//! paper's abstract was available; the rules are those of two independent implementations and of later papers by its
-//! authors. Differences: one of the implementations applies the step for one ACK only once a round trip. Its growth is
-//! w times too slow, which is not copied. The virtual Reno window after a loss is not documented; half of the window
-//! before the loss is the only choice that fits the published model (`reno_reset` has the other choice). The decrease
-//! at a loss follows the newest RTT sample. In slow start, the RTT of the last round trip is that of a much shorter
-//! queue, and the decrease would be too small. The window grows by at most one segment for each segment acknowledged.
+//! Variant: windows are real numbers of segments, and there is one decision a round trip, which is applied over the
+//! next round trip. Only the paper's abstract was available; the rules are those of two independent implementations and
+//! of later papers by its authors. Differences: one of the implementations applies the step for one ACK only once a
+//! round trip. The growth of that implementation is w times too slow; this error is not copied. The virtual Reno window
+//! after a loss is not documented; half of the window before the loss is the only choice that fits the published model
+//! (`reno_reset` has the other choice). The decrease at a loss follows the newest RTT sample. In slow start, the RTT of
+//! the last round trip is that of a much shorter queue, and the decrease would be too small. The window grows by at
+//! most one segment for each segment acknowledged.
 
 use crate::algorithm::{Ack, Signal, Start};
 use crate::loss_based::{LossBased, own_window};

@@ -1,25 +1,26 @@
-//! HCC TCP (W. Xu, Z. Zhou, D.T. Pham, C. Ji, M. Yang, Q. Liu, "Hybrid congestion control for high-speed networks", Journal
-//! of Network and Computer Applications 34, 2011, sections 3.1 to 3.4, equations 1 to 4 and Table 1). The forward queueing
+//! HCC TCP (Xu W, Zhou Z, Pham DT, Ji C, Yang M, Liu Q, "Hybrid congestion control for high-speed networks", Journal of
+//! Network and Computer Applications 34, 2011, sections 3.1 to 3.4, equations 1 to 4 and Table 1). The forward queueing
 //! delay sets the window so that `alpha` segments wait on the forward path. A loss halves the window and starts a
 //! binary search for the window at the loss (the loss reference). The search ends when the window exceeds the loss
 //! reference.
 //!
-//! Variant: the paper's rules. The paper leaves some rules open, and each of them is a parameter: the smallest
-//! step of the search, the threshold that ends the start, the average, the order of clipping and halving, when the search's
-//! lower end moves, losses in the start, timeouts. By Table 1 and the prose, "passes the loss reference" means that the
-//! delay controls the window again from the next update after the step beyond the reference (`pass_rounds` 1).
-//! Increases are spread over the following round, so a segment sent with that window is only acknowledged one update
-//! later (`pass_rounds` 2). The paper's "default maximum value" of the loss reference is never compared with anything
-//! and has no parameter. There is no update in recovery nor in the round trip after it.
+//! Variant: the paper's rules. Each rule that the paper leaves open is a parameter. These rules are the smallest step
+//! of the search, the threshold that ends the start, the average, the order of clipping and halving, the time at which
+//! the search's lower end moves, and the response to losses in the start and to timeouts. By Table 1 and the prose,
+//! "passes the loss reference" means that the delay controls the window again from the next update after the step
+//! beyond the reference (`pass_rounds` 1). Increases are spread over the following round, so a segment sent with that
+//! window is only acknowledged one update later (`pass_rounds` 2). The paper's "default maximum value" of the loss
+//! reference is never compared with anything and has no parameter. There is no update in recovery nor in the round trip
+//! after it.
 //!
 //! The update by delay is not stable on every path. Let b = C R / (N alpha), with R the round trip without queue. The
 //! anticipated window falls by b segments for each segment that the window rises above the equilibrium, so an error e
-//! becomes e (1/2 - b/2), which is stable below b = 3. With the measurement's lag of one round trip, the characteristic
+//! becomes e (1/2 - b/2), which is stable below b = 3. Since the measurement lags by one round trip, the characteristic
 //! equation is z² - z/2 + b/2 = 0, which is stable below b = 2. Above b = 2 the clip bounds the oscillation. The window
 //! oscillates by some hundred segments around the equilibrium, and a buffer not much above alpha loses packets. (At 200
-//! Mbit/s, 40 ms and alpha 400, b is 2.5 and the queue varies between 300 and 520 segments.) The mean queue is alpha
-//! minus the effect of spreading the increases, which is alpha/16 if every update is a full step (b from about 6 on).
-//! With `reference` "fast" an update multiplies the error by 1 - gamma, and the window does not oscillate.
+//! Mbit/s, 40 ms and alpha 400, b is 2.5 and the queue varies between 300 and 520 segments.) Spreading the increases
+//! lowers the mean queue below alpha, by alpha/16 if every update is a full step (b from about 6 on). With `reference`
+//! "fast" an update multiplies the error by 1 - gamma, and the window does not oscillate.
 //!
 //! No code of the authors is public. The `forward_delay` module states the effects of the hosts' clocks.
 
@@ -53,8 +54,9 @@ choices! {
     pub enum StartLoss { Halve = "halve", Ignore = "ignore" }
 
     /// Time at which the lower end of the search moves:
-    /// - `every_round`: At each update it is the current window.
-    /// - `on_target`: It moves once the window has made its last step, of which each update makes `part`.
+    /// - `every_round`: At each update the lower end becomes the current window.
+    /// - `on_target`: The lower end moves once the window has completed its last step; each update makes the fraction
+    ///   `part` of a step.
     pub enum SearchFrom { EveryRound = "every_round", OnTarget = "on_target" }
 
     /// Behaviour after a timeout:

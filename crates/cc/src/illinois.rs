@@ -1,4 +1,4 @@
-//! TCP-Illinois (S. Liu, T. Başar, R. Srikant, "TCP-Illinois: a loss and delay-based congestion control algorithm for
+//! TCP-Illinois (Liu S, Başar T, Srikant R, "TCP-Illinois: a loss and delay-based congestion control algorithm for
 //! high-speed networks", VALUETOOLS 2006; Performance Evaluation 65, 2008). Losses decide in which direction the window
 //! moves, and the mean queueing delay of the last round trip decides how fast. As the delay rises from 0 to the largest
 //! delay so far, the increase α falls from 10 to 0.3 segments a round trip, and the decrease β rises from 1/8 to 1/2.

@@ -2,13 +2,13 @@
 //! queueing delay from a target. The flow thus uses the capacity that other flows leave, and adds no more delay than
 //! the target.
 //!
-//! Variant: the RFC's pseudocode with its largest target and gain. It has no slow start: the RFC allows one, and the
-//! pseudocode shows none. ECN counts as a loss. Without one-way delays it uses the RTT.
+//! Variant: the RFC's pseudocode with its largest target and gain. This variant has no slow start: the RFC allows one,
+//! and the pseudocode shows none. ECN counts as a loss. Without one-way delays LEDBAT uses the RTT.
 //!
 //! Preset `libutp` is BitTorrent's. It grows by at most 3,000 bytes a round trip, keeps thirteen minutes of base delays
 //! and filters three samples. Its slow start adds one segment a round trip and ends at 0.9 of the target. The delay is
-//! never above the RTT. Two of its rules are not modelled. One is the penalty for clocks that drift by more than 40 ms
-//! a second. The other lets the window grow for another second after the flow stops filling it; here growth stops at
+//! never above the RTT. Two rules of libutp are not modelled. One is the penalty for clocks that drift by more than 40
+//! ms a second. The other lets the window grow for another second after the flow stops filling it; here growth stops at
 //! once.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
@@ -22,7 +22,7 @@ use crate::plain_window::PlainWindow;
 
 choices! {
     /// Growth at the start of a connection:
-    /// - `none`: In proportion to the distance from the target, as later.
+    /// - `none`: In proportion to the distance from the target, as in congestion avoidance.
     /// - `reno`: Doubling every round trip, until the threshold or the first loss.
     /// - `libutp`: One segment a round trip, or more if the target allows more, until `slow_start_exit`.
     pub enum Beginning { None = "none", Reno = "reno", Libutp = "libutp" }

@@ -1,9 +1,9 @@
 //! The window arithmetic that all loss-based algorithms share: slow start, growth in real numbers or by Linux's integer
 //! counters, reduction, timeout, idle restart and undo.
 //!
-//! Common rules and their sources: a repeated timeout of the same segment leaves `ssthresh` alone (RFC 5681
-//! §3.1; ns-2's TCP/Linux reduces each time); a timeout inside recovery reduces again (RFC 5681, ns-2; Linux keeps the
-//! first reduction); after an idle period the window is at most the initial one (RFC 5681 §4.1).
+//! Common rules and their sources: A repeated timeout of the same segment leaves `ssthresh` alone (RFC 5681 §3.1;
+//! ns-2's TCP/Linux reduces it each time). A timeout inside recovery reduces `ssthresh` again (RFC 5681, ns-2; Linux
+//! keeps the first reduction). After an idle period the window is at most the initial one (RFC 5681 §4.1).
 
 use crate::algorithm::{Ack, Signal, Start};
 use crate::observe::{observed, states};
@@ -135,7 +135,7 @@ impl LossWindow {
         })
     }
 
-    /// Like [`LossWindow::new`], for algorithms that are known in real numbers only.
+    /// Builds the window as [`LossWindow::new`] does, for algorithms that are known in real numbers only.
     ///
     /// # Errors
     /// The errors of [`Settings::read`], and [`BuildError::Conflict`] if the arithmetic is one of whole segments.
@@ -313,7 +313,8 @@ impl LossWindow {
         self.slow_start.on_congestion();
     }
 
-    /// Like [`LossWindow::reduce_to`], but never raises a window that is below the floor of the threshold.
+    /// Applies a congestion signal like [`LossWindow::reduce_to`], but never raises a window that is below the floor of
+    /// the threshold.
     pub fn lower_to(&mut self, target: f64) {
         let before = self.w;
         self.reduce_to(target);
@@ -359,8 +360,8 @@ impl LossWindow {
 }
 
 /// Estimate of the segments per ACK in Linux's BIC and early CUBIC: an EWMA with gain 1/16, truncated to sixteenths. It
-/// starts at 2. If every segment is acknowledged by itself, the truncation stops it at 31/16. The divisor of the
-/// window's growth is divided by this ratio, so growth is then almost twice as fast as intended.
+/// starts at 2. If every segment is acknowledged by itself, the truncation stops the estimate at 31/16. The divisor of
+/// the window's growth is divided by this ratio, so growth is then almost twice as fast as intended.
 #[derive(Clone, Copy, Debug)]
 pub struct AckRatio(i32);
 

@@ -21,7 +21,7 @@ pub struct Variable {
 pub enum Form {
     /// A number in a unit.
     Number(Unit),
-    /// A state: 0 is the first of these names, 1 the second, and so on.
+    /// A state given by its position in this list of names, from 0.
     State(&'static [&'static str]),
 }
 

@@ -65,7 +65,7 @@ pub enum Type {
     Switch,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A time, which a user writes with its unit. It is stored in ps; a float is exact up to 2.5 hours.
+    /// A time, which a user writes with its unit. A time is stored in ps; a float is exact up to 2.5 hours.
     Duration,
     /// A queue length in packets.
     Packets,
@@ -118,7 +118,7 @@ pub struct Domain {
     pub kind: Type,
     /// Default.
     pub default: Default,
-    /// Smallest value allowed (of numbers; of durations in ps).
+    /// Smallest value allowed: a number, or a duration in ps.
     pub min: f64,
     /// Largest value allowed.
     pub max: f64,
@@ -235,7 +235,7 @@ pub const fn switch(parameter: &'static str, on: bool) -> (&'static str, Setting
 pub enum Kind {
     /// Losses (and ECN marks) only.
     Loss,
-    /// Queueing delay; losses are the exception.
+    /// Mainly queueing delay; losses are the exception.
     Delay,
     /// Both.
     Hybrid,
@@ -486,7 +486,8 @@ impl Settings {
     /// Combines the three layers and checks each value.
     ///
     /// # Errors
-    /// All but [`BuildError::UnknownName`], [`BuildError::UnknownPreset`] and [`BuildError::Conflict`].
+    /// Every [`BuildError`] except [`BuildError::UnknownName`], [`BuildError::UnknownPreset`] and
+    /// [`BuildError::Conflict`].
     pub fn new(
         owner: &'static str,
         parameters: &[Parameter],

@@ -6,9 +6,9 @@
 //! trip balance the growth. From 500 round trips after slow start, the behavior is independent of RTTs below 25 ms:
 //! growth is scaled by (RTT/25 ms)², and updates of α and reductions come at most every 25 ms. The pacing rate is
 //! w/RTT, and twice that while the window is below half of the threshold. A loss halves the window. The draft was not
-//! available; the code was read. Differences from it: the window falls at once and not by one segment an ACK. Segments
-//! leave one by one, so the code's limit on bursts has no effect. The detection of a queue with classic ECN, which is
-//! off in the code, is left out. Scalings other than `rate` are left out.
+//! available; the code was read. Differences from the code: the window falls at once and not by one segment an ACK.
+//! Segments leave one by one, so the code's limit on bursts has no effect. The detection of a queue with classic ECN,
+//! which is off in the code, is left out. Scalings other than `rate` are left out.
 
 use crate::algorithm::{Ack, Algorithm, Ecn, Needs, Signal, Start};
 use crate::dctcp::MarkShare;

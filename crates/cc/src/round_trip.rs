@@ -45,7 +45,7 @@ impl RoundTrip {
         }
     }
 
-    /// The RTT of the round, s, by its statistic; the round must have a sample.
+    /// RTT of the round by the statistic `which`, s; the round must have a sample.
     #[must_use]
     pub fn rtt(&self, which: RoundRtt) -> f64 {
         match which {

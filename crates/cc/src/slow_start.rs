@@ -12,7 +12,7 @@ choices! {
     /// Form of slow start:
     /// - `standard`: One segment for each segment acknowledged (RFC 5681).
     /// - `limited`: At most about half `limited_max_ssthresh` segments a round trip (RFC 3742).
-    /// - `hystart`: It ends when ACK trains or delays indicate a full pipe (Linux 5.x and later).
+    /// - `hystart`: Slow start ends when ACK trains or delays indicate a full pipe (Linux 5.x and later).
     /// - `hystart++`: A delay increase starts a conservative phase, which then ends slow start (RFC 9406).
     pub enum SlowStartKind {
         Standard = "standard", Limited = "limited", Hystart = "hystart", HystartPlusPlus = "hystart++",
@@ -117,7 +117,7 @@ impl SlowStart {
         self.rounds.found |= self.kind == SlowStartKind::HystartPlusPlus;
     }
 
-    /// Handles a timeout: HyStart starts anew (Linux), HyStart++ stays off (RFC 9406 §4.3).
+    /// Handles a timeout: HyStart starts anew (Linux), and HyStart++ stays off (RFC 9406 §4.3).
     pub fn on_timeout(&mut self) {
         let over = self.kind == SlowStartKind::HystartPlusPlus;
         self.rounds = Rounds { found: over, ..NO_ROUNDS };

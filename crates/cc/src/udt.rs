@@ -6,18 +6,18 @@
 //! high-speed wide area networks, Computer Networks 51(7), 2007. `udt` is the library since January 2012, `udt:2008`
 //! the library of December 2008, `udt:draft` the draft.
 //!
-//! UDT is a transport of its own. Its receiver measures the arrival rate A and, by packet pairs, the capacity B. It
-//! reports both in an ACK every SYN interval, and losses in NAKs. Therefore UDT is no [`Algorithm`](crate::Algorithm)
-//! for a TCP endpoint; its own endpoint passes ACKs, NAKs and timeouts to it. Units are whole packets, packets/s and
-//! seconds. C is the current rate, 1/P.
+//! UDT is a transport of its own. UDT's receiver measures the arrival rate A and, by packet pairs, the capacity B. The
+//! receiver reports both rates in an ACK every SYN interval, and losses in NAKs. Therefore UDT is no
+//! [`Algorithm`](crate::Algorithm) for a TCP endpoint; its own endpoint passes ACKs, NAKs and timeouts to it. Units are
+//! whole packets, packets/s and seconds. C is the current rate, 1/P.
 //!
 //! Choices made here for points that the sources leave open or have wrong:
 //! - The period for a given window is (RTT + SYN) / window, as in the library since 2009. Earlier libraries have the
 //!   inverse, window / (RTT + SYN), which is a rate.
 //! - Periods are not rounded. The library rounds a period up to whole microseconds at each decrease: at 10 Gbit/s, a
 //!   decrease is then 40 % instead of 11 %.
-//! - In the draft the period is initially 0, and no rule changes it when slow start ends with an ACK. Here it then
-//!   becomes 1/A, as when slow start ends with a NAK.
+//! - In the draft the period is initially 0, and no rule changes it when slow start ends with an ACK. Here the period
+//!   becomes 1/A at that time, as when slow start ends with a NAK.
 
 mod history;
 
@@ -301,8 +301,8 @@ impl Udt {
         if bits <= 0.0 { floor } else { (next_power_of_ten(bits) * self.p.beta / self.packet_bytes).max(floor) }
     }
 
-    /// Handles a NAK: `first` is the lowest packet that it reports, and `next` the first packet never sent. Returns
-    /// true if a congestion period begins.
+    /// Handles a NAK: `first` is the lowest packet that the NAK reports, and `next` the first packet never sent.
+    /// Returns true if a congestion period begins.
     pub fn on_nak(&mut self, first: u32, next: u32, path: &Estimates) -> bool {
         if self.slow_start {
             self.leave_slow_start(path);
@@ -394,7 +394,7 @@ impl Udt {
     }
 }
 
-/// The smallest power of ten that is at least `x` and at least 1: max(1, 10^⌈log₁₀ x⌉). It is computed by
+/// The smallest power of ten that is at least `x` and at least 1: max(1, 10^⌈log₁₀ x⌉). The power is computed by
 /// multiplication, since a rounded logarithm can miss an exact power of ten.
 fn next_power_of_ten(x: f64) -> f64 {
     let mut power = 1.0;

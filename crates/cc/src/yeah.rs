@@ -1,6 +1,6 @@
-//! YeAH-TCP (A. Baiocchi, A. Castellani, F. Vacirca, "YeAH-TCP: yet another highspeed TCP", PFLDnet 2007). While few of
-//! the flow's segments are in queues it grows as Scalable TCP, otherwise as standard TCP. It empties the queue while no
-//! Reno flow seems to compete.
+//! YeAH-TCP (Baiocchi A, Castellani A, Vacirca F, "YeAH-TCP: yet another highspeed TCP", PFLDnet 2007). While few of
+//! the flow's segments are in queues the window grows as in Scalable TCP, otherwise as in standard TCP. YeAH-TCP
+//! empties the queue while no Reno flow seems to compete.
 //!
 //! Variant: the rules of the authors' Linux module in real numbers. The paper's text was not available; its limit φ on the
 //! delay may differ.

@@ -24,7 +24,7 @@ enum Op {
     Rtt { seconds: f64 },
     /// The last loss or timeout turns out to be spurious.
     Undo,
-    /// The recovery ends with fewer segments in flight than the window: with this fraction of it.
+    /// The recovery ends with fewer segments in flight than the window: with the fraction `part` of the window.
     Moderate { part: f64 },
 }
 
@@ -56,10 +56,10 @@ struct Connection {
     needs: Needs,
     delivered: f64,
     lost: f64,
-    /// Largest number of segments that the algorithm may add at one ACK. It is γα for ns-2's FAST, which does not
-    /// spread its updates at RTTs below 4 ms. It is 2^16 for each of up to 8 segments acknowledged in Hybla's slow
-    /// start. It is γα for EEFAST and HCC, since their steps do not depend on the window, and a round trip may have
-    /// only two ACKs.
+    /// Largest number of segments that the algorithm may add at one ACK. The number is γα for ns-2's FAST, which does
+    /// not spread its updates at RTTs below 4 ms. The number is 2^16 for each of up to 8 segments acknowledged in
+    /// Hybla's slow start. The number is γα for EEFAST and HCC, since their steps do not depend on the window, and a
+    /// round trip may have only two ACKs.
     at_once: f64,
     trace: Vec<u64>,
 }

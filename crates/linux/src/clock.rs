@@ -2,7 +2,8 @@
 //!
 //! A guest that has finished all work of its current time sends WAIT, and writes the time at which it wants to continue
 //! into the schedule. The message RUN lets the guest continue at a given time. A guest may advance its time by itself
-//! up to the schedule's `free_until`, which is set to the next nanosecond here, so it never does.
+//! up to the schedule's `free_until`. Here `free_until` is set to the next nanosecond, so the guest never advances its
+//! time by itself.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Read, Write};

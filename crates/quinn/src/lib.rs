@@ -38,7 +38,7 @@ type Maker = Arc<dyn Fn() -> Result<Controller, String> + Send + Sync>;
 /// One of quinn's own controllers, `cubic`, `newreno` or `bbr`, with an initial window in bytes, or quinn's default.
 ///
 /// # Errors
-/// A sentence: quinn has no controller of this name.
+/// An error message if quinn has no controller of this name.
 pub fn quinns_own(name: &str, initial_window: Option<u64>) -> Result<Arc<dyn ControllerFactory + Send + Sync>, String> {
     macro_rules! factory {
         ($config:ty) => {{
@@ -71,7 +71,7 @@ impl Elephan {
     /// An algorithm by its name, `name` or `name:preset`, with its default parameters.
     ///
     /// # Errors
-    /// A sentence about an unknown name, or about the first need of the algorithm that quinn does not meet.
+    /// An error message about an unknown name, or about the first need of the algorithm that quinn does not meet.
     pub fn new(algorithm: &str) -> Result<Self, String> {
         Self::with(algorithm, BTreeMap::new(), None)
     }
@@ -95,8 +95,8 @@ impl Elephan {
     /// the same each time, for each connection; `name` is its name in messages.
     ///
     /// # Errors
-    /// A sentence about the first need of the algorithm that quinn does not meet, or about a missing copy: quinn needs
-    /// [`Algorithm::clone_boxed`].
+    /// An error message about the first need of the algorithm that quinn does not meet, or about a missing copy: quinn
+    /// needs [`Algorithm::clone_boxed`].
     pub fn own<A: Algorithm + Send + 'static>(
         name: &str,
         make: impl Fn() -> A + Send + Sync + 'static,
@@ -233,8 +233,8 @@ impl congestion::Controller for Driven {
         self.driver().on_mtu(new_mtu.into());
     }
 
-    /// The algorithm's window plus one byte: quinn sends while the bytes in flight, the new datagram included, are
-    /// below its window, and the algorithms' windows count whole datagrams.
+    /// The algorithm's window plus one byte. Quinn sends while the bytes in flight, the new datagram included, are
+    /// below quinn's window, but an algorithm's window allows bytes in flight equal to the window.
     fn window(&self) -> u64 {
         self.driver().window() + 1
     }

@@ -55,7 +55,7 @@ pub enum RunError {
     /// The spec is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The caller cancelled the run, at this fraction of it.
+    /// The caller cancelled the run when this fraction of the run was done.
     #[error("cancelled at {0} of the run")]
     Cancelled(f64),
     /// Packets in flight would exceed their memory limit.

@@ -275,7 +275,7 @@ fn hcc_flows_of_different_round_trips_share_alike_where_the_buffer_holds_their_a
     }
 }
 
-/// Section 3.4: once the window exceeds that of the last loss without another loss, it follows the delay again.
+/// Section 3.4: once the window exceeds that of the last loss without another loss, the window follows the delay again.
 #[test]
 fn after_one_loss_hcc_searches_for_26_updates_and_returns_to_alpha() {
     let (mut links, flows) = path(0.04, 10_000, &[("hcc:steady", 0.0)], 400.0);

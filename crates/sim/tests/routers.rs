@@ -1,5 +1,5 @@
-//! XCP and VCP with their routers, against the figures of their papers (Katabi, Handley and Rohrs 2002; Xia and others 2005).
-//! Segments are of 1,000 bytes and the buffer is one BDP, as there; each segment is acknowledged.
+//! XCP and VCP with their routers, against the figures of their papers (Katabi, Handley and Rohrs 2002; Xia and others
+//! 2005). Segments are of 1,000 bytes and the buffer is one BDP, as in these papers; each segment is acknowledged.
 
 mod common;
 

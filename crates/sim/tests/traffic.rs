@@ -23,7 +23,7 @@ fn datagrams(load: f64, poisson: bool, limit: Option<u64>, (duration_s, delay_s)
     engine.expect("the scenario is right").run(|_| true).expect("nobody cancels")
 }
 
-/// Mean waiting time and drop share between the samples at the ends of the measured part.
+/// Mean waiting time, and fraction of packets dropped, from `from_s` to `to_s`.
 fn waiting(outcome: &Outcome, from_s: f64, to_s: f64) -> (f64, f64) {
     let rows = &outcome.links[0].1.rows;
     let (a, b) = (&rows[at(outcome, from_s)], &rows[at(outcome, to_s)]);

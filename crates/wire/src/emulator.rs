@@ -1,5 +1,5 @@
 //! The path in virtual time: packets arrive at the times of the kernel's time stamps and cross the simulator's links.
-//! Their times at the far end do not depend on the scheduling of this program.
+//! The packets' times at the far end do not depend on the scheduling of this program.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -176,7 +176,8 @@ impl Emulator {
         }
     }
 
-    /// Passes a packet over a link. Returns true if the packet was not dropped; it is then in front of the next link.
+    /// Passes a packet over a link. Returns true if the packet was not dropped; the packet is then in front of the next
+    /// link.
     fn cross(&mut self, event: &mut Event, link: usize) -> bool {
         self.latest[link] = event.at;
         let bytes = u64::from(event.passenger.bytes);

@@ -15,7 +15,7 @@ const LOSS: u8 = 4;
 struct Seen {
     info: TcpInfo,
     loss_events: u64,
-    /// Timeouts counted here, if the kernel does not count them.
+    /// Timeouts counted by this program, if the kernel does not count them.
     timeouts: u64,
 }
 

@@ -93,16 +93,16 @@ impl Arrivals {
         }
     }
 
-    /// Arrival rate: one over the mean of the gaps near their median, packets/s; 0 if no more than half of the gaps are
-    /// near it.
+    /// Arrival rate, packets/s: the inverse of the mean of the gaps near their median; 0 if no more than half of the
+    /// gaps are near the median.
     pub fn rate(&mut self) -> f64 {
         let Some(median) = self.gaps.median() else { return 0.0 };
         let (sum, count) = self.gaps.near(median);
         if count > GAPS / 2 { count as f64 / sum } else { 0.0 }
     }
 
-    /// Capacity, packets/s: one over the mean gap of the pairs near their median, with the median counted twice, or one
-    /// over the median; 0 without a pair.
+    /// Capacity, packets/s; 0 without a pair. It is the inverse of the median gap of the pairs, or of the mean of the
+    /// gaps near the median, with the median counted twice.
     pub fn capacity(&mut self) -> f64 {
         let Some(median) = self.pairs.median() else { return 0.0 };
         if !self.mean_of_pairs {

@@ -45,7 +45,7 @@ pub struct Course {
     pub seconds: u64,
     /// Time from which all segments are lost, up to the timeout, s.
     pub outage: Option<u64>,
-    /// Time after which the first loss begins such an outage, s.
+    /// Time after which the first loss begins an outage in which all segments are lost, s.
     pub deaf: Option<u64>,
     /// Time at which the application pauses for two seconds, s.
     pub pause: Option<u64>,

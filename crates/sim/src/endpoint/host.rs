@@ -16,8 +16,8 @@ use crate::time::Time;
 
 /// Output of a host during its turn.
 pub trait Way {
-    /// Sends a packet from the end given by its flow and its direction. It leaves at `packet.at`, which is in this
-    /// turn, and not before a packet sent earlier.
+    /// Sends a packet from the end given by its flow and its direction. The packet leaves at `packet.at`, which is in
+    /// this turn, and not before a packet sent earlier.
     fn send(&mut self, packet: Packet);
 
     /// Data that accompanies a flow's packets outside the packets themselves.

@@ -11,12 +11,13 @@ use crate::time::Time;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Retransmission {
     pub segment: u32,
-    /// Next new segment at that time: a SACK at or above it is for a segment sent later.
+    /// Next new segment at the time of the retransmission: a SACK of this segment or a higher one is for a segment sent
+    /// later.
     pub next_then: u32,
     pub at: Time,
 }
 
-/// A SACK block as one word, which is compared at once.
+/// A SACK block as one word, so that two blocks are compared by one comparison.
 #[inline(always)]
 fn word((first, past): (u32, u32)) -> u64 {
     u64::from(past) << 32 | u64::from(first)

@@ -173,15 +173,15 @@ impl Network {
 }
 
 impl Attachment {
-    /// The mailbox of packets that arrive here.
+    /// The mailbox of packets that arrive at this end.
     #[must_use]
     pub fn inbox(&self) -> MailboxId {
         self.inbox
     }
 
     /// Takes the turn of an endpoint: all of its events before `horizon`, in the order of time, a timer before an
-    /// arrival of the same instant. Returns the time of its next timer, which does not change before its next turn.
-    /// `LOGGED` is true in a run with an event log.
+    /// arrival of the same instant. Returns the time of the endpoint's next timer, which does not change before the
+    /// endpoint's next turn. `LOGGED` is true in a run with an event log.
     pub fn give_turn<const LOGGED: bool, E>(&mut self, endpoint: &mut E, horizon: Time, network: &mut Network) -> Time
     where
         E: for<'a> Endpoint<Exit<'a>>,

@@ -45,8 +45,8 @@ pub fn build(spec: &Spec, links: &[CheckedLink], sample_times: &Arc<[Time]>) -> 
     Builder::new(spec, links, sample_times).build()
 }
 
-/// Feeders of a link, with their ports; `None` before a link that is evaluated inline. It is a list and not a map,
-/// because nearly all links of thousands of flows have one feeder.
+/// Feeders of a link, with their ports; `None` before a link that is evaluated inline. The feeders are in a list and
+/// not in a map, because nearly all links of thousands of flows have one feeder.
 #[derive(Clone, Debug, Default)]
 struct Feeders<'a> {
     list: Vec<(Feeder<'a>, Option<Port>)>,
@@ -274,7 +274,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Lays out the hops of one direction of a flow. `source` is the last node with a turn, and `delay` the shortest
-    /// time since then. Returns both for the far end.
+    /// time since then. Returns the same two values for the far end.
     fn lay_path(
         &mut self,
         flow: &'a FlowSpec,

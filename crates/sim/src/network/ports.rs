@@ -1,4 +1,5 @@
-//! Containers in which packets wait for a node's turn. They are internals of the simulator, not a router's buffer.
+//! Containers in which packets wait for a node's turn. The containers are internals of the simulator, not a router's
+//! buffer.
 //!
 //! ```text
 //!  one feeder, in order:        mailbox  ─┐
@@ -205,8 +206,8 @@ impl Mailboxes {
         }
     }
 
-    /// Memory of all slots, bytes. It is added up on demand, since a running total in [`Mailboxes::push`] costs 3 % of
-    /// a run.
+    /// Memory of all slots, bytes. The sum is computed on demand, since a running total in [`Mailboxes::push`] costs 3
+    /// % of a run.
     fn bytes(&self) -> u64 {
         self.boxes.iter().map(|mailbox| (mailbox.slots.len() * size_of::<Packet>()) as u64).sum()
     }
@@ -315,7 +316,8 @@ impl Ports {
 #[derive(Clone, Debug)]
 pub(super) struct Batch {
     packets: Vec<Packet>,
-    /// Time, rank and position in `packets`, which keep their positions; sorted from `taken` on unless `mixed`.
+    /// Key of each packet: time, rank and position in `packets`. Packets keep their positions; the keys are sorted from
+    /// `taken` on unless `mixed` is set.
     keys: Vec<u128>,
     taken: usize,
     mixed: bool,

@@ -21,7 +21,7 @@ impl Network {
         !self.overdrawn
     }
 
-    /// Adds a slot for the transfers of a source. Returns its number among the flows.
+    /// Adds a slot for the transfers of a source. Returns the slot's number among the flows.
     pub fn add_slot(&mut self, source: SourceId) -> FlowId {
         let flow = FlowId(self.sinks.len() as u32);
         self.sinks.push(None);

@@ -1,5 +1,5 @@
-//! Names and parameters of Linux's own queue disciplines. The engine does not run them; they run on the path inside a
-//! Linux guest.
+//! Names and parameters of Linux's own queue disciplines. The engine does not run these disciplines; they run on the
+//! path inside a Linux guest.
 //!
 //! Names, units and defaults are those of the engine's discipline of the same name, so that a scenario needs to change
 //! only one word. A parameter that the kernel does not have is absent here, and a scenario with it is rejected.

@@ -262,7 +262,7 @@ mod tests {
         assert!((got - expected).abs() <= 1e-6 * expected.abs(), "{got} is not {expected}");
     }
 
-    /// A sender's packet: 100 ms, 1.25 MB of window.
+    /// Header of a packet whose sender has an RTT of 100 ms and a window of 1.25 MB.
     fn header(feedback: f64) -> Header {
         Header { rtt: 0.1, spacing: SIZE as f64 * 0.1 / 1.25e6, feedback }
     }

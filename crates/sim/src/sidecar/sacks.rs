@@ -14,7 +14,7 @@ pub struct SackEntry {
     pub count: u8,
     /// See [`crate::packet::Packet::extra`].
     pub owd: u32,
-    /// Segment whose arrival caused this ACK. A real sender knows it by the echoed timestamp.
+    /// Segment whose arrival caused this ACK. A real sender knows this segment by the echoed timestamp.
     pub trigger: u32,
     /// Feedback of XCP routers, bytes/s: the sum over the segments that the ACK acknowledges.
     pub feedback: f32,
@@ -37,7 +37,7 @@ impl Sacks {
         Self { loose: loose.then(Box::default), ..Self::default() }
     }
 
-    /// Stores an entry. Returns its number for the ACK.
+    /// Stores an entry. Returns the entry's number, which the ACK carries.
     #[inline(always)]
     pub fn put(&mut self, entry: SackEntry) -> u32 {
         let (id, slot) = self.add();

@@ -16,7 +16,7 @@ use crate::time::Time;
 /// A flow: one sender, one receiver, a forward path and a reverse path.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct FlowSpec {
-    /// Unique name. It also names the flow's random streams and breaks ties.
+    /// Unique name, which also names the flow's random streams and breaks ties.
     pub name: String,
     /// Congestion control: `name` or `name:preset`.
     pub algorithm: String,
@@ -79,8 +79,8 @@ pub struct ForeignSpec {
     pub smallest_bytes: u16,
     /// Size of the largest packet, bytes on the wire.
     pub largest_bytes: u16,
-    /// True if both ends are on the run's host, with its one clock. It is not in the canonical form, since the program
-    /// with the host sets it.
+    /// True if both ends are on the run's host, with its one clock. The field is not in the canonical form, since the
+    /// program with the host sets it.
     #[serde(skip)]
     pub hosted: bool,
 }

@@ -86,7 +86,7 @@ pub enum ArrivalsSpec {
     },
     /// A list of transfers.
     List {
-        /// Start of each transfer after the source's, ps; not decreasing.
+        /// Time from the start of the source to the start of each transfer, ps; not decreasing.
         starts_ps: Vec<u64>,
         /// Size of each transfer, bytes of user data.
         sizes_bytes: Vec<u64>,

@@ -1,8 +1,8 @@
 //! Transfers of a source as sums and distributions, if the run does not record each of them.
 //!
 //! All sums are of integers, so they are exact, do not depend on the order in which transfers end, and can be added
-//! over runs. The width of a distribution's bucket is 2⁻⁹ of its lower edge, so its middle is within 0.1 % of all
-//! values in it.
+//! over runs. The width of a distribution's bucket is 2⁻⁹ of its lower edge, so the bucket's middle is within 0.1 % of
+//! all values in the bucket.
 
 use std::collections::BTreeMap;
 

@@ -72,7 +72,7 @@ impl Sender {
         self.transmit(now, out);
     }
 
-    /// Marks lost retransmissions. Returns true if there was one.
+    /// Marks lost retransmissions. Returns true if a retransmission was lost.
     fn lost_retransmissions(&mut self, now: Time) -> bool {
         let again = match self.stack.detection {
             Detection::Rack => {
@@ -127,7 +127,7 @@ impl Sender {
         }
     }
 
-    /// Marks lost segments. Returns true if there were any.
+    /// Marks lost segments. Returns true if a segment was lost.
     #[inline(always)]
     pub(super) fn detect(&mut self, now: Time) -> bool {
         let edge = match self.stack.detection {
@@ -165,7 +165,7 @@ impl Sender {
         self.min_rtt.get().min(self.rack.handshake)
     }
 
-    /// RFC 8985 section 6.2: how long a segment may be overtaken before it counts as lost.
+    /// Reordering window: time for which a segment may be overtaken before it counts as lost (RFC 8985 section 6.2).
     pub(super) fn reorder_window(&self) -> Time {
         let certain = self.repair.is_in_episode() || self.board.sacked() >= self.stack.dup_threshold;
         if !self.rack.reordering_seen && certain {

@@ -26,7 +26,7 @@ impl Sender {
         (self.rto.srtt > 0.0).then(|| self.pace_factor() * self.stats.cwnd.max(1.0) / self.rto.srtt)
     }
 
-    /// Pace of an algorithm that has none, as a multiple of a window for each round trip.
+    /// Pacing rate for an algorithm that has none, as a multiple of one window for each round trip.
     pub(super) fn pace_factor(&self) -> f64 {
         if self.stats.cwnd < self.algorithm.ssthresh() / 2.0 { SLOW_START_FACTOR } else { AVOIDANCE_FACTOR }
     }
@@ -93,8 +93,9 @@ impl Sender {
         }
     }
 
-    /// Sends the segments that are due by the pacing timer. Only an algorithm that is told of each segment may have
-    /// changed the limits since the last event, and the rate of a sender of bursts depends on the data in flight.
+    /// Sends the segments that are due by the pacing timer. The limits may have changed since the last event in two
+    /// cases: the algorithm handles each sent segment, or the sender sends bursts, whose rate depends on the data in
+    /// flight.
     #[inline(never)]
     pub(super) fn transmit_due(&mut self, now: Time, out: &mut impl Outlet) {
         if self.needs.sends || self.bursts.active {

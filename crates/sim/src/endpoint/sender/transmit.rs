@@ -79,7 +79,7 @@ impl Sender {
         self.transmit_with_care(now, out);
     }
 
-    /// Limit of a sender whose window would allow more.
+    /// Limit of a sender whose window would allow more segments: the receiver or the application.
     pub(super) fn other_limit(&mut self, now: Time) -> Limit {
         if let Some(sampler) = &mut self.sampler {
             sampler.on_application_limited(self.board.in_flight(self.next));

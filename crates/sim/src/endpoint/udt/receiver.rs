@@ -1,4 +1,4 @@
-//! The receiving end. It measures arrivals, sends an ACK every SYN interval, and reports missing packets.
+//! The receiving end. The receiver measures arrivals, sends an ACK every SYN interval, and reports missing packets.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -165,7 +165,8 @@ impl UdtReceiver {
         }
     }
 
-    /// Handles an ACK2, which gives an RTT sample. An ACK2 of an older ACK, or of one already acknowledged, gives none.
+    /// Handles an ACK2, which gives an RTT sample. An ACK2 of an older ACK, or of an ACK already acknowledged, gives no
+    /// RTT sample.
     fn on_ack2(&mut self, number: u32, now: Time) {
         self.ack2s += 1;
         let oldest = self.ack_number - self.acks.len() as u32;
