@@ -21,7 +21,8 @@ pub struct Start {
     pub hz: f64,
     /// Seed of the algorithm's [`Draws`](crate::draws::Draws), if it uses random numbers.
     pub seed: u64,
-    /// RTT of the handshake, s, if it was measured. It is the first sample of the smallest RTT and of the smoothed RTT.
+    /// RTT of the handshake, s, if it was measured. The handshake's RTT is the first sample of the smallest RTT and of
+    /// the smoothed RTT.
     pub rtt: Option<f64>,
 }
 
@@ -224,8 +225,8 @@ pub struct Ack {
     pub now: f64,
     /// Segments newly delivered by this ACK, cumulatively or by SACK, each counted once.
     pub acked: f64,
-    /// Round-trip time of the newest segment that this ACK reports, s. It comes from a timestamp, so retransmissions
-    /// are not ambiguous.
+    /// Round-trip time of the newest segment that this ACK reports, s. The sample comes from a timestamp, so
+    /// retransmissions are not ambiguous.
     pub rtt: Option<f64>,
     /// One-way delay of the same segment, s, plus the unknown offset between the two hosts' clocks. Only with
     /// [`Needs::one_way_delay`].
@@ -320,8 +321,8 @@ pub struct Signal {
 
 /// A congestion control algorithm.
 ///
-/// The endpoint sends while its estimate of the segments in flight is below [`Algorithm::window`], except in fast
-/// recovery, where its recovery rule (PRR, rate halving, RFC 6675) moves from the old window to the new one.
+/// The endpoint sends while its estimate of the segments in flight is below [`Algorithm::window`]. In fast recovery the
+/// endpoint's recovery rule (PRR, rate halving, RFC 6675) moves from the old window to the new one instead.
 ///
 /// [`Observe`] reports the algorithm's internal variables. An algorithm without such variables implements
 /// the trait with an empty body.

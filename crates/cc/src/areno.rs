@@ -1,7 +1,8 @@
 //! TCP Adaptive Reno (Shimonishi H, Hama T, Murase T, "TCP-Adaptive Reno for improving efficiency-friendliness
 //! tradeoffs of TCP congestion control algorithm", PFLDnet 2006). The window is Reno's plus a probe window. While
-//! queues are empty, the probe window grows by up to one segment for each 10 Mbit/s of bandwidth. It shrinks again as
-//! the RTT approaches the RTT at which losses happened. The decrease at a loss is smaller on a less congested path.
+//! queues are empty, the probe window grows by up to one segment for each 10 Mbit/s of bandwidth. The probe window
+//! shrinks again as the RTT approaches the RTT at which losses happened. The decrease at a loss is smaller on a less
+//! congested path.
 //!
 //! Variant: windows are counted in segments, as real numbers. The paper's text was not available; the rules are those
 //! on which more than ten independent implementations agree. Differences: these implementations count bytes, and scale
@@ -18,13 +19,13 @@ use crate::round_trip::{AckedRate, RoundTrip};
 
 choices! {
     /// RTT that shows congestion:
-    /// - `mean`: The mean of the last round trip.
-    /// - `last`: The last sample.
+    /// * `mean`: the mean RTT of the last round trip.
+    /// * `last`: the last RTT sample.
     pub enum RttSource { Mean = "mean", Last = "last" }
 
     /// Order of two steps on a loss:
-    /// - `update-first`: First update the RTT at which losses happen, then compute the congestion level.
-    /// - `level-first`: First compute the congestion level with the RTT of earlier losses.
+    /// * `update-first`: update the RTT at which losses happen, then compute the congestion level.
+    /// * `level-first`: compute the congestion level with the RTT of earlier losses, then update that RTT.
     pub enum LossOrder { UpdateFirst = "update-first", LevelFirst = "level-first" }
 }
 

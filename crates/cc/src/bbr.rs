@@ -2,11 +2,11 @@
 //! control", ACM Queue 14(5), 2016). BBR paces at the largest delivery rate of the last ten round trips and keeps about
 //! two bandwidth-delay products in flight, regardless of losses.
 //!
-//! Variant: Linux's module (`tcp_bbr.c` as of 5.x), with its additions to the article. The additions are a pacing rate
-//! 1 % below the estimate, room in the window for aggregated ACKs and for offloaded bursts, packet conservation in the
-//! first round of recovery, and the long-term rate of a policer. The windows are whole segments. The gains are the
-//! exact numbers, which the preset `linux` rounds to 256ths as the kernel does. Preset `2016` is the article without
-//! Linux's additions.
+//! Variant: Linux's module (`tcp_bbr.c` as of 5.x), with its additions to the article. One addition is a pacing rate 1
+//! % below the estimate, another is room in the window for aggregated ACKs and for offloaded bursts. Further additions
+//! are packet conservation in the first round of recovery, and the long-term rate of a policer. The windows are whole
+//! segments. The gains are the exact numbers, which the preset `linux` rounds to 256ths as the kernel does. Preset
+//! `2016` is the article without Linux's additions.
 //!
 //! Differences from Linux: a delayed ACK may refresh an expired minimum RTT, where the kernel waits for an ACK that is
 //! not delayed. No segments wait between the algorithm and the wire, so all segments in flight are in the network.
@@ -39,7 +39,7 @@ params! {
         probe_rtt_time: f64 = num(0.2, 0.0, 10.0, Unit::Seconds), "ACM Queue 2016; Linux tcp_bbr.c";
         /// Smallest window.
         min_window: f64 = num(4.0, 1.0, 100.0, Unit::Segments), "ACM Queue 2016; Linux tcp_bbr.c";
-        /// Factor of the bandwidth's growth in a round; below it the pipe may be full.
+        /// Growth factor of the bandwidth in a round; after a smaller growth the pipe may be full.
         full_growth: f64 = num(1.25, 1.0, 10.0, Unit::None), "Linux tcp_bbr.c";
         /// Rounds in a row without that growth after which the pipe counts as full.
         full_rounds: f64 = num(3.0, 1.0, 100.0, Unit::RoundTrips), "Linux tcp_bbr.c";

@@ -9,13 +9,13 @@
 //! loss after probing would therefore count as the arrival of a new flow.
 //!
 //! Differences:
-//! - Linux (presets `linux`, `linux-2.6`) keeps 819/1024 of the window, has S_max 16, divides the distance by 4, moves by
-//!   1/5 segment a round trip near the maximum and resets its state after a timeout. It also divides by an estimate of
-//!   segments per ACK. If each segment is acknowledged by itself, this estimate makes the window grow almost twice as fast
-//!   as intended.
-//! - Since Linux 5.7 the counter adds segments and not ACKs, and is still divided by the estimate. With delayed ACKs too,
-//!   the window then grows twice as fast as intended (preset `linux`; `linux-5.6` is 3.18 to 5.6).
-//! - Linux's first form (preset `linux-2.6.11`) kept the paper's S_max 32 and β 1/8. This form has no estimate of
+//! * Linux (presets `linux`, `linux-2.6`) keeps 819/1024 of the window, has S_max 16, divides the distance by 4, moves
+//!   by 1/5 segment a round trip near the maximum and resets its state after a timeout. Linux also divides by an
+//!   estimate of segments per ACK. If each segment is acknowledged by itself, the estimate makes the window grow almost
+//!   twice as fast as intended.
+//! * Since Linux 5.7 the counter adds segments and not ACKs, and is still divided by this estimate. With delayed ACKs
+//!   too, the window then grows twice as fast as intended (preset `linux`; `linux-5.6` is 3.18 to 5.6).
+//! * Linux's first form (preset `linux-2.6.11`) kept the paper's S_max 32 and β 1/8. This form has no estimate of
 //!   segments per ACK, and moves by 4/11 segment a round trip near the maximum.
 
 use crate::algorithm::{Ack, Needs, Signal, Start};
@@ -29,19 +29,19 @@ use crate::param::{
 
 choices! {
     /// Increase rule:
-    /// - `paper`: The paper's pseudo-code.
-    /// - `linux`: Linux's divisor for the window counter.
+    /// * `paper`: the paper's pseudo-code.
+    /// * `linux`: Linux's divisor for the window counter.
     pub enum Form { Paper = "paper", Linux = "linux" }
 
     /// Time of a new target of the binary search:
-    /// - `ack`: With each ACK, as in the pseudo-code.
-    /// - `round`: Once a round trip, as in the description.
+    /// * `ack`: a new target with each ACK, as in the pseudo-code.
+    /// * `round`: a new target once a round trip, as in the paper's description.
     pub enum SearchUpdate { Ack = "ack", Round = "round" }
 
     /// Maximum with which fast convergence compares the window at a loss:
-    /// - `recorded`: The maximum recorded at the last loss.
-    /// - `max_win`: `max_win`, as in the pseudo-code. After probing it is "large", so every loss counts as a shrinking
-    ///   share.
+    /// * `recorded`: the maximum recorded at the last loss.
+    /// * `max_win`: the variable `max_win`, as in the pseudo-code. After probing, `max_win` is "large", so every loss
+    ///   counts as a shrinking share of the link.
     pub enum Against { Recorded = "recorded", MaxWin = "max_win" }
 }
 

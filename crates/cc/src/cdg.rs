@@ -25,8 +25,8 @@ params! {
         backoff_factor: f64 = num(42.0, 0.0, 1e6, Unit::PerSecond), "Linux tcp_cdg.c backoff_factor; the paper's G of 3 ms";
         /// Back-offs without effect after which the gradient is ignored; 0: it is never ignored.
         use_ineff: f64 = num(5.0, 0.0, 1e3, Unit::None), "Linux tcp_cdg.c use_ineff; Hayes & Armitage 2011";
-        /// Keep a shadow window, the window without back-offs. A loss reduces the window to half of it, if that is not
-        /// an increase.
+        /// Keep a shadow window, the window without back-offs. A loss reduces the window to half of the shadow window,
+        /// if that is not an increase.
         use_shadow: bool = flag(true), "Linux tcp_cdg.c use_shadow; Hayes & Armitage 2011";
         /// Ignore a loss while the queue does not seem to be full.
         use_tolerance: bool = flag(false), "Linux tcp_cdg.c use_tolerance";

@@ -1,7 +1,7 @@
 //! Compound TCP (Tan K, Song J, Zhang Q, Sridharan M, "A Compound TCP approach for high-speed and long distance
-//! networks", INFOCOM 2006; draft-sridharan-tcpm-ctcp). The window is the sum of Reno's and of a second one, dwnd. In a
-//! round trip with fewer than γ segments in queues, dwnd grows by α·win^k. In other round trips dwnd shrinks by ζ times
-//! the queue. γ is tuned to the buffer (TUBE, "tuning by emulation").
+//! networks", INFOCOM 2006; draft-sridharan-tcpm-ctcp). The window is the sum of Reno's window and of a second one,
+//! dwnd. In a round trip with fewer than γ segments in queues, dwnd grows by α·win^k. In other round trips dwnd shrinks
+//! by ζ times the queue. γ is tuned to the buffer (TUBE, "tuning by emulation").
 //!
 //! Variant: INFOCOM's growth from the whole window, in real numbers, spread over the round trip that follows. dwnd is
 //! used from a window of 38 segments on, and is constant in slow start. At each loss γ moves by a quarter of the way
@@ -10,11 +10,11 @@
 //! draft does not define the RTT of a round trip; here it is the smallest sample of that round trip.
 //!
 //! Differences:
-//! - Drafts -00 and -01 grow from dwnd instead (preset `draft-00`).
-//! - L. Andrew's Linux module is `linux` (release 1.3, whole segments, ACKs counted), `linux-1.1` (the same without
-//!   spreading) and `linux-jan2008` (tuning by a half, no low window, dwnd also in slow start, a loss taken from Reno's
-//!   share).
-//! - The module that Linux 2.6.18 had for a short time has no tuning (`linux-2.6`). ns-2's TCP/Linux has that module.
+//! * Drafts -00 and -01 grow from dwnd instead (preset `draft-00`).
+//! * Andrew's Linux module has three presets. Preset `linux` is release 1.3 with whole segments and counted ACKs, and
+//!   `linux-1.1` is the same without spreading. Preset `linux-jan2008` tunes by a half, has no low window, uses dwnd
+//!   also in slow start, and takes a loss from Reno's share.
+//! * The module that Linux 2.6.18 had for a short time has no tuning (`linux-2.6`). ns-2's TCP/Linux has that module.
 //!   While timestamps are off, ns-2 gives the module one RTT sample a round trip. The module updates dwnd only with
 //!   more samples, so it behaves as Reno (`ns2`).
 
@@ -28,14 +28,14 @@ use crate::round_trip::{MIN_SAMPLES, RoundRtt, RoundTrip};
 
 choices! {
     /// Source of the rules:
-    /// - `draft`: The paper's and the draft's, in real numbers.
-    /// - `2006`: The Linux module of 2006, and Andrew's until January 2008.
-    /// - `1.3`: Andrew's Linux module since March 2008, as of release 1.3.
+    /// * `draft`: the rules of the paper and the draft, in real numbers.
+    /// * `2006`: the rules of the Linux module of 2006, and of Andrew's module until January 2008.
+    /// * `1.3`: the rules of Andrew's Linux module since March 2008, as of release 1.3.
     pub enum Rules { Draft = "draft", Early = "2006", Release13 = "1.3" }
 
     /// Base of the growth of dwnd:
-    /// - `window`: The segments sent in the last round trip.
-    /// - `dwnd`: dwnd itself.
+    /// * `window`: growth from the segments sent in the last round trip.
+    /// * `dwnd`: growth from dwnd itself.
     pub enum GrowFrom { Window = "window", Dwnd = "dwnd" }
 }
 

@@ -23,8 +23,8 @@ use crate::windowed::{WindowedMax, WindowedMin};
 
 choices! {
     /// RTT from which the queueing delay is computed:
-    /// - `standing`: The standing RTT, which is the smallest of the last half round trip.
-    /// - `latest`: The latest sample.
+    /// * `standing`: the standing RTT, which is the smallest of the last half round trip.
+    /// * `latest`: the latest RTT sample.
     pub enum QueueingRtt { Standing = "standing", Latest = "latest" }
 }
 

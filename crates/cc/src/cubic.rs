@@ -7,13 +7,13 @@
 //! while the application limits the flow, as here.
 //!
 //! Presets:
-//! - `2005` keeps 0.8, grows by at most `s_max` segments/s (value not verified in the paper) and estimates Reno's window
-//!   from the time. It does not bound a round trip's growth by 1.5.
-//! - `linux` is Linux 5.x and later with whole segments, 1/1024 s and a divisor computed once a millisecond. The cube
+//! * `2005` keeps 0.8 of the window on a loss, grows by at most `s_max` segments/s (value not verified in the paper)
+//!   and estimates Reno's window from the time. This preset does not bound a round trip's growth by 1.5.
+//! * `linux` is Linux 5.x and later with whole segments, 1/1024 s and a divisor computed once a millisecond. The cube
 //!   root is exact here; Linux's is within 0.2 %.
-//! - `linux-2.6` is Linux 2.6.22, with the growth cap above the origin only and an estimate of segments per ACK.
-//! - `ns2` is the same without TCP timestamps, which ns-2's TCP/Linux does not use by default. The smallest RTT stays
-//!   unknown, which disables the cap.
+//! * `linux-2.6` is Linux 2.6.22, with the growth cap above the origin only and an estimate of segments per ACK.
+//! * `ns2` is `linux-2.6` without TCP timestamps, which ns-2's TCP/Linux does not use by default. The smallest RTT
+//!   stays unknown, which disables the cap.
 //!
 //! In all presets the window grows by at most one segment for each segment acknowledged, as in slow start. The time of
 //! the cubic function stops while the flow is idle or limited by the application (in Linux only while it is idle).
@@ -29,14 +29,14 @@ use crate::param::{
 
 choices! {
     /// Estimate of the window of a standard TCP flow:
-    /// - `acked`: The estimate grows with each segment acknowledged (RFC 9438 eq. 4).
-    /// - `time`: The estimate is a function of the time since the loss (RFC 8312 eq. 4, PFLDnet 2005).
-    /// - `off`: There is no estimate.
+    /// * `acked`: the estimate grows with each segment acknowledged (RFC 9438, equation 4).
+    /// * `time`: the estimate is a function of the time since the loss (RFC 8312, equation 4; PFLDnet 2005).
+    /// * `off`: there is no estimate of Reno's window.
     pub enum RenoEstimate { Acked = "acked", Time = "time", Off = "off" }
 
     /// Scope of the growth cap:
-    /// - `always`: On both sides of the last maximum (PFLDnet 2005).
-    /// - `above-origin`: Beyond the last maximum (Linux 2.6.22).
+    /// * `always`: the cap applies on both sides of the last maximum (PFLDnet 2005).
+    /// * `above-origin`: the cap applies beyond the last maximum (Linux 2.6.22).
     pub enum CapRegion { Always = "always", AboveOrigin = "above-origin" }
 }
 

@@ -17,11 +17,11 @@ use crate::param::{choice, choices, num, params};
 
 choices! {
     /// Average of the delays:
-    /// - `fast`: Each ACK weighs 3/w, at most a quarter.
-    /// - `ns2`: Each ACK weighs 3/flight, at most 1/256.
-    /// - `mean_round`: The mean of the last round trip.
-    /// - `min_round`: The smallest sample of the last round trip.
-    /// - `last`: The last sample.
+    /// * `fast`: each ACK weighs 3/w, at most a quarter.
+    /// * `ns2`: each ACK weighs 3/flight, at most 1/256.
+    /// * `mean_round`: the mean of the samples of the last round trip.
+    /// * `min_round`: the smallest sample of the last round trip.
+    /// * `last`: the last sample.
     pub enum Filter { Fast = "fast", Ns2 = "ns2", MeanRound = "mean_round", MinRound = "min_round", Last = "last" }
 }
 

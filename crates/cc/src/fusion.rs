@@ -1,6 +1,6 @@
 //! TCP-Fusion (Kaneko K, Fujikawa T, Su Z, Katto J, "TCP-Fusion: a hybrid congestion control algorithm for high-speed
-//! networks", PFLDnet 2007). It combines the three rules of Vegas with thresholds on the queueing delay, Westwood's
-//! decrease, and the window of a virtual Reno flow as a lower bound.
+//! networks", PFLDnet 2007). TCP-Fusion combines the three rules of Vegas with thresholds on the queueing delay,
+//! Westwood's decrease, and the window of a virtual Reno flow as a lower bound.
 //!
 //! Variant: windows are real numbers of segments, and there is one decision a round trip, which is applied over the
 //! next round trip. Only the paper's abstract was available; the rules are those of two independent implementations and
@@ -20,8 +20,8 @@ use crate::round_trip::{AckedRate, MIN_SAMPLES, RoundRtt, RoundTrip};
 
 choices! {
     /// The virtual Reno window after a loss:
-    /// - `half`: Half of the window before the loss.
-    /// - `reduced`: The window after the loss.
+    /// * `half`: half of the window before the loss.
+    /// * `reduced`: the whole window after the loss.
     pub enum RenoReset { Half = "half", Reduced = "reduced" }
 }
 

@@ -5,13 +5,13 @@
 //! Variant: adaptive backoff and the bandwidth switch are on, and RTT scaling is off. The ns-2 code of 2005 was not
 //! available, and is assumed to have these settings. Measurements follow Linux. The window grows by at most one segment
 //! for each segment acknowledged, as Linux's counter implies. The clock Δ counts from the end of recovery, as in Linux.
-//! It stops while the connection is idle or limited by its application. No known implementation stops the clock. If the
-//! clock did not stop here, α would be huge when sending resumes.
+//! The clock stops while the connection is idle or limited by its application. No known implementation stops the clock.
+//! If the clock did not stop here, α would be huge when sending resumes.
 //!
 //! Differences:
-//! - Linux scales with the RTT by default and works in 1/128 (preset `linux`).
-//! - Linux 2.6.22 measures the smoothed RTT, and only after the first loss (preset `linux-2.6`, ns-2's TCP/Linux).
-//! - FreeBSD has neither adaptive backoff nor scaling and floors α at 1 (preset `freebsd`). FreeBSD's misplaced ageing
+//! * Linux scales with the RTT by default and works in 1/128 (preset `linux`).
+//! * Linux 2.6.22 measures the smoothed RTT, and only after the first loss (preset `linux-2.6`, ns-2's TCP/Linux).
+//! * FreeBSD has neither adaptive backoff nor scaling and floors α at 1 (preset `freebsd`). FreeBSD's misplaced ageing
 //!   of the largest RTT is not copied.
 
 use crate::algorithm::{Ack, Needs, Signal, Start};

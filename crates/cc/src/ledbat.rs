@@ -5,11 +5,11 @@
 //! Variant: the RFC's pseudocode with its largest target and gain. This variant has no slow start: the RFC allows one,
 //! and the pseudocode shows none. ECN counts as a loss. Without one-way delays LEDBAT uses the RTT.
 //!
-//! Preset `libutp` is BitTorrent's. It grows by at most 3,000 bytes a round trip, keeps thirteen minutes of base delays
-//! and filters three samples. Its slow start adds one segment a round trip and ends at 0.9 of the target. The delay is
-//! never above the RTT. Two rules of libutp are not modelled. One is the penalty for clocks that drift by more than 40
-//! ms a second. The other lets the window grow for another second after the flow stops filling it; here growth stops at
-//! once.
+//! Preset `libutp` is BitTorrent's. The preset grows the window by at most 3,000 bytes a round trip, keeps thirteen
+//! minutes of base delays and filters three samples. The slow start of libutp adds one segment a round trip and ends at
+//! 0.9 of the target. The delay is never above the RTT. Two rules of libutp are not modelled: the penalty for clocks
+//! that drift by more than 40 ms a second, and the growth for another second after the flow stops filling the window.
+//! Here growth stops at once.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::delay_history::DelayHistory;
@@ -22,9 +22,9 @@ use crate::plain_window::PlainWindow;
 
 choices! {
     /// Growth at the start of a connection:
-    /// - `none`: In proportion to the distance from the target, as in congestion avoidance.
-    /// - `reno`: Doubling every round trip, until the threshold or the first loss.
-    /// - `libutp`: One segment a round trip, or more if the target allows more, until `slow_start_exit`.
+    /// * `none`: growth in proportion to the distance from the target, as in congestion avoidance.
+    /// * `reno`: doubling every round trip, until the threshold or the first loss.
+    /// * `libutp`: one segment a round trip, or more if the target allows more, until `slow_start_exit`.
     pub enum Beginning { None = "none", Reno = "reno", Libutp = "libutp" }
 }
 

@@ -19,17 +19,17 @@ pub const FLOOR: f64 = 2.0;
 
 choices! {
     /// Growth of the window:
-    /// - `fluid`: The window is a real number, and every segment acknowledged counts.
-    /// - `linux`: The window is a whole number of segments with a counter, and every segment acknowledged counts (Linux
+    /// * `fluid`: the window is a real number, and every segment acknowledged counts.
+    /// * `linux`: the window is a whole number of segments with a counter, and every segment acknowledged counts (Linux
     ///   since 3.18).
-    /// - `linux-2.6`: The counter of Linux 2.6 counts ACKs, independently of the segments that they acknowledge. A step
+    /// * `linux-2.6`: the counter of Linux 2.6 counts ACKs, independently of the segments that they acknowledge. A step
     ///   takes one ACK more than the divisor. Slow start lasts while the window is at most the threshold. ns-2's
     ///   TCP/Linux has this form.
     pub enum Arithmetic { Fluid = "fluid", Linux = "linux", Linux26 = "linux-2.6" }
 
     /// Quantity that a loss reduces:
-    /// - `window`: The congestion window (Linux, ns-2).
-    /// - `flight`: The segments outstanding (RFC 5681, RFC 9438).
+    /// * `window`: the congestion window (Linux, ns-2).
+    /// * `flight`: the segments outstanding (RFC 5681, RFC 9438).
     pub enum ReduceFrom { Window = "window", Flight = "flight" }
 }
 
@@ -67,7 +67,7 @@ macro_rules! window_getters {
 }
 pub(crate) use window_getters;
 
-/// The methods of `window_getters`, and `moderate` by the rule of [`LossWindow`].
+/// Declares the methods of `window_getters`, and the method `moderate` by the rule of [`LossWindow`].
 macro_rules! window_methods {
     () => {
         fn moderate(&mut self, window: f64) {

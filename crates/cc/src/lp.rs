@@ -10,15 +10,16 @@
 //! papers are marked unverified.
 //!
 //! Linux (presets `linux`, `linux-2.6`) differs:
-//! - Its delays are differences of TCP timestamps in 32-bit words, converted by an integer quotient with an estimate of
-//!   the receiver's clock rate. The delays jump by the whole uptime if this estimate exceeds 1000, as with each growing
-//!   queue, or falls below 501. The delays are smoothed in integers.
-//! - After each indication the extremes are set to the smoothed delay and twice the smoothed delay. A new largest
+//! * Linux's delays are differences of TCP timestamps in 32-bit words, converted by an integer quotient with an
+//!   estimate of the receiver's clock rate. The delays jump by the whole uptime if this estimate exceeds 1000, as with
+//!   each growing queue, or falls below 501. The delays are smoothed in integers.
+//! * After each indication the extremes are set to the smoothed delay and twice the smoothed delay. A new largest
 //!   sample counts only once a still larger sample arrives.
-//! - Indications count from the beginning, and slow start follows them.
-//! - Since Linux 4.10 each connection's timestamps begin at a random number. A delay is then a random number of up to
-//!   2³² ms, and the real delay is negligible beside it. After at most one indication, `linux` behaves as standard TCP.
-//! - Before 4.13 timestamps were jiffies. Preset `linux-2.6` assumes hosts that started at the same time; the scenario
+//! * Indications count from the beginning, and slow start follows an indication.
+//! * Since Linux 4.10 each connection's timestamps begin at a random number. A delay is then a random number of up to
+//!   2³² ms, and the real delay is negligible compared with this number. After at most one indication, `linux` behaves
+//!   as standard TCP.
+//! * Before 4.13 timestamps were jiffies. Preset `linux-2.6` assumes hosts that started at the same time; the scenario
 //!   sets differences of their clocks.
 //!
 //! ns-2's TCP/Linux has 64-bit words and rounds timestamps to the nearest millisecond (preset `ns2-timestamps`).
@@ -39,10 +40,10 @@ use timestamps::{Clock, Timestamps};
 
 choices! {
     /// Measurement of the delays:
-    /// - `exact`: Signed real numbers, with extremes over a time.
-    /// - `linux`: Linux's integers since 4.13.
-    /// - `linux-2.6`: Linux's integers before 4.13, with jiffies as timestamps.
-    /// - `ns2`: Integers of Linux 2.6 in 64-bit words, with timestamps rounded to the nearest.
+    /// * `exact`: signed real numbers, with the extremes of the last `memory` seconds.
+    /// * `linux`: Linux's integers since 4.13.
+    /// * `linux-2.6`: Linux's integers before 4.13, with jiffies as timestamps.
+    /// * `ns2`: Linux 2.6's integers in 64-bit words, with timestamps rounded to the nearest tick.
     pub enum Delays { Exact = "exact", Linux = "linux", Linux26 = "linux-2.6", Ns2 = "ns2" }
 }
 
@@ -234,7 +235,7 @@ impl Watch {
         }
     }
 
-    /// Reaction to this ACK; none in recovery, though Linux's extremes are reset there too.
+    /// Reaction to this ACK; there is no reaction in recovery, but Linux resets the extremes in recovery too.
     #[inline]
     fn judge(&mut self, ack: &Ack) -> Early {
         let again = self.infers(ack.now);

@@ -96,7 +96,7 @@ impl Ltcp {
 
 observed! {
     self: Ltcp, self.win;
-    /// Layer (K): number of standard flows as which the flow behaves.
+    /// Layer (K): the flow behaves as K standard flows.
     k = self.k, plain();
     /// Factor for the RTT (K_R).
     k_r = self.k_r, plain();

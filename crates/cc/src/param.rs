@@ -107,7 +107,7 @@ pub enum Default {
     Value(Setting),
     /// No default: the user must give a value.
     Required,
-    /// A value computed from the link by this formula, in words.
+    /// A value computed from the link by a formula, which is given in words.
     Derived(&'static str),
 }
 
@@ -329,7 +329,7 @@ pub enum BuildError {
     WrongType(Problem),
     /// A number outside its range, or not a number.
     OutOfRange(Problem),
-    /// A word that is not one of the parameter's.
+    /// A word that is not one of the parameter's words.
     UnknownWord(Problem),
     /// Values that are allowed, but not in combination.
     Conflict(Problem),

@@ -119,7 +119,7 @@ algorithms! {
     Vcp = crate::vcp::Vcp,
 }
 
-/// Algorithms of transports other than TCP, whose endpoints have their own interface to them.
+/// Algorithms of transports other than TCP; the endpoints of such a transport have their own interface to an algorithm.
 const OTHER_TRANSPORTS: &[Entry] = &[Udt::ENTRY];
 
 impl Controller {

@@ -6,8 +6,8 @@ use crate::param::choices;
 
 choices! {
     /// RTT used for a round trip:
-    /// - `min`: The smallest of the round trip's samples.
-    /// - `mean`: The mean of the round trip's samples.
+    /// * `min`: the smallest of the round trip's samples.
+    /// * `mean`: the mean of the round trip's samples.
     pub enum RoundRtt { Min = "min", Mean = "mean" }
 }
 

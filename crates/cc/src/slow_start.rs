@@ -10,10 +10,10 @@ use crate::param::choices;
 
 choices! {
     /// Form of slow start:
-    /// - `standard`: One segment for each segment acknowledged (RFC 5681).
-    /// - `limited`: At most about half `limited_max_ssthresh` segments a round trip (RFC 3742).
-    /// - `hystart`: Slow start ends when ACK trains or delays indicate a full pipe (Linux 5.x and later).
-    /// - `hystart++`: A delay increase starts a conservative phase, which then ends slow start (RFC 9406).
+    /// * `standard`: the window grows by one segment for each segment acknowledged (RFC 5681).
+    /// * `limited`: the window grows by at most about half `limited_max_ssthresh` segments a round trip (RFC 3742).
+    /// * `hystart`: slow start ends when ACK trains or delays indicate a full pipe (Linux 5.x and later).
+    /// * `hystart++`: a delay increase starts a conservative phase, which then ends slow start (RFC 9406).
     pub enum SlowStartKind {
         Standard = "standard", Limited = "limited", Hystart = "hystart", HystartPlusPlus = "hystart++",
     }
@@ -81,9 +81,9 @@ pub struct SlowStart {
 /// Result of one ACK in slow start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// Grow by this many segments for each segment acknowledged.
+    /// Growth of the window, segments, for each segment acknowledged.
     Grow(f64),
-    /// Leave slow start, since the pipe is full: the current window becomes the slow start threshold.
+    /// The end of slow start, since the pipe is full: the current window becomes the slow start threshold.
     Leave,
 }
 

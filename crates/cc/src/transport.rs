@@ -1,9 +1,10 @@
 //! Adapter for transports that count bytes: [`ByteDriver`] drives a [`Controller`] from events in bytes, packet numbers and
 //! picoseconds, as a QUIC stack reports them (RFC 9002).
 //!
-//! The adapter contains no congestion control. It converts units, feeds the [estimators](crate::estimators), and
-//! applies the rules of RFC 9002 and RFC 9000 for a sender: one congestion event per recovery period (RFC 9002 §7.3.2),
-//! persistent congestion (§7.6), a minimum window of two datagrams (§7.2) and a reset on a new path (RFC 9000 §9.4).
+//! The adapter contains no congestion control. The adapter converts units, feeds the [estimators](crate::estimators),
+//! and applies the rules of RFC 9002 and RFC 9000 for a sender. These rules are one congestion event per recovery
+//! period (RFC 9002 §7.3.2), persistent congestion (§7.6), a minimum window of two datagrams (§7.2) and a reset on a
+//! new path (RFC 9000 §9.4).
 //!
 //! A segment of the algorithm is one datagram of the current MTU.
 //!

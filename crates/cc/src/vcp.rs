@@ -18,14 +18,14 @@ use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, f
 
 choices! {
     /// Behavior of the sender between a decrease and its effect on the routers' load:
-    /// - `hold`: The window is frozen for t_ρ, then grows additively for a round trip.
-    /// - `follow`: The sender follows the routers, but without a further decrease (ns-2).
+    /// * `hold`: the window is frozen for t_ρ, then grows additively for a round trip.
+    /// * `follow`: the sender follows the routers, but without a further decrease (ns-2).
     pub enum Settle { Hold = "hold", Follow = "follow" }
 
     /// Dependence of the additive step on the RTT T:
-    /// - `square`: Proportional to (T/T_ref)².
-    /// - `bounded`: Proportional to (T/T_ref)² between 0.2 and 5 T_ref, proportional to T below and with slope 1 above
-    ///   (ns-2).
+    /// * `square`: proportional to (T/T_ref)².
+    /// * `bounded`: proportional to (T/T_ref)² between 0.2 and 5 T_ref, proportional to T below that range, and with
+    ///   slope 1 above it (ns-2).
     pub enum Scaling { Square = "square", Bounded = "bounded" }
 }
 

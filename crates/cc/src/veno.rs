@@ -1,6 +1,6 @@
 //! TCP Veno (Fu CP, Liew SC, "TCP Veno: TCP enhancement for transmission over wireless access networks", JSAC 21(2),
-//! 2003). It is standard TCP that classifies a loss by Vegas' backlog, N = w (RTT - base)/RTT, as congestion or as a
-//! random loss.
+//! 2003). TCP Veno is standard TCP that classifies a loss by Vegas' backlog, N = w (RTT - base)/RTT, as congestion or
+//! as a random loss.
 //!
 //! Variant: N is computed once a round trip from the smallest RTT of that round. A loss in slow start counts as
 //! congestion for any N. Growth at a backlog of β or more is half a segment a round trip; the paper has one segment

@@ -22,15 +22,14 @@ use crate::param::{
 
 choices! {
     /// Smoothing of the bandwidth samples:
-    /// - `single`: Once, with `pole`.
-    /// - `twice`: Twice, with 7/8 each (Linux).
+    /// * `single`: smoothed once, with `pole`.
+    /// * `twice`: smoothed twice, with 7/8 each (Linux).
     pub enum Filter { Single = "single", Twice = "twice" }
 
     /// Use of the estimate after a loss:
-    /// - `at-once`: The window becomes the estimate at once, unless it is smaller.
-    /// - `at-exit`: The window becomes half of itself, and the estimate when recovery ends (Linux).
-    /// - `floor`: The window becomes half of itself; the estimate is only the smallest window in recovery (ns-2's
-    ///   TCP/Linux).
+    /// * `at-once`: the window becomes the estimate at once, unless the window is smaller.
+    /// * `at-exit`: the window is halved, and becomes the estimate when recovery ends (Linux).
+    /// * `floor`: the window is halved; the estimate is only the smallest window in recovery (ns-2's TCP/Linux).
     pub enum Response { AtOnce = "at-once", AtExit = "at-exit", Floor = "floor" }
 }
 

@@ -6,10 +6,10 @@
 //! delay may differ.
 //!
 //! Differences:
-//! - Linux works in whole segments and microseconds (preset `linux`).
-//! - Linux 2.6.22 counts ACKs, needs 101 of them for a step in fast mode, and forgets the base RTT when sending resumes
+//! * Linux works in whole segments and microseconds (preset `linux`).
+//! * Linux 2.6.22 counts ACKs, needs 101 of them for a step in fast mode, and forgets the base RTT when sending resumes
 //!   (preset `linux-2.6`, ns-2's TCP/Linux).
-//! - In another simulator the delay limit 1/φ is a quotient of integers, which is 0, and the decrease is computed from
+//! * In another simulator the delay limit 1/φ is a quotient of integers, which is 0, and the decrease is computed from
 //!   the bytes in flight.
 
 use crate::algorithm::{Ack, Needs, Signal};

@@ -1,5 +1,5 @@
 //! Arguments of the callbacks of an algorithm written in Python: [`elephan_cc`]'s own structures, whose fields are
-//! converted on access. They can also be constructed by keyword, so that an algorithm can be tested without a
+//! converted on access. The structures can also be constructed by keyword, so that an algorithm can be tested without a
 //! simulation.
 
 use elephan_cc::{Ack, Cause, Delivery, Lost, Sent, Signal, Start};

@@ -18,9 +18,9 @@
 //! # }
 //! ```
 //!
-//! Both ends of a connection need such a socket. A server calls [`StampedSocket::forward_delay`] with `Incoming::remote_address` and passes
-//! the configuration of that connection to `Incoming::accept_with`. If the peer of a connection changes its address,
-//! the connection gets no further delays.
+//! Both ends of a connection need a socket that adds time stamps. A server calls [`StampedSocket::forward_delay`] with
+//! `Incoming::remote_address` and passes the configuration of that connection to `Incoming::accept_with`. If the peer
+//! of a connection changes its address, the connection gets no further delays.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -3,8 +3,8 @@
 //! The controllers are those of the crate `s2n-quic-core`, driven through its public trait [`CongestionController`].
 //! Loss detection, ACKs and streams are quinn's. s2n-quic asks its controllers for the departure time of the next
 //! packet. Quinn does not ask for departure times, so the program that drives quinn's connection asks [`Pacer`] before
-//! it lets quinn transmit. Quinn's own pacer must be switched off. That pacer paces no window above 4 GiB. The adapter
-//! therefore reports a larger window to quinn while the controller allows a datagram, and a window of one byte
+//! it lets quinn transmit. Quinn's own pacer must be switched off. Quinn's pacer does not pace windows above 4 GiB. The
+//! adapter therefore reports a larger window to quinn while the controller allows a datagram, and a window of one byte
 //! otherwise.
 //!
 //! A controller gets the reports of s2n-quic 1.88 (`recovery/manager.rs`) in the same order: the RTT, lost packets, CE

@@ -1,9 +1,9 @@
 //! A *crowd*: thousands of flows whose samples are reduced during the run to quantiles over the flows of each group.
 //!
 //! Senders and receivers sample themselves in their own turns. At the end of a time slice, all flows have taken the
-//! samples before that time. These samples are then reduced, and the samples of flows that are not recorded are
-//! dropped. Memory therefore grows with the number of flows plus the number of sample times, and not with their
-//! product.
+//! samples before that time. The samples taken in the slice are then reduced, and the samples of flows that are not
+//! recorded are dropped. Memory therefore grows with the number of flows plus the number of sample times, and not with
+//! their product.
 
 use std::sync::Arc;
 

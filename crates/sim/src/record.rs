@@ -239,7 +239,7 @@ pub struct Measured {
     pub cwnd_integral: f64,
     /// Largest cwnd.
     pub cwnd_max: f64,
-    /// Number of send loops, from the start of the window to the end of the run.
+    /// Number of send loops, from the start of the measurement window to the end of the run.
     pub sends: u64,
     /// Number of send loops that the receive window ended.
     pub receiver_limited: u64,

@@ -1,4 +1,4 @@
-//! TCP-Illinois against Reno on a host that processes ACKs slowly: Leith et al. 2008, figure 8(a) and section VIII.A.
+//! TCP-Illinois against Reno on a host that processes ACKs slowly: Leith et al. (2008), figure 8(a) and section VIII.A.
 //! For an ACK with SACK blocks, Linux 2.6 walked over all outstanding segments. The time of this walk was part of the
 //! RTT sample. With an overestimated largest RTT, every queueing delay seems small.
 
@@ -7,10 +7,10 @@ mod common;
 use common::{at, dumbbell, linux_stack, ps, run, spec};
 use serde_json::{Value, json};
 
-/// Host processing time for each outstanding segment, s: some cache misses. The paper does not state this time. It was
-/// chosen by comparison with the figure, so the test shows the mechanism and does not reproduce the published ratio
-/// independently. The ratio with 0.1, 0.2, 0.3, 0.4, 0.6 and 0.8 us is 1.8, 1.7, 1.4, 2.7, 4.5 and 5.7, and 1.8, 1.7,
-/// 1.8, 1.7, 1.9 and 4.1 if samples after a loss are ignored.
+/// Host processing time for each outstanding segment, s: some cache misses. The paper does not state this time. The
+/// time was chosen by comparison with the figure, so the test shows the mechanism and does not reproduce the published
+/// ratio independently. The ratio with 0.1, 0.2, 0.3, 0.4, 0.6 and 0.8 us is 1.8, 1.7, 1.4, 2.7, 4.5 and 5.7, and 1.8,
+/// 1.7, 1.8, 1.7, 1.9 and 4.1 if samples after a loss are ignored.
 const SCAN_S: f64 = 0.4e-6;
 /// Ratio of Illinois' to Reno's throughput in figure 8(a), 65 and 24 Mbit/s, and the tolerance of the measured ratio.
 const PUBLISHED_RATIO: f64 = 65.0 / 24.0;

@@ -59,7 +59,7 @@ fn a_reno_sawtooth_has_its_period_mean_window_and_utilization() {
     }
 }
 
-/// Reno under independent losses follows w = sqrt(1.5 / p) (Mathis et al. 1997, one ACK a segment) within 10 %.
+/// Reno under independent losses follows w = sqrt(1.5 / p) (Mathis and others 1997, one ACK a segment) within 10 %.
 #[test]
 fn reno_follows_its_response_function_under_random_loss() {
     for p in [1e-5_f64, 1e-4, 1e-3, 1e-2] {

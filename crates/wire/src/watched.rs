@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::info::TcpInfo;
 
-/// Smallest of Linux's states of a sender (`enum tcp_ca_state`) in which it repairs a loss.
+/// Smallest of Linux's states of a sender (`enum tcp_ca_state`) in which the sender repairs a loss.
 const RECOVERY: u8 = 3;
 const LOSS: u8 = 4;
 

@@ -5,7 +5,7 @@ use crate::draws::Draws;
 use crate::observe::states;
 use crate::windowed::WindowedMax;
 
-/// Factor of the bandwidth's growth in a round; below it the pipe may be full (§5.3.1.2).
+/// Growth factor of the bandwidth in a round; after a smaller growth the pipe may be full (§5.3.1.2).
 const FULL_GROWTH: f64 = 1.25;
 /// Rounds without that growth after which the pipe counts as full.
 const FULL_ROUNDS: u32 = 3;

@@ -101,8 +101,8 @@ impl Arrivals {
         if count > GAPS / 2 { count as f64 / sum } else { 0.0 }
     }
 
-    /// Capacity, packets/s; 0 without a pair. It is the inverse of the median gap of the pairs, or of the mean of the
-    /// gaps near the median, with the median counted twice.
+    /// Capacity, packets/s; 0 without a pair. The capacity is the inverse of the median gap of the pairs, or of the
+    /// mean of the gaps near the median, with the median counted twice.
     pub fn capacity(&mut self) -> f64 {
         let Some(median) = self.pairs.median() else { return 0.0 };
         if !self.mean_of_pairs {

@@ -41,7 +41,8 @@ pub trait Outlet {
     /// True if this many additional packets fit into the memory for packets. Otherwise the run ends.
     fn has_room_for(&mut self, packets: u32) -> bool;
 
-    /// Sends a datagram of `bytes` on the wire, headers included. Its payload is put into the flow's sidecar.
+    /// Sends a datagram of `bytes` on the wire, headers included. The datagram's payload is put into the flow's
+    /// sidecar.
     fn send_datagram(&mut self, at: Time, bytes: u16, payload: Box<[u8]>) {
         let (flow, end) = self.address();
         let id = self.beside().put_payload(payload);

@@ -6,9 +6,9 @@
 //!                        timer() ◄── └──────────────────────┘
 //! ```
 //!
-//! Other endpoints take their turns of a time slice one after the other. The ends of a host cannot do this, since their
-//! common clock does not go back. Therefore all ends of the host are a single node in the plan of turns, and the host
-//! gets their events in one order of time.
+//! Other endpoints take their turns of a time slice one after the other. The ends of a host cannot take turns one after
+//! the other, since their common clock does not go back. Therefore all ends of the host are a single node in the plan
+//! of turns, and the host gets their events in one order of time.
 
 use crate::packet::{FlowId, Packet};
 use crate::sidecar::Sidecar;

@@ -30,9 +30,9 @@ trait Report {
     }
 }
 
-/// A smallest RTT with an error (Leith et al., 2008, figure 11). Many algorithms compute the smallest RTT from samples
-/// themselves, so samples are changed too. No sample is below the assumed base RTT, and a sample of the true smallest
-/// RTT becomes the assumed one. The endpoint's own estimators use the true values.
+/// A smallest RTT with an error (Leith and others 2008, figure 11). Many algorithms compute the smallest RTT from
+/// samples themselves, so samples are changed too. No sample is below the assumed base RTT, and a sample of the true
+/// smallest RTT becomes the assumed one. The endpoint's own estimators use the true values.
 struct Misled {
     /// Assumed minus true smallest RTT, s.
     error: f64,

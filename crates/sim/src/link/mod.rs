@@ -3,7 +3,7 @@
 //! A first-in first-out link at a fixed rate needs no departure events: when a packet arrives, the time at which its
 //! last bit leaves is known, `max(arrival, transmitter free) + size / rate`. For each waiting packet a list has the
 //! time at which its waiting ends; the list is updated at each access. If all packets of a link have the same size, no
-//! list is needed: the packets that wait at `now` are those whose transmission has not begun, and their transmissions
+//! list is needed. The packets that wait at `now` are those whose transmission has not begun, and their transmissions
 //! begin at `free − k × transmission`. The backlog therefore follows from the time until the transmitter is free.
 
 mod radio;

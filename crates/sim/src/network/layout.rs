@@ -22,15 +22,15 @@ use crate::time::Time;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Feeder<'a> {
     Flow(&'a str, bool),
-    /// A link, with the links without queueing between it and the fed link. These links are part of the feeder, since
-    /// another path from the same link may have another delay.
+    /// A link, with the links without queueing between it and the fed link. The links without queueing are part of the
+    /// feeder, since another path from the same link may have another delay.
     Link(&'a str, Vec<&'a str>),
     /// All transfers of a source, whose packets are not in a common order.
     Source(&'a str, bool),
 }
 
 impl<'a> Feeder<'a> {
-    /// This feeder, seen from the link behind `link`: it feeds `link`, and `link` can never queue.
+    /// The same feeder for the link behind `link`; the feeder feeds `link`, and `link` can never queue.
     fn through(mut self, link: &'a str) -> Self {
         if let Self::Link(_, between) = &mut self {
             between.push(link);

@@ -1,7 +1,7 @@
 //! The canonical form of a scenario: plain data, every quantity an integer in its smallest unit.
 //!
-//! These types describe the simulated system and not the engine. [`Spec::validate`] rejects values without a physical
-//! meaning, and all later code relies on this check.
+//! The types of a spec describe the simulated system and not the engine. [`Spec::validate`] rejects values without a
+//! physical meaning, and all later code relies on this check.
 
 mod distributions;
 mod dumbbell;

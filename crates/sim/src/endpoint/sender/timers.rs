@@ -9,8 +9,8 @@ use crate::record::SenderSample;
 use crate::spec::Detection;
 use crate::time::Time;
 
-/// Margin against early timers (Linux's `TCP_TIMEOUT_MIN_US`; also 2 ms in RFC 8985 section 7.2). It is added to the
-/// two round trips before a tail loss probe and to the wait for a reordered segment.
+/// Margin against early timers (Linux's `TCP_TIMEOUT_MIN_US`; also 2 ms in RFC 8985 section 7.2). The margin is added
+/// to the two round trips before a tail loss probe and to the wait for a reordered segment.
 const PROBE_MARGIN: Time = Time(2 * Time::MILLISECOND.0);
 
 impl Sender {
@@ -97,9 +97,9 @@ impl Sender {
     }
 
     /// Expiry of a timer of duration `wait` set at `from`. A stack with timer interrupts rounds the duration up to
-    /// whole jiffies as Linux does (`usecs_to_jiffies`). It adds one jiffy, since the current jiffy has begun
-    /// (`calc_index` in kernel/time/timer.c). Stacks before RACK have exact timers, since the studies that use them
-    /// state no interrupt rate.
+    /// whole jiffies as Linux does (`usecs_to_jiffies`). The stack then adds one jiffy, since the current jiffy has
+    /// begun (`calc_index` in kernel/time/timer.c). Stacks before RACK have exact timers, since the studies that use
+    /// them state no interrupt rate.
     fn expiry(&self, from: Time, wait: Time) -> Time {
         match self.stack.hz {
             Some(hz) if self.rack.enabled => {

@@ -1,6 +1,6 @@
-//! The two ends of a UDT flow, over datagrams: Y. Gu, draft-gg-udt-03 (2010) section 6, and the UDT library, version 4.
-//! The ends apply the decisions of [`elephan_cc::udt`]: the sending period, and the largest number of unacknowledged
-//! packets.
+//! The two ends of a UDT flow, over datagrams, after draft-gg-udt-03 (Gu Y, 2010), section 6, and the UDT library,
+//! version 4. The ends apply the decisions of [`elephan_cc::udt`]: the sending period, and the largest number of
+//! unacknowledged packets.
 //!
 //! The receiver sends an ACK once per SYN interval, and light ACKs every 64 packets in between. The receiver reports a
 //! gap at once, and measures the round-trip time by ACK2s. The sender retransmits packets reported lost before it sends
