@@ -130,8 +130,8 @@ pub struct Needs {
     pub router: Option<Router>,
     /// [`Start::hz`].
     pub hz: bool,
-    /// A round begins when a recovery ends ([`Ack::round_start`]), and not only when the last round ended: Linux's
-    /// `tcp_vegas_state`.
+    /// A round begins when a recovery ends ([`Ack::round_start`]), and not only when the last round ended, as in
+    /// Linux's `tcp_vegas_state`.
     pub rounds_restart: bool,
 }
 
@@ -149,7 +149,8 @@ impl Needs {
 /// segment that an ACK reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Delivery {
-    /// Segments/s; `None` if the interval is shorter than the smallest RTT, since such a rate is unreliable.
+    /// Delivery rate, segments/s; `None` if the interval is shorter than the smallest RTT, since the rate would be
+    /// unreliable.
     pub rate: Option<f64>,
     /// Interval of the sample, s: the longer of the time in which its segments were sent and the time in which they
     /// were acknowledged.
@@ -314,8 +315,8 @@ pub struct Signal {
     pub srtt: f64,
     /// Smallest RTT so far, s.
     pub min_rtt: f64,
-    /// A timeout that follows another one without new data acknowledged between them: `ssthresh` is kept (RFC 5681
-    /// section 3.1).
+    /// True for a timeout that follows another one without new data acknowledged between them; `ssthresh` is then kept
+    /// (RFC 5681 section 3.1).
     pub repeated: bool,
 }
 
@@ -374,7 +375,7 @@ pub trait Algorithm: Observe {
     fn clone_boxed(&self) -> Option<Box<dyn Algorithm + Send>> {
         None
     }
-    /// The algorithm's interface to routers: `Some` exactly if [`Needs::router`] is set.
+    /// The algorithm's interface to routers; it is `Some` exactly if [`Needs::router`] is set.
     fn router_assisted(&mut self) -> Option<&mut dyn RouterAssisted> {
         None
     }

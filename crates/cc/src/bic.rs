@@ -80,7 +80,7 @@ params! {
 
 /// Time after which Linux computes its divisor again if the window has not changed, s (`HZ / 32`).
 const LINUX_PERIOD_S: f64 = 1.0 / 32.0;
-/// Linux's largest divisor before the first loss: 5 % of growth a round trip.
+/// Linux's largest divisor before the first loss, which gives a growth of 5 % a round trip.
 const LINUX_UNKNOWN_CNT: f64 = 20.0;
 
 /// State of the paper's form.

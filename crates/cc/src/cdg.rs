@@ -42,7 +42,7 @@ const NOISE_S: f64 = 32e-6;
 const HYSTART_MIN_S: f64 = 125e-6;
 /// Largest gap between two ACKs of one train, s.
 const TRAIN_GAP_S: f64 = 0.003;
-/// RTT samples of a round from which its smallest RTT is used in slow start.
+/// Number of RTT samples in a round from which slow start uses the round's smallest RTT.
 const HYSTART_SAMPLES: u32 = 8;
 /// Number of delayed ACKs that the filter remembers.
 const DELAYED_MAX: u32 = 5;

@@ -89,8 +89,8 @@ pub struct Compound {
     reno_at_start: f64,
     /// Queue that Reno alone would cause, segments; in the modules in units of half a segment.
     diff_reno: Option<f64>,
-    /// Remaining growth of dwnd in this round trip, and the growth for each segment acknowledged (module 1.3: ACKs for
-    /// each segment of growth).
+    /// Remaining growth of dwnd in this round trip, and the growth for each segment acknowledged (in module 1.3 the
+    /// number of ACKs for each segment of growth).
     left: f64,
     pace: f64,
     acks: f64,
@@ -363,8 +363,8 @@ impl Compound {
     }
 }
 
-/// Fourth root by the method of the Linux module of 2006: Newton's method in integers, whose result differs from the
-/// root by less than one.
+/// Fourth root as in the Linux module of 2006, by Newton's method in integers; the result differs from the root by less
+/// than one.
 fn fourth_root(a: f64) -> f64 {
     let a = a as u64;
     let mut x = 1_u64 << ((64 - a.leading_zeros()) >> 2);

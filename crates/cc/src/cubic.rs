@@ -1,10 +1,10 @@
 //! CUBIC (RFC 9438; Rhee I, Xu L, "CUBIC: a new TCP-friendly high-speed TCP variant", PFLDnet 2005). The window is a
 //! cubic function of the time since the last loss, flat around the window at which that loss happened.
 //!
-//! Variant: RFC 9438, equations by number. The default differs from the RFC in two rules. Slow start ends by HyStart and not
-//! by HyStart++ (`slow_start = hystart++` gives the RFC's). A loss reduces the window and not the flight size
-//! (`reduce_from = flight` follows the RFC literally). RFC 9438 §4.6 allows reducing the window if it does not grow
-//! while the application limits the flow, as here.
+//! Variant: RFC 9438, equations by number. The default differs from the RFC in two rules. Slow start ends by HyStart
+//! and not by HyStart++ (`slow_start = hystart++` gives the RFC's rule). A loss reduces the window and not the flight
+//! size (`reduce_from = flight` follows the RFC literally). RFC 9438 §4.6 allows reducing the window if it does not
+//! grow while the application limits the flow, as here.
 //!
 //! Presets:
 //! * `2005` keeps 0.8 of the window on a loss, grows by at most `s_max` segments/s (value not verified in the paper)
@@ -119,7 +119,7 @@ const NO_LINUX: Linux = Linux {
 pub struct Cubic {
     win: LossWindow,
     p: CubicParams,
-    /// Standard TCP's increase that matches β: 3(1-β)/(1+β) (RFC 9438 §4.3).
+    /// Increase of standard TCP that matches β, which is 3(1-β)/(1+β) (RFC 9438 §4.3).
     alpha: f64,
     last_ack: f64,
     epoch: Epoch,

@@ -5,11 +5,11 @@
 //! 2011). The forward queueing delay comes from one-way delays, and alpha segments are queued on the forward path. The
 //! anticipated window is alpha D/Q, and FAST's largest increment is gamma alpha. Variant: FAST's update with one-way
 //! delays, every other round trip, spread over the next round (unverified). Preset `anticipated` goes straight to the
-//! anticipated window, by at most gamma alpha (unverified): HCC presents halving that step as its own improvement. The
-//! gain of `anticipated` is twice HCC's: with b the pipe over the sum of all alphas, an error e becomes -b e, which is
-//! stable below b = 1. The window therefore oscillates by gamma alpha on any long fat path. The doubling of the window
-//! and the reactions to losses and timeouts are those of FAST. As with FAST, the buffer must be larger than the sum of
-//! all alphas.
+//! anticipated window, by at most gamma alpha (unverified). The HCC paper presents the halving of this step as an
+//! improvement of HCC. The gain of `anticipated` is twice HCC's: with b the pipe over the sum of all alphas, an error e
+//! becomes -b e, which is stable below b = 1. The window therefore oscillates by gamma alpha on any long fat path. The
+//! doubling of the window and the reactions to losses and timeouts are those of FAST. As with FAST, the buffer must be
+//! larger than the sum of all alphas.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::forward_delay::{ForwardDelay, ForwardDelayParams};

@@ -64,7 +64,7 @@ params! {
 
 /// Smallest window, segments (ns-2).
 const FLOOR: f64 = 2.0;
-/// Weight of a sample, times the window: 3/w (Jin and others 2004).
+/// Weight of a sample, times the window; the weight is 3/w (Jin and others 2004).
 const FILTER_SEGMENTS: f64 = 3.0;
 /// Base RTT below which ns-2 applies increases at once, s.
 const NS2_SPREAD_RTT_S: f64 = 0.004;

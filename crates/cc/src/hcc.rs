@@ -9,9 +9,9 @@
 //! are the threshold that ends the start, the average, and the responses to losses in the start and to timeouts. By
 //! Table 1 and the prose, "passes the loss reference" means that the delay controls the window again from the next
 //! update after the step beyond the reference (`pass_rounds` 1). Increases are spread over the following round, so a
-//! segment sent with that window is only acknowledged one update later (`pass_rounds` 2). The paper's "default maximum
-//! value" of the loss reference is never compared with anything and has no parameter. There is no update in a recovery
-//! or in the round trip after a recovery.
+//! segment sent with the increased window is only acknowledged one update later (`pass_rounds` 2). The paper's "default
+//! maximum value" of the loss reference is never compared with anything and has no parameter. There is no update in a
+//! recovery or in the round trip after a recovery.
 //!
 //! The update by delay is not stable on every path. Let b = C R / (N alpha), with R the round trip without queue. The
 //! anticipated window falls by b segments for each segment that the window rises above the equilibrium, so an error e

@@ -30,8 +30,8 @@ params! {
         beta_min: f64 = num(0.5, 0.1, 1.0, Unit::None), "draft-leith-tcp-htcp-06 §4.2";
         /// Largest fraction of the window kept on a loss.
         beta_max: f64 = num(0.8, 0.1, 1.0, Unit::None), "draft-leith-tcp-htcp-06 §4.2";
-        /// Keep a fraction of the window on a loss that is the ratio of the smallest to the largest RTT; off: keep
-        /// `beta_min`.
+        /// On a loss, keep the fraction of the window that equals the ratio of the smallest to the largest RTT; off:
+        /// keep `beta_min`.
         adaptive_backoff: bool = flag(true), "draft-leith-tcp-htcp-06 §4.2; Linux";
         /// Keep only `beta_min` if the throughputs of two successive epochs differ.
         bandwidth_switch: bool = flag(true), "Linux tcp_htcp.c";

@@ -30,7 +30,8 @@ params! {
     }
 }
 
-/// Linux's table of 2^(i/8) in 1/128 (exact values: 128, 139.6, 152.2, 166.0, 181.0, 197.4, 215.3, 234.8).
+/// Linux's table of 2^(i/8) in 1/128, for which the exact values are 128, 139.6, 152.2, 166.0, 181.0, 197.4, 215.3 and
+/// 234.8.
 const FRACTIONS: [f64; 8] = [128.0, 139.0, 152.0, 165.0, 181.0, 197.0, 215.0, 234.0];
 
 /// TCP Hybla.

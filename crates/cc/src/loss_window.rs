@@ -10,7 +10,7 @@ use crate::observe::{observed, states};
 use crate::param::{BuildError, Settings, choice, choices, flag, num, params};
 use crate::slow_start::{SlowStart, SlowStartKind, Step};
 
-/// Largest window of an algorithm that multiplies the window on each ACK, segments: Linux's `snd_cwnd` has 32 bits.
+/// Largest window of an algorithm that multiplies the window on each ACK, segments; Linux's `snd_cwnd` has 32 bits.
 /// Without a bound the product would reach infinity.
 pub const MOST: f64 = 4_294_967_296.0;
 

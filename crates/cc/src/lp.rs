@@ -81,7 +81,7 @@ params! {
 }
 
 /// Largest window whose delays are corrected for delayed ACKs: with one segment every ACK is delayed, with few segments
-/// some are.
+/// some ACKs are.
 const ALONE: f64 = 2.0;
 const FEW: f64 = 16.0;
 /// Weight of a new sample of the delay in Linux, where it is a constant.

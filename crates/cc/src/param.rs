@@ -406,7 +406,7 @@ impl fmt::Display for Value {
 }
 
 impl Domain {
-    /// Formats a number of this domain, with its unit if the unit differs from the range's.
+    /// Formats a number of this domain; the unit is added if it differs from the unit of the range.
     fn shown(&self, x: f64) -> String {
         match self.kind {
             Type::Duration => shown_time(x),

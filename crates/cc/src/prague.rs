@@ -1,5 +1,5 @@
-//! TCP Prague (RFC 9331's requirements; draft-briscoe-iccrg-prague-congestion-control; L4STeam Linux `tcp_prague` 0.6):
-//! DCTCP for the Internet, for paths whose queues mark ECT(1) packets early (L4S).
+//! TCP Prague (RFC 9331's requirements; draft-briscoe-iccrg-prague-congestion-control; L4STeam Linux `tcp_prague` 0.6).
+//! It is DCTCP for the Internet, for paths whose queues mark ECT(1) packets early (L4S).
 //!
 //! Variant: the Linux code's rules, real-valued. α is kept from the first mark on. A mark reduces the window by α/2, at
 //! most once a round trip. Each segment without a mark adds 1/w and marked segments add nothing, so two marks a round

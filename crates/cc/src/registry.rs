@@ -248,7 +248,7 @@ pub fn build(spec: &str, params: &BTreeMap<String, Value>) -> Result<Controller,
     construct(entry.name, &settings).unwrap_or_else(|| unreachable!("'{}' is in the registry", entry.name))
 }
 
-/// Builds the rate control of a UDT endpoint: `spec` is `udt` or `udt:preset`.
+/// Builds the rate control of a UDT endpoint; `spec` is `udt` or `udt:preset`.
 ///
 /// # Errors
 /// The errors of [`build`].

@@ -23,11 +23,11 @@ choices! {
 const LOW_WINDOW: f64 = 16.0;
 /// Largest gap between two ACKs of one train, s (Linux `hystart_ack_delta_us`).
 const ACK_DELTA_S: f64 = 0.002;
-/// RTT samples of a round from which its minimum is used (RFC 9406 §4.3 N_RTT_SAMPLE; Linux).
+/// Number of RTT samples in a round from which the round's minimum is used (RFC 9406 §4.3 N_RTT_SAMPLE; Linux).
 const MIN_SAMPLES: u32 = 8;
 /// Divisor of the growth in the conservative phase (RFC 9406 §4.3).
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
-/// Largest number of segments counted for one ACK (RFC 9406 §4.3: L, without pacing).
+/// Largest number of segments counted for one ACK (L in RFC 9406 §4.3, without pacing).
 const MOST_OF_AN_ACK: f64 = 8.0;
 /// Length of the conservative phase, rounds (RFC 9406 §4.3).
 const CSS_ROUNDS: u32 = 5;

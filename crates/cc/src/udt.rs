@@ -2,8 +2,8 @@
 //! capacity.
 //!
 //! One source is section 7.2 of draft-gg-udt-03 by Gu Y (April 2010). The UDT library, version 4 (BSD license), differs
-//! from the draft. The third source is the paper (Gu Y, Grossman R, "UDT: UDP-based data transfer for high-speed wide
-//! area networks", Computer Networks 51(7), 2007). `udt` is the library since January 2012, `udt:2008` the library of
+//! from the draft. The third source is the paper by Gu Y and Grossman R on UDP-based data transfer for high-speed wide
+//! area networks (Computer Networks 51(7), 2007). `udt` is the library since January 2012, `udt:2008` the library of
 //! December 2008, `udt:draft` the draft.
 //!
 //! UDT is a transport of its own. UDT's receiver measures the arrival rate A and, by packet pairs, the capacity B. The
@@ -11,7 +11,7 @@
 //! [`Algorithm`](crate::Algorithm) for a TCP endpoint; UDT's own endpoint passes ACKs, NAKs and timeouts to the rate
 //! control. Units are whole packets, packets/s and seconds. C is the current rate, 1/P.
 //!
-//! Choices made here for points that the sources leave open or have wrong:
+//! Choices made here for points that the sources leave open or get wrong:
 //! * The period for a given window is (RTT + SYN) / window, as in the library since 2009. Earlier libraries have the
 //!   inverse, window / (RTT + SYN), which is a rate.
 //! * Periods are not rounded. The library rounds a period up to whole microseconds at each decrease: at 10 Gbit/s, a

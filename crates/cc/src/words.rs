@@ -3,7 +3,7 @@
 /// Longest list of words that a message names.
 const LONGEST_LIST: usize = 16;
 
-/// End of a message about an unknown word: `did you mean 'cubic'?`, or the allowed words if none is near.
+/// End of a message about an unknown word, which is `did you mean 'cubic'?`, or the allowed words if none is near.
 #[must_use]
 pub fn hint(word: &str, known: &[&str]) -> String {
     match nearest(word, known) {

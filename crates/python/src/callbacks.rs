@@ -105,7 +105,7 @@ told! {
 told! {
     /// A delivery-rate sample, of the newest segment that an ACK reports.
     PyDelivery(Delivery) as "Delivery" {
-        /// Segments/s; `None` if the interval is too short for a reliable rate.
+        /// Delivery rate, segments/s; `None` if the interval is too short for a reliable rate.
         rate: Option<f64> = None,
         /// The longer of two times, s: the one in which the sample's segments were sent, and the one in which they were
         /// acknowledged.

@@ -59,7 +59,7 @@ fn normal_cdf(x: f64) -> f64 {
     0.5 * libm::erfc(-x / std::f64::consts::SQRT_2)
 }
 
-/// 1 / √(2π), as (2 / √π) / (2 √2).
+/// The constant 1 / √(2π), computed as (2 / √π) / (2 √2).
 const ROOT_OF_TWO_PI_INVERSE: f64 = 0.5 * std::f64::consts::FRAC_1_SQRT_2 * std::f64::consts::FRAC_2_SQRT_PI;
 
 /// Inverse of [`normal_cdf`]. The first value is formula 26.2.23 of Abramowitz and Stegun, with an error below 4.5 ×
@@ -81,8 +81,8 @@ pub fn exponential(stream: &mut Stream) -> f64 {
     -libm::log1p(-stream.uniform())
 }
 
-/// Draws from the Weibull distribution with the given mean: P(X > x) = exp(−(x / scale)^shape), scale = mean / Γ(1 + 1
-/// / shape).
+/// Draws from the Weibull distribution with the given mean, where P(X > x) = exp(−(x / scale)^shape), scale = mean /
+/// Γ(1 + 1 / shape).
 pub fn weibull(stream: &mut Stream, mean: f64, shape: f64) -> f64 {
     mean / libm::tgamma(1.0 + 1.0 / shape) * libm::pow(exponential(stream), 1.0 / shape)
 }

@@ -152,8 +152,9 @@ impl Engine {
         Self::with_transports(spec, preferred, controllers())
     }
 
-    /// Like [`Engine::with_slice`], with the transports that `make` returns for all flows except datagrams and UDT: TCP
-    /// with a [`Controller`](elephan_cc::Controller), such as [`controllers`] builds, or endpoints of another crate.
+    /// Lays out a run like [`Engine::with_slice`]; `make` returns the transports of all flows except datagrams and UDT.
+    /// A transport is TCP with a [`Controller`](elephan_cc::Controller), such as [`controllers`] builds, or endpoints
+    /// of another crate.
     ///
     /// # Errors
     /// A spec that cannot be run, or an error of `make`.

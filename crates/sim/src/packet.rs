@@ -171,7 +171,7 @@ impl Packet {
         Self { what: self.what | u64::from(flag::CE) << FLAGS, ..self }
     }
 
-    /// Load in the packet's ECN bits by VCP's code: ECT(1) low, ECT(0) high, CE overload.
+    /// Load in the packet's ECN bits by VCP's code, in which ECT(1) is low, ECT(0) high, and CE overload.
     #[must_use]
     pub fn load(&self) -> Load {
         match self.flags() {

@@ -354,11 +354,11 @@ pub struct RttHistogram {
     total: u64,
 }
 
-/// Bits of mantissa of a bucket: 2⁻⁹ = 0.2 %.
+/// Number of mantissa bits of a bucket, whose relative width is 2⁻⁹ = 0.2 %.
 const MANTISSA_BITS: u32 = 9;
-/// 2²⁰ ps ≈ 1 µs: the array's lowest bucket.
+/// Exponent of the array's lowest bucket: 2²⁰ ps ≈ 1 µs.
 const LOWEST_EXPONENT: u32 = 20;
-/// 2⁴⁸ ps ≈ 281 s: where the array ends.
+/// Exponent of the array's end: 2⁴⁸ ps ≈ 281 s.
 const HIGHEST_EXPONENT: u32 = 48;
 /// Number of buckets by which the array grows.
 const BUCKETS_AT_ONCE: usize = 64;

@@ -1,6 +1,6 @@
-//! TCP-Illinois against Reno on a host that processes ACKs slowly: Leith et al. (2008), figure 8(a) and section VIII.A.
-//! For an ACK with SACK blocks, Linux 2.6 walked over all outstanding segments. The time of this walk was part of the
-//! RTT sample. With an overestimated largest RTT, every queueing delay seems small.
+//! TCP-Illinois against Reno on a host that processes ACKs slowly, as in figure 8(a) and section VIII.A of Leith et al.
+//! (2008). For an ACK with SACK blocks, Linux 2.6 walked over all outstanding segments. The time of this walk was part
+//! of the RTT sample. With an overestimated largest RTT, every queueing delay seems small.
 
 mod common;
 
@@ -30,7 +30,8 @@ fn linux_26_stack() -> Value {
     stack
 }
 
-/// Goodput of Illinois over that of Reno, from 100 to 400 s: 100 Mbit/s, 30 ms, a buffer of half the bandwidth-delay product.
+/// Goodput of Illinois over that of Reno, from 100 to 400 s, on a path of 100 Mbit/s and 30 ms with a buffer of half
+/// the bandwidth-delay product.
 fn ratio(illinois: &str, parameters: &Value, scan_s: f64) -> f64 {
     let flows = [(illinois, 0.0), ("reno", 0.0)];
     let (links, mut flows) = dumbbell(100_000_000, 0.013, 125, &flows, &linux_26_stack());

@@ -185,7 +185,7 @@ fn xcp_does_not_favor_short_round_trips() {
     assert!((long / short - 1.0).abs() < 0.1, "{long} {short}");
 }
 
-/// Links in a row, with flows over all of them and over each.
+/// Spec of links in a row, with flows over all links and flows over each link.
 fn parking_lot(rates_bps: &[u64], through: usize, cross: usize, seconds: f64) -> Outcome {
     let hops = rates_bps.len();
     let mut links = Vec::new();
@@ -252,9 +252,9 @@ fn nine_xcp_routers_in_a_row_all_keep_their_links_above_90_percent() {
     }
 }
 
-/// Xia and others, section 5 (utilization and queue over the capacity; 50 flows each way, 80 ms): VCP's utilization is
-/// at most 7 % below XCP's, and no packet is dropped. The queue is a small fraction of the buffer, and this fraction
-/// decreases with the capacity.
+/// Section 5 of Xia and others shows utilization and queue over the capacity, with 50 flows each way and 80 ms. VCP's
+/// utilization is at most 7 % below XCP's, and no packet is dropped. The queue is a small fraction of the buffer, and
+/// this fraction decreases with the capacity.
 #[test]
 fn vcp_uses_at_most_7_percent_less_than_xcp_with_a_short_queue_and_no_drops() {
     let mut waiting = 0.15;
@@ -276,7 +276,7 @@ fn vcp_uses_at_most_7_percent_less_than_xcp_with_a_short_queue_and_no_drops() {
     assert!(waiting < 0.05, "{waiting}");
 }
 
-/// The same paper on convergence to fair shares: VCP converges, but much later than XCP.
+/// Convergence to fair shares in the paper of Xia and others: flows of VCP converge, but much later than those of XCP.
 #[test]
 fn vcp_becomes_fair_much_more_slowly_than_xcp() {
     let fair_at = |kind: &'static str, algorithm: &str, seconds: f64| {

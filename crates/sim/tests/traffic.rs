@@ -6,7 +6,7 @@ use elephan_sim::engine::Engine;
 use elephan_sim::{Outcome, Time};
 use serde_json::{Value, json};
 
-/// Payload of the segments below, bytes: 1,000 on the wire.
+/// Payload of the segments below, bytes; a segment has 1,000 bytes on the wire.
 const PAYLOAD: u64 = 972;
 
 /// Datagrams of 1,000 bytes on the wire over one link of 10 Mbit/s, so that one takes 0.8 ms.

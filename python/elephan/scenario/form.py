@@ -74,7 +74,7 @@ class FramesSpec(Form, frozen=True, kw_only=True):
 
     Attributes:
         interval_ps: Interval of the frames, ps. The mean size of a frame is the rate times the interval.
-        shape: Shape of the Weibull distribution of the sizes: P(X > x) = exp(−(x / scale)^shape).
+        shape: Shape of the Weibull distribution of the sizes, with P(X > x) = exp(−(x / scale)^shape).
     """
 
     interval_ps: int
@@ -202,7 +202,7 @@ class StackSpec(Form, frozen=True, kw_only=True):
         hide_marks: The receiver echoes no ECN marks.
         host_ack_ps: Processing time of the sending host for an ACK, ps, before it reads the clock.
         host_scan_ps: Additional processing time for each outstanding segment if an ACK carries SACK blocks, ps (Leith
-            et al. 2008 section VIII.A: Linux 2.6 walks the list of all outstanding segments).
+            and others 2008, section VIII.A, where Linux 2.6 walks the list of all outstanding segments).
         hz: Timer interrupts a second of the sending host (Linux's ``HZ``), for algorithms that count in jiffies; 1000
             if absent. With ``detection = "rack"``, timers expire at such an interrupt as in Linux; they are exact if
             ``hz`` is absent.

@@ -46,8 +46,8 @@ pub struct DeliverySampler {
     newest: Option<Newest>,
 }
 
-/// A sample before its conversion to seconds and floating point, which [`DeliverySampler::sample`] does at once where
-/// the sample is used.
+/// A sample before its conversion to seconds and floating point; [`DeliverySampler::sample`] makes this conversion at
+/// once where the sample is used.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     interval_ps: u64,

@@ -22,8 +22,8 @@ use crate::time::Time;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Feeder<'a> {
     Flow(&'a str, bool),
-    /// A link, with the links without queueing between it and the fed link. The links without queueing are part of the
-    /// feeder, since another path from the same link may have another delay.
+    /// A link that feeds another one, with the links without queueing between the two. The links without queueing are
+    /// part of the feeder, since another path from the same link may have another delay.
     Link(&'a str, Vec<&'a str>),
     /// All transfers of a source, whose packets are not in a common order.
     Source(&'a str, bool),

@@ -25,8 +25,8 @@ fn keys(parameter: &Parameter) -> Vec<String> {
     suffixes.iter().map(|suffix| format!("{}{suffix}", parameter.name)).collect()
 }
 
-/// Parameters of a queue `kind` in the form of a spec: `given`, and the defaults for a link of `rate_bps` whose largest
-/// data packets have `packet_bytes`.
+/// Parameters of a queue `kind` in the form of a spec, which are `given` and the defaults for a link of `rate_bps`
+/// whose largest data packets have `packet_bytes`.
 ///
 /// # Errors
 /// Values that the discipline rejects.

@@ -8,7 +8,7 @@ use crate::ring::Fifo;
 /// SACK blocks of one ACK, and further data that does not fit into the packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SackEntry {
-    /// `[first, past)`, newest first (RFC 2018 section 4).
+    /// SACK blocks `[first, past)`, newest first (RFC 2018 section 4).
     pub blocks: [(u32, u32); 3],
     /// Number of blocks.
     pub count: u8,

@@ -172,6 +172,6 @@ pub struct ApplicationSpec {
 pub struct FramesSpec {
     /// Interval of the frames, ps. The mean size of a frame is the rate times the interval.
     pub interval_ps: u64,
-    /// Shape of the Weibull distribution of the sizes: P(X > x) = exp(−(x / scale)^shape).
+    /// Shape of the Weibull distribution of the sizes, with P(X > x) = exp(−(x / scale)^shape).
     pub shape: f64,
 }

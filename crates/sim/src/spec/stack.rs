@@ -65,8 +65,8 @@ pub struct StackSpec {
     /// Processing time of the sending host for an ACK, ps, before it reads the clock.
     #[serde(default)]
     pub host_ack_ps: u64,
-    /// Additional processing time for each outstanding segment if an ACK carries SACK blocks, ps (Leith et al. 2008
-    /// section VIII.A: Linux 2.6 walks the list of all outstanding segments).
+    /// Additional processing time for each outstanding segment if an ACK carries SACK blocks, ps (Leith and others
+    /// 2008, section VIII.A, where Linux 2.6 walks the list of all outstanding segments).
     #[serde(default)]
     pub host_scan_ps: u64,
     /// Timer interrupts a second of the sending host (Linux's `HZ`), for algorithms that count in jiffies; 1000 if

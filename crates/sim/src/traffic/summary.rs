@@ -13,7 +13,7 @@ use crate::time::Time;
 /// Inverse of the unit of a sum of quotients, 2⁻³².
 const FRACTION: f64 = (1_u64 << 32) as f64;
 
-/// Bits of a number's mantissa that its bucket ignores: 9 of 52 are kept.
+/// Number of mantissa bits that the bucket of a number ignores; 9 of 52 bits are kept.
 const LEFT_OUT_BITS: u32 = 52 - 9;
 
 /// Counts of positive numbers in buckets.

@@ -10,7 +10,7 @@ use crate::endpoint::boundary::Outlet;
 use crate::spec::StackSpec;
 use crate::time::Time;
 
-/// Largest buffer that Linux passes to a device at once, bytes of payload: 64 KiB minus the room for headers.
+/// Largest buffer that Linux passes to a device at once, bytes of payload, which is 64 KiB minus the room for headers.
 const LARGEST_BYTES: u32 = 65_279;
 /// Largest window that a SYN-ACK can announce, bytes: the window field of a SYN-ACK is not scaled (RFC 7323 section
 /// 2.2).
@@ -28,7 +28,7 @@ const HALVED_EACH_US: f64 = 512.0;
 /// (`bbr_min_tso_segs`).
 const SMALLEST: u32 = 2;
 const SLOW_BPS: f64 = 1.2e6;
-/// A burst of less than this fraction of the window may be deferred: 1/3 (`tcp_tso_win_divisor`).
+/// Divisor of the window for deferral: a burst of less than 1/3 of the window may be deferred (`tcp_tso_win_divisor`).
 const WINDOW_DIVISOR: u64 = 3;
 /// A burst is deferred only if the last burst left at most this long ago, and the next ACK is expected within this time.
 const PATIENCE: Time = Time::MILLISECOND;
@@ -47,8 +47,8 @@ pub(super) struct Bursts {
     /// Segments of a buffer that is written before the first ACK, while the sender knows no scaled window of the receiver
     /// (`tcp_bound_to_half_wnd`).
     first: u32,
-    /// End of the first buffer that was left after the first transmission; the other buffers follow. `None` until then:
-    /// the application refills the head of the queue after each burst.
+    /// End of the first buffer that was still unsent after the first transmission; the other buffers follow. `None`
+    /// until then: the application refills the head of the queue after each burst.
     grid: Option<u32>,
     /// End of the data that were written before the first ACK.
     written: u32,

@@ -7,7 +7,7 @@ use super::pace::{Limit, Limits};
 use crate::endpoint::boundary::Outlet;
 use crate::time::Time;
 
-/// Linux's pacing rate in units of window over RTT: 2 in slow start, 1.2 afterwards (`tcp_pacing_ss_ratio`,
+/// Linux's pacing rate in units of window over RTT, which is 2 in slow start and 1.2 afterwards (`tcp_pacing_ss_ratio`,
 /// `tcp_pacing_ca_ratio`).
 const SLOW_START_FACTOR: f64 = 2.0;
 const AVOIDANCE_FACTOR: f64 = 1.2;
