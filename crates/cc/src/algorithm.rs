@@ -245,8 +245,8 @@ pub struct Ack {
     pub window_at_send: f64,
     /// First ACK of a new round: all segments that were outstanding when the last round began are acknowledged.
     pub round_start: bool,
-    /// The endpoint is in fast recovery, or this duplicate ACK may begin one. The window must not change then; only
-    /// estimators are updated.
+    /// The endpoint is in fast recovery, or this duplicate ACK may begin one. While this flag is true the window must
+    /// not change; only estimators are updated.
     pub in_recovery: bool,
     /// Linux's sample; `None` for other stacks, whose samples depend on `acked` and `in_recovery`.
     pub sample: Option<Sample>,
@@ -325,8 +325,8 @@ pub struct Signal {
 /// The endpoint sends while its estimate of the segments in flight is below [`Algorithm::window`]. In fast recovery the
 /// endpoint's recovery rule (PRR, rate halving, RFC 6675) moves from the old window to the new one instead.
 ///
-/// [`Observe`] reports the algorithm's internal variables. An algorithm without such variables implements
-/// the trait with an empty body.
+/// [`Observe`] reports the algorithm's internal variables. An algorithm without internal variables implements the trait
+/// with an empty body.
 pub trait Algorithm: Observe {
     /// The connection begins.
     fn on_start(&mut self, start: &Start);

@@ -41,7 +41,7 @@ params! {
         min_window: f64 = num(4.0, 1.0, 100.0, Unit::Segments), "ACM Queue 2016; Linux tcp_bbr.c";
         /// Growth factor of the bandwidth in a round; after a smaller growth the pipe may be full.
         full_growth: f64 = num(1.25, 1.0, 10.0, Unit::None), "Linux tcp_bbr.c";
-        /// Rounds in a row without that growth after which the pipe counts as full.
+        /// Rounds in a row with a smaller growth after which the pipe counts as full.
         full_rounds: f64 = num(3.0, 1.0, 100.0, Unit::RoundTrips), "Linux tcp_bbr.c";
         /// Margin between bandwidth and pacing rate, as a fraction of the bandwidth.
         pacing_margin: f64 = num(0.01, 0.0, 0.5, Unit::None), "Linux tcp_bbr.c";
@@ -81,8 +81,8 @@ const BURST_MOST_BYTES: f64 = 65_535.0;
 /// Shortest interval that gives a policer's rate, s.
 const POLICED_INTERVAL_MIN_S: f64 = 0.001;
 
-/// The smaller of two numbers. This comparison is one instruction. `f64::min` takes several, since it also handles NaN,
-/// and none of BBR's variables is NaN.
+/// The smaller of two numbers. This comparison is one instruction. `f64::min` takes several instructions, since it also
+/// handles NaN, and none of BBR's variables is NaN.
 #[inline]
 fn smaller(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }

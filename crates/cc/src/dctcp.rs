@@ -2,12 +2,12 @@
 //! the smoothed fraction of the segments that queues had marked.
 //!
 //! Variant: α from the marks of each round trip (RFC 8257 §3.3, steps 1 to 8). The window is reduced at the first mark
-//! of a window of data, as in RFC 3168, the paper and all kernels. The RFC's step 9 reduces it at the end of the window
-//! of data (`reaction = window-end`). Losses halve the window (RFC 8257 §3.5). A loss after a mark in the same window
-//! of data halves the window that held before the mark, so that there is one reduction. Preset `linux`: whole segments,
-//! and no growth in the window of data after a reduction. The kernel computes α by shifts in units of 1/1024: α becomes
-//! 0 below 16/1024, and ignores fractions of marks below one in 64. Marks in fast recovery, and during the recovery
-//! after a timeout, count towards α but do not reduce the window.
+//! of a window of data, as in RFC 3168, the paper and all kernels. The RFC's step 9 reduces the window at the end of
+//! the window of data (`reaction = window-end`). Losses halve the window (RFC 8257 §3.5). A loss after a mark in the
+//! same window of data halves the window that held before the mark, so that there is one reduction. Preset `linux`:
+//! whole segments, and no growth in the window of data after a reduction. The kernel computes α by shifts in units of
+//! 1/1024: α becomes 0 below 16/1024, and ignores fractions of marks below one in 64. Marks in fast recovery, and
+//! during the recovery after a timeout, count towards α but do not reduce the window.
 
 use crate::algorithm::{Ack, Ecn, Needs, Signal};
 use crate::loss_based::{LossBased, own_window};
@@ -100,7 +100,7 @@ pub struct Dctcp {
     share: MarkShare,
     /// Time of the last reduction, s: segments sent earlier belong to the window of data before this reduction.
     reduced_at: f64,
-    /// Window before that reduction, if marks caused it.
+    /// Window before the last reduction, if marks caused the reduction.
     window_before: Option<f64>,
     /// True if a mark arrived with an ACK on which the window must not change.
     pending: bool,
@@ -108,8 +108,8 @@ pub struct Dctcp {
     repairing: bool,
 }
 
-/// Error of a segment's computed send time, s: a segment sent right after a reduction may seem to precede it by this
-/// much.
+/// Error of a segment's computed send time, s: a segment sent right after a reduction may seem to precede the reduction
+/// by this time.
 const CLOCK_ERROR_S: f64 = 1e-9;
 
 impl Dctcp {

@@ -28,7 +28,7 @@ choices! {
 params! {
     /// Parameters of TCP-Fusion.
     pub struct FusionParams {
-        /// Queueing delay below which the window grows; it shrinks above three times this delay.
+        /// Queueing delay below which the window grows; the window shrinks above three times this delay.
         queue_delay: f64 = num(0.004, 1e-6, 1.0, Unit::Seconds), "implementations: 4 ms, a timer tick (unverified)";
         /// Time that gives the growth for each round trip when multiplied by the bandwidth.
         growth_delay: f64 = num(0.001, 0.0, 1.0, Unit::Seconds), "implementations: B/(12 Mbit/s) segments (unverified)";
@@ -245,7 +245,8 @@ mod tests {
         Fusion::new(&settings(&Fusion::ENTRY, "", values).expect("it is right")).expect("it is right")
     }
 
-    /// A window of 333 segments, a base RTT of 40 ms, and 100 Mbit/s of 12,000-bit segments.
+    /// TCP-Fusion with a window of 333 segments, a base RTT of 40 ms, and a bandwidth of 100 Mbit/s in segments of
+    /// 12,000 bits.
     fn at(values: &[(&str, Setting)]) -> (Driver, Fusion) {
         let (d, mut f) = (Driver::new(), fusion(values));
         d.start_at(&mut f, 333.0);

@@ -313,7 +313,7 @@ impl Htcp {
 
     /// Segments of an ACK that count towards the growth of Linux's window; `n` of the ACK's segments are left for
     /// congestion avoidance. Linux counts the segments of its sample (`pkts_acked`) if the connection was without
-    /// losses and SACKs, and one otherwise.
+    /// losses and SACKs, and one segment otherwise.
     fn counted(&self, ack: &Ack, n: f64) -> f64 {
         match ack.sample {
             Some(_) if ack.was_open() => ack.sampled(),

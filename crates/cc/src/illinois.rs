@@ -182,7 +182,7 @@ impl Illinois {
         }
     }
 
-    /// α by Linux's computation: whole microseconds, 1/128.
+    /// α by Linux's computation, in whole microseconds and in units of 1/128.
     fn alpha_linux(&self, da: f64, dm: f64, d1: f64) -> f64 {
         let (most, least) =
             ((self.p.alpha_max * ALPHA_SCALE).floor(), (self.p.alpha_min * ALPHA_SCALE).floor().max(1.0));
@@ -190,7 +190,7 @@ impl Illinois {
         (span * most / (span + (beyond * (most - least) / least).floor())).floor() / ALPHA_SCALE
     }
 
-    /// β by Linux's computation: whole microseconds, 1/64.
+    /// β by Linux's computation, in whole microseconds and in units of 1/64.
     fn beta_linux(&self, da: f64, dm: f64) -> f64 {
         let (least, most) = ((self.p.beta_min * BETA_SCALE).floor(), (self.p.beta_max * BETA_SCALE).floor());
         let (d2, d3) = ((dm * self.p.d2).floor(), (dm * self.p.d3).floor());

@@ -1,4 +1,4 @@
-//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus): LEDBAT with changes that experience with it suggested. LEDBAT++
+//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus): LEDBAT with changes suggested by experience with LEDBAT. LEDBAT++
 //! measures the RTT, and its target is 60 ms. On paths with a short RTT the window grows more slowly than Reno's. Above
 //! the target LEDBAT++ reduces the window by a fraction, not by a number of segments. At intervals LEDBAT++ reduces the
 //! window to two segments, so that every flow measures the path without a queue.

@@ -196,7 +196,7 @@ pub struct Parameter {
 /// Named values of some parameters. If the sources of an algorithm disagree, each source is a preset.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Preset {
-    /// Name after the colon; empty for the algorithm's own name.
+    /// Preset's name after the colon; empty for the algorithm's own name.
     pub name: &'static str,
     /// Source that the preset follows.
     pub title: &'static str,
@@ -272,7 +272,7 @@ pub struct Entry {
     pub signals: &'static [&'static str],
     /// Paper or RFC.
     pub source: &'static str,
-    /// One paragraph: the idea, and the differences of the default from the sources.
+    /// Description in one paragraph: the idea, and the differences of the default from the sources.
     pub doc: &'static str,
     /// Presets; the first one is the algorithm without a suffix.
     pub presets: &'static [Preset],
@@ -307,7 +307,7 @@ impl Entry {
 pub struct Problem {
     /// The algorithm or the queue discipline; empty if its name is unknown.
     pub owner: String,
-    /// The parameter, if the error is in one.
+    /// Name of the parameter, if the error is in a parameter.
     pub parameter: Option<String>,
     /// Text that names the value that was read, and the allowed values.
     pub message: String,
@@ -566,7 +566,7 @@ impl Settings {
 
 /// A type of a field of a parameter struct.
 pub trait Field: Sized {
-    /// Converts a value that passed [`Parameter::check`]; `None` if the declared type differs from the field's.
+    /// Converts a value that passed [`Parameter::check`]; `None` if the declared type differs from the field's type.
     fn of(parameter: &Parameter, value: &Value) -> Option<Self>;
 }
 
@@ -626,8 +626,8 @@ macro_rules! choices {
     )+};
 }
 
-/// Declares a parameter struct: `/// doc`, then `name: type = domain, "source";`. Within a domain, `Unit` needs no
-/// module path.
+/// Declares a parameter struct; a field is `/// doc`, then `name: type = domain, "source";`. Within a domain, `Unit`
+/// needs no module path.
 #[macro_export]
 macro_rules! params {
     ($(#[$meta:meta])* pub struct $name:ident {

@@ -26,7 +26,7 @@ pub struct RoundTrip {
     pub sum: f64,
     /// Number of samples.
     pub samples: u32,
-    /// Segments acknowledged, which were sent in the previous round.
+    /// Number of acknowledged segments, which were sent in the previous round.
     pub acked: f64,
 }
 

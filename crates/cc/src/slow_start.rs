@@ -117,7 +117,7 @@ impl SlowStart {
         self.rounds.found |= self.kind == SlowStartKind::HystartPlusPlus;
     }
 
-    /// Handles a timeout: HyStart starts anew (Linux), and HyStart++ stays off (RFC 9406 §4.3).
+    /// Handles a timeout, after which HyStart starts anew (Linux) and HyStart++ stays off (RFC 9406 §4.3).
     pub fn on_timeout(&mut self) {
         let over = self.kind == SlowStartKind::HystartPlusPlus;
         self.rounds = Rounds { found: over, ..NO_ROUNDS };

@@ -95,7 +95,7 @@ pub struct Acked {
     pub bytes: u64,
     /// Packet number of the newest packet newly acknowledged.
     pub newest: u64,
-    /// Instant at which that packet was sent, ps.
+    /// Instant at which the newest packet was sent, ps.
     pub newest_sent_ps: u64,
     /// Bytes in flight after this ACK.
     pub in_flight_bytes: u64,
@@ -374,8 +374,8 @@ impl ByteDriver {
         self.start();
     }
 
-    /// Changes the datagram size. A larger size keeps the window in bytes; a smaller size keeps it in datagrams, which
-    /// lowers it in bytes.
+    /// Changes the datagram size. A larger datagram size keeps the window in bytes; a smaller size keeps the window in
+    /// datagrams, which lowers it in bytes.
     pub fn on_mtu(&mut self, mtu_bytes: u32) {
         let mtu_bytes = mtu_bytes.clamp(1, LARGEST_MTU);
         let mtu = f64::from(mtu_bytes);

@@ -286,7 +286,7 @@ impl Udt {
         self.period = self.period * self.p.syn / (self.period * inc + self.p.syn);
     }
 
-    /// Additional packets in the next SYN at a capacity of `capacity` packets/s.
+    /// Additional packets in the next SYN interval at a capacity of `capacity` packets/s.
     #[must_use]
     pub fn increase(&self, capacity: f64) -> f64 {
         let mut available = capacity - self.rate();

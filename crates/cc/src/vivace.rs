@@ -3,8 +3,8 @@
 //! utility of each, and moves its rate along the gradient. The utility of a rate counts throughput, a rising RTT and
 //! losses.
 //!
-//! Variant: the authors' later code (PCC-Uspace, the Vivace rate controller). It has three pairs of intervals, an
-//! amplifier of the steps with the power 1.2, and a bound of the steps that grows by 5 % of the rate. Preset `paper`
+//! Variant: the authors' later code (PCC-Uspace, the Vivace rate controller). This code has three pairs of intervals,
+//! an amplifier of the steps with the power 1.2, and a bound of the steps that grows by 5 % of the rate. Preset `paper`
 //! has the constants that others report of the paper itself; its text was not available, so they are unverified. A
 //! Mbit/s is 10⁶ bit/s throughout; the authors' code also uses 2²⁰. An interval lasts the smallest RTT and at least
 //! five segments. Not modelled: the code's longer intervals while RTT samples arrive in bursts, and its trend of the

@@ -1,5 +1,6 @@
-//! Compares each kernel algorithm (`bpf/`) with the Rust algorithm of the same name. Both get the same recorded ACKs,
-//! losses, timeouts, idle times and spurious losses, and their windows differ by at most one segment at each event.
+//! Compares each kernel algorithm (`bpf/`) with the Rust algorithm of the same name. Both algorithms get the same
+//! recorded ACKs, losses, timeouts, idle times and spurious losses, and their windows differ by at most one segment at
+//! each event.
 
 mod twin;
 

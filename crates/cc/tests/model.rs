@@ -191,8 +191,8 @@ impl Connection {
 
     /// The router's answer for an ACK of `acked` segments. While queues mark, the router is overloaded, and XCP's
     /// feedback is minus one segment for each acknowledged segment. Otherwise the router's load is low, and XCP's
-    /// feedback is plus one segment for each acknowledged segment. Up to 100 delivered segments, a VCP router gives no
-    /// answer, and an XCP router that is not overloaded gives zero feedback.
+    /// feedback is plus one segment for each acknowledged segment. For the first 100 delivered segments, a VCP router
+    /// gives no answer, and an XCP router that is not overloaded gives zero feedback.
     fn answer(&self, acked: f64) -> Option<Answer> {
         let given = self.delivered > 100.0;
         match (self.needs.router?, self.marks) {

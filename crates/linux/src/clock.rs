@@ -109,7 +109,7 @@ impl Clock {
         Ok(if wants { self.get(client + WANTED)? } else { u64::MAX })
     }
 
-    /// Lets a waiting guest do all of its work at a time.
+    /// Lets a waiting guest do all of its work at a given time.
     pub fn run(&mut self, now_ns: u64) -> io::Result<()> {
         self.put(FREE_UNTIL, now_ns + 1)?;
         self.put(CURRENT, now_ns)?;

@@ -40,8 +40,8 @@ pub struct Guest {
     ended: bool,
 }
 
-/// Callback for each frame of the guest: time in ns, device, header and frame, and the future arrivals in order of
-/// time.
+/// Callback for each frame of the guest. The arguments are the time in ns, the device, header and frame, and the future
+/// arrivals in order of time.
 pub type Sent<'a> = &'a mut dyn FnMut(u64, usize, Vec<u8>, &mut VecDeque<Arrival>);
 
 impl Guest {

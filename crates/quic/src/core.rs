@@ -215,7 +215,7 @@ impl Core {
         }
     }
 
-    /// Sends all datagrams that quinn may send now; false if there were none.
+    /// Sends all datagrams that quinn may send now; returns false if there were none.
     pub fn transmit(&mut self, now: Time, out: &mut dyn Outlet) -> bool {
         let instant = self.instant(now);
         let mut any = false;

@@ -91,8 +91,8 @@ impl Elephan {
         Self::made(algorithm, Arc::new(make), forward_delay)
     }
 
-    /// An algorithm of the caller's own, such as one from a crate of `elephan export`. `make` gives a new controller,
-    /// the same each time, for each connection; `name` is its name in messages.
+    /// An algorithm of the caller's own, such as one from a crate of `elephan export`. `make` gives a new controller
+    /// for each connection, always in the same state; `name` is the algorithm's name in messages.
     ///
     /// # Errors
     /// An error message about the first need of the algorithm that quinn does not meet, or about a missing copy: quinn

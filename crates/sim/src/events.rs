@@ -23,7 +23,7 @@ pub enum Kind {
     Acked,
     /// A queue dropped a packet.
     Dropped,
-    /// A link lost a packet for another reason.
+    /// A link lost a packet for a reason other than its queue.
     Lost,
     /// A packet left a queue, or joined it, with a mark.
     Marked,

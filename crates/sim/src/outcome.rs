@@ -37,7 +37,7 @@ pub struct Outcome {
 /// Balance of all packets at the end of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Conservation {
-    /// Sent into the network, data and ACKs.
+    /// Packets sent into the network, data and ACKs.
     pub sent: u64,
     /// Created by links that duplicate.
     pub duplicated: u64,

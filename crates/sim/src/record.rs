@@ -317,7 +317,7 @@ pub struct OneWayDelays {
 }
 
 impl OneWayDelays {
-    /// Empty delays, for datagrams that arrive from `from` to before `to`.
+    /// An empty record of delays, for datagrams that arrive from `from` to before `to`.
     #[must_use]
     pub fn new(from: Time, to: Time) -> Self {
         Self { from, to, min: Time::NEVER, sum_ps: 0, count: 0, histogram: RttHistogram::default() }

@@ -144,9 +144,9 @@ impl RunSet {
         (first, last + 1)
     }
 
-    /// Adds the segment after the highest member ever inserted, if that member is in the run that begins at `first`, a
-    /// member. Returns true if it did. An insertion after the highest member is the most common one by far, and needs
-    /// no search for neighbors.
+    /// Adds the segment after the highest member ever inserted, if the run that begins at the member `first` contains
+    /// that highest member. Returns true if it did. An insertion after the highest member is the most common one by
+    /// far, and needs no search for neighbors.
     #[inline]
     pub fn extend(&mut self, first: u32) -> bool {
         let segment = self.top;

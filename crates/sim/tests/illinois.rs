@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 /// Host processing time for each outstanding segment, s: some cache misses. The paper does not state this time. The
 /// time was chosen by comparison with the figure, so the test shows the mechanism and does not reproduce the published
-/// ratio independently. The ratio with 0.1, 0.2, 0.3, 0.4, 0.6 and 0.8 us is 1.8, 1.7, 1.4, 2.7, 4.5 and 5.7, and 1.8,
-/// 1.7, 1.8, 1.7, 1.9 and 4.1 if samples after a loss are ignored.
+/// ratio independently. With times of 0.1, 0.2, 0.3, 0.4, 0.6 and 0.8 us the ratio is 1.8, 1.7, 1.4, 2.7, 4.5 and 5.7.
+/// If samples after a loss are ignored, the ratio is 1.8, 1.7, 1.8, 1.7, 1.9 and 4.1.
 const SCAN_S: f64 = 0.4e-6;
 /// Ratio of Illinois' to Reno's throughput in figure 8(a), 65 and 24 Mbit/s, and the tolerance of the measured ratio.
 const PUBLISHED_RATIO: f64 = 65.0 / 24.0;

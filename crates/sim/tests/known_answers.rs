@@ -6,8 +6,8 @@ use common::{at, dumbbell, ns2_stack, run, spec};
 use serde_json::json;
 
 /// One Reno flow on a path whose pipe holds `P` packets, with a buffer of `B` packets: the window grows from W/2 to W =
-/// P + B by one segment each round trip. At a window w below P a round trip takes R, above P it takes w/C (Appenzeller,
-/// Keslassy and McKeown 2004, section 2).
+/// P + B by one segment each round trip. At a window w below P a round trip takes R, and above P it takes w/C
+/// (Appenzeller, Keslassy and McKeown 2004, section 2).
 struct Sawtooth {
     period_s: f64,
     mean_window: f64,

@@ -123,7 +123,8 @@ fn xcp_flows_that_come_one_after_another_each_get_their_share_within_50_round_tr
     assert_eq!(last.drops, 0);
 }
 
-/// One flow reaches the capacity within 50 round trips, in which several flows would share the link, and keeps this rate.
+/// Within 50 round trips of the last start, one flow reaches the capacity, or several flows share it evenly; the rates
+/// then stay.
 #[test]
 fn xcp_fills_long_fat_paths_with_an_empty_queue_and_no_drop() {
     for (rate_bps, starts, seconds) in
@@ -219,7 +220,7 @@ fn on_link(outcome: &Outcome, hop: usize, rate_bps: u64, from_s: f64, to_s: f64)
     (bits / (rate_bps as f64 * (to_s - from_s)), rows[to].dropped)
 }
 
-/// Figure 9 with two links, of 100 and 50 Mbit/s: the 50 Mbit/s link limits the flows that cross both, and the shuffled
+/// Figure 9 with two links, of 100 and 50 Mbit/s: the 50 Mbit/s link limits the flows that cross both. The shuffled
 /// traffic of the 100 Mbit/s link reduces its utilization by less than 10 %.
 #[test]
 fn the_tighter_of_two_xcp_routers_wins_and_the_other_gives_its_flows_the_rest() {

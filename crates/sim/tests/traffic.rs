@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// Payload of the segments below, bytes; a segment has 1,000 bytes on the wire.
 const PAYLOAD: u64 = 972;
 
-/// Datagrams of 1,000 bytes on the wire over one link of 10 Mbit/s, so that one takes 0.8 ms.
+/// Datagrams of 1,000 bytes on the wire over one link of 10 Mbit/s, so that one datagram takes 0.8 ms.
 fn datagrams(load: f64, poisson: bool, limit: Option<u64>, (duration_s, delay_s): (f64, f64)) -> Outcome {
     let mut links = vec![link("l", 10_000_000, delay_s, limit), link("back", 10_000_000, delay_s, None)];
     links[0]["record"] = json!(true);

@@ -91,7 +91,7 @@ pub struct Emulator {
     pub displaced: u64,
     /// Packets delivered more than 0.5 ms out of order.
     pub displaced_much: u64,
-    /// The largest displacement of a packet.
+    /// The largest time by which a packet was delivered out of order.
     pub displaced_most: Time,
     /// Slots of packets dropped or lost since this list was last emptied.
     pub lost: Vec<usize>,
@@ -192,7 +192,7 @@ impl Emulator {
         true
     }
 
-    /// Processes all events until `ns`; all packets that entered the path before that time must be known.
+    /// Processes all events until `ns`; all packets that entered the path before `ns` must be known.
     pub fn advance(&mut self, ns: u64) {
         let until = Time(ns * PS_PER_NS);
         while self.hops.peek().is_some_and(|Reverse(event)| event.at <= until) {

@@ -7,7 +7,7 @@ use crate::windowed::WindowedMax;
 
 /// Growth factor of the bandwidth in a round; after a smaller growth the pipe may be full (§5.3.1.2).
 const FULL_GROWTH: f64 = 1.25;
-/// Rounds without that growth after which the pipe counts as full.
+/// Rounds with a smaller growth after which the pipe counts as full.
 const FULL_ROUNDS: u32 = 3;
 /// Largest number of times that the growth of the long-term bound may double.
 const PROBE_UP_ROUNDS_MOST: u32 = 30;

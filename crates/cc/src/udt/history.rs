@@ -120,9 +120,9 @@ pub struct Estimates {
     pub rtt: f64,
     /// RTTVar, s.
     pub rtt_var: f64,
-    /// A, packets/s; 0 while it is unknown.
+    /// Arrival rate A, packets/s; 0 while it is unknown.
     pub arrival_rate: f64,
-    /// B, packets/s; 0 while it is unknown.
+    /// Capacity B, packets/s; 0 while it is unknown.
     pub capacity: f64,
 }
 
@@ -139,7 +139,7 @@ observed! {
 }
 
 impl Estimates {
-    /// Initial estimates: an RTT of ten SYN, with half of it as its variation.
+    /// Initial estimates: an RTT of ten SYN intervals, with half of this RTT as its variation.
     #[must_use]
     pub fn new(syn: f64, arrival_rate: f64, capacity: f64) -> Self {
         Self { rtt: 10.0 * syn, rtt_var: 5.0 * syn, arrival_rate, capacity }

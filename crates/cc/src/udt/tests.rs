@@ -6,7 +6,7 @@ use super::*;
 use crate::param::Value;
 
 const PACKET_BYTES: f64 = 1500.0;
-/// Rate of 1 Gbit/s in packets of 1,500 bytes a second.
+/// Rate of 1 Gbit/s as a number of packets of 1,500 bytes per second.
 const GIGABIT: f64 = 1e9 / (8.0 * PACKET_BYTES);
 
 fn built(spec: &str, parameters: &[(&str, f64)]) -> Udt {

@@ -86,7 +86,7 @@ pub trait Endpoint<O: Outlet + ?Sized>: EndpointState {
         let _ = (packets, beside);
     }
 
-    /// Announces that all events of that instant are over; called in runs with an event log only.
+    /// Announces that all events of the announced instant are over; called in runs with an event log only.
     fn log_settled(&mut self) {}
 }
 

@@ -20,7 +20,7 @@ use crate::time::Time;
 enum Echo {
     /// ECN marks, each echoed.
     Marks,
-    /// ECN marks by RFC 3168: ACKs have the echo from a mark on until the sender signals its response.
+    /// ECN marks by RFC 3168: ACKs carry the echo from a mark until the sender signals its response.
     Latch,
     /// The load that VCP routers report.
     Load,
@@ -60,7 +60,7 @@ pub struct Receiver {
     hides_losses: bool,
     hides_marks: bool,
     echo: Echo,
-    /// The latch of RFC 3168, or the mark of the last segment.
+    /// State of the echo: the latch of RFC 3168, or the mark of the last segment.
     marked: bool,
     /// The highest load that VCP routers report, and the feedback of XCP routers, bytes/s, since the last ACK.
     load: Load,

@@ -53,7 +53,7 @@ impl Report for Misled {
 /// Counting of ACKs instead of segments (RFC 5681 without the byte counting of RFC 3465): a receiver that divides its
 /// ACKs accelerates such a sender (Savage et al., ACM CCR 29(5), 1999).
 struct Counting {
-    /// Number of ACKs for which each packet that acknowledges new data counts.
+    /// Number of ACKs as which the sender counts each packet that acknowledges new data.
     acks: f64,
 }
 

@@ -113,7 +113,7 @@ impl Scoreboard {
         self.repaired_below = cumulative;
     }
 
-    /// Handles a cumulative ACK. Returns the number of segments that it delivers and that were not SACKed before.
+    /// Handles a cumulative ACK. Returns the number of segments that the ACK delivers and that were not SACKed before.
     pub fn advance(&mut self, cumulative: u32) -> u32 {
         let from = self.una;
         let already = self.sacked.remove_range(from, cumulative);
@@ -133,8 +133,8 @@ impl Scoreboard {
         cumulative - from - already
     }
 
-    /// Handles the SACK blocks `[first, past)` of an ACK. Returns the number of segments that they newly deliver. Most
-    /// blocks repeat from ACK to ACK: of a block with the same begin as in the last ACK, only the new segments are
+    /// Handles the SACK blocks `[first, past)` of an ACK. Returns the number of segments that the blocks newly deliver.
+    /// Most blocks repeat from ACK to ACK. Of a block with the same start as in the last ACK, only the new segments are
     /// examined.
     #[inline]
     pub fn sack_blocks(&mut self, blocks: &[(u32, u32)], next: u32) -> u32 {
@@ -183,7 +183,7 @@ impl Scoreboard {
         }
     }
 
-    /// Handles a SACK block `[first, past)`. Returns the number of segments that it newly delivers.
+    /// Handles a SACK block `[first, past)`. Returns the number of segments that the block newly delivers.
     #[inline]
     pub fn sack(&mut self, first: u32, past: u32, next: u32) -> u32 {
         let mut segment = first.max(self.una);

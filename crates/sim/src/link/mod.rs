@@ -421,7 +421,7 @@ impl Link {
         true
     }
 
-    /// [`Link::admit`] for packets of different sizes.
+    /// Does the work of [`Link::admit`] for packets of different sizes.
     fn admit_mixed(&mut self, now: Time, bytes: u64) -> bool {
         self.drain(now);
         let transmission = self.transmission(bytes);

@@ -122,7 +122,7 @@ mod tests {
     }
 
     /// Sends a packet of 1500 bytes, whose transmission takes 1 ms and which arrives at `now_us`. Returns the times at
-    /// which its first and its last bit are sent, us.
+    /// which the packet's first and last bit are sent, us.
     fn carry(radio: &mut Radio, now_us: u64, free_us: u64) -> (u64, u64) {
         let start = radio.start(Time(now_us * US), Time(free_us * US));
         (start.0 / US, radio.send(start, 1500).0 / US)

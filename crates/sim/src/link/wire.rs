@@ -21,7 +21,7 @@ pub(super) struct Wire {
     duplicate: Option<(f64, Stream)>,
     /// True if packets that the link layer retransmits stay in order.
     in_order: bool,
-    /// Arrival of the latest packet on this route, without reordered packets.
+    /// Arrival time of the latest packet on this route, reordered packets excluded.
     latest: Time,
     flying: BinaryHeap<Reverse<Flying>>,
     launched: u64,

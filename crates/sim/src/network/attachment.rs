@@ -153,8 +153,8 @@ impl Network {
         Some(Egress { access, free: Time::ZERO, usual_bytes, usual, next, rank })
     }
 
-    /// Index of an access in the list of distinct ones. Only the last few are compared, which suffices since a group's
-    /// flows alternate between two accesses.
+    /// Index of an access in the list of distinct ones. Only the last few accesses are compared, which suffices since a
+    /// group's flows alternate between two accesses.
     fn number_of(&mut self, access: Access) -> u32 {
         let known = self.accesses.len();
         let from = known.saturating_sub(ACCESSES_COMPARED);

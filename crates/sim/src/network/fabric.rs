@@ -45,7 +45,7 @@ pub struct Network {
     pub(crate) log: Option<Box<NetworkLog>>,
     pub(super) hops: Vec<Hop>,
     pub(super) paths: Paths,
-    /// The different first links of flows' ends.
+    /// The distinct first links of the flows' ends.
     pub(super) accesses: Vec<Access>,
     /// End of the run.
     pub(super) end: Time,
@@ -178,8 +178,8 @@ impl Network {
         !self.overdrawn
     }
 
-    /// True if packets exceed their memory limit, or if a sender would have exceeded it. The engine checks this after
-    /// each slice. The memory of many mailboxes is added up once in several slices.
+    /// True if packets exceed their memory limit, or if a sender would have exceeded it. The engine checks this
+    /// condition after each slice. The memory of many mailboxes is added up once in several slices.
     #[inline]
     pub fn is_overdrawn(&mut self) -> bool {
         self.overdrawn |= self.ports.is_overflown();

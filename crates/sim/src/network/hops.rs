@@ -15,7 +15,7 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Time that a packet of `bytes` takes on these links.
+    /// Time that a packet of `bytes` takes on the links without queueing.
     #[inline(always)]
     pub(super) fn of(self, bytes: u64) -> Time {
         self.delay + Time(((u128::from(bytes) * u128::from(self.ps_per_byte)) >> FRACTION_BITS) as u64)

@@ -190,7 +190,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Lays out a flow's forward and reverse path. `nodes` are its sender and its receiver, which may be evaluated
+    /// Lays out a flow's forward and reverse path. `nodes` are the flow's sender and receiver, which may be evaluated
     /// inline.
     fn lay_flow(&mut self, flow: &'a FlowSpec, feeders: [Feeder<'a>; 2], nodes: [Node; 2], is_inline: bool) {
         let [there, back] = feeders;
@@ -274,7 +274,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Lays out the hops of one direction of a flow. `source` is the last node with a turn, and `delay` the shortest
-    /// time since then. Returns the same two values for the far end.
+    /// time since that node. Returns the same two values for the far end.
     fn lay_path(
         &mut self,
         flow: &'a FlowSpec,

@@ -152,7 +152,7 @@ pub(super) struct Mailboxes {
     heads: Vec<Time>,
     /// Largest size of a mailbox, bytes.
     most_bytes: u64,
-    /// True if a mailbox would have exceeded this size: packets are lost, and the run ends.
+    /// True if a mailbox would have exceeded its largest size: packets are lost, and the run ends.
     overflown: bool,
 }
 
@@ -311,8 +311,8 @@ impl Ports {
 }
 
 /// Packets of many feeders, ordered by time, then by the feeder's rank, then by order of arrival. Packets are appended
-/// during the feeders' turns, and sorted when the link takes its turn. Almost all packets are for this turn, so a
-/// single sort costs a tenth of a heap.
+/// during the feeders' turns, and sorted when the link takes its turn. Almost all packets are for the current turn, so
+/// a single sort costs a tenth of a heap.
 #[derive(Clone, Debug)]
 pub(super) struct Batch {
     packets: Vec<Packet>,
@@ -448,8 +448,8 @@ impl Batch {
         self.packets = left;
     }
 
-    /// Sorts the keys by distributing them over as many buckets of time. Arrivals are spread over the turn, so each
-    /// bucket gets few keys.
+    /// Sorts the keys by distributing them over about as many buckets of time as there are keys. Arrivals are spread
+    /// over the turn, so each bucket gets few keys.
     fn sort_keys(&mut self) {
         let first = self.head.0;
         let slices = self.keys.len().next_power_of_two();

@@ -224,7 +224,7 @@ enum Uncommon {
     Launch(Packet, Time),
 }
 
-/// An event of a queue that decides at departures which leaves the loop over common ones.
+/// An uncommon event of a queue that decides at departures; the event leaves the loop over common events.
 enum Unusual {
     /// The place behind the link is neither a mailbox nor a batch.
     Forward(Packet),

@@ -1,4 +1,5 @@
-//! Traits of the two kinds of disciplines. A discipline implements one of them, with its declaration and its rules.
+//! Traits of the two kinds of disciplines. A discipline implements one of these traits, with its declaration and its
+//! rules.
 //!
 //! ```text
 //!  spec ──► Settings ──► read ──► Parameters ──► build ──► rules

@@ -49,8 +49,8 @@ pub struct DualPi2 {
     base: f64,
     delay_before: Time,
     updated: Time,
-    /// Bytes sent by the classic queue minus its share of all bytes sent; the classic queue is next if this is not
-    /// positive.
+    /// Bytes sent by the classic queue minus its share of all bytes sent; the classic queue is next if this difference
+    /// is not positive.
     credit: f64,
     draws: Stream,
 }

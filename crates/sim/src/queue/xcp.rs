@@ -103,14 +103,14 @@ impl Router {
         }
     }
 
-    /// True if an interval without packets changes only the times of the next ones.
+    /// True if an interval without packets changes only the times of the next intervals.
     fn rests(&self, waiting: f64) -> bool {
         let sums =
             [self.input, self.spacings, self.rtt_spacings, self.xi_p, self.xi_n, self.residue_pos, self.residue_neg];
         sums.iter().all(|&sum| sum == 0.0) && self.standing == waiting && self.least == waiting
     }
 
-    /// Skips intervals up to the last ones before `now`, since a path may be idle for millions of intervals.
+    /// Skips intervals up to the last intervals before `now`, since a path may be idle for millions of intervals.
     fn skip_to(&mut self, now: Time, waiting: f64) {
         let skipped = |due: Time, interval: Time| Time((now.since(due).0 / interval.0) * interval.0);
         let (queue, control) = (self.queue_interval(waiting), Time::from_seconds(self.d));

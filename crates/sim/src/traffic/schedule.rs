@@ -249,7 +249,7 @@ struct Part {
     from: Time,
     to: Time,
     target: u64,
-    /// Factor from cumulative gaps to times, ps.
+    /// Factor that converts cumulative gaps to times, ps.
     scale: f64,
 }
 

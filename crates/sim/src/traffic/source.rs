@@ -31,7 +31,7 @@ use crate::time::Time;
 pub struct SourceTotals {
     /// Transfers in the order of their starts, if each is recorded.
     pub transfers: Vec<Transfer>,
-    /// Sums over the transfers, if only these are recorded.
+    /// Sums over the transfers, if only sums are recorded.
     pub summary: Option<Box<Summary>>,
     /// Cumulative arrivals at each sample time.
     pub samples: Vec<ReceiverSample>,
@@ -273,7 +273,8 @@ impl Source {
         }
     }
 
-    /// Prefetches the data of the next turns, which were last used an RTT ago, before thousands of others.
+    /// Prefetches the data of the next turns; the data of thousands of other slots were used since their last use an
+    /// RTT ago.
     #[inline(always)]
     fn fetch_ahead(&self, turns: &[u32], network: &Network) {
         let at = |places: usize| turns.get(places - 1).map(|&slot| slot as usize);

@@ -48,7 +48,7 @@ pub(super) struct Bursts {
     /// (`tcp_bound_to_half_wnd`).
     first: u32,
     /// End of the first buffer that was still unsent after the first transmission; the other buffers follow. `None`
-    /// until then: the application refills the head of the queue after each burst.
+    /// until the first transmission is over: the application refills the head of the queue after each burst.
     grid: Option<u32>,
     /// End of the data that were written before the first ACK.
     written: u32,

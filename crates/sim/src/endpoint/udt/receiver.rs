@@ -16,7 +16,7 @@ use crate::spec::udt::{ACK_BYTES, HEADER_BYTES, LIGHT_ACK_BYTES};
 use crate::spec::{FlowSpec, Measure, Spec};
 use crate::time::Time;
 
-/// Number of ACKs kept for their ACK2s, as in the library.
+/// Number of ACKs kept until their ACK2s arrive, as in the library.
 const ACK_HISTORY: usize = 1024;
 
 /// The receiving end of a UDT flow.
