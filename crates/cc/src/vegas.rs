@@ -294,7 +294,7 @@ impl Vegas {
     }
 
     /// Number of half-segments that would be in flight without queues, at a window of `window` segments. Times are
-    /// whole microseconds, to which Linux adds one.
+    /// whole microseconds plus one microsecond, as in Linux.
     fn target_linux26(&self, window: f64, rtt: f64) -> f64 {
         let us = |seconds: f64| (seconds * 1e6).floor() + 1.0;
         (2.0 * window * us(self.base) / us(rtt)).floor()

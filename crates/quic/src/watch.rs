@@ -1,5 +1,5 @@
 //! A wrapper of a congestion controller. The wrapper passes every call on, and records the values for the tables that
-//! quinn reports only to congestion controllers. These values are RTT samples, loss events and bytes in flight.
+//! quinn reports only to congestion controllers. The recorded values are RTT samples, loss events and bytes in flight.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -57,7 +57,7 @@ fn goodput(outcome: &Outcome, flow: usize, from_s: f64, to_s: f64) -> f64 {
     (samples[to].delivered - samples[from].delivered) as f64 / (to_s - from_s)
 }
 
-/// Mean packets in the bottleneck's queue between two times.
+/// Mean number of packets in the bottleneck's queue between two times.
 fn queue(outcome: &Outcome, from_s: f64, to_s: f64) -> f64 {
     let rows = &outcome.links[0].1.rows;
     let (from, to) = (at(outcome, from_s), at(outcome, to_s));

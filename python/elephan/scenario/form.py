@@ -86,7 +86,7 @@ class RateStep(Form, frozen=True, kw_only=True):
 
     Attributes:
         at_ps: Time of the change, ps.
-        rate_bps: Rate from then on, bit/s; 0 while the link is down, which holds the packet in transmission.
+        rate_bps: Rate from this time on, bit/s; 0 while the link is down and holds the packet in transmission.
     """
 
     at_ps: int
@@ -320,7 +320,7 @@ class DelayStep(Form, frozen=True, kw_only=True):
     Attributes:
         at_ps: Time of the change, ps; it applies to packets whose last bit leaves the transmitter at this time or
             later.
-        delay_ps: Propagation delay from then on, ps.
+        delay_ps: Propagation delay from this time on, ps.
     """
 
     at_ps: int

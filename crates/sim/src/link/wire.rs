@@ -13,7 +13,7 @@ use crate::time::Time;
 
 #[derive(Clone, Debug)]
 pub(super) struct Wire {
-    /// Time of each change of the route, and the propagation delay from then on.
+    /// Time of each change of the route, and the propagation delay from this time on.
     routes: Vec<(Time, Time)>,
     route: usize,
     jitter: Option<(JitterSpec, Stream)>,

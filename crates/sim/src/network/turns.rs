@@ -25,7 +25,7 @@ pub(super) const SCAN_FEEDERS: usize = 8;
 /// Number of flows, transfers included, above which their state does not stay in the cache from turn to turn.
 const MANY_FLOWS: usize = 256;
 
-/// Distance in packets between the steps of prefetching. Each step reads the address for the next one. The distance is
+/// Distance in packets between the steps of prefetching. Each step reads the address for the next step. The distance is
 /// long enough for memory's latency, and short enough that the data are still in the cache.
 const STEP: usize = 4;
 
