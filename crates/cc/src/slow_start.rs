@@ -1,9 +1,9 @@
 //! Slow starts, shared by the algorithms: standard (RFC 5681), limited (RFC 3742), HyStart (Linux's) and
 //! HyStart++ (RFC 9406).
 //!
-//! Differences from Linux: HyStart's ACK-train test has no allowance for segmentation offload, since segments here are
-//! sent one by one, and assumes an unpaced sender. HyStart++ counts at most L = 8 segments of an ACK for every sender;
-//! RFC 9406 requires this only of senders that do not pace.
+//! Differences from Linux: HyStart's ACK-train test assumes an unpaced sender, and has no allowance for segmentation
+//! offload, since segments here are sent one by one. HyStart++ counts at most L = 8 segments of an ACK for every
+//! sender; RFC 9406 requires this only of senders that do not pace.
 
 use crate::algorithm::Ack;
 use crate::param::choices;

@@ -3,8 +3,8 @@
 //!
 //! One source is section 7.2 of draft-gg-udt-03 by Gu Y (April 2010). The UDT library, version 4 (BSD license), differs
 //! from the draft. The third source is the paper by Gu Y and Grossman R on UDP-based data transfer for high-speed wide
-//! area networks (Computer Networks 51(7), 2007). `udt` is the library since January 2012, `udt:2008` the library of
-//! December 2008, `udt:draft` the draft.
+//! area networks (Computer Networks 51(7), 2007). Preset `udt` is the library since January 2012, `udt:2008` is the
+//! library of December 2008, and `udt:draft` is the draft.
 //!
 //! UDT is a transport of its own. UDT's receiver measures the arrival rate A and, by packet pairs, the capacity B. The
 //! receiver reports both rates in an ACK every SYN interval, and losses in NAKs. Therefore UDT is no

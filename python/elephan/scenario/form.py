@@ -697,8 +697,8 @@ class SourceSpec(Form, frozen=True, kw_only=True):
             start. Size, application and clocks are absent.
         arrivals: Start times of the transfers.
         record: Form of the records of the transfers.
-        rtts: Propagation round-trip times of the transfers; the path's if absent. A time above the path's is added
-            behind the last link of the ACKs; a time below the path's becomes the path's.
+        rtts: Propagation round-trip times of the transfers; the path's if absent. The excess over the path's time is
+            added behind the last link of the ACKs; a time below the path's time becomes the path's time.
         sizes: Sizes of the transfers; absent if ``arrivals`` lists them.
     """
 

@@ -75,7 +75,7 @@ impl Arrivals {
     }
 
     /// Records the arrival of a data packet. The sender sends each packet whose number is a multiple of 16 back to back
-    /// with the next one. If both arrive at the same instant, since both were held up together, the pair is not
+    /// with the next one. If both packets arrive at the same instant, since both were held up together, the pair is not
     /// counted.
     pub fn on_packet(&mut self, now: f64, number: u32) {
         self.gaps.push(now - self.last);

@@ -39,7 +39,7 @@ pub struct Network {
     pub sidecars: Vec<Sidecar>,
     /// Packets of flow `f` dropped or lost: data at `2f`, ACKs at `2f + 1`.
     pub dropped: Vec<u64>,
-    /// Packets duplicated by links, with the same indices.
+    /// Packets duplicated by links, with the indices of `dropped`.
     pub duplicated: Vec<u64>,
     /// Log of drops, losses and marks, if the run has an event log.
     pub(crate) log: Option<Box<NetworkLog>>,

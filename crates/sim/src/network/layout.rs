@@ -274,7 +274,8 @@ impl<'a> Builder<'a> {
     }
 
     /// Lays out the hops of one direction of a flow. `source` is the last node with a turn, and `delay` the shortest
-    /// time since that node. Returns the same two values for the far end.
+    /// time since that node. Returns the last node with a turn and the shortest time since that node, both for the far
+    /// end.
     fn lay_path(
         &mut self,
         flow: &'a FlowSpec,

@@ -37,7 +37,7 @@ trait Feed {
     /// Takes the next packet before `horizon`.
     fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet>;
 
-    /// The packet behind this many others, for prefetching.
+    /// The packet behind a given number of others, for prefetching.
     #[inline(always)]
     fn soon<'a>(&self, _: &'a Ports, _: usize) -> Option<&'a Packet> {
         None

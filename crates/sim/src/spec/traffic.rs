@@ -17,8 +17,8 @@ pub struct SourceSpec {
     /// Sizes of the transfers; absent if `arrivals` lists them.
     #[serde(default)]
     pub sizes: Option<SizeSpec>,
-    /// Propagation round-trip times of the transfers; the path's if absent. A time above the path's is added behind
-    /// the last link of the ACKs; a time below the path's becomes the path's.
+    /// Propagation round-trip times of the transfers; the path's if absent. The excess over the path's time is added
+    /// behind the last link of the ACKs; a time below the path's time becomes the path's time.
     #[serde(default)]
     pub rtts: Option<RttSpec>,
     /// Form of the records of the transfers.

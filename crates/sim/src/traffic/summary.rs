@@ -10,7 +10,7 @@ use super::transfer::Transfer;
 use crate::spec::{Measure, SourceSpec, Spec};
 use crate::time::Time;
 
-/// Inverse of the unit of a sum of quotients, 2⁻³².
+/// Inverse of the unit of a sum of quotients; the unit is 2⁻³².
 const FRACTION: f64 = (1_u64 << 32) as f64;
 
 /// Number of mantissa bits that the bucket of a number ignores; 9 of 52 bits are kept.
