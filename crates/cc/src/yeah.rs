@@ -345,7 +345,7 @@ mod tests {
         assert_eq!((y.slow, y.reno_count), (16.0, 265.0));
         d.lose(&mut y);
         assert_eq!((y.window(), y.reno_count), (250.0, 132.5));
-        // Fifty-one fast rounds later it is forgotten.
+        // Fifty-one fast rounds later the competing flow is forgotten.
         for _ in 0..51 {
             assert_eq!(y.reno_count, 132.5);
             y.round = RoundTrip { min: 0.1, sum: 0.0, samples: 3, acked: 500.0 };

@@ -164,7 +164,7 @@ fn a_load_is_met_and_carried() {
         let last = samples[samples.len() - 1];
         assert_eq!(last.delivered, outcome.sources[0].delivered, "places that were given on count too");
         for (sample, row) in samples.iter().zip(rows) {
-            // The 19 ms of links behind the bottleneck hold no more than it gives them in 20 ms.
+            // The 19 ms of links behind the bottleneck hold no more than the bottleneck gives them in 20 ms.
             let under_way = row.delivered_bytes - sample.wire_bytes;
             assert!(under_way < 20 * 25_000, "{under_way}");
         }

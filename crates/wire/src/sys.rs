@@ -78,7 +78,7 @@ pub fn prepare_process() -> io::Result<()> {
     }
     // SAFETY: no pointers.
     checked(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0, 0, 0) })?;
-    // SAFETY: no pointers. If it is refused, the run itself shows how busy the host was.
+    // SAFETY: no pointers. If the request is refused, the run itself shows how busy the host was.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
     Ok(())
 }
@@ -90,7 +90,7 @@ pub fn prepare_process() -> io::Result<()> {
 pub fn die_with(parent: i32) -> io::Result<()> {
     // SAFETY: no pointers.
     checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) })?;
-    // SAFETY: it always succeeds.
+    // SAFETY: the call always succeeds.
     if unsafe { libc::getppid() } == parent {
         Ok(())
     } else {

@@ -20,7 +20,7 @@ elephan_cc::params! {
     pub struct XcpParameters {
         /// Fraction of the spare capacity distributed in a mean RTT; stable below 0.555.
         alpha: f64 = num(0.4, 1e-6, 10.0, Unit::None), "SIGCOMM 2002 section 4";
-        /// Fraction of the standing queue taken back in a mean RTT; α²√2 for stability.
+        /// Fraction of the standing queue drained in a mean RTT; α²√2 for stability.
         beta: f64 = num(0.226, 0.0, 10.0, Unit::None), "SIGCOMM 2002 section 4";
         /// Fraction of the traffic redistributed between flows in a mean RTT.
         gamma: f64 = num(0.1, 0.0, 1.0, Unit::None), "SIGCOMM 2002 section 3.5.2";
