@@ -5,10 +5,10 @@
 //! congested path.
 //!
 //! Variant: windows are counted in segments, as real numbers. The paper's text was not available; the rules are those
-//! on which more than ten independent implementations agree. Differences: these implementations count bytes, and scale
-//! the increase differently. The constant 1 of the published increase is one byte in these implementations, so that the
-//! sum of both windows grows as Reno's does at full congestion. Here the constant is `increase_constant`, 0 by default.
-//! The window grows by at most one segment for each segment acknowledged.
+//! on which more than ten independent implementations agree. Differences: the other implementations count bytes, and
+//! scale the increase differently. The constant 1 of the published increase is one byte in the other implementations,
+//! so that the sum of both windows grows as Reno's does at full congestion. Here the constant is `increase_constant`, 0
+//! by default. The window grows by at most one segment for each segment acknowledged.
 
 use crate::algorithm::{Ack, Signal, Start};
 use crate::loss_based::{LossBased, own_window};

@@ -3,10 +3,10 @@
 //! smallest to the largest RTT.
 //!
 //! Variant: adaptive backoff and the bandwidth switch are on, and RTT scaling is off. The ns-2 code of 2005 was not
-//! available, and is assumed to have these settings. Measurements follow Linux. The window grows by at most one segment
-//! for each segment acknowledged, as Linux's counter implies. The clock Δ counts from the end of recovery, as in Linux.
-//! The clock stops while the connection is idle or limited by its application. No known implementation stops the clock.
-//! If the clock did not stop here, α would be huge when sending resumes.
+//! available, and is assumed to have the same settings. Measurements follow Linux. The window grows by at most one
+//! segment for each segment acknowledged, as Linux's counter implies. The clock Δ counts from the end of recovery, as
+//! in Linux. The clock stops while the connection is idle or limited by its application. No known implementation stops
+//! the clock. If the clock did not stop here, α would be huge when sending resumes.
 //!
 //! Differences:
 //! * Linux scales with the RTT by default and works in 1/128 (preset `linux`).

@@ -53,7 +53,7 @@ params! {
         d3: f64 = num(0.8, 0.0, 1.0, Unit::None), "Linux tcp_illinois.c";
         /// Round trips with a delay of at most `d1` before α is `alpha_max` again (θ).
         theta: f64 = num(5.0, 1.0, 1e6, Unit::RoundTrips), "Linux tcp_illinois.c";
-        /// Reset the count of these round trips at a round trip with more delay.
+        /// Reset the count of round trips with little delay at a round trip with more delay.
         theta_consecutive: bool = flag(false), "the paper's intent, unverified; Linux: off";
         /// Window below which Illinois behaves as standard TCP (W_thresh).
         window_threshold: f64 = num(15.0, 0.0, 1e6, Unit::Segments), "Linux tcp_illinois.c; in the paper unverified (10?)";

@@ -7,7 +7,7 @@
 //!
 //! [`build`] creates a [`Controller`] by name, and a transport drives it through [`Algorithm`]. The module
 //! [`estimators`] has the measurements that the transport needs. A transport that counts bytes, such as a QUIC stack,
-//! drives it through [`transport::ByteDriver`]:
+//! drives an algorithm through [`transport::ByteDriver`]:
 //!
 //! ```
 //! use std::collections::BTreeMap;

@@ -361,7 +361,7 @@ impl LossWindow {
 
 /// Estimate of the segments per ACK in Linux's BIC and early CUBIC: an EWMA with gain 1/16, truncated to sixteenths. It
 /// starts at 2. If every segment is acknowledged by itself, the truncation stops the estimate at 31/16. The divisor of
-/// the window's growth is divided by this ratio, so growth is then almost twice as fast as intended.
+/// the window's growth is divided by the estimated ratio, so growth is then almost twice as fast as intended.
 #[derive(Clone, Copy, Debug)]
 pub struct AckRatio(i32);
 

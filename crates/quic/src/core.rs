@@ -110,8 +110,8 @@ impl std::fmt::Debug for Core {
 }
 
 impl Core {
-    /// Creates an end with these settings. `server` is the configuration of an end that accepts connections; `pacing`
-    /// is the controller's own pacing, if it has one.
+    /// Creates an end with the given settings. `server` is the configuration of an end that accepts connections;
+    /// `pacing` is the controller's own pacing, if it has one.
     pub fn new(
         settings: &Settings,
         base: Instant,

@@ -1,7 +1,7 @@
 //! Time stamps that a socket adds to datagrams, for algorithms that use the forward delay (HCC, LEDBAT).
 //!
 //! QUIC has no time stamps. A [`Stamper`] at each end appends 16 bytes to every datagram: its departure time by the
-//! sender's clock, and the one-way delay of the last datagram from the peer. The peer's stamper removes these bytes
+//! sender's clock, and the one-way delay of the last datagram from the peer. The peer's stamper removes the stamp
 //! before quinn gets the datagram. Both ends must stamp. Datagrams are [`STAMP_BYTES`] longer, so quinn's MTU is
 //! reduced by the same amount.
 

@@ -37,7 +37,7 @@ const SLICES_PER_REPORT: u32 = 16;
 /// Number of flows whose layout is computed between two checks for cancellation.
 const LAID_OUT_AT_ONCE: u32 = 512;
 
-/// Number of turns by which an endpoint's innermost data are prefetched ahead. The pointers to these data are
+/// Number of turns by which an endpoint's innermost data are prefetched ahead. The pointers to the innermost data are
 /// prefetched twice as far ahead, and so on.
 const STEP: usize = 2;
 

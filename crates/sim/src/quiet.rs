@@ -18,7 +18,7 @@ struct Reach {
     delay: Time,
     /// Largest additional delay, for larger packets.
     spread: Time,
-    /// Size of the smallest of these packets at the origin, bytes.
+    /// Size of the flow's smallest packet at the origin, bytes.
     smallest: u64,
 }
 

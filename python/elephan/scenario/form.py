@@ -260,11 +260,11 @@ class FlowSpec(Form, frozen=True, kw_only=True):
         reverse_path: Links of the reverse path, by their position in ``links``.
         stack: Transport of the two endpoints.
         application: Application that limits the flow; all data is available at the start if absent.
-        backend: Backend of both endpoints, if it differs from that of the run's other flows. The engine runs such a
-            flow only with endpoints that its caller supplies.
+        backend: Backend of both endpoints, if it differs from that of the run's other flows. The engine runs a flow of
+            another backend only with endpoints that its caller supplies.
         base_rtt_error_ps: Error of the base RTT that the sender reports to the algorithm, ps; positive if the reported
             RTT is too long.
-        count: Number of such flows: a group, with the names ``name-1``, ``name-2`` and so on.
+        count: Number of equal flows: a group, with the names ``name-1``, ``name-2`` and so on.
         datagrams: Sends the application's segments as datagrams: each leaves at once, without acknowledgements,
             retransmissions or congestion control.
         foreign: Packets of endpoints that the engine's caller supplies; the engine's own endpoints are used if absent.
@@ -522,7 +522,7 @@ class LinkSpec(Form, frozen=True, kw_only=True):
         rate_bps: Rate, bit/s.
         delay_ps: Propagation delay, ps.
         queue: Queue in front of the transmitter.
-        copies: Number of such links: one for each flow of the group that crosses the link.
+        copies: Number of equal links: one for each flow of the group that crosses the link.
         delays_ps: Propagation delay of each copy, ps; ``delay_ps`` for all if empty.
         impairments: Changes over time, jitter, reordering and duplicates; none if absent.
         loss: Losses before the queue.

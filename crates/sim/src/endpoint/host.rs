@@ -32,8 +32,8 @@ pub trait Host: std::fmt::Debug + Send {
     /// Time of the host's next own action; [`Time::NEVER`] if it only reacts to arrivals.
     fn timer(&self) -> Time;
 
-    /// Handles all of the host's events before `horizon`: its timers, and these arrivals, ordered by time and then by
-    /// flow.
+    /// Handles all of the host's events before `horizon`: its timers, and the given arrivals, ordered by time and then
+    /// by flow.
     fn take_turn(&mut self, arrivals: &[Packet], horizon: Time, way: &mut dyn Way);
 
     /// Ends the run.

@@ -21,7 +21,7 @@ impl Tail {
         self.delay + Time(((u128::from(bytes) * u128::from(self.ps_per_byte)) >> FRACTION_BITS) as u64)
     }
 
-    /// Moves a packet behind these links.
+    /// Moves a packet behind the links without queueing.
     #[inline(always)]
     pub(super) fn pass(self, mut packet: Packet) -> Packet {
         packet.at += self.of(packet.bytes());

@@ -3,7 +3,7 @@
 //!
 //! Variant: the scheduler is weighted round robin (allowed by Appendix A.1; used by Linux). The native marking of the
 //! shallow queue is the step of Linux's `sch_dualpi2` and not the ramp of Appendix A. The base controller PI2 is that
-//! of Appendix A.1 with Linux's constants. Up to rounding, these constants are the results of the RFC's formulas for
+//! of Appendix A.1 with Linux's constants. Up to rounding, Linux's constants are the results of the RFC's formulas for
 //! RTT_max = 100 ms (update 15 ms, alpha 0.15, beta 3).
 
 use elephan_cc::param::{BuildError, MS, NS, S, Settings, US, duration, num};

@@ -1,4 +1,4 @@
-//! Names and parameters of Linux's own queue disciplines. The engine does not run these disciplines; they run on the
+//! Names and parameters of Linux's own queue disciplines. The engine does not run Linux's disciplines; they run on the
 //! path inside a Linux guest.
 //!
 //! Names, units and defaults are those of the engine's discipline of the same name, so that a scenario needs to change

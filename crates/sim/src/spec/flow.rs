@@ -29,7 +29,7 @@ pub struct FlowSpec {
     pub parameters: BTreeMap<String, serde_json::Value>,
     /// Time of the first segment, ps.
     pub start_ps: u64,
-    /// Number of such flows: a group, with the names `name-1`, `name-2` and so on.
+    /// Number of equal flows: a group, with the names `name-1`, `name-2` and so on.
     #[serde(default = "super::one")]
     pub count: u32,
     /// Time over which a group's flows start, at equal intervals, ps.
@@ -51,8 +51,8 @@ pub struct FlowSpec {
     /// Packets of endpoints that the engine's caller supplies; the engine's own endpoints are used if absent.
     #[serde(default)]
     pub foreign: Option<ForeignSpec>,
-    /// Backend of both endpoints, if it differs from that of the run's other flows. The engine runs such a flow only
-    /// with endpoints that its caller supplies.
+    /// Backend of both endpoints, if it differs from that of the run's other flows. The engine runs a flow of another
+    /// backend only with endpoints that its caller supplies.
     #[serde(default)]
     pub backend: Option<String>,
     /// Links of the forward path, by their position in `links`.

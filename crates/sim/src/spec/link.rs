@@ -27,7 +27,7 @@ pub struct LinkSpec {
     /// Changes over time, jitter, reordering and duplicates; none if absent.
     #[serde(default)]
     pub impairments: Option<Box<Impairments>>,
-    /// Number of such links: one for each flow of the group that crosses the link.
+    /// Number of equal links: one for each flow of the group that crosses the link.
     #[serde(default = "super::one")]
     pub copies: u32,
     /// Propagation delay of each copy, ps; `delay_ps` for all if empty.

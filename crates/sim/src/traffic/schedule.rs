@@ -14,7 +14,7 @@ const CLOSE_ENOUGH: u64 = 1000;
 /// Number of transfers between two checks for cancellation while a load is drawn, about 10 ms.
 const DRAWN_AT_ONCE: u64 = 1 << 16;
 
-/// Number of discarded draws after which a load is rejected, since these sizes cannot give it.
+/// Number of discarded draws after which a load is rejected, since the sizes of the transfers cannot give this load.
 const MOST_LEFT_OUT: u32 = 10_000;
 
 /// A transfer before its start.

@@ -220,8 +220,9 @@ impl Sender {
         high
     }
 
-    /// Latest send time of an overtaken segment from `low` to `top`. Linux's timer waits for this segment, so that one
-    /// expiry marks all of them lost (`tcp_rack_detect_loss` uses the longest wait), as in RFC 8985.
+    /// Latest send time of an overtaken segment from `low` to `top`. Linux's timer waits for the latest overtaken
+    /// segment, so that one expiry marks all overtaken segments lost (`tcp_rack_detect_loss` uses the longest wait), as
+    /// in RFC 8985.
     fn last_overtaken(&self, low: u32, top: u32) -> Option<Time> {
         let missing = (low..top).rev().filter(|&segment| !self.board.is_sacked(segment));
         let mut times = missing.filter_map(|segment| Some((segment, self.rack.sent_at.get(segment.into())?)));

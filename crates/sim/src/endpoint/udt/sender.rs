@@ -173,8 +173,8 @@ impl UdtSender {
         self.expires = if waits { self.heard.later(Time::from_seconds(period_s)) } else { Time::NEVER };
     }
 
-    /// Handles an expiration: schedules all unacknowledged packets for retransmission. The library schedules these
-    /// retransmissions only if no retransmission is pending.
+    /// Handles an expiration: schedules all unacknowledged packets for retransmission. At an expiration the library
+    /// schedules retransmissions only if none is pending.
     fn expire(&mut self, now: Time) {
         self.stats.totals.timeouts += 1;
         if self.lost.is_empty() || self.control.parameters().timers == Timers::Draft {
