@@ -1,9 +1,9 @@
 //! Sequences of calls that no plausible path causes, with overflow checks. For any sequence of calls an algorithm's
 //! window must stay finite and at least one segment, and the algorithm must not panic.
 //!
-//! Most calls of these sequences can come from an endpoint. The endpoint's clock advances by a picosecond or by a year,
-//! and RTTs are from 0 to days. An ACK after a filled gap is for up to 10⁹ segments, and losses and timeouts come in
-//! any order.
+//! Most calls of the random sequences can come from an endpoint. The endpoint's clock advances by a picosecond or by a
+//! year, and RTTs are from 0 to days. An ACK after a filled gap is for up to 10⁹ segments, and losses and timeouts come
+//! in any order.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
