@@ -1,10 +1,11 @@
-//! TCP-Africa (R. King, R. Baraniuk, R. Riedi, "TCP-Africa: an adaptive and fair rapid increase rule for scalable TCP",
-//! INFOCOM 2005): HighSpeed TCP while the flow has at most a segment or two in queues, standard TCP otherwise.
+//! TCP-Africa (King R, Baraniuk R, Riedi R, "TCP-Africa: an adaptive and fair rapid increase rule for scalable TCP",
+//! INFOCOM 2005). The window grows as in HighSpeed TCP while the flow has at most a segment or two in queues, and as in
+//! standard TCP otherwise.
 //!
-//! Variant: RFC 3649's closed form for both increase and decrease, HighSpeed TCP's decrease in either mode, and an RTT
-//! smoothed over eight samples. The paper's text was not available: the threshold 1.641 and the decrease in slow mode
-//! are unverified. The smoothing is that of a Linux derivative, which has the fast mode only. Some descriptions halve
-//! the window on a loss in slow mode (preset `halving`).
+//! Variant: increase and decrease follow RFC 3649's closed form, the decrease is HighSpeed TCP's in either mode, and
+//! the RTT is smoothed over eight samples. The paper's text was not available: the threshold 1.641 and the decrease in
+//! slow mode are unverified. The smoothing is that of a Linux derivative, which has the fast mode only. Some
+//! descriptions halve the window on a loss in slow mode (preset `halving`).
 
 use crate::algorithm::{Ack, Signal};
 use crate::hstcp::{Form, Hstcp, HstcpParams};
@@ -70,7 +71,8 @@ impl Africa {
     };
 
     /// # Errors
-    /// The errors of [`Hstcp::new`], and [`BuildError::Conflict`] for the table of Linux, which is not used here.
+    /// The errors of [`Hstcp::new`], and [`BuildError::Conflict`] if the parameter `form` selects Linux's table, which
+    /// TCP-Africa does not use.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         if HstcpParams::read(settings)?.form == Form::Table {
             return settings.conflict("form must be 'closed'");

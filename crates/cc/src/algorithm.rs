@@ -13,7 +13,7 @@ pub struct Start {
     pub now: f64,
     /// Segments.
     pub initial_window: f64,
-    /// Segments; infinite if slow start lasts until the first loss.
+    /// Initial slow start threshold, segments; infinite if slow start lasts until the first loss.
     pub initial_ssthresh: f64,
     /// Payload of a segment, bytes, for algorithms that count in bits.
     pub segment_bytes: f64,
@@ -21,7 +21,8 @@ pub struct Start {
     pub hz: f64,
     /// Seed of the algorithm's [`Draws`](crate::draws::Draws), if it uses random numbers.
     pub seed: u64,
-    /// RTT of the handshake, s, if it was measured. It is the first sample of the smallest RTT and of the smoothed RTT.
+    /// RTT of the handshake, s, if it was measured. The handshake's RTT is the first sample of the smallest RTT and of
+    /// the smoothed RTT.
     pub rtt: Option<f64>,
 }
 
@@ -42,7 +43,7 @@ impl Default for Start {
 /// Use of explicit congestion notification by the algorithm itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// The endpoint's setting: none, or RFC 3168 with one [`Cause::Ecn`] a round trip.
+    /// The endpoint's setting: no ECN, or RFC 3168's ECN with one [`Cause::Ecn`] a round trip.
     #[default]
     Endpoint,
     /// ECT(0) and a count of marks with every ACK ([`Ack::marked`]); no [`Cause::Ecn`] (RFC 8257).
@@ -129,8 +130,8 @@ pub struct Needs {
     pub router: Option<Router>,
     /// [`Start::hz`].
     pub hz: bool,
-    /// A round begins when a recovery ends ([`Ack::round_start`]), and not only when the last round ended: Linux's
-    /// `tcp_vegas_state`.
+    /// A round begins when a recovery ends ([`Ack::round_start`]), and not only when the last round ended, as in
+    /// Linux's `tcp_vegas_state`.
     pub rounds_restart: bool,
 }
 
@@ -148,7 +149,8 @@ impl Needs {
 /// segment that an ACK reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Delivery {
-    /// Segments/s; `None` if the interval is shorter than the smallest RTT, since such a rate is unreliable.
+    /// Delivery rate, segments/s; `None` if the interval is shorter than the smallest RTT, since the rate would be
+    /// unreliable.
     pub rate: Option<f64>,
     /// Interval of the sample, s: the longer of the time in which its segments were sent and the time in which they
     /// were acknowledged.
@@ -172,7 +174,8 @@ pub struct Lost {
     pub now: f64,
     /// Time at which the segment was last sent, s.
     pub sent_at: f64,
-    /// Segments delivered on this connection so far. This field and those below are 0 without [`Needs::delivery`].
+    /// Segments delivered on this connection so far. `delivered` and the fields below it are 0 without
+    /// [`Needs::delivery`].
     pub delivered: f64,
     /// Value of `delivered` at the time when the segment was sent.
     pub prior_delivered: f64,
@@ -223,8 +226,8 @@ pub struct Ack {
     pub now: f64,
     /// Segments newly delivered by this ACK, cumulatively or by SACK, each counted once.
     pub acked: f64,
-    /// Round-trip time of the newest segment that this ACK reports, s. It comes from a timestamp, so retransmissions
-    /// are not ambiguous.
+    /// Round-trip time of the newest segment that this ACK reports, s. The sample comes from a timestamp, so
+    /// retransmissions are not ambiguous.
     pub rtt: Option<f64>,
     /// One-way delay of the same segment, s, plus the unknown offset between the two hosts' clocks. Only with
     /// [`Needs::one_way_delay`].
@@ -242,8 +245,8 @@ pub struct Ack {
     pub window_at_send: f64,
     /// First ACK of a new round: all segments that were outstanding when the last round began are acknowledged.
     pub round_start: bool,
-    /// The endpoint is in fast recovery, or this duplicate ACK may begin one. The window must not change then; only
-    /// estimators are updated.
+    /// The endpoint is in fast recovery, or this duplicate ACK may begin one. While this flag is true the window must
+    /// not change; only estimators are updated.
     pub in_recovery: bool,
     /// Linux's sample; `None` for other stacks, whose samples depend on `acked` and `in_recovery`.
     pub sample: Option<Sample>,
@@ -312,18 +315,18 @@ pub struct Signal {
     pub srtt: f64,
     /// Smallest RTT so far, s.
     pub min_rtt: f64,
-    /// A timeout that follows another one without new data acknowledged between them: `ssthresh` is kept (RFC 5681
-    /// section 3.1).
+    /// True for a timeout that follows another one without new data acknowledged between them; `ssthresh` is then kept
+    /// (RFC 5681 section 3.1).
     pub repeated: bool,
 }
 
 /// A congestion control algorithm.
 ///
-/// The endpoint sends while its estimate of the segments in flight is below [`Algorithm::window`], except in fast
-/// recovery, where its recovery rule (PRR, rate halving, RFC 6675) moves from the old window to the new one.
+/// The endpoint sends while its estimate of the segments in flight is below [`Algorithm::window`]. In fast recovery the
+/// endpoint's recovery rule (PRR, rate halving, RFC 6675) moves from the old window to the new one instead.
 ///
-/// [`Observe`] reports the algorithm's internal variables. An algorithm without such variables implements
-/// the trait with an empty body.
+/// [`Observe`] reports the algorithm's internal variables. An algorithm without internal variables implements the trait
+/// with an empty body.
 pub trait Algorithm: Observe {
     /// The connection begins.
     fn on_start(&mut self, start: &Start);
@@ -343,8 +346,8 @@ pub trait Algorithm: Observe {
     /// Handles the end of a recovery: all segments outstanding at the congestion signal or the timeout are
     /// acknowledged.
     fn on_recovery_exit(&mut self, _now: f64) {}
-    /// Continues from `window`, segments, if that is smaller than the algorithm's window: the endpoint's recovery rule
-    /// ended below it. `ssthresh` stays.
+    /// Lowers the algorithm's window to `window` segments, the window at which the endpoint's recovery rule ended; a
+    /// larger `window` has no effect. `ssthresh` stays.
     fn moderate(&mut self, window: f64);
     /// Restores the state before the last congestion signal or timeout, which turned out to be spurious.
     fn on_undo(&mut self, _now: f64) {}
@@ -358,7 +361,7 @@ pub trait Algorithm: Observe {
         self.ssthresh()
     }
     /// Pacing rate, segments/s; `None` without pacing. Segments leave one by one at this rate, as far as the window
-    /// allows. The endpoint reads it after every callback; only with [`Needs::pacing`].
+    /// allows. The endpoint reads the pacing rate after every callback; only with [`Needs::pacing`].
     fn pacing_rate(&self) -> Option<f64> {
         None
     }
@@ -372,7 +375,7 @@ pub trait Algorithm: Observe {
     fn clone_boxed(&self) -> Option<Box<dyn Algorithm + Send>> {
         None
     }
-    /// The algorithm's interface to routers: `Some` exactly if [`Needs::router`] is set.
+    /// The algorithm's interface to routers; it is `Some` exactly if [`Needs::router`] is set.
     fn router_assisted(&mut self) -> Option<&mut dyn RouterAssisted> {
         None
     }

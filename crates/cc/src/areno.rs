@@ -1,13 +1,14 @@
-//! TCP Adaptive Reno (H. Shimonishi, T. Hama, T. Murase, "TCP-Adaptive Reno for improving efficiency-friendliness tradeoffs
-//! of TCP congestion control algorithm", PFLDnet 2006). The window is Reno's plus a probe window.
-//! While queues are empty, the probe window grows by up to one segment for each 10 Mbit/s of bandwidth. It shrinks again
-//! as the RTT approaches the RTT at which losses happened. The decrease at a loss is smaller on a less congested path.
+//! TCP Adaptive Reno (Shimonishi H, Hama T, Murase T, "TCP-Adaptive Reno for improving efficiency-friendliness
+//! tradeoffs of TCP congestion control algorithm", PFLDnet 2006). The window is Reno's plus a probe window. While
+//! queues are empty, the probe window grows by up to one segment for each 10 Mbit/s of bandwidth. The probe window
+//! shrinks again as the RTT approaches the RTT at which losses happened. The decrease at a loss is smaller on a less
+//! congested path.
 //!
-//! Variant: in segments and real numbers. The paper's text was not available; the rules are those on which more than ten
-//! independent implementations agree. Differences: these implementations count bytes, and scale the increase
-//! differently. The constant 1 of the published increase is one byte in these implementations, so that the sum grows as
-//! Reno does at full congestion. Here the constant is `increase_constant`, 0 by default. The window grows by at most
-//! one segment for each segment acknowledged.
+//! Variant: windows are counted in segments, as real numbers. The paper's text was not available; the rules are those
+//! on which more than ten independent implementations agree. Differences: the other implementations count bytes, and
+//! scale the increase differently. The constant 1 of the published increase is one byte in the other implementations,
+//! so that the sum of both windows grows as Reno's does at full congestion. Here the constant is `increase_constant`, 0
+//! by default. The window grows by at most one segment for each segment acknowledged.
 
 use crate::algorithm::{Ack, Signal, Start};
 use crate::loss_based::{LossBased, own_window};
@@ -18,13 +19,13 @@ use crate::round_trip::{AckedRate, RoundTrip};
 
 choices! {
     /// RTT that shows congestion:
-    /// - `mean`: The mean of the last round trip.
-    /// - `last`: The last sample.
+    /// * `mean`: the mean RTT of the last round trip.
+    /// * `last`: the last RTT sample.
     pub enum RttSource { Mean = "mean", Last = "last" }
 
     /// Order of two steps on a loss:
-    /// - `update-first`: First update the RTT at which losses happen, then compute the congestion level.
-    /// - `level-first`: First compute the congestion level with the RTT of earlier losses.
+    /// * `update-first`: update the RTT at which losses happen, then compute the congestion level.
+    /// * `level-first`: compute the congestion level with the RTT of earlier losses, then update that RTT.
     pub enum LossOrder { UpdateFirst = "update-first", LevelFirst = "level-first" }
 }
 
@@ -250,7 +251,7 @@ mod tests {
         Areno::new(&settings(&Areno::ENTRY, "", values).expect("it is right")).expect("it is right")
     }
 
-    /// In congestion avoidance at `w`, with an RTT of 0.1 s at least and losses at 0.2 s.
+    /// Adaptive Reno in congestion avoidance at window `w`, with a smallest RTT of 0.1 s and losses at an RTT of 0.2 s.
     fn at(values: &[(&str, Setting)], w: f64) -> (Driver, Areno) {
         let (d, mut a) = (Driver::new(), areno(values));
         d.start_at(&mut a, w);

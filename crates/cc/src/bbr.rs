@@ -1,12 +1,12 @@
-//! BBR, version 1 (N. Cardwell, Y. Cheng, C. S. Gunn, S. Hassas Yeganeh, V. Jacobson, "BBR: congestion-based congestion
-//! control", ACM Queue 14(5), 2016). It paces at the largest delivery rate of the last ten round trips and keeps about
+//! BBR, version 1 (Cardwell N, Cheng Y, Gunn CS, Hassas Yeganeh S, Jacobson V, "BBR: congestion-based congestion
+//! control", ACM Queue 14(5), 2016). BBR paces at the largest delivery rate of the last ten round trips and keeps about
 //! two bandwidth-delay products in flight, regardless of losses.
 //!
-//! Variant: Linux's module (`tcp_bbr.c` as of 5.x), with its additions to the article. These are a pacing rate 1 %
-//! below the estimate, room in the window for aggregated ACKs and for offloaded bursts, packet conservation in the
-//! first round of recovery, and the long-term rate of a policer. The windows are whole segments. The gains are the
-//! exact numbers, which the preset `linux` rounds to 256ths as the kernel does. Preset `2016` is the article without
-//! Linux's additions.
+//! Variant: Linux's module (`tcp_bbr.c` as of 5.x), with its additions to the article. One addition is a pacing rate 1
+//! % below the estimate, another is room in the window for aggregated ACKs and for offloaded bursts. Further additions
+//! are packet conservation in the first round of recovery, and the long-term rate of a policer. The windows are whole
+//! segments. The gains are the exact numbers, which the preset `linux` rounds to 256ths as the kernel does. Preset
+//! `2016` is the article without Linux's additions.
 //!
 //! Differences from Linux: a delayed ACK may refresh an expired minimum RTT, where the kernel waits for an ACK that is
 //! not delayed. No segments wait between the algorithm and the wire, so all segments in flight are in the network.
@@ -39,9 +39,9 @@ params! {
         probe_rtt_time: f64 = num(0.2, 0.0, 10.0, Unit::Seconds), "ACM Queue 2016; Linux tcp_bbr.c";
         /// Smallest window.
         min_window: f64 = num(4.0, 1.0, 100.0, Unit::Segments), "ACM Queue 2016; Linux tcp_bbr.c";
-        /// Factor of the bandwidth's growth in a round; below it the pipe may be full.
+        /// Growth factor of the bandwidth in a round; after a smaller growth the pipe may be full.
         full_growth: f64 = num(1.25, 1.0, 10.0, Unit::None), "Linux tcp_bbr.c";
-        /// Rounds in a row without that growth after which the pipe counts as full.
+        /// Rounds in a row with a smaller growth after which the pipe counts as full.
         full_rounds: f64 = num(3.0, 1.0, 100.0, Unit::RoundTrips), "Linux tcp_bbr.c";
         /// Margin between bandwidth and pacing rate, as a fraction of the bandwidth.
         pacing_margin: f64 = num(0.01, 0.0, 0.5, Unit::None), "Linux tcp_bbr.c";
@@ -70,7 +70,7 @@ const POLICED_ROUNDS: u32 = 4;
 const POLICED_LOSS: f64 = 50.0 / 256.0;
 /// Largest difference, as a fraction, between the rates of two intervals that count as equal.
 const POLICED_ALIKE: f64 = 1.0 / 8.0;
-/// Largest difference between two such rates, bytes/s (4 kbit/s).
+/// Largest difference between the rates of two intervals that count as equal, bytes/s (4 kbit/s).
 const POLICED_ALIKE_BYTES_PER_S: f64 = 500.0;
 /// Rounds for which a policer's rate is used.
 const POLICED_USE_ROUNDS: u32 = 48;
@@ -81,8 +81,8 @@ const BURST_MOST_BYTES: f64 = 65_535.0;
 /// Shortest interval that gives a policer's rate, s.
 const POLICED_INTERVAL_MIN_S: f64 = 0.001;
 
-/// The smaller of two numbers. It is one instruction, where `f64::min` takes several for the case of no number (NaN),
-/// which none of BBR's variables is.
+/// The smaller of two numbers. This comparison is one instruction. `f64::min` takes several instructions, since it also
+/// handles NaN, and none of BBR's variables is NaN.
 #[inline]
 fn smaller(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
@@ -147,7 +147,7 @@ struct State {
     min_rtt_at: f64,
     probe_rtt_until: Option<f64>,
     probe_rtt_round_done: bool,
-    /// Count of delivered segments from which samples count as application-limited, since ProbeRTT held the window
+    /// Count of delivered segments from which samples count as application-limited, because ProbeRTT held the window
     /// down.
     limited_from: f64,
     limited_to: f64,
@@ -271,7 +271,7 @@ impl Bbr {
         if self.s.policer.in_use { self.s.policer.rate } else { self.s.bandwidth.get() }
     }
 
-    /// `gain` bandwidth-delay products, segments, rounded up.
+    /// Window of `gain` bandwidth-delay products, segments, rounded up.
     #[inline]
     fn bdp(&self, bandwidth: f64, gain: f64) -> f64 {
         if self.s.min_rtt.is_finite() { (gain * bandwidth * self.s.min_rtt).ceil() } else { self.s.initial_window }
@@ -612,7 +612,7 @@ observed! {
     pacing_gain = self.s.pacing_gain, plain();
     /// Window gain.
     cwnd_gain = self.s.cwnd_gain, plain();
-    /// Phase of the gain cycle, 0 to 7; outside ProbeBW the last cycle's.
+    /// Phase of the gain cycle, 0 to 7; outside ProbeBW the phase of the last cycle.
     cycle_index = self.s.phase, plain();
     /// 1 once Startup has filled the pipe.
     full_bw_reached = self.s.full_reached, plain();

@@ -4,12 +4,12 @@
 //! next probe.
 //!
 //! Variant: the draft's procedures under their own names, with `ProbeRTT` every 5 s and a minimum filter of 10 s, as in
-//! its published revisions. (Later working copies make both 10 s and size the window from the minimum that expires.)
-//! The text leaves some points open; these are the choices made here. The gains follow the state table at each
-//! transition. The bound for the coexistence with Reno is compared in segments. The volume caps are those of the
-//! bounding procedure, so none applies in Drain. Losses count as separate ranges when separate ACKs report them, as in
-//! Linux. ECN is ignored, since the draft has no rule for it. The draft corrects for a segment lost early in a burst;
-//! here segments leave one by one, so no correction is needed.
+//! its published revisions. In later working copies both times are 10 s, and the window is computed from the minimum
+//! that expires. The text leaves some points open; the following choices are made here. The gains follow the state
+//! table at each transition. The bound for the coexistence with Reno is compared in segments. The volume caps are those
+//! of the bounding procedure, so none applies in Drain. Losses count as separate ranges when separate ACKs report them,
+//! as in Linux. ECN is ignored, since the draft has no rule for it. The draft corrects for a segment lost early in a
+//! burst. Here each segment has its own record of the data in flight, so no correction is needed.
 
 use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Needs, Signal, Start};
 use crate::draws::Draws;
@@ -39,7 +39,7 @@ params! {
         up_cwnd_gain: f64 = num(2.25, 1.0, 10.0, Unit::None), "draft-ietf-ccwg-bbr §5.6.1";
         /// Window gain in ProbeRTT.
         probe_rtt_cwnd_gain: f64 = num(0.5, 0.0, 1.0, Unit::None), "draft-ietf-ccwg-bbr §2.8";
-        /// Largest fraction of segments lost in a round of a probe that has not gone too far.
+        /// Largest fraction of segments lost in a round that is tolerated while probing for bandwidth.
         loss_threshold: f64 = num(0.02, 0.0, 0.9, Unit::None), "draft-ietf-ccwg-bbr §2.7";
         /// Smallest fraction of a bound that remains after a round with losses.
         beta: f64 = num(0.7, 0.01, 1.0, Unit::None), "draft-ietf-ccwg-bbr §2.7";
@@ -123,7 +123,7 @@ impl Bbr3 {
         }
     }
 
-    /// `gain` bandwidth-delay products, segments; the initial window before the first RTT sample.
+    /// Volume of `gain` bandwidth-delay products, segments; the initial window before the first RTT sample.
     fn bdp(&self, bw: f64, gain: f64) -> f64 {
         if self.s.min_rtt.is_finite() { gain * bw * self.s.min_rtt } else { self.s.initial_window }
     }
@@ -155,13 +155,14 @@ impl Bbr3 {
         lost > self.p.loss_threshold * tx_in_flight
     }
 
-    /// Volume in flight at which losses crossed the threshold. The lost segment was the last of `tx_in_flight`.
+    /// Volume in flight at which losses crossed the threshold. `tx_in_flight` counts the segments in flight when the
+    /// lost segment was sent, itself included.
     fn inflight_at_loss(&self, tx_in_flight: f64, lost: f64) -> f64 {
         let (before, lost_before) = (tx_in_flight - 1.0, lost - 1.0);
         before + (self.p.loss_threshold * before - lost_before) / (1.0 - self.p.loss_threshold)
     }
 
-    /// The draft's `RS`; `None` if the ACK has no sample.
+    /// Delivery-rate sample of an ACK (`RS` in the draft); `None` if the ACK has no sample.
     fn sample(&self, ack: &Ack) -> Option<Sample> {
         let Delivery { rate, delivered, prior_delivered, app_limited, tx_in_flight, lost, .. } = ack.delivery?;
         let s = &*self.s;
@@ -273,7 +274,7 @@ impl Bbr3 {
         }
     }
 
-    /// Adapts the long-term model. Returns true if this caused a transition.
+    /// Adapts the long-term model. Returns true if the adaptation caused a transition to another state.
     fn adapt_long_term(&mut self, ack: &Ack, sample: &Sample) -> bool {
         let s = &mut *self.s;
         if s.ack_phase == AckPhase::ProbeStarting && s.round_start {

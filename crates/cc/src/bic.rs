@@ -1,5 +1,6 @@
-//! BIC-TCP (L. Xu, K. Harfoush, I. Rhee, "Binary increase congestion control for fast, long distance networks", INFOCOM
-//! 2004): a binary search for the window at which the last loss happened, then probing beyond it.
+//! BIC-TCP (Xu L, Harfoush K, Rhee I, "Binary increase congestion control for fast, long distance networks", INFOCOM
+//! 2004). The window grows by a binary search for the window at which the last loss happened, and then probes beyond
+//! that window.
 //!
 //! Variant: the paper's pseudo-code with the constants of the authors' ns-2 scripts (S_max 32, S_min 0.01, β 0.125, low
 //! window 14), since the paper's text was not available. The target follows each ACK; `search_update = round` has the
@@ -8,14 +9,14 @@
 //! loss after probing would therefore count as the arrival of a new flow.
 //!
 //! Differences:
-//! - Linux (presets `linux`, `linux-2.6`) keeps 819/1024 of the window, has S_max 16, divides the distance by 4, moves by
-//!   1/5 segment a round trip near the maximum and resets its state after a timeout. It also divides by an estimate of
-//!   segments per ACK. If each segment is acknowledged by itself, this estimate makes the window grow almost twice as fast
-//!   as intended.
-//! - Since Linux 5.7 the counter adds segments and not ACKs, and is still divided by the estimate. With delayed ACKs too,
-//!   the window then grows twice as fast as intended (preset `linux`; `linux-5.6` is 3.18 to 5.6).
-//! - Linux's first form (preset `linux-2.6.11`) kept the paper's S_max 32 and β 1/8. It has no such estimate and moves by
-//!   4/11 segment a round trip near the maximum.
+//! * Linux (presets `linux`, `linux-2.6`) keeps 819/1024 of the window, has S_max 16, divides the distance by 4, moves
+//!   by 1/5 segment a round trip near the maximum and resets its state after a timeout. Linux also divides by an
+//!   estimate of segments per ACK. If each segment is acknowledged by itself, the estimate makes the window grow almost
+//!   twice as fast as intended.
+//! * Since Linux 5.7 the counter adds segments and not ACKs, and is still divided by this estimate. With delayed ACKs
+//!   too, the window then grows twice as fast as intended (preset `linux`; preset `linux-5.6` is Linux 3.18 to 5.6).
+//! * Linux's first form (preset `linux-2.6.11`) kept the paper's S_max 32 and β 1/8. This form has no estimate of
+//!   segments per ACK, and moves by 4/11 segment a round trip near the maximum.
 
 use crate::algorithm::{Ack, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
@@ -28,19 +29,19 @@ use crate::param::{
 
 choices! {
     /// Increase rule:
-    /// - `paper`: The paper's pseudo-code.
-    /// - `linux`: Linux's divisor for the window counter.
+    /// * `paper`: the paper's pseudo-code.
+    /// * `linux`: Linux's divisor for the window counter.
     pub enum Form { Paper = "paper", Linux = "linux" }
 
     /// Time of a new target of the binary search:
-    /// - `ack`: With each ACK, as in the pseudo-code.
-    /// - `round`: Once a round trip, as in the description.
+    /// * `ack`: a new target with each ACK, as in the pseudo-code.
+    /// * `round`: a new target once a round trip, as in the paper's description.
     pub enum SearchUpdate { Ack = "ack", Round = "round" }
 
     /// Maximum with which fast convergence compares the window at a loss:
-    /// - `recorded`: The maximum recorded at the last loss.
-    /// - `max_win`: `max_win`, as in the pseudo-code. After probing it is "large", so every loss counts as a shrinking
-    ///   share.
+    /// * `recorded`: the maximum recorded at the last loss.
+    /// * `max_win`: the variable `max_win`, as in the pseudo-code. After probing, `max_win` is "large", so every loss
+    ///   counts as a shrinking share of the link.
     pub enum Against { Recorded = "recorded", MaxWin = "max_win" }
 }
 
@@ -79,7 +80,7 @@ params! {
 
 /// Time after which Linux computes its divisor again if the window has not changed, s (`HZ / 32`).
 const LINUX_PERIOD_S: f64 = 1.0 / 32.0;
-/// Linux's largest divisor before the first loss: 5 % of growth a round trip.
+/// Linux's largest divisor before the first loss, which gives a growth of 5 % a round trip.
 const LINUX_UNKNOWN_CNT: f64 = 20.0;
 
 /// State of the paper's form.
@@ -177,7 +178,7 @@ impl Bic {
     }
 
     /// # Errors
-    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] for values that do not go together.
+    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] for incompatible values.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = BicParams::read(settings)?;
         let win = LossWindow::new(settings)?;

@@ -1,4 +1,4 @@
-//! CDG, CAIA delay gradient (D. Hayes, G. Armitage, "Revisiting TCP congestion control using delay gradients", IFIP
+//! CDG, CAIA delay gradient (Hayes D, Armitage G, "Revisiting TCP congestion control using delay gradients", IFIP
 //! Networking 2011). The delay gradient is the change, from one round trip to the next, of the smallest or the largest
 //! RTT. The probability of a back-off grows with this gradient and not with the RTT itself, so no threshold is needed.
 //!
@@ -25,8 +25,8 @@ params! {
         backoff_factor: f64 = num(42.0, 0.0, 1e6, Unit::PerSecond), "Linux tcp_cdg.c backoff_factor; the paper's G of 3 ms";
         /// Back-offs without effect after which the gradient is ignored; 0: it is never ignored.
         use_ineff: f64 = num(5.0, 0.0, 1e3, Unit::None), "Linux tcp_cdg.c use_ineff; Hayes & Armitage 2011";
-        /// Keep a shadow window, the window without back-offs. A loss reduces the window to half of it, if that is not
-        /// an increase.
+        /// Keep a shadow window, the window without back-offs. A loss reduces the window to half of the shadow window,
+        /// if that is not an increase.
         use_shadow: bool = flag(true), "Linux tcp_cdg.c use_shadow; Hayes & Armitage 2011";
         /// Ignore a loss while the queue does not seem to be full.
         use_tolerance: bool = flag(false), "Linux tcp_cdg.c use_tolerance";
@@ -35,16 +35,16 @@ params! {
     }
 }
 
-/// Noise of a gradient sum, s. A sum at or below its negative shows that a back-off had an effect; the tolerance of
-/// losses ignores smaller sums.
+/// Noise of a gradient sum, s. A gradient sum at or below the negative of this noise shows that a back-off had an
+/// effect. The tolerance of losses ignores sums below the noise.
 const NOISE_S: f64 = 32e-6;
 /// Smallest thresholds of the slow start, s.
 const HYSTART_MIN_S: f64 = 125e-6;
 /// Largest gap between two ACKs of one train, s.
 const TRAIN_GAP_S: f64 = 0.003;
-/// RTT samples of a round from which its smallest RTT is used in slow start.
+/// Number of RTT samples in a round from which slow start uses the round's smallest RTT.
 const HYSTART_SAMPLES: u32 = 8;
-/// Delayed ACKs that the filter remembers.
+/// Number of delayed ACKs that the filter remembers.
 const DELAYED_MAX: u32 = 5;
 
 states! {
@@ -90,7 +90,7 @@ pub struct Cdg {
     delayed: u32,
     shadow: f64,
     ineffectual: f64,
-    /// In the round trip after a back-off.
+    /// True in the round trip after a back-off.
     backing_off: bool,
     /// Window before the last back-off.
     prior: f64,

@@ -1,7 +1,7 @@
-//! Compound TCP (K. Tan, J. Song, Q. Zhang, M. Sridharan, "A Compound TCP approach for high-speed and long distance
-//! networks", INFOCOM 2006; draft-sridharan-tcpm-ctcp). The window is the sum of Reno's and of a second one, dwnd. In a
-//! round trip with fewer than γ segments in queues, dwnd grows by α·win^k. In other round trips it shrinks by ζ times
-//! the queue. γ is tuned to the buffer (TUBE, "tuning by emulation").
+//! Compound TCP (Tan K, Song J, Zhang Q, Sridharan M, "A Compound TCP approach for high-speed and long distance
+//! networks", INFOCOM 2006; draft-sridharan-tcpm-ctcp). The window is the sum of Reno's window and of a second one,
+//! dwnd. In a round trip with fewer than γ segments in queues, dwnd grows by α·win^k. In other round trips dwnd shrinks
+//! by ζ times the queue. γ is tuned to the buffer (TUBE, "tuning by emulation").
 //!
 //! Variant: INFOCOM's growth from the whole window, in real numbers, spread over the round trip that follows. dwnd is
 //! used from a window of 38 segments on, and is constant in slow start. At each loss γ moves by a quarter of the way
@@ -10,13 +10,13 @@
 //! draft does not define the RTT of a round trip; here it is the smallest sample of that round trip.
 //!
 //! Differences:
-//! - Drafts -00 and -01 grow from dwnd instead (preset `draft-00`).
-//! - L. Andrew's Linux module is `linux` (release 1.3, whole segments, ACKs counted), `linux-1.1` (the same without
-//!   spreading) and `linux-jan2008` (tuning by a half, no low window, dwnd also in slow start, a loss taken from Reno's
-//!   share).
-//! - The module that Linux 2.6.18 had for a short time has no tuning (`linux-2.6`). ns-2's TCP/Linux has that module. While
-//!   timestamps are off, it gives the module one RTT sample a round trip. The module updates dwnd only with more
-//!   samples, so it behaves as Reno (`ns2`).
+//! * Drafts -00 and -01 grow from dwnd instead (preset `draft-00`).
+//! * Andrew's Linux module has three presets. Preset `linux` is release 1.3 with whole segments and counted ACKs, and
+//!   `linux-1.1` is the same without spreading. Preset `linux-jan2008` tunes by a half, has no low window, uses dwnd
+//!   also in slow start, and takes a loss from Reno's share.
+//! * The module that Linux 2.6.18 had for a short time has no tuning (`linux-2.6`). ns-2's TCP/Linux has that module.
+//!   While timestamps are off, ns-2 gives the module one RTT sample a round trip. The module updates dwnd only with
+//!   more samples, so it behaves as Reno (`ns2`).
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_getters};
@@ -28,14 +28,14 @@ use crate::round_trip::{MIN_SAMPLES, RoundRtt, RoundTrip};
 
 choices! {
     /// Source of the rules:
-    /// - `draft`: The paper's and the draft's, in real numbers.
-    /// - `2006`: The Linux module of 2006, and Andrew's until January 2008.
-    /// - `1.3`: Andrew's Linux module since March 2008, as of release 1.3.
+    /// * `draft`: the rules of the paper and the draft, in real numbers.
+    /// * `2006`: the rules of the Linux module of 2006, and of Andrew's module until January 2008.
+    /// * `1.3`: the rules of Andrew's Linux module since March 2008, as of release 1.3.
     pub enum Rules { Draft = "draft", Early = "2006", Release13 = "1.3" }
 
     /// Base of the growth of dwnd:
-    /// - `window`: The segments sent in the last round trip.
-    /// - `dwnd`: dwnd itself.
+    /// * `window`: growth from the segments sent in the last round trip.
+    /// * `dwnd`: growth from dwnd itself.
     pub enum GrowFrom { Window = "window", Dwnd = "dwnd" }
 }
 
@@ -89,8 +89,8 @@ pub struct Compound {
     reno_at_start: f64,
     /// Queue that Reno alone would cause, segments; in the modules in units of half a segment.
     diff_reno: Option<f64>,
-    /// Remaining growth of dwnd in this round trip, and the growth for each segment acknowledged (module 1.3: ACKs for
-    /// each segment of growth).
+    /// Remaining growth of dwnd in this round trip, and the growth for each segment acknowledged (in module 1.3 the
+    /// number of ACKs for each segment of growth).
     left: f64,
     pace: f64,
     acks: f64,
@@ -215,15 +215,15 @@ impl Compound {
     }
 
     /// Lowers the threshold to the window by the draft's rules, so that slow start does not undo the reduction of dwnd.
-    /// With the Linux modules, slow start undoes it.
+    /// With the Linux modules, slow start undoes this reduction of dwnd.
     fn keep_out_of_slow_start(&mut self) {
         if self.p.rules == Rules::Draft {
             self.win.ssthresh = self.win.ssthresh.min(self.win.w.max(FLOOR));
         }
     }
 
-    /// Discards the RTTs of an interrupted round. The module of 2006 still uses the round's segments: it counts them
-    /// from the last round that ended.
+    /// Discards the RTTs of an interrupted round. The module of 2006 keeps the count of acknowledged segments, which
+    /// therefore starts at the end of the last complete round.
     fn forget_round(&mut self) {
         let acked = if self.p.rules == Rules::Early { self.round.acked } else { 0.0 };
         self.round = RoundTrip { acked, ..RoundTrip::NEW };
@@ -269,8 +269,8 @@ impl Compound {
         }
     }
 
-    /// Segments in queues if `sent` segments were sent in a round trip of `rtt` s. The modules compute it in half
-    /// segments, rounded up, and add 1 µs to each RTT.
+    /// Segments in queues if `sent` segments were sent in a round trip of `rtt` s. The Linux modules compute this
+    /// number in half segments, rounded up, and add 1 µs to each RTT.
     fn queued(&self, sent: f64, rtt: f64) -> f64 {
         if self.p.rules == Rules::Draft {
             return sent * (1.0 - self.base / rtt);
@@ -294,7 +294,7 @@ impl Compound {
         }
     }
 
-    /// This ACK's share of the growth of dwnd.
+    /// Adds the share of dwnd's growth that belongs to an ACK of `n` segments.
     #[inline]
     fn spread(&mut self, n: f64) {
         if self.left <= 0.0 {
@@ -339,8 +339,8 @@ impl Compound {
         }
     }
 
-    /// Divides the window after a loss between Reno's component and dwnd. The window was `before`, Reno's component
-    /// `reno`; the draft leaves it `reno_left`.
+    /// Divides the window after a loss between Reno's component and dwnd. Before the loss the window was `before` and
+    /// Reno's component `reno`; by the draft's rules Reno's component is `reno_left` after the loss.
     fn share(&mut self, reno: f64, before: f64, reno_left: f64) {
         let w = self.win.w;
         self.dwnd = match self.p.rules {
@@ -363,8 +363,8 @@ impl Compound {
     }
 }
 
-/// Fourth root by the method of the Linux module of 2006: Newton's method in integers, whose result differs from the
-/// root by less than one.
+/// Fourth root as in the Linux module of 2006, by Newton's method in integers; the result differs from the root by less
+/// than one.
 fn fourth_root(a: f64) -> f64 {
     let a = a as u64;
     let mut x = 1_u64 << ((64 - a.leading_zeros()) >> 2);

@@ -1,14 +1,15 @@
-//! Copa (V. Arun, H. Balakrishnan, "Copa: practical delay-based congestion control for the internet", NSDI 2018). The
+//! Copa (Arun V, Balakrishnan H, "Copa: practical delay-based congestion control for the internet", NSDI 2018). The
 //! sending rate is steered to 1/(δ dq), with dq the queueing delay, in steps that grow while the direction stays the
-//! same. In equilibrium a flow has 1/δ segments in the queue. Its oscillation empties the queue about every five round
-//! trips. A queue that does not empty belongs to other flows, and δ then follows losses.
+//! same. In equilibrium a flow has 1/δ segments in the queue. The oscillation of the rate empties the queue about every
+//! five round trips. A queue that does not empty belongs to other flows, and δ then follows losses.
 //!
 //! Variant: the paper's rules, as the authors' sender and other implementations state them. The paper's text was not
 //! available, and its parameters are marked unverified. The velocity is bounded at every step so that a round trip at
 //! most doubles the window, as in the authors' sender.
 //!
-//! Preset `mvfst` is Meta's: δ = 0.05, the latest RTT for the queueing delay, no competitive mode, and a slow start that
-//! doubles the window at once every round trip. Its unbounded velocity and its pacing over the smoothed RTT are left out.
+//! Preset `mvfst` is Meta's: δ = 0.05, the latest RTT for the queueing delay, no competitive mode, and a slow start
+//! that doubles the window at once every round trip. The unbounded velocity of mvfst and its pacing over the smoothed
+//! RTT are left out.
 //!
 //! Not modelled: the authors' later senders slow down beyond 30 % of loss. On slow links a flow has a few dozen
 //! segments of its own in the pipe. Several flows in phase with each other may then miss the empty queue and compete.
@@ -22,8 +23,8 @@ use crate::windowed::{WindowedMax, WindowedMin};
 
 choices! {
     /// RTT from which the queueing delay is computed:
-    /// - `standing`: The standing RTT, which is the smallest of the last half round trip.
-    /// - `latest`: The latest sample.
+    /// * `standing`: the standing RTT, which is the smallest of the last half round trip.
+    /// * `latest`: the latest RTT sample.
     pub enum QueueingRtt { Standing = "standing", Latest = "latest" }
 }
 
@@ -32,7 +33,7 @@ params! {
     pub struct CopaParams {
         /// Inverse of the number of segments that a flow keeps in the queue (δ).
         delta: f64 = num(0.5, 1e-4, 100.0, Unit::PerSegment), "Arun & Balakrishnan 2018 (unverified); mvfst has 0.05";
-        /// Which RTT the queueing delay is computed from.
+        /// RTT from which the queueing delay is computed.
         queueing_rtt: QueueingRtt = choice("standing", QueueingRtt::WORDS), "Arun & Balakrishnan 2018; mvfst: latest";
         /// Length of the minimum filter of the RTT, whose result is the base RTT.
         min_rtt_window: f64 = num(10.0, 0.1, 1e4, Unit::Seconds), "Arun & Balakrishnan 2018; mvfst";

@@ -1,19 +1,19 @@
-//! CUBIC (RFC 9438; I. Rhee, L. Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", PFLDnet 2005): the window is a cubic
-//! function of the time since the last loss, flat around the window at which that loss happened.
+//! CUBIC (RFC 9438; Rhee I, Xu L, "CUBIC: a new TCP-friendly high-speed TCP variant", PFLDnet 2005). The window is a
+//! cubic function of the time since the last loss, flat around the window at which that loss happened.
 //!
-//! Variant: RFC 9438, equations by number. The default differs from the RFC in two rules. Slow start ends by HyStart and not
-//! by HyStart++ (`slow_start = hystart++` gives the RFC's). A loss reduces the window and not the flight size
-//! (`reduce_from = flight` follows the RFC literally). RFC 9438 §4.6 allows reducing the window if it does not grow
-//! while the application limits the flow, as here.
+//! Variant: RFC 9438, equations by number. The default differs from the RFC in two rules. Slow start ends by HyStart
+//! and not by HyStart++ (`slow_start = hystart++` gives the RFC's rule). A loss reduces the window and not the flight
+//! size (`reduce_from = flight` follows the RFC literally). RFC 9438 §4.6 allows reducing the window if it does not
+//! grow while the application limits the flow, as here.
 //!
 //! Presets:
-//! - `2005` keeps 0.8, grows by at most `s_max` segments/s (value not verified in the paper) and estimates Reno's window
-//!   from the time. It does not bound a round trip's growth by 1.5.
-//! - `linux` is Linux 5.x and later with whole segments, 1/1024 s and a divisor computed once a millisecond. Its cube root
-//!   is exact here; Linux's is within 0.2 %.
-//! - `linux-2.6` is Linux 2.6.22, with the growth cap above the origin only and an estimate of segments per ACK.
-//! - `ns2` is the same without TCP timestamps, which ns-2's TCP/Linux does not use by default. The smallest RTT stays
-//!   unknown, which disables the cap.
+//! * `2005` keeps 0.8 of the window on a loss, grows by at most `s_max` segments/s (value not verified in the paper)
+//!   and estimates Reno's window from the time. This preset does not bound a round trip's growth by 1.5.
+//! * `linux` is Linux 5.x and later with whole segments, 1/1024 s and a divisor computed once a millisecond. The cube
+//!   root is exact here; Linux's is within 0.2 %.
+//! * `linux-2.6` is Linux 2.6.22, with the growth cap above the origin only and an estimate of segments per ACK.
+//! * `ns2` is `linux-2.6` without TCP timestamps, which ns-2's TCP/Linux does not use by default. The smallest RTT
+//!   stays unknown, which disables the cap.
 //!
 //! In all presets the window grows by at most one segment for each segment acknowledged, as in slow start. The time of
 //! the cubic function stops while the flow is idle or limited by the application (in Linux only while it is idle).
@@ -29,14 +29,14 @@ use crate::param::{
 
 choices! {
     /// Estimate of the window of a standard TCP flow:
-    /// - `acked`: It grows with each segment acknowledged (RFC 9438 eq. 4).
-    /// - `time`: It is a function of the time since the loss (RFC 8312 eq. 4, PFLDnet 2005).
-    /// - `off`: There is no estimate.
+    /// * `acked`: the estimate grows with each segment acknowledged (RFC 9438, equation 4).
+    /// * `time`: the estimate is a function of the time since the loss (RFC 8312, equation 4; PFLDnet 2005).
+    /// * `off`: there is no estimate of Reno's window.
     pub enum RenoEstimate { Acked = "acked", Time = "time", Off = "off" }
 
     /// Scope of the growth cap:
-    /// - `always`: On both sides of the last maximum (PFLDnet 2005).
-    /// - `above-origin`: Beyond the last maximum (Linux 2.6.22).
+    /// * `always`: the cap applies on both sides of the last maximum (PFLDnet 2005).
+    /// * `above-origin`: the cap applies beyond the last maximum (Linux 2.6.22).
     pub enum CapRegion { Always = "always", AboveOrigin = "above-origin" }
 }
 
@@ -119,7 +119,7 @@ const NO_LINUX: Linux = Linux {
 pub struct Cubic {
     win: LossWindow,
     p: CubicParams,
-    /// Standard TCP's increase that matches β: 3(1-β)/(1+β) (RFC 9438 §4.3).
+    /// Increase of standard TCP that matches β, which is 3(1-β)/(1+β) (RFC 9438 §4.3).
     alpha: f64,
     last_ack: f64,
     epoch: Epoch,
@@ -212,7 +212,7 @@ impl Cubic {
         })
     }
 
-    /// W_cubic(t), RFC 9438 eq. 1; `t` in s since the epoch began.
+    /// W_cubic(t) by equation 1 of RFC 9438; `t` is the time since the epoch began, s.
     #[inline]
     fn w_cubic(&self, t: f64) -> f64 {
         let x = t - self.epoch.k;
@@ -247,7 +247,7 @@ impl Cubic {
         }
     }
 
-    /// RFC 9438 §4.2 to §4.5 for an ACK of `n` segments in congestion avoidance.
+    /// Applies RFC 9438 §4.2 to §4.5 to an ACK of `n` segments in congestion avoidance.
     #[inline]
     fn grow_fluid(&mut self, ack: &Ack, n: f64) {
         if !self.epoch.begun {
@@ -384,9 +384,9 @@ observed! {
     self: Cubic, self.win;
     /// Time from the beginning of an epoch to its plateau (K); null between a loss and the first growth after it.
     k_s = self.in_epoch(self.epoch.k), number(Unit::Seconds);
-    /// Time from the epoch's start to the last ACK (t); null when K is.
+    /// Time from the epoch's start to the last ACK (t); null when K is null.
     t_s = self.in_epoch(self.last_ack - self.epoch.start), number(Unit::Seconds);
-    /// Window of the plateau, which is the cubic function's value at t = K; null when K is.
+    /// Window of the plateau, which is the cubic function's value at t = K; null when K is null.
     origin = self.in_epoch(self.epoch.origin), number(Unit::Segments);
     /// Window at the last loss, after fast convergence (W_max).
     w_max = self.epoch.w_max, number(Unit::Segments);

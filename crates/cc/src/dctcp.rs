@@ -1,13 +1,13 @@
-//! DCTCP (RFC 8257; M. Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010): the window falls by half of the smoothed
-//! fraction of the segments that queues had marked.
+//! DCTCP (RFC 8257; Alizadeh M et al., "Data Center TCP (DCTCP)", SIGCOMM 2010). On marks the window falls by half of
+//! the smoothed fraction of the segments that queues had marked.
 //!
 //! Variant: α from the marks of each round trip (RFC 8257 §3.3, steps 1 to 8). The window is reduced at the first mark
-//! of a window of data, as in RFC 3168, the paper and all kernels. The RFC's step 9 reduces it at the end of the window
-//! of data (`reaction = window-end`). Losses halve the window (RFC 8257 §3.5). A loss after a mark in the same window
-//! of data halves the window that held before the mark, so that there is one reduction. Preset `linux`: whole segments,
-//! and no growth in the window of data after a reduction. α is computed by shifts in units of 1/1024: it becomes 0
-//! below 16/1024, and ignores fractions of marks below one in 64. Marks in fast recovery, and during the recovery after
-//! a timeout, count towards α but do not reduce the window.
+//! of a window of data, as in RFC 3168, the paper and all kernels. The RFC's step 9 reduces the window at the end of
+//! the window of data (`reaction = window-end`). Losses halve the window (RFC 8257 §3.5). A loss after a mark in the
+//! same window of data halves the window that held before the mark, so that there is one reduction. Preset `linux`:
+//! whole segments, and no growth in the window of data after a reduction. The kernel computes α by shifts in units of
+//! 1/1024: α becomes 0 below 16/1024, and ignores fractions of marks below one in 64. Marks in fast recovery, and
+//! during the recovery after a timeout, count towards α but do not reduce the window.
 
 use crate::algorithm::{Ack, Ecn, Needs, Signal};
 use crate::loss_based::{LossBased, own_window};
@@ -17,8 +17,8 @@ use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, f
 
 choices! {
     /// Time of the reductions for marks:
-    /// - `first-mark`: At the first mark after the window of data of the last reduction.
-    /// - `window-end`: At the end of a round trip with marks, after the update of α.
+    /// * `first-mark`: a reduction at the first mark after the window of data of the last reduction.
+    /// * `window-end`: a reduction at the end of a round trip with marks, after the update of α.
     pub enum Reaction { FirstMark = "first-mark", WindowEnd = "window-end" }
 }
 
@@ -98,9 +98,9 @@ pub struct Dctcp {
     win: LossWindow,
     p: DctcpParams,
     share: MarkShare,
-    /// Time of the last reduction, s: segments sent earlier belong to the window of data before it.
+    /// Time of the last reduction, s: segments sent earlier belong to the window of data before this reduction.
     reduced_at: f64,
-    /// Window before that reduction, if marks caused it.
+    /// Window before the last reduction, if marks caused the reduction.
     window_before: Option<f64>,
     /// True if a mark arrived with an ACK on which the window must not change.
     pending: bool,
@@ -108,8 +108,8 @@ pub struct Dctcp {
     repairing: bool,
 }
 
-/// Error of a segment's computed send time, s: a segment sent right after a reduction may seem to precede it by this
-/// much.
+/// Error of a segment's computed send time, s: a segment sent right after a reduction may seem to precede the reduction
+/// by this time.
 const CLOCK_ERROR_S: f64 = 1e-9;
 
 impl Dctcp {

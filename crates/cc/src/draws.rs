@@ -1,5 +1,5 @@
-//! Random numbers for the few algorithms that need them. They are the same on every machine, and the endpoint gives the
-//! seed.
+//! Random numbers for the few algorithms that need them. The numbers are the same on every machine, and the endpoint
+//! gives the seed.
 
 const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 

@@ -1,15 +1,15 @@
-//! EEFAST, Enhanced FAST (W. Xu et al., Journal of Systems and Software 83(12), 2010): FAST with the queueing delay of
-//! the forward path alone, so that queues on the reverse path do not slow the flow down.
+//! EEFAST, Enhanced FAST (Xu W et al., Journal of Systems and Software 83(12), 2010). The algorithm is FAST with the
+//! queueing delay of the forward path alone, so that queues on the reverse path do not slow the flow down.
 //!
-//! The paper itself was not available. This module follows the authors' HCC paper (Xu et al., JNCA 34, 2011, section
-//! 3.2): the forward queueing delay comes from one-way delays, alpha segments are queued on the forward path, the
-//! anticipated window is alpha D/Q, and FAST's largest increment is gamma alpha. Variant: FAST's update with these
-//! quantities, every other round trip, spread over the next round (unverified). Preset `anticipated` goes straight to
-//! the anticipated window, by at most gamma alpha (unverified): HCC presents halving that step as its own improvement.
-//! The gain of `anticipated` is twice HCC's: with b the pipe over the sum of all alphas, an error e becomes -b e, which
-//! is stable below b = 1. The window therefore oscillates by gamma alpha on any long fat path. The doubling of the
-//! window and the reactions to losses and timeouts are those of FAST. As with FAST, the buffer must be larger than the
-//! sum of all alphas.
+//! The paper itself was not available. This module follows section 3.2 of the authors' HCC paper (Xu et al., JNCA 34,
+//! 2011). The forward queueing delay comes from one-way delays, and alpha segments are queued on the forward path. The
+//! anticipated window is alpha D/Q, and FAST's largest increment is gamma alpha. Variant: FAST's update with one-way
+//! delays, every other round trip, spread over the next round (unverified). Preset `anticipated` goes straight to the
+//! anticipated window, by at most gamma alpha (unverified). The HCC paper presents the halving of this step as an
+//! improvement of HCC. The gain of `anticipated` is twice HCC's: with b the pipe over the sum of all alphas, an error e
+//! becomes -b e, which is stable below b = 1. The window therefore oscillates by gamma alpha on any long fat path. The
+//! doubling of the window and the reactions to losses and timeouts are those of FAST. As with FAST, the buffer must be
+//! larger than the sum of all alphas.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::forward_delay::{ForwardDelay, ForwardDelayParams};
@@ -21,8 +21,8 @@ use crate::spread::Spread;
 
 choices! {
     /// Update of the window:
-    /// - `fast`: The window changes by γ (alpha - w Q/D).
-    /// - `anticipated`: The window moves towards alpha D/Q, by at most γα.
+    /// * `fast`: the window changes by γ (alpha - w Q/D).
+    /// * `anticipated`: the window moves towards alpha D/Q, by at most γα.
     pub enum Form { Fast = "fast", Anticipated = "anticipated" }
 }
 

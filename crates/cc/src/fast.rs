@@ -1,24 +1,25 @@
-//! FAST TCP (C. Jin, D. Wei, S. Low, "FAST TCP: motivation, architecture, algorithms, performance", INFOCOM 2004; Wei et
-//! al., ToN 14(6), 2006). The window follows the queueing delay, so that `alpha` of the flow's own segments wait in queues.
+//! FAST TCP (Jin C, Wei D, Low S, "FAST TCP: motivation, architecture, algorithms, performance", INFOCOM 2004; Wei et
+//! al., ToN 14(6), 2006). The window follows the queueing delay, so that `alpha` of the flow's own segments wait in
+//! queues.
 //!
-//! Variant: the papers' update every other round trip. Increases are spread over the round that follows, and the RTT filter
-//! is min(3/w, 1/4). While the averaged queueing delay is below `mi_threshold`, each acknowledged segment adds one
-//! segment to the window (multiplicative increase). The papers leave open when the delay is compared with the
-//! threshold; as in ns-2, it is on every ACK, also after a loss. The base RTT is the smallest RTT of this flow. A flow
-//! that starts while there is a standing queue therefore counts that queue as propagation delay, unless `known_rtt` is
-//! set.
+//! Variant: the papers' update every other round trip. Increases are spread over the round that follows, and the RTT
+//! filter is min(3/w, 1/4). While the averaged queueing delay is below `mi_threshold`, each acknowledged segment adds
+//! one segment to the window (multiplicative increase). The papers leave open when the delay is compared with the
+//! threshold. Here, as in ns-2, the delay is compared on every ACK, also after a loss. The base RTT is the smallest RTT
+//! of this flow. A flow that starts while there is a standing queue therefore counts that queue as propagation delay,
+//! unless `known_rtt` is set.
 //!
 //! Differences:
-//! - ns-2's module (preset `ns2`, version 1.1.3) moves the window every 10 ms, several times within an update round.
+//! * ns-2's module (preset `ns2`, version 1.1.3) moves the window every 10 ms, several times within an update round.
 //!   Each change starts from the window in force when the acknowledged segment was sent. The module has no 2w bound,
 //!   filters with min(3/flight, 1/256), applies increases one segment at a time and takes no samples from ACKs in
 //!   recovery.
-//! - Version 1.1 (preset `ns2-1.1`) updates every round. Its retransmission of holes older than two RTTs belongs to the
-//!   endpoint and is not modelled.
-//! - Two rules differ from the module. First, the module's earlier window is the flight size at the last ACK outside
-//!   recovery. For segments sent in a recovery this is the flight size before the loss, so the module's window grows
-//!   back faster and has more losses while it overshoots. Second, its first RTT is that of a 40-byte SYN, a little less
-//!   than the RTT of data.
+//! * Version 1.1 (preset `ns2-1.1`) updates every round. The module's retransmission of holes older than two RTTs
+//!   belongs to the endpoint and is not modelled.
+//! * Two rules here differ from ns-2's module. First, the module's earlier window is the flight size at the last ACK
+//!   outside recovery. For segments sent in a recovery this earlier window is the flight size before the loss, so the
+//!   module's window grows back faster and has more losses while it overshoots. Second, the module's first RTT is that
+//!   of a 40-byte SYN, a little less than the RTT of data.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::window_getters;
@@ -29,8 +30,8 @@ use crate::spread::Spread;
 
 choices! {
     /// Time and form of the window's update:
-    /// - `paper`: Once in an update round, spread over the next round.
-    /// - `ns2`: ns-2 module: every `update_period` within an update round.
+    /// * `paper`: one update in an update round, spread over the next round.
+    /// * `ns2`: one update every `update_period` within an update round, as in ns-2's module.
     pub enum Timing { Paper = "paper", Ns2 = "ns2" }
 }
 
@@ -63,7 +64,7 @@ params! {
 
 /// Smallest window, segments (ns-2).
 const FLOOR: f64 = 2.0;
-/// Weight of a sample, times the window: 3/w (Jin et al. 2004).
+/// Weight of a sample, times the window; the weight is 3/w (Jin and others 2004).
 const FILTER_SEGMENTS: f64 = 3.0;
 /// Base RTT below which ns-2 applies increases at once, s.
 const NS2_SPREAD_RTT_S: f64 = 0.004;

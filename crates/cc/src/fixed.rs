@@ -1,7 +1,7 @@
 //! A constant window: no congestion control at all.
 //!
 //! Variant: none. A flow with this window shows the capacity of a path, an endpoint or the simulator itself without
-//! congestion control. The benchmark uses it as its upper bound.
+//! congestion control. The benchmark uses the constant window as its upper bound.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::observe::Observe;

@@ -1,15 +1,15 @@
 //! Estimates of the forward path from one-way delays: the smallest delay so far, and averages of the forward queueing
 //! delay and of the round-trip time.
 //!
-//! A constant offset between the two hosts' clocks is also contained in the smallest delay, so it cancels. Two other
-//! errors of the clocks do not cancel. Take an algorithm that aims at alpha segments queued on a link of C segments/s.
-//! The first error is drift. If the receiver's clock gains d seconds a second, the measured delay grows without limit.
-//! After t seconds alpha - C d t segments are queued; once that is 0, the rate falls as alpha/(d t). If the clock loses
-//! d seconds a second, alpha + C d t segments are queued. At 200 Mbit/s and 1,000 bytes, a drift of 50 ppm is 1.25
-//! segments a second, so the queue of alpha = 400 segments is gone after 320 s. The second error is resolution. With
-//! clocks that tick every r seconds, the smallest measured delay of a path of delay D is a whole number of ticks, but
-//! the average is D. Therefore C (D mod r) fewer segments are queued: on that link at most 25 with ticks of 1 ms, and
-//! at most 250 with ticks of 10 ms.
+//! A constant offset between the two hosts' clocks is also contained in the smallest delay, so the offset cancels. Two
+//! other errors of the clocks do not cancel. Take an algorithm that aims at alpha segments queued on a link of C
+//! segments/s. The first error is drift. If the receiver's clock gains d seconds a second, the measured delay grows
+//! without limit. After t seconds alpha - C d t segments are queued; once that is 0, the rate falls as alpha/(d t). If
+//! the clock loses d seconds a second, alpha + C d t segments are queued. At 200 Mbit/s and 1,000 bytes, a drift of 50
+//! ppm is 1.25 segments a second, so the queue of alpha = 400 segments is gone after 320 s. The second error is
+//! resolution. With clocks that tick every r seconds, the smallest measured delay of a path of delay D is a whole
+//! number of ticks, but the average is D. Therefore C (D mod r) fewer segments are queued: on that link at most 25 with
+//! ticks of 1 ms, and at most 250 with ticks of 10 ms.
 
 use crate::algorithm::Ack;
 use crate::observe::observed;
@@ -17,11 +17,11 @@ use crate::param::{choice, choices, num, params};
 
 choices! {
     /// Average of the delays:
-    /// - `fast`: Each ACK weighs 3/w, at most a quarter.
-    /// - `ns2`: Each ACK weighs 3/flight, at most 1/256.
-    /// - `mean_round`: The mean of the last round trip.
-    /// - `min_round`: The smallest sample of the last round trip.
-    /// - `last`: The last sample.
+    /// * `fast`: each ACK weighs 3/w, at most a quarter.
+    /// * `ns2`: each ACK weighs 3/flight, at most 1/256.
+    /// * `mean_round`: the mean of the samples of the last round trip.
+    /// * `min_round`: the smallest sample of the last round trip.
+    /// * `last`: the last sample.
     pub enum Filter { Fast = "fast", Ns2 = "ns2", MeanRound = "mean_round", MinRound = "min_round", Last = "last" }
 }
 
@@ -130,7 +130,7 @@ impl ForwardDelay {
         }
     }
 
-    /// Lowers the base delay. The averaged queueing delay grows by the same amount.
+    /// Lowers the base delay, and raises the averaged queueing delay by the same amount.
     fn lower_base(&mut self, base: f64) {
         if self.begun && self.base.is_finite() {
             let more = self.base - base;
@@ -140,7 +140,7 @@ impl ForwardDelay {
         self.base = base;
     }
 
-    /// Discards the round, which is not representative (recovery).
+    /// Discards the samples of the round, which are not representative during recovery.
     pub fn forget_round(&mut self) {
         self.round = Round::default();
     }

@@ -1,14 +1,15 @@
-//! TCP-Fusion (K. Kaneko, T. Fujikawa, Z. Su, J. Katto, "TCP-Fusion: a hybrid congestion control algorithm for high-speed
-//! networks", PFLDnet 2007): the three rules of Vegas with thresholds on the queueing delay, Westwood's decrease, and
-//! at least the window of a virtual Reno flow.
+//! TCP-Fusion (Kaneko K, Fujikawa T, Su Z, Katto J, "TCP-Fusion: a hybrid congestion control algorithm for high-speed
+//! networks", PFLDnet 2007). TCP-Fusion combines the three rules of Vegas with thresholds on the queueing delay,
+//! Westwood's decrease, and the window of a virtual Reno flow as a lower bound.
 //!
-//! Variant: segments and real numbers, one decision a round trip, which is applied over the next round trip. Only the
-//! paper's abstract was available; the rules are those of two independent implementations and of later papers by its
-//! authors. Differences: one of the implementations applies the step for one ACK only once a round trip. Its growth is
-//! w times too slow, which is not copied. The virtual Reno window after a loss is not documented; half of the window
-//! before the loss is the only choice that fits the published model (`reno_reset` has the other choice). The decrease
-//! at a loss follows the newest RTT sample. In slow start, the RTT of the last round trip is that of a much shorter
-//! queue, and the decrease would be too small. The window grows by at most one segment for each segment acknowledged.
+//! Variant: windows are real numbers of segments, and there is one decision a round trip, which is applied over the
+//! next round trip. Only the paper's abstract was available; the rules are those of two independent implementations and
+//! of later papers by its authors. Differences: one of the implementations applies the step for one ACK only once a
+//! round trip. The growth of that implementation is w times too slow; this error is not copied. The virtual Reno window
+//! after a loss is not documented; half of the window before the loss is the only choice that fits the published model
+//! (`reno_reset` has the other choice). The decrease at a loss follows the newest RTT sample. In slow start, the RTT of
+//! the last round trip is that of a much shorter queue, and the decrease would be too small. The window grows by at
+//! most one segment for each segment acknowledged.
 
 use crate::algorithm::{Ack, Signal, Start};
 use crate::loss_based::{LossBased, own_window};
@@ -19,15 +20,15 @@ use crate::round_trip::{AckedRate, MIN_SAMPLES, RoundRtt, RoundTrip};
 
 choices! {
     /// The virtual Reno window after a loss:
-    /// - `half`: Half of the window before the loss.
-    /// - `reduced`: The window after the loss.
+    /// * `half`: half of the window before the loss.
+    /// * `reduced`: the whole window after the loss.
     pub enum RenoReset { Half = "half", Reduced = "reduced" }
 }
 
 params! {
     /// Parameters of TCP-Fusion.
     pub struct FusionParams {
-        /// Queueing delay below which the window grows; it shrinks above three times this delay.
+        /// Queueing delay below which the window grows; the window shrinks above three times this delay.
         queue_delay: f64 = num(0.004, 1e-6, 1.0, Unit::Seconds), "implementations: 4 ms, a timer tick (unverified)";
         /// Time that gives the growth for each round trip when multiplied by the bandwidth.
         growth_delay: f64 = num(0.001, 0.0, 1.0, Unit::Seconds), "implementations: B/(12 Mbit/s) segments (unverified)";
@@ -244,7 +245,8 @@ mod tests {
         Fusion::new(&settings(&Fusion::ENTRY, "", values).expect("it is right")).expect("it is right")
     }
 
-    /// A window of 333 segments, a base RTT of 40 ms, and 100 Mbit/s of 12,000-bit segments.
+    /// TCP-Fusion with a window of 333 segments, a base RTT of 40 ms, and a bandwidth of 100 Mbit/s in segments of
+    /// 12,000 bits.
     fn at(values: &[(&str, Setting)]) -> (Driver, Fusion) {
         let (d, mut f) = (Driver::new(), fusion(values));
         d.start_at(&mut f, 333.0);

@@ -1,24 +1,25 @@
-//! HCC TCP (W. Xu, Z. Zhou, D.T. Pham, C. Ji, M. Yang, Q. Liu, "Hybrid congestion control for high-speed networks", Journal
-//! of Network and Computer Applications 34, 2011, sections 3.1 to 3.4, equations 1 to 4 and Table 1). The forward queueing
+//! HCC TCP (Xu W, Zhou Z, Pham DT, Ji C, Yang M, Liu Q, "Hybrid congestion control for high-speed networks", Journal of
+//! Network and Computer Applications 34, 2011, sections 3.1 to 3.4, equations 1 to 4 and Table 1). The forward queueing
 //! delay sets the window so that `alpha` segments wait on the forward path. A loss halves the window and starts a
 //! binary search for the window at the loss (the loss reference). The search ends when the window exceeds the loss
 //! reference.
 //!
-//! Variant: the paper's rules. The paper leaves some rules open, and each of them is a parameter: the smallest
-//! step of the search, the threshold that ends the start, the average, the order of clipping and halving, when the search's
-//! lower end moves, losses in the start, timeouts. By Table 1 and the prose, "passes the loss reference" means that the
-//! delay controls the window again from the next update after the step beyond the reference (`pass_rounds` 1).
-//! Increases are spread over the following round, so a segment sent with that window is only acknowledged one update
-//! later (`pass_rounds` 2). The paper's "default maximum value" of the loss reference is never compared with anything
-//! and has no parameter. There is no update in recovery nor in the round trip after it.
+//! Variant: the paper's rules. Each rule that the paper leaves open is a parameter. For the search, the open rules are
+//! its smallest step, the order of clipping and halving, and the time at which its lower end moves. Further open rules
+//! are the threshold that ends the start, the average, and the responses to losses in the start and to timeouts. By
+//! Table 1 and the prose, "passes the loss reference" means that the delay controls the window again from the next
+//! update after the step beyond the reference (`pass_rounds` 1). Increases are spread over the following round, so a
+//! segment sent with the increased window is only acknowledged one update later (`pass_rounds` 2). The paper's "default
+//! maximum value" of the loss reference is never compared with anything and has no parameter. There is no update in a
+//! recovery or in the round trip after a recovery.
 //!
 //! The update by delay is not stable on every path. Let b = C R / (N alpha), with R the round trip without queue. The
 //! anticipated window falls by b segments for each segment that the window rises above the equilibrium, so an error e
-//! becomes e (1/2 - b/2), which is stable below b = 3. With the measurement's lag of one round trip, the characteristic
+//! becomes e (1/2 - b/2), which is stable below b = 3. Since the measurement lags by one round trip, the characteristic
 //! equation is z² - z/2 + b/2 = 0, which is stable below b = 2. Above b = 2 the clip bounds the oscillation. The window
-//! oscillates by some hundred segments around the equilibrium, and a buffer not much above alpha loses packets. (At 200
-//! Mbit/s, 40 ms and alpha 400, b is 2.5 and the queue varies between 300 and 520 segments.) The mean queue is alpha
-//! minus the effect of spreading the increases, which is alpha/16 if every update is a full step (b from about 6 on).
+//! oscillates by some hundred segments around the equilibrium, and a buffer not much above alpha loses packets. For
+//! example, at 200 Mbit/s, 40 ms and alpha 400, b is 2.5 and the queue varies between 300 and 520 segments. Spreading
+//! the increases lowers the mean queue below alpha, by alpha/16 if every update is a full step (b from about 6 on).
 //! With `reference` "fast" an update multiplies the error by 1 - gamma, and the window does not oscillate.
 //!
 //! No code of the authors is public. The `forward_delay` module states the effects of the hosts' clocks.
@@ -33,38 +34,39 @@ use crate::spread::Spread;
 
 choices! {
     /// Order of two operations on the distance to the reference:
-    /// - `clip_then_part`: Clip the distance to ±γα, then multiply by `part`.
-    /// - `part_then_clip`: Multiply the distance by `part`, then clip the product.
+    /// * `clip_then_part`: clip the distance to ±γα, then multiply by `part`.
+    /// * `part_then_clip`: multiply the distance by `part`, then clip the product.
     pub enum ClipOrder { ClipThenPart = "clip_then_part", PartThenClip = "part_then_clip" }
 
     /// Time of the window's updates:
-    /// - `round`: An update in each round of sequence numbers.
-    /// - `timer`: An update after each averaged round-trip time.
+    /// * `round`: one update in each round of sequence numbers.
+    /// * `timer`: one update after each averaged round-trip time.
     pub enum UpdateClock { Round = "round", Timer = "timer" }
 
     /// Doubling of the window in the start:
-    /// - `per_ack`: By one segment for each segment acknowledged.
-    /// - `per_round`: By the whole window, once a round.
+    /// * `per_ack`: the window grows by one segment for each segment acknowledged.
+    /// * `per_round`: the window grows by its whole size once a round.
     pub enum StartGrowth { PerAck = "per_ack", PerRound = "per_round" }
 
     /// Effect of a loss in the start:
-    /// - `halve`: The window is halved, as after the start.
-    /// - `ignore`: The loss has no effect.
+    /// * `halve`: the window is halved, as after the start.
+    /// * `ignore`: the loss has no effect.
     pub enum StartLoss { Halve = "halve", Ignore = "ignore" }
 
     /// Time at which the lower end of the search moves:
-    /// - `every_round`: At each update it is the current window.
-    /// - `on_target`: It moves once the window has made its last step, of which each update makes `part`.
+    /// * `every_round`: at each update the lower end becomes the current window.
+    /// * `on_target`: the lower end moves once the window has completed its last step; each update makes the fraction
+    ///   `part` of a step.
     pub enum SearchFrom { EveryRound = "every_round", OnTarget = "on_target" }
 
     /// Behaviour after a timeout:
-    /// - `search`: Slow start up to half of the window at the loss, then the search.
-    /// - `start`: A new start, without a loss reference.
+    /// * `search`: slow start up to half of the window at the loss, then the binary search.
+    /// * `start`: a new start, without a loss reference.
     pub enum AfterTimeout { Search = "search", Start = "start" }
 
     /// Target of the window while the delay controls it:
-    /// - `ratio`: alpha D/Q (the paper).
-    /// - `fast`: The window plus twice FAST's step γ (alpha - w Q/D). With this target, the window does not oscillate.
+    /// * `ratio`: alpha D/Q (the paper).
+    /// * `fast`: the window plus twice FAST's step γ (alpha - w Q/D). With this target, the window does not oscillate.
     pub enum Reference { Ratio = "ratio", Fast = "fast" }
 }
 
@@ -141,7 +143,7 @@ pub struct Hcc {
     loss_ref: Option<f64>,
     /// Updates that went beyond the loss reference.
     passed: f64,
-    /// Target of the search's step, and of each half of it (on_target only).
+    /// Target of the search's current step, and the increase of each update towards this target (on_target only).
     search_end: f64,
     search_step: f64,
     spread: Spread,

@@ -1,16 +1,16 @@
 //! HighSpeed TCP (RFC 3649): AIMD whose increase a(w) and decrease b(w) depend on the window.
 //!
-//! Variant: the closed form of RFC 3649 §5 with its constants, and standard TCP below `low_window`. a(w) is computed
-//! again when the window has changed by 0.1 %; the RFC reports an implementation that computes a(w) every 0.1 s. b(w)
-//! is exact at each loss. Outside the range that the RFC gives for its formulas, a(w) is at least 1 and b(w) at least
-//! `min_decrease`.
+//! Variant: the closed form of RFC 3649 §5 with its constants, and standard TCP below `low_window`. The increase a(w)
+//! is computed again when the window has changed by 0.1 %; the RFC reports an implementation that computes a(w) every
+//! 0.1 s. The decrease b(w) is exact at each loss. Outside the range that the RFC gives for its formulas, a(w) is at
+//! least 1 and b(w) at least `min_decrease`.
 //!
 //! Differences:
-//! - P_0 is 10⁻³ as in the RFC's text. ns-2 has 1.5/38² (preset `ns2`, which also halves on the first loss and in slow
+//! * P_0 is 10⁻³ as in the RFC's text. ns-2 has 1.5/38² (preset `ns2`, which also halves on the first loss and in slow
 //!   start).
-//! - Linux has the RFC's table but uses a and b of the upper end of each bin, up to one segment a round trip more than
-//!   the closed form. It counts ACKs. It looks up the row only in congestion avoidance, so a loss in the first slow
-//!   start halves the window (presets `linux` and `linux-2.6`, the latter with Linux 2.6's slow start rule).
+//! * Linux has the RFC's table but uses a and b of the upper end of each bin, up to one segment a round trip more than
+//!   the closed form. Linux counts ACKs. Linux looks up the row only in congestion avoidance, so a loss in the first
+//!   slow start halves the window (presets `linux` and `linux-2.6`, the latter with Linux 2.6's slow start rule).
 
 use crate::algorithm::{Ack, Signal};
 use crate::loss_based::{LossBased, own_window};
@@ -20,8 +20,8 @@ use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, n
 
 choices! {
     /// Source of a(w) and b(w):
-    /// - `closed`: RFC 3649 §5.
-    /// - `table`: Linux's table, from RFC 3649 appendix B.
+    /// * `closed`: the closed form of RFC 3649 §5.
+    /// * `table`: Linux's table, from RFC 3649 appendix B.
     pub enum Form { Closed = "closed", Table = "table" }
 }
 

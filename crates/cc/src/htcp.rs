@@ -1,18 +1,18 @@
-//! H-TCP (R. Shorten, D. Leith, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004;
-//! draft-leith-tcp-htcp-06). The increase depends on the time since the last loss, the decrease on the ratio of the smallest
-//! to the largest RTT.
+//! H-TCP (Shorten R, Leith D, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004;
+//! draft-leith-tcp-htcp-06). The increase depends on the time since the last loss, the decrease on the ratio of the
+//! smallest to the largest RTT.
 //!
-//! Variant: adaptive backoff and the bandwidth switch are on, and RTT scaling is off. This is assumed of the ns-2 code
-//! of 2005, whose text was not available. Measurements follow Linux. The window grows by at most one segment for each
-//! segment acknowledged, as Linux's counter implies. The clock Δ counts from the end of recovery, as in Linux. It stops
-//! while the connection is idle or limited by its application. No known implementation does that; without it, α would
-//! be huge when sending resumes.
+//! Variant: adaptive backoff and the bandwidth switch are on, and RTT scaling is off. The ns-2 code of 2005 was not
+//! available, and is assumed to have the same settings. Measurements follow Linux. The window grows by at most one
+//! segment for each segment acknowledged, as Linux's counter implies. The clock Δ counts from the end of recovery, as
+//! in Linux. The clock stops while the connection is idle or limited by its application. No known implementation stops
+//! the clock. If the clock did not stop here, α would be huge when sending resumes.
 //!
 //! Differences:
-//! - Linux scales with the RTT by default and works in 1/128 (preset `linux`).
-//! - Linux 2.6.22 measures the smoothed RTT, and only after the first loss (preset `linux-2.6`, ns-2's TCP/Linux).
-//! - FreeBSD has neither adaptive backoff nor scaling and floors α at 1 (preset `freebsd`). Its misplaced ageing of the
-//!   largest RTT is not copied.
+//! * Linux scales with the RTT by default and works in 1/128 (preset `linux`).
+//! * Linux 2.6.22 measures the smoothed RTT, and only after the first loss (preset `linux-2.6`, ns-2's TCP/Linux).
+//! * FreeBSD has neither adaptive backoff nor scaling and floors α at 1 (preset `freebsd`). FreeBSD's misplaced ageing
+//!   of the largest RTT is not copied.
 
 use crate::algorithm::{Ack, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
@@ -30,8 +30,8 @@ params! {
         beta_min: f64 = num(0.5, 0.1, 1.0, Unit::None), "draft-leith-tcp-htcp-06 §4.2";
         /// Largest fraction of the window kept on a loss.
         beta_max: f64 = num(0.8, 0.1, 1.0, Unit::None), "draft-leith-tcp-htcp-06 §4.2";
-        /// Keep a fraction of the window on a loss that is the ratio of the smallest to the largest RTT; off: keep
-        /// `beta_min`.
+        /// On a loss, keep the fraction of the window that equals the ratio of the smallest to the largest RTT; off:
+        /// keep `beta_min`.
         adaptive_backoff: bool = flag(true), "draft-leith-tcp-htcp-06 §4.2; Linux";
         /// Keep only `beta_min` if the throughputs of two successive epochs differ.
         bandwidth_switch: bool = flag(true), "Linux tcp_htcp.c";
@@ -311,9 +311,9 @@ impl Htcp {
         self.packets_since = now;
     }
 
-    /// Segments of an ACK that count towards the growth of Linux's window, of which congestion avoidance gets `n`. Linux
-    /// counts the segments of its sample (`pkts_acked`) if the connection was without losses and SACKs, and one
-    /// otherwise.
+    /// Segments of an ACK that count towards the growth of Linux's window; `n` of the ACK's segments are left for
+    /// congestion avoidance. Linux counts the segments of its sample (`pkts_acked`) if the connection was without
+    /// losses and SACKs, and one segment otherwise.
     fn counted(&self, ack: &Ack, n: f64) -> f64 {
         match ack.sample {
             Some(_) if ack.was_open() => ack.sampled(),

@@ -1,12 +1,13 @@
-//! TCP Hybla (C. Caini, R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", 2004): the sending
+//! TCP Hybla (Caini C, Firrincieli R, "TCP Hybla: a TCP enhancement for heterogeneous networks", 2004). The sending
 //! rate on a path with a long RTT grows as fast as that of standard TCP on a path with the reference RTT.
 //!
-//! Variant: ρ is the smallest RTT over 25 ms (Linux's reference; ns-3 has 50 ms), at least 1 and at most 16, real-valued.
-//! The paper's text was not available; according to others it also scales the initial window by ρ (`scale_start`, off).
-//! Linux (presets `linux`, `linux-2.6`) computes ρ in eighths from the smallest *smoothed* RTT, reads 2^ρ from a table
-//! for eighths, and counts in 1/128 of a segment. Linux's form starts from a window of ρ. From a timeout to the end of
-//! its recovery, it grows as standard TCP. The increment is truncated, so the window of 2.6.22 does not grow above
-//! 128ρ² segments. Later versions add a segment there for each window acknowledged. ns-2's TCP/Linux is `linux-2.6`.
+//! Variant: ρ is the smallest RTT over 25 ms (Linux's reference; ns-3 has 50 ms), at least 1 and at most 16,
+//! real-valued. The paper's text was not available; according to other texts Hybla also scales the initial window by ρ
+//! (`scale_start`, off). Linux (presets `linux`, `linux-2.6`) computes ρ in eighths from the smallest *smoothed* RTT,
+//! reads 2^ρ from a table for eighths, and counts in 1/128 of a segment. Linux's form starts from a window of ρ. From a
+//! timeout to the end of its recovery, the window of Linux's form grows as standard TCP's. The increment is truncated,
+//! so the window of 2.6.22 does not grow above 128ρ² segments. In later versions a window above 128ρ² segments grows by
+//! one segment for each window acknowledged. ns-2's TCP/Linux is `linux-2.6`.
 
 use crate::algorithm::{Ack, Signal, Start};
 use crate::loss_based::{LossBased, own_window};
@@ -29,7 +30,8 @@ params! {
     }
 }
 
-/// Linux's table of 2^(i/8) in 1/128 (exact values: 128, 139.6, 152.2, 166.0, 181.0, 197.4, 215.3, 234.8).
+/// Linux's table of 2^(i/8) in 1/128, for which the exact values are 128, 139.6, 152.2, 166.0, 181.0, 197.4, 215.3 and
+/// 234.8.
 const FRACTIONS: [f64; 8] = [128.0, 139.0, 152.0, 165.0, 181.0, 197.0, 215.0, 234.0];
 
 /// TCP Hybla.
@@ -46,7 +48,7 @@ pub struct Hybla {
     cents: f64,
     /// True from a timeout to the end of its recovery, while Linux grows as standard TCP.
     reno: bool,
-    /// True if the handshake told ρ before anything was sent.
+    /// True if the handshake's RTT gave ρ before anything was sent.
     timed: bool,
 }
 

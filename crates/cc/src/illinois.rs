@@ -1,20 +1,22 @@
-//! TCP-Illinois (S. Liu, T. Başar, R. Srikant, "TCP-Illinois: a loss and delay-based congestion control algorithm for
-//! high-speed networks", VALUETOOLS 2006; Performance Evaluation 65, 2008). Losses decide in which direction the window
-//! moves, and the mean queueing delay of the last round trip decides how fast. As the delay rises from 0 to the largest
-//! delay so far, the increase α falls from 10 to 0.3 segments a round trip, and the decrease β rises from 1/8 to 1/2.
+//! TCP-Illinois (Liu S, Başar T, Srikant R, "TCP-Illinois: a loss and delay-based congestion control algorithm for
+//! high-speed networks", VALUETOOLS 2006; Performance Evaluation 65, 2008). Losses determine the direction in which the
+//! window moves, and the mean queueing delay of the last round trip determines the speed. As the delay rises from 0 to
+//! the largest delay so far, the increase α falls from 10 to 0.3 segments a round trip, and the decrease β rises from
+//! 1/8 to 1/2.
 //!
-//! Variant: the paper's curves in real numbers with Linux's constants. The paper's own α_min and window threshold were not
-//! available; another simulator's documentation gives 0.1 and 10. α returns to its maximum after five round trips with
-//! almost no delay, consecutive or not, as in Linux. A timeout sets the threshold to half of the window.
+//! Variant: the paper's curves in real numbers with Linux's constants. The paper's own α_min and window threshold were
+//! not available; another simulator's documentation gives 0.1 and 10. The increase α returns to its maximum after five
+//! round trips with almost no delay, consecutive or not, as in Linux. A timeout sets the threshold to half of the
+//! window.
 //!
 //! Differences of Linux:
-//! - Preset `linux` has α in 1/128 and β in 1/64. A timeout's threshold uses the current β. Segments counted at a small
+//! * Preset `linux` has α in 1/128 and β in 1/64. A timeout's threshold uses the current β. Segments counted at a small
 //!   α are multiplied by the next α, which may add up to 33 segments at once.
-//! - Up to 2.6.23 a loss kept the fraction β of the window instead of the fraction 1 - β (preset `linux-2.6`, as in
+//! * Up to 2.6.23 a loss kept the fraction β of the window instead of the fraction 1 - β (preset `linux-2.6`, as in
 //!   ns-2's TCP/Linux).
-//! - In the corrected module the largest RTT remains a problem. Every sample counts, so a single sample that a busy
-//!   host delayed makes all later queues look small (preset `linux-2.6.23`). Leith et al. 2008 tested it with RTT
-//!   samples ignored for two round trips after a loss (preset `leith2008`).
+//! * In the corrected module the largest RTT remains a problem. Every sample counts, so a single sample that a busy
+//!   host delayed makes all later queues look small (preset `linux-2.6.23`). Leith et al. (2008) tested the module with
+//!   RTT samples ignored for two round trips after a loss (preset `leith2008`).
 
 use crate::algorithm::{Ack, Signal};
 use crate::loss_based::{LossBased, own_window};
@@ -27,8 +29,8 @@ use crate::round_trip::RoundTrip;
 
 choices! {
     /// Source of the largest RTT:
-    /// - `sample`: All samples.
-    /// - `round-mean`: The mean RTTs of all round trips, which are robust to a single outlier.
+    /// * `sample`: the largest of all RTT samples.
+    /// * `round-mean`: the largest of the mean RTTs of all round trips, which is robust to a single outlier.
     pub enum MaxSource { Sample = "sample", RoundMean = "round-mean" }
 }
 
@@ -51,7 +53,7 @@ params! {
         d3: f64 = num(0.8, 0.0, 1.0, Unit::None), "Linux tcp_illinois.c";
         /// Round trips with a delay of at most `d1` before α is `alpha_max` again (θ).
         theta: f64 = num(5.0, 1.0, 1e6, Unit::RoundTrips), "Linux tcp_illinois.c";
-        /// Reset the count of these round trips at a round trip with more delay.
+        /// Reset the count of round trips with little delay at a round trip with more delay.
         theta_consecutive: bool = flag(false), "the paper's intent, unverified; Linux: off";
         /// Window below which Illinois behaves as standard TCP (W_thresh).
         window_threshold: f64 = num(15.0, 0.0, 1e6, Unit::Segments), "Linux tcp_illinois.c; in the paper unverified (10?)";
@@ -180,7 +182,7 @@ impl Illinois {
         }
     }
 
-    /// α by Linux's computation: whole microseconds, 1/128.
+    /// α by Linux's computation, in whole microseconds and in units of 1/128.
     fn alpha_linux(&self, da: f64, dm: f64, d1: f64) -> f64 {
         let (most, least) =
             ((self.p.alpha_max * ALPHA_SCALE).floor(), (self.p.alpha_min * ALPHA_SCALE).floor().max(1.0));
@@ -188,7 +190,7 @@ impl Illinois {
         (span * most / (span + (beyond * (most - least) / least).floor())).floor() / ALPHA_SCALE
     }
 
-    /// β by Linux's computation: whole microseconds, 1/64.
+    /// β by Linux's computation, in whole microseconds and in units of 1/64.
     fn beta_linux(&self, da: f64, dm: f64) -> f64 {
         let (least, most) = ((self.p.beta_min * BETA_SCALE).floor(), (self.p.beta_max * BETA_SCALE).floor());
         let (d2, d3) = ((dm * self.p.d2).floor(), (dm * self.p.d3).floor());

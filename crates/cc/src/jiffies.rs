@@ -46,7 +46,7 @@ impl Jiffies {
         (seconds * self.hz).floor()
     }
 
-    /// Jiffies that began between two instants, in seconds.
+    /// Number of jiffies that began between two instants; the instants are in seconds.
     #[inline]
     #[must_use]
     pub fn between(self, from: f64, to: f64) -> f64 {

@@ -2,14 +2,14 @@
 //! queueing delay from a target. The flow thus uses the capacity that other flows leave, and adds no more delay than
 //! the target.
 //!
-//! Variant: the RFC's pseudocode with its largest target and gain. It has no slow start: the RFC allows one, and the
-//! pseudocode shows none. ECN counts as a loss. Without one-way delays it uses the RTT.
+//! Variant: the RFC's pseudocode with its largest target and gain. This variant has no slow start: the RFC allows one,
+//! and the pseudocode shows none. ECN counts as a loss. Without one-way delays LEDBAT uses the RTT.
 //!
-//! Preset `libutp` is BitTorrent's. It grows by at most 3,000 bytes a round trip, keeps thirteen minutes of base delays
-//! and filters three samples. Its slow start adds one segment a round trip and ends at 0.9 of the target. The delay is
-//! never above the RTT. Two of its rules are not modelled. One is the penalty for clocks that drift by more than 40 ms
-//! a second. The other lets the window grow for another second after the flow stops filling it; here growth stops at
-//! once.
+//! Preset `libutp` is BitTorrent's. The preset grows the window by at most 3,000 bytes a round trip, keeps thirteen
+//! minutes of base delays and filters three samples. The slow start of libutp adds one segment a round trip and ends at
+//! 0.9 of the target. In this preset a delay sample is never above the RTT. Two rules of libutp are not modelled: the
+//! penalty for clocks that drift by more than 40 ms a second, and the growth for another second after the flow stops
+//! filling the window. Here growth stops at once.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::delay_history::DelayHistory;
@@ -22,9 +22,9 @@ use crate::plain_window::PlainWindow;
 
 choices! {
     /// Growth at the start of a connection:
-    /// - `none`: In proportion to the distance from the target, as later.
-    /// - `reno`: Doubling every round trip, until the threshold or the first loss.
-    /// - `libutp`: One segment a round trip, or more if the target allows more, until `slow_start_exit`.
+    /// * `none`: growth in proportion to the distance from the target, as in congestion avoidance.
+    /// * `reno`: doubling every round trip, until the threshold or the first loss.
+    /// * `libutp`: one segment a round trip, or more if the target allows more, until `slow_start_exit`.
     pub enum Beginning { None = "none", Reno = "reno", Libutp = "libutp" }
 }
 
@@ -35,7 +35,7 @@ params! {
         target: f64 = num(0.1, 1e-4, 10.0, Unit::Seconds), "RFC 6817 §2.4.2 (at most 100 ms); libutp";
         /// Growth of the window in a round trip without a queue.
         gain: f64 = num(1.0, 1e-3, 100.0, Unit::Segments), "RFC 6817 §2.4.2 (at most 1)";
-        /// Growth of the window in a round trip without a queue, in bytes; 0: `gain` applies.
+        /// Growth of the window in a round trip without a queue, in bytes; if it is 0, `gain` applies.
         gain_bytes: f64 = num(0.0, 0.0, 1e6, Unit::Bytes), "libutp has 3000";
         /// Largest excess of the window over the flight size.
         allowed_increase: f64 = num(1.0, 0.0, 1e9, Unit::Segments), "RFC 6817 §2.4.2; libutp has no such bound";

@@ -1,12 +1,12 @@
-//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus): LEDBAT with changes that experience with it suggested.
-//! It measures the RTT, and its target is 60 ms. On paths with a short RTT it grows more slowly than Reno. Above the
-//! target it reduces the window by a fraction, not by a number of segments. At intervals it reduces the window to two
-//! segments, so that every flow measures the path without a queue.
+//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus): LEDBAT with changes suggested by experience with LEDBAT. LEDBAT++
+//! measures the RTT, and its target is 60 ms. On paths with a short RTT the window grows more slowly than Reno's. Above
+//! the target LEDBAT++ reduces the window by a fraction, not by a number of segments. At intervals LEDBAT++ reduces the
+//! window to two segments, so that every flow measures the path without a queue.
 //!
 //! Variant: the draft's rules as they appear in implementations. The draft's text was not available, and rules that
-//! only implementations show are marked unverified. The ramp after a slowdown is the same slow start with the same
-//! gain, without its exit on delay. A loss halves the window. Neither a loss nor a timeout changes the schedule of the
-//! slowdowns. ECN counts as a loss.
+//! only implementations show are marked unverified. The ramp after a slowdown is a slow start with the same gain as the
+//! first one, but without the exit on delay. A loss halves the window. Neither a loss nor a timeout changes the
+//! schedule of the slowdowns. ECN counts as a loss.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::delay_history::DelayHistory;
@@ -28,8 +28,8 @@ params! {
         decrease_max: f64 = num(0.5, 0.0, 1.0, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.3";
         /// Fraction of the target at which the first slow start ends.
         slow_start_exit: f64 = num(0.75, 0.01, 10.0, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.1";
-        /// Window in a slowdown, and smallest window. The draft also starts with it; here the endpoint's initial window
-        /// applies.
+        /// Window in a slowdown, and smallest window. In the draft a connection also starts with this window; here the
+        /// endpoint's initial window applies.
         min_window: f64 = num(2.0, 1.0, 100.0, Unit::Segments), "draft-irtf-iccrg-ledbat-plus-plus §4.4";
         /// Round trips from the end of the first slow start to the first slowdown, and duration of a slowdown.
         slowdown_rtts: f64 = num(2.0, 0.0, 100.0, Unit::None), "draft-irtf-iccrg-ledbat-plus-plus §4.4";

@@ -5,9 +5,9 @@
 //! from its caller's seed, and does not depend on a simulator. All transcendental functions come from `libm`, so
 //! results are the same on every machine.
 //!
-//! [`build`] creates a [`Controller`] by name, which is driven through [`Algorithm`]; [`estimators`] has the
-//! measurements that a transport needs for this. A transport that counts bytes, such as a QUIC stack, drives it through
-//! [`transport::ByteDriver`]:
+//! [`build`] creates a [`Controller`] by name, and a transport drives it through [`Algorithm`]. The module
+//! [`estimators`] has the measurements that the transport needs. A transport that counts bytes, such as a QUIC stack,
+//! drives an algorithm through [`transport::ByteDriver`]:
 //!
 //! ```
 //! use std::collections::BTreeMap;

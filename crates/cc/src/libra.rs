@@ -1,6 +1,6 @@
-//! TCP Libra (G. Marfia et al., "TCP Libra: exploring RTT-fairness for TCP", 2005): AIMD whose increase and decrease
-//! depend on the RTT, so that flows of different RTTs get the same rate. The increase grows with the path's capacity
-//! and falls as the queue fills.
+//! TCP Libra (Marfia G et al., "TCP Libra: exploring RTT-fairness for TCP", 2005). TCP Libra is an AIMD whose increase
+//! and decrease depend on the RTT, so that flows of different RTTs get the same rate. The increase grows with the
+//! path's capacity and falls as the queue fills.
 //!
 //! Variant: all rules, and in particular the constants, were written down from memory of the paper and are unverified.
 //! The unit of the capacity in the increase, Mbit/s here, is also unverified. The capacity is a parameter, or the

@@ -1,8 +1,8 @@
 //! Loss-based algorithms: a [`LossWindow`], with rules for its growth and for the window after a loss.
 //!
-//! Most of these algorithms differ from standard TCP only in these rules. [`LossBased`] declares the rules, and each
-//! type that implements it is an [`Algorithm`]. [`LossWindow`] implements slow start, reductions, timeouts, idle
-//! restarts and undo.
+//! Most loss-based algorithms differ from standard TCP only in the rules for growth and for the window after a loss.
+//! [`LossBased`] declares the rules, and each type that implements [`LossBased`] is an [`Algorithm`]. [`LossWindow`]
+//! implements slow start, reductions, timeouts, idle restarts and undo.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::LossWindow;

@@ -1,16 +1,16 @@
 //! The window arithmetic that all loss-based algorithms share: slow start, growth in real numbers or by Linux's integer
 //! counters, reduction, timeout, idle restart and undo.
 //!
-//! Common rules and their sources: a repeated timeout of the same segment leaves `ssthresh` alone (RFC 5681
-//! §3.1; ns-2's TCP/Linux reduces each time); a timeout inside recovery reduces again (RFC 5681, ns-2; Linux keeps the
-//! first reduction); after an idle period the window is at most the initial one (RFC 5681 §4.1).
+//! Common rules and their sources: A repeated timeout of the same segment leaves `ssthresh` alone (RFC 5681 §3.1;
+//! ns-2's TCP/Linux reduces it each time). A timeout inside recovery reduces `ssthresh` again (RFC 5681, ns-2; Linux
+//! keeps the first reduction). After an idle period the window is at most the initial one (RFC 5681 §4.1).
 
 use crate::algorithm::{Ack, Signal, Start};
 use crate::observe::{observed, states};
 use crate::param::{BuildError, Settings, choice, choices, flag, num, params};
 use crate::slow_start::{SlowStart, SlowStartKind, Step};
 
-/// Largest window of an algorithm that multiplies the window on each ACK, segments: Linux's `snd_cwnd` has 32 bits.
+/// Largest window of an algorithm that multiplies the window on each ACK, segments; Linux's `snd_cwnd` has 32 bits.
 /// Without a bound the product would reach infinity.
 pub const MOST: f64 = 4_294_967_296.0;
 
@@ -19,17 +19,17 @@ pub const FLOOR: f64 = 2.0;
 
 choices! {
     /// Growth of the window:
-    /// - `fluid`: The window is a real number, and every segment acknowledged counts.
-    /// - `linux`: The window is a whole number of segments with a counter, and every segment acknowledged counts (Linux
+    /// * `fluid`: the window is a real number, and every segment acknowledged counts.
+    /// * `linux`: the window is a whole number of segments with a counter, and every segment acknowledged counts (Linux
     ///   since 3.18).
-    /// - `linux-2.6`: The counter of Linux 2.6 counts ACKs, independently of the segments that they acknowledge. A step
+    /// * `linux-2.6`: the counter of Linux 2.6 counts ACKs, independently of the segments that they acknowledge. A step
     ///   takes one ACK more than the divisor. Slow start lasts while the window is at most the threshold. ns-2's
     ///   TCP/Linux has this form.
     pub enum Arithmetic { Fluid = "fluid", Linux = "linux", Linux26 = "linux-2.6" }
 
     /// Quantity that a loss reduces:
-    /// - `window`: The congestion window (Linux, ns-2).
-    /// - `flight`: The segments outstanding (RFC 5681, RFC 9438).
+    /// * `window`: the congestion window (Linux, ns-2).
+    /// * `flight`: the segments outstanding (RFC 5681, RFC 9438).
     pub enum ReduceFrom { Window = "window", Flight = "flight" }
 }
 
@@ -67,7 +67,7 @@ macro_rules! window_getters {
 }
 pub(crate) use window_getters;
 
-/// The methods of `window_getters`, and `moderate` by the rule of [`LossWindow`].
+/// Declares the methods of `window_getters`, and the method `moderate` by the rule of [`LossWindow`].
 macro_rules! window_methods {
     () => {
         fn moderate(&mut self, window: f64) {
@@ -135,7 +135,7 @@ impl LossWindow {
         })
     }
 
-    /// Like [`LossWindow::new`], for algorithms that are known in real numbers only.
+    /// Builds the window as [`LossWindow::new`] does, for algorithms that are known in real numbers only.
     ///
     /// # Errors
     /// The errors of [`Settings::read`], and [`BuildError::Conflict`] if the arithmetic is one of whole segments.
@@ -313,7 +313,8 @@ impl LossWindow {
         self.slow_start.on_congestion();
     }
 
-    /// Like [`LossWindow::reduce_to`], but never raises a window that is below the floor of the threshold.
+    /// Applies a congestion signal like [`LossWindow::reduce_to`], but never raises a window that is below the floor of
+    /// the threshold.
     pub fn lower_to(&mut self, target: f64) {
         let before = self.w;
         self.reduce_to(target);
@@ -359,8 +360,8 @@ impl LossWindow {
 }
 
 /// Estimate of the segments per ACK in Linux's BIC and early CUBIC: an EWMA with gain 1/16, truncated to sixteenths. It
-/// starts at 2. If every segment is acknowledged by itself, the truncation stops it at 31/16. The divisor of the
-/// window's growth is divided by this ratio, so growth is then almost twice as fast as intended.
+/// starts at 2. If every segment is acknowledged by itself, the truncation stops the estimate at 31/16. The divisor of
+/// the window's growth is divided by the estimated ratio, so growth is then almost twice as fast as intended.
 #[derive(Clone, Copy, Debug)]
 pub struct AckRatio(i32);
 

@@ -1,26 +1,28 @@
-//! TCP-LP (A. Kuzmanovic, E. W. Knightly, "TCP-LP: a distributed algorithm for low priority data transfer", INFOCOM 2003)
-//! and HSTCP-LP (the same authors, PFLDnet 2004): standard TCP, or HighSpeed TCP, that reduces its window as soon as
-//! the one-way delay rises above a small fraction of its range.
+//! TCP-LP (Kuzmanovic A, Knightly EW, "TCP-LP: a distributed algorithm for low priority data transfer", INFOCOM 2003)
+//! and HSTCP-LP (the same authors, PFLDnet 2004). The window grows as in standard TCP or HighSpeed TCP, and is reduced
+//! as soon as the one-way delay rises above a small fraction of its range.
 //!
-//! Variant: an early indication of congestion is a smoothed one-way delay of more than the smallest plus 15 % of the range.
-//! It halves the window and starts an inference time of three round trips without growth. A second indication, on data sent
-//! after the first, brings the window down to one segment. Indications count only after the first loss, since only a
-//! loss shows the range. Growth after a reaction is additive. The extremes of the delay are those of the last `memory`
-//! seconds. Neither paper was available: constants are Linux's, and statements about the papers are marked unverified.
+//! Variant: an early indication of congestion is a smoothed one-way delay of more than the smallest plus 15 % of the
+//! range. The indication halves the window and starts an inference time of three round trips without growth. A second
+//! indication, on data sent after the first, brings the window down to one segment. Indications count only after the
+//! first loss, since only a loss shows the range. Growth after a reaction is additive. The extremes of the delay are
+//! those of the last `memory` seconds. Neither paper was available: constants are Linux's, and statements about the
+//! papers are marked unverified.
 //!
 //! Linux (presets `linux`, `linux-2.6`) differs:
-//! - Its delays are differences of TCP timestamps in 32-bit words, converted by an integer quotient with an estimate of
-//!   the receiver's clock rate. The delays jump by the whole uptime if this estimate exceeds 1000, as with each growing
-//!   queue, or falls below 501. The delays are smoothed in integers.
-//! - After each indication the extremes are set to the smoothed delay and twice the smoothed delay. The largest sample
-//!   counts only after a second one.
-//! - Indications count from the beginning, and slow start follows them.
-//! - Since Linux 4.10 each connection's timestamps begin at a random number. A delay is then a random number of up to
-//!   2³² ms, and the real delay is negligible beside it. After at most one indication, `linux` behaves as standard TCP.
-//! - Before 4.13 timestamps were jiffies. Preset `linux-2.6` assumes hosts that started at the same time; the scenario
+//! * Linux's delays are differences of TCP timestamps in 32-bit words, converted by an integer quotient with an
+//!   estimate of the receiver's clock rate. The delays jump by the whole uptime if this estimate exceeds 1000, as with
+//!   each growing queue, or falls below 501. The delays are smoothed in integers.
+//! * After each indication the extremes are set to the smoothed delay and twice the smoothed delay. A new largest
+//!   sample counts only once a still larger sample arrives.
+//! * Indications count from the beginning, and slow start follows an indication.
+//! * Since Linux 4.10 each connection's timestamps begin at a random number. A delay is then a random number of up to
+//!   2³² ms, and the real delay is negligible compared with this number. After at most one indication, `linux` behaves
+//!   as standard TCP.
+//! * Before 4.13 timestamps were jiffies. Preset `linux-2.6` assumes hosts that started at the same time; the scenario
 //!   sets differences of their clocks.
 //!
-//! ns-2's TCP/Linux has words of 64 bits and rounds timestamps to the nearest millisecond (preset `ns2-timestamps`).
+//! ns-2's TCP/Linux has 64-bit words and rounds timestamps to the nearest millisecond (preset `ns2-timestamps`).
 //! Timestamps are off in ns-2 unless a script turns them on; without them TCP-LP behaves as standard TCP (preset
 //! `ns2`).
 
@@ -38,10 +40,10 @@ use timestamps::{Clock, Timestamps};
 
 choices! {
     /// Measurement of the delays:
-    /// - `exact`: Signed real numbers, with extremes over a time.
-    /// - `linux`: Linux's integers since 4.13.
-    /// - `linux-2.6`: Linux's integers before 4.13, with jiffies as timestamps.
-    /// - `ns2`: Integers of Linux 2.6 in 64-bit words, with timestamps rounded to the nearest.
+    /// * `exact`: signed real numbers, with the extremes of the last `memory` seconds.
+    /// * `linux`: Linux's integers since 4.13.
+    /// * `linux-2.6`: Linux's integers before 4.13, with jiffies as timestamps.
+    /// * `ns2`: Linux 2.6's integers in 64-bit words, with timestamps rounded to the nearest tick.
     pub enum Delays { Exact = "exact", Linux = "linux", Linux26 = "linux-2.6", Ns2 = "ns2" }
 }
 
@@ -79,7 +81,7 @@ params! {
 }
 
 /// Largest window whose delays are corrected for delayed ACKs: with one segment every ACK is delayed, with few segments
-/// some are.
+/// some ACKs are.
 const ALONE: f64 = 2.0;
 const FEW: f64 = 16.0;
 /// Weight of a new sample of the delay in Linux, where it is a constant.
@@ -202,8 +204,8 @@ impl Watch {
         }
     }
 
-    /// The delay sample without the time for which the receiver delayed the ACK. For a small window it is the smallest
-    /// delay of a round trip. For a window of one segment there is no such sample.
+    /// The delay sample without the time for which the receiver delayed the ACK. For a small window the sample is the
+    /// smallest delay of a round trip. For a window of one segment there is no sample.
     #[inline]
     fn without_waiting(&mut self, ack: &Ack, delay: f64, window: f64) -> Option<f64> {
         if window >= FEW {
@@ -233,7 +235,7 @@ impl Watch {
         }
     }
 
-    /// Reaction to this ACK; none in recovery, though Linux's extremes are reset there too.
+    /// Reaction to this ACK; there is no reaction in recovery, but Linux resets the extremes in recovery too.
     #[inline]
     fn judge(&mut self, ack: &Ack) -> Early {
         let again = self.infers(ack.now);

@@ -1,11 +1,11 @@
-//! LTCP (S. Bhandarkar, S. Jain, A. L. N. Reddy, "LTCP: improving the performance of TCP in highspeed networks", CCR
-//! 36(1), 2006; draft-bhandarkar-ltcp-01): one flow behaves as K virtual flows, and K grows with the flow's window.
+//! LTCP (Bhandarkar S, Jain S, Reddy ALN, "LTCP: improving the performance of TCP in highspeed networks", CCR 36(1),
+//! 2006; draft-bhandarkar-ltcp-01). One flow behaves as K virtual flows, and K grows with the flow's window.
 //!
 //! Variant: layer K begins at W_K = K(K+1)(K-1)/6 · W_T segments. In layer K a round trip adds K segments, and a loss
 //! reduces the window by the fraction `decrease`, which is at most one layer up to K = 19. Below W_T the flow behaves
 //! as standard TCP. Only the abstracts of the paper and the draft were available: every formula and constant here is
 //! unverified, though they are consistent with each other and with the properties claimed in the abstracts. The layer
-//! always follows from the window. RTT compensation, K_R = (RTT/`rtt_ref`)^(1/3), is off by default, and its
+//! is always computed from the window. RTT compensation, K_R = (RTT/`rtt_ref`)^(1/3), is off by default, and its
 //! normalization is a parameter.
 
 use crate::algorithm::{Ack, Signal};
@@ -33,7 +33,7 @@ params! {
 pub struct Ltcp {
     win: LossWindow,
     p: LtcpParams,
-    /// The layer, and the smallest and largest window of it.
+    /// Layer, and the smallest and largest window of this layer.
     k: f64,
     layer: (f64, f64),
     /// K_R, and the RTT from which it was computed.
@@ -96,7 +96,7 @@ impl Ltcp {
 
 observed! {
     self: Ltcp, self.win;
-    /// Layer (K): number of standard flows as which the flow behaves.
+    /// Layer (K): the flow behaves as K standard flows.
     k = self.k, plain();
     /// Factor for the RTT (K_R).
     k_r = self.k_r, plain();

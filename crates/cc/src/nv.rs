@@ -1,6 +1,6 @@
-//! TCP NV, "New Vegas" (L. Brakmo, "TCP-NV: congestion avoidance for data centers", Linux Plumbers Conference 2010;
-//! Linux tcp_nv.c): keeps the window close to the largest rate of the last round trips times the smallest RTT, plus a
-//! few segments.
+//! TCP NV, "New Vegas" (Brakmo L, "TCP-NV: congestion avoidance for data centers", Linux Plumbers Conference 2010;
+//! Linux tcp_nv.c). NV keeps the window close to the largest rate of the last round trips times the smallest RTT, plus
+//! a few segments.
 //!
 //! Variant: Linux's module, in whole segments; no paper exists. NV is for data centers where all flows use NV. The
 //! flight size at the time of a segment's transmission comes from the delivery-rate sample. After each recovery the
@@ -327,7 +327,8 @@ mod tests {
         Nv::new(&settings(&Nv::ENTRY, "", values).expect("it is right")).expect("it is right")
     }
 
-    /// NV at 25,000 segments a second and 4 ms: 100 segments without a queue.
+    /// NV on a path of 25,000 segments a second with an RTT of 4 ms, so that 100 segments fill the path without a
+    /// queue.
     fn at(w: f64, samples: f64) -> Nv {
         let mut v = nv(&[]);
         (v.win.w, v.win.ssthresh) = (w, 50.0);

@@ -21,7 +21,7 @@ pub struct Variable {
 pub enum Form {
     /// A number in a unit.
     Number(Unit),
-    /// A state: 0 is the first of these names, 1 the second, and so on.
+    /// A state given by its position in this list of names, from 0.
     State(&'static [&'static str]),
 }
 
@@ -54,8 +54,8 @@ pub const fn state(names: &'static [&'static str]) -> Form {
     Form::State(names)
 }
 
-/// Declares the internal variables of a type: `/// definition`, then `name = value, form;`. The variables of the
-/// components listed after the type (`self.win`) follow its own.
+/// Declares the internal variables of a type, each as `/// definition`, then `name = value, form;`. The variables of
+/// the components listed after the type (`self.win`) follow the type's own variables.
 macro_rules! observed {
     ($this:ident: $owner:ty $(, $part:expr)*; $($(#[doc = $doc:literal])+ $name:ident = $value:expr, $form:expr;)*) => {
         impl $owner {

@@ -65,7 +65,7 @@ pub enum Type {
     Switch,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A time, which a user writes with its unit. It is stored in ps; a float is exact up to 2.5 hours.
+    /// A time, which a user writes with its unit. A time is stored in ps; a float is exact up to 2.5 hours.
     Duration,
     /// A queue length in packets.
     Packets,
@@ -107,7 +107,7 @@ pub enum Default {
     Value(Setting),
     /// No default: the user must give a value.
     Required,
-    /// A value computed from the link by this formula, in words.
+    /// A value computed from the link by a formula, which is given in words.
     Derived(&'static str),
 }
 
@@ -118,7 +118,7 @@ pub struct Domain {
     pub kind: Type,
     /// Default.
     pub default: Default,
-    /// Smallest value allowed (of numbers; of durations in ps).
+    /// Smallest value allowed: a number, or a duration in ps.
     pub min: f64,
     /// Largest value allowed.
     pub max: f64,
@@ -196,7 +196,7 @@ pub struct Parameter {
 /// Named values of some parameters. If the sources of an algorithm disagree, each source is a preset.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Preset {
-    /// Name after the colon; empty for the algorithm's own name.
+    /// Preset's name after the colon; empty for the algorithm's own name.
     pub name: &'static str,
     /// Source that the preset follows.
     pub title: &'static str,
@@ -235,7 +235,7 @@ pub const fn switch(parameter: &'static str, on: bool) -> (&'static str, Setting
 pub enum Kind {
     /// Losses (and ECN marks) only.
     Loss,
-    /// Queueing delay; losses are the exception.
+    /// Mainly queueing delay; losses are the exception.
     Delay,
     /// Both.
     Hybrid,
@@ -272,7 +272,7 @@ pub struct Entry {
     pub signals: &'static [&'static str],
     /// Paper or RFC.
     pub source: &'static str,
-    /// One paragraph: the idea, and the differences of the default from the sources.
+    /// Description in one paragraph: the idea, and the differences of the default from the sources.
     pub doc: &'static str,
     /// Presets; the first one is the algorithm without a suffix.
     pub presets: &'static [Preset],
@@ -307,7 +307,7 @@ impl Entry {
 pub struct Problem {
     /// The algorithm or the queue discipline; empty if its name is unknown.
     pub owner: String,
-    /// The parameter, if the error is in one.
+    /// Name of the parameter, if the error is in a parameter.
     pub parameter: Option<String>,
     /// Text that names the value that was read, and the allowed values.
     pub message: String,
@@ -329,7 +329,7 @@ pub enum BuildError {
     WrongType(Problem),
     /// A number outside its range, or not a number.
     OutOfRange(Problem),
-    /// A word that is not one of the parameter's.
+    /// A word that is not one of the parameter's words.
     UnknownWord(Problem),
     /// Values that are allowed, but not in combination.
     Conflict(Problem),
@@ -406,7 +406,7 @@ impl fmt::Display for Value {
 }
 
 impl Domain {
-    /// Formats a number of this domain, with its unit if the unit differs from the range's.
+    /// Formats a number of this domain; the unit is added if it differs from the unit of the range.
     fn shown(&self, x: f64) -> String {
         match self.kind {
             Type::Duration => shown_time(x),
@@ -486,7 +486,8 @@ impl Settings {
     /// Combines the three layers and checks each value.
     ///
     /// # Errors
-    /// All but [`BuildError::UnknownName`], [`BuildError::UnknownPreset`] and [`BuildError::Conflict`].
+    /// Every [`BuildError`] except [`BuildError::UnknownName`], [`BuildError::UnknownPreset`] and
+    /// [`BuildError::Conflict`].
     pub fn new(
         owner: &'static str,
         parameters: &[Parameter],
@@ -565,7 +566,7 @@ impl Settings {
 
 /// A type of a field of a parameter struct.
 pub trait Field: Sized {
-    /// Converts a value that passed [`Parameter::check`]; `None` if the declared type differs from the field's.
+    /// Converts a value that passed [`Parameter::check`]; `None` if the declared type differs from the field's type.
     fn of(parameter: &Parameter, value: &Value) -> Option<Self>;
 }
 
@@ -625,8 +626,8 @@ macro_rules! choices {
     )+};
 }
 
-/// Declares a parameter struct: `/// doc`, then `name: type = domain, "source";`. Within a domain, `Unit` needs no
-/// module path.
+/// Declares a parameter struct; a field is `/// doc`, then `name: type = domain, "source";`. Within a domain, `Unit`
+/// needs no module path.
 #[macro_export]
 macro_rules! params {
     ($(#[$meta:meta])* pub struct $name:ident {

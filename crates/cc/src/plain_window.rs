@@ -30,7 +30,7 @@ impl PlainWindow {
         self.w = self.w.min(self.initial);
     }
 
-    /// Saves window and threshold before a signal, which may turn out to be spurious, changes them.
+    /// Saves window and threshold before a signal changes them; the signal may turn out to be spurious.
     pub fn save(&mut self) {
         self.saved = Some((self.w, self.ssthresh));
     }
@@ -43,8 +43,8 @@ impl PlainWindow {
         true
     }
 
-    /// Lowers the window to `window` segments, at which the endpoint's recovery ended. Returns true if that changed the
-    /// window.
+    /// Lowers the window to `window` segments, at which the endpoint's recovery ended. Returns true if the window
+    /// changed.
     pub fn moderate(&mut self, window: f64) -> bool {
         let lower = window < self.w;
         if lower {

@@ -1,14 +1,14 @@
-//! TCP Prague (RFC 9331's requirements; draft-briscoe-iccrg-prague-congestion-control; L4STeam Linux `tcp_prague` 0.6):
-//! DCTCP for the Internet, for paths whose queues mark ECT(1) packets early (L4S).
+//! TCP Prague (RFC 9331's requirements; draft-briscoe-iccrg-prague-congestion-control; L4STeam Linux `tcp_prague` 0.6).
+//! TCP Prague is DCTCP for the Internet, for paths whose queues mark ECT(1) packets early (L4S).
 //!
 //! Variant: the Linux code's rules, real-valued. α is kept from the first mark on. A mark reduces the window by α/2, at
 //! most once a round trip. Each segment without a mark adds 1/w and marked segments add nothing, so two marks a round
 //! trip balance the growth. From 500 round trips after slow start, the behavior is independent of RTTs below 25 ms:
 //! growth is scaled by (RTT/25 ms)², and updates of α and reductions come at most every 25 ms. The pacing rate is
-//! w/RTT, and twice that while the window is below half of the threshold. A loss halves the window. The draft was not
-//! available; the code was read. Differences from it: the window falls at once and not by one segment an ACK. Segments
-//! leave one by one, so the code's limit on bursts has no effect. The detection of a queue with classic ECN, which is
-//! off in the code, is left out. Scalings other than `rate` are left out.
+//! w/RTT, and 2 w/RTT while the window is below half of the threshold. A loss halves the window. The draft was not
+//! available; the code was read. Differences from the code: the window falls at once and not by one segment an ACK.
+//! Segments leave one by one, so the code's limit on bursts has no effect. The detection of a queue with classic ECN,
+//! which is off in the code, is left out. Scalings other than `rate` are left out.
 
 use crate::algorithm::{Ack, Algorithm, Ecn, Needs, Signal, Start};
 use crate::dctcp::MarkShare;
@@ -45,7 +45,7 @@ pub struct Prague {
     scale: f64,
     srtt: f64,
     share_closed_at: f64,
-    /// End of the last window of data with a mark, s: segments sent earlier belong to it.
+    /// End of the last window of data with a mark, s: segments sent earlier belong to this window of data.
     marked_at: f64,
     reduced_at: f64,
     /// True in fast recovery, in which the window does not grow, and in the recovery after a timeout, in which marks do
@@ -55,8 +55,8 @@ pub struct Prague {
     pending: bool,
 }
 
-/// Error of a segment's computed send time, s: a segment sent right after a mark's arrival may seem to precede it by
-/// this much.
+/// Error of a segment's computed send time, s: a segment sent right after a mark's arrival may seem to precede the
+/// arrival by this time.
 const CLOCK_ERROR_S: f64 = 1e-9;
 
 impl Prague {

@@ -34,9 +34,9 @@ macro_rules! algorithms {
             };
         }
 
-        /// Passes an ACK to an algorithm that needs only ACKs, and returns its reaction. The test for this costs
-        /// nothing, since the compiler knows its result, except for the few algorithms whose needs depend on
-        /// parameters.
+        /// Passes an ACK to an algorithm that needs only ACKs, and returns its reaction. The test of the algorithm's
+        /// needs costs nothing, since the compiler knows the result. The exception is the few algorithms whose needs
+        /// depend on parameters.
         macro_rules! fast_path {
             ($self:ident, $ack:ident) => {
                 match $self {
@@ -119,11 +119,11 @@ algorithms! {
     Vcp = crate::vcp::Vcp,
 }
 
-/// Algorithms of transports other than TCP, whose endpoints have their own interface to them.
+/// Algorithms of transports other than TCP; the endpoints of such a transport have their own interface to an algorithm.
 const OTHER_TRANSPORTS: &[Entry] = &[Udt::ENTRY];
 
 impl Controller {
-    /// [`Algorithm::on_ack`] and the window that follows from it, with one dispatch. An algorithm that needs only ACKs
+    /// Calls [`Algorithm::on_ack`] and returns the new window, with one dispatch. An algorithm that needs only ACKs
     /// gets the ACK unchanged. Short rules are inlined into the endpoint's hot path, so the ACK need not be written to
     /// memory. For the other algorithms, and for a user's own, `complete` fills in the fields of [`Needs::with_acks`]
     /// and returns the routers' answer.
@@ -248,7 +248,7 @@ pub fn build(spec: &str, params: &BTreeMap<String, Value>) -> Result<Controller,
     construct(entry.name, &settings).unwrap_or_else(|| unreachable!("'{}' is in the registry", entry.name))
 }
 
-/// Builds the rate control of a UDT endpoint: `spec` is `udt` or `udt:preset`.
+/// Builds the rate control of a UDT endpoint; `spec` is `udt` or `udt:preset`.
 ///
 /// # Errors
 /// The errors of [`build`].

@@ -6,8 +6,8 @@ use crate::param::choices;
 
 choices! {
     /// RTT used for a round trip:
-    /// - `min`: The smallest of the round trip's samples.
-    /// - `mean`: The mean of the round trip's samples.
+    /// * `min`: the smallest of the round trip's samples.
+    /// * `mean`: the mean of the round trip's samples.
     pub enum RoundRtt { Min = "min", Mean = "mean" }
 }
 
@@ -26,7 +26,7 @@ pub struct RoundTrip {
     pub sum: f64,
     /// Number of samples.
     pub samples: u32,
-    /// Segments acknowledged, which were sent in the previous round.
+    /// Number of acknowledged segments, which were sent in the previous round.
     pub acked: f64,
 }
 
@@ -45,7 +45,7 @@ impl RoundTrip {
         }
     }
 
-    /// The RTT of the round, s, by its statistic; the round must have a sample.
+    /// RTT of the round by the statistic `which`, s; the round must have a sample.
     #[must_use]
     pub fn rtt(&self, which: RoundRtt) -> f64 {
         match which {

@@ -1,19 +1,19 @@
 //! Slow starts, shared by the algorithms: standard (RFC 5681), limited (RFC 3742), HyStart (Linux's) and
 //! HyStart++ (RFC 9406).
 //!
-//! Differences from Linux: HyStart's ACK-train test has no allowance for segmentation offload, since segments here are
-//! sent one by one, and assumes an unpaced sender. HyStart++ counts at most L = 8 segments of an ACK for every sender;
-//! RFC 9406 requires this only of senders that do not pace.
+//! Differences from Linux: HyStart's ACK-train test assumes an unpaced sender, and has no allowance for segmentation
+//! offload, since segments here are sent one by one. HyStart++ counts at most L = 8 segments of an ACK for every
+//! sender; RFC 9406 requires this only of senders that do not pace.
 
 use crate::algorithm::Ack;
 use crate::param::choices;
 
 choices! {
     /// Form of slow start:
-    /// - `standard`: One segment for each segment acknowledged (RFC 5681).
-    /// - `limited`: At most about half `limited_max_ssthresh` segments a round trip (RFC 3742).
-    /// - `hystart`: It ends when ACK trains or delays indicate a full pipe (Linux 5.x and later).
-    /// - `hystart++`: A delay increase starts a conservative phase, which then ends slow start (RFC 9406).
+    /// * `standard`: the window grows by one segment for each segment acknowledged (RFC 5681).
+    /// * `limited`: the window grows by at most about half `limited_max_ssthresh` segments a round trip (RFC 3742).
+    /// * `hystart`: slow start ends when ACK trains or delays indicate a full pipe (Linux 5.x and later).
+    /// * `hystart++`: a delay increase starts a conservative phase, which then ends slow start (RFC 9406).
     pub enum SlowStartKind {
         Standard = "standard", Limited = "limited", Hystart = "hystart", HystartPlusPlus = "hystart++",
     }
@@ -23,11 +23,11 @@ choices! {
 const LOW_WINDOW: f64 = 16.0;
 /// Largest gap between two ACKs of one train, s (Linux `hystart_ack_delta_us`).
 const ACK_DELTA_S: f64 = 0.002;
-/// RTT samples of a round from which its minimum is used (RFC 9406 §4.3 N_RTT_SAMPLE; Linux).
+/// Number of RTT samples in a round from which the round's minimum is used (RFC 9406 §4.3 N_RTT_SAMPLE; Linux).
 const MIN_SAMPLES: u32 = 8;
 /// Divisor of the growth in the conservative phase (RFC 9406 §4.3).
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
-/// Largest number of segments counted for one ACK (RFC 9406 §4.3: L, without pacing).
+/// Largest number of segments counted for one ACK (L in RFC 9406 §4.3, without pacing).
 const MOST_OF_AN_ACK: f64 = 8.0;
 /// Length of the conservative phase, rounds (RFC 9406 §4.3).
 const CSS_ROUNDS: u32 = 5;
@@ -81,9 +81,9 @@ pub struct SlowStart {
 /// Result of one ACK in slow start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// Grow by this many segments for each segment acknowledged.
+    /// Growth of the window, segments, for each segment acknowledged.
     Grow(f64),
-    /// Leave slow start, since the pipe is full: the current window becomes the slow start threshold.
+    /// The end of slow start, since the pipe is full: the current window becomes the slow start threshold.
     Leave,
 }
 
@@ -117,7 +117,7 @@ impl SlowStart {
         self.rounds.found |= self.kind == SlowStartKind::HystartPlusPlus;
     }
 
-    /// Handles a timeout: HyStart starts anew (Linux), HyStart++ stays off (RFC 9406 §4.3).
+    /// Handles a timeout, after which HyStart starts anew (Linux) and HyStart++ stays off (RFC 9406 §4.3).
     pub fn on_timeout(&mut self) {
         let over = self.kind == SlowStartKind::HystartPlusPlus;
         self.rounds = Rounds { found: over, ..NO_ROUNDS };

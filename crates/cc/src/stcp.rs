@@ -1,15 +1,16 @@
-//! Scalable TCP (T. Kelly, "Scalable TCP: improving performance in highspeed wide area networks", CCR 33(2), 2003).
+//! Scalable TCP (Kelly T, "Scalable TCP: improving performance in highspeed wide area networks", CCR 33(2), 2003).
 //!
 //! Variant: the paper's constants. Each segment acknowledged adds 0.01 segments, and a loss reduces the window by one
 //! eighth. Up to a window of `legacy_window` the flow behaves as standard TCP.
 //!
 //! Differences:
-//! - The paper adds 0.01 for each ACK, so that delayed ACKs halve its growth. Here each acknowledged segment counts.
-//! - Linux has no legacy window. Its window grows by one segment for each min(w, C) segments acknowledged, which is
+//! * The paper adds 0.01 segments for each ACK, so that delayed ACKs halve the growth. Here each acknowledged segment
+//!   counts.
+//! * Linux has no legacy window. Linux's window grows by one segment for each min(w, C) segments acknowledged, which is
 //!   standard TCP's growth below C. A loss reduces any window by an eighth, truncated, so a window of fewer than 8
 //!   segments is not reduced.
-//! - C was 50 for each ACK, chosen for delayed ACKs. With a receiver that acknowledges every segment the growth was 2 % a
-//!   round trip (preset `linux-2.6`, and ns-2's TCP/Linux). Today C is 100 for each segment (preset `linux`).
+//! * C was 50 for each ACK, chosen for delayed ACKs. With a receiver that acknowledges every segment, the growth was 2
+//!   % a round trip (preset `linux-2.6`, and ns-2's TCP/Linux). Today C is 100 for each segment (preset `linux`).
 
 use crate::algorithm::{Ack, Signal};
 use crate::loss_based::{LossBased, own_window};

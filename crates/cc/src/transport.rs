@@ -1,9 +1,10 @@
 //! Adapter for transports that count bytes: [`ByteDriver`] drives a [`Controller`] from events in bytes, packet numbers and
 //! picoseconds, as a QUIC stack reports them (RFC 9002).
 //!
-//! The adapter contains no congestion control. It converts units, feeds the [estimators](crate::estimators), and
-//! applies the rules of RFC 9002 and RFC 9000 for a sender: one congestion event per recovery period (RFC 9002 §7.3.2),
-//! persistent congestion (§7.6), a minimum window of two datagrams (§7.2) and a reset on a new path (RFC 9000 §9.4).
+//! The adapter contains no congestion control. The adapter converts units, feeds the [estimators](crate::estimators),
+//! and applies the rules of RFC 9002 and RFC 9000 for a sender. These rules are one congestion event per recovery
+//! period (RFC 9002 §7.3.2), persistent congestion (§7.6), a minimum window of two datagrams (§7.2) and a reset on a
+//! new path (RFC 9000 §9.4).
 //!
 //! A segment of the algorithm is one datagram of the current MTU.
 //!
@@ -94,7 +95,7 @@ pub struct Acked {
     pub bytes: u64,
     /// Packet number of the newest packet newly acknowledged.
     pub newest: u64,
-    /// Instant at which that packet was sent, ps.
+    /// Instant at which the newest packet was sent, ps.
     pub newest_sent_ps: u64,
     /// Bytes in flight after this ACK.
     pub in_flight_bytes: u64,
@@ -159,7 +160,8 @@ impl ByteDriver {
     /// Starts a connection.
     ///
     /// # Errors
-    /// A sentence about the first requirement of the algorithm that `offers` lacks, or that the algorithm cannot be copied.
+    /// A message that names the first requirement of the algorithm that `offers` lacks, or that says that the algorithm
+    /// cannot be copied.
     pub fn new(controller: Controller, connection: Connection, offers: Offers) -> Result<Self, String> {
         let needs = controller.needs();
         if let Some(what) = offers.missing(&needs) {
@@ -306,7 +308,7 @@ impl ByteDriver {
     }
 
     /// Handles the loss of packet number `packet`; called before [`ByteDriver::on_congestion`] of the same instant.
-    /// Only a transport with [`Offers::losses`] calls it.
+    /// Only a transport with [`Offers::losses`] calls this method.
     pub fn on_lost(&mut self, now_ps: u64, packet: u64) {
         self.at(now_ps);
         if self.needs.losses {
@@ -326,9 +328,9 @@ impl ByteDriver {
         }
     }
 
-    /// Handles congestion: `lost_bytes` were declared lost, or an ECN mark was echoed. The newest of these packets was
-    /// sent at `sent_ps`. Packets sent before the current recovery period began cause no second reaction (RFC 9002
-    /// §7.3.2).
+    /// Handles a congestion event, in which `lost_bytes` were declared lost or an ECN mark was echoed. The newest lost
+    /// or marked packet was sent at `sent_ps`. Packets sent before the current recovery period began cause no second
+    /// reaction (RFC 9002 §7.3.2).
     pub fn on_congestion(&mut self, now_ps: u64, sent_ps: u64, cause: Cause, lost_bytes: u64) {
         self.at(now_ps);
         let sent_ps = sent_ps.min(self.now_ps);
@@ -340,8 +342,9 @@ impl ByteDriver {
         self.in_flight = self.in_flight.saturating_sub(lost_bytes);
     }
 
-    /// Handles persistent congestion (RFC 9002 §7.6): every packet of a long period is lost. For the algorithm it is a
-    /// retransmission timeout, which keeps `ssthresh` if a recovery period has already lowered it.
+    /// Handles persistent congestion (RFC 9002 §7.6): every packet of a long period is lost. For the algorithm,
+    /// persistent congestion is a retransmission timeout, which keeps `ssthresh` if a recovery period has already
+    /// lowered it.
     pub fn on_persistent_congestion(&mut self, now_ps: u64, lost_bytes: u64) {
         self.at(now_ps);
         let signal = self.signal(Cause::Loss, self.recovering);
@@ -358,7 +361,7 @@ impl ByteDriver {
     }
 
     /// Handles the move of the connection to a new path: resets the algorithm and all estimates (RFC 9000 §9.4). A
-    /// transport does not call it if only the port of the peer has changed.
+    /// transport does not call this method if only the port of the peer has changed.
     pub fn on_path_change(&mut self, now_ps: u64) {
         self.at(now_ps);
         if let Some(pristine) = self.pristine.as_ref().and_then(Controller::try_clone) {
@@ -371,8 +374,8 @@ impl ByteDriver {
         self.start();
     }
 
-    /// Changes the datagram size. A larger size keeps the window in bytes; a smaller size keeps it in datagrams, which
-    /// lowers it in bytes.
+    /// Changes the datagram size. A larger datagram size keeps the window in bytes; a smaller size keeps the window in
+    /// datagrams, which lowers it in bytes.
     pub fn on_mtu(&mut self, mtu_bytes: u32) {
         let mtu_bytes = mtu_bytes.clamp(1, LARGEST_MTU);
         let mtu = f64::from(mtu_bytes);

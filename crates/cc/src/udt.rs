@@ -1,23 +1,23 @@
 //! UDT's native rate control: AIMD on the packet sending period, with increases that shrink as the rate approaches the
 //! capacity.
 //!
-//! Sources: Y. Gu, UDT: UDP-based Data Transfer Protocol, draft-gg-udt-03 (April 2010), section 7.2; the UDT library,
-//! version 4 (BSD license), which differs from the draft; Y. Gu and R. Grossman, UDT: UDP-based data transfer for
-//! high-speed wide area networks, Computer Networks 51(7), 2007. `udt` is the library since January 2012, `udt:2008`
-//! the library of December 2008, `udt:draft` the draft.
+//! One source is section 7.2 of draft-gg-udt-03 by Gu Y (April 2010). The UDT library, version 4 (BSD license), differs
+//! from the draft. The third source is the paper by Gu Y and Grossman R on UDP-based data transfer for high-speed wide
+//! area networks (Computer Networks 51(7), 2007). Preset `udt` is the library since January 2012, `udt:2008` is the
+//! library of December 2008, and `udt:draft` is the draft.
 //!
-//! UDT is a transport of its own. Its receiver measures the arrival rate A and, by packet pairs, the capacity B. It
-//! reports both in an ACK every SYN interval, and losses in NAKs. Therefore UDT is no [`Algorithm`](crate::Algorithm)
-//! for a TCP endpoint; its own endpoint passes ACKs, NAKs and timeouts to it. Units are whole packets, packets/s and
-//! seconds. C is the current rate, 1/P.
+//! UDT is a transport of its own. UDT's receiver measures the arrival rate A and, by packet pairs, the capacity B. The
+//! receiver reports both rates in an ACK every SYN interval, and losses in NAKs. Therefore UDT is no
+//! [`Algorithm`](crate::Algorithm) for a TCP endpoint; UDT's own endpoint passes ACKs, NAKs and timeouts to the rate
+//! control. Units are whole packets, packets/s and seconds. C is the current rate, 1/P.
 //!
-//! Choices made here for points that the sources leave open or have wrong:
-//! - The period for a given window is (RTT + SYN) / window, as in the library since 2009. Earlier libraries have the
+//! Choices made here for points that the sources leave open or get wrong:
+//! * The period for a given window is (RTT + SYN) / window, as in the library since 2009. Earlier libraries have the
 //!   inverse, window / (RTT + SYN), which is a rate.
-//! - Periods are not rounded. The library rounds a period up to whole microseconds at each decrease: at 10 Gbit/s, a
+//! * Periods are not rounded. The library rounds a period up to whole microseconds at each decrease: at 10 Gbit/s, a
 //!   decrease is then 40 % instead of 11 %.
-//! - In the draft the period is initially 0, and no rule changes it when slow start ends with an ACK. Here it then
-//!   becomes 1/A, as when slow start ends with a NAK.
+//! * In the draft the period is initially 0, and no rule changes it when slow start ends with an ACK. Here the period
+//!   becomes 1/A at that time, as when slow start ends with a NAK.
 
 mod history;
 
@@ -31,25 +31,25 @@ use crate::param::{
 
 choices! {
     /// Smallest increase:
-    /// - `hundredth`: A hundredth of a packet per SYN, so the rate grows by at least one packet/s each SYN.
-    /// - `byte`: One byte per SYN, which is 1/MSS of a packet.
+    /// * `hundredth`: a hundredth of a packet per SYN, so the rate grows by at least one packet/s each SYN.
+    /// * `byte`: one byte per SYN, which is 1/MSS of a packet.
     pub enum Floor { Hundredth = "hundredth", Byte = "byte" }
 
     /// Condition that ends slow start, besides a NAK and a timeout:
-    /// - `window`: A window beyond the flow window.
-    /// - `first_ack`: The first ACK.
+    /// * `window`: a window beyond the flow window.
+    /// * `first_ack`: the first ACK.
     pub enum SlowStart { Window = "window", FirstAck = "first_ack" }
 
     /// Further NAKs of a congestion period that lower the rate, with r drawn between 1 and the usual number of NAKs:
-    /// - `multiples`: Those of the next few NAKs whose number is a multiple of r.
-    /// - `spaced`: The r-th, the 2r-th, and so on, a few times.
+    /// * `multiples`: the NAKs among the next few whose number is a multiple of r.
+    /// * `spaced`: the r-th NAK, the 2r-th, and so on, a few times.
     pub enum Schedule { Multiples = "multiples", Spaced = "spaced" }
 
     /// Source of the endpoint's timers:
-    /// - `library`: The k-th expiration in a row comes after k (RTT + 4 RTTVar) + SYN, at least k times
+    /// * `library`: the k-th expiration in a row comes after k (RTT + 4 RTTVar) + SYN, at least k times
     ///   `min_expiration`. An ACK is repeated after RTT + 4 RTTVar.
-    /// - `draft`: The k-th expiration in a row comes after k (4 RTT + RTTVar + SYN), at least `min_expiration`. An ACK is
-    ///   repeated after 2 RTT.
+    /// * `draft`: the k-th expiration in a row comes after k (4 RTT + RTTVar + SYN), at least `min_expiration`. An ACK
+    ///   is repeated after 2 RTTs.
     pub enum Timers { Library = "library", Draft = "draft" }
 }
 
@@ -286,7 +286,7 @@ impl Udt {
         self.period = self.period * self.p.syn / (self.period * inc + self.p.syn);
     }
 
-    /// Additional packets in the next SYN at a capacity of `capacity` packets/s.
+    /// Additional packets in the next SYN interval at a capacity of `capacity` packets/s.
     #[must_use]
     pub fn increase(&self, capacity: f64) -> f64 {
         let mut available = capacity - self.rate();
@@ -301,8 +301,8 @@ impl Udt {
         if bits <= 0.0 { floor } else { (next_power_of_ten(bits) * self.p.beta / self.packet_bytes).max(floor) }
     }
 
-    /// Handles a NAK: `first` is the lowest packet that it reports, and `next` the first packet never sent. Returns
-    /// true if a congestion period begins.
+    /// Handles a NAK: `first` is the lowest packet that the NAK reports, and `next` the first packet never sent.
+    /// Returns true if a congestion period begins.
     pub fn on_nak(&mut self, first: u32, next: u32, path: &Estimates) -> bool {
         if self.slow_start {
             self.leave_slow_start(path);
@@ -394,7 +394,7 @@ impl Udt {
     }
 }
 
-/// The smallest power of ten that is at least `x` and at least 1: max(1, 10^⌈log₁₀ x⌉). It is computed by
+/// The smallest power of ten that is at least `x` and at least 1: max(1, 10^⌈log₁₀ x⌉). The power is computed by
 /// multiplication, since a rounded logarithm can miss an exact power of ten.
 fn next_power_of_ten(x: f64) -> f64 {
     let mut power = 1.0;

@@ -27,7 +27,7 @@ pub enum Unit {
     PacketsPerSecond,
     /// Packets or bytes, by the user's choice.
     PacketsOrBytes,
-    /// UDT's β: packets by which an increase grows for a byte of a packet and a bit/s of spare rate.
+    /// Unit of UDT's β: packets × bytes for each bit/s of available bandwidth.
     PacketByteSecondsPerBit,
     /// Bytes.
     Bytes,

@@ -1,15 +1,15 @@
-//! VCP, the variable-structure congestion control protocol (Y. Xia, L. Subramanian, I. Stoica, S. Kalyanaraman, "One More Bit
-//! Is Enough", SIGCOMM 2005): routers write into the two ECN bits if their load is low, high or in overload. The sender
-//! then increases its window multiplicatively, increases it additively, or decreases it.
+//! VCP, the variable-structure congestion control protocol (Xia Y, Subramanian L, Stoica I, Kalyanaraman S, "One More
+//! Bit Is Enough", SIGCOMM 2005). Routers write into the two ECN bits if their load is low, high or in overload. The
+//! sender then increases its window multiplicatively, increases it additively, or decreases it.
 //!
 //! Variant: the parameters scale with the smoothed RTT, so that flows of different RTTs get the same rate. A round trip
 //! multiplies the window by (1 + ξ)^(T/t_ρ), or adds α (T/t_ρ)² segments. After a decrease the window is frozen for
-//! t_ρ, and then grows additively for one round trip. Routers' answers are ignored in this time, since they precede the
-//! effect of the decrease. Preset `ns2` is the authors' ns-2 sender. It has a reference RTT of 100 ms for the additive
-//! scaling, which is bounded at both ends, and limits T/t_ρ to 2.5. It does not freeze the window after a decrease, but
-//! only delays further decreases. Losses and timeouts are Reno's. A window of at most 64 segments is sent in a power of
-//! two of equal slots if these are longer than t_ρ/2, so that a router sees its load in every interval (from the ns-2
-//! sender).
+//! t_ρ, and then grows additively for one round trip. Until the end of this round trip the sender ignores routers'
+//! answers, since these answers precede the effect of the decrease. Preset `ns2` is the authors' ns-2 sender. The ns-2
+//! sender has a reference RTT of 100 ms for the additive scaling, which is bounded at both ends, and limits T/t_ρ to
+//! 2.5. The ns-2 sender does not freeze the window after a decrease, but only delays further decreases. Losses and
+//! timeouts are Reno's. A window of at most 64 segments is sent in equal slots if the slots are longer than t_ρ/2, so
+//! that a router sees the flow's load in every interval (from the ns-2 sender). The number of slots is a power of two.
 
 use crate::algorithm::{Ack, Algorithm, Answer, Load, Needs, Router, RouterAssisted, Signal, Start};
 use crate::loss_window::{LossWindow, MOST, window_methods};
@@ -18,14 +18,14 @@ use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, f
 
 choices! {
     /// Behavior of the sender between a decrease and its effect on the routers' load:
-    /// - `hold`: The window is frozen for t_ρ, then grows additively for a round trip.
-    /// - `follow`: The sender follows the routers, but without a further decrease (ns-2).
+    /// * `hold`: the window is frozen for t_ρ, then grows additively for a round trip.
+    /// * `follow`: the sender follows the routers, but without a further decrease (ns-2).
     pub enum Settle { Hold = "hold", Follow = "follow" }
 
     /// Dependence of the additive step on the RTT T:
-    /// - `square`: Proportional to (T/T_ref)².
-    /// - `bounded`: Proportional to (T/T_ref)² between 0.2 and 5 T_ref, proportional to T below and with slope 1 above
-    ///   (ns-2).
+    /// * `square`: proportional to (T/T_ref)².
+    /// * `bounded`: proportional to (T/T_ref)² between 0.2 and 5 T_ref, proportional to T below that range, and with
+    ///   slope 1 above it (ns-2).
     pub enum Scaling { Square = "square", Bounded = "bounded" }
 }
 

@@ -1,6 +1,6 @@
-//! TCP Vegas (L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on a global internet", JSAC 13(8), 1995).
-//! Once a round trip the window changes by at most one segment, so that between `alpha` and `beta` of the flow's own
-//! segments wait in queues.
+//! TCP Vegas (Brakmo L, Peterson L, "TCP Vegas: end to end congestion avoidance on a global internet", JSAC 13(8),
+//! 1995). Once a round trip the window changes by at most one segment, so that between `alpha` and `beta` of the flow's
+//! own segments wait in queues.
 //!
 //! Variant: the paper's rules as later sources report them, since the paper's text on parameters was not available. The
 //! RTT is the mean of the round. The window doubles every other round trip in slow start. Recovery is standard TCP's,
@@ -8,18 +8,19 @@
 //! belongs to the endpoint, and the halving for a segment lost twice.
 //!
 //! Differences:
-//! - ns-2 (preset `ns2`) rounds the difference and spreads the increase over a round. A round with one segment in
-//!   flight may raise the base RTT there; that is not copied.
-//! - Linux (preset `linux`) divides by the base RTT and not by the RTT, so its difference is larger; it is in whole
-//!   segments. Linux uses the smallest RTT of the round, doubles the window every round trip of slow start and halves
-//!   it on a loss.
-//! - Linux 2.6 (preset `linux-2.6`, which ns-2's TCP/Linux runs) divides by the RTT in halves of a segment, and uses
-//!   the number of segments sent in the previous round as the window. After each recovery it counts rounds anew, from
-//!   the start of the last round before the recovery. It leaves slow start with a threshold of 2 and never changes the
-//!   threshold otherwise.
-//! - ns-3 (preset `ns3`) is Linux with the paper's difference rounded up. Its threshold stays between three quarters of the
-//!   window and one segment below the window. A loss sets the window to that threshold, and not to half of the window.
-//! - INET changes the window by a segment with every ACK of a round and subtracts unsigned numbers. It has no preset.
+//! * ns-2 (preset `ns2`) rounds the difference and spreads the increase over a round. In ns-2 a round with one segment
+//!   in flight may raise the base RTT; this is not copied.
+//! * Linux (preset `linux`) divides by the base RTT and not by the RTT, so the difference is larger. The difference is
+//!   in whole segments. Linux uses the smallest RTT of the round, doubles the window every round trip of slow start and
+//!   halves it on a loss.
+//! * Linux 2.6 (preset `linux-2.6`, which ns-2's TCP/Linux runs) divides by the RTT in halves of a segment, and uses
+//!   the number of segments sent in the previous round as the window. After each recovery Linux 2.6 counts rounds anew,
+//!   from the start of the last round before the recovery. Linux 2.6 leaves slow start with a threshold of 2 and never
+//!   changes the threshold otherwise.
+//! * ns-3 (preset `ns3`) is Linux with the paper's difference rounded up. The threshold of ns-3 stays between three
+//!   quarters of the window and one segment below the window. A loss sets the window to that threshold, and not to half
+//!   of the window.
+//! * INET changes the window by a segment with every ACK of a round and subtracts unsigned numbers. INET has no preset.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::loss_window::window_getters;
@@ -32,11 +33,11 @@ use crate::round_trip::{RoundRtt, RoundTrip};
 
 choices! {
     /// Formula of the segments that the flow has in queues:
-    /// - `paper`: w (1 - base/rtt).
-    /// - `ns2`: The paper's value, rounded to the nearest whole segment.
-    /// - `linux`: w (rtt - base)/base, truncated.
-    /// - `ns3`: The paper's value of a whole window, rounded up.
-    /// - `linux-2.6`: The paper's value in halves of a segment, with the segments sent in the previous round as the
+    /// * `paper`: w (1 - base/rtt).
+    /// * `ns2`: the paper's value, rounded to the nearest whole segment.
+    /// * `linux`: w (rtt - base)/base, truncated.
+    /// * `ns3`: the paper's value of a whole window, rounded up.
+    /// * `linux-2.6`: the paper's value in halves of a segment, with the segments sent in the previous round as the
     ///   window.
     pub enum Diff { Paper = "paper", Ns2 = "ns2", Linux = "linux", Ns3 = "ns3", Linux26 = "linux-2.6" }
 }
@@ -293,7 +294,7 @@ impl Vegas {
     }
 
     /// Number of half-segments that would be in flight without queues, at a window of `window` segments. Times are
-    /// whole microseconds, to which Linux adds one.
+    /// whole microseconds plus one microsecond, as in Linux.
     fn target_linux26(&self, window: f64, rtt: f64) -> f64 {
         let us = |seconds: f64| (seconds * 1e6).floor() + 1.0;
         (2.0 * window * us(self.base) / us(rtt)).floor()

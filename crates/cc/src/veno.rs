@@ -1,14 +1,14 @@
-//! TCP Veno (C. P. Fu, S. C. Liew, "TCP Veno: TCP enhancement for transmission over wireless access networks", JSAC 21(2),
-//! 2003): standard TCP that classifies a loss by Vegas' backlog, N = w (RTT - base)/RTT, as congestion or as a random
-//! loss.
+//! TCP Veno (Fu CP, Liew SC, "TCP Veno: TCP enhancement for transmission over wireless access networks", JSAC 21(2),
+//! 2003). TCP Veno is standard TCP that classifies a loss by Vegas' backlog, N = w (RTT - base)/RTT, as congestion or
+//! as a random loss.
 //!
 //! Variant: N is computed once a round trip from the smallest RTT of that round. A loss in slow start counts as
 //! congestion for any N. Growth at a backlog of β or more is half a segment a round trip; the paper has one segment
 //! every other round trip. An ECN mark always counts as congestion and halves the window.
 //!
-//! Differences: Linux (presets `linux`, `linux-2.6`) computes N on every ACK from the samples since the last one, in halves
-//! of a segment. It counts RTT samples once for the whole connection, adds a segment every second window and also uses
-//! N in slow start. ns-2's TCP/Linux is `linux-2.6`.
+//! Differences: Linux (presets `linux`, `linux-2.6`) computes N on every ACK from the samples since the last one, in
+//! halves of a segment. Linux counts RTT samples once for the whole connection, adds a segment every second window and
+//! also uses N in slow start. ns-2's TCP/Linux is `linux-2.6`.
 
 use crate::algorithm::{Ack, Cause, Signal};
 use crate::loss_based::{LossBased, own_window};

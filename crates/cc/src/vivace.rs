@@ -1,14 +1,14 @@
-//! PCC Vivace (M. Dong, T. Meng, D. Zarchy, E. Arslan, Y. Gilad, P. B. Godfrey, M. Schapira, "PCC Vivace:
-//! online-learning congestion control", NSDI 2018): it sends at a slightly higher and a slightly lower rate, computes
-//! the utility of each, and moves its rate along the gradient. The utility of a rate counts throughput, a rising RTT
-//! and losses.
+//! PCC Vivace (Dong M, Meng T, Zarchy D, Arslan E, Gilad Y, Godfrey PB, Schapira M, "PCC Vivace: online-learning
+//! congestion control", NSDI 2018). The sender sends at a slightly higher and a slightly lower rate, computes the
+//! utility of each, and moves its rate along the gradient. The utility of a rate counts throughput, a rising RTT and
+//! losses.
 //!
-//! Variant: the authors' later code (PCC-Uspace, the Vivace rate controller): three pairs of intervals, an amplifier of
-//! the steps with the power 1.2, and a bound of the steps that grows by 5 % of the rate. Preset `paper` has the
-//! constants that others report of the paper itself; its text was not available, so they are unverified. A Mbit/s is
-//! 10⁶ bit/s throughout; the authors' code also uses 2²⁰. An interval lasts the smallest RTT and at least five
-//! segments. Not modelled: the code's longer intervals while RTT samples arrive in bursts, and its trend of the RTT
-//! over six intervals. The regression's error is that of the fitted line. After a timeout the window is one segment
+//! Variant: the authors' later code (PCC-Uspace, the Vivace rate controller). This code has three pairs of intervals,
+//! an amplifier of the steps with the power 1.2, and a bound of the steps that grows by 5 % of the rate. Preset `paper`
+//! has the constants that others report of the paper itself; its text was not available, so they are unverified. A
+//! Mbit/s is 10⁶ bit/s throughout; the authors' code also uses 2²⁰. An interval lasts the smallest RTT and at least
+//! five segments. Not modelled: the code's longer intervals while RTT samples arrive in bursts, and its trend of the
+//! RTT over six intervals. The regression's error is that of the fitted line. After a timeout the window is one segment
 //! until the next ACK, as with any algorithm in Linux.
 
 use std::collections::VecDeque;
@@ -26,13 +26,13 @@ use interval::Interval;
 
 choices! {
     /// Growth of the steps while the direction stays the same:
-    /// - `power`: floor((n + 1)/2)^1.2 in the n-th round.
-    /// - `paper`: n in the first three rounds, then 2n - 3.
+    /// * `power`: floor((n + 1)/2)^1.2 in the n-th round.
+    /// * `paper`: n in the first three rounds, then 2n - 3.
     pub enum Amplifier { Power = "power", Paper = "paper" }
 
     /// Slopes of the RTT that count as noise:
-    /// - `error`: Slopes below their regression's error.
-    /// - `threshold`: Slopes below `gradient_threshold`.
+    /// * `error`: slopes below their regression's error.
+    /// * `threshold`: slopes below `gradient_threshold`.
     pub enum Noise { Error = "error", Threshold = "threshold" }
 }
 
@@ -80,7 +80,7 @@ const AMPLIFIER_POWER: f64 = 1.2;
 const FIRST_RTT_S: f64 = 0.1;
 /// Largest rise of the RTT within one interval that the first phase ignores, s (PCC-Uspace).
 const FORGIVEN_AT_START_S: f64 = 0.001;
-/// Time after which outstanding segments of an interval are given up: round trips, plus s.
+/// Time after which outstanding segments of an interval are given up: a number of round trips, plus a time in s.
 const PATIENCE_RTTS: f64 = 4.0;
 const PATIENCE_S: f64 = 0.2;
 /// Smallest window, segments.

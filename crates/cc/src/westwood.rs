@@ -1,15 +1,15 @@
-//! TCP Westwood+ (L. A. Grieco, S. Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP
-//! congestion control", CCR 2004): standard TCP's growth; on a loss the threshold becomes the estimated bandwidth times
-//! the smallest RTT.
+//! TCP Westwood+ (Grieco LA, Mascolo S, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP
+//! congestion control", CCR 2004). The window grows as in standard TCP; on a loss the threshold becomes the estimated
+//! bandwidth times the smallest RTT.
 //!
 //! Variant: one bandwidth sample a round trip (the "+" of the name), a single pole of 0.9, and a loss that never raises
 //! the window. The bandwidth is computed from the ACKs themselves. The paper's text was not available: filter and floor
 //! are those of ns-3 and Linux. ns-3 averages each sample with the previous one (Tustin), which is not copied. Linux
-//! (presets `linux`, `linux-2.6`) filters twice with 7/8, in whole bytes per jiffy. It halves the window during
+//! (presets `linux`, `linux-2.6`) filters twice with 7/8, in whole bytes per jiffy. Linux halves the window during
 //! recovery. When recovery ends, the window becomes the estimate, which may be *above* the window before the loss.
-//! ns-2's TCP/Linux (preset `ns2`) runs the module of 2.6.22 without the event at the end of recovery. In it the
-//! threshold becomes half of the window, the estimate is only the smallest window during recovery, and all other rules
-//! are standard TCP's.
+//! ns-2's TCP/Linux (preset `ns2`) runs the module of 2.6.22 without the event at the end of recovery. In this module
+//! the threshold becomes half of the window, the estimate is only the smallest window during recovery, and all other
+//! rules are standard TCP's.
 
 use crate::algorithm::{Ack, Cause, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
@@ -22,15 +22,14 @@ use crate::param::{
 
 choices! {
     /// Smoothing of the bandwidth samples:
-    /// - `single`: Once, with `pole`.
-    /// - `twice`: Twice, with 7/8 each (Linux).
+    /// * `single`: smoothed once, with `pole`.
+    /// * `twice`: smoothed twice, with 7/8 each (Linux).
     pub enum Filter { Single = "single", Twice = "twice" }
 
     /// Use of the estimate after a loss:
-    /// - `at-once`: The window becomes the estimate at once, unless it is smaller.
-    /// - `at-exit`: The window becomes half of itself, and the estimate when recovery ends (Linux).
-    /// - `floor`: The window becomes half of itself; the estimate is only the smallest window in recovery (ns-2's
-    ///   TCP/Linux).
+    /// * `at-once`: the window becomes the estimate at once, unless the window is smaller.
+    /// * `at-exit`: the window is halved, and becomes the estimate when recovery ends (Linux).
+    /// * `floor`: the window is halved; the estimate is only the smallest window in recovery (ns-2's TCP/Linux).
     pub enum Response { AtOnce = "at-once", AtExit = "at-exit", Floor = "floor" }
 }
 
@@ -62,7 +61,7 @@ pub struct Westwood {
     y1: f64,
     bwe: f64,
     sampled: bool,
-    /// Current sample: segments delivered, and its start.
+    /// Current sample: segments delivered, and the sample's start time.
     bk: f64,
     t0: f64,
     jiffies: Jiffies,
@@ -134,7 +133,8 @@ impl Westwood {
         })
     }
 
-    /// An RTT in the unit of the arithmetic: in integer arithmetic jiffies; for 2.6 the smoothed RTT, truncated.
+    /// An RTT in the unit of the arithmetic, which is jiffies in integer arithmetic; for Linux 2.6 the smoothed RTT,
+    /// truncated.
     #[inline]
     fn round_trip(&self, ack: &Ack, latest: f64) -> f64 {
         match self.win.arithmetic {

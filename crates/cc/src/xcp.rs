@@ -1,12 +1,12 @@
-//! XCP, the explicit control protocol (D. Katabi, M. Handley, C. Rohrs, "Congestion Control for High Bandwidth-Delay Product
-//! Networks", SIGCOMM 2002). Each segment carries the sender's window and round-trip time to the routers. Its ACK
-//! returns the change of window that the bottleneck router asks for.
+//! XCP, the explicit control protocol (Katabi D, Handley M, Rohrs C, "Congestion Control for High Bandwidth-Delay
+//! Product Networks", SIGCOMM 2002). Each segment carries the sender's window and round-trip time to the routers. The
+//! segment's ACK returns the change of window that the bottleneck router asks for.
 //!
-//! Variant: the header has the form recommended in the paper's Appendix A. It carries changes of rate and not of
-//! window, so that routers need not divide. The sender multiplies the change by its smoothed RTT, as ns-2's sender
-//! does. While the window limits the sender, it asks for any increase that routers allow; otherwise it asks for none. A
-//! loss halves the window and a timeout restarts it, as in standard TCP (§3.3). There is no slow start: routers give no
-//! increase before the first RTT is known.
+//! Variant: the header has the form recommended in the paper's Appendix A. The header carries changes of rate and not
+//! of window, so that routers need not divide. The sender multiplies the change by its smoothed RTT, as ns-2's sender
+//! does. While the window limits the sender, the sender asks for any increase that routers allow; otherwise it asks for
+//! none. A loss halves the window and a timeout restarts it, as in standard TCP (§3.3). There is no slow start: routers
+//! give no increase before the first RTT is known.
 
 use crate::algorithm::{Ack, Algorithm, Answer, Needs, Request, Router, RouterAssisted, Signal, Start};
 use crate::loss_window::{LossWindow, window_methods};

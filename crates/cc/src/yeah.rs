@@ -1,15 +1,15 @@
-//! YeAH-TCP (A. Baiocchi, A. Castellani, F. Vacirca, "YeAH-TCP: yet another highspeed TCP", PFLDnet 2007). While few of
-//! the flow's segments are in queues it grows as Scalable TCP, otherwise as standard TCP. It empties the queue while no
-//! Reno flow seems to compete.
+//! YeAH-TCP (Baiocchi A, Castellani A, Vacirca F, "YeAH-TCP: yet another highspeed TCP", PFLDnet 2007). While few of
+//! the flow's segments are in queues the window grows as in Scalable TCP, otherwise as in standard TCP. YeAH-TCP
+//! empties the queue while no Reno flow seems to compete.
 //!
 //! Variant: the rules of the authors' Linux module in real numbers. The paper's text was not available; its limit φ on the
 //! delay may differ.
 //!
 //! Differences:
-//! - Linux works in whole segments and microseconds (preset `linux`).
-//! - Linux 2.6.22 counts ACKs, needs 101 of them for a step in fast mode, and forgets the base RTT when sending resumes
+//! * Linux works in whole segments and microseconds (preset `linux`).
+//! * Linux 2.6.22 counts ACKs, needs 101 of them for a step in fast mode, and forgets the base RTT when sending resumes
 //!   (preset `linux-2.6`, ns-2's TCP/Linux).
-//! - In another simulator the delay limit 1/φ is a quotient of integers, which is 0, and the decrease is computed from
+//! * In another simulator the delay limit 1/φ is a quotient of integers, which is 0, and the decrease is computed from
 //!   the bytes in flight.
 
 use crate::algorithm::{Ack, Needs, Signal};
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!((y.slow, y.reno_count), (16.0, 265.0));
         d.lose(&mut y);
         assert_eq!((y.window(), y.reno_count), (250.0, 132.5));
-        // Fifty-one fast rounds later it is forgotten.
+        // Fifty-one fast rounds later the competing flow is forgotten.
         for _ in 0..51 {
             assert_eq!(y.reno_count, 132.5);
             y.round = RoundTrip { min: 0.1, sum: 0.0, samples: 3, acked: 500.0 };

@@ -1,5 +1,6 @@
-//! Compares each kernel algorithm (`bpf/`) with the Rust algorithm of the same name: over the same recorded ACKs,
-//! losses, timeouts, idle times and spurious losses, their windows differ by at most one segment at each event.
+//! Compares each kernel algorithm (`bpf/`) with the Rust algorithm of the same name. Both algorithms get the same
+//! recorded ACKs, losses, timeouts, idle times and spurious losses, and their windows differ by at most one segment at
+//! each event.
 
 mod twin;
 
@@ -7,8 +8,8 @@ use elephan_cc::Setting;
 use elephan_cc::draws::Draws;
 use twin::{Course, difference, fixed_point};
 
-/// 100 Mbit/s and 40 ms with a buffer of one bandwidth-delay product: drops at the end of slow start and at each peak
-/// of the sawtooth.
+/// Path of 100 Mbit/s and 40 ms with a buffer of one bandwidth-delay product, with drops at the end of slow start and
+/// at each peak of the sawtooth.
 const DROPTAIL: Course = Course {
     name: "droptail",
     rate: 8333.0,
@@ -25,7 +26,8 @@ const DROPTAIL: Course = Course {
     unasked: false,
 };
 
-/// Random losses, jitter on the reverse path, timeouts inside and outside a recovery, a spurious loss and an idle time.
+/// Path with random losses, jitter on the reverse path, timeouts inside and outside a recovery, a spurious loss and an
+/// idle time.
 const ROUGH: Course = Course {
     name: "rough",
     rate: 8333.0,
@@ -42,7 +44,8 @@ const ROUGH: Course = Course {
     unasked: false,
 };
 
-/// A deep buffer before a link whose rate alternates between two values: queues of all lengths, few losses.
+/// Path with a deep buffer before a link whose rate alternates between two values, so that queues have all lengths and
+/// losses are few.
 const SWINGING: Course = Course {
     name: "swinging",
     rate: 8333.0,
@@ -59,7 +62,7 @@ const SWINGING: Course = Course {
     unasked: false,
 };
 
-/// A long path with random losses, short queues and small changes of its rate: each algorithm's own growth and
+/// Long path with random losses, short queues and small changes of its rate, for each algorithm's own growth and
 /// decrease.
 const LONG: Course = Course {
     name: "long",

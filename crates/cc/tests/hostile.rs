@@ -1,8 +1,9 @@
-//! Sequences of calls that no plausible path causes, with overflow checks. For any such sequence an algorithm's window
-//! must stay finite and at least one segment, and the algorithm must not panic.
+//! Sequences of calls that no plausible path causes, with overflow checks. For any sequence of calls an algorithm's
+//! window must stay finite and at least one segment, and the algorithm must not panic.
 //!
-//! An endpoint can make most of these calls: its clock advances by a picosecond or by a year, RTTs are from 0 to days,
-//! an ACK after a filled gap is for up to 10⁹ segments, and losses and timeouts come in any order.
+//! Most calls of the random sequences can come from an endpoint. The endpoint's clock advances by a picosecond or by a
+//! year, and RTTs are from 0 to days. An ACK after a filled gap is for up to 10⁹ segments, and losses and timeouts come
+//! in any order.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -24,7 +24,7 @@ enum Op {
     Rtt { seconds: f64 },
     /// The last loss or timeout turns out to be spurious.
     Undo,
-    /// The recovery ends with fewer segments in flight than the window: with this fraction of it.
+    /// The recovery ends with fewer segments in flight than the window: with the fraction `part` of the window.
     Moderate { part: f64 },
 }
 
@@ -56,10 +56,10 @@ struct Connection {
     needs: Needs,
     delivered: f64,
     lost: f64,
-    /// Largest number of segments that the algorithm may add at one ACK. It is γα for ns-2's FAST, which does not
-    /// spread its updates at RTTs below 4 ms. It is 2^16 for each of up to 8 segments acknowledged in Hybla's slow
-    /// start. It is γα for EEFAST and HCC, since their steps do not depend on the window, and a round trip may have
-    /// only two ACKs.
+    /// Largest number of segments that the algorithm may add at one ACK. The number is γα for ns-2's FAST, which does
+    /// not spread its updates at RTTs below 4 ms. The number is 2^16 for each of up to 8 segments acknowledged in
+    /// Hybla's slow start. The number is γα for EEFAST and HCC, since their steps do not depend on the window, and a
+    /// round trip may have only two ACKs.
     at_once: f64,
     trace: Vec<u64>,
 }
@@ -189,10 +189,10 @@ impl Connection {
         self.check("an ACK");
     }
 
-    /// The router's answer for an ACK of `acked` segments. While queues mark, the router is overloaded: XCP's feedback
-    /// is minus one segment for each acknowledged segment. Otherwise its load is low, and XCP's feedback is plus one
-    /// segment for each. Up to 100 delivered segments, a VCP router gives no answer, and an XCP router that is not
-    /// overloaded gives zero feedback.
+    /// The router's answer for an ACK of `acked` segments. While queues mark, the router is overloaded, and XCP's
+    /// feedback is minus one segment for each acknowledged segment. Otherwise the router's load is low, and XCP's
+    /// feedback is plus one segment for each acknowledged segment. For the first 100 delivered segments, a VCP router
+    /// gives no answer, and an XCP router that is not overloaded gives zero feedback.
     fn answer(&self, acked: f64) -> Option<Answer> {
         let given = self.delivered > 100.0;
         match (self.needs.router?, self.marks) {

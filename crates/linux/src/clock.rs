@@ -2,7 +2,8 @@
 //!
 //! A guest that has finished all work of its current time sends WAIT, and writes the time at which it wants to continue
 //! into the schedule. The message RUN lets the guest continue at a given time. A guest may advance its time by itself
-//! up to the schedule's `free_until`, which is set to the next nanosecond here, so it never does.
+//! up to the schedule's `free_until`. Here `free_until` is set to the next nanosecond, so the guest never advances its
+//! time by itself.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Read, Write};
@@ -108,7 +109,7 @@ impl Clock {
         Ok(if wants { self.get(client + WANTED)? } else { u64::MAX })
     }
 
-    /// Lets a waiting guest do all of its work at a time.
+    /// Lets a waiting guest do all of its work at a given time.
     pub fn run(&mut self, now_ns: u64) -> io::Result<()> {
         self.put(FREE_UNTIL, now_ns + 1)?;
         self.put(CURRENT, now_ns)?;

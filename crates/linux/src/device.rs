@@ -1,5 +1,5 @@
-//! A network device of the guest: virtio over a vhost-user socket, with kicks and interrupts as messages, so that these
-//! and the clock's messages have a defined order.
+//! A network device of the guest: virtio over a vhost-user socket, with kicks and interrupts as messages, so that all
+//! messages, the clock's included, have a defined order.
 
 use std::fs::File;
 use std::io::{self, IoSliceMut, Read, Write};

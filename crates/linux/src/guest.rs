@@ -23,7 +23,7 @@ const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 pub struct Arrival {
     /// Time of arrival, ns.
     pub at_ns: u64,
-    /// The device: 0 is that of the senders, 1 that of the receivers.
+    /// The device: 0 is the senders' device, 1 the receivers' device.
     pub side: usize,
     /// Header and frame.
     pub frame: Vec<u8>,
@@ -40,8 +40,8 @@ pub struct Guest {
     ended: bool,
 }
 
-/// Callback for each frame of the guest: time in ns, device, header and frame, and the future arrivals in order of
-/// time.
+/// Callback for each frame of the guest. The arguments are the time in ns, the device, header and frame, and the future
+/// arrivals in order of time.
 pub type Sent<'a> = &'a mut dyn FnMut(u64, usize, Vec<u8>, &mut VecDeque<Arrival>);
 
 impl Guest {
@@ -106,8 +106,8 @@ impl Guest {
         Ok(())
     }
 
-    /// Serves a running guest until it waits, and takes the frames that it has sent, all of them at the time at which
-    /// it ran.
+    /// Serves a running guest until it waits, and takes the frames that the guest has sent, all of them at the time at
+    /// which the guest ran.
     fn follow(&mut self, now_ns: u64, arrivals: &mut VecDeque<Arrival>, sent: Sent<'_>) -> io::Result<()> {
         loop {
             let [one, other] = &self.devices;
@@ -164,7 +164,7 @@ impl Guest {
     }
 }
 
-/// Returns which descriptors can be read; none after a timeout.
+/// Returns true for each descriptor that can be read; all are false after a timeout.
 fn readable<const N: usize>(descriptors: &[rustix::fd::BorrowedFd<'_>; N]) -> io::Result<[bool; N]> {
     let mut polled = descriptors.each_ref().map(|one| PollFd::new(one, PollFlags::IN));
     match poll(&mut polled, Some(&LOOK)) {

@@ -1,5 +1,5 @@
 //! Arguments of the callbacks of an algorithm written in Python: [`elephan_cc`]'s own structures, whose fields are
-//! converted on access. They can also be constructed by keyword, so that an algorithm can be tested without a
+//! converted on access. The structures can also be constructed by keyword, so that an algorithm can be tested without a
 //! simulation.
 
 use elephan_cc::{Ack, Cause, Delivery, Lost, Sent, Signal, Start};
@@ -56,7 +56,7 @@ told! {
         now: f64 = 0.0,
         /// Segments.
         initial_window: f64 = 10.0,
-        /// Segments; infinite if slow start lasts until the first loss.
+        /// Initial slow start threshold, segments; infinite if slow start lasts until the first loss.
         initial_ssthresh: f64 = f64::INFINITY,
         /// Payload of a segment, bytes.
         segment_bytes: f64 = 1448.0,
@@ -88,8 +88,8 @@ told! {
         now: f64 = 0.0,
         /// Time at which the segment was last sent, s.
         sent_at: f64 = 0.0,
-        /// Segments delivered on this connection so far. This field and those below are 0 if the algorithm's `needs` do
-        /// not contain "delivery".
+        /// Segments delivered on this connection so far. `delivered` and the fields below it are 0 if the algorithm's
+        /// `needs` do not contain "delivery".
         delivered: f64 = 0.0,
         /// Value of `delivered` at the time when the segment was sent.
         prior_delivered: f64 = 0.0,
@@ -105,7 +105,7 @@ told! {
 told! {
     /// A delivery-rate sample, of the newest segment that an ACK reports.
     PyDelivery(Delivery) as "Delivery" {
-        /// Segments/s; `None` if the interval is too short for a reliable rate.
+        /// Delivery rate, segments/s; `None` if the interval is too short for a reliable rate.
         rate: Option<f64> = None,
         /// The longer of two times, s: the one in which the sample's segments were sent, and the one in which they were
         /// acknowledged.

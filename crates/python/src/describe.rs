@@ -7,7 +7,7 @@ use elephan_cc::param::{Default, Domain, S, Type};
 use elephan_cc::{Algorithm, Parameter, Setting};
 use serde_json::{Map, Value, json};
 
-/// A number of a domain: durations in s, integers as integers, null for an infinite bound.
+/// A number of a parameter's domain: durations in s, integers as integers, null for an infinite bound.
 fn number(domain: &Domain, x: f64) -> Value {
     match domain.kind {
         Type::Duration => json!(x / S),

@@ -69,8 +69,8 @@ impl MemoryBound {
         Self { limit, held: held(), resident: resident() }
     }
 
-    /// True if this thread allocated more than the bound and the process grew by more. Memory that was never used does
-    /// not count, nor does that of other threads.
+    /// True if this thread allocated more than the bound, and the process grew by more than the bound. Memory that was
+    /// never used does not count, nor does that of other threads.
     pub fn is_exceeded(&self) -> bool {
         let asked = u64::try_from(held() - self.held).unwrap_or(0);
         asked > self.limit

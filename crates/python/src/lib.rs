@@ -63,7 +63,7 @@ const MOST_WINDOWS: u32 = 4096;
 /// Python algorithms of a run, by the index of their flow.
 type Objects = BTreeMap<usize, Py<PyAny>>;
 
-/// Simulates a canonical scenario; releases the GIL, unless `algorithms` has any.
+/// Simulates a canonical scenario; releases the GIL if `algorithms` is empty.
 ///
 /// `progress`, if given, is called about five times a second with the fraction done; if it returns false, `Cancelled`
 /// is raised. `algorithms` are the objects of the flows whose algorithm is written in Python, by the flows' index. The
@@ -179,8 +179,8 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Runs until the end, or until `stop` or `progress` stops the run, either raises, or the memory limit is reached.
-/// These are checked every few milliseconds, independently of the work in a slice.
+/// Runs until the end, or until `stop` or `progress` stops the run or raises, or until the memory limit is reached.
+/// These conditions are checked every few milliseconds, independently of the work in a slice.
 fn simulate(engine: Engine, watch: &mut Watch<'_>, stop: impl Fn() -> bool) -> PyResult<Outcome> {
     let mut looked = Instant::now();
     let mut windows = 1;

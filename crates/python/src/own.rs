@@ -41,7 +41,7 @@ pub struct Own {
 
 impl Own {
     /// # Errors
-    /// An exception while its needs are read.
+    /// The exception that the object raises while its needs are read.
     pub fn new(object: &Bound<'_, PyAny>, flow: usize, failure: Failure) -> PyResult<Self> {
         let words: Vec<String> = object.call_method0(intern!(object.py(), "_needs"))?.extract()?;
         Ok(Self {

@@ -53,9 +53,9 @@ pub fn check_parameters(algorithm: &str, parameters: &Bound<'_, PyDict>) -> PyRe
     built.map_err(|error| refused(&error))
 }
 
-/// The parameters of a queue in the canonical form, as JSON: `given`, with durations in ps and amounts as pairs of
-/// packets and bytes, and the defaults for a link of `rate_bps` whose largest data packets have `packet_bytes`. Raises
-/// `ParameterError`.
+/// The parameters of a queue in the canonical form, as JSON. The parameters are `given`, with durations in ps and
+/// amounts as pairs of packets and bytes, and the defaults for a link of `rate_bps` whose largest data packets have
+/// `packet_bytes`. Raises `ParameterError`.
 #[pyfunction]
 pub fn queue_form(kind: &str, given: &Bound<'_, PyDict>, rate_bps: u64, packet_bytes: u64) -> PyResult<String> {
     let form = elephan_sim::queue::form(kind, values_of(given)?, rate_bps, packet_bytes);

@@ -110,8 +110,8 @@ impl std::fmt::Debug for Core {
 }
 
 impl Core {
-    /// Creates an end with these settings. `server` is the configuration of an end that accepts connections; `pacing`
-    /// is the controller's own pacing, if it has one.
+    /// Creates an end with the given settings. `server` is the configuration of an end that accepts connections;
+    /// `pacing` is the controller's own pacing, if it has one.
     pub fn new(
         settings: &Settings,
         base: Instant,
@@ -215,7 +215,7 @@ impl Core {
         }
     }
 
-    /// Sends all datagrams that quinn may send now; false if there were none.
+    /// Sends all datagrams that quinn may send now; returns false if there were none.
     pub fn transmit(&mut self, now: Time, out: &mut dyn Outlet) -> bool {
         let instant = self.instant(now);
         let mut any = false;

@@ -16,8 +16,8 @@ use crate::make_foreign;
 #[path = "../../../examples/my_stcp.rs"]
 mod my_stcp;
 
-/// Tables of samples and flows after 20 s of `stcp` at 10 Mbit/s, 40 ms and 30 packets; with `exported` the flows have
-/// the controllers of the exported crate.
+/// Tables of samples and flows after 20 s of `stcp` at 10 Mbit/s and 40 ms with a buffer of 30 packets; with `exported`
+/// the flows have the controllers of the exported crate.
 fn run(exported: bool) -> [RecordBatch; 2] {
     let ms = Time::MILLISECOND.0;
     let mut spec = Spec::dumbbell(10_000_000, Time(40 * ms), 30, Time(20_000 * ms), &["stcp"]);

@@ -1,6 +1,6 @@
-//! A cryptographic session without encryption. Its handshake takes one round trip, and tags are 16 zero bytes, so
-//! packets have the same sizes as with TLS 1.3 and AES-GCM. The session draws no random numbers, so a run depends on
-//! its seed alone.
+//! A cryptographic session without encryption. The session's handshake takes one round trip, and tags are 16 zero
+//! bytes, so packets have the same sizes as with TLS 1.3 and AES-GCM. The session draws no random numbers, so a run
+//! depends on its seed alone.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! A wrapper of a congestion controller. It passes every call on, and records the values for the tables that quinn
-//! reports only to congestion controllers: RTT samples, loss events, bytes in flight.
+//! A wrapper of a congestion controller. The wrapper passes every call on, and records the values for the tables that
+//! quinn reports only to congestion controllers. The recorded values are RTT samples, loss events and bytes in flight.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 /// Observations of a controller.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// RTT samples that are not yet in the tables: for each ACK, that of its newest packet.
+    /// RTT samples that are not yet in the tables: for each ACK, the RTT of the ACK's newest packet.
     pub rtts: Vec<Duration>,
     /// Latest RTT sample.
     pub latest: Option<Duration>,

@@ -12,8 +12,8 @@
 //! An algorithm that needs more than quinn's [`Controller`](quinn_proto::congestion::Controller) offers is rejected
 //! with the reason. Quinn does not offer a pacing rate (its pacer cannot be given one), counts of CE marks, and the
 //! number of each lost packet. The one-way delay comes from time stamps that the caller's socket adds to datagrams
-//! ([`stamp`]); the feature `socket` has such a UDP socket for the crate quinn. This crate contains no algorithm:
-//! [`elephan_cc::transport::ByteDriver`] drives those of `elephan-cc`.
+//! ([`stamp`]); the feature `socket` has a UDP socket that adds time stamps, for the crate quinn. This crate contains
+//! no algorithm: [`elephan_cc::transport::ByteDriver`] drives those of `elephan-cc`.
 
 #[cfg(feature = "socket")]
 pub mod socket;
@@ -38,7 +38,7 @@ type Maker = Arc<dyn Fn() -> Result<Controller, String> + Send + Sync>;
 /// One of quinn's own controllers, `cubic`, `newreno` or `bbr`, with an initial window in bytes, or quinn's default.
 ///
 /// # Errors
-/// A sentence: quinn has no controller of this name.
+/// An error message if quinn has no controller of this name.
 pub fn quinns_own(name: &str, initial_window: Option<u64>) -> Result<Arc<dyn ControllerFactory + Send + Sync>, String> {
     macro_rules! factory {
         ($config:ty) => {{
@@ -71,7 +71,7 @@ impl Elephan {
     /// An algorithm by its name, `name` or `name:preset`, with its default parameters.
     ///
     /// # Errors
-    /// A sentence about an unknown name, or about the first need of the algorithm that quinn does not meet.
+    /// An error message about an unknown name, or about the first need of the algorithm that quinn does not meet.
     pub fn new(algorithm: &str) -> Result<Self, String> {
         Self::with(algorithm, BTreeMap::new(), None)
     }
@@ -91,12 +91,12 @@ impl Elephan {
         Self::made(algorithm, Arc::new(make), forward_delay)
     }
 
-    /// An algorithm of the caller's own, such as one from a crate of `elephan export`. `make` gives a new controller,
-    /// the same each time, for each connection; `name` is its name in messages.
+    /// An algorithm of the caller's own, such as one from a crate of `elephan export`. `make` gives a new controller
+    /// for each connection, always in the same state; `name` is the algorithm's name in messages.
     ///
     /// # Errors
-    /// A sentence about the first need of the algorithm that quinn does not meet, or about a missing copy: quinn needs
-    /// [`Algorithm::clone_boxed`].
+    /// An error message about the first need of the algorithm that quinn does not meet, or about a missing copy: quinn
+    /// needs [`Algorithm::clone_boxed`].
     pub fn own<A: Algorithm + Send + 'static>(
         name: &str,
         make: impl Fn() -> A + Send + Sync + 'static,
@@ -233,8 +233,8 @@ impl congestion::Controller for Driven {
         self.driver().on_mtu(new_mtu.into());
     }
 
-    /// The algorithm's window plus one byte: quinn sends while the bytes in flight, the new datagram included, are
-    /// below its window, and the algorithms' windows count whole datagrams.
+    /// The algorithm's window plus one byte. Quinn sends while the bytes in flight, the new datagram included, are
+    /// below quinn's window, but an algorithm's window allows bytes in flight equal to the window.
     fn window(&self) -> u64 {
         self.driver().window() + 1
     }

@@ -18,9 +18,9 @@
 //! # }
 //! ```
 //!
-//! Both ends of a connection need such a socket. A server calls [`StampedSocket::forward_delay`] with `Incoming::remote_address` and passes
-//! the configuration of that connection to `Incoming::accept_with`. If the peer of a connection changes its address,
-//! the connection gets no further delays.
+//! Both ends of a connection need a socket that adds time stamps. A server calls [`StampedSocket::forward_delay`] with
+//! `Incoming::remote_address` and passes the configuration of that connection to `Incoming::accept_with`. If the peer
+//! of a connection changes its address, the connection gets no further delays.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -66,8 +66,8 @@ impl StampedSocket {
         Self { inner, origin: Instant::now(), peers: Mutex::default() }
     }
 
-    /// Forward delays towards a peer, for the controller of its connection. The socket keeps them until their last
-    /// controller is dropped; datagrams from other addresses leave no state.
+    /// Forward delays towards a peer, for the controller of its connection. The socket keeps the delays until their
+    /// last controller is dropped; datagrams from other addresses leave no state.
     #[must_use]
     pub fn forward_delay(&self, peer: SocketAddr) -> ForwardDelay {
         let mut peers = self.peers();
@@ -143,7 +143,7 @@ impl AsyncUdpSocket for StampedSocket {
         self.inner.local_addr()
     }
 
-    /// One datagram per call, since each has its own departure time.
+    /// Limit of one datagram per call, since each datagram has its own departure time.
     fn max_transmit_segments(&self) -> usize {
         1
     }

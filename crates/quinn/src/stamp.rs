@@ -1,9 +1,9 @@
 //! Time stamps that a socket adds to datagrams, for algorithms that use the forward delay (HCC, LEDBAT).
 //!
 //! QUIC has no time stamps. A [`Stamper`] at each end appends 16 bytes to every datagram: its departure time by the
-//! sender's clock, and the one-way delay of the last datagram from the peer. The peer's stamper removes them before
-//! quinn gets the datagram. Both ends must stamp. Datagrams are [`STAMP_BYTES`] longer, so quinn's MTU is reduced by
-//! the same amount.
+//! sender's clock, and the one-way delay of the last datagram from the peer. The peer's stamper removes the stamp
+//! before quinn gets the datagram. Both ends must stamp. Datagrams are [`STAMP_BYTES`] longer, so quinn's MTU is
+//! reduced by the same amount.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

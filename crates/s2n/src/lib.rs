@@ -1,10 +1,11 @@
 //! Congestion controllers of s2n-quic as congestion controllers of quinn.
 //!
-//! The controllers are those of the crate `s2n-quic-core`, driven through its public trait
-//! [`CongestionController`]. Loss detection, ACKs and streams are quinn's. s2n-quic asks its controllers for the
-//! departure time of the next packet. Quinn does not, so the program that drives quinn's connection asks [`Pacer`]
-//! before it lets quinn transmit. Quinn's own pacer must be switched off. It paces no window above 4 GiB, so the
-//! adapter reports a larger window to quinn while its controller allows a datagram, and a window of one byte otherwise.
+//! The controllers are those of the crate `s2n-quic-core`, driven through its public trait [`CongestionController`].
+//! Loss detection, ACKs and streams are quinn's. s2n-quic asks its controllers for the departure time of the next
+//! packet. Quinn does not ask for departure times, so the program that drives quinn's connection asks [`Pacer`] before
+//! it lets quinn transmit. Quinn's own pacer must be switched off. Quinn's pacer does not pace windows above 4 GiB. The
+//! adapter therefore reports a larger window to quinn while the controller allows a datagram, and a window of one byte
+//! otherwise.
 //!
 //! A controller gets the reports of s2n-quic 1.88 (`recovery/manager.rs`) in the same order: the RTT, lost packets, CE
 //! marks, then acknowledged packets. There are three differences. The RTT is not corrected by the receiver's ACK delay,
@@ -55,7 +56,7 @@ impl S2n {
     /// true if the flow's packets are ECN-capable.
     ///
     /// # Errors
-    /// A sentence: s2n-quic has no controller of this name, or quinn cannot meet its needs.
+    /// An error message if s2n-quic has no controller of this name, or if quinn cannot meet the controller's needs.
     pub fn new(name: &str, initial_window: u32, seed: u64, ecn: bool) -> Result<Self, String> {
         let kind = match name {
             "cubic" => Kind::Cubic,

@@ -115,8 +115,8 @@ impl<C: CongestionController> State<C> {
         self.pending = Some((now, acked));
     }
 
-    /// Removes the oldest packets if quinn counts fewer bytes in flight. They are packets of the handshake, whose keys
-    /// quinn has discarded.
+    /// Removes the oldest packets if quinn counts fewer bytes in flight. The removed packets belong to the handshake,
+    /// whose keys quinn has discarded.
     fn discard(&mut self, in_flight: u64) {
         while let Some(oldest) = self.outstanding.front()
             && self.outstanding_bytes.saturating_sub(in_flight) >= oldest.bytes

@@ -66,8 +66,8 @@ pub struct Application {
     handed: u64,
     total: u64,
     due: Time,
-    /// True if the computation was interrupted after many on and off periods. It continues at the next due time, at
-    /// which no segment is handed over.
+    /// True if the computation was interrupted after many on and off periods. The computation continues at the next due
+    /// time, at which no segment is handed over.
     pausing: bool,
     /// Time since which all segments handed over are acknowledged.
     pub idle_since: Time,

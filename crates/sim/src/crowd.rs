@@ -1,9 +1,9 @@
 //! A *crowd*: thousands of flows whose samples are reduced during the run to quantiles over the flows of each group.
 //!
 //! Senders and receivers sample themselves in their own turns. At the end of a time slice, all flows have taken the
-//! samples before that time. These samples are then reduced, and the samples of flows that are not recorded are
-//! dropped. Memory therefore grows with the number of flows plus the number of sample times, and not with their
-//! product.
+//! samples before that time. The samples taken in the slice are then reduced, and the samples of flows that are not
+//! recorded are dropped. Memory therefore grows with the number of flows plus the number of sample times, and not with
+//! their product.
 
 use std::sync::Arc;
 
@@ -25,7 +25,8 @@ pub type Spread = [f64; QUANTILES.len()];
 
 /// The `q`-quantile of values in ascending order, interpolated linearly between two of them; `None` without values.
 ///
-/// Its position is q (n − 1), counted from 0. The result equals that of NumPy's default method, bit for bit.
+/// The position of the `q`-quantile among `n` values is q (n − 1), counted from 0. The result equals that of NumPy's
+/// default method, bit for bit.
 #[must_use]
 pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
@@ -126,7 +127,7 @@ struct Member {
     delivered: u64,
     /// Counts of the flow's receiver at the beginning and the end of the measurement window.
     received: [ReceiverSample; 2],
-    /// Counts of the flow's sender at these times.
+    /// Counts of the flow's sender at the beginning and the end of the measurement window.
     losses: [MeasuredLosses; 2],
 }
 

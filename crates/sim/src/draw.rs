@@ -5,8 +5,8 @@ use crate::random::Stream;
 use crate::spec::{DurationSpec, RttSpec, SizeSpec};
 use crate::time::Time;
 
-/// Largest draw of a time, ps; longer draws are reduced to it. It is half of the longest run, so that sums of two times
-/// do not overflow.
+/// Largest draw of a time, ps; longer draws are reduced to it. This limit is half of the longest run, so that sums of
+/// two times do not overflow.
 const LONGEST_PS: f64 = (1_u64 << 61) as f64;
 
 impl DurationSpec {
@@ -59,11 +59,11 @@ fn normal_cdf(x: f64) -> f64 {
     0.5 * libm::erfc(-x / std::f64::consts::SQRT_2)
 }
 
-/// 1 / √(2π), as (2 / √π) / (2 √2).
+/// The constant 1 / √(2π), computed as (2 / √π) / (2 √2).
 const ROOT_OF_TWO_PI_INVERSE: f64 = 0.5 * std::f64::consts::FRAC_1_SQRT_2 * std::f64::consts::FRAC_2_SQRT_PI;
 
-/// Inverse of [`normal_cdf`]: Abramowitz and Stegun 26.2.23, with an error below 4.5 × 10⁻⁴, then Newton's method, each
-/// step of which squares the error.
+/// Inverse of [`normal_cdf`]. The first value is formula 26.2.23 of Abramowitz and Stegun, with an error below 4.5 ×
+/// 10⁻⁴. Each step of Newton's method then squares the error.
 fn normal_quantile(p: f64) -> f64 {
     let t = libm::sqrt(-2.0 * libm::log(p.min(1.0 - p).max(f64::MIN_POSITIVE)));
     let (above, below) = (0.010_328, 0.001_308);
@@ -81,8 +81,8 @@ pub fn exponential(stream: &mut Stream) -> f64 {
     -libm::log1p(-stream.uniform())
 }
 
-/// Draws from the Weibull distribution with the given mean: P(X > x) = exp(−(x / scale)^shape), scale = mean / Γ(1 + 1
-/// / shape).
+/// Draws from the Weibull distribution with the given mean, where P(X > x) = exp(−(x / scale)^shape), scale = mean /
+/// Γ(1 + 1 / shape).
 pub fn weibull(stream: &mut Stream, mean: f64, shape: f64) -> f64 {
     mean / libm::tgamma(1.0 + 1.0 / shape) * libm::pow(exponential(stream), 1.0 / shape)
 }
@@ -96,8 +96,8 @@ pub fn pareto(stream: &mut Stream, scale: f64, shape: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Kolmogorov-Smirnov: the largest distance between the empirical distribution of `draws` and `cdf` against the critical
-    /// value for a level of 10⁻⁴, 2.225 / √n.
+    /// Kolmogorov-Smirnov test: compares the largest distance between the empirical distribution of `draws` and `cdf`
+    /// with the critical value for a level of 10⁻⁴, which is 2.225 / √n.
     pub fn passes_kolmogorov_smirnov(mut draws: Vec<f64>, cdf: impl Fn(f64) -> f64) {
         draws.sort_by(f64::total_cmp);
         let n = draws.len() as f64;

@@ -166,8 +166,8 @@ impl FlowEnd {
         with_end!(kind, end => attachment.give_turn::<LOGGED, _>(end, horizon, network), inline => Time::NEVER)
     }
 
-    /// Prefetches the data that the next turn needs. It does not read the end's kind, which would itself be a cache
-    /// miss.
+    /// Prefetches the data that the next turn needs. The function does not read the end's kind, since that read would
+    /// itself be a cache miss.
     #[inline]
     pub(crate) fn fetch(&self) {
         prefetch::value(self);

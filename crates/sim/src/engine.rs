@@ -23,12 +23,12 @@ use crate::traffic::Source;
 /// packets.
 pub const PREFERRED_SLICE: Time = Time(4 * Time::MILLISECOND.0);
 
-/// Length of slices with sources. With thousands of senders, each has few ACKs in a turn and is no longer in the cache.
-/// A longer slice has more ACKs per turn.
+/// Length of slices with sources. With thousands of senders, each sender has few ACKs in a turn, and its state is no
+/// longer in the cache. A longer slice has more ACKs per turn.
 pub const SLICE_WITH_SOURCES: Time = Time(5 * Time::MILLISECOND.0);
 
-/// Smallest mean number of segments of a flow in a turn. With fewer, the state of each of thousands of flows would be
-/// loaded into the cache for too few segments.
+/// Smallest mean number of segments of a flow in a turn. With fewer segments in a turn, the state of each of thousands
+/// of flows would be loaded into the cache for too little work.
 const SEGMENTS_PER_TURN: u128 = 4;
 
 /// Initial number of slices between two reports (progress, cancellation).
@@ -37,12 +37,12 @@ const SLICES_PER_REPORT: u32 = 16;
 /// Number of flows whose layout is computed between two checks for cancellation.
 const LAID_OUT_AT_ONCE: u32 = 512;
 
-/// Number of turns by which an endpoint's innermost data are prefetched ahead. The pointers to these data are
+/// Number of turns by which an endpoint's innermost data are prefetched ahead. The pointers to the innermost data are
 /// prefetched twice as far ahead, and so on.
 const STEP: usize = 2;
 
-/// The turn of a node. The times that show if the node has an event in a slice are stored together here. With thousands
-/// of flows, most turns have no event, and reading the endpoint itself would cost a cache miss each.
+/// The turn of a node. A turn has all the times that show if its node has an event in a slice. With thousands of flows,
+/// most turns have no event, and reading the endpoint itself would cost a cache miss each.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     /// Turn of one end of a flow: the time of its timer, its mailbox, and its position among all ends.
@@ -84,8 +84,8 @@ fn due_end(turn: Option<&Turn>, network: &Network, horizon: Time) -> Option<(Mai
     (network.head(inbox).min(timer) < horizon).then_some((inbox, end as usize))
 }
 
-/// Length of slices with the lowest processing cost; no result depends on it. It is some milliseconds, or long enough
-/// for the bottlenecks to carry enough segments of each flow.
+/// Length of slices with the lowest processing cost; no result depends on it. The length is some milliseconds, or long
+/// enough for the bottlenecks to carry enough segments of each flow.
 pub fn preferred_slice(spec: &Spec) -> Time {
     let least = if spec.traffic.is_empty() { PREFERRED_SLICE } else { SLICE_WITH_SOURCES };
     let rate = |link: usize| spec.links.get(link).map_or(0, |link| link.rate_bps);
@@ -152,8 +152,9 @@ impl Engine {
         Self::with_transports(spec, preferred, controllers())
     }
 
-    /// Like [`Engine::with_slice`], with the transports that `make` returns for all flows except datagrams and UDT: TCP
-    /// with a [`Controller`](elephan_cc::Controller), such as [`controllers`] builds, or endpoints of another crate.
+    /// Lays out a run like [`Engine::with_slice`]; `make` returns the transports of all flows except datagrams and UDT.
+    /// A transport is TCP with a [`Controller`](elephan_cc::Controller), such as [`controllers`] builds, or endpoints
+    /// of another crate.
     ///
     /// # Errors
     /// A spec that cannot be run, or an error of `make`.
@@ -165,8 +166,8 @@ impl Engine {
         Self::while_wanted(spec, preferred, make, || Ok(()))
     }
 
-    /// Lays out a run like [`Engine::with_transports`]. It calls `go_on` every few milliseconds; an error of `go_on`
-    /// ends the layout. The layout of a million flows, or of a load with many transfers, takes seconds.
+    /// Lays out a run like [`Engine::with_transports`]. The layout calls `go_on` every few milliseconds; an error of
+    /// `go_on` ends the layout. The layout of a million flows, or of a load with many transfers, takes seconds.
     ///
     /// # Errors
     /// The errors of [`Engine::with_transports`], or an error of `go_on`.
@@ -251,8 +252,8 @@ impl Engine {
         Ok(self.finish())
     }
 
-    /// Runs for at most `slices` slices. Returns true if the run is not at its end. It is meant for callers with other
-    /// work between the slices, such as a browser's worker, which receives no messages while it computes.
+    /// Runs for at most `slices` slices. Returns true if the run is not at its end. The method is meant for callers
+    /// with other work between the slices, such as a browser's worker, which receives no messages while it computes.
     ///
     /// # Errors
     /// [`RunError::Memory`] and [`RunError::TooManyEvents`]; the run cannot continue then.

@@ -23,7 +23,7 @@ pub enum Kind {
     Acked,
     /// A queue dropped a packet.
     Dropped,
-    /// A link lost a packet for another reason.
+    /// A link lost a packet for a reason other than its queue.
     Lost,
     /// A packet left a queue, or joined it, with a mark.
     Marked,
@@ -144,8 +144,8 @@ impl Log {
     }
 }
 
-/// Log of drops, losses and marks at links. For each link it stores the number of packets that were lost for reasons
-/// other than the queue when the link last dropped or lost a packet.
+/// Log of drops, losses and marks at links. For each link the log stores the number of packets lost for reasons other
+/// than the queue, as of the link's last drop or loss.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkLog {
     /// The events.

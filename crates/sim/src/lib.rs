@@ -13,8 +13,8 @@
 //! # Ok::<(), elephan_sim::RunError>(())
 //! ```
 //!
-//! `examples/dumbbell.rs` is such a run in the unit test of another crate; `examples/regression_test.rs` runs a
-//! user-defined algorithm.
+//! `examples/dumbbell.rs` is a run in the unit test of another crate; `examples/regression_test.rs` runs a user-defined
+//! algorithm.
 
 pub mod algorithms;
 pub mod application;

@@ -170,9 +170,9 @@ impl Spec {
         (places * (TRANSFER_BYTES as f64 + rings)) as u64
     }
 
-    /// Number of transfers of a source active at the same time, of those that begin in `active_s`. Each takes a round
-    /// trip for each doubling of the initial window that its mean size needs. If their load exceeds the slowest link's
-    /// rate, the excess accumulates.
+    /// Number of transfers of a source active at the same time, of those that begin in `active_s`. A transfer takes a
+    /// round trip for each doubling of the initial window that the mean size needs. If the load of the transfers
+    /// exceeds the slowest link's rate, the excess accumulates.
     fn under_way(&self, source: &SourceSpec, transfers: f64, active_s: f64) -> f64 {
         let flow = &source.flow;
         let links = || flow.path.iter().chain(&flow.reverse_path).map(|&link| &self.links[link]);

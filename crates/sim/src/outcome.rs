@@ -37,7 +37,7 @@ pub struct Outcome {
 /// Balance of all packets at the end of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Conservation {
-    /// Sent into the network, data and ACKs.
+    /// Packets sent into the network, data and ACKs.
     pub sent: u64,
     /// Created by links that duplicate.
     pub duplicated: u64,
@@ -55,7 +55,7 @@ pub enum RunError {
     /// The spec is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The caller cancelled the run, at this fraction of it.
+    /// The caller cancelled the run when this fraction of the run was done.
     #[error("cancelled at {0} of the run")]
     Cancelled(f64),
     /// Packets in flight would exceed their memory limit.

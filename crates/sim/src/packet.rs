@@ -13,8 +13,8 @@ pub mod flag {
     /// An acknowledgement, on the reverse path to the sender.
     pub const ACK: u8 = 1;
     /// Further data of the packet are in its flow's [`crate::sidecar::Sidecar`], at the index [`super::Packet::extra`].
-    /// For an ACK these are the SACK blocks, the acknowledged segment if it is not the one below the next expected, and
-    /// the feedback of routers; for a datagram its payload.
+    /// The data of an ACK are the SACK blocks, the feedback of routers, and the acknowledged segment if it is not the
+    /// one below the next expected segment. The data of a datagram are its payload.
     pub const BESIDE: u8 = 2;
     /// A retransmitted segment.
     pub const RETRANSMIT: u8 = 4;
@@ -24,7 +24,7 @@ pub mod flag {
     pub const ECT1: u8 = 16;
     /// Congestion experienced: marked by a queue.
     pub const CE: u8 = 32;
-    /// An acknowledgement that echoes a mark. It is the bit above [`CE`].
+    /// An acknowledgement that echoes a mark. This flag is the bit above [`CE`].
     pub const ECE: u8 = 64;
     /// In data: the sender has responded to an echo (RFC 3168 section 6.1.2). In an ACK: echo of a high load (VCP).
     pub const CWR: u8 = 128;
@@ -44,8 +44,8 @@ index! {
     FlowId,
 }
 
-/// Index of a flow and a direction: data at `2 × flow`, ACKs at `2 × flow + 1`. It is a `usize`, so that its use as an
-/// index needs no conversion.
+/// Index of a flow and a direction: data at `2 × flow`, ACKs at `2 × flow + 1`. The index is a `usize`, so that its use
+/// needs no conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PassageId(pub usize);
 
@@ -171,7 +171,7 @@ impl Packet {
         Self { what: self.what | u64::from(flag::CE) << FLAGS, ..self }
     }
 
-    /// Load in the packet's ECN bits by VCP's code: ECT(1) low, ECT(0) high, CE overload.
+    /// Load in the packet's ECN bits by VCP's code, in which ECT(1) is low, ECT(0) high, and CE overload.
     #[must_use]
     pub fn load(&self) -> Load {
         match self.flags() {

@@ -30,8 +30,8 @@ pub fn element<T>(list: &[T], index: usize) {
     elements(list, index, 1);
 }
 
-/// Prefetches `bytes` bytes from `first` on. If they do not begin at the start of a cache line, they may extend into
-/// one line more.
+/// Prefetches `bytes` bytes from `first` on. If the bytes do not begin at the start of a cache line, they may extend
+/// into one line more.
 #[inline(always)]
 fn lines(first: *const u8, bytes: usize) {
     for offset in (0..bytes).step_by(LINE) {

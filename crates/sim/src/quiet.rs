@@ -1,10 +1,10 @@
 //! Links that can never queue, since arrivals are at least one transmission time apart.
 //!
-//! If a link's transmitter is free at each arrival, the link adds a time that depends on the packet's size alone. Such
-//! a link needs no turn and no state. This can be proved from the scenario if all packets that cross it come from one
-//! *origin*, the last link that can queue, with the same delay since then. Packets leave the origin at least the
-//! smallest transmission time apart, and the links after it delay all packets equally, except for differences of their
-//! sizes. ACKs of a receiver that acknowledges every segment at once have the same spacing.
+//! If a link's transmitter is free at each arrival, the link adds a time that depends on the packet's size alone. A
+//! link that can never queue needs no turn and no state. The scenario proves that a link can never queue if all of the
+//! link's packets come from one *origin* with the same delay. The origin is the last link that can queue. Packets leave
+//! the origin at least the smallest transmission time apart, and the links after it delay all packets equally, except
+//! for differences of their sizes. ACKs of a receiver that acknowledges every segment at once have the same spacing.
 
 use crate::link::Link;
 use crate::spec::{FlowSpec, LossSpec, Spec};
@@ -18,7 +18,7 @@ struct Reach {
     delay: Time,
     /// Largest additional delay, for larger packets.
     spread: Time,
-    /// Size of the smallest of these packets at the origin, bytes.
+    /// Size of the flow's smallest packet at the origin, bytes.
     smallest: u64,
 }
 

@@ -4,7 +4,7 @@
 /// Megabits in a byte.
 pub const MBIT_PER_BYTE: f64 = 8e-6;
 
-/// Rate in Mbit/s. It is the throughput if the bytes are those on the wire, with headers and duplicates.
+/// Rate in Mbit/s. The rate is the throughput if the bytes are those on the wire, with headers and duplicates.
 pub fn rate_mbps(bytes: f64, seconds: f64) -> f64 {
     bytes * MBIT_PER_BYTE / seconds
 }

@@ -239,7 +239,7 @@ pub struct Measured {
     pub cwnd_integral: f64,
     /// Largest cwnd.
     pub cwnd_max: f64,
-    /// Number of send loops, from the start of the window to the end of the run.
+    /// Number of send loops, from the start of the measurement window to the end of the run.
     pub sends: u64,
     /// Number of send loops that the receive window ended.
     pub receiver_limited: u64,
@@ -317,7 +317,7 @@ pub struct OneWayDelays {
 }
 
 impl OneWayDelays {
-    /// Empty delays, for datagrams that arrive from `from` to before `to`.
+    /// An empty record of delays, for datagrams that arrive from `from` to before `to`.
     #[must_use]
     pub fn new(from: Time, to: Time) -> Self {
         Self { from, to, min: Time::NEVER, sum_ps: 0, count: 0, histogram: RttHistogram::default() }
@@ -354,11 +354,11 @@ pub struct RttHistogram {
     total: u64,
 }
 
-/// Bits of mantissa of a bucket: 2⁻⁹ = 0.2 %.
+/// Number of mantissa bits of a bucket, whose relative width is 2⁻⁹ = 0.2 %.
 const MANTISSA_BITS: u32 = 9;
-/// 2²⁰ ps ≈ 1 µs: the array's lowest bucket.
+/// Exponent of the array's lowest bucket: 2²⁰ ps ≈ 1 µs.
 const LOWEST_EXPONENT: u32 = 20;
-/// 2⁴⁸ ps ≈ 281 s: where the array ends.
+/// Exponent of the array's end: 2⁴⁸ ps ≈ 281 s.
 const HIGHEST_EXPONENT: u32 = 48;
 /// Number of buckets by which the array grows.
 const BUCKETS_AT_ONCE: usize = 64;

@@ -53,7 +53,8 @@ impl<T: Copy + Default> Fifo<T> {
         *self.append() = value;
     }
 
-    /// Appends an element, which the caller sets. A value of several words that is set there is written once.
+    /// Appends an element, which the caller sets. A value of several words that the caller sets in the slot is written
+    /// only once.
     #[inline(always)]
     pub fn append(&mut self) -> &mut T {
         if self.len == self.slots.len() {

@@ -120,7 +120,8 @@ impl RunSet {
         word.rotate_right(segment & 63).trailing_ones().min(self.top - segment)
     }
 
-    /// Adds a segment at or above `base` that is not a member. Returns the run `[first, past)` that now contains it.
+    /// Adds a segment at or above `base` that is not a member. Returns the run `[first, past)` that now contains the
+    /// segment.
     #[inline]
     pub fn insert(&mut self, segment: u32, base: u32) -> (u32, u32) {
         self.bits.set(segment);
@@ -143,8 +144,9 @@ impl RunSet {
         (first, last + 1)
     }
 
-    /// Adds the segment after the highest member ever inserted, if that member is in the run that begins at `first`, a
-    /// member. Returns true if it did. It is the most common insertion by far, and needs no search for neighbors.
+    /// Adds the segment after the highest member ever inserted, if the run that begins at the member `first` contains
+    /// that highest member. Returns true if it did. An insertion after the highest member is the most common one by
+    /// far, and needs no search for neighbors.
     #[inline]
     pub fn extend(&mut self, first: u32) -> bool {
         let segment = self.top;

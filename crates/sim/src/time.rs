@@ -1,6 +1,6 @@
 //! Virtual time: whole picoseconds in a `u64`, exact at 100 Gbit/s. The type covers 213 days; a run may last 53 days.
 //!
-//! Sums are unchecked, since most of them are in the hot path. They cannot overflow: events are before 2⁶² ps, paths
+//! Sums are unchecked, since most of them are in the hot path. Sums cannot overflow: events are before 2⁶² ps, paths
 //! are shorter than 2⁶¹ ps (checked in the spec), and a link's backlog ends at [`Time::FAR`] at the latest. Estimates
 //! and settings of any value are added by [`Time::later`].
 
@@ -13,8 +13,8 @@ pub struct Time(pub u64);
 impl Time {
     /// The beginning of every run.
     pub const ZERO: Self = Self(0);
-    /// A time after the end of every run. A backlog that takes longer to send ends at this time, and its later packets
-    /// never leave.
+    /// A time after the end of every run. A backlog that would last beyond this time ends at this time, and its later
+    /// packets never leave.
     pub const FAR: Self = Self(1 << 63);
     /// Later than any time: "no such event".
     pub const NEVER: Self = Self(u64::MAX);

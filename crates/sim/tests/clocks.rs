@@ -62,7 +62,7 @@ fn a_backlog_beyond_the_end_of_time_is_counted_and_never_leaves() {
         assert_eq!((outcome.conservation.sent, outcome.conservation.under_way), (400, 400));
         for (_, samples) in &outcome.links {
             let last = samples.rows.last().expect("the link is recorded");
-            // One is being sent.
+            // One packet is being sent.
             assert_eq!((last.queue, last.queue_max), (399, 399));
             assert!((last.integral_packet_seconds - 399.0 * 2.0).abs() < 1e-9, "{}", last.integral_packet_seconds);
         }

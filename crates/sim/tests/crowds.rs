@@ -1,4 +1,4 @@
-//! Quantiles over the flows of a group, and which flows are recorded.
+//! Tests of the quantiles over the flows of a group, and of the choice of the recorded flows.
 
 mod common;
 

@@ -7,7 +7,7 @@ use common::{at, dumbbell, link, ns2_stack, ps, run, spec};
 use elephan_sim::Outcome;
 use serde_json::{Value, json};
 
-/// Packets per second of the bottleneck of Xu et al. 2011: packets of 1,000 bytes at 200 Mbit/s.
+/// Packets per second of the bottleneck of Xu et al. (2011): packets of 1,000 bytes at 200 Mbit/s.
 const PACKETS_PER_S: f64 = 25_000.0;
 /// Rate of this bottleneck, bit/s.
 const RATE_BPS: u64 = 200_000_000;
@@ -210,7 +210,7 @@ fn two_way_traffic_takes_more_from_fast_than_from_hcc() {
     assert!(eefast > 1.2 * fast && hcc > 1.2 * fast);
 }
 
-/// Xu et al. 2011, figure 9(b), and the text of its section 4.1: with a buffer above alpha there is no loss, the flow
+/// Xu et al. (2011), figure 9(b), and the text of section 4.1: with a buffer above alpha there is no loss, the flow
 /// soon uses the whole link, and alpha packets wait. The paper does not state its round-trip time; the test has 40 ms
 /// and 120 ms.
 #[test]
@@ -224,8 +224,8 @@ fn with_a_buffer_above_alpha_hcc_converges_without_a_loss() {
     }
 }
 
-/// Xu et al. 2011, figure 9(a), and the text of its section 4.1: with a buffer below alpha, the search keeps the window
-/// near that of the last loss for most of the time, and the utilization is higher than FAST's.
+/// Xu et al. (2011), figure 9(a), and the text of section 4.1: with a buffer below alpha, the search mostly keeps the
+/// window near that of the last loss, and the utilization is higher than FAST's.
 #[test]
 fn with_a_buffer_below_alpha_hcc_searches_for_the_window_of_the_loss() {
     let outcome_of = |algorithm| {
@@ -253,7 +253,7 @@ fn with_a_buffer_below_alpha_hcc_searches_for_the_window_of_the_loss() {
     assert!(used > 0.93 * PACKETS_PER_S && used > used_by_fast);
 }
 
-/// Xu et al. 2011, table 2(b) and figure 12: with a buffer above the sum of all alphas, flows that know their base
+/// Xu et al. (2011), table 2(b) and figure 12: with a buffer above the sum of all alphas, flows that know their base
 /// delays have equal shares whatever their round-trip times. Table 2(a): with a smaller buffer the flow with the
 /// shorter round-trip time has the larger share.
 #[test]
@@ -275,7 +275,7 @@ fn hcc_flows_of_different_round_trips_share_alike_where_the_buffer_holds_their_a
     }
 }
 
-/// Section 3.4: once the window exceeds that of the last loss without another loss, it follows the delay again.
+/// Section 3.4: once the window exceeds that of the last loss without another loss, the window follows the delay again.
 #[test]
 fn after_one_loss_hcc_searches_for_26_updates_and_returns_to_alpha() {
     let (mut links, flows) = path(0.04, 10_000, &[("hcc:steady", 0.0)], 400.0);
@@ -315,8 +315,8 @@ fn the_offset_of_the_clocks_does_not_matter() {
     }
 }
 
-/// If a receiver's clock gains d seconds per second, the measured delay grows by d per second, so the flow keeps alpha
-/// - C d t packets in the queue; if the clock loses, alpha + C d t.
+/// If a receiver's clock gains d seconds per second, the measured delay grows by d per second, so the flow keeps only
+/// alpha - C d t packets in the queue. If the clock loses d seconds per second, the flow keeps alpha + C d t packets.
 #[test]
 fn a_drift_of_the_clocks_moves_the_queue_by_the_rate_times_the_drift() {
     for algorithm in ["eefast", "hcc", "hcc:steady"] {

@@ -1,16 +1,16 @@
-//! TCP-Illinois against Reno on a host that processes ACKs slowly: Leith et al. 2008, figure 8(a) and section VIII.A.
-//! For an ACK with SACK blocks, Linux 2.6 walked over all outstanding segments. The time of this walk was part of the
-//! RTT sample. With an overestimated largest RTT, every queueing delay seems small.
+//! TCP-Illinois against Reno on a host that processes ACKs slowly, as in figure 8(a) and section VIII.A of Leith et al.
+//! (2008). For an ACK with SACK blocks, Linux 2.6 walked over all outstanding segments. The time of this walk was part
+//! of the RTT sample. With an overestimated largest RTT, every queueing delay seems small.
 
 mod common;
 
 use common::{at, dumbbell, linux_stack, ps, run, spec};
 use serde_json::{Value, json};
 
-/// Host processing time for each outstanding segment, s: some cache misses. The paper does not state this time. It was
-/// chosen by comparison with the figure, so the test shows the mechanism and does not reproduce the published ratio
-/// independently. The ratio with 0.1, 0.2, 0.3, 0.4, 0.6 and 0.8 us is 1.8, 1.7, 1.4, 2.7, 4.5 and 5.7, and 1.8, 1.7,
-/// 1.8, 1.7, 1.9 and 4.1 if samples after a loss are ignored.
+/// Host processing time for each outstanding segment, s: some cache misses. The paper does not state this time. The
+/// time was chosen by comparison with the figure, so the test shows the mechanism and does not reproduce the published
+/// ratio independently. With times of 0.1, 0.2, 0.3, 0.4, 0.6 and 0.8 us the ratio is 1.8, 1.7, 1.4, 2.7, 4.5 and 5.7.
+/// If samples after a loss are ignored, the ratio is 1.8, 1.7, 1.8, 1.7, 1.9 and 4.1.
 const SCAN_S: f64 = 0.4e-6;
 /// Ratio of Illinois' to Reno's throughput in figure 8(a), 65 and 24 Mbit/s, and the tolerance of the measured ratio.
 const PUBLISHED_RATIO: f64 = 65.0 / 24.0;
@@ -30,7 +30,8 @@ fn linux_26_stack() -> Value {
     stack
 }
 
-/// Goodput of Illinois over that of Reno, from 100 to 400 s: 100 Mbit/s, 30 ms, a buffer of half the bandwidth-delay product.
+/// Goodput of Illinois over that of Reno, from 100 to 400 s, on a path of 100 Mbit/s and 30 ms with a buffer of half
+/// the bandwidth-delay product.
 fn ratio(illinois: &str, parameters: &Value, scan_s: f64) -> f64 {
     let flows = [(illinois, 0.0), ("reno", 0.0)];
     let (links, mut flows) = dumbbell(100_000_000, 0.013, 125, &flows, &linux_26_stack());

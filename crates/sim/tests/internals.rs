@@ -29,7 +29,7 @@ fn values(outcome: &Outcome, flow: usize, name: &str) -> Vec<(usize, f64)> {
 fn the_time_to_cubic_s_plateau_is_that_of_its_formula() {
     let outcome = run(&asked(&["cubic"], 40.0, 0.1));
     let (k, origin) = (values(&outcome, 0, "k_s"), values(&outcome, 0, "origin"));
-    // The sample at the start is taken before it.
+    // The sample at the start is taken before the flow starts.
     assert_eq!(k.len(), outcome.times.len() - 1);
     let mut epochs = 0;
     for ((time, k), (_, origin)) in k.into_iter().zip(origin) {
@@ -76,7 +76,7 @@ fn a_flow_has_rows_after_its_start_and_none_without_variables() {
     let of = |flow: usize| outcome.senders[flow].internals.as_deref().expect("they are recorded");
     assert!(of(0).rows.is_empty());
     let base = values(&outcome, 1, "base_s");
-    // The sample at the start, 1 s, is taken before it.
+    // The sample at the start, 1 s, is taken before the flow starts.
     assert_eq!(outcome.times[base[0].0].0, ps(1.1));
     assert_eq!(base.len(), outcome.times.len() - base[0].0);
     let last = base.last().expect("there is a sample").1;

@@ -6,8 +6,8 @@ use common::{at, dumbbell, ns2_stack, run, spec};
 use serde_json::json;
 
 /// One Reno flow on a path whose pipe holds `P` packets, with a buffer of `B` packets: the window grows from W/2 to W =
-/// P + B by one segment each round trip. At a window w below P a round trip takes R, above P it takes w/C (Appenzeller,
-/// Keslassy and McKeown 2004, section 2).
+/// P + B by one segment each round trip. At a window w below P a round trip takes R, and above P it takes w/C
+/// (Appenzeller, Keslassy and McKeown 2004, section 2).
 struct Sawtooth {
     period_s: f64,
     mean_window: f64,
@@ -59,7 +59,7 @@ fn a_reno_sawtooth_has_its_period_mean_window_and_utilization() {
     }
 }
 
-/// Reno under independent losses follows w = sqrt(1.5 / p) (Mathis et al. 1997, one ACK a segment) within 10 %.
+/// Reno under independent losses follows w = sqrt(1.5 / p) (Mathis and others 1997, one ACK a segment) within 10 %.
 #[test]
 fn reno_follows_its_response_function_under_random_loss() {
     for p in [1e-5_f64, 1e-4, 1e-3, 1e-2] {

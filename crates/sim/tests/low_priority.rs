@@ -78,8 +78,8 @@ fn a_queue_on_the_way_back_is_none_of_its_business() {
     assert!(measured.rtt_sum / measured.rtt_count as f64 > 0.06);
 }
 
-/// On a path without queues TCP-LP never yields: losses determine its window as they do Reno's (Mathis et al. 1997),
-/// and its own bursts have no effect.
+/// On a path without queues TCP-LP never yields: losses determine its window as they determine Reno's (Mathis and
+/// others 1997), and its own bursts have no effect.
 #[test]
 fn on_a_path_without_queues_it_is_standard_tcp() {
     for (p, expected) in [(1e-3_f64, 38.7), (1e-4, 122.5)] {

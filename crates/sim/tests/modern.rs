@@ -57,7 +57,7 @@ fn goodput(outcome: &Outcome, flow: usize, from_s: f64, to_s: f64) -> f64 {
     (samples[to].delivered - samples[from].delivered) as f64 / (to_s - from_s)
 }
 
-/// Mean packets in the bottleneck's queue between two times.
+/// Mean number of packets in the bottleneck's queue between two times.
 fn queue(outcome: &Outcome, from_s: f64, to_s: f64) -> f64 {
     let rows = &outcome.links[0].1.rows;
     let (from, to) = (at(outcome, from_s), at(outcome, to_s));
@@ -216,8 +216,8 @@ fn ledbat_plus_plus_keeps_60_ms_and_slows_down_a_tenth_of_the_time() {
 }
 
 /// Latecomer advantage (RFC 6817): a late-starting LEDBAT flow measures its base delay with the first flow's queue
-/// included. Its queue then exceeds the target of the first flow, which yields. The slowdowns of LEDBAT++ let every
-/// flow measure the path without a queue.
+/// included. The late flow's queue then exceeds the target of the first flow, which yields. The slowdowns of LEDBAT++
+/// let every flow measure the path without a queue.
 #[test]
 fn a_late_ledbat_flow_takes_the_path_and_a_late_ledbat_plus_plus_flow_its_share() {
     let shares = |algorithm: &'static str| {

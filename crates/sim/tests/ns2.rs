@@ -63,7 +63,7 @@ fn reno_drops_and_delivers_as_in_ns2() {
 }
 
 /// At the end of a recovery ns-2 discards the SACK information above the recovery point and retransmits thousands of
-/// segments that had arrived. BIC and CUBIC therefore agree with ns-2 only until that time
+/// segments that had arrived. BIC and CUBIC therefore agree with ns-2 only until the end of a recovery
 /// (`tests/reference/ns2/README.md`).
 #[test]
 fn bic_and_cubic_drop_as_in_ns2_until_it_forgets_what_was_sacked() {

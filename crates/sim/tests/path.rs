@@ -151,8 +151,8 @@ fn duplicates_arrive_and_are_counted() {
     assert_eq!(outcome.senders[0].totals.retransmits, 0, "no segment is lost for it");
 }
 
-/// Segments arrive after 50 later ones. Detection by duplicate ACKs counts them as lost. RACK waits for a quarter of a
-/// round trip, 26 ms here, once it has detected reordering (RFC 8985 section 6.2).
+/// Segments arrive after 50 later ones. Detection by duplicate ACKs counts these late segments as lost. RACK waits for
+/// a quarter of a round trip, 26 ms here, once it has detected reordering (RFC 8985 section 6.2).
 #[test]
 fn rack_waits_for_what_was_overtaken() {
     let retransmitted = |stack: &Value, delay_s: f64| {

@@ -1,4 +1,4 @@
-//! Properties of any run: packets are conserved (the engine asserts it), the same scenario gives the same bits, and the
+//! Properties of any run: packets are conserved (the engine asserts it), and the same scenario gives the same bits. The
 //! result depends neither on the length of a time slice nor on the order of the flows.
 
 mod common;
@@ -22,7 +22,8 @@ fn stack(pick: u8) -> Value {
     }
 }
 
-/// A parking lot: `hops` links in a row, a flow over all of them, one over each, and one on the reverse path.
+/// A parking lot: Spec of `hops` links in a row, with a flow over all of them, one over each, and one on the reverse
+/// path.
 fn parking_lot(hops: usize, rate: u64, delay_s: f64, limit: u64, loss: f64, picks: &[(u8, u8)]) -> (Value, Value) {
     let mut links = Vec::new();
     for i in 0..hops {
@@ -266,8 +267,8 @@ fn a_spec_without_physical_sense_is_refused() {
 }
 
 /// A recorded link with one feeder is evaluated inline. With a second feeder, from which no packet arrives before the
-/// end of the run, it takes turns. Both forms must give the same samples and counts, also for packets in flight at the
-/// end of the run.
+/// end of the run, the link takes turns. The inline link and the link with turns must give the same samples and counts,
+/// also for packets in flight at the end of the run.
 #[test]
 fn a_link_inline_is_recorded_like_one_that_takes_turns() {
     let (mut links, mut flows) = dumbbell(100_000_000, 0.02, 100, &[("reno", 0.0), ("cubic", 0.3)], &ns2_stack());

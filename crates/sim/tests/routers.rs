@@ -1,5 +1,5 @@
-//! XCP and VCP with their routers, against the figures of their papers (Katabi, Handley and Rohrs 2002; Xia and others 2005).
-//! Segments are of 1,000 bytes and the buffer is one BDP, as there; each segment is acknowledged.
+//! XCP and VCP with their routers, against the figures of their papers (Katabi, Handley and Rohrs 2002; Xia and others
+//! 2005). Segments are of 1,000 bytes and the buffer is one BDP, as in these papers; each segment is acknowledged.
 
 mod common;
 
@@ -123,7 +123,8 @@ fn xcp_flows_that_come_one_after_another_each_get_their_share_within_50_round_tr
     assert_eq!(last.drops, 0);
 }
 
-/// One flow reaches the capacity within 50 round trips, in which several flows would share the link, and keeps this rate.
+/// Within 50 round trips of the last start, one flow reaches the capacity, or several flows share it evenly; the rates
+/// then stay.
 #[test]
 fn xcp_fills_long_fat_paths_with_an_empty_queue_and_no_drop() {
     for (rate_bps, starts, seconds) in
@@ -185,7 +186,7 @@ fn xcp_does_not_favor_short_round_trips() {
     assert!((long / short - 1.0).abs() < 0.1, "{long} {short}");
 }
 
-/// Links in a row, with flows over all of them and over each.
+/// Spec of links in a row, with flows over all links and flows over each link.
 fn parking_lot(rates_bps: &[u64], through: usize, cross: usize, seconds: f64) -> Outcome {
     let hops = rates_bps.len();
     let mut links = Vec::new();
@@ -219,7 +220,7 @@ fn on_link(outcome: &Outcome, hop: usize, rate_bps: u64, from_s: f64, to_s: f64)
     (bits / (rate_bps as f64 * (to_s - from_s)), rows[to].dropped)
 }
 
-/// Figure 9 with two links, of 100 and 50 Mbit/s: the 50 Mbit/s link limits the flows that cross both, and the shuffled
+/// Figure 9 with two links, of 100 and 50 Mbit/s: the 50 Mbit/s link limits the flows that cross both. The shuffled
 /// traffic of the 100 Mbit/s link reduces its utilization by less than 10 %.
 #[test]
 fn the_tighter_of_two_xcp_routers_wins_and_the_other_gives_its_flows_the_rest() {
@@ -252,9 +253,9 @@ fn nine_xcp_routers_in_a_row_all_keep_their_links_above_90_percent() {
     }
 }
 
-/// Xia and others, section 5 (utilization and queue over the capacity; 50 flows each way, 80 ms): VCP's utilization is
-/// at most 7 % below XCP's, and no packet is dropped. The queue is a small fraction of the buffer, and this fraction
-/// decreases with the capacity.
+/// Section 5 of Xia and others shows utilization and queue over the capacity, with 50 flows each way and 80 ms. VCP's
+/// utilization is at most 7 % below XCP's, and no packet is dropped. The queue is a small fraction of the buffer, and
+/// this fraction decreases with the capacity.
 #[test]
 fn vcp_uses_at_most_7_percent_less_than_xcp_with_a_short_queue_and_no_drops() {
     let mut waiting = 0.15;
@@ -276,7 +277,7 @@ fn vcp_uses_at_most_7_percent_less_than_xcp_with_a_short_queue_and_no_drops() {
     assert!(waiting < 0.05, "{waiting}");
 }
 
-/// The same paper on convergence to fair shares: VCP converges, but much later than XCP.
+/// Convergence to fair shares in the paper of Xia and others: flows of VCP converge, but much later than those of XCP.
 #[test]
 fn vcp_becomes_fair_much_more_slowly_than_xcp() {
     let fair_at = |kind: &'static str, algorithm: &str, seconds: f64| {

@@ -6,10 +6,10 @@ use elephan_sim::engine::Engine;
 use elephan_sim::{Outcome, Time};
 use serde_json::{Value, json};
 
-/// Payload of the segments below, bytes: 1,000 on the wire.
+/// Payload of the segments below, bytes; a segment has 1,000 bytes on the wire.
 const PAYLOAD: u64 = 972;
 
-/// Datagrams of 1,000 bytes on the wire over one link of 10 Mbit/s, so that one takes 0.8 ms.
+/// Datagrams of 1,000 bytes on the wire over one link of 10 Mbit/s, so that one datagram takes 0.8 ms.
 fn datagrams(load: f64, poisson: bool, limit: Option<u64>, (duration_s, delay_s): (f64, f64)) -> Outcome {
     let mut links = vec![link("l", 10_000_000, delay_s, limit), link("back", 10_000_000, delay_s, None)];
     links[0]["record"] = json!(true);
@@ -23,7 +23,7 @@ fn datagrams(load: f64, poisson: bool, limit: Option<u64>, (duration_s, delay_s)
     engine.expect("the scenario is right").run(|_| true).expect("nobody cancels")
 }
 
-/// Mean waiting time and drop share between the samples at the ends of the measured part.
+/// Mean waiting time, and fraction of packets dropped, from `from_s` to `to_s`.
 fn waiting(outcome: &Outcome, from_s: f64, to_s: f64) -> (f64, f64) {
     let rows = &outcome.links[0].1.rows;
     let (a, b) = (&rows[at(outcome, from_s)], &rows[at(outcome, to_s)]);
@@ -139,7 +139,7 @@ fn a_sized_transfer_of_a_slow_application_completes_with_its_last_segment() {
     flows[0]["application"] = json!({"rate_bps": 8_000_000});
     flows[0]["size_segments"] = json!(1001);
     let outcome = run(&spec(&links, &flows, 5.0, 2.0));
-    // The last is handed over one second after the first; a round trip of 40 ms later it is acknowledged.
+    // The last segment is handed over one second after the first, and is acknowledged a round trip of 40 ms later.
     let completed = outcome.senders[0].completed.expect("it completes").seconds();
     assert!((completed - 2.0402).abs() < 0.0005, "{completed}");
 }
@@ -161,7 +161,8 @@ fn after_an_idle_time_longer_than_the_timeout_the_window_starts_again() {
     assert!(lowest_after(100) > 100.0, "100 ms is less than the timeout of at least 200 ms: nothing restarts");
     let outcome = with_application("reno", &bursts(1000), &ns2_stack(), 20.0);
     assert!(outcome.senders[0].totals.timeouts == 0);
-    // The burst that begins at 1.4 s starts from the initial window of 2, so 30 ms later no ACK has come and 2 are out.
+    // The burst that begins at 1.4 s starts from the initial window of 2, so 30 ms later no ACK has come and 2 segments
+    // are outstanding.
     let sent = &outcome.receivers[0].samples;
     let (before, after) = (sent[at(&outcome, 1.4)].delivered, sent[at(&outcome, 1.5)].delivered);
     // Two full round trips of 40 ms from 1.4 s on: 2 segments arrive by 1.42 s, 4 more by 1.46 s, and 8 more just at

@@ -9,7 +9,7 @@ use elephan_sim::traffic::{SourceTotals, Transfer};
 use elephan_sim::{Outcome, RunError, Spec, Time};
 use serde_json::{Value, json};
 
-/// A source over its own access links, number `first` and on, and the bottleneck.
+/// A source over its own access links, from number `first` on, and the bottleneck.
 fn source(name: &str, first: usize, arrivals: Value, sizes: Value, stack: &Value) -> Value {
     let path = json!({"path": [first, 0, first + 1], "reverse_path": [first + 2, 1, first + 3]});
     let mut flow = json!({"name": name, "algorithm": "cubic", "start_ps": 0, "stack": stack});
@@ -164,7 +164,7 @@ fn a_load_is_met_and_carried() {
         let last = samples[samples.len() - 1];
         assert_eq!(last.delivered, outcome.sources[0].delivered, "places that were given on count too");
         for (sample, row) in samples.iter().zip(rows) {
-            // The 19 ms of links behind the bottleneck hold no more than it gives them in 20 ms.
+            // The 19 ms of links behind the bottleneck hold no more than the bottleneck gives them in 20 ms.
             let under_way = row.delivered_bytes - sample.wire_bytes;
             assert!(under_way < 20 * 25_000, "{under_way}");
         }

@@ -1,9 +1,9 @@
 //! Tables as bytes: the length of a head (u32, little endian), the head (JSON) and the columns, each aligned to eight bytes.
 //!
 //! The head has the run's `summary`, and for each table its name and its columns: name, `form`, number of values, and
-//! offset of the first value from the beginning. Forms are the names of JavaScript's arrays without `Array`: `Float64`
-//! (NaN for a missing value), `BigUint64`, `Uint16`, `Uint8` (0 or 1), and `Int32`, which is the index of a row's name
-//! in `words`, or -1. Columns of form `Text` have their `words` in the head, one for each row.
+//! offset of the first value from the beginning. A form is the name of a JavaScript array without `Array`. The forms
+//! are `Float64` (NaN for a missing value), `BigUint64`, `Uint16`, `Uint8` (0 or 1), and `Int32`, which is the index of
+//! a row's name in `words`, or -1. Columns of form `Text` have their `words` in the head, one for each row.
 
 use elephan_sim::tables::{Column, Table};
 use serde_json::{Value, json};

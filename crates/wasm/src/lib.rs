@@ -1,10 +1,10 @@
 //! The engine for the browser: it takes a canonical scenario and returns the tables of its run.
 //!
-//! An instance of the module holds one run. Its caller, a worker of a page, writes a scenario to the address that
-//! [`elephan_input`] returns, calls [`elephan_begin`], and then [`elephan_advance`] until the run ends. Between two
-//! calls the caller may begin another scenario instead. The output is at the address [`elephan_output`] with the length
-//! [`elephan_output_length`], in the form of [`answer`]. After a trap, which is a defect of the engine, the output is
-//! the panic's message, and the instance must be discarded.
+//! An instance of the module holds one run. The caller of the module, a worker of a page, writes a scenario to the
+//! address that [`elephan_input`] returns, calls [`elephan_begin`], and then [`elephan_advance`] until the run ends.
+//! Between two calls the caller may begin another scenario instead. The output is at the address [`elephan_output`]
+//! with the length [`elephan_output_length`], in the form of [`answer`]. After a trap, which is a defect of the engine,
+//! the output is the panic's message, and the instance must be discarded.
 
 mod answer;
 

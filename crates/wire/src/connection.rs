@@ -129,11 +129,11 @@ impl Connection {
         }
     }
 
-    /// Records an ACK that the receiver puts on the path. Returns the delay of the ACK after the last segment that it
-    /// newly acknowledges, ns.
+    /// Records an ACK that the receiver puts on the path. Returns the delay from the arrival of the last segment that
+    /// the ACK newly acknowledges to the ACK, ns.
     ///
-    /// Returns `None` if the segment was above another gap. The acknowledgement of such bytes waits until the gap is
-    /// filled, so it does not show the receiver's delay.
+    /// Returns `None` if the segment was above another gap. The acknowledgement of a segment above a gap waits until
+    /// the gap is filled, so it does not show the receiver's delay.
     pub fn on_answered(&mut self, number: u32, at_ns: i64) -> Option<i64> {
         let acknowledged = self.numbers?.position(number).filter(|position| *position > self.answered)?;
         self.answered = acknowledged;
@@ -146,7 +146,7 @@ impl Connection {
         Some(at_ns - last.received_ns?)
     }
 
-    /// Records an ACK that reaches the sender. Returns the round-trip time that it measures, ns.
+    /// Records an ACK that reaches the sender. Returns the round-trip time that the ACK measures, ns.
     ///
     /// The ACK gives a sample only if the last newly acknowledged segment was sent once and was not SACKed before
     /// (Karn's rule, as in Linux).

@@ -15,7 +15,8 @@ const PEER_AT: usize = 24;
 const NLM_F_REQUEST_DUMP: u16 = 0x1 | 0x300;
 const NLMSG_DONE: u16 = 3;
 const HEADER_BYTES: usize = 16;
-/// Established, and the two states after a close in which own data may still be in flight.
+/// TCP states of the listed connections: established, and the two states after a close in which own data may still be
+/// in flight.
 const STATES: u32 = 1 << 1 | 1 << 4 | 1 << 8;
 
 /// Lists the connections that have sent data to `peer`, with their ports.

@@ -1,5 +1,5 @@
 //! The path in virtual time: packets arrive at the times of the kernel's time stamps and cross the simulator's links.
-//! Their times at the far end do not depend on the scheduling of this program.
+//! The packets' times at the far end do not depend on the scheduling of this program.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -91,7 +91,7 @@ pub struct Emulator {
     pub displaced: u64,
     /// Packets delivered more than 0.5 ms out of order.
     pub displaced_much: u64,
-    /// The largest displacement of a packet.
+    /// The largest time by which a packet was delivered out of order.
     pub displaced_most: Time,
     /// Slots of packets dropped or lost since this list was last emptied.
     pub lost: Vec<usize>,
@@ -176,7 +176,8 @@ impl Emulator {
         }
     }
 
-    /// Passes a packet over a link. Returns true if the packet was not dropped; it is then in front of the next link.
+    /// Passes a packet over a link. Returns true if the packet was not dropped; the packet is then in front of the next
+    /// link.
     fn cross(&mut self, event: &mut Event, link: usize) -> bool {
         self.latest[link] = event.at;
         let bytes = u64::from(event.passenger.bytes);
@@ -191,7 +192,7 @@ impl Emulator {
         true
     }
 
-    /// Processes all events until `ns`; all packets that entered the path before that time must be known.
+    /// Processes all events until `ns`; all packets that entered the path before `ns` must be known.
     pub fn advance(&mut self, ns: u64) {
         let until = Time(ns * PS_PER_NS);
         while self.hops.peek().is_some_and(|Reverse(event)| event.at <= until) {

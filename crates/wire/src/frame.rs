@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-/// Bytes of an Ethernet header. Packet sizes in Elephan never include this header.
+/// Bytes of an Ethernet header. Packet sizes in Elephan never include the Ethernet header.
 pub const ETHERNET_BYTES: usize = 14;
 
 const IPV4: [u8; 2] = [0x08, 0x00];

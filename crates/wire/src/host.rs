@@ -19,13 +19,13 @@ use crate::watched::Watched;
 
 /// Time before a flow's start, in addition to two round trips, at which its connection is made, ns.
 const HANDSHAKE_NS: i64 = 100_000_000;
-/// Largest amount of unsent data of a flow with a stop time, bytes. It is limited, since these data are sent after the
-/// stop.
+/// Largest amount of unsent data of a flow with a stop time, bytes. Unsent data are limited, since they are sent after
+/// the stop.
 const UNSENT_BYTES: libc::c_int = 512 << 10;
 /// Amount of data from which a receiver reads, bytes. Linux delays ACKs while data wait to be read; with less data, it
 /// sends an ACK for every other segment.
 const READ_BYTES: u32 = 128 << 10;
-/// Size of one write, bytes: a whole number of segments near this.
+/// Size of one write, bytes, rounded to a whole number of segments.
 const CHUNK_BYTES: usize = 256 << 10;
 /// Sampling interval of the windows with one flow, ns; it grows by the same amount for each further flow.
 const LOOK_NS: i64 = 2_000_000;
@@ -92,7 +92,7 @@ fn listener(ends: &Ends) -> std::io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Read threshold of a receiver. It must be below the receiver's window, or the receiver would wait forever.
+/// Read threshold of a receiver. The threshold must be below the receiver's window, or the receiver would wait forever.
 fn most_unread(ends: &Ends) -> u32 {
     let window = ends.receive_window_bytes.unwrap_or(ends.receive_buffer_bytes);
     READ_BYTES.min(window / 4).max(1)

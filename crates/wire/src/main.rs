@@ -1,5 +1,6 @@
-//! `elephan-wire`: the programs of the kernel backend. `link` is the emulated path, `send` and `receive` are the hosts at its
-//! ends. The Python package makes the namespaces and devices, writes the plan, and starts one of each.
+//! `elephan-wire`: the programs of the kernel backend. `link` is the emulated path, `send` and `receive` are the hosts
+//! at its ends. The Python package makes the namespaces and devices, writes the plan, and starts one process of each
+//! program.
 
 mod connection;
 mod diag;

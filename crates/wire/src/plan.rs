@@ -68,8 +68,8 @@ pub struct Plan {
     /// True if packets before a flow's first data only take the propagation delay. The simulator's flows have no
     /// handshake, so the handshake must not affect the queue.
     pub handshakes_apart: bool,
-    /// True if the second flow is the reverse direction of the first. Their packets have the same two addresses, and
-    /// data packets of one may acknowledge data of the other.
+    /// True if the second flow is the reverse direction of the first. The packets of both flows have the same two
+    /// addresses, and data packets of one may acknowledge data of the other.
     #[serde(default)]
     pub mirrored: bool,
     /// Time before a packet's due time in which the emulator polls instead of sleeping, µs.

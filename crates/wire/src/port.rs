@@ -94,7 +94,7 @@ impl Port {
         unsafe { AtomicU32::from_ptr(self.slot().add(at).cast()) }
     }
 
-    /// Passes the next received frame to `look`. Returns true if there was one.
+    /// Passes the next received frame to `look`. Returns true if there was a frame.
     pub fn receive(&mut self, look: impl FnOnce(Frame<'_>)) -> bool {
         if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return false;

@@ -78,7 +78,7 @@ pub fn prepare_process() -> io::Result<()> {
     }
     // SAFETY: no pointers.
     checked(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0, 0, 0) })?;
-    // SAFETY: no pointers. If it is refused, the run itself shows how busy the host was.
+    // SAFETY: no pointers. If the request is refused, the run itself shows how busy the host was.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
     Ok(())
 }
@@ -90,7 +90,7 @@ pub fn prepare_process() -> io::Result<()> {
 pub fn die_with(parent: i32) -> io::Result<()> {
     // SAFETY: no pointers.
     checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) })?;
-    // SAFETY: it always succeeds.
+    // SAFETY: the call always succeeds.
     if unsafe { libc::getppid() } == parent {
         Ok(())
     } else {
@@ -113,7 +113,7 @@ struct SchedulingAttributes {
 /// Reserves `runtime_ns` of each `period_ns` for this thread (`SCHED_DEADLINE`).
 ///
 /// # Errors
-/// The kernel does not allow it.
+/// The kernel does not allow the request.
 pub fn reserve_processor(runtime_ns: u64, period_ns: u64) -> io::Result<()> {
     const SCHED_DEADLINE: u32 = 6;
     let attributes = SchedulingAttributes {
@@ -135,7 +135,7 @@ pub fn reserve_processor(runtime_ns: u64, period_ns: u64) -> io::Result<()> {
 /// higher `priority` precedes one of lower priority.
 ///
 /// # Errors
-/// The kernel does not allow it.
+/// The kernel does not allow the request.
 pub fn go_first(priority: c_int) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the structure lives as long as the call.
@@ -219,7 +219,7 @@ pub fn read_option(socket: &impl AsRawFd, level: c_int, name: c_int, into: &mut 
 /// Chooses a TCP socket's congestion control by name.
 ///
 /// # Errors
-/// The kernel does not have it.
+/// The kernel does not have this congestion control.
 pub fn set_congestion_control(socket: &impl AsRawFd, name: &str) -> io::Result<()> {
     // SAFETY: the bytes live as long as the call, and their number is stated.
     let answer = unsafe {

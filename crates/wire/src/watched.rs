@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::info::TcpInfo;
 
-/// Smallest of Linux's states of a sender (`enum tcp_ca_state`) in which it repairs a loss.
+/// Smallest of Linux's states of a sender (`enum tcp_ca_state`) in which the sender repairs a loss.
 const RECOVERY: u8 = 3;
 const LOSS: u8 = 4;
 
@@ -15,7 +15,7 @@ const LOSS: u8 = 4;
 struct Seen {
     info: TcpInfo,
     loss_events: u64,
-    /// Timeouts counted here, if the kernel does not count them.
+    /// Timeouts counted by this program, if the kernel does not count them.
     timeouts: u64,
 }
 

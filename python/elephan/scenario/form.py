@@ -74,7 +74,7 @@ class FramesSpec(Form, frozen=True, kw_only=True):
 
     Attributes:
         interval_ps: Interval of the frames, ps. The mean size of a frame is the rate times the interval.
-        shape: Shape of the Weibull distribution of the sizes: P(X > x) = exp(−(x / scale)^shape).
+        shape: Shape of the Weibull distribution of the sizes, with P(X > x) = exp(−(x / scale)^shape).
     """
 
     interval_ps: int
@@ -86,7 +86,7 @@ class RateStep(Form, frozen=True, kw_only=True):
 
     Attributes:
         at_ps: Time of the change, ps.
-        rate_bps: Rate from then on, bit/s; 0 while the link is down, which holds the packet in transmission.
+        rate_bps: Rate from this time on, bit/s; 0 while the link is down and holds the packet in transmission.
     """
 
     at_ps: int
@@ -125,7 +125,7 @@ class ForeignSpec(Form, frozen=True, kw_only=True):
 
 
 class ClockSpec(Form, frozen=True, kw_only=True):
-    """Clock of a host. Its time at ``t`` is ``t × (1 + drift) + offset``, rounded down to its resolution.
+    """Clock of a host. The clock's time at ``t`` is ``t × (1 + drift) + offset``, rounded down to its resolution.
 
     Attributes:
         drift_ppb: Drift, 10⁻⁹; positive if the clock is fast.
@@ -143,9 +143,9 @@ Detection = Literal["rack", "dupthresh", "dupack", "fack"]
 
 Values:
     rack: RACK-TLP, RFC 8985.
-    dupthresh: Three segments SACKed above it, RFC 6675.
-    dupack: The third duplicate ACK. After it, every gap below the highest SACKed segment counts as lost, and a timeout
-        discards the SACK information (ns-2's ``TCP/Sack1``).
+    dupthresh: Three segments SACKed above the lost segment (RFC 6675).
+    dupack: The third duplicate ACK. After this ACK, every gap below the highest SACKed segment counts as lost, and a
+        timeout discards the SACK information (ns-2's ``TCP/Sack1``).
     fack: More than three segments below the highest SACKed segment (forward acknowledgement, Mathis and Mahdavi 1996;
         Linux until 4.x).
 """
@@ -202,10 +202,10 @@ class StackSpec(Form, frozen=True, kw_only=True):
         hide_marks: The receiver echoes no ECN marks.
         host_ack_ps: Processing time of the sending host for an ACK, ps, before it reads the clock.
         host_scan_ps: Additional processing time for each outstanding segment if an ACK carries SACK blocks, ps (Leith
-            et al. 2008 section VIII.A: Linux 2.6 walks the list of all outstanding segments).
+            and others 2008, section VIII.A, where Linux 2.6 walks the list of all outstanding segments).
         hz: Timer interrupts a second of the sending host (Linux's ``HZ``), for algorithms that count in jiffies; 1000
-            if absent. With ``detection = "rack"``, timers expire at such an interrupt as in Linux; they are exact if it
-            is absent.
+            if absent. With ``detection = "rack"``, timers expire at such an interrupt as in Linux; they are exact if
+            ``hz`` is absent.
         initial_ssthresh: Initial slow-start threshold, segments; unlimited if absent.
         max_burst: Maximum number of segments that one ACK releases; unlimited if absent.
         pacing: Paces segments over the round trip as Linux does with ``fq``, if the algorithm has no pacing of its own.
@@ -253,18 +253,18 @@ class FlowSpec(Form, frozen=True, kw_only=True):
     """A flow: one sender, one receiver, a forward path and a reverse path.
 
     Attributes:
-        name: Unique name. It also names the flow's random streams and breaks ties.
+        name: Unique name, which also names the flow's random streams and breaks ties.
         algorithm: Congestion control: ``name`` or ``name:preset``.
         start_ps: Time of the first segment, ps.
         path: Links of the forward path, by their position in ``links``.
         reverse_path: Links of the reverse path, by their position in ``links``.
         stack: Transport of the two endpoints.
         application: Application that limits the flow; all data is available at the start if absent.
-        backend: Backend of both endpoints, if it differs from that of the run's other flows. The engine runs such a
-            flow only with endpoints that its caller supplies.
+        backend: Backend of both endpoints, if it differs from that of the run's other flows. The engine runs a flow of
+            another backend only with endpoints that its caller supplies.
         base_rtt_error_ps: Error of the base RTT that the sender reports to the algorithm, ps; positive if the reported
             RTT is too long.
-        count: Number of such flows: a group, with the names ``name-1``, ``name-2`` and so on.
+        count: Number of equal flows: a group, with the names ``name-1``, ``name-2`` and so on.
         datagrams: Sends the application's segments as datagrams: each leaves at once, without acknowledgements,
             retransmissions or congestion control.
         foreign: Packets of endpoints that the engine's caller supplies; the engine's own endpoints are used if absent.
@@ -320,7 +320,7 @@ class DelayStep(Form, frozen=True, kw_only=True):
     Attributes:
         at_ps: Time of the change, ps; it applies to packets whose last bit leaves the transmitter at this time or
             later.
-        delay_ps: Propagation delay from then on, ps.
+        delay_ps: Propagation delay from this time on, ps.
     """
 
     at_ps: int
@@ -518,11 +518,11 @@ class LinkSpec(Form, frozen=True, kw_only=True):
     """A directed link: queue → transmitter → delay line.
 
     Attributes:
-        name: Unique name. It also names the link's random streams and breaks ties.
+        name: Unique name, which also names the link's random streams and breaks ties.
         rate_bps: Rate, bit/s.
         delay_ps: Propagation delay, ps.
         queue: Queue in front of the transmitter.
-        copies: Number of such links: one for each flow of the group that crosses it.
+        copies: Number of equal links: one for each flow of the group that crosses the link.
         delays_ps: Propagation delay of each copy, ps; ``delay_ps`` for all if empty.
         impairments: Changes over time, jitter, reordering and duplicates; none if absent.
         loss: Losses before the queue.
@@ -591,7 +591,7 @@ class ListArrivals(Form, frozen=True, kw_only=True, tag_field="kind", tag="list"
     """A list of transfers.
 
     Attributes:
-        starts_ps: Start of each transfer after the source's, ps; not decreasing.
+        starts_ps: Time from the start of the source to the start of each transfer, ps; not decreasing.
         sizes_bytes: Size of each transfer, bytes of user data.
         rtts_ps: Propagation round-trip time of each transfer, ps; the path's if empty.
     """
@@ -697,8 +697,8 @@ class SourceSpec(Form, frozen=True, kw_only=True):
             start. Size, application and clocks are absent.
         arrivals: Start times of the transfers.
         record: Form of the records of the transfers.
-        rtts: Propagation round-trip times of the transfers; the path's if absent. A time above the path's is added
-            behind the last link of the ACKs; a time below the path's becomes the path's.
+        rtts: Propagation round-trip times of the transfers; the path's if absent. The excess over the path's time is
+            added behind the last link of the ACKs; a time below the path's time becomes the path's time.
         sizes: Sizes of the transfers; absent if ``arrivals`` lists them.
     """
 
@@ -722,7 +722,7 @@ class Spec(Form, frozen=True, kw_only=True):
         format: Version of the canonical form.
         internals: Record the internal variables of each flow's algorithm at the sample times.
         record_flows: Number of flows of each group whose samples are kept, evenly spread over the group; all if absent.
-            If it is present, also with the value 0, quantiles over the flows of each group are recorded.
+            If this number is present, also with the value 0, quantiles over the flows of each group are recorded.
         seed: Seed of start times, phases and every random stream.
         send_jitter_ps: Upper end of the uniform random delay of each packet at its sender, ps; packets stay in order.
         start_jitter_ps: Upper end of the uniform random delay of each flow's start, ps.

@@ -5,9 +5,9 @@ use crate::draws::Draws;
 use crate::observe::states;
 use crate::windowed::WindowedMax;
 
-/// Factor of the bandwidth's growth in a round; below it the pipe may be full (§5.3.1.2).
+/// Growth factor of the bandwidth in a round; after a smaller growth the pipe may be full (§5.3.1.2).
 const FULL_GROWTH: f64 = 1.25;
-/// Rounds without that growth after which the pipe counts as full.
+/// Rounds with a smaller growth after which the pipe counts as full.
 const FULL_ROUNDS: u32 = 3;
 /// Largest number of times that the growth of the long-term bound may double.
 const PROBE_UP_ROUNDS_MOST: u32 = 30;
@@ -84,7 +84,8 @@ pub(super) struct State {
     pub round_start: bool,
     pub rounds: f64,
     pub rounds_since_probe_up: f64,
-    /// True if the window, and not the pacing rate, limited the flow: in the last round, and in this one.
+    /// Two flags, for the last round and for the current one: true if the window, and not the pacing rate, limited the
+    /// flow.
     pub window_filled: [bool; 2],
     // The model.
     pub max_bw: [f64; 2],

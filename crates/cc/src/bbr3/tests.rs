@@ -10,7 +10,7 @@ fn bbr3() -> Bbr3 {
     b
 }
 
-/// In steady state with this many segments in the pipe and 100 ms.
+/// BBR version 3 in steady state on a path with a BDP of `bdp` segments and an RTT of 100 ms.
 fn steady(bdp: f64) -> Bbr3 {
     let mut b = bbr3();
     let s = &mut *b.s;

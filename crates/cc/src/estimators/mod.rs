@@ -1,10 +1,11 @@
 //! Estimators that a transport needs to drive an algorithm: [`DeliverySampler`] (delivery rate), [`RoundCounter`]
-//! (round trips), [`MinRtt`] (smallest RTT) and [`WindowUse`] (window-limited or not). They fill in [`Ack`](crate::Ack) and
-//! [`Lost`](crate::Lost). The simulator's TCP endpoint uses them; any other transport and any test can use them too.
+//! (round trips), [`MinRtt`] (smallest RTT) and [`WindowUse`] (window-limited or not). The estimators fill in
+//! [`Ack`](crate::Ack) and [`Lost`](crate::Lost). The simulator's TCP endpoint uses the estimators; any other transport
+//! and any test can use them too.
 //!
-//! Segments are numbered as they are sent for the first time: TCP's sequence numbers divided by the segment size, or the
-//! packet numbers of QUIC. Instants are picoseconds since an arbitrary origin, in a `u64`: time arithmetic uses no
-//! floats, and results are the same on every machine.
+//! Segments are numbered in the order of their first transmission. These numbers are TCP's sequence numbers divided by
+//! the segment size, or the packet numbers of QUIC. Instants are picoseconds since an arbitrary origin, in a `u64`:
+//! time arithmetic uses no floats, and results are the same on every machine.
 
 mod min_rtt;
 mod ring;

@@ -3,8 +3,8 @@
 /// Smallest number of slots of a ring.
 const FEWEST_SLOTS: usize = 16;
 
-/// A ring with a slot for each outstanding segment. Its length is a power of two, and a segment's slot is its number modulo
-/// the length. Slots are not cleared: a value remains until another segment uses the slot.
+/// A ring with a slot for each outstanding segment. The ring's length is a power of two, and a segment's slot is the
+/// segment's number modulo the length. Slots are not cleared: a value remains until another segment uses the slot.
 #[derive(Clone, Debug, Default)]
 pub struct SegmentRing<T> {
     slots: Vec<T>,

@@ -1,9 +1,10 @@
 //! Round trips, counted by segment numbers.
 
-/// Finds the first ACK of each round trip ([`Ack::round_start`](crate::Ack::round_start)): the first that acknowledges a
-/// segment which was sent after the last round began. RFC 9406 §4.2 has the rule (`windowEnd`), Linux uses it in
-/// `tcp_vegas.c` (`beg_snd_nxt`). BBR counts delivered segments instead (draft-ietf-ccwg-bbr, `BBRUpdateRound`). Its
-/// modules count these themselves, from [`Delivery::prior_delivered`](crate::Delivery::prior_delivered).
+/// Finds the first ACK of each round trip ([`Ack::round_start`](crate::Ack::round_start)): the first that acknowledges
+/// a segment which was sent after the last round began. RFC 9406 §4.2 has this rule (`windowEnd`), and Linux uses the
+/// rule in `tcp_vegas.c` (`beg_snd_nxt`). BBR counts delivered segments instead (draft-ietf-ccwg-bbr,
+/// `BBRUpdateRound`). The BBR modules count delivered segments themselves, from
+/// [`Delivery::prior_delivered`](crate::Delivery::prior_delivered).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RoundCounter {
     /// Next segment to be sent when the round began.
@@ -22,7 +23,8 @@ impl RoundCounter {
         begins
     }
 
-    /// Begins a round without an ACK: it ends when the segments sent so far, those below `next`, are acknowledged.
+    /// Begins a round without an ACK: the round ends when the segments sent so far, those below `next`, are
+    /// acknowledged.
     #[inline]
     pub fn restart(&mut self, next: u64) {
         self.end = next;

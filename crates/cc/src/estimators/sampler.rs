@@ -23,12 +23,12 @@ struct Record {
 }
 
 /// Estimator of the delivery rate. Each ACK gives a sample: the segments delivered since its newest segment was sent,
-/// divided by the time that this took ([`Ack::delivery`](crate::Ack::delivery), [`Lost`]).
+/// divided by the elapsed time ([`Ack::delivery`](crate::Ack::delivery), [`Lost`]).
 ///
 /// The sampler follows draft-ietf-ccwg-bbr §4.1 (Delivery Rate Samples; earlier
-/// draft-cheng-iccrg-delivery-rate-estimation), and keeps the names of their variables. It counts in segments. A sample
-/// is taken from the newest segment that an ACK reports, so the sampler is given this segment and the total number of
-/// delivered segments.
+/// draft-cheng-iccrg-delivery-rate-estimation), and keeps the names of the draft's variables. It counts in segments. A
+/// sample is taken from the newest segment that an ACK reports, so the sampler is given this segment and the total
+/// number of delivered segments.
 #[derive(Clone, Debug, Default)]
 pub struct DeliverySampler {
     records: SegmentRing<Record>,
@@ -40,14 +40,15 @@ pub struct DeliverySampler {
     first_sent: u64,
     /// `C.lost`.
     lost: u64,
-    /// `C.app_limited`: the count of delivered segments at which the application-limited phase is over; 0 outside one.
+    /// `C.app_limited`: the count of delivered segments at which the application-limited phase is over; 0 outside such
+    /// a phase.
     app_limited_until: u64,
     /// The latest sample.
     newest: Option<Newest>,
 }
 
-/// A sample before its conversion to seconds and floating point, which [`DeliverySampler::sample`] does at once where
-/// the sample is used.
+/// A sample before its conversion to seconds and floating point; [`DeliverySampler::sample`] makes this conversion at
+/// once where the sample is used.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     interval_ps: u64,

@@ -97,8 +97,8 @@ impl Timestamps {
         whole as u64 & self.word
     }
 
-    /// Takes the two timestamps of an ACK: the time at which its segment was sent, and `delay` s later the receiver's
-    /// clock.
+    /// Takes the two timestamps of an ACK: the time at which its segment was sent, and the time `delay` s later by the
+    /// receiver's clock.
     pub fn sample(&mut self, ack: &Ack, delay: f64) {
         let sent = ack.sent_at();
         let local = self.ticks(sent).wrapping_add(self.local_offset) & self.word;
@@ -158,7 +158,7 @@ impl Timestamps {
         } & self.word;
     }
 
-    /// True unless the smoothed delay is below the threshold. If true, the delays are reset.
+    /// Returns true unless the smoothed delay is below the threshold. If the result is true, the delays are reset.
     pub fn is_early(&mut self) -> bool {
         let smoothed = self.smoothed >> DELAY_SHIFT;
         let range = self.most.wrapping_sub(self.least) & self.word;

@@ -75,7 +75,7 @@ impl Arrivals {
     }
 
     /// Records the arrival of a data packet. The sender sends each packet whose number is a multiple of 16 back to back
-    /// with the next one. If both arrive at the same instant, since both were held up together, the pair is not
+    /// with the next one. If both packets arrive at the same instant, since both were held up together, the pair is not
     /// counted.
     pub fn on_packet(&mut self, now: f64, number: u32) {
         self.gaps.push(now - self.last);
@@ -93,16 +93,16 @@ impl Arrivals {
         }
     }
 
-    /// Arrival rate: one over the mean of the gaps near their median, packets/s; 0 if no more than half of the gaps are
-    /// near it.
+    /// Arrival rate, packets/s: the inverse of the mean of the gaps near their median; 0 if no more than half of the
+    /// gaps are near the median.
     pub fn rate(&mut self) -> f64 {
         let Some(median) = self.gaps.median() else { return 0.0 };
         let (sum, count) = self.gaps.near(median);
         if count > GAPS / 2 { count as f64 / sum } else { 0.0 }
     }
 
-    /// Capacity, packets/s: one over the mean gap of the pairs near their median, with the median counted twice, or one
-    /// over the median; 0 without a pair.
+    /// Capacity, packets/s; 0 without a pair. The capacity is the inverse of the median gap of the pairs, or of the
+    /// mean of the gaps near the median, with the median counted twice.
     pub fn capacity(&mut self) -> f64 {
         let Some(median) = self.pairs.median() else { return 0.0 };
         if !self.mean_of_pairs {
@@ -120,9 +120,9 @@ pub struct Estimates {
     pub rtt: f64,
     /// RTTVar, s.
     pub rtt_var: f64,
-    /// A, packets/s; 0 while it is unknown.
+    /// Arrival rate A, packets/s; 0 while it is unknown.
     pub arrival_rate: f64,
-    /// B, packets/s; 0 while it is unknown.
+    /// Capacity B, packets/s; 0 while it is unknown.
     pub capacity: f64,
 }
 
@@ -139,7 +139,7 @@ observed! {
 }
 
 impl Estimates {
-    /// Initial estimates: an RTT of ten SYN, with half of it as its variation.
+    /// Initial estimates: an RTT of ten SYN intervals, with half of this RTT as its variation.
     #[must_use]
     pub fn new(syn: f64, arrival_rate: f64, capacity: f64) -> Self {
         Self { rtt: 10.0 * syn, rtt_var: 5.0 * syn, arrival_rate, capacity }

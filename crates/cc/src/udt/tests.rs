@@ -1,4 +1,4 @@
-//! The rules on their published check points, one call at a time.
+//! Tests of UDT's rules at their published check points, one call at a time.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::param::Value;
 
 const PACKET_BYTES: f64 = 1500.0;
-/// 1 Gbit/s in packets of 1,500 bytes.
+/// Rate of 1 Gbit/s as a number of packets of 1,500 bytes per second.
 const GIGABIT: f64 = 1e9 / (8.0 * PACKET_BYTES);
 
 fn built(spec: &str, parameters: &[(&str, f64)]) -> Udt {

@@ -1,6 +1,6 @@
 //! Compares two implementations of an algorithm over one recorded connection. The Rust implementation leads the
 //! connection, whose events are recorded. The C implementation of `bpf/`, compiled natively, then gets the same events.
-//! Their windows are compared after each event.
+//! The windows of both implementations are compared after each event.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
@@ -45,7 +45,7 @@ pub struct Course {
     pub seconds: u64,
     /// Time from which all segments are lost, up to the timeout, s.
     pub outage: Option<u64>,
-    /// Time after which the first loss begins such an outage, s.
+    /// Time after which the first loss begins an outage in which all segments are lost, s.
     pub deaf: Option<u64>,
     /// Time at which the application pauses for two seconds, s.
     pub pause: Option<u64>,
@@ -353,7 +353,8 @@ fn fixed(algorithm: &str, name: &str, setting: Setting) -> i64 {
     (number * 4_294_967_296.0).round() as i64
 }
 
-/// The largest difference between the two windows over a course, and the largest window, segments.
+/// Largest difference between the windows of the two implementations over a connection, and the largest window,
+/// segments.
 pub fn difference(algorithm: &str, settings: &[(&str, Setting)], course: Course) -> (f64, f64) {
     let params: BTreeMap<String, Value> =
         settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();

@@ -1,4 +1,4 @@
-//! A bench for tests of endpoints: one end whose packets are collected, and arrivals by hand.
+//! A bench for tests of endpoints: one end whose packets are collected, and whose arrivals the test creates.
 
 use std::sync::Arc;
 
@@ -63,13 +63,13 @@ impl Bench {
         bench
     }
 
-    /// An ACK of the segments below `cumulative` arrives at `at_us`. Returns the number of segments sent at once.
+    /// Delivers an ACK of the segments below `cumulative` at `at_us`. Returns the number of segments sent at once.
     pub fn acknowledge(&mut self, cumulative: u32, at_us: u64) -> usize {
         self.arrive(cumulative, cumulative - 1, None, at_us)
     }
 
-    /// An ACK of the segments below `cumulative` and of those in `block`, which the arrival of `trigger` caused, arrives
-    /// at `at_us`, after the timers due until then. Returns the number of segments sent at once.
+    /// Delivers an ACK of the segments below `cumulative` and of those in `block` at `at_us`, after the timers due
+    /// until then. The arrival of segment `trigger` caused the ACK. Returns the number of segments sent at once.
     pub fn arrive(&mut self, cumulative: u32, trigger: u32, block: Option<(u32, u32)>, at_us: u64) -> usize {
         let segment = self.wire.sent.iter().rfind(|sent| sent.segment() == trigger).expect("it was sent");
         let (stamp, mut flags) = (segment.stamp, flag::ACK | (segment.flags() & flag::RETRANSMIT));

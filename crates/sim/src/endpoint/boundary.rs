@@ -8,8 +8,8 @@
 //! ```
 //!
 //! An endpoint never sees the network. The engine calls [`EndpointState::timer`] for the time of the endpoint's next
-//! own action. It passes events in the order of time, a timer before an arrival of the same instant. Therefore an
-//! endpoint of another crate, for example a kernel in virtual time, needs no internals of the engine.
+//! own action. The engine passes events in the order of time, a timer before an arrival of the same instant. Therefore
+//! an endpoint of another crate, for example a kernel in virtual time, needs no internals of the engine.
 
 use std::ops::RangeInclusive;
 
@@ -41,7 +41,8 @@ pub trait Outlet {
     /// True if this many additional packets fit into the memory for packets. Otherwise the run ends.
     fn has_room_for(&mut self, packets: u32) -> bool;
 
-    /// Sends a datagram of `bytes` on the wire, headers included. Its payload is put into the flow's sidecar.
+    /// Sends a datagram of `bytes` on the wire, headers included. The datagram's payload is put into the flow's
+    /// sidecar.
     fn send_datagram(&mut self, at: Time, bytes: u16, payload: Box<[u8]>) {
         let (flow, end) = self.address();
         let id = self.beside().put_payload(payload);
@@ -85,7 +86,7 @@ pub trait Endpoint<O: Outlet + ?Sized>: EndpointState {
         let _ = (packets, beside);
     }
 
-    /// Announces that all events of that instant are over; called in runs with an event log only.
+    /// Announces that all events of the announced instant are over; called in runs with an event log only.
     fn log_settled(&mut self) {}
 }
 

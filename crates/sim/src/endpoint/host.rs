@@ -6,9 +6,9 @@
 //!                        timer() ◄── └──────────────────────┘
 //! ```
 //!
-//! Other endpoints take their turns of a time slice one after the other. The ends of a host cannot do this, since their
-//! common clock does not go back. Therefore all ends of the host are a single node in the plan of turns, and the host
-//! gets their events in one order of time.
+//! Other endpoints take their turns of a time slice one after the other. The ends of a host cannot take turns one after
+//! the other, since their common clock does not go back. Therefore all ends of the host are a single node in the plan
+//! of turns, and the host gets their events in one order of time.
 
 use crate::packet::{FlowId, Packet};
 use crate::sidecar::Sidecar;
@@ -16,8 +16,8 @@ use crate::time::Time;
 
 /// Output of a host during its turn.
 pub trait Way {
-    /// Sends a packet from the end given by its flow and its direction. It leaves at `packet.at`, which is in this
-    /// turn, and not before a packet sent earlier.
+    /// Sends a packet from the end given by its flow and its direction. The packet leaves at `packet.at`, which is in
+    /// this turn, and not before a packet sent earlier.
     fn send(&mut self, packet: Packet);
 
     /// Data that accompanies a flow's packets outside the packets themselves.
@@ -32,8 +32,8 @@ pub trait Host: std::fmt::Debug + Send {
     /// Time of the host's next own action; [`Time::NEVER`] if it only reacts to arrivals.
     fn timer(&self) -> Time;
 
-    /// Handles all of the host's events before `horizon`: its timers, and these arrivals, ordered by time and then by
-    /// flow.
+    /// Handles all of the host's events before `horizon`: its timers, and the given arrivals, ordered by time and then
+    /// by flow.
     fn take_turn(&mut self, arrivals: &[Packet], horizon: Time, way: &mut dyn Way);
 
     /// Ends the run.

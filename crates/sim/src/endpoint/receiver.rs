@@ -20,7 +20,7 @@ use crate::time::Time;
 enum Echo {
     /// ECN marks, each echoed.
     Marks,
-    /// ECN marks by RFC 3168: ACKs have the echo from a mark on until the sender signals its response.
+    /// ECN marks by RFC 3168: ACKs carry the echo from a mark until the sender signals its response.
     Latch,
     /// The load that VCP routers report.
     Load,
@@ -60,7 +60,7 @@ pub struct Receiver {
     hides_losses: bool,
     hides_marks: bool,
     echo: Echo,
-    /// The latch of RFC 3168, or the mark of the last segment.
+    /// State of the echo: the latch of RFC 3168, or the mark of the last segment.
     marked: bool,
     /// The highest load that VCP routers report, and the feedback of XCP routers, bytes/s, since the last ACK.
     load: Load,
@@ -224,8 +224,8 @@ impl Receiver {
         }
     }
 
-    /// Handles a segment on the fast path: the next segment, without a gap, acknowledged at once. Returns its ACK. In
-    /// any other case it does nothing and returns `None`.
+    /// Handles a segment on the fast path: the next segment, without a gap, acknowledged at once. Returns its ACK. Does
+    /// nothing and returns `None` in any other case.
     ///
     /// # Panics
     /// If arrivals are not in the order of time, which would be a defect of the engine.
@@ -337,7 +337,8 @@ impl Receiver {
         self.quick_acks = self.quick_acks.saturating_sub(u32::from(self.counts_held));
     }
 
-    /// Counts and keeps a segment. Returns true if it was the next one, and no other segment had arrived before it.
+    /// Counts and keeps a segment. Returns true if the segment was the next one, and no later segment had arrived
+    /// before it.
     fn take(&mut self, segment: u32) -> bool {
         if segment == self.next {
             self.totals.delivered += 1;
@@ -399,8 +400,8 @@ impl Receiver {
         Packet::new(now, packet.stamp, self.flow, self.next, self.ack_bytes, flags | flag::BESIDE, id)
     }
 
-    /// Records a segment's mark. If the mark differs from the last segment's while an ACK is delayed, the result is the
-    /// ACK for the earlier segments, so that no ACK is for both kinds (RFC 8257 section 3.2).
+    /// Records a segment's mark. If the mark differs from the last segment's while an ACK is delayed, returns the ACK
+    /// for the earlier segments. No ACK is therefore for both marked and unmarked segments (RFC 8257 section 3.2).
     fn note_mark(&mut self, packet: &Packet, beside: &mut Sidecar) -> Option<Packet> {
         let marked = packet.is_marked() && !self.hides_marks;
         if self.echo != Echo::Marks {
@@ -496,13 +497,13 @@ impl Receiver {
         self.recent_count = count as u8;
     }
 
-    /// [`Receiver::acknowledge`] for segments that arrived earlier.
+    /// Calls [`Receiver::acknowledge`] for segments that arrived earlier.
     #[inline(never)]
     fn acknowledge_earlier(&mut self, now: Time, beside: &mut Sidecar) -> Packet {
         self.acknowledge(now, beside)
     }
 
-    /// The ACK of the latest segment. It is inlined, so that the ACK is written only once.
+    /// The ACK of the latest segment. The function is inlined, so that the ACK is written only once.
     #[inline(always)]
     fn acknowledge(&mut self, now: Time, beside: &mut Sidecar) -> Packet {
         let segment = &self.pending;
@@ -585,7 +586,7 @@ mod tests {
     use crate::endpoint::bench::{Wire, us};
     use crate::spec::StackSpec;
 
-    /// ACKs after each of the segments, if four segments are acknowledged at once.
+    /// Number of ACKs sent after each of the segments, with four quick ACKs.
     fn acks(detection: Detection, segments: &[u32]) -> Vec<usize> {
         let mut flow = FlowSpec::bulk("f", "reno", Time::ZERO, &[0], &[1]);
         flow.stack = Arc::new(StackSpec { quick_acks: 4, detection, ..StackSpec::linux() });

@@ -34,7 +34,8 @@ impl Rto {
         self.backoff = 0;
     }
 
-    /// Current timeout, with its backoff. It is computed on demand, since most timers are restarted and never expire.
+    /// Current timeout, with its backoff. The timeout is computed on demand, since most timers are restarted and never
+    /// expire.
     pub fn timeout(&self) -> Time {
         let base = if self.srtt == 0.0 {
             self.initial

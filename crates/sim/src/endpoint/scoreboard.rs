@@ -11,12 +11,13 @@ use crate::time::Time;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Retransmission {
     pub segment: u32,
-    /// Next new segment at that time: a SACK at or above it is for a segment sent later.
+    /// Next new segment at the time of the retransmission: a SACK of this segment or a higher one is for a segment sent
+    /// later.
     pub next_then: u32,
     pub at: Time,
 }
 
-/// A SACK block as one word, which is compared at once.
+/// A SACK block as one word, so that two blocks are compared by one comparison.
 #[inline(always)]
 fn word((first, past): (u32, u32)) -> u64 {
     u64::from(past) << 32 | u64::from(first)
@@ -112,7 +113,7 @@ impl Scoreboard {
         self.repaired_below = cumulative;
     }
 
-    /// Handles a cumulative ACK. Returns the number of segments that it delivers and that were not SACKed before.
+    /// Handles a cumulative ACK. Returns the number of segments that the ACK delivers and that were not SACKed before.
     pub fn advance(&mut self, cumulative: u32) -> u32 {
         let from = self.una;
         let already = self.sacked.remove_range(from, cumulative);
@@ -132,8 +133,8 @@ impl Scoreboard {
         cumulative - from - already
     }
 
-    /// Handles the SACK blocks `[first, past)` of an ACK. Returns the number of segments that they newly deliver. Most
-    /// blocks repeat from ACK to ACK: of a block with the same begin as in the last ACK, only the new segments are
+    /// Handles the SACK blocks `[first, past)` of an ACK. Returns the number of segments that the blocks newly deliver.
+    /// Most blocks repeat from ACK to ACK. Of a block with the same start as in the last ACK, only the new segments are
     /// examined.
     #[inline]
     pub fn sack_blocks(&mut self, blocks: &[(u32, u32)], next: u32) -> u32 {
@@ -182,7 +183,7 @@ impl Scoreboard {
         }
     }
 
-    /// Handles a SACK block `[first, past)`. Returns the number of segments that it newly delivers.
+    /// Handles a SACK block `[first, past)`. Returns the number of segments that the block newly delivers.
     #[inline]
     pub fn sack(&mut self, first: u32, past: u32, next: u32) -> u32 {
         let mut segment = first.max(self.una);

@@ -3,7 +3,7 @@
 //! A first-in first-out link at a fixed rate needs no departure events: when a packet arrives, the time at which its
 //! last bit leaves is known, `max(arrival, transmitter free) + size / rate`. For each waiting packet a list has the
 //! time at which its waiting ends; the list is updated at each access. If all packets of a link have the same size, no
-//! list is needed: the packets that wait at `now` are those whose transmission has not begun, and their transmissions
+//! list is needed. The packets that wait at `now` are those whose transmission has not begun, and their transmissions
 //! begin at `free − k × transmission`. The backlog therefore follows from the time until the transmitter is free.
 
 mod radio;
@@ -50,7 +50,7 @@ impl Uniform {
         free.since(now).0.saturating_sub(1) / self.transmission.0
     }
 
-    /// Sum of the remaining waiting times of these packets, ps.
+    /// Sum of the remaining waiting times of the packets that wait at `now`, ps.
     fn yet_to_wait(&self, free: Time, now: Time) -> u128 {
         let n = u128::from(self.waiting(free, now));
         n * u128::from(free.since(now).0) - u128::from(self.transmission.0) * n * (n + 1) / 2
@@ -167,7 +167,7 @@ pub struct Link {
     schedule: Option<Box<Schedule>>,
     /// `Some` if the delay line does more than delay.
     wire: Option<Box<Wire>>,
-    /// Size of the smallest packet that crosses it.
+    /// Size of the smallest packet that crosses the link.
     smallest_bytes: u64,
 }
 
@@ -175,8 +175,8 @@ pub struct Link {
 #[derive(Clone, Debug)]
 struct Probe {
     samples: LinkSamples,
-    /// Sum of the waiting times of all accepted packets, ps. Minus the remaining waiting times of the packets that
-    /// still wait, it is ∫ packets dt.
+    /// Sum of the waiting times of all accepted packets, ps. This sum minus the remaining waiting times of the packets
+    /// that still wait is ∫ packets dt.
     waits: u128,
     integral_at_last_sample: u128,
     min: u64,
@@ -190,8 +190,8 @@ struct Probe {
 }
 
 impl Link {
-    /// The link of a checked spec in the run `seed`, sampled at `sample_times` if it is recorded. Its packets have
-    /// `sizes.0` to `sizes.1` bytes.
+    /// The link of a checked spec in the run `seed`, sampled at `sample_times` if it is recorded. The link's packets
+    /// have `sizes.0` to `sizes.1` bytes.
     #[must_use]
     pub fn new(checked: &CheckedLink, sizes: (u64, u64), seed: u64, sample_times: &std::sync::Arc<[Time]>) -> Self {
         let spec = checked.spec();
@@ -421,7 +421,7 @@ impl Link {
         true
     }
 
-    /// [`Link::admit`] for packets of different sizes.
+    /// Does the work of [`Link::admit`] for packets of different sizes.
     fn admit_mixed(&mut self, now: Time, bytes: u64) -> bool {
         self.drain(now);
         let transmission = self.transmission(bytes);

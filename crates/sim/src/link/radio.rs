@@ -3,7 +3,7 @@
 //! A burst consists of the packets that wait when the medium is gained, up to a maximum number. Each packet reaches the
 //! far end with its own last bit, since a receiver of IEEE 802.11n passes on each MPDU of an A-MPDU separately. The
 //! transmission time of a packet that needs several transmissions is the sum of their times. If a packet is given up,
-//! its transmission time is added to that of the next packet, since the former is no longer in the queue.
+//! its transmission time is added to that of the next packet, since the packet given up is no longer in the queue.
 
 use super::steps::Steps;
 use crate::random::Stream;
@@ -85,7 +85,7 @@ impl Radio {
         self.rate.send(start, all)
     }
 
-    /// Draws the number of transmissions of the next packet; true if it exceeds the limit.
+    /// Draws the number of transmissions of the next packet; returns true if the number exceeds the limit.
     pub(super) fn gives_up(&mut self, bytes: u64) -> bool {
         let Some((again, stream)) = &mut self.again else { return false };
         self.tries = 1;
@@ -122,7 +122,7 @@ mod tests {
     }
 
     /// Sends a packet of 1500 bytes, whose transmission takes 1 ms and which arrives at `now_us`. Returns the times at
-    /// which its first and its last bit are sent, us.
+    /// which the packet's first and last bit are sent, us.
     fn carry(radio: &mut Radio, now_us: u64, free_us: u64) -> (u64, u64) {
         let start = radio.start(Time(now_us * US), Time(free_us * US));
         (start.0 / US, radio.send(start, 1500).0 / US)

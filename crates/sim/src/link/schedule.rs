@@ -49,8 +49,8 @@ impl Schedule {
         }
     }
 
-    /// Start of the next packet's transmission, if it already waits at `now` and the transmitter is busy until `free`;
-    /// `waiting` packets waited at the start of the previous one.
+    /// Start of the next packet's transmission, if the packet already waits at `now` and the transmitter is busy until
+    /// `free`; `waiting` packets waited at the start of the previous transmission.
     pub(super) fn next_start(&mut self, now: Time, free: Time, waiting: u64) -> Time {
         match self {
             Self::Steps(_) => free.max(now),

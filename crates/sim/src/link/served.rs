@@ -36,8 +36,8 @@ impl Link {
         }
     }
 
-    /// Handles the arrival of a packet. Packets that are lost or dropped because of it are added to `gone`. `headers`
-    /// has the congestion headers.
+    /// Handles the arrival of a packet. Packets that are lost or dropped because of this arrival are added to `gone`.
+    /// `headers` has the congestion headers.
     ///
     /// # Panics
     /// If arrivals are not in the order of time, which would be a defect of the engine.

@@ -6,7 +6,7 @@ use crate::time::Time;
 /// A rate that changes at given times.
 #[derive(Clone, Debug)]
 pub(super) struct Steps {
-    /// Time of each change, and the rate from then on, bit/s.
+    /// Time of each change, and the rate from this time on, bit/s.
     rates: Vec<(Time, u64)>,
     current: usize,
     fastest_bps: u64,

@@ -13,7 +13,7 @@ use crate::time::Time;
 
 #[derive(Clone, Debug)]
 pub(super) struct Wire {
-    /// Time of each change of the route, and the propagation delay from then on.
+    /// Time of each change of the route, and the propagation delay from this time on.
     routes: Vec<(Time, Time)>,
     route: usize,
     jitter: Option<(JitterSpec, Stream)>,
@@ -21,7 +21,7 @@ pub(super) struct Wire {
     duplicate: Option<(f64, Stream)>,
     /// True if packets that the link layer retransmits stay in order.
     in_order: bool,
-    /// Arrival of the latest packet on this route, without reordered packets.
+    /// Arrival time of the latest packet on this route, reordered packets excluded.
     latest: Time,
     flying: BinaryHeap<Reverse<Flying>>,
     launched: u64,

@@ -153,8 +153,8 @@ impl Network {
         Some(Egress { access, free: Time::ZERO, usual_bytes, usual, next, rank })
     }
 
-    /// Index of an access in the list of distinct ones. Only the last few are compared, which suffices since a group's
-    /// flows alternate between two accesses.
+    /// Index of an access in the list of distinct ones. Only the last few accesses are compared, which suffices since a
+    /// group's flows alternate between two accesses.
     fn number_of(&mut self, access: Access) -> u32 {
         let known = self.accesses.len();
         let from = known.saturating_sub(ACCESSES_COMPARED);
@@ -173,15 +173,15 @@ impl Network {
 }
 
 impl Attachment {
-    /// The mailbox of packets that arrive here.
+    /// The mailbox of packets that arrive at this end.
     #[must_use]
     pub fn inbox(&self) -> MailboxId {
         self.inbox
     }
 
     /// Takes the turn of an endpoint: all of its events before `horizon`, in the order of time, a timer before an
-    /// arrival of the same instant. Returns the time of its next timer, which does not change before its next turn.
-    /// `LOGGED` is true in a run with an event log.
+    /// arrival of the same instant. Returns the time of the endpoint's next timer, which does not change before the
+    /// endpoint's next turn. `LOGGED` is true in a run with an event log.
     pub fn give_turn<const LOGGED: bool, E>(&mut self, endpoint: &mut E, horizon: Time, network: &mut Network) -> Time
     where
         E: for<'a> Endpoint<Exit<'a>>,

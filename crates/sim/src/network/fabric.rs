@@ -39,13 +39,13 @@ pub struct Network {
     pub sidecars: Vec<Sidecar>,
     /// Packets of flow `f` dropped or lost: data at `2f`, ACKs at `2f + 1`.
     pub dropped: Vec<u64>,
-    /// Packets duplicated by links, with the same indices.
+    /// Packets duplicated by links, with the indices of `dropped`.
     pub duplicated: Vec<u64>,
     /// Log of drops, losses and marks, if the run has an event log.
     pub(crate) log: Option<Box<NetworkLog>>,
     pub(super) hops: Vec<Hop>,
     pub(super) paths: Paths,
-    /// The different first links of flows' ends.
+    /// The distinct first links of the flows' ends.
     pub(super) accesses: Vec<Access>,
     /// End of the run.
     pub(super) end: Time,
@@ -178,8 +178,8 @@ impl Network {
         !self.overdrawn
     }
 
-    /// True if packets exceed their memory limit, or if a sender would have exceeded it. The engine checks this after
-    /// each slice. The memory of many mailboxes is added up once in several slices.
+    /// True if packets exceed their memory limit, or if a sender would have exceeded it. The engine checks this
+    /// condition after each slice. The memory of many mailboxes is added up once in several slices.
     #[inline]
     pub fn is_overdrawn(&mut self) -> bool {
         self.overdrawn |= self.ports.is_overflown();

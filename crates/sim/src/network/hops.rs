@@ -15,13 +15,13 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Time that a packet of `bytes` takes on these links.
+    /// Time that a packet of `bytes` takes on the links without queueing.
     #[inline(always)]
     pub(super) fn of(self, bytes: u64) -> Time {
         self.delay + Time(((u128::from(bytes) * u128::from(self.ps_per_byte)) >> FRACTION_BITS) as u64)
     }
 
-    /// Moves a packet behind these links.
+    /// Moves a packet behind the links without queueing.
     #[inline(always)]
     pub(super) fn pass(self, mut packet: Packet) -> Packet {
         packet.at += self.of(packet.bytes());
@@ -106,7 +106,8 @@ pub(super) enum Next {
     Other,
 }
 
-/// A hop of a path: a link that can queue, or the far end. It is aligned so that no hop lies in two cache lines.
+/// A hop of a path: a link that can queue, or the far end. The struct is aligned so that no hop lies in two cache
+/// lines.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub(super) struct Hop {
@@ -132,7 +133,7 @@ impl Paths {
         self.leads.push(lead);
     }
 
-    /// Removes the last path. Returns its first hop and the link times before that.
+    /// Removes the last path. Returns the path's first hop and the link times before that hop.
     pub(super) fn remove_last(&mut self) -> Option<(usize, Tail)> {
         Some((self.first_hops.pop()? as usize, self.leads.pop()?))
     }
@@ -161,7 +162,7 @@ impl Paths {
 /// Forward and reverse path that the transfers of a source share.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lane {
-    /// Hops of data and of ACKs. The last hop of each is the far end, whose mailbox differs for each slot.
+    /// Hops of data and of ACKs. The last hop of each direction is the far end, whose mailbox differs for each slot.
     pub(super) hops: [Vec<Hop>; 2],
     pub(super) leads: [Tail; 2],
     /// True if ACKs may overtake each other or arrive twice.

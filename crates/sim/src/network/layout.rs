@@ -22,15 +22,15 @@ use crate::time::Time;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Feeder<'a> {
     Flow(&'a str, bool),
-    /// A link, with the links without queueing between it and the fed link. These links are part of the feeder, since
-    /// another path from the same link may have another delay.
+    /// A link that feeds another one, with the links without queueing between the two. The links without queueing are
+    /// part of the feeder, since another path from the same link may have another delay.
     Link(&'a str, Vec<&'a str>),
     /// All transfers of a source, whose packets are not in a common order.
     Source(&'a str, bool),
 }
 
 impl<'a> Feeder<'a> {
-    /// This feeder, seen from the link behind `link`: it feeds `link`, and `link` can never queue.
+    /// The same feeder for the link behind `link`; the feeder feeds `link`, and `link` can never queue.
     fn through(mut self, link: &'a str) -> Self {
         if let Self::Link(_, between) = &mut self {
             between.push(link);
@@ -45,8 +45,8 @@ pub fn build(spec: &Spec, links: &[CheckedLink], sample_times: &Arc<[Time]>) -> 
     Builder::new(spec, links, sample_times).build()
 }
 
-/// Feeders of a link, with their ports; `None` before a link that is evaluated inline. It is a list and not a map,
-/// because nearly all links of thousands of flows have one feeder.
+/// Feeders of a link, with their ports; `None` before a link that is evaluated inline. The feeders are in a list and
+/// not in a map, because nearly all links of thousands of flows have one feeder.
 #[derive(Clone, Debug, Default)]
 struct Feeders<'a> {
     list: Vec<(Feeder<'a>, Option<Port>)>,
@@ -190,7 +190,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Lays out a flow's forward and reverse path. `nodes` are its sender and its receiver, which may be evaluated
+    /// Lays out a flow's forward and reverse path. `nodes` are the flow's sender and receiver, which may be evaluated
     /// inline.
     fn lay_flow(&mut self, flow: &'a FlowSpec, feeders: [Feeder<'a>; 2], nodes: [Node; 2], is_inline: bool) {
         let [there, back] = feeders;
@@ -274,7 +274,8 @@ impl<'a> Builder<'a> {
     }
 
     /// Lays out the hops of one direction of a flow. `source` is the last node with a turn, and `delay` the shortest
-    /// time since then. Returns both for the far end.
+    /// time since that node. Returns the last node with a turn and the shortest time since that node, both for the far
+    /// end.
     fn lay_path(
         &mut self,
         flow: &'a FlowSpec,

@@ -1,4 +1,5 @@
-//! Containers in which packets wait for a node's turn. They are internals of the simulator, not a router's buffer.
+//! Containers in which packets wait for a node's turn. The containers are internals of the simulator, not a router's
+//! buffer.
 //!
 //! ```text
 //!  one feeder, in order:        mailbox  ─┐
@@ -151,7 +152,7 @@ pub(super) struct Mailboxes {
     heads: Vec<Time>,
     /// Largest size of a mailbox, bytes.
     most_bytes: u64,
-    /// True if a mailbox would have exceeded this size: packets are lost, and the run ends.
+    /// True if a mailbox would have exceeded its largest size: packets are lost, and the run ends.
     overflown: bool,
 }
 
@@ -205,8 +206,8 @@ impl Mailboxes {
         }
     }
 
-    /// Memory of all slots, bytes. It is added up on demand, since a running total in [`Mailboxes::push`] costs 3 % of
-    /// a run.
+    /// Memory of all slots, bytes. The sum is computed on demand, since a running total in [`Mailboxes::push`] costs 3
+    /// % of a run.
     fn bytes(&self) -> u64 {
         self.boxes.iter().map(|mailbox| (mailbox.slots.len() * size_of::<Packet>()) as u64).sum()
     }
@@ -310,12 +311,13 @@ impl Ports {
 }
 
 /// Packets of many feeders, ordered by time, then by the feeder's rank, then by order of arrival. Packets are appended
-/// during the feeders' turns, and sorted when the link takes its turn. Almost all packets are for this turn, so a
-/// single sort costs a tenth of a heap.
+/// during the feeders' turns, and sorted when the link takes its turn. Almost all packets are for the current turn, so
+/// a single sort costs a tenth of a heap.
 #[derive(Clone, Debug)]
 pub(super) struct Batch {
     packets: Vec<Packet>,
-    /// Time, rank and position in `packets`, which keep their positions; sorted from `taken` on unless `mixed`.
+    /// Key of each packet: time, rank and position in `packets`. Packets keep their positions; the keys are sorted from
+    /// `taken` on unless `mixed` is set.
     keys: Vec<u128>,
     taken: usize,
     mixed: bool,
@@ -446,8 +448,8 @@ impl Batch {
         self.packets = left;
     }
 
-    /// Sorts the keys by distributing them over as many buckets of time. Arrivals are spread over the turn, so each
-    /// bucket gets few keys.
+    /// Sorts the keys by distributing them over about as many buckets of time as there are keys. Arrivals are spread
+    /// over the turn, so each bucket gets few keys.
     fn sort_keys(&mut self) {
         let first = self.head.0;
         let slices = self.keys.len().next_power_of_two();

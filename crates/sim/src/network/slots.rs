@@ -21,7 +21,7 @@ impl Network {
         !self.overdrawn
     }
 
-    /// Adds a slot for the transfers of a source. Returns its number among the flows.
+    /// Adds a slot for the transfers of a source. Returns the slot's number among the flows.
     pub fn add_slot(&mut self, source: SourceId) -> FlowId {
         let flow = FlowId(self.sinks.len() as u32);
         self.sinks.push(None);
@@ -71,10 +71,10 @@ impl Network {
         }
     }
 
-    /// Assigns a slot whose transfer is over to the next transfer: sets the receiver (if it is evaluated inline), the
-    /// sidecar, the rank among competing packets, and the extra delay of its path over the source's path. The extra
-    /// delay is added behind the last link of the ACKs that can queue, where the packets of different transfers are
-    /// separate.
+    /// Assigns a slot whose transfer is over to the next transfer. Sets the receiver (if it is evaluated inline), the
+    /// sidecar, the rank among competing packets, and the extra delay of the transfer's path over the source's path.
+    /// The extra delay is added behind the last link of the ACKs that can queue, where the packets of different
+    /// transfers are separate.
     pub fn occupy(
         &mut self,
         source: SourceId,

@@ -6,8 +6,8 @@
 //!                         └─► refused, marked, on a wire, or something else behind: returned as an Uncommon, handled outside
 //! ```
 //!
-//! The loop over common packets is one function for all kinds of ports. Uncommon packets leave it, so that a common
-//! packet stays in registers.
+//! The loop over common packets is one function for all kinds of ports. Uncommon packets leave the loop, so that a
+//! common packet stays in registers.
 
 use super::fabric::Network;
 use super::hops::{Hop, Next, Paths, Tail};
@@ -25,7 +25,7 @@ pub(super) const SCAN_FEEDERS: usize = 8;
 /// Number of flows, transfers included, above which their state does not stay in the cache from turn to turn.
 const MANY_FLOWS: usize = 256;
 
-/// Distance in packets between the steps of prefetching. Each step reads the address for the next one. The distance is
+/// Distance in packets between the steps of prefetching. Each step reads the address for the next step. The distance is
 /// long enough for memory's latency, and short enough that the data are still in the cache.
 const STEP: usize = 4;
 
@@ -37,7 +37,7 @@ trait Feed {
     /// Takes the next packet before `horizon`.
     fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet>;
 
-    /// The packet behind this many others, for prefetching.
+    /// The packet behind a given number of others, for prefetching.
     #[inline(always)]
     fn soon<'a>(&self, _: &'a Ports, _: usize) -> Option<&'a Packet> {
         None
@@ -215,16 +215,16 @@ fn earliest_of(heads: &[Time; SCAN_FEEDERS]) -> (Time, usize) {
 enum Uncommon {
     /// The place behind the link is neither a mailbox nor a batch.
     Forward(Packet),
-    /// A link dropped or lost it.
+    /// A link dropped or lost the packet.
     Refused(LinkId, Packet),
-    /// The link sends it with a mark.
+    /// The link sends the packet with a mark.
     Marked(Packet, Time),
     /// The link's delay line does more than delay. The time is that of the packet's arrival at the far end without
     /// impairments.
     Launch(Packet, Time),
 }
 
-/// An event of a queue that decides at departures which leaves the loop over common ones.
+/// An uncommon event of a queue that decides at departures; the event leaves the loop over common events.
 enum Unusual {
     /// The place behind the link is neither a mailbox nor a batch.
     Forward(Packet),
@@ -245,15 +245,16 @@ fn answer(receiver: &mut Receiver, packet: Packet, sidecars: &mut [Sidecar], lea
     }
 }
 
-/// [`answer`] for an unexpected segment. It is separate from the fast path, so that the fast path's ACK can stay in
-/// registers.
+/// [`answer`] for an unexpected segment. The function is separate from the fast path, so that the fast path's ACK can
+/// stay in registers.
 #[inline(never)]
 fn answer_slowly(receiver: &mut Receiver, packet: &Packet, sidecar: &mut Sidecar, lead: Tail) -> Option<Packet> {
     receiver.on_segment_with_care(packet, sidecar).map(|ack| lead.pass(ack))
 }
 
 /// Prefetches the data for packets that follow soon: the hop, then the mailbox or the receiver behind it, then the slot
-/// in the mailbox. Packets come in bursts, so a step does nothing if it has `done` the work for the packet before.
+/// in the mailbox. Packets come in bursts, so a step does nothing for a packet of the same flow as the last one
+/// (`done`).
 #[inline(always)]
 fn fetch_ahead<F: Feed>(
     feed: &F,
@@ -291,8 +292,8 @@ fn fetch_ahead<F: Feed>(
 }
 
 impl Network {
-    /// Takes a link's turn, which carries all packets that arrive before `horizon`. Returns true if there was such a
-    /// packet.
+    /// Takes a link's turn, which carries all packets that arrive before `horizon`. Returns true if there was a packet
+    /// before `horizon`.
     pub fn run_link(&mut self, link: LinkId, horizon: Time) -> bool {
         let mut worked = if self.links[link.index()].is_served() {
             self.serve_departures(link, horizon)
@@ -315,8 +316,8 @@ impl Network {
         worked
     }
 
-    /// Passes the packets of a feed before `horizon` to a link whose queue decides at departures, and sends those that
-    /// leave it. Returns true if there was such a packet.
+    /// Passes the packets of a feed before `horizon` to a link whose queue decides at departures, and sends the packets
+    /// that leave the link. Returns true if there was a packet before `horizon`.
     #[inline(always)]
     fn serve_queue<F: Feed>(&mut self, mut feed: F, link: LinkId, horizon: Time) -> bool {
         let mut gone = Vec::new();
@@ -405,7 +406,7 @@ impl Network {
         worked
     }
 
-    /// Carries the packets of a feed before `horizon`. Returns true if there was such a packet.
+    /// Carries the packets of a feed before `horizon`. Returns true if there was a packet before `horizon`.
     #[inline(always)]
     fn serve<F: Feed>(&mut self, mut feed: F, link: LinkId, horizon: Time) -> bool {
         let mut worked = false;

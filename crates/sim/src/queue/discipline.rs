@@ -1,4 +1,5 @@
-//! Traits of the two kinds of disciplines. A discipline implements one of them, with its declaration and its rules.
+//! Traits of the two kinds of disciplines. A discipline implements one of these traits, with its declaration and its
+//! rules.
 //!
 //! ```text
 //!  spec ──► Settings ──► read ──► Parameters ──► build ──► rules
@@ -72,8 +73,8 @@ pub(super) trait AtDeparture: Sized {
     /// Builds an empty queue.
     fn build(p: Self::Parameters, place: Place) -> Self;
 
-    /// Takes a packet that arrives at `packet.at`. Packets dropped because of it are added to `dropped`. `headers` has
-    /// the congestion headers of each flow.
+    /// Takes a packet that arrives at `packet.at`. Packets dropped because of this arrival are added to `dropped`.
+    /// `headers` has the congestion headers of each flow.
     fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut impl PacketHeaders);
 
     /// Takes the packet that is sent at `now`. Packets dropped instead are added to `dropped`.

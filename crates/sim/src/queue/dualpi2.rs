@@ -3,8 +3,8 @@
 //!
 //! Variant: the scheduler is weighted round robin (allowed by Appendix A.1; used by Linux). The native marking of the
 //! shallow queue is the step of Linux's `sch_dualpi2` and not the ramp of Appendix A. The base controller PI2 is that
-//! of Appendix A.1 with Linux's constants. Up to rounding, these are the results of the RFC's formulas for RTT_max =
-//! 100 ms (update 15 ms, alpha 0.15, beta 3).
+//! of Appendix A.1 with Linux's constants. Up to rounding, Linux's constants are the results of the RFC's formulas for
+//! RTT_max = 100 ms (update 15 ms, alpha 0.15, beta 3).
 
 use elephan_cc::param::{BuildError, MS, NS, S, Settings, US, duration, num};
 
@@ -45,11 +45,12 @@ pub struct DualPi2 {
     tail: DropTail,
     scalable: Held,
     classic: Held,
-    /// p' of Appendix A: the classic probability is its square, the coupled one k times it.
+    /// p' of Appendix A: the classic probability is p'², and the coupled probability is k p'.
     base: f64,
     delay_before: Time,
     updated: Time,
-    /// Credit of the classic queue, bytes, in units of its share.
+    /// Bytes sent by the classic queue minus its share of all bytes sent; the classic queue is next if this difference
+    /// is not positive.
     credit: f64,
     draws: Stream,
 }

@@ -14,7 +14,7 @@ pub struct Entry {
     pub name: &'static str,
     /// Title, one line.
     pub title: &'static str,
-    /// Paper, RFC or program that defines it.
+    /// Paper, RFC or program that defines the discipline.
     pub source: &'static str,
     /// The parameter tables: the discipline's own, and those that it shares. No table has the limit, which is common to
     /// all queues.

@@ -25,8 +25,8 @@ fn keys(parameter: &Parameter) -> Vec<String> {
     suffixes.iter().map(|suffix| format!("{}{suffix}", parameter.name)).collect()
 }
 
-/// Parameters of a queue `kind` in the form of a spec: `given`, and the defaults for a link of `rate_bps` whose largest
-/// data packets have `packet_bytes`.
+/// Parameters of a queue `kind` in the form of a spec, which are `given` and the defaults for a link of `rate_bps`
+/// whose largest data packets have `packet_bytes`.
 ///
 /// # Errors
 /// Values that the discipline rejects.
@@ -139,8 +139,8 @@ impl<'a> CheckedLink<'a> {
     }
 }
 
-/// Checks the queue of each link: rejects unknown disciplines, unknown parameters and wrong values. The access links of a crowd
-/// have equal queues, so the parameters of a queue like that of the link before are not read again.
+/// Checks the queue of each link: rejects unknown disciplines, unknown parameters and wrong values. The access links of
+/// a crowd have equal queues, so parameters that equal those of the previous link's queue are not read again.
 ///
 /// # Errors
 /// The first wrong field.

@@ -1,5 +1,5 @@
-//! Names and parameters of Linux's own queue disciplines. The engine does not run them; they run on the path inside a
-//! Linux guest.
+//! Names and parameters of Linux's own queue disciplines. The engine does not run Linux's disciplines; they run on the
+//! path inside a Linux guest.
 //!
 //! Names, units and defaults are those of the engine's discipline of the same name, so that a scenario needs to change
 //! only one word. A parameter that the kernel does not have is absent here, and a scenario with it is rejected.
@@ -51,7 +51,7 @@ elephan_cc::params! {
         /// Weight of an arrival in the average, a power of two.
         weight: f64 = derived(Type::Number, "the power of two nearest to 1 - exp(-1/C), C the link's rate in packets/s", 1e-9, 0.5, Unit::None),
             "Floyd, Gummadi & Shenker 2001, section 4; Linux 6.12, include/net/red.h";
-        /// The probability at max follows the average into the middle of the thresholds.
+        /// Adapt the probability at max, so that the average stays in the middle between the thresholds.
         adaptive: bool = flag(false), "Floyd, Gummadi & Shenker 2001, section 4; Linux 6.12, include/net/red.h";
         /// ECN-capable packets are marked and not dropped.
         ecn: bool = flag(true), "RFC 3168 section 5";

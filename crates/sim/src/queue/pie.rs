@@ -73,7 +73,7 @@ impl Pie {
         }
     }
 
-    /// Updates the probability, given the delay at that moment.
+    /// Updates the probability, given the delay at the time of the update.
     fn step(&mut self, delay: Time) {
         let (now, before, target) = (delay.seconds(), self.delay_before.seconds(), self.p.target.seconds());
         let mut step = self.p.alpha * (now - target) + self.p.beta * (now - before);

@@ -1,5 +1,5 @@
-//! Random early detection (S. Floyd, V. Jacobson, "Random early detection gateways for congestion avoidance", IEEE/ACM ToN
-//! 1(4), 1993), with the options gentle (Floyd 2000) and adaptive (Floyd, Gummadi, Shenker 2001).
+//! Random early detection (Floyd S, Jacobson V, "Random early detection gateways for congestion avoidance", IEEE/ACM
+//! ToN 1(4), 1993), with the options gentle (Floyd 2000) and adaptive (Floyd, Gummadi, Shenker 2001).
 
 use std::collections::BTreeMap;
 

@@ -20,7 +20,8 @@ pub(super) struct Row {
 
 macro_rules! disciplines {
     (arrival { $($arrival:ident = $early:ty),+ $(,)? } departure { $($departure:ident = $late:ty),+ $(,)? }) => {
-        /// A discipline that decides at arrivals, statically dispatched. Its packets leave first in, first out.
+        /// A discipline that decides at arrivals, statically dispatched. The discipline's packets leave first in, first
+        /// out.
         #[derive(Clone, Debug)]
         pub enum Queue {
             /// See [`DropTail`].
@@ -98,8 +99,8 @@ macro_rules! disciplines {
                 }
             }
 
-            /// Takes the packet that is sent at `now`, at which the transmitter is free. Returns it with the number of
-            /// packets that still wait.
+            /// Takes the packet that is sent at `now`, at which the transmitter is free. Returns the packet and the
+            /// number of packets that still wait.
             #[inline]
             pub fn dequeue(
                 &mut self,
@@ -184,7 +185,7 @@ impl Queue {
         !self.is_active() && self.tail().is_unlimited()
     }
 
-    /// True if a packet counts as waiting until its last bit is sent, and not only until its first.
+    /// True if a packet counts as waiting until its last bit is sent, and not only until its first bit is sent.
     #[must_use]
     pub fn counts_in_service(&self) -> bool {
         self.tail().count_in_service

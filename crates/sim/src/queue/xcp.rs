@@ -20,7 +20,7 @@ elephan_cc::params! {
     pub struct XcpParameters {
         /// Fraction of the spare capacity distributed in a mean RTT; stable below 0.555.
         alpha: f64 = num(0.4, 1e-6, 10.0, Unit::None), "SIGCOMM 2002 section 4";
-        /// Fraction of the standing queue taken back in a mean RTT; α²√2 for stability.
+        /// Fraction of the standing queue drained in a mean RTT; α²√2 for stability.
         beta: f64 = num(0.226, 0.0, 10.0, Unit::None), "SIGCOMM 2002 section 4";
         /// Fraction of the traffic redistributed between flows in a mean RTT.
         gamma: f64 = num(0.1, 0.0, 1.0, Unit::None), "SIGCOMM 2002 section 3.5.2";
@@ -103,14 +103,14 @@ impl Router {
         }
     }
 
-    /// True if an interval without packets changes only the times of the next ones.
+    /// True if an interval without packets changes only the times of the next intervals.
     fn rests(&self, waiting: f64) -> bool {
         let sums =
             [self.input, self.spacings, self.rtt_spacings, self.xi_p, self.xi_n, self.residue_pos, self.residue_neg];
         sums.iter().all(|&sum| sum == 0.0) && self.standing == waiting && self.least == waiting
     }
 
-    /// Skips intervals up to the last ones before `now`, since a path may be idle for millions of intervals.
+    /// Skips intervals up to the last intervals before `now`, since a path may be idle for millions of intervals.
     fn skip_to(&mut self, now: Time, waiting: f64) {
         let skipped = |due: Time, interval: Time| Time((now.since(due).0 / interval.0) * interval.0);
         let (queue, control) = (self.queue_interval(waiting), Time::from_seconds(self.d));
@@ -262,7 +262,7 @@ mod tests {
         assert!((got - expected).abs() <= 1e-6 * expected.abs(), "{got} is not {expected}");
     }
 
-    /// A sender's packet: 100 ms, 1.25 MB of window.
+    /// Header of a packet whose sender has an RTT of 100 ms and a window of 1.25 MB.
     fn header(feedback: f64) -> Header {
         Header { rtt: 0.1, spacing: SIZE as f64 * 0.1 / 1.25e6, feedback }
     }

@@ -8,13 +8,13 @@ use crate::ring::Fifo;
 /// SACK blocks of one ACK, and further data that does not fit into the packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SackEntry {
-    /// `[first, past)`, newest first (RFC 2018 section 4).
+    /// SACK blocks `[first, past)`, newest first (RFC 2018 section 4).
     pub blocks: [(u32, u32); 3],
     /// Number of blocks.
     pub count: u8,
     /// See [`crate::packet::Packet::extra`].
     pub owd: u32,
-    /// Segment whose arrival caused this ACK. A real sender knows it by the echoed timestamp.
+    /// Segment whose arrival caused this ACK. A real sender knows this segment by the echoed timestamp.
     pub trigger: u32,
     /// Feedback of XCP routers, bytes/s: the sum over the segments that the ACK acknowledges.
     pub feedback: f32,
@@ -37,7 +37,7 @@ impl Sacks {
         Self { loose: loose.then(Box::default), ..Self::default() }
     }
 
-    /// Stores an entry. Returns its number for the ACK.
+    /// Stores an entry. Returns the entry's number, which the ACK carries.
     #[inline(always)]
     pub fn put(&mut self, entry: SackEntry) -> u32 {
         let (id, slot) = self.add();

@@ -34,7 +34,7 @@ impl<T: Clone + Default> Slots<T> {
         self.slots.get_mut(place as usize).map(|slot| &mut slot.0)
     }
 
-    /// Takes the value of a packet that has arrived or is lost; it stays for other packets that share it.
+    /// Takes the value of a packet that has arrived or is lost; the value stays for other packets that share it.
     pub fn take(&mut self, id: u32) -> Option<T> {
         let (value, holders) = self.slots.get_mut(id.checked_sub(1)? as usize)?;
         self.held -= 1;

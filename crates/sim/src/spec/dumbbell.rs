@@ -10,7 +10,8 @@ use super::{FORMAT, Measure, Spec};
 use crate::time::Time;
 
 impl StackSpec {
-    /// Current Linux: 1,448 bytes of payload, SACK, RACK-TLP, PRR, delayed ACKs, an initial window of 10 segments.
+    /// Stack of current Linux, with 1,448 bytes of payload, SACK, RACK-TLP, PRR, delayed ACKs, and an initial window of
+    /// 10 segments.
     #[must_use]
     pub fn linux() -> Self {
         let ms = Time::MILLISECOND.0;
@@ -103,8 +104,8 @@ impl FlowSpec {
 }
 
 impl Spec {
-    /// A dumbbell: flows with these algorithms start one second apart. They share a bottleneck of `rate_bps`, with a
-    /// drop-tail queue of `buffer_packets` in each direction and a round-trip propagation delay of `rtt`. The
+    /// A dumbbell: flows with these algorithms start one second apart. The flows share a bottleneck of `rate_bps`, with
+    /// a drop-tail queue of `buffer_packets` in each direction and a round-trip propagation delay of `rtt`. The
     /// measurement window is the second half of the run, and the sampling interval is 100 ms. All fields are public and
     /// can be changed.
     #[must_use]

@@ -16,7 +16,7 @@ use crate::time::Time;
 /// A flow: one sender, one receiver, a forward path and a reverse path.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct FlowSpec {
-    /// Unique name. It also names the flow's random streams and breaks ties.
+    /// Unique name, which also names the flow's random streams and breaks ties.
     pub name: String,
     /// Congestion control: `name` or `name:preset`.
     pub algorithm: String,
@@ -29,7 +29,7 @@ pub struct FlowSpec {
     pub parameters: BTreeMap<String, serde_json::Value>,
     /// Time of the first segment, ps.
     pub start_ps: u64,
-    /// Number of such flows: a group, with the names `name-1`, `name-2` and so on.
+    /// Number of equal flows: a group, with the names `name-1`, `name-2` and so on.
     #[serde(default = "super::one")]
     pub count: u32,
     /// Time over which a group's flows start, at equal intervals, ps.
@@ -51,8 +51,8 @@ pub struct FlowSpec {
     /// Packets of endpoints that the engine's caller supplies; the engine's own endpoints are used if absent.
     #[serde(default)]
     pub foreign: Option<ForeignSpec>,
-    /// Backend of both endpoints, if it differs from that of the run's other flows. The engine runs such a flow only
-    /// with endpoints that its caller supplies.
+    /// Backend of both endpoints, if it differs from that of the run's other flows. The engine runs a flow of another
+    /// backend only with endpoints that its caller supplies.
     #[serde(default)]
     pub backend: Option<String>,
     /// Links of the forward path, by their position in `links`.
@@ -79,8 +79,8 @@ pub struct ForeignSpec {
     pub smallest_bytes: u16,
     /// Size of the largest packet, bytes on the wire.
     pub largest_bytes: u16,
-    /// True if both ends are on the run's host, with its one clock. It is not in the canonical form, since the program
-    /// with the host sets it.
+    /// True if both ends are on the run's host, with its one clock. The field is not in the canonical form, since the
+    /// program with the host sets it.
     #[serde(skip)]
     pub hosted: bool,
 }
@@ -172,6 +172,6 @@ pub struct ApplicationSpec {
 pub struct FramesSpec {
     /// Interval of the frames, ps. The mean size of a frame is the rate times the interval.
     pub interval_ps: u64,
-    /// Shape of the Weibull distribution of the sizes: P(X > x) = exp(−(x / scale)^shape).
+    /// Shape of the Weibull distribution of the sizes, with P(X > x) = exp(−(x / scale)^shape).
     pub shape: f64,
 }

@@ -7,9 +7,9 @@ pub struct Group {
     pub name: String,
     /// Congestion control of its flows.
     pub algorithm: String,
-    /// Position of its first flow among all.
+    /// Position of the group's first flow among all flows.
     pub first: usize,
-    /// Number of its flows.
+    /// Number of the group's flows.
     pub count: u32,
 }
 

@@ -75,7 +75,7 @@ pub struct RetransmissionSpec {
 pub struct RateStep {
     /// Time of the change, ps.
     pub at_ps: u64,
-    /// Rate from then on, bit/s; 0 while the link is down, which holds the packet in transmission.
+    /// Rate from this time on, bit/s; 0 while the link is down and holds the packet in transmission.
     pub rate_bps: u64,
 }
 
@@ -84,7 +84,7 @@ pub struct RateStep {
 pub struct DelayStep {
     /// Time of the change, ps; it applies to packets whose last bit leaves the transmitter at this time or later.
     pub at_ps: u64,
-    /// Propagation delay from then on, ps.
+    /// Propagation delay from this time on, ps.
     pub delay_ps: u64,
 }
 

@@ -13,8 +13,8 @@ pub const MOST_IN_FLIGHT: u32 = 1 << 28;
 /// Shortest timer of a host; shorter ones would only waste processor time.
 pub const SHORTEST_TIMER_PS: u64 = Time::MILLISECOND.0 / 1000;
 
-/// Smallest upper bound of the retransmission timeout. With a lower one, the timer would expire hundreds of times a
-/// second while a path is down. RFC 6298 section 2.5 requires at least 60 s, Linux at least 1 s.
+/// Smallest allowed upper bound of the retransmission timeout. With a lower upper bound, the timer would expire
+/// hundreds of times a second while a path is down. RFC 6298 section 2.5 requires at least 60 s, Linux at least 1 s.
 pub(super) const SHORTEST_MAX_RTO_PS: u64 = 10 * Time::MILLISECOND.0;
 
 /// Largest number of segments of a flow: their numbers have 32 bits, with room for a window above.

@@ -10,7 +10,7 @@ use crate::time::Time;
 /// A directed link: queue → transmitter → delay line.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct LinkSpec {
-    /// Unique name. It also names the link's random streams and breaks ties.
+    /// Unique name, which also names the link's random streams and breaks ties.
     pub name: String,
     /// Rate, bit/s.
     pub rate_bps: u64,
@@ -27,7 +27,7 @@ pub struct LinkSpec {
     /// Changes over time, jitter, reordering and duplicates; none if absent.
     #[serde(default)]
     pub impairments: Option<Box<Impairments>>,
-    /// Number of such links: one for each flow of the group that crosses it.
+    /// Number of equal links: one for each flow of the group that crosses the link.
     #[serde(default = "super::one")]
     pub copies: u32,
     /// Propagation delay of each copy, ps; `delay_ps` for all if empty.

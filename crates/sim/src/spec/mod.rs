@@ -1,7 +1,7 @@
 //! The canonical form of a scenario: plain data, every quantity an integer in its smallest unit.
 //!
-//! These types describe the simulated system and not the engine. [`Spec::validate`] rejects values without a physical
-//! meaning, and all later code relies on this check.
+//! The types of a spec describe the simulated system and not the engine. [`Spec::validate`] rejects values without a
+//! physical meaning, and all later code relies on this check.
 
 mod distributions;
 mod dumbbell;
@@ -76,8 +76,8 @@ pub struct Spec {
     /// Record the internal variables of each flow's algorithm at the sample times.
     #[serde(default)]
     pub internals: bool,
-    /// Number of flows of each group whose samples are kept, evenly spread over the group; all if absent. If it is
-    /// present, also with the value 0, quantiles over the flows of each group are recorded.
+    /// Number of flows of each group whose samples are kept, evenly spread over the group; all if absent. If this
+    /// number is present, also with the value 0, quantiles over the flows of each group are recorded.
     #[serde(default)]
     pub record_flows: Option<u32>,
     /// Groups from which the flows were listed.

@@ -1,7 +1,7 @@
 //! The JSON Schema of the canonical form.
 //!
-//! It is derived from the types of this module and their comments. Python's types and a page of the documentation are
-//! generated from it.
+//! The schema is derived from the types of this module and their comments. Python's types and a page of the
+//! documentation are generated from the schema.
 
 use std::borrow::Cow;
 

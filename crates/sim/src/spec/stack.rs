@@ -65,12 +65,12 @@ pub struct StackSpec {
     /// Processing time of the sending host for an ACK, ps, before it reads the clock.
     #[serde(default)]
     pub host_ack_ps: u64,
-    /// Additional processing time for each outstanding segment if an ACK carries SACK blocks, ps (Leith et al. 2008
-    /// section VIII.A: Linux 2.6 walks the list of all outstanding segments).
+    /// Additional processing time for each outstanding segment if an ACK carries SACK blocks, ps (Leith and others
+    /// 2008, section VIII.A, where Linux 2.6 walks the list of all outstanding segments).
     #[serde(default)]
     pub host_scan_ps: u64,
     /// Timer interrupts a second of the sending host (Linux's `HZ`), for algorithms that count in jiffies; 1000 if
-    /// absent. With `detection = "rack"`, timers expire at such an interrupt as in Linux; they are exact if it is
+    /// absent. With `detection = "rack"`, timers expire at such an interrupt as in Linux; they are exact if `hz` is
     /// absent.
     #[serde(default)]
     pub hz: Option<u32>,
@@ -112,10 +112,10 @@ impl StackSpec {
 pub enum Detection {
     /// RACK-TLP, RFC 8985.
     Rack,
-    /// Three segments SACKed above it, RFC 6675.
+    /// Three segments SACKed above the lost segment (RFC 6675).
     Dupthresh,
-    /// The third duplicate ACK. After it, every gap below the highest SACKed segment counts as lost, and a timeout
-    /// discards the SACK information (ns-2's `TCP/Sack1`).
+    /// The third duplicate ACK. After this ACK, every gap below the highest SACKed segment counts as lost, and a
+    /// timeout discards the SACK information (ns-2's `TCP/Sack1`).
     Dupack,
     /// More than three segments below the highest SACKed segment (forward acknowledgement, Mathis and Mahdavi 1996; Linux until 4.x).
     Fack,
@@ -140,7 +140,7 @@ pub enum RecoveryRule {
     Pipe,
 }
 
-/// Clock of a host. Its time at `t` is `t × (1 + drift) + offset`, rounded down to its resolution.
+/// Clock of a host. The clock's time at `t` is `t × (1 + drift) + offset`, rounded down to its resolution.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct ClockSpec {
     /// Offset from true time at the start, ps; positive if the clock is ahead.

@@ -17,8 +17,8 @@ pub struct SourceSpec {
     /// Sizes of the transfers; absent if `arrivals` lists them.
     #[serde(default)]
     pub sizes: Option<SizeSpec>,
-    /// Propagation round-trip times of the transfers; the path's if absent. A time above the path's is added behind
-    /// the last link of the ACKs; a time below the path's becomes the path's.
+    /// Propagation round-trip times of the transfers; the path's if absent. The excess over the path's time is added
+    /// behind the last link of the ACKs; a time below the path's time becomes the path's time.
     #[serde(default)]
     pub rtts: Option<RttSpec>,
     /// Form of the records of the transfers.
@@ -86,7 +86,7 @@ pub enum ArrivalsSpec {
     },
     /// A list of transfers.
     List {
-        /// Start of each transfer after the source's, ps; not decreasing.
+        /// Time from the start of the source to the start of each transfer, ps; not decreasing.
         starts_ps: Vec<u64>,
         /// Size of each transfer, bytes of user data.
         sizes_bytes: Vec<u64>,

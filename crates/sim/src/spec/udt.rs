@@ -1,6 +1,6 @@
 //! Sizes of UDT's packets.
 
-/// Headers of IP, UDP and UDT: 20, 8 and 16 bytes. An ACK2 consists of headers only.
+/// Size of the headers of IP, UDP and UDT, which have 20, 8 and 16 bytes. An ACK2 consists of headers only.
 pub const HEADER_BYTES: u32 = 44;
 
 /// Size of a light ACK: headers and a packet number.

@@ -1,5 +1,5 @@
-//! An outcome as tables of plain columns, which each binding converts to its own form: Arrow in Python, typed arrays in
-//! a browser. The columns are defined in `docs/` and in `elephan.runs`.
+//! An outcome as tables of plain columns, which each binding converts to its own form (Arrow in Python, typed arrays in
+//! a browser). The columns are defined in `docs/` and in `elephan.runs`.
 
 mod column;
 mod events;

@@ -14,7 +14,7 @@ const CLOSE_ENOUGH: u64 = 1000;
 /// Number of transfers between two checks for cancellation while a load is drawn, about 10 ms.
 const DRAWN_AT_ONCE: u64 = 1 << 16;
 
-/// Number of discarded draws after which a load is rejected, since these sizes cannot give it.
+/// Number of discarded draws after which a load is rejected, since the sizes of the transfers cannot give this load.
 const MOST_LEFT_OUT: u32 = 10_000;
 
 /// A transfer before its start.
@@ -65,7 +65,8 @@ impl Mix {
     }
 }
 
-/// The users of a source. Each has its own streams, so that one user's draws do not depend on the speed of another.
+/// The users of a source. Each user has its own streams, so that one user's draws do not depend on the speed of
+/// another.
 #[derive(Clone, Debug)]
 pub struct Users {
     think: DurationSpec,
@@ -164,8 +165,8 @@ fn too_many(name: &str) -> SpecError {
     SpecError::new(format!("traffic '{name}'"), "needs more than 500 million transfers for its load")
 }
 
-/// Transfers whose start times do not depend on other transfers, in order. Each is drawn at the start of the one
-/// before, so memory does not grow with their number.
+/// Transfers whose start times do not depend on other transfers, in order. Each transfer is drawn at the start of the
+/// one before, so memory does not grow with the number of transfers.
 #[derive(Clone, Debug)]
 pub struct Open {
     times: Times,
@@ -248,13 +249,13 @@ struct Part {
     from: Time,
     to: Time,
     target: u64,
-    /// Factor from cumulative gaps to times, ps.
+    /// Factor that converts cumulative gaps to times, ps.
     scale: f64,
 }
 
 /// Transfers whose segments add up to targets, rounded to the nearest transfer. For a given number of arrivals, the
 /// arrival times of a Poisson process are its cumulative gaps scaled to the interval. Therefore all gaps are first
-/// drawn to compute that scale, and then drawn again one by one.
+/// drawn to compute the scale, and then drawn again one by one.
 #[derive(Clone, Debug)]
 struct Parts {
     /// Remaining intervals, the last one first.

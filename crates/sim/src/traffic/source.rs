@@ -1,4 +1,4 @@
-//! A source of transfers. It starts the transfers, gives each a sender and a receiver, and adds up their results.
+//! A source of transfers. A source starts the transfers, gives each a sender and a receiver, and adds up their results.
 //!
 //! ```text
 //!  arrivals ──► transfer ──► slot: sender + receiver + copy of the path ──► completed, drained ──► free for the next transfer
@@ -31,7 +31,7 @@ use crate::time::Time;
 pub struct SourceTotals {
     /// Transfers in the order of their starts, if each is recorded.
     pub transfers: Vec<Transfer>,
-    /// Sums over the transfers, if only these are recorded.
+    /// Sums over the transfers, if only sums are recorded.
     pub summary: Option<Box<Summary>>,
     /// Cumulative arrivals at each sample time.
     pub samples: Vec<ReceiverSample>,
@@ -273,7 +273,8 @@ impl Source {
         }
     }
 
-    /// Prefetches the data of the next turns, which were last used an RTT ago, before thousands of others.
+    /// Prefetches the data of the next turns; the data of thousands of other slots were used since their last use an
+    /// RTT ago.
     #[inline(always)]
     fn fetch_ahead(&self, turns: &[u32], network: &Network) {
         let at = |places: usize| turns.get(places - 1).map(|&slot| slot as usize);
@@ -400,7 +401,7 @@ impl Source {
         };
     }
 
-    /// Finds a free slot. Returns its number among the flows, and its position.
+    /// Finds a free slot. Returns the slot's number among the flows, and the slot's position.
     fn find_slot(&mut self, network: &mut Network) -> (FlowId, usize) {
         if let Some(slot) = self.free.pop() {
             return (self.slots[slot as usize].flow, slot as usize);
@@ -425,9 +426,9 @@ impl Source {
         }
     }
 
-    /// Frees the slots of transfers that have ended and have no packets in flight. Most transfers have none at their
-    /// end. Spurious retransmissions are in flight for another round trip, so only some of the slots that wait for them
-    /// are checked in each turn.
+    /// Frees the slots of transfers that have ended and have no packets in flight. Most transfers have no packets in
+    /// flight at their end. Spurious retransmissions are in flight for another round trip, so only some of the slots
+    /// that wait for them are checked in each turn.
     #[inline(never)]
     fn free_slots(&mut self, network: &mut Network) {
         let mut ending = std::mem::take(&mut self.ending);

@@ -1,8 +1,8 @@
 //! Transfers of a source as sums and distributions, if the run does not record each of them.
 //!
 //! All sums are of integers, so they are exact, do not depend on the order in which transfers end, and can be added
-//! over runs. The width of a distribution's bucket is 2⁻⁹ of its lower edge, so its middle is within 0.1 % of all
-//! values in it.
+//! over runs. The width of a distribution's bucket is 2⁻⁹ of its lower edge, so the bucket's middle is within 0.1 % of
+//! all values in the bucket.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use super::transfer::Transfer;
 use crate::spec::{Measure, SourceSpec, Spec};
 use crate::time::Time;
 
-/// Inverse of the unit of a sum of quotients, 2⁻³².
+/// Inverse of the unit of a sum of quotients; the unit is 2⁻³².
 const FRACTION: f64 = (1_u64 << 32) as f64;
 
-/// Bits of a number's mantissa that its bucket ignores: 9 of 52 are kept.
+/// Number of mantissa bits that the bucket of a number ignores; 9 of 52 bits are kept.
 const LEFT_OUT_BITS: u32 = 52 - 9;
 
 /// Counts of positive numbers in buckets.

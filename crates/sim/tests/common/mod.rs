@@ -31,7 +31,7 @@ pub fn linux_stack() -> Value {
     })
 }
 
-/// A stack by the standards alone: RFC 6675.
+/// A stack by the standards alone, with RFC 6675.
 pub fn rfc6675_stack() -> Value {
     let mut stack = linux_stack();
     stack["detection"] = json!("dupthresh");

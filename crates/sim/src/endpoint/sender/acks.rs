@@ -160,8 +160,8 @@ impl Sender {
     }
 
     /// True if the ACK reports an original transmission that left before the lowest segment was last sent. Linux then
-    /// restarts the retransmission timer (`tcp_clean_rtx_queue`, since 4.13). Later transmissions do not restart it;
-    /// otherwise a lost retransmission would never time out.
+    /// restarts the retransmission timer (`tcp_clean_rtx_queue`, since 4.13). An ACK of a later transmission does not
+    /// restart the timer; otherwise a lost retransmission would never time out.
     #[inline]
     fn is_older_than_head(&self, packet: &Packet) -> bool {
         let original = packet.flags() & flag::RETRANSMIT == 0;
@@ -200,9 +200,9 @@ impl Sender {
         (Some(sample), min_rtt)
     }
 
-    /// Takes the RTT sample of an ACK that a retransmission triggered, as Linux does (`tcp_ack_update_rtt`): from the
-    /// timestamps, which count milliseconds, and only if the ACK advances the left edge of the window (RFC 7323 section
-    /// 4.1).
+    /// Takes the RTT sample of an ACK that a retransmission triggered, as Linux does (`tcp_ack_update_rtt`). The sample
+    /// comes from the timestamps, which count milliseconds. There is a sample only if the ACK advances the left edge of
+    /// the window (RFC 7323 section 4.1).
     #[cold]
     fn measure_rtt_of_retransmission(&mut self, packet: &Packet, una: u32) -> (Option<f64>, f64) {
         if packet.segment() <= una {

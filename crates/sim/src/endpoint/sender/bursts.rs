@@ -3,12 +3,13 @@
 use crate::spec::StackSpec;
 use crate::time::Time;
 
-/// Largest buffer that Linux passes to a device at once, bytes of payload: 64 KiB minus the room for headers.
+/// Largest buffer that Linux passes to a device at once, bytes of payload, which is 64 KiB minus the room for headers.
 pub(super) const LARGEST_BYTES: u32 = 65_279;
-/// Largest window that a SYN-ACK can announce, bytes: it is not scaled (RFC 7323 section 2.2).
+/// Largest window that a SYN-ACK can announce, bytes: the window field of a SYN-ACK is not scaled (RFC 7323 section
+/// 2.2).
 const UNSCALED_WINDOW_BYTES: u64 = 65_535;
-/// Send buffer, bytes, which the application fills before the first ACK: that of `--on linux` on a path with a small BDP.
-/// It counts the data of each buffer and Linux's structures around them (`SKB_TRUESIZE`).
+/// Send buffer, bytes, which the application fills before the first ACK: that of `--on linux` on a path with a small
+/// BDP. The size counts the data of each buffer and Linux's structures around the data (`SKB_TRUESIZE`).
 const SEND_BUFFER_BYTES: u64 = 7_000_064;
 const STRUCTURES_BYTES: u64 = 832;
 
@@ -26,8 +27,8 @@ pub(super) struct Bursts {
     /// Segments of a buffer that is written before the first ACK, while the sender knows no scaled window of the receiver
     /// (`tcp_bound_to_half_wnd`).
     first: u32,
-    /// End of the first buffer that was left after the first transmission; the other buffers follow. `None` until then:
-    /// the application refills the head of the queue after each burst.
+    /// End of the first buffer that was still unsent after the first transmission; the other buffers follow. `None`
+    /// until the first transmission is over: the application refills the head of the queue after each burst.
     pub(super) grid: Option<u32>,
     /// End of the data that were written before the first ACK.
     written: u32,
@@ -46,7 +47,8 @@ impl Bursts {
         }
     }
 
-    /// The application has filled the send buffer at the start, and `next` is the first segment that was not sent.
+    /// Records that the application has filled the send buffer at the start; `next` is the first segment that was not
+    /// sent.
     pub(super) fn lay_out(&mut self, next: u32, payload_bytes: u32) {
         let payload = u64::from(payload_bytes);
         let left = SEND_BUFFER_BYTES.saturating_sub(u64::from(next) * payload);

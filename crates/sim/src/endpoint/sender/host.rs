@@ -24,7 +24,7 @@ impl Host {
     }
 
     /// Time at which the host has processed an ACK that arrives at `at`: after all earlier ACKs, and after a walk over
-    /// `scanned` segments. It affects only the RTT samples, and not the times of transmissions.
+    /// `scanned` segments. The processing time affects only the RTT samples, and not the times of transmissions.
     #[cold]
     pub(super) fn looks_at(&mut self, at: Time, scanned: u64) -> Time {
         self.busy_until = self.busy_until.max(at) + Time(self.ack_ps + self.scan_ps * scanned);

@@ -72,7 +72,7 @@ impl Sender {
         self.transmit(now, out);
     }
 
-    /// Marks lost retransmissions. Returns true if there was one.
+    /// Marks lost retransmissions. Returns true if a retransmission was lost.
     fn lost_retransmissions(&mut self, now: Time) -> bool {
         let again = match self.stack.detection {
             Detection::Rack => {
@@ -127,7 +127,7 @@ impl Sender {
         }
     }
 
-    /// Marks lost segments. Returns true if there were any.
+    /// Marks lost segments. Returns true if a segment was lost.
     #[inline(always)]
     pub(super) fn detect(&mut self, now: Time) -> bool {
         let edge = match self.stack.detection {
@@ -159,13 +159,13 @@ impl Sender {
         self.rack.reordering_seen |= below && !board.is_sacked(segment) && !board.is_resent(segment);
     }
 
-    /// Smallest RTT of the connection, the handshake among its samples, s; infinite before the first.
+    /// Smallest RTT of the connection, the handshake's RTT included, s; infinite before the first.
     #[inline]
     pub(super) fn smallest_rtt(&self) -> f64 {
         self.min_rtt.get().min(self.rack.handshake)
     }
 
-    /// RFC 8985 section 6.2: how long a segment may be overtaken before it counts as lost.
+    /// Reordering window: time for which a segment may be overtaken before it counts as lost (RFC 8985 section 6.2).
     pub(super) fn reorder_window(&self) -> Time {
         let certain = self.repair.is_in_episode() || self.board.sacked() >= self.stack.dup_threshold;
         if !self.rack.reordering_seen && certain {
@@ -220,8 +220,9 @@ impl Sender {
         high
     }
 
-    /// Latest send time of an overtaken segment from `low` to `top`. Linux's timer waits for this segment, so that one
-    /// expiry marks all of them lost (`tcp_rack_detect_loss` uses the longest wait), as in RFC 8985.
+    /// Latest send time of an overtaken segment from `low` to `top`. Linux's timer waits for the latest overtaken
+    /// segment, so that one expiry marks all overtaken segments lost (`tcp_rack_detect_loss` uses the longest wait), as
+    /// in RFC 8985.
     fn last_overtaken(&self, low: u32, top: u32) -> Option<Time> {
         let missing = (low..top).rev().filter(|&segment| !self.board.is_sacked(segment));
         let mut times = missing.filter_map(|segment| Some((segment, self.rack.sent_at.get(segment.into())?)));

@@ -19,7 +19,7 @@ const HALVED_EACH_US: f64 = 512.0;
 /// (`bbr_min_tso_segs`).
 const SMALLEST: u32 = 2;
 const SLOW_BPS: f64 = 1.2e6;
-/// A burst of less than this fraction of the window may be deferred: 1/3 (`tcp_tso_win_divisor`).
+/// Divisor of the window for deferral: a burst of less than 1/3 of the window may be deferred (`tcp_tso_win_divisor`).
 const WINDOW_DIVISOR: u64 = 3;
 /// A burst is deferred only if the last burst left at most this long ago, and the next ACK is expected within this time.
 const PATIENCE: Time = Time::MILLISECOND;

@@ -7,7 +7,7 @@ use super::pace::{Limit, Limits};
 use crate::endpoint::boundary::Outlet;
 use crate::time::Time;
 
-/// Linux's pacing rate in units of window over RTT: 2 in slow start, 1.2 afterwards (`tcp_pacing_ss_ratio`,
+/// Linux's pacing rate in units of window over RTT, which is 2 in slow start and 1.2 afterwards (`tcp_pacing_ss_ratio`,
 /// `tcp_pacing_ca_ratio`).
 const SLOW_START_FACTOR: f64 = 2.0;
 const AVOIDANCE_FACTOR: f64 = 1.2;
@@ -26,7 +26,7 @@ impl Sender {
         (self.rto.srtt > 0.0).then(|| self.pace_factor() * self.stats.cwnd.max(1.0) / self.rto.srtt)
     }
 
-    /// Pace of an algorithm that has none, as a multiple of a window for each round trip.
+    /// Pacing rate for an algorithm that has none, as a multiple of one window for each round trip.
     pub(super) fn pace_factor(&self) -> f64 {
         if self.stats.cwnd < self.algorithm.ssthresh() / 2.0 { SLOW_START_FACTOR } else { AVOIDANCE_FACTOR }
     }
@@ -93,8 +93,9 @@ impl Sender {
         }
     }
 
-    /// Sends the segments that are due by the pacing timer. Only an algorithm that is told of each segment may have
-    /// changed the limits since the last event, and the rate of a sender of bursts depends on the data in flight.
+    /// Sends the segments that are due by the pacing timer. The limits may have changed since the last event in two
+    /// cases: the algorithm handles each sent segment, or the sender sends bursts, whose rate depends on the data in
+    /// flight.
     #[inline(never)]
     pub(super) fn transmit_due(&mut self, now: Time, out: &mut impl Outlet) {
         if self.needs.sends || self.bursts.active {

@@ -16,8 +16,9 @@ pub(super) struct Rack {
     pub(super) segment: u32,
     pub(super) rtt: Time,
     pub(super) reordering_seen: bool,
-    /// RTT of the handshake, s; infinite if it was not measured. Because of the handshake's small packets it is the
-    /// smallest RTT on a slow link, so it bounds the reordering window. The algorithm's smallest RTT is that of data.
+    /// RTT of the handshake, s; infinite if it was not measured. The handshake's packets are small, so on a slow link
+    /// this RTT is the smallest one and bounds the reordering window. The algorithm's smallest RTT is that of data
+    /// segments.
     pub(super) handshake: f64,
     /// Time at which an overtaken segment counts as lost; [`Time::NEVER`] without one.
     pub(super) reorder_due: Time,

@@ -9,8 +9,8 @@ use crate::record::SenderSample;
 use crate::spec::Detection;
 use crate::time::Time;
 
-/// Margin against early timers, added to the two round trips before a tail loss probe and to the wait for a reordered
-/// segment (Linux's `TCP_TIMEOUT_MIN_US`; also 2 ms in RFC 8985 section 7.2).
+/// Margin against early timers (Linux's `TCP_TIMEOUT_MIN_US`; also 2 ms in RFC 8985 section 7.2). The margin is added
+/// to the two round trips before a tail loss probe and to the wait for a reordered segment.
 const PROBE_MARGIN: Time = Time(2 * Time::MILLISECOND.0);
 
 impl Sender {
@@ -96,10 +96,10 @@ impl Sender {
         self.expiry(self.timeout.probe_from, Time::from_seconds(2.0 * self.rto.srtt).later(margin))
     }
 
-    /// Expiry of a timer of duration `wait` set at `from`. A stack with timer interrupts rounds up to them as Linux
-    /// does (`usecs_to_jiffies`), and adds one, since the current interval has begun (`calc_index` in
-    /// kernel/time/timer.c). Stacks before RACK have exact timers, since the studies that use them state no interrupt
-    /// rate.
+    /// Expiry of a timer of duration `wait` set at `from`. A stack with timer interrupts rounds the duration up to
+    /// whole jiffies as Linux does (`usecs_to_jiffies`). The stack then adds one jiffy, since the current jiffy has
+    /// begun (`calc_index` in kernel/time/timer.c). Stacks before RACK have exact timers, since the studies that use
+    /// them state no interrupt rate.
     fn expiry(&self, from: Time, wait: Time) -> Time {
         match self.stack.hz {
             Some(hz) if self.rack.enabled => {

@@ -79,7 +79,7 @@ impl Sender {
         self.transmit_with_care(now, out);
     }
 
-    /// Limit of a sender whose window would allow more.
+    /// Limit of a sender whose window would allow more segments: the receiver or the application.
     pub(super) fn other_limit(&mut self, now: Time) -> Limit {
         if let Some(sampler) = &mut self.sampler {
             sampler.on_application_limited(self.board.in_flight(self.next));
@@ -190,7 +190,8 @@ impl Sender {
         out.send(Packet::new(at, now, self.flow, segment, self.bytes, flags, extra));
     }
 
-    /// Records the state of a segment that RACK and some algorithms need. Returns the number of its congestion header.
+    /// Records the state of a segment that RACK and some algorithms need. Returns the number of the segment's
+    /// congestion header.
     #[inline]
     pub(super) fn remember(&mut self, segment: u32, flags: u8, now: Time, out: &mut impl Outlet) -> u32 {
         let windows = self.needs.window_at_send;

@@ -1,6 +1,6 @@
 //! Kinds of UDT's packets, in [`crate::packet::Packet::extra`].
 
-/// Bytes of a word of a NAK's list, which is a packet or one end of a run.
+/// Bytes of a word of a NAK's list; a word is a packet number or one end of a run.
 pub(super) const WORD_BYTES: u32 = 4;
 
 /// [`crate::packet::Packet::extra`] of data.

@@ -89,7 +89,7 @@ impl Missing {
         self.gaps.insert(first, Gap { past, reported: now, k: 2 });
     }
 
-    /// Removes a packet that arrived. Returns true if it was missing.
+    /// Removes a packet that arrived. Returns true if the packet was in the list.
     pub(super) fn remove(&mut self, packet: u32) -> bool {
         let Some((&first, &gap)) = self.gaps.range(..=packet).next_back() else { return false };
         if packet >= gap.past {

@@ -1,13 +1,13 @@
 //! Messages of a receiver to its sender: the payloads of ACKs and NAKs.
 
-/// Message of an ACK or a NAK. It is stored in the flow's sidecar; the packet itself has only a packet number.
+/// Message of an ACK or a NAK. The message is stored in the flow's sidecar; the packet itself has only a packet number.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Message {
     /// An ACK.
     Ack {
         /// Number of the ACK, which its ACK2 repeats.
         number: u32,
-        /// The receiver's RTT, s. Real packets also carry its variation, which no sender reads.
+        /// The receiver's RTT, s. Real packets also carry the RTT's variation, which no sender reads.
         rtt: f64,
         /// Arrival rate, packets/s; 0 if unknown.
         arrival_rate: f64,

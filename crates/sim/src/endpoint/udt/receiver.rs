@@ -1,4 +1,4 @@
-//! The receiving end. It measures arrivals, sends an ACK every SYN interval, and reports missing packets.
+//! The receiving end. The receiver measures arrivals, sends an ACK every SYN interval, and reports missing packets.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::spec::udt::{ACK_BYTES, HEADER_BYTES, LIGHT_ACK_BYTES};
 use crate::spec::{FlowSpec, Measure, Spec};
 use crate::time::Time;
 
-/// Number of ACKs kept for their ACK2s, as in the library.
+/// Number of ACKs kept until their ACK2s arrive, as in the library.
 const ACK_HISTORY: usize = 1024;
 
 /// The receiving end of a UDT flow.
@@ -165,7 +165,8 @@ impl UdtReceiver {
         }
     }
 
-    /// Handles an ACK2, which gives an RTT sample. An ACK2 of an older ACK, or of one already acknowledged, gives none.
+    /// Handles an ACK2, which gives an RTT sample. An ACK2 of an older ACK, or of an ACK already acknowledged, gives no
+    /// RTT sample.
     fn on_ack2(&mut self, number: u32, now: Time) {
         self.ack2s += 1;
         let oldest = self.ack_number - self.acks.len() as u32;

@@ -1,4 +1,4 @@
-//! The sending end. It sends one packet per period, lost packets first.
+//! The sending end. The sender sends one packet per period, lost packets first.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ use crate::spec::udt::HEADER_BYTES;
 use crate::spec::{FlowSpec, MOST_SEGMENTS, Spec};
 use crate::time::Time;
 
-/// A packet whose number is a multiple of this is sent back to back with the next.
+/// Interval of packet pairs: a packet whose number is a multiple of this constant is sent back to back with the next
+/// one.
 const PAIR_EVERY: u32 = 16;
 
 /// Internal variables of a sender: those of its rate control and those of its estimates.
@@ -118,7 +119,7 @@ impl UdtSender {
         }
     }
 
-    /// All records that the run keeps of it, except the RTT samples, which the receiver has.
+    /// All records that the run keeps of the sender, except the RTT samples, which the receiver has.
     pub(super) fn into_record(self) -> SenderRecord {
         SenderRecord { rates: Some(self.rates), ..self.stats.into_record(self.start) }
     }
@@ -172,8 +173,8 @@ impl UdtSender {
         self.expires = if waits { self.heard.later(Time::from_seconds(period_s)) } else { Time::NEVER };
     }
 
-    /// Handles an expiration: schedules all unacknowledged packets for retransmission. The library does so only if no
-    /// retransmission is pending.
+    /// Handles an expiration: schedules all unacknowledged packets for retransmission. At an expiration the library
+    /// schedules retransmissions only if none is pending.
     fn expire(&mut self, now: Time) {
         self.stats.totals.timeouts += 1;
         if self.lost.is_empty() || self.control.parameters().timers == Timers::Draft {
