@@ -24,10 +24,10 @@ _DIGEST_DIGITS = 12
 
 
 class LinuxBackend(Backend):
-    """Runs flows on Linux itself. It is deterministic: the same scenario and seed give the same bytes.
+    """Runs flows on Linux itself. The backend is deterministic: the same scenario and seed give the same bytes.
 
-    The path is emulated by netem inside the guest if netem supports it; otherwise by the engine, which can also
-    simulate flows.
+    netem inside the guest emulates the path if netem supports the path; otherwise the engine simulates the path. The
+    engine can also simulate flows.
     """
 
     name = "linux"
@@ -37,17 +37,19 @@ class LinuxBackend(Backend):
 
     @classmethod
     def variant(cls, word: str) -> type[Backend]:
-        """The backend with a kernel patch, named by the first digits of the patch's digest.
+        """The backend with a kernel patch; ``word`` is the first digits of the patch's digest.
 
         Raises:
-            ScenarioError: there is no such patch in the cache.
+            ScenarioError: the cache has no patch with such a digest.
         """
         return type("PatchedLinux", (cls,), {"name": f"{cls.name}+{word}", "patch": changes.kept_patch(word)})
 
     def version(self) -> str:
-        """The package's version, and digests of the two programs, of the code that uses them and of the kernels.
+        """The package's version, and digests of the guest's program, the path's program, the Python code of the backend
+        and the kernels.
 
-        The digest of a patch is in the backend's name, and the digest of a C file is in the scenario.
+        A patch and a C file do not change the version: the digest of a patch is in the backend's name, and the digest
+        of a C file is in the scenario.
         """
         names = [kernel.digest for kernel in kernels.offered()]
         return f"{__version__}+{_program_digest()}.{_rules_digest()}, Linux {' '.join(names) or 'not built'}"
@@ -115,12 +117,13 @@ class LinuxBackend(Backend):
 
 
 def _tell(line: str) -> None:
-    """Print the progress of a kernel's compilation, which takes some time, also during a sweep."""
+    """Print the progress of a kernel's compilation, also during a sweep, since a compilation takes some time."""
     print(f"elephan: {line}", file=sys.stderr)
 
 
 def _kernel_for(scenario: Scenario) -> Kernel:
-    """The kernel with the HZ of its flows' algorithms; the plan rejects flows with different HZ."""
+    """The kernel for a scenario: the one with the HZ that the scenario's flows state. The plan rejects flows with
+    different HZ."""
     flows = scenario.form.flows
     wanted = {flows[i].stack.hz for i in on_linux(scenario.form)} - {None}
     return kernels.chosen(min(wanted, default=None, key=lambda hz: hz or 0))
@@ -143,10 +146,11 @@ def require() -> None:
 
 
 def _require_outside(plan: Plan, kernel: Kernel) -> None:
-    """Reject a scenario whose path is the engine if the guest cannot use such a path.
+    """Reject a scenario whose path the engine must simulate if the program or the kernel's devices for such a path are
+    missing.
 
     Raises:
-        ScenarioError: the guest cannot; the message has the command that helps.
+        ScenarioError: the program or the devices are missing; the message has the command that adds them.
     """
     if not plan.outside:
         return
@@ -159,7 +163,7 @@ def _require_outside(plan: Plan, kernel: Kernel) -> None:
 
 
 def _engine_bytes(plan: Plan) -> int:
-    """Memory that the engine certainly needs to simulate the path, bytes.
+    """Least memory that the engine needs to simulate the path, bytes.
 
     Raises:
         ScenarioError: the engine rejects the scenario.

@@ -56,7 +56,7 @@ _SOURCES = frozenset((
     ".po", ".gif", ".bin", ".inc", ".asm", ".tbl",
 ))  # fmt: skip
 _DEPENDENCY = re.compile(r"[\w./+-]+\.[chS]\b")
-# Version of these rules: a change of it means another kernel.
+# Version of the build's rules. The version is part of a kernel's digest, so a new version gives a new kernel.
 _RULES = 1
 
 Tell = Callable[[str], None]
@@ -87,7 +87,7 @@ class Source:
 
 
 def missing(*, debian: bool) -> list[str]:
-    """The packages for a build that this host lacks."""
+    """The packages that a build needs and this host lacks."""
     found = [package for tool, package in _TOOLS.items() if shutil.which(tool) is None]
     found += [package for header, package in _HEADERS.items() if not (Path("/usr/include") / header).exists()]
     if debian:
@@ -96,7 +96,8 @@ def missing(*, debian: bool) -> list[str]:
 
 
 def build(version: str, hz: int, tree: Path | None, tell: Tell) -> tuple[Kernel, bool]:
-    """The kernel of a source and a HZ, from the cache or built now; the second value is true if it was built now.
+    """The kernel of a source and an HZ, from the cache or built now. The second value is true if the kernel was built
+    now.
 
     Raises:
         ScenarioError: the kernel cannot be built here; the message has the command that helps.
@@ -238,7 +239,7 @@ def placed(whole: Path, tree: Path, made: Kernel, began: float) -> Kernel:
 def keep_compiled(tree: Path) -> None:
     """Remove the source files that were not compiled, which are most of a compiled tree's size.
 
-    The folders in which a patch may change something, and all headers that a C file may include, stay.
+    The function keeps the folders that a patch may change, and all headers that a C file may include.
     """
     used = set[str]()
     for record in tree.rglob(".*.cmd"):
@@ -278,7 +279,8 @@ def _set_hz(tree: Path, hz: int) -> None:
 
 
 def _check_config(wanted: Path, made: Path) -> None:
-    """Reject a configuration line that this source does not support, since the build would ignore it silently."""
+    """Reject a configuration line that the kernel's source does not support, since the build would ignore the line
+    silently."""
     have = set(made.read_text(encoding="utf-8").splitlines())
     lines = [line for line in wanted.read_text(encoding="utf-8").splitlines() if line.startswith("CONFIG_")]
     lost = [line for line in lines if not line.endswith("=n") and line not in have]
@@ -287,7 +289,8 @@ def _check_config(wanted: Path, made: Path) -> None:
 
 
 def _run(words: list[str], folder: Path, tell: Tell, explain: Explain | None = None) -> None:
-    """Run a step of the build, and report its progress at intervals; ``explain`` converts its output to an error."""
+    """Run a step of the build, and report its progress at intervals; ``explain`` converts the output of a failed step
+    to an error."""
     environment = os.environ | {
         "KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "elephan", "KBUILD_BUILD_HOST": "elephan",
         "LC_ALL": "C",

@@ -34,7 +34,8 @@ _UNDEFINED = re.compile(
 )
 _FAILED = re.compile(r"^Hunk #(\d+) FAILED at (\d+)", re.MULTILINE)
 _FILE = re.compile(r"^(?:checking|patching) file '?([^'\n]*)'?$|^can't find file to patch", re.MULTILINE)
-# Version of these rules: a change of it means another kernel.
+# Version of the rules for changed kernels. The version is part of a kernel's digest, so a new version gives a new
+# kernel.
 _RULES = 1
 
 
@@ -44,7 +45,7 @@ class Patch:
 
     Attributes:
         name: the file's name.
-        text: its content.
+        text: content of the file.
         digest: SHA-256 of the content.
     """
 
@@ -89,7 +90,7 @@ def read_patch(path: Path) -> Patch:
 
 
 def kept_patch(word: str) -> Patch:
-    """The patch named by a backend.
+    """The patch in the name of a backend; ``word`` is the first digits of the patch's digest.
 
     Raises:
         ScenarioError: the patch is not in the cache.
@@ -145,7 +146,8 @@ def changed(base: Kernel, files: Sequence[CFile], patch: Patch | None, tell: bui
 
 
 def _workshop(work: Path) -> Path:
-    """The folder of the copied tree: in memory if there is room, which is several times faster than a disk."""
+    """The folder of the copied tree. The folder is in memory if there is room, since memory is several times faster
+    than a disk."""
     _remove_workshops()
     with contextlib.suppress(OSError):
         space = os.statvfs(_MEMORY)
@@ -155,14 +157,14 @@ def _workshop(work: Path) -> Path:
 
 
 def _remove_workshops() -> None:
-    """Remove the copied tree, also that of a killed process. The cache's lock guarantees that no other build uses
-    it."""
+    """Remove the copied trees in memory, also those of killed processes. The cache's lock guarantees that no other
+    build uses these trees."""
     for folder in _MEMORY.glob(f"{_workshops()}*"):
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _workshops() -> str:
-    """The beginning of the names of folders in memory that belong to this cache."""
+    """Common prefix of the names of this cache's folders in memory."""
     return f"elephan-{hashlib.sha256(str(cache()).encode()).hexdigest()[:_DIGITS]}-"
 
 
@@ -184,7 +186,8 @@ def _copy(tree: Path, to: Path) -> None:
 
 
 def _apply(patch: Patch, tree: Path, base: Kernel) -> None:
-    """Apply a patch. Its lines may have moved in the source, but changed lines are an error."""
+    """Apply a patch. The patched lines may have moved in the source, but a line that differs from the patch is an
+    error."""
     if shutil.which("patch") is None:
         raise ScenarioError("a patch cannot be applied without patch: apt-get install patch", source="--patch")
     done = subprocess.run(
@@ -216,7 +219,7 @@ def _add(files: Sequence[CFile], tree: Path) -> None:
 
 
 def _explained(text: str, files: Sequence[CFile], patch: Patch | None) -> Exception | None:
-    """The compiler's first error, with the name of the user's file in place of its copy."""
+    """The compiler's first error, with the name of the user's file in place of the name of its copy."""
     own = {f"net/ipv4/{file.unit}": file.path for file in files}
     if found := _ERROR.search(text):
         name, line, what = found.groups()

@@ -1,4 +1,4 @@
-"""A guest: a process that boots, runs a plan in virtual time, and ends."""
+"""A guest: a process of User Mode Linux that boots, runs a plan in virtual time, and ends."""
 
 from __future__ import annotations
 
@@ -73,12 +73,13 @@ class Log:
 
 
 def program() -> Path | None:
-    """The program that the guest starts first: ``$ELEPHAN_GUEST``, or the one built with the package."""
+    """The program that the guest starts first: ``$ELEPHAN_GUEST``, or the program that was built with the package."""
     return _named(ENVIRONMENT, PROGRAM)
 
 
 def path_program() -> Path | None:
-    """The program of the path outside a guest: ``$ELEPHAN_LINUX_PATH``, or the one built with the package."""
+    """The program that simulates the path outside a guest: ``$ELEPHAN_LINUX_PATH``, or the program that was built with
+    the package."""
     return _named(PATH_ENVIRONMENT, PATH_PROGRAM)
 
 
@@ -138,7 +139,7 @@ def _of_engine(folder: Path) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
 
 
 def _told(text: str) -> ScenarioError:
-    """The engine's error message as an error with the field of the scenario."""
+    """The engine's error message, converted to an error that names the field of the scenario."""
     match = _PLACE.fullmatch(text)
     if match is None:
         return ScenarioError(f"the engine cannot be the path: {text}")
@@ -147,7 +148,8 @@ def _told(text: str) -> ScenarioError:
 
 @contextlib.contextmanager
 def _root(plan: Plan, first: Path) -> Iterator[Path]:
-    """A folder with the guest's root file system, removed afterwards; folders of killed processes are removed too."""
+    """A temporary folder with the guest's root file system. Folders that killed processes left behind are removed
+    too."""
     above = cache() / "guests"
     above.mkdir(parents=True, exist_ok=True)
     with (above / "lock").open("w") as lock:
@@ -178,7 +180,8 @@ def _remove_abandoned(above: Path) -> None:
 
 
 def arguments(plan: Plan) -> list[str]:
-    """The kernel's command line. The kernel uses it as entropy, so it must not differ between runs."""
+    """The kernel's command line. The kernel uses the command line as entropy, so the line must not differ between
+    runs."""
     clock = "ext:clock" if plan.outside else "inf-cpu"
     devices = [f"virtio_uml.device={name}:1" for name in ("senders", "receivers")]
     outside = [*devices, "virtio_net.napi_tx=0"] if plan.outside else []

@@ -109,10 +109,10 @@ def kernels() -> list[Kernel]:
 
 
 def offered() -> list[Kernel]:
-    """The kernels for runs: the newest of each HZ, or the kernel in ``$ELEPHAN_LINUX``.
+    """The kernels for runs: the newest kernel of each HZ, or the kernel that ``$ELEPHAN_LINUX`` names.
 
     Raises:
-        ScenarioError: the variable names no kernel.
+        ScenarioError: ``$ELEPHAN_LINUX`` does not name exactly one kernel.
     """
     found = [kernel for kernel in kernels() if not kernel.base]
     if wanted := os.environ.get(ENVIRONMENT):
@@ -126,10 +126,11 @@ def offered() -> list[Kernel]:
 
 
 def chosen(hz: int | None = None) -> Kernel:
-    """The kernel of a run: the one with an HZ, or the one with Debian's HZ if the scenario states none.
+    """The kernel of a run: the kernel with the scenario's HZ, or the kernel with Debian's HZ if the scenario states no
+    HZ.
 
     Raises:
-        ScenarioError: there is none.
+        ScenarioError: no kernel is built, or none with this HZ.
     """
     found = {kernel.hz: kernel for kernel in offered()}
     if not found:

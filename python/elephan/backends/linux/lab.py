@@ -36,7 +36,7 @@ def _program() -> Item:
 
 
 def _path() -> Item:
-    """Item for a path simulated by the engine: the program and the devices."""
+    """Item of the check list for a path that the engine simulates: the program, and the kernel's devices."""
     if guest.path_program() is None:
         return Item(f"guest: {guest.PATH_PROGRAM}", False, False, "missing", "run 'make setup' in the source tree")
     try:
@@ -50,7 +50,7 @@ def _path() -> Item:
 
 
 def _ptrace() -> Item:
-    """Item for ptrace: a guest traces its processes, which some containers and hosts forbid."""
+    """Item of the check list for ptrace: a guest traces its processes, and some containers and hosts forbid tracing."""
     try:
         scope = int(_PTRACE_SCOPE.read_text(encoding="ascii"))
     except (OSError, ValueError):
@@ -62,7 +62,7 @@ def _ptrace() -> Item:
 
 
 def _can_trace() -> bool:
-    """True if a child of this process may ask to be traced."""
+    """True if the host allows a child of this process to be traced."""
     ptrace = ctypes.CDLL(None, use_errno=True).ptrace
     child = os.fork()
     if child == 0:
@@ -72,8 +72,8 @@ def _can_trace() -> bool:
 
 
 def memory_folder() -> Path:
-    """The folder of the file that is a guest's memory, chosen by the rules of User Mode Linux; the file occupies no
-    blocks until it is written."""
+    """The folder of the file that backs a guest's memory, chosen by the rules of User Mode Linux. The file occupies no
+    disk blocks until it is written."""
     return Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(tempfile.gettempdir())
 
 

@@ -1,4 +1,5 @@
-"""The kernel's congestion control modules: their names, and the mapping of our parameters to theirs."""
+"""The kernel's congestion control modules: their names, and the mapping of Elephan's parameters to the modules'
+parameters."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ _AS_LINUX = ("", "linux")
 
 
 class _Map(NamedTuple):
-    """The module's parameter that corresponds to one of ours; its value is the integer ``there(value of ours)``."""
+    """The kernel module's parameter for one of Elephan's parameters; the module gets the integer ``there(Elephan's
+    value)``."""
 
     name: str
     there: Callable[[float], float]
@@ -67,9 +69,9 @@ _PARAMETERS: dict[str, dict[str, _Map]] = {
     },
     "illinois": {"window_threshold": _Map("win_thresh", _same), "theta": _Map("theta", _same)},
 }  # fmt: skip
-"""For each algorithm, our parameters with the corresponding parameters of the module."""
+"""For each algorithm, Elephan's parameters with the corresponding parameters of the kernel's module."""
 
-# Relative precision with which an integer of the module represents our value.
+# Relative precision with which an integer of the module represents Elephan's value.
 _ROUNDING = 2e-3
 
 
@@ -80,7 +82,7 @@ def is_linux_own(flow: FlowSpec) -> bool:
 
 
 def is_settable(algorithm: str, key: str, value: Parameter) -> bool:
-    """True if the module of an algorithm that Linux has can be given a value of one of our parameters."""
+    """True if Linux's module of an algorithm accepts a value of one of Elephan's parameters."""
     known = _PARAMETERS.get(algorithm, {}).get(key)
     if known is None:
         return False
@@ -92,10 +94,10 @@ def is_settable(algorithm: str, key: str, value: Parameter) -> bool:
 
 
 def module_of(flow: FlowSpec, file: CFile | None, where: str) -> str:
-    """The kernel's name of a flow's congestion control, which is Linux's own or in a C file.
+    """The kernel's name of a flow's congestion control; the algorithm is one of Linux's own or is in a C file.
 
     Raises:
-        ScenarioError: the kernel has none.
+        ScenarioError: the kernel lacks the algorithm.
     """
     if file is not None:
         if flow.source_sha256 is not None and (file.name in MODULES.values() or file.name.startswith(PREFIX)):

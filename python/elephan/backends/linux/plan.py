@@ -1,4 +1,4 @@
-"""Conversion of a scenario to a guest's plan. An unsupported setting is rejected by its name."""
+"""Conversion of a scenario to a guest's plan. The error for an unsupported setting names the setting."""
 
 from __future__ import annotations
 
@@ -63,12 +63,13 @@ SYSCTLS = {
 
 
 class _NetemError(Exception):
-    """netem inside the guest cannot be the path; the message has the reason."""
+    """netem inside the guest cannot emulate the path; the message has the reason."""
 
 
 @dataclass
 class _Graph:
-    """Devices and routes of a guest. The first namespace has the senders, the second the receivers."""
+    """Devices and routes of a guest. The senders are in the first network namespace, and the receivers in the
+    second."""
 
     namespaces: int = 2
     devices: list[dict[str, Any]] = field(default_factory=list)
@@ -122,7 +123,7 @@ class Plan:
     """A scenario that a guest can run.
 
     Attributes:
-        form: its canonical form, with the seed of the run.
+        form: the scenario's canonical form, with the seed of the run.
         real: positions of the flows on Linux; the engine simulates the others.
         outside: reason why the engine simulates the path; empty if netem inside the guest emulates it.
         hz: timer interrupts a second of the kernel.
@@ -333,7 +334,7 @@ def _check_stack(stack: StackSpec, hz: int, where: str) -> None:
 
 
 class _Nodes:
-    """Ends of links grouped into nodes, by union-find."""
+    """Nodes of the network: groups of link ends, merged by union-find."""
 
     def __init__(self) -> None:
         self._parents: dict[tuple[int, str], tuple[int, str]] = {}
@@ -344,7 +345,7 @@ class _Nodes:
         return end if parent == end else self._root(parent)
 
     def join(self, one: tuple[int, str], other: tuple[int, str]) -> None:
-        """Join two ends to one node."""
+        """Merge the nodes of two link ends."""
         self._parents[self._root(one)] = self._root(other)
 
     def number(self, end: tuple[int, str], graph: _Graph) -> int:
@@ -473,8 +474,8 @@ def _behind_kernels_queue(form: Spec, i: int, ends: tuple[int, int], graph: _Gra
     """The two devices of a link with a queue of the kernel.
 
     The first device has the queue; a packet leaves it when the transmission of the previous packet ends. The second
-    device adds the packet's own transmission time and the delay. It has no queue, since packets arrive at the link's
-    rate.
+    device adds the packet's own transmission time and the delay. The second device has no queue, since packets arrive
+    at the link's rate.
     """
     link, (origin, to) = form.links[i], ends
     where = f"links[{i}].queue"
@@ -557,7 +558,8 @@ def _zero_ns(document: dict[str, Any]) -> int:
 
 
 def _look_ns(form: Spec, real: list[int]) -> int:
-    """Interval of records, ns: a fraction of the sampling interval, of the order of a quarter of a round trip."""
+    """Interval of records, ns: a fraction of the sampling interval, near a quarter of the shortest base RTT within
+    bounds."""
     shortest_ns = min(base_rtt_ps(form, form.flows[i]) for i in real) // _PS_PER_NS
     wanted = min(_LOOK_MAX_NS, max(_LOOK_MIN_NS, shortest_ns // _LOOKS_A_ROUND_TRIP, _LOOK_EACH_NS * len(real)))
     period = (form.sample_period_ps or form.duration_ps) // _PS_PER_NS
@@ -595,16 +597,17 @@ def _flow(form: Spec, i: int, module: str) -> dict[str, Any]:
 
 
 def _buffer_bytes(form: Spec, flow: FlowSpec) -> int:
-    """Value of the options of the socket buffers, bytes: Linux doubles the value, and expects data to fill half of the
-    result."""
+    """Value of the socket options for the buffer sizes, bytes. Linux doubles this value, and expects data to fill half
+    of the doubled size."""
     growth_bytes = _growth_segments(flow) * flow.stack.payload_bytes
     wanted = max(2 * _window_bytes(form, flow), int(growth_bytes / _learned(flow)))
     return min(_BUFFER_MAX_BYTES, wanted + _BUFFER_MIN_BYTES)
 
 
 def _receive_buffer_bytes(form: Spec, flow: FlowSpec) -> int:
-    """Value of the option of the receive buffer. Data that wait in it must not bound the window: its growth would
-    pause, and each pause adds quick ACKs. The first window gets half of the buffer."""
+    """Value of the socket option for the receive buffer, bytes. Data that wait in the buffer must not limit the receive
+    window: the window's growth would pause, and each pause adds quick ACKs. The first receive window gets half of the
+    buffer."""
     waiting = _window_bytes(form, flow) + READ_BYTES
     wanted = max(
         int((_window_bound(form, flow) + waiting) / _learned(flow)),
@@ -614,27 +617,27 @@ def _receive_buffer_bytes(form: Spec, flow: FlowSpec) -> int:
 
 
 def _window_bound(form: Spec, flow: FlowSpec) -> int:
-    """Bound of the receiver's window, bytes: that of the stack, or the first window and its growth."""
+    """Upper bound of the receive window, bytes: the bound in the flow's stack, or the first window plus its growth."""
     bound = flow.stack.receive_window
     segments = _first_window(form, flow) + _growth_segments(flow) if bound is None else bound
     return segments * flow.stack.payload_bytes
 
 
 def _first_window(form: Spec, flow: FlowSpec) -> int:
-    """The receiver's first window, segments: its last one minus the growth that ``quick_acks`` allows."""
+    """First receive window, segments: the final receive window minus the growth that ``quick_acks`` allows."""
     last = int(_buffer_bytes(form, flow) * _learned(flow) / flow.stack.payload_bytes)
     return max(_LEAST_WINDOW, last - _growth_segments(flow))
 
 
 def _growth_segments(flow: FlowSpec) -> int:
-    """Growth of the receiver's window while each segment is acknowledged: two segments for each received segment
+    """Growth of the receive window during the quick ACKs at the start, segments: two for each received segment
     (tcp_grow_window)."""
     return 2 * max(0, flow.stack.quick_acks - LEAST_QUICK_ACKS)
 
 
 def _learned(flow: FlowSpec) -> float:
-    """The window as a fraction of the socket option, after the kernel has measured the packets' overhead
-    (tcp_update_scaling_ratio)."""
+    """The receive window as a fraction of the socket option's value, after the kernel has measured the packets'
+    overhead (tcp_update_scaling_ratio)."""
     return 2 * flow.stack.payload_bytes / (flow.stack.payload_bytes + _PACKET_OVERHEAD_BYTES)
 
 

@@ -139,9 +139,10 @@ def _red(link: LinkSpec, packets: int, packet_bytes: int) -> Options:
 def _idle_table(shift: int, packet_us: float) -> tuple[int, list[int]]:
     """Scale and entries of the kernel's table for the decay of RED's average after idle times, in halvings.
 
-    Entry ``i`` is for an idle time of ``i << scale`` µs. RED treats an idle time as the arrival of packets at an empty
-    queue, one for each ``packet_us``; each multiplies the average by ``1 - weight``. The kernel interpolates within the
-    first entry only, and halves the average after any longer time, so the step of the table is about one half-life.
+    Entry ``i`` is for an idle time of ``i << scale`` µs. During an idle time, RED treats the queue as if one packet
+    arrived at an empty queue every ``packet_us``; each such packet multiplies the average queue length by ``1 -
+    weight``. The kernel interpolates within the first entry only, and halves the average after any longer time, so the
+    step of the table is about one half-life.
     """
     half_life_us = -packet_us / math.log2(1 - 2.0**-shift)
     scale = min(_RED_BITS, max(0, math.floor(math.log2(half_life_us))))

@@ -29,7 +29,7 @@ _LENGTH, _DROPPED, _SENT, _SENT_BYTES, _QUEUE_MARKED = range(5)
 
 _ETHERNET_BYTES = 14
 _NO_THRESHOLD = 0x7FFF_FFFF
-# Linux's states of a sender (enum tcp_ca_state): from this state on it recovers from a loss.
+# Linux's states of a sender (enum tcp_ca_state): in this state and all later ones the sender recovers from a loss.
 _RECOVERY = 3
 _NS_PER_S = 1e9
 
@@ -86,7 +86,8 @@ def looks(plan: Plan, log: Log) -> Looks:
 
 
 def _sample_times(plan: Plan) -> Words:
-    """Sample times of the engine: the multiples of the sampling interval, and the bounds of the measured part, ns."""
+    """Sample times of the engine: the multiples of the sampling interval, and the bounds of the measurement window,
+    ns."""
     form = plan.form
     times = {form.measure.from_ps, form.measure.to_ps}
     if form.sample_period_ps:
@@ -130,7 +131,7 @@ def beside(
 
 
 def loss_events(states: Words) -> Words:
-    """Number of loss events until each record: changes to the state Recovery or Loss."""
+    """Number of loss events until each record. A loss event is a sender's transition to the state Recovery or Loss."""
     repairing = states >= _RECOVERY
     begun = repairing & ~np.concatenate(([False], repairing[:-1]))
     return np.cumsum(begun).astype(np.uint64)

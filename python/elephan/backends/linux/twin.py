@@ -2,8 +2,8 @@
 
 An algorithm that Linux has runs as Linux's own module. Any other algorithm runs as Elephan's C source, compiled into
 the kernel, with the scenario's parameters as far as the source has them. Datagrams and background traffic are
-simulated, in the same queues. Each difference is stated; a scenario that would become a different experiment is
-rejected.
+simulated, in the same queues. Each difference between a flow and its twin is reported; a scenario that would become a
+different experiment is rejected.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _flow(flow: FlowSpec, table: Mapping[str, Any], where: str) -> tuple[_Table,
     """The table of a flow's twin, and its differences from the original.
 
     Raises:
-        ScenarioError: neither Linux nor Elephan's C source has the algorithm with a value that the flow states.
+        ScenarioError: neither Linux nor Elephan's C source supports a parameter's value that the flow states.
     """
     name = flow.algorithm.partition(":")[0]
     if flow.source_sha256 is not None or name not in algorithms():

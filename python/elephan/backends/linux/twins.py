@@ -1,7 +1,7 @@
 """Elephan's own algorithms in a Linux kernel: the C source of the BPF objects, compiled as the kernel's own code.
 
 A source in ``bpf/`` and its headers are joined to one text, with ``bpf/linux/kernel.h`` in place of the kernel's
-declarations for BPF. It is compiled like a C file of the user's, under the name ``el_ALGORITHM``.
+declarations for BPF. The joined text is compiled like a user's C file, under the name ``el_ALGORITHM``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FIXED_POINT = 2**32
 
 
 def file_of(flow: FlowSpec) -> CFile | None:
-    """The source of a flow's algorithm; ``None`` if Elephan has none for a kernel."""
+    """The C source of a flow's algorithm; ``None`` if Elephan has no C source of the algorithm."""
     name = flow.algorithm.partition(":")[0]
     return _file(name) if name in bpf.names() else None
 
@@ -48,7 +48,7 @@ def _file(algorithm: str) -> CFile:
 
 
 def _lines(path: Path, seen: set[Path]) -> Iterator[str]:
-    """The lines of a source with the headers that it includes, each once."""
+    """The lines of a C source and of the headers that it includes; each header is inserted once."""
     yield f'#line 1 "{path.name}"'
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         found = _INCLUDE.fullmatch(line.strip())
