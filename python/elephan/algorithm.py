@@ -58,7 +58,8 @@ class Algorithm(ABC):
 
     @property
     def recovery_floor(self) -> float:
-        """The threshold, unless the method is overridden; Linux 2.6 lets the window fall to half of the threshold."""
+        """The slow start threshold, unless a class overrides this property. In Linux 2.6, the window may fall to half
+        of the threshold."""
         return self.ssthresh
 
     def on_start(self, start: Start) -> None:
@@ -83,7 +84,8 @@ class Algorithm(ABC):
         self.window = 1.0
 
     def on_idle(self, now: float, idle: float) -> None:
-        """Handles the resumption of sending after nothing was outstanding for ``idle`` seconds, longer than one RTO."""
+        """Handles the first transmission after a time without outstanding data: ``idle`` seconds, longer than one
+        RTO."""
 
     def on_sent(self, sent: Sent) -> None:
         """Handles the sending of a segment."""
@@ -96,7 +98,7 @@ class Algorithm(ABC):
         acknowledged."""
 
     def moderate(self, window: float) -> None:
-        """Lowers the window to the one at which the endpoint's recovery rule ended."""
+        """Lowers the window to ``window``, the value at which the endpoint's recovery ended."""
         if window < self.window:
             self.window = max(window, 1.0)
 

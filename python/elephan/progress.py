@@ -109,7 +109,7 @@ class Lines(Meter):
 
 
 class Cell(Meter):
-    """A bar in the cell of a notebook. It needs only IPython, and not Jupyter's widgets."""
+    """A bar in the cell of a notebook. The bar needs only IPython, and not Jupyter's widgets."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The backends, which run a scenario. All return tables of the same form."""
+"""The backends, which run a scenario. All backends return tables of the same form."""
 
 from __future__ import annotations
 

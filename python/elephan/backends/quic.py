@@ -47,7 +47,8 @@ class QuicError(Exception):
 
 
 class QuicBackend(Backend):
-    """Runs flows as connections of quinn; deterministic: the same scenario and seed give the same bytes."""
+    """Runs flows as connections of quinn. The backend is deterministic: the same scenario and seed give the same
+    bytes."""
 
     name = "quic"
     title = "quinn, a real QUIC stack, in virtual time"
@@ -127,7 +128,7 @@ class QuicBackend(Backend):
 
 
 def program() -> Path | None:
-    """The backend's program: ``$ELEPHAN_QUIC``, or the one built with the package."""
+    """The backend's program: ``$ELEPHAN_QUIC``, or the program that was built with the package."""
     named = os.environ.get(ENVIRONMENT)
     path = Path(named) if named else Path(__file__).parents[1] / "bin" / PROGRAM
     return path if path.is_file() and os.access(path, os.X_OK) else None
@@ -183,7 +184,7 @@ def _last(text: str, status: int) -> str:
 
 
 def _told(text: str) -> ScenarioError:
-    """The program's error message as an error with the field of the scenario."""
+    """The program's error message, converted to an error that names the field of the scenario."""
     match = _PLACE.fullmatch(text.strip())
     if match is None:
         return ScenarioError(f"the backend 'quic' cannot run this: {one_line(text.strip())}")

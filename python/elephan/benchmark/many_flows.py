@@ -66,7 +66,8 @@ def time_crowds(repeat: int) -> list[dict[str, Any]]:
 
 
 def add_ns2(crowds: list[dict[str, Any]], repeat: int, warn: Callable[[str], None]) -> None:
-    """Set the entry ``ns2`` of the crowds that ns-2 can run: its cost per segment, and the ratio to ours."""
+    """Set the entry ``ns2`` of each row that ns-2 can run: ns-2's cost per segment, and its ratio to the engine's
+    cost."""
     for row in crowds:
         if row["flows"] <= ns2.MOST_FLOWS:
             found = ns2.time_crowd(row["flows"], row["rate"], repeat, warn)

@@ -90,7 +90,7 @@ def recovery_span(scenario: Scenario) -> tuple[float, float]:
 def time_algorithms(repeat: int) -> dict[str, dict[str, float]]:
     """Time every built-in algorithm that reacts to the path, for one minute of simulated time.
 
-    Algorithms that need a router have its queue in both directions.
+    An algorithm that needs support by routers runs with the routers' queue discipline in both directions.
     """
     rows = {}
     for name, entry in catalog.algorithms().items():

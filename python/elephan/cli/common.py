@@ -146,7 +146,7 @@ def collecting_seldom() -> Iterator[None]:
     """Within this context, run the garbage collector after 10,000 new objects instead of 700, since a paper keeps a
     million objects in memory.
 
-    This saves a tenth of the time for judging and drawing.
+    The higher threshold saves a tenth of the time for judging and drawing a paper.
     """
     before = gc.get_threshold()
     gc.set_threshold(10_000, 10, 10)

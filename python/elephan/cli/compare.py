@@ -46,10 +46,10 @@ _UNIT_STEP = 1000.0
 
 @contextmanager
 def named_options() -> Iterator[None]:
-    """Make error messages about a field name the user's option instead.
+    """Within this context, replace a field in error messages by the name of the user's option.
 
     Raises:
-        ScenarioError: the error raised inside, with the option's name.
+        ScenarioError: the error that was raised within the context, with the option's name.
     """
     try:
         yield

@@ -225,7 +225,7 @@ def source_of(param: click.Parameter) -> Source | None:
 
 
 def attach(command: click.Command) -> click.Command:
-    """Give the options and arguments of a command, and of its own verbs, their completions."""
+    """Attach completions to the options and arguments of a command and of its verbs."""
     for param in command.params:
         source = source_of(param)
         if source is not None:

@@ -113,7 +113,8 @@ def command(
 
 @contextmanager
 def _named_options() -> Iterator[None]:
-    """Make error messages about an argument of the Python function name the user's option instead."""
+    """Within this context, replace an argument of the Python function in error messages by the name of the user's
+    option."""
     try:
         yield
     except ScenarioError as error:

@@ -55,7 +55,7 @@ RENAMED = {"compare-habitats": "compare-backends"}
 
 
 class LazyGroup(click.Group):
-    """A group that imports a verb's module only when the verb is used, so that ``--help`` is fast."""
+    """A click group that imports a verb's module only when the verb is used, so that ``--help`` is fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The verbs, in the order of the help text."""

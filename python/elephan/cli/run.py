@@ -158,8 +158,8 @@ def document(done: Sequence[Run]) -> dict[str, Any]:
     """Document for several seeds of one scenario: the runs, and each metric's mean with its 95 % interval (Student's
     t).
 
-    ``why`` is the reason for a missing interval. A time that was not reached with every seed has no mean; ``never``
-    counts the seeds without it. A metric that is not defined for every seed is left out.
+    ``why`` is the reason for a missing interval. A time that some seeds did not reach has no mean; ``never`` is the
+    number of these seeds. A metric that is not defined for every seed is left out.
     """
     from elephan.metrics import interval
     from elephan.runs.result import defined

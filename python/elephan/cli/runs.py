@@ -104,7 +104,7 @@ def find(text: Sequence[str], limit: int | None, store: str | None, as_json: boo
 
 
 def _check_algorithm(name: str | None, entries: Sequence[Entry]) -> None:
-    """Reject a name that is no algorithm; a user's own algorithm is known if saved runs have it.
+    """Reject a name that is no algorithm; a user's own algorithm is accepted if saved runs have it.
 
     Raises:
         ScenarioError: the name is unknown; the message names the most similar one.

@@ -13,7 +13,8 @@ NAME = "stdout"
 
 
 class ReaderGoneError(Exception):
-    """Stdout is a closed pipe. This is not an OSError, since click and rich would exit with status 1 for one."""
+    """Stdout is a closed pipe. This exception is not an OSError, since click and rich would exit with status 1 for an
+    OSError."""
 
 
 @contextmanager

@@ -60,7 +60,7 @@ class Page:
 
 
 def page() -> Page:
-    """The page of stdout: its terminal, or an unlimited page if it is not a terminal.
+    """The output properties of stdout: those of its terminal, or lines of any length if stdout is not a terminal.
 
     ``$COLUMNS`` overrides the terminal's own width. There is no color if ``$NO_COLOR`` is not empty.
     """

@@ -24,7 +24,8 @@ _GIGA = 1000.0
 
 @dataclass(frozen=True)
 class Harm:
-    """Harm of an algorithm to flows of a rival, with 95 % intervals (Student's t over seeds); ``None`` without one.
+    """Harm of an algorithm to flows of a rival, with 95 % intervals (Student's t over seeds). Both ends of a missing
+    interval are ``None``.
 
     Attributes:
         algorithm: the algorithm that causes the harm.

@@ -36,7 +36,7 @@ class Versus:
 
     @property
     def open(self) -> bool:
-        """True if more seeds could decide between the two."""
+        """True if more seeds could decide between the two algorithms."""
         return not self.distinct and not self.same
 
     @property
@@ -55,7 +55,7 @@ class Decision:
         order: all labels, the best first.
         seeds: number of replicates behind the ranking.
         values: the objective of each algorithm: the mean with its interval.
-        versus: comparison of the best algorithm with each other one.
+        versus: comparison of the best algorithm with every other algorithm.
         steady: True if each half of the measurement window has the same best algorithm.
         enough: True if there are as many seeds as a settled answer needs.
     """
@@ -129,7 +129,7 @@ def decide(
 
 
 def _versus(best: str, others: Sequence[str], samples: dict[str, list[float]], confidence: float) -> tuple[Versus, ...]:
-    """Comparison of the best algorithm with each other one; with one seed no difference can be shown."""
+    """Comparison of the best algorithm with every other algorithm; with one seed no difference can be shown."""
     if not others:
         return ()
     differences = {name: paired_difference(samples[best], samples[name], confidence) for name in others}

@@ -58,7 +58,7 @@ class Evidence:
     # ---- harm ----
 
     def harm(self, algorithm: str, rival: str) -> list[float]:
-        """Fraction of its goodput alone that a rival loses beside an algorithm, by seed (Ware et al. 2019)."""
+        """Fraction of its goodput alone that a rival loses beside an algorithm, by seed (Ware et al., 2019)."""
         return self._lost(self.of(rival, ALONE), self.of(algorithm, rival), alone=True)
 
     def excess_harm(self, algorithm: str, rival: str) -> list[float]:
@@ -121,8 +121,8 @@ def own_kind_mbps(observation: Observation, part: int = WHOLE) -> float | None:
     """Goodput of a rival's flows beside as many flows of their own algorithm, Mbit/s: half of the goodput of both
     groups.
 
-    The groups are equal and start together, so either may be the judged one. The mean of both has the same expectation
-    as either, without the random difference between them.
+    The groups are equal and start together, so either may be the judged one. The mean of both groups' goodputs has the
+    same expectation as either goodput, without the random difference between the groups.
     """
     mine, theirs = observation.rates[part]
     return None if theirs is None else (mine + theirs) / 2

@@ -26,8 +26,8 @@ class Observation:
         run: the run.
         rates: goodput of the algorithm's flows and of the others together, Mbit/s, by section of the run
             (:data:`WHOLE`, :data:`EARLIER`, :data:`LATER`).
-        queue_ms: mean queueing delay at the bottleneck, by part of the run; ``None`` if no packet left it.
-        inflation: (base RTT + mean queueing delay) / base RTT, by part of the run.
+        queue_ms: mean queueing delay at the bottleneck, by section of the run; ``None`` if no packet left the queue.
+        inflation: (base RTT + mean queueing delay) / base RTT, by section of the run.
         capacity_mbps: mean rate of the bottleneck.
         values: further metrics by name; ``None`` if one is not defined in this run.
     """

@@ -78,7 +78,7 @@ def aggregation(where: Where, known_points: Points) -> Aggregation | None:
     """The aggregation that conditions ask for, or ``None`` when it is a single condition.
 
     Raises:
-        NotJudgedError: its points are not stated, or two aggregations are stated.
+        NotJudgedError: the points of a parameter are not stated, or two aggregations are stated.
     """
     asked = {}
     for key, value in where.items():

@@ -36,7 +36,7 @@ class Experiment:
 
 
 class RunSet:
-    """Finished runs by their scenario. Their tables are read on access and released afterwards."""
+    """Finished runs by their scenario. The tables of the runs are read on access and released afterwards."""
 
     def __init__(self, runs: Iterable[Run]) -> None:
         self._by_hash: dict[str, dict[int, Run]] = {}

@@ -175,7 +175,7 @@ def of(
 
 def over(rule: Rule, cases: Cases, combine: Combine, detail: str = "") -> Rule:
     """A rule that combines measurements under several conditions; the number of conditions replaces ``{}`` in
-    ``detail``. With one condition it is the rule itself."""
+    ``detail``. With one condition, the result is the rule itself."""
 
     def combining(suite: Suite, subject: str, at: At) -> Measurement:
         parts = [rule(suite, subject, case) for case in cases(suite, at)]

@@ -28,7 +28,7 @@ class Planner:
         self._seen: set[tuple[str, int]] = set()
 
     def in_order(self) -> list[Job]:
-        """All jobs in the order in which to run them: stage by stage, the longest of each first.
+        """All jobs in the order in which to run them: stage by stage, the longest jobs of each stage first.
 
         The last runs of a sweep are then short, so no core is idle for long.
         """

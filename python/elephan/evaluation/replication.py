@@ -34,8 +34,9 @@ def distinct_outcomes(values: Sequence[Sequence[float]]) -> int:
     """The number of distinct outcomes among replicates.
 
     Replicates whose numbers all agree up to 0.1 % are one outcome, if there are several outcomes and they are at least
-    1 % apart. This gap is a factor of ten, which an unstructured spread does not have. Otherwise only replicates that
-    are equal (up to 1e-6) count as one. Two undefined numbers are equal, and so are two infinite ones.
+    1 % apart. The gap between 0.1 % and 1 % is a factor of ten; a spread without structure does not have such a gap.
+    Without such a gap, only replicates that are equal (up to 1e-6) count as one outcome. Two undefined numbers are
+    equal, and so are two infinite ones.
 
     Args:
         values: the numbers of each replicate, in the same order for all.

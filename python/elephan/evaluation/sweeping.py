@@ -61,8 +61,9 @@ def sweep_and_judge(
 ) -> list[Found]:
     """Run the jobs of several evaluations; returns the results of ``judge``, in their order.
 
-    All runs are one sweep, evaluation after evaluation; the one with most runs comes first. A paper is judged while
-    later papers are run; the last paper, during whose judgment nothing runs, has the least to judge.
+    All runs are one sweep, evaluation after evaluation; the evaluation with most runs comes first. A paper is judged
+    while later papers are run. No paper is run while the last paper is judged, so the last paper is the one with the
+    least to judge.
 
     Args:
         evaluations: the jobs of each.

@@ -1,11 +1,11 @@
 """Verdicts from intervals over replicates, and the looks at which more replicates may be requested.
 
-A criterion holds if the whole interval is allowed, and fails if none of it is. An interval that contains the limit
-gives no verdict. Adding replicates until there is a verdict would eventually find a difference where there is none. A
-criterion is therefore judged at 8, 16 and 32 seeds only (its *looks*), each at a confidence of 1 - 0.05/3. The
-probability that any of the three errs is at most 5 % (Bonferroni).
+A criterion holds if all values of the interval are allowed, and fails if no value of the interval is allowed. An
+interval that contains the limit gives no verdict. Adding replicates until there is a verdict would eventually find a
+difference where there is none. A criterion is therefore judged at 8, 16 and 32 seeds only (its *looks*), each at a
+confidence of 1 - 0.05/3. The probability that any of the three looks errs is at most 5 % (Bonferroni).
 
-This module does arithmetic on values, one for each seed. It does not know their runs.
+This module does arithmetic on values, one for each seed. The module does not depend on the runs of these values.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Judged:
         found: the value with its interval.
         seeds: number of replicates, which is the look at which the procedure stopped.
         why: the reason, one clause.
-        weak: reason why a pass is weak evidence, one clause; empty if it is not.
+        weak: reason why a pass is weak evidence, one clause; empty if the pass is not weak.
     """
 
     verdict: Verdict
@@ -131,8 +131,8 @@ def judge(
     """Judge the values of one criterion, one for each seed.
 
     A *should* or *consider* that is not met is a concern, and so is a *must* that is missed by at most ``margin``, in
-    the unit of the values. Times that may not be reached are judged by their median, since a mean with an infinite
-    value has no interval. Equal values, whose interval would have zero width, are judged by that value.
+    the unit of the values. Times that some seeds may not reach are judged by their median, since a mean with an
+    infinite value has no interval. Equal values, whose interval would have zero width, are judged by that value.
 
     Raises:
         ValueError: there are no values, or one is not a number.
@@ -153,8 +153,8 @@ def judge_criterion(criterion: Criterion, values: Sequence[float], other: Sequen
     each seed.
 
     Raises:
-        NotJudgedError: its relation is not about one value, or about two and ``other`` is missing.
-        ValueError: there are no values, one is not a number, or the other subject lacks a value for one of them.
+        NotJudgedError: the relation is not about one value, or is about two values and ``other`` is missing.
+        ValueError: there are no values, one is not a number, or the other subject lacks a value for a seed.
     """
     reference, differences = math.nan, list(values)
     if RELATIONS[criterion.relation].needs == "other":
@@ -269,7 +269,7 @@ def settle(look: Callable[[int], _Found], looks: Sequence[int] = LOOKS) -> Stopp
 
     Args:
         look: function that judges or compares with a number of seeds, after making the missing runs.
-        looks: numbers of seeds, ascending. Each look must have the confidence that their number asks for.
+        looks: numbers of seeds, ascending. Each look must have the confidence that the number of looks requires.
     """
     taken = 0
     for seeds in looks:
@@ -281,9 +281,9 @@ def settle(look: Callable[[int], _Found], looks: Sequence[int] = LOOKS) -> Stopp
 
 
 def weakness(terms: Terms, reference: float, *, baseline: Judged | None = None) -> str:
-    """Reason why a pass of the criterion would be weak evidence; empty if it would not be.
+    """Reason why a pass of the criterion would be weak evidence; empty if the pass would not be weak.
 
-    A tolerance around 0 is itself a limit, and not weak because it is wider than 0.
+    A tolerance around 0 is itself a limit, so a pass is not weak although the tolerance is wider than 0.
 
     Args:
         terms: terms of the criterion.

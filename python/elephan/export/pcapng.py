@@ -10,9 +10,9 @@ interface and pair of hosts, 10.0.0.1 and 10.128.0.1 for the first; the sender c
   within its round trip as a reordered segment, although a sender's own segments are never reordered.
 - Datagrams are UDP packets with their size on the wire.
 - The advertised window is the stack's receive window; without one, the largest window that TCP can advertise.
-- The timestamps option is present if the stack's header has room for it (52 bytes). It is the time of the host's clock
-  in the scenario, ms. An ACK echoes the timestamp from which the engine's sender takes its RTT sample, also in
-  recovery.
+- The timestamps option is present if the stack's header has room for it (52 bytes). The timestamp is the time of the
+  host's clock in the scenario, ms. An ACK echoes the timestamp from which the engine's sender takes its RTT sample,
+  also in recovery.
 - The size of a packet is the sum of these headers and its payload, even if the stack's header has another size.
 
 The format (draft-ietf-opsawg-pcapng) is written here column by column, since general packet writers take some ten

@@ -1,9 +1,10 @@
 """Time until a late-starting flow has its share, by the definitions of the papers that measured it.
 
-The papers have no common definition. ``convergence_time_s`` is ha2006's, ``convergence_accumulated_time_s`` a variant
-of it, ``convergence_cwnd_time_s`` and ``convergence_epochs`` are leith2008's, ``convergence_abs_time_s`` is our
-interpretation of weigle2006 and hcc2011, which report the time at which flows meet without a rule, and
-``delta_fair_convergence_time_s`` is that of RFC 5166. katto2008 has none.
+The papers have no common definition. ``convergence_time_s`` is the definition of ha2006, and
+``convergence_accumulated_time_s`` is a variant of that definition. ``convergence_cwnd_time_s`` and
+``convergence_epochs`` are the definitions of leith2008. The papers weigle2006 and hcc2011 report the time at which
+flows meet, without a rule; ``convergence_abs_time_s`` is our interpretation. ``delta_fair_convergence_time_s`` is the
+definition of RFC 5166. The paper katto2008 has no definition.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def convergence_time_s(
     Infinite if this never happens. The window is the whole run unless given.
 
     Raises:
-        MetricError: there are not two flows, both start together, or the time with both is shorter than one mean.
+        MetricError: there are not two flows, both start together, or both are active for less time than one running
+            mean.
     """
     started_s, times, first, second = _rates(run, window, flows)
     means = [_running_mean(rates, mean_s) for rates in (first, second)]
@@ -78,10 +80,10 @@ def convergence_accumulated_time_s(
 ) -> float:
     """Time from the second flow's start until its bytes since then reach 80 % of the first flow's, at whole seconds.
 
-    It is ``convergence_time_s`` with cumulative means from the second flow's start instead of running means.
+    This metric is ``convergence_time_s`` with cumulative means from the second flow's start instead of running means.
 
     Raises:
-        MetricError: there are not two flows, both start together, or the time with both is shorter than a second.
+        MetricError: there are not two flows, both start together, or both are active for less than a second.
     """
     started_s, times, first, second = _rates(run, window, flows)
     sums = np.cumsum(first), np.cumsum(second)
@@ -105,7 +107,8 @@ def convergence_cwnd_time_s(
     the mean, the 80 % and the 30 s are our choice. The window is the whole run unless given.
 
     Raises:
-        MetricError: there are not two flows, both start together, or the time with both is shorter than one mean.
+        MetricError: there are not two flows, both start together, or both are active for less time than one running
+            mean.
     """
     started_s, bins = _together(run, window, flows)
     means = [_running_mean(_cwnd_means(run, name, bins), mean_s) for name in pair(run, flows)]
@@ -206,10 +209,12 @@ def delta_fair_convergence_time_s(
 ) -> float:
     """Time from the second flow's start until it has (1 − δ)/2 of the sum of both, δ = 0.1, in running means of 10 s.
 
-    The running means are those of ``convergence_time_s``. The value is infinite if this never happens.
+    The running means are those of ``convergence_time_s``. The value is infinite if the second flow never has this
+    share.
 
     Raises:
-        MetricError: there are not two flows, both start together, or the time with both is shorter than one mean.
+        MetricError: there are not two flows, both start together, or both are active for less time than one running
+            mean.
     """
     started_s, times, first, second = _rates(run, window, flows)
     means = [_running_mean(rates, mean_s) for rates in (first, second)]
@@ -242,10 +247,10 @@ def rates_close_time_s(
 ) -> float:
     """Time from the last start until the throughputs of all flows stay within 10 % of each other for 20 s.
 
-    It is ``convergence_abs_time_s`` for any number of flows, counted from the start of the last one.
+    This metric is ``convergence_abs_time_s`` for any number of flows, counted from the start of the last flow.
 
     Raises:
-        MetricError: there is only one flow, or the window contains no whole second of all of them.
+        MetricError: there is only one flow, or the window contains no whole second in which all flows are active.
     """
     names = flow_names(run, flows)
     if len(names) < 2:

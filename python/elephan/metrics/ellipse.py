@@ -19,7 +19,7 @@ Pair = tuple[float, float]
 class Ellipse:
     """The 1-sigma contour of the bivariate normal distribution fitted to points by maximum likelihood.
 
-    With the mean m and the covariance matrix S of n points, both divided by n, it is the set of x with
+    With the mean m and the covariance matrix S of n points, both divided by n, the contour is the set of points x with
     (x - m)' S^-1 (x - m) = 1. RFC 7928, section 2.7, after Winstein, "Transport Architectures for an Evolving
     Internet", MIT, 2014.
 
@@ -57,7 +57,7 @@ class Ellipse:
     def contour(self, count: int = 65) -> tuple[list[float], list[float]]:
         """Coordinates of points around the contour; the last is the first again.
 
-        Each is m + V sqrt(L) (cos t, sin t), with the eigenvalues L and eigenvectors V of S.
+        Each point is m + V sqrt(L) (cos t, sin t), with the eigenvalues L and eigenvectors V of S.
         """
         values, vectors = np.linalg.eigh(np.array(self.covariance))
         angles = np.linspace(0.0, 2 * np.pi, count)

@@ -1,4 +1,4 @@
-"""Reading a run's tables for metrics: windows, flows in order of start, counters and series on the sample grid.
+"""Access to a run's tables for metrics: windows, flows in order of start, counters and series on the sample grid.
 
 Counters are read at sample times only and not interpolated, so a window that begins or ends between two samples is
 rejected. The ends of the scenario's ``[measure]`` are always sample times.
@@ -85,7 +85,7 @@ def chosen(
 ) -> tuple[list[FlowSpec], list[FlowSpec]]:
     """Canonical forms of the flows and of the sources of transfers with these names; flows are in order of start.
 
-    For ``None`` all flows, and all sources if ``with_sources``.
+    ``None`` stands for all flows, and also for all sources if ``with_sources``.
 
     Raises:
         MetricError: there is neither a flow nor a source of one of these names.
@@ -290,9 +290,9 @@ def _rows_at(run: Run, table: pl.DataFrame, times: Array, time_s: float, key: st
 
 
 def _snapped(times: Array, wanted: Array) -> Array:
-    """For each time the nearest of ``times`` (ascending, s) within the tolerance, or else the time itself.
+    """For each time the nearest of ``times`` (ascending, s) within the tolerance, or else the given time itself.
 
-    It takes the nearest one because samples may be closer to each other than the tolerance.
+    The function takes the nearest sample time because samples may be closer to each other than the tolerance.
     """
     if not len(times):
         return wanted
@@ -437,7 +437,7 @@ def link_spec(run: Run, name: str) -> LinkSpec:
     """Canonical form of a link.
 
     Raises:
-        MetricError: the scenario has none of this name.
+        MetricError: the scenario has no link of this name.
     """
     for link in run.form.links:
         if link.name == name:

@@ -1,7 +1,7 @@
 """Confidence intervals over replicates.
 
-The interval of a mean is by Student's t, that of a paired difference by the paired t, and that of a median or another
-statistic by the percentile bootstrap (which is too narrow for a mean of few replicates).
+The interval of a mean is by Student's t, and that of a paired difference by the paired t. The interval of a median or
+another statistic is by the percentile bootstrap, which is too narrow for a mean of few replicates.
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ def interval(
 
 
 def paired_difference(values: Sequence[float], reference: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """Mean of value - reference over pairs of runs of the same seed, with its interval by the paired t test; none if
-    all differences are equal.
+    """Mean of value - reference over pairs of runs of the same seed, with its interval by the paired t test; there is
+    no interval if all differences are equal.
 
     Raises:
         ValueError: the numbers of values and references differ or are 0, or a difference is not a number.
@@ -191,7 +191,7 @@ def over_seeds(
 ) -> Interval | dict[str, Interval]:
     """A metric over replicates with its interval; for a ``flow`` metric one for each flow.
 
-    ``options`` are the metric's options: ``window``, ``flows``, ``link`` and its own. A metric that compares runs takes
+    ``options`` are the metric's options, such as ``window``, ``flows`` and ``link``. A metric that compares runs takes
     one ``reference`` for each run, preferably of the same seed.
 
     Raises:
@@ -212,9 +212,10 @@ def over_seeds(
 
 
 def paired_p_value(values: Sequence[float], reference: Sequence[float]) -> float:
-    """Probability of a mean difference as large as this one if the true one is zero: two-sided paired t test.
+    """Probability of a mean difference at least as large as the measured one if the true difference is zero: two-sided
+    paired t test.
 
-    It is 1 for one pair or if all differences are zero, and 0 if all are equal and not zero.
+    The probability is 1 for one pair or if all differences are zero, and 0 if all differences are equal and not zero.
 
     Raises:
         ValueError: there is not one reference for each value.

@@ -1,5 +1,5 @@
-"""The summary of a run: the output of ``elephan run --json``. It is saved with the run, so that it can be shown without
-reading the tables."""
+"""The summary of a run: the output of ``elephan run --json``. The summary is saved with the run, so that it can be
+shown without reading the tables."""
 
 from __future__ import annotations
 

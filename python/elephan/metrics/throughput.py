@@ -89,7 +89,7 @@ def late_flow_share(run: Run, window: Window | None = None, flows: Flows = None)
     """Throughput share of the flow that started last.
 
     Raises:
-        MetricError: there is one flow only, or no single last one.
+        MetricError: there is only one flow, or several flows started last.
     """
     chosen = specs(run, flows)
     if len(chosen) < 2 or chosen[-1].start_ps == chosen[-2].start_ps:
@@ -99,7 +99,7 @@ def late_flow_share(run: Run, window: Window | None = None, flows: Flows = None)
 
 @metric("utilization", "1", "RFC 5166 §2.1.1", scope="link")
 def utilization(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """Bits that left the bottleneck (or another recorded link), as a fraction of those that its rate allowed.
+    """Bits that left the bottleneck (or another recorded link), as a fraction of the bits that the link's rate allowed.
 
     If the rate varies, its value at each time is used; each opportunity of a trace allows 1500 B. A packet counts when
     its last bit has left, so the value of a full link may exceed 1 by up to one packet.
@@ -152,7 +152,7 @@ def offered_pkts_per_rtt(run: Run, window: Window | None = None, link: str | Non
 
     Arrivals over the window's length, times the shortest base RTT of the flows.
 
-    Packets lost at the link count, so it is the load that a flow offers to a path with many losses.
+    Packets lost at the link count, so the value is the load that a flow offers to a path with many losses.
     """
     start_s, end_s = window = resolve_window(run, window)
     arrived = link_counter(run, link or bottleneck(run), "arrived_packets", window)

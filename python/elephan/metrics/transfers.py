@@ -91,7 +91,7 @@ def sized_transfers(
         size_bytes: range of the transfers' payload, without the upper end; any for ``None``.
 
     Raises:
-        MetricError: there are none, or a source with ``record = "summary"`` does not record each transfer.
+        MetricError: there are no transfers, or a source with ``record = "summary"`` does not record each transfer.
     """
     parties, sources = _parties(run, flows)
     for source in sources:
@@ -180,7 +180,8 @@ def _begun(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> 
     """All transfers that start in a window, of sources that record each transfer and of those that keep sums.
 
     Raises:
-        MetricError: there are no transfers, or a source that keeps sums has none of these.
+        MetricError: there are no transfers, or a source that keeps sums does not have the requested window or size
+            class.
     """
     sized, sources = _parties(run, flows)
     kept = [source for source in sources if not has_summary(run, source.name)]
@@ -266,7 +267,7 @@ def completion_s(run: Run, window: Window | None = None, flows: Flows = None) ->
 def transfers_begun(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
     """Number of the transfers that start in the window.
 
-    With ``record = "summary"`` it is computed from the source's sums, and is exact.
+    With ``record = "summary"`` the value is computed from the source's sums, and is exact.
 
     Raises:
         MetricError: no transfer starts in the window.
@@ -280,10 +281,10 @@ def completed_fraction(
 ) -> float:
     """Fraction of the transfers that start in the window and complete before the end of the run.
 
-    Mean rates and durations are over completed transfers only; if this fraction is well below 1, they leave out the
-    slowest.
+    Mean rates and durations are over completed transfers only; if this fraction is well below 1, these means leave out
+    the slowest transfers.
 
-    With ``record = "summary"`` it is computed from the source's sums, and is exact.
+    With ``record = "summary"`` the value is computed from the source's sums, and is exact.
 
     Raises:
         MetricError: no transfer starts in the window.
@@ -300,7 +301,7 @@ def mean_flow_rate_mbps(
 
     Each transfer counts once, so the value describes the many short transfers.
 
-    With ``record = "summary"`` it is computed from the source's sums, and is exact.
+    With ``record = "summary"`` the value is computed from the source's sums, and is exact.
 
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
@@ -316,7 +317,7 @@ def mean_size_over_mean_duration_mbps(
 
     Each second of a transfer counts once, so the value describes the few long transfers.
 
-    With ``record = "summary"`` it is computed from the source's sums, and is exact.
+    With ``record = "summary"`` the value is computed from the source's sums, and is exact.
 
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
@@ -331,7 +332,7 @@ def mean_flow_duration_ms(
 ) -> float:
     """E[T]: mean duration of the transfers that start in the window and finish.
 
-    With ``record = "summary"`` it is computed from the source's sums, and is exact.
+    With ``record = "summary"`` the value is computed from the source's sums, and is exact.
 
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
@@ -345,7 +346,7 @@ def flow_duration_p50_ms(
 ) -> float:
     """Median duration of the transfers that start in the window and finish.
 
-    With ``record = "summary"`` it is computed from the source's distribution, with an error of at most 0.1 %.
+    With ``record = "summary"`` the value is computed from the source's distribution, with an error of at most 0.1 %.
     """
     return 1e3 * _ended(run, window, flows, size_bytes).durations_s.quantile(0.5)
 
@@ -356,7 +357,7 @@ def flow_duration_p95_ms(
 ) -> float:
     """95 % quantile of the durations of the transfers that start in the window and finish.
 
-    With ``record = "summary"`` it is computed from the source's distribution, with an error of at most 0.1 %.
+    With ``record = "summary"`` the value is computed from the source's distribution, with an error of at most 0.1 %.
     """
     return 1e3 * _ended(run, window, flows, size_bytes).durations_s.quantile(0.95)
 
@@ -367,7 +368,7 @@ def flow_duration_p99_ms(
 ) -> float:
     """99 % quantile of the durations of the transfers that start in the window and finish.
 
-    With ``record = "summary"`` it is computed from the source's distribution, with an error of at most 0.1 %.
+    With ``record = "summary"`` the value is computed from the source's distribution, with an error of at most 0.1 %.
     """
     return 1e3 * _ended(run, window, flows, size_bytes).durations_s.quantile(0.99)
 
@@ -377,10 +378,10 @@ def mean_slowdown(run: Run, window: Window | None = None, flows: Flows = None, *
     """Mean slowdown, duration over least duration, of the transfers that start in the window and finish.
 
     The least duration is the propagation RTT plus the time to send the transfer with its headers at the rate of the
-    slowest link of the path. The slowdown is 1 for a sender alone on the path that knows its rate. It is above 1 for a
-    sender that must find the rate, such as TCP in slow start, even on an empty path.
+    slowest link of the path. The slowdown is 1 for a sender alone on the path that knows its rate. The slowdown is
+    above 1 for a sender that must find the rate, such as TCP in slow start, even on an empty path.
 
-    With ``record = "summary"`` it is computed from the source's sums, and is exact.
+    With ``record = "summary"`` the value is computed from the source's sums, and is exact.
 
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
@@ -392,7 +393,7 @@ def mean_slowdown(run: Run, window: Window | None = None, flows: Flows = None, *
 def slowdown_p50(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
     """Median slowdown of the transfers that start in the window and finish; see ``mean_slowdown``.
 
-    With ``record = "summary"`` it is computed from the source's distribution, with an error of at most 0.1 %.
+    With ``record = "summary"`` the value is computed from the source's distribution, with an error of at most 0.1 %.
     """
     return _ended(run, window, flows, size_bytes).slowdowns.quantile(0.5)
 
@@ -401,7 +402,7 @@ def slowdown_p50(run: Run, window: Window | None = None, flows: Flows = None, *,
 def slowdown_p99(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
     """99 % quantile of the slowdown of the transfers that start in the window and finish; see ``mean_slowdown``.
 
-    With ``record = "summary"`` it is computed from the source's distribution, with an error of at most 0.1 %.
+    With ``record = "summary"`` the value is computed from the source's distribution, with an error of at most 0.1 %.
     """
     return _ended(run, window, flows, size_bytes).slowdowns.quantile(0.99)
 
@@ -410,8 +411,8 @@ def slowdown_p99(run: Run, window: Window | None = None, flows: Flows = None, *,
 def offered_mbps(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
     """Offered load: bits of the transfers that start in the window, divided by its length.
 
-    Headers count, and retransmissions do not.
-    With ``record = "summary"`` it is computed from the source's sums, and is exact.
+    Headers count, and retransmissions do not. With ``record = "summary"`` the value is computed from the source's sums,
+    and is exact.
 
     Raises:
         MetricError: no transfer starts in the window.

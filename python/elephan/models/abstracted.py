@@ -2,10 +2,10 @@
 
 Table 3 and equation 5 of the paper give each algorithm's window growth while the path has free capacity, and the
 fraction of the window kept at a loss; figures 5 and 6 draw the windows. The paper "omitted" the number of packets of a
-round; it is derived here. Case 1 is the same as for the ideal hybrid. In cases 2 and 3 a window begins at its value
-after the loss, grows to the BDP, and stays there until Reno's line exceeds it (case 2) or the next loss happens (case
-3-1). In case 3-2 the loss happens before the window reaches the BDP. Losses happen every w/2 round trips, as in the
-ideal models.
+round; this module derives the number. Case 1 is the same as for the ideal hybrid. In cases 2 and 3 a window begins at
+its value after the loss, grows to the BDP, and stays there until Reno's line exceeds it (case 2) or the next loss
+happens (case 3-1). In case 3-2 the loss happens before the window reaches the BDP. Losses happen every w/2 round trips,
+as in the ideal models.
 
 Further interpretations:
 
@@ -66,13 +66,14 @@ class Hybrid:
 def ctcp(keep: float = 0.5, alpha: float = 0.125, k: float = 0.75, low_window: float = 0.0) -> Hybrid:
     """Compound: adds alpha cwnd^k each round trip; keeps one half, or ``keep`` of section III.B.
 
-    ``low_window`` is not in the table: below it Compound is Reno.
+    Below ``low_window``, which is not in the table, Compound grows as Reno does.
     """
     return Hybrid("CTCP", Power(alpha, k, low_window), lambda ratio: np.full_like(ratio, keep))
 
 
 def areno(pipe: Pipe) -> Hybrid:
-    """Adaptive Reno: adds B / 10 Mbit/s segments each round trip; keeps all without a queue and one half with a queue.
+    """Adaptive Reno: adds B / 10 Mbit/s segments each round trip; keeps the whole window without a queue and one half
+    with a queue.
 
     With these two values the paper approximates a fraction that falls from 1 to 1/2 with the RTT.
     """
@@ -93,8 +94,8 @@ def yeah(factor: float = 1.01) -> Hybrid:
 def fusion(pipe: Pipe, d_min_s: float = 0.01, flows: int = 1) -> Hybrid:
     """Fusion: adds B Dmin / (N PS) each round trip; keeps RTTmin/RTT.
 
-    Dmin is the granularity of the timer, N the number of flows. With 10 ms a path of 40 ms is full again after about
-    one round trip, as in the paper; implementations have 1 ms.
+    Dmin is the granularity of the timer, N the number of flows. With Dmin = 10 ms, a path of 40 ms is full again after
+    about one round trip, as in the paper; implementations have Dmin = 1 ms.
     """
     step = floats(pipe.rate_bps) * d_min_s / (flows * floats(pipe.packet_bits))
     return Hybrid("TCP-Fusion", Steady(step), lambda ratio: floats(1.0 / ratio))

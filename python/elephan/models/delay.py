@@ -67,7 +67,7 @@ def in_sequence(flows: int, alpha: float, rate: float, rtt_s: float) -> Equilibr
     flow includes the queue at its start (Low, Peterson, Wang 2002, §6.2; hcc2011 §4.4).
 
     Raises:
-        ValueError: there is no flow, or something is not positive.
+        ValueError: there is no flow, or an argument is not positive.
     """
     if flows < 1:
         raise ValueError("flows: fewer than 1")
@@ -106,7 +106,7 @@ def hcc_loop(b: ArrayLike) -> Floats:
 
     The window moves half of the way to w_a = alpha D/Q in a round trip, and near the equilibrium w_a falls by b for
     each segment by which the window exceeds it. Measurements are one round trip old: e' = e/2 - (b/2) e_old (hcc2011
-    eqs. 1 and 3).
+    equations 1 and 3).
     """
     fullness = floats(b)
     return floats(np.stack([np.full_like(fullness, 0.5), fullness / 2.0], axis=-1))
@@ -144,8 +144,8 @@ def swings(loop: ArrayLike) -> NDArray[np.bool_]:
 def gain_margin(loop: ArrayLike) -> Floats:
     """Gain margin: the factor of a loop's gain at which it begins to oscillate; below 1 the loop oscillates (Nyquist).
 
-    The loop is opened at the measurement: L(z) = lagged/(z (z - own)). Its phase is -pi where L is real and negative,
-    at cos(theta) = own/2, where |L| = lagged: the margin is 1/lagged as long as own is at most 2.
+    The loop is opened at the measurement: L(z) = lagged/(z (z - own)). The phase of L is -pi where L is real and
+    negative, at cos(theta) = own/2, where |L| = lagged: the margin is 1/lagged as long as own is at most 2.
     """
     coefficients = floats(loop)
     with np.errstate(divide="ignore"):
@@ -154,7 +154,7 @@ def gain_margin(loop: ArrayLike) -> Floats:
 
 def phase_margin_rad(loop: ArrayLike) -> Floats:
     """Phase margin: the additional delay, in radians at the frequency of |L| = 1, at which a loop begins to oscillate.
-    It is negative if the loop oscillates, and infinite if |L| is below 1 at all frequencies (Nyquist).
+    The margin is negative if the loop oscillates, and infinite if |L| is below 1 at all frequencies (Nyquist).
 
     Let L = lagged/(z (z - own)) on the unit circle. |L| is 1 where |z - own| = lagged, at cos(theta) = (1 + own^2 -
     lagged^2)/(2 own). |L| falls with theta, so there is at most one such frequency.

@@ -128,7 +128,7 @@ class Steady(Growth):
 
     @property
     def knee(self) -> float:
-        """The knee is 0: all windows are on one line."""
+        """The knee is 0, since one rule holds at all windows."""
         return 0.0
 
     def among(self, chosen: NDArray[np.bool_]) -> Growth:
@@ -230,11 +230,11 @@ class Exponential(Growth):
 
     @property
     def knee(self) -> float:
-        """The window at which ln(factor) c is one: 100.5 packets for 1.01."""
+        """The window c at which ln(factor) c is one; 100.5 packets for a factor of 1.01."""
         return 1.0 / self._lam
 
     def gain(self, c: Floats) -> Floats:
-        """(factor - 1) c, the growth in a round trip."""
+        """Growth in a round trip without the minimum, (factor - 1) c."""
         return (self.factor - 1.0) * c
 
     def _rounds(self, c: Floats) -> Floats:
@@ -252,6 +252,6 @@ class Exponential(Growth):
         return floats(special.wrightomega(lam * total + np.log(lam * start))) / lam
 
     def _self_similar(self, keep: float, rounds: Floats) -> Floats:
-        """A factor regains a reduction in the same number of round trips from any window."""
+        """Infinite, since growth by a factor undoes a reduction in the same number of round trips at any window."""
         del keep
         return np.full_like(rounds, np.inf)

@@ -15,8 +15,8 @@ Errors and omissions of the paper:
 
 * Equation 2 multiplies the expected duration of the timeouts by 1 - p. The underlying sum divides by 1 - p (Padhye et
   al. 1998). ``form="printed"`` is the paper's equation, which its figures need; ``form="padhye"`` is the sum.
-* The paper charges one timeout for each loss. Padhye et al. charge it only for the fraction Q(w) of the losses that end
-  in a timeout, so the model for losses is not "completely equal" to theirs, as the paper states.
+* The paper charges one timeout for each loss. Padhye et al. charge a timeout only for the fraction Q(w) of the losses
+  that end in a timeout, so the model for losses is not "completely equal" to theirs, as the paper states.
   :mod:`elephan.models.refined` uses Q(w).
 * A delay-based or hybrid flow sends more than 1/p packets in such a round: the interval between its losses equals
   Reno's in round trips, and not in packets. :mod:`elephan.models.refined` counts packets.

@@ -143,8 +143,8 @@ def hstcp(settings: Settings) -> Law:
 
 class Htcp(Law):
     """H-TCP with adaptive backoff (Leith & Shorten 2004; draft-leith-tcp-htcp-06): the gain grows with the time since
-    the last loss. A loss keeps the ratio of the smallest to the largest round trip, 0.5 to 0.8, but half if the
-    throughput has changed by a fifth since the last loss, and at the loss after that.
+    the last loss. A loss multiplies the window by the factor smallest RTT / largest RTT, 0.5 to 0.8. The factor is one
+    half if the throughput has changed by a fifth since the last loss, and at the loss after that.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -168,7 +168,8 @@ class Htcp(Law):
             self._best = max(self._best, self._rate)
 
     def gain(self, view: View) -> float:
-        """The gain 2(1-k)(1 + 10(D-1) + ((D-1)/2)^2) at a time D after the loss, from ``delta_l`` (1 s) on."""
+        """The gain of H-TCP, 2(1-k)(1 + 10(D-1) + ((D-1)/2)^2), at a time D after the loss, from ``delta_l`` (1 s)
+        on."""
         self._largest_s = max(self._largest_s, view.rtt_s)
         if view.rounds_in_all >= self._sampled + 1.0:
             self._sample(view)
@@ -268,7 +269,7 @@ class Illinois(Law):
 
 
 class Compound(Law):
-    """Compound (Tan et al. 2006): a delay-based window that shrinks as the Reno window fills the queue."""
+    """Compound (Tan et al., 2006): a delay-based window that shrinks as the Reno window fills the queue."""
 
     by_rounds = True
 
@@ -291,8 +292,8 @@ class Compound(Law):
         return 1.0 + self._delay_part - before
 
     def on_loss(self, view: View) -> float:
-        """Both components are reduced alike; gamma moves towards three quarters of the Reno component's queue
-        (TUBE)."""
+        """The window after a loss, which reduces both components alike; gamma moves towards three quarters of the Reno
+        component's queue (TUBE)."""
         waiting = (view.window - self._delay_part) * (view.queued / view.window)
         low, high = self._bounds
         self._gamma = min(high, max(low, self._gamma + self._weight * (0.75 * waiting - self._gamma)))
@@ -314,7 +315,7 @@ class Fast(Law):
         self._round = 0
 
     def starting(self, view: View) -> bool:
-        """True while almost no segment waits, also after a loss; the window then doubles."""
+        """True while almost no segment waits in the queue, also after a loss; the window doubles during this time."""
         return view.average_s < self._threshold_s
 
     def step(self, view: View) -> float:
@@ -331,8 +332,8 @@ class Fast(Law):
 
 
 class Hcc(Law):
-    """HCC (Xu et al. 2011): half of the way to ``alpha`` segments in the forward queue, clipped; after a loss a search
-    for the window at the loss.
+    """HCC (Xu et al., 2011): moves half of the way to ``alpha`` segments in the forward queue, clipped; after a loss a
+    search for the window at the loss.
     """
 
     by_rounds = True
@@ -346,7 +347,7 @@ class Hcc(Law):
         self._started = False
 
     def starting(self, view: View) -> bool:
-        """True while almost no segment waits; the window then doubles."""
+        """True while almost no segment waits in the queue; the window doubles during this time."""
         self._started = self._started or view.delay_s >= self._threshold_s or self._reference > 0.0
         return not self._started
 
@@ -381,7 +382,8 @@ class Vegas(Law):
         self._started = False
 
     def starting(self, view: View) -> bool:
-        """True until ``gamma`` of the flow's segments wait; while it is true, the window doubles each round trip."""
+        """True until ``gamma`` of the flow's segments wait in the queue; until then, the window doubles each round
+        trip."""
         self._started = self._started or view.queued > self._edge
         return not self._started
 
@@ -395,10 +397,9 @@ class Vegas(Law):
 
 
 class Bbr(Law):
-    """BBR (Cardwell et al. 2016): sends at the largest rate of the last ten round trips. At most twice the product of
-    that rate and the smallest RTT is in flight.
-
-    Its law is a rate: the data in flight grow by the data sent and shrink by the data acknowledged.
+    """BBR (Cardwell et al., 2016): sends at the largest rate of the last ten round trips. At most twice the product of
+    the largest rate and the smallest RTT is in flight. BBR's law is a rate: the data in flight grow by the data sent
+    and shrink by the data acknowledged.
     """
 
     slow_start = False

@@ -75,7 +75,7 @@ def reproduce(
     Raises:
         ScenarioError: there is no such paper or figure.
         SweepError: a run failed.
-        Interrupted: Ctrl-C; what was finished is saved.
+        Interrupted: the user pressed Ctrl-C; finished results are saved.
     """
     from elephan.papers import reproduction
 
@@ -114,7 +114,7 @@ def add_kernel(
 
     Raises:
         SweepError: a twin could not be simulated.
-        Interrupted: Ctrl-C; what was finished is saved.
+        Interrupted: the user pressed Ctrl-C; finished results are saved.
     """
     from elephan.papers import in_kernel
 
@@ -139,7 +139,7 @@ def scoreboard(
     Raises:
         ScenarioError: there is no such paper.
         SweepError: a run failed.
-        Interrupted: Ctrl-C; what was finished is saved.
+        Interrupted: the user pressed Ctrl-C; finished results are saved.
     """
     from elephan.papers import overview, reproduction
 
@@ -167,7 +167,7 @@ def on_linux(
 
     Raises:
         ScenarioError: there is no such paper, or this host cannot run the backend.
-        Interrupted: Ctrl-C; what was finished is saved.
+        Interrupted: the user pressed Ctrl-C; finished results are saved.
     """
     from elephan.papers import linux_board
     from elephan.runs import Store as Results

@@ -39,7 +39,7 @@ KEYS: dict[str, Key] = {
 
 
 def discriminating(judgment: Judgment) -> bool:
-    """True if a wrong simulator or control law would probably fail it."""
+    """True if a wrong simulator or control law would probably fail the claim."""
     return judgment.claim.discriminating
 
 

@@ -76,7 +76,7 @@ def add(
     of the twin's changes from the effect of the host.
 
     Raises:
-        Interrupted: Ctrl-C; what was finished is saved.
+        Interrupted: the user pressed Ctrl-C; finished results are saved.
     """
     from elephan.papers.reporting import write
 

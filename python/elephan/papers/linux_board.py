@@ -47,7 +47,7 @@ def run(
 
     Raises:
         ScenarioError: this host cannot run the backend.
-        Interrupted: Ctrl-C; what was finished is saved.
+        Interrupted: the user pressed Ctrl-C; finished results are saved.
     """
     require(CARRIERS["linux"], "papers")
     ordered = sorted(papers, key=lambda paper: ORDER.index(paper.id) if paper.id in ORDER else len(ORDER))

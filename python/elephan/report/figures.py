@@ -1,7 +1,7 @@
 """Figures as data, drawn twice: for the screen (plotly, zoomable) and for print (matplotlib, PDF and SVG).
 
-The module knows neither runs nor papers. Colors (Okabe and Ito) and patterns distinguish series for readers without
-color vision.
+The module depends neither on runs nor on papers. Colors (Okabe and Ito) and patterns distinguish series for readers
+without color vision.
 """
 
 from __future__ import annotations
@@ -196,8 +196,8 @@ class PairBar:
     note: str = ""
 
     def heights(self) -> tuple[float, float]:
-        """Heights of the two rectangles: the winner's is the absolute value, the other's is lower by the ratio of their
-        shares."""
+        """Heights of the two rectangles. The height of the flow with the larger share is the absolute value; the other
+        height is lower by the ratio of the shares."""
         top = abs(self.value)
         other = top * (1 - top) / (1 + top)
         return (top, other) if self.value >= 0 else (other, top)

@@ -1,6 +1,7 @@
 """Lines over time in panels: overlays and small multiples, drawn for print (matplotlib) and for the screen (plotly).
 
-The module does not depend on runs. One algorithm has one color; several lines of it differ in shade and dashes.
+The module does not depend on runs. Each algorithm has one color; several lines of one algorithm differ in shade and
+dashes.
 """
 
 from __future__ import annotations

@@ -294,7 +294,8 @@ def _of_flow(one: _Series, flow: str, runs: set[int]) -> bool:
 
 
 def _heading(what: str, label: str, row: int, series: dict[str, list[_Series]]) -> str:
-    """Title of a panel: its run or flow, once above each column, or else its quantity, if there are several."""
+    """Title of a panel. With small multiples, the title is the run or flow, once above each column; otherwise the title
+    is the quantity if there are several quantities."""
     if label:
         return label if row == 0 else ""
     return TITLES[what] if len(series) > 1 else ""
@@ -315,7 +316,7 @@ def _places(series: dict[str, list[_Series]]) -> dict[str, int]:
 
 
 def _colored(found: Sequence[_Series], places: dict[str, int]) -> Iterator[Line]:
-    """The lines in their colors; several of one algorithm differ in shade and dashes."""
+    """The lines in their colors; several lines of one algorithm differ in shade and dashes."""
     count: dict[str, int] = {}
     for one in found:
         number = count.get(one.algorithm, 0)

@@ -40,7 +40,7 @@ def put(folder: Path, stamp: str, names: Iterable[str]) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove the stamp before a report is written, since the folder is incomplete until it is finished."""
+    """Remove the stamp before a report is written, since the folder is incomplete until the report is finished."""
     (folder / NAME).unlink(missing_ok=True)
 
 

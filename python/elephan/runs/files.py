@@ -147,7 +147,7 @@ def sync_one(path: Path) -> None:
 
 
 def move_into_place(folder: Path, target: Path) -> bool:
-    """Rename a complete folder to its final name; ``False`` if that name exists, which is then unchanged."""
+    """Rename a complete folder to its final name; ``False`` if a folder of that name exists, which is not changed."""
     try:
         folder.rename(target)
     except OSError as error:

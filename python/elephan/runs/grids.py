@@ -41,7 +41,7 @@ class Grid(Sequence[Scenario]):
 
     @classmethod
     def of(cls, points: Sequence[Point], state: Callable[[Point], Scenario], seeds: Seeds = None) -> Grid:
-        """A grid of points; ``state`` gives the scenario of each.
+        """A grid of points; ``state`` gives the scenario of each point.
 
         Raises:
             ScenarioError: the scenario or the seeds are wrong.

@@ -36,7 +36,7 @@ class Pruned:
 
 
 def referenced(folders: Iterable[Path]) -> set[str]:
-    """Hashes of scenarios that occur in the files of these folders, alone or as part of a run's id."""
+    """Hashes of scenarios that occur in the files of some folders, alone or as part of a run's id."""
     found: set[bytes] = set()
     for folder in folders:
         for place, _, names in os.walk(folder):

@@ -225,7 +225,7 @@ class Run:
     def crowd(self) -> pl.DataFrame:
         """Group × time × quantile over the group's active flows: windows, round trips, packets in flight, goodputs.
 
-        Recorded during the run if ``record`` is not all; otherwise computed from ``samples``.
+        The table is recorded during the run if ``record`` is not all; otherwise it is computed from ``samples``.
 
         Raises:
             RunError: the run has no flows, only transfers that come and go.
@@ -301,9 +301,10 @@ class Run:
     def internals(self) -> pl.DataFrame:
         """Time × flow × variable: the internal variables of the flows' algorithms, such as CUBIC's W_max.
 
-        In the simulator they are recorded at the sample times if the scenario has ``internals = true``; in the kernel
-        algorithms in BPF report them once in a round trip. ``elephan show cubic`` lists those of CUBIC. ``value`` is a
-        number, null while it is unknown; for a variable that is a state, ``state`` is the name of the state.
+        In the simulator the variables are recorded at the sample times if the scenario has ``internals = true``; in the
+        kernel algorithms in BPF report them once in a round trip. ``elephan show cubic`` lists the variables of CUBIC.
+        ``value`` is a number, null while it is unknown; for a variable that is a state, ``state`` is the name of the
+        state.
 
         Raises:
             RunError: no algorithm of this run reported variables.

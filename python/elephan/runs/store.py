@@ -2,7 +2,7 @@
 
 A result is written to a temporary folder and renamed, so that no result is incomplete. Several processes may share a
 store. The next process that writes removes the files of killed processes. Results are verified when they are read
-(:mod:`elephan.runs.saved`); a damaged result causes a warning, counts as not saved, and is replaced by the next one.
+(:mod:`elephan.runs.saved`); a damaged result causes a warning, counts as not saved, and is replaced by the next result.
 """
 
 from __future__ import annotations

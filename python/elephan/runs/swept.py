@@ -85,11 +85,11 @@ class Sweep(Sequence[R], Generic[R]):
             metrics: names of metrics (``elephan list metrics``); by default goodput, utilization, loss rate, queueing
                 delay and Jain's index.
             per: ``flow`` gives one row for each flow, with the columns ``flow`` and ``algorithm``. Metrics of a flow
-                need it; metrics of the run are repeated.
+                need ``per="flow"``; metrics of the run are then repeated for each flow.
             window: start and end in seconds; the scenario's ``[measure]`` by default.
 
         Raises:
-            MetricError: there is no such metric, or it is one of a flow and ``per`` is not "flow".
+            MetricError: there is no such metric, or the metric is defined for each flow and ``per`` is not "flow".
         """
         made: pl.DataFrame = hook("sweep_frame")(self, metrics, per=per, window=window)
         return made

@@ -29,8 +29,8 @@ def work(scenario: Scenario) -> float:
     """Estimates the engine's time for a scenario, in segments of a long flow over a dumbbell.
 
     The estimate assumes that the slowest link of each path (of several equally slow links, the one with the most
-    senders) is full, that limited sources send at their own rate, and that transfers offer their stated load. It only
-    determines the order and the progress of a sweep.
+    senders) is full, that limited sources send at their own rate, and that transfers offer their stated load. The
+    estimate only determines the order and the progress of a sweep.
     """
     form = scenario.form
     links = form.links

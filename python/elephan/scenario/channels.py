@@ -17,8 +17,8 @@ Models and their sources:
   Sivaraman and Balakrishnan, NSDI 2013, section 3.1).
 - ``leo``: a bent pipe over a satellite of a shell at 550 km, changed every 15 s (Mohan et al., WWW 2024). Satellites
   are uniform on the sphere above the least elevation (Okati et al., IEEE Trans. Commun. 68(8), 2020), so the square of
-  the slant range is uniform. The rate of a slot is uniform between those that Starlink advertised in 2022 (Michel et
-  al., IMC 2022: 100 to 200 Mbit/s).
+  the slant range is uniform. The rate of a slot is uniform between the rates that Starlink advertised in 2022 (Michel
+  et al., IMC 2022: 100 to 200 Mbit/s).
 """
 
 from __future__ import annotations
@@ -279,7 +279,8 @@ def sprout_outage_share(parameters: dict[str, float]) -> float:
     """Fraction of the time that ``sprout`` spends in outages.
 
     Rates above 0 are uniform with a density u. So the rate reaches 0 in a tick with a probability of u s / sqrt(2 pi),
-    where s is the standard deviation of a tick. It leaves 0 in a tick with a probability of 1 - exp(-escape tick).
+    where s is the standard deviation of a tick. The rate leaves 0 in a tick with a probability of 1 - exp(-escape
+    tick).
     """
     step = parameters["deviation"] * math.sqrt(TICK_S)
     reach = step / math.sqrt(2 * math.pi) / (1 - math.exp(-parameters["escape"] * TICK_S))

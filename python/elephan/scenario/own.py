@@ -110,8 +110,8 @@ def c_file(spec: str) -> c_files.CFile:
 def names_file(spec: str) -> bool:
     """True if the name has the form of a file: a Python file with a class, or a C file.
 
-    A name that begins with a built-in algorithm and a colon is a preset of it, even if it is misspelt, such as
-    ``lp:linux-2.c``.
+    A name that begins with a built-in algorithm and a colon is a preset of that algorithm, even if the name is
+    misspelt, such as ``lp:linux-2.c``.
     """
     if pinned(spec) or spec.partition(":")[0] in catalog.algorithms():
         return False
@@ -175,7 +175,8 @@ def check_parameters(spec: str, parameters: Mapping[str, Any]) -> None:
     """Reject parameters that the class does not accept; a pinned class that is not loaded is not checked.
 
     Raises:
-        ScenarioError: with the parameter's name as its path, if the error is about one.
+        ScenarioError: the class does not accept the parameters; ``path`` is the parameter's name if the error is about
+            one parameter.
     """
     if in_c(spec):
         found = c_file(spec) if parameters else None
@@ -231,7 +232,8 @@ def _new(maker: Maker, name: str, parameters: Mapping[str, Any]) -> Algorithm:
 
 @contextlib.contextmanager
 def _own_code(what: str, path: Path | None = None) -> Iterator[None]:
-    """Runs user code; an exception in it, including ``sys.exit()``, becomes an error message that begins with ``what``.
+    """Runs user code; an exception in that code, including ``sys.exit()``, becomes an error message that begins with
+    ``what``.
 
     Ctrl-C and SIGTERM are passed on.
 

@@ -35,8 +35,8 @@ REQUIRED = ""
 class Scenario(ScenarioTable):
     """A path, the flows on it, and the measurements. A scenario is immutable.
 
-    Build one with :meth:`load` (a TOML file), :meth:`dumbbell` (in three lines of Python) or :meth:`from_dict`. Fields
-    have the names of the TOML file; their values are exact integers (bit/s, ps, bytes).
+    Build a scenario with :meth:`load` (a TOML file), :meth:`dumbbell` (in three lines of Python) or :meth:`from_dict`.
+    Fields have the names of the TOML file; their values are exact integers (bit/s, ps, bytes).
 
     Raises:
         ScenarioError: the scenario has an error; the message is one line that names the field.
@@ -271,12 +271,14 @@ class Scenario(ScenarioTable):
         return self if self.perturb is not None else self.with_overrides({"perturb": HOSTS})
 
     def replicates(self, count: int) -> list[Scenario]:
-        """The scenario with ``count`` seeds, beginning with its own; several are :meth:`perturbed`.
+        """The scenario with ``count`` seeds, beginning with its own; with several seeds, each scenario is
+        :meth:`perturbed`.
 
         Each replicate equals a single run of the same scenario with ``perturb = "hosts"`` and its seed.
 
         Raises:
-            ScenarioError: the number is below one, or the scenario is deterministic, so that all would be equal.
+            ScenarioError: the number is below one, or the scenario is deterministic, so that all replicates would be
+                equal.
         """
         if count < 1:
             raise ScenarioError(f"{count} is not a number of seeds; it is at least 1")

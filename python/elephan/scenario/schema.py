@@ -679,7 +679,7 @@ class Flow(Table):
     @model_validator(mode="before")
     @classmethod
     def _name_datagrams(cls, table: Any) -> Any:
-        """Use the name of datagrams in place of an algorithm, since they have none."""
+        """Use the name of datagrams in place of an algorithm, since datagrams have no algorithm."""
         if isinstance(table, dict) and table.get("datagrams") is not None:
             return {"algorithm": DATAGRAMS} | table
         return table

@@ -46,7 +46,7 @@ def parse_rate_trace(value: Any) -> tuple[int, ...]:
 
 
 def parse_samples(value: Any) -> tuple[int, ...]:
-    """Delays in ps: a list of times with units, or a file with one of them per line.
+    """Delays in ps: a list of times with units, or a file with one time per line.
 
     Raises:
         ScenarioError: the file is missing or has no values, or a value is not a time.

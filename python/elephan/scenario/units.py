@@ -300,7 +300,7 @@ def parse_positive_time(value: object) -> int:
     """A time above zero, in ps.
 
     Raises:
-        ScenarioError: the errors of :func:`parse_time`, and zero.
+        ScenarioError: the errors of :func:`parse_time`, or the time is zero.
     """
     time_ps = parse_time(value)
     if time_ps == 0:

@@ -70,7 +70,7 @@ class Outcome:
 
     @property
     def comparison(self) -> Change | None:
-        """The change from the baseline: the worst of the cells; ``None`` without one."""
+        """The worst change of the cells from the baseline; ``None`` without a baseline."""
         found = [cell.compared.change for cell in self.cells if cell.compared is not None]
         return min(found, key=WORST_CHANGE.index) if found else None
 

@@ -1,8 +1,8 @@
 """Runs of an evaluation: eight seeds of every cell, then sixteen and thirty-two of the cells that are not yet settled.
 
-Saved runs are reused, so an interrupted evaluation continues and a second one uses the runs of the first.
-With a budget, the cells that do not fit by an estimate are omitted before the first run, later cells of a list first.
-Cells without runs at the end of the budget are omitted too. An omitted cell never passes.
+Saved runs are reused, so an interrupted evaluation continues, and a second evaluation uses the runs of the first. With
+a budget, the cells that do not fit by an estimate are omitted before the first run, later cells of a list first. Cells
+without runs at the end of the budget are omitted too. An omitted cell never passes.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ class Schedule:
 
     @property
     def confidence(self) -> float:
-        """Confidence of each look (a judgment at a number of seeds): 95 % for a single look. With several looks it is
-        higher, so that all looks together have 95 %."""
+        """Confidence of each look (a judgment at a number of seeds): 95 % for a single look. With several looks the
+        confidence is higher, so that all looks together have 95 %."""
         return CONFIDENCE if len(self.looks) == 1 else LOOK_CONFIDENCE
 
     def run(self) -> dict[str, list[Found]]:

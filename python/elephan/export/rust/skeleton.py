@@ -163,7 +163,7 @@ def write_recording(crate: Crate, folder: Path) -> list[Path]:
     """Replace the recording of an exported crate.
 
     Raises:
-        ScenarioError: there is no such crate.
+        ScenarioError: the folder has no exported crate.
         OSError: a file cannot be written.
     """
     if not (folder / "tests/twin.rs").is_file():

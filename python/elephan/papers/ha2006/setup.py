@@ -83,7 +83,7 @@ class Case(NamedTuple):
         first: algorithm of the flow that starts at 30 s; empty for none.
         second: algorithm of the flow that starts at 130 s.
         rtts_ms: RTTs of the two flows.
-        background: whether there is background traffic.
+        background: true if there is background traffic.
         rate_mbps: rate of the bottleneck.
     """
 
@@ -114,7 +114,7 @@ class Kind(NamedTuple):
     Attributes:
         experiment: ``X1`` (a variant and TCP-SACK), ``X2`` (two of a variant) or ``X3`` (two of a variant with
             different RTTs).
-        background: whether there is background traffic.
+        background: true if there is background traffic.
         rate_mbps: rate of the bottleneck.
     """
 
@@ -288,8 +288,8 @@ def ceiling_mbps(rtt_ms: float) -> float:
 def long_lived_rtts_ms(quantiles: Sequence[tuple[float, float]], most_mbps: float) -> list[float]:
     """Round-trip times of a number of flows such that the sum of their window-limited rates comes nearest to a rate.
 
-    They are spread evenly over the distribution, so that the amount of background traffic does not depend on the draw
-    of a few short paths.
+    The round-trip times are spread evenly over the distribution, so that the amount of background traffic does not
+    depend on the draw of a few short paths.
     """
 
     def spread(count: int) -> list[float]:

@@ -299,8 +299,8 @@ def _dumbbell(
 
 @lru_cache(maxsize=1024)
 def _reverse(setup: Setup, protocol: str, buffer: int, setting: float, size_bytes: int) -> Scenario:
-    """A scenario with reverse traffic. It is a graph and not a dumbbell, since the two directions have different
-    buffers."""
+    """A scenario with reverse traffic. The network is a graph and not a dumbbell, since the two directions have
+    different buffers."""
     access = setup.access_link(setup.rtt_ms, buffer)
     back = setup.access_link(setup.rtt_ms, REVERSE_BUFFER)
     middle = setup.middle_link() | {"duplex": False}

@@ -221,7 +221,7 @@ def response_scenarios(setup: Setup) -> dict[str, Scenario]:
 
 @lru_cache(maxsize=64)
 def response(setup: Setup, protocol: str, rate: str, p: float) -> Scenario:
-    """A flow alone on a path of figure 9: 100 ms, a buffer of one BDP."""
+    """A flow alone on a path of figure 9, with an RTT of 100 ms and a buffer of one BDP."""
     seconds = RESPONSE_SECONDS[rate] / setup.time
     path = setup.path() | {"rate": f"{RESPONSE_RATES[rate]} Mbit/s", "rtt": "100 ms", "buffer": "1 BDP"}
     path |= {"access_rate": "40 Gbit/s", "send_jitter": "0 s"}

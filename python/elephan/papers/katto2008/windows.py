@@ -85,7 +85,8 @@ def trace(setup: Setup, protocol: str, w: float, flows: int) -> Scenario:
 
 
 def last_round(run: Run, flow: str) -> tuple[list[float], list[float], list[float]]:
-    """Round trips since a loss, window and RTT (s) between two losses of a flow, in the last whole such interval.
+    """Round trips since a loss, window and RTT (s) between two losses of a flow, in the last complete interval between
+    losses.
 
     The duration of a round trip is the newest RTT sample. The result is empty with fewer than two losses.
     """

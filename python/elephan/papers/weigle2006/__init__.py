@@ -77,8 +77,8 @@ def _scenarios(setup: Setup, pairs: Iterable[Pair], buffer: int = BUFFER, late_s
 
 
 def _experiments(setup: Setup, seeds: Mapping[str, int]) -> Iterable[Experiment]:
-    """All experiments. The experiments of the figures reuse runs of the first one; Figure 8 also has flows that start
-    together."""
+    """All experiments. The experiments of the figures reuse runs of the first experiment; Figure 8 also has flows that
+    start together."""
     rows = [
         ("F2", "all ordered pairs, buffer 1555 packets (20 % of the BDP)", "Fig 2", _scenarios(setup, PAIRS)),
         ("F2s", "those of them that the seed moves, again", "Fig 2", _scenarios(setup, MOVED)),
