@@ -141,7 +141,7 @@ class Backend(ABC):
         """Class of a variant of this backend, named by ``--on NAME+WORD``.
 
         Raises:
-            ScenarioError: there is none.
+            ScenarioError: the backend has no such variant.
         """
         raise ScenarioError(f"'{cls.name}+{word}' is not a backend; '{cls.name}' has no variants")
 

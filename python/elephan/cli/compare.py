@@ -124,7 +124,7 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Which algorithm for this path, and what harm does it do to other flows?
+    """Recommend an algorithm for a path, and measure its harm to other flows.
 
     A first answer comes within ten seconds. The answer is refined until it is settled, or until the budget is spent; an
     answer that is not settled says so.
@@ -163,8 +163,8 @@ class _Lines:
 
 @contextmanager
 def _shown(*, quiet: bool) -> Iterator[Any]:
-    """Gives the callback that shows answers: on a terminal it overwrites one line, on a pipe it prints lines, with JSON
-    it prints nothing."""
+    """Gives the callback that shows answers. The callback overwrites one line on a terminal, prints lines on a pipe,
+    and prints nothing with JSON."""
     if quiet:
         yield None
         return

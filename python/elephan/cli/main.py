@@ -48,7 +48,7 @@ VERBS = {
 }
 _COMPLETE = "_ELEPHAN_COMPLETE"  # as in elephan.cli.completion
 TASKS = {"runs": ("diff", "find", "prune", "size", "verify"), "lab": ("calibrate", "check", "clean", "install")}
-"""Tasks of verbs that a user may take for verbs."""
+"""Subcommands of verbs that a user may mistake for verbs."""
 
 RENAMED = {"compare-habitats": "compare-backends"}
 """Verbs of earlier versions and their successors."""
@@ -102,7 +102,7 @@ def cli() -> None:
     or a check did not hold, 2 the input was wrong, 130 interrupted by Ctrl-C, 143 ended by SIGTERM.
 
     For completion of names in bash, write into ~/.bashrc: eval "$(_ELEPHAN_COMPLETE=bash_source elephan)". For zsh and
-    fish it is zsh_source and fish_source.
+    fish, write zsh_source or fish_source.
     """
 
 

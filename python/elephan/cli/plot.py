@@ -73,8 +73,8 @@ def command(
 ) -> None:
     """Plot runs over time: overlaid, or as small multiples.
 
-    A run is named by its id, the beginning of its id, its folder, or 'last', the run saved last. 'last~1' is
-    the one before it. A scenario file is run first, unless its result is saved. One algorithm has one color. Many flows
+    A run is named by its id, the beginning of its id, its folder, or 'last', the run saved last. 'last~1' is the run
+    saved before it. A scenario file is run first, unless its result is saved. One algorithm has one color. Many flows
     are shown as a median with quantile bands.
     """
     from elephan import runs

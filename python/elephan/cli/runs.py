@@ -52,8 +52,8 @@ class RunsGroup(click.Group):
 def command() -> None:
     """The saved runs: without a verb, a list of them.
 
-    A run is named by its id, the beginning of its id, its folder, or 'last', the run saved last. 'last~1' is
-    the one before it.
+    A run is named by its id, the beginning of its id, its folder, or 'last', the run saved last. 'last~1' is the run
+    saved before it.
     """
 
 
@@ -240,7 +240,7 @@ def prune(
 ) -> None:
     """Remove runs that are old, or that no report uses; with both options, runs that are old and unused.
 
-    Without --yes the runs are only listed. A run in progress in another process stays.
+    Without --yes the runs are only listed. A run in progress in another process is kept.
     """
     from elephan.runs import Store, index
     from elephan.runs import prune as pruning

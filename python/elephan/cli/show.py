@@ -68,8 +68,8 @@ def command(
     """The report of a run or of a paper, or the description of an algorithm, a queue or a metric; several runs side by
     side.
 
-    A run is named by its id, the beginning of its id, its folder, or 'last', the run saved last. 'last~1' is
-    the one before it. For --pcapng and --qlog, a scenario without an event log is run again.
+    A run is named by its id, the beginning of its id, its folder, or 'last', the run saved last. 'last~1' is the run
+    saved before it. For --pcapng and --qlog, a scenario without an event log is run again.
     """
     packets = Packets(pcapng, qlog, at, window, flows)
     packets.check()

@@ -27,7 +27,8 @@ Verdict = Literal["pass", "concern", "fail", "not_settled", "not_judged"]
 Change = Literal["better", "worse", "same", "not_settled"]
 VERDICTS: tuple[Verdict, ...] = ("pass", "concern", "fail", "not_settled", "not_judged")
 SAME = 0.02
-"""Fraction of the baseline's value within which a difference counts as none, unless a criterion states its margin."""
+"""Fraction of the baseline's value within which a difference counts as no difference, unless a criterion states its
+margin."""
 
 
 class Allowed(NamedTuple):

@@ -170,7 +170,8 @@ def phase_margin_rad(loop: ArrayLike) -> Floats:
     theta = np.arccos(np.clip(cosine, -1.0, 1.0))
     # The phase of z - own exceeds the phase of z, by up to pi.
     phase = -theta - np.arctan2(np.sin(theta), np.cos(theta) - own)
-    # Below |1 - own| the size is under 1 everywhere; above 1 + own it is over 1 everywhere, and theta pi.
+    # For lagged below |1 - own|, |L| is below 1 at all frequencies; for lagged above 1 + own, |L| is above 1 at all
+    # frequencies, and theta is pi.
     return floats(np.where(lagged <= np.abs(1.0 - own), np.inf, np.pi + phase))
 
 

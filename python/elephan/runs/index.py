@@ -24,7 +24,7 @@ from elephan.runs.store import Store
 from elephan.scenario.words import hint
 
 LAST = "last"
-"""Name of the run that was saved last; ``last~1`` is the one before it."""
+"""Name of the run that was saved last; ``last~1`` is the run that was saved before it."""
 
 _LAST = re.compile(r"last(?:~(?P<before>\d{1,7}))?")
 

@@ -73,7 +73,7 @@ class Plan:
     """A scenario that the kernel can run.
 
     Attributes:
-        form: its canonical form, with the seed of the run.
+        form: the scenario's canonical form, with the seed of the run.
         largest_bytes: the largest packet.
         rate_bps: the largest rate of the flows' bottlenecks, bit/s.
         spin_us: time before a packet's departure during which the path waits actively instead of sleeping, µs.

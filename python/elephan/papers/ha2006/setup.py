@@ -314,7 +314,7 @@ def _background(setup: Setup, rate_mbps: float) -> list[dict[str, Any]]:
     for direction, part in (("right", setup.load), ("left", setup.load * REVERSE_SHARE)):
         back = "" if direction == "right" else "-back"
         rtts = long_lived_rtts_ms(quantiles, part * LONG_SHARE * rate_mbps)
-        # More than each of them can send in the whole run.
+        # 1 TB is more than a long-lived flow can send in the whole run.
         transfers = [["0 s", "1 TB", f"{round(1000 * rtt)} us"] for rtt in rtts]
         found.append({"name": f"long{back}", "direction": direction, "transfers": transfers, **common})
         short = {"load": f"{100 * part * SHORT_SHARE:g}%", "rtts": drawn}
