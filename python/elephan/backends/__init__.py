@@ -28,7 +28,7 @@ _BUILT_IN = {
 
 
 def names() -> list[str]:
-    """Names of the built-in backends, then of those that installed packages offer."""
+    """Names of the built-in backends, then of the backends that installed packages offer."""
     return [*_BUILT_IN, *_offered()]
 
 
@@ -73,7 +73,8 @@ def kind(name: str) -> type[Backend]:
 
 @cache
 def _offered() -> Mapping[str, EntryPoint]:
-    """The backends that installed packages offer, by name, without those named like a built-in backend."""
+    """The backends that installed packages offer, by name, without the backends that are named like a built-in
+    backend."""
     from importlib.metadata import entry_points  # slow: a tenth of the time of a saved result
 
     return {point.name: point for point in entry_points(group=GROUP) if point.name not in _BUILT_IN}

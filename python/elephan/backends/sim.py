@@ -53,8 +53,8 @@ class SimBackend(Backend):
 
         Ctrl-C takes effect at each progress report, about every 0.2 s.
 
-        Each flow with an algorithm of the user's own gets a new object of the algorithm; such a run holds the global
-        lock throughout.
+        Each flow with a user's own algorithm gets a new object of the algorithm. A run with a user's own algorithm
+        holds the global lock throughout.
 
         Raises:
             ScenarioError: the engine rejects the scenario, the scenario needs more memory than its limit, or a user's

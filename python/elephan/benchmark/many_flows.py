@@ -53,8 +53,8 @@ def crowd(flows: int, rate: str, duration_s: float) -> Scenario:
 
 
 def time_crowds(repeat: int) -> list[dict[str, Any]]:
-    """Time increasing numbers of long-lived flows: the cost per delivered segment, tables included, and its ratio to
-    that of the first row."""
+    """Time increasing numbers of long-lived flows: the cost per delivered segment, tables included, and the ratio of
+    this cost to the cost in the first row."""
     rows: list[dict[str, Any]] = []
     for flows, rate, duration_s in CROWDS:
         started_s = time.perf_counter()

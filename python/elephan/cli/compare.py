@@ -148,7 +148,8 @@ def command(
 
 
 class _Lines:
-    """Prints answers to a pipe: the first one, and each one that recommends another algorithm than before."""
+    """Prints answers to a pipe: the first answer, and each answer that recommends another algorithm than the previous
+    answer."""
 
     def __init__(self) -> None:
         self._algorithm: str | None = None

@@ -2,7 +2,7 @@
 
 A shell requests completions by ``$_ELEPHAN_COMPLETE``. click completes verbs and options. This module completes values,
 by the option or by the argument's name in the help text. The user waits for each completion, so no slow module is
-imported: metrics are read from the source text of their modules, runs from the names of their folders.
+imported: the names of metrics are read from the source text of their modules, and runs from the names of their folders.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def metrics(context: click.Context, incomplete: str) -> Iterable[str | Item]:
 
 
 def backends(context: click.Context, incomplete: str) -> Iterable[str | Item]:
-    """Backends: the built-in ones, then those of installed packages."""
+    """Backends: the built-in backends, then the backends of installed packages."""
     from importlib.metadata import entry_points
 
     built_in = ("sim", "model", "kernel", "linux", "quic")
@@ -134,7 +134,7 @@ def _title(folder: Path) -> str | None:
 
 
 def scenarios(context: click.Context, incomplete: str) -> Iterable[str | Item]:
-    """Scenario files and folders; any file if there are none."""
+    """Scenario files and folders; any file if there is no scenario file."""
     folder, begin = os.path.split(incomplete)
     try:
         names = sorted(entry.name for entry in os.scandir(folder or ".") if entry.name.startswith(begin))

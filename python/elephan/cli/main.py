@@ -102,7 +102,7 @@ def cli() -> None:
     or a check did not hold, 2 the input was wrong, 130 interrupted by Ctrl-C, 143 ended by SIGTERM.
 
     For completion of names in bash, write into ~/.bashrc: eval "$(_ELEPHAN_COMPLETE=bash_source elephan)". For zsh and
-    fish, write zsh_source or fish_source.
+    fish, replace bash_source by zsh_source or fish_source.
     """
 
 

@@ -16,7 +16,7 @@ _MOST_LINES = 5
 
 
 def perturbation(several: Sequence[Sequence[Run]], on: str) -> str:
-    """One line about the perturbations of these scenarios on a backend; empty if there are none."""
+    """One line about the perturbations of some scenarios on a backend; empty if there are no perturbations."""
     from elephan import backends
     from elephan.scenario.perturbation import RULE
     from elephan.scenario.schema import HOSTS

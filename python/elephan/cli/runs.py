@@ -194,7 +194,7 @@ def _result(row: Changed) -> list[Any]:
 def verify(names: Sequence[str], store: str | None, as_json: bool) -> None:
     """Compare every file of the saved runs with its digest. No scenario is run.
 
-    Exit status 1 and a line for each damaged run, if there is one.
+    Exit status 1 and a line for each damaged run, if a run is damaged.
     """
     from elephan.runs import Store, index, looks_like_run, saved
 

@@ -119,7 +119,7 @@ def show_side_by_side(names: Sequence[str], store: str | None, as_json: bool) ->
     """Print the numbers of several runs, with one column for each.
 
     Raises:
-        ScenarioError: a name is not that of a run.
+        ScenarioError: a name is not the name of a run.
     """
     from elephan import runs
     from elephan.runs.difference import side_by_side

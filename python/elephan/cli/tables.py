@@ -138,7 +138,8 @@ def column_widths(names: Sequence[str], columns: Sequence[Sequence[str]], room: 
     words.
 
     Columns are narrowed one by one, the widest first: headings to their longest word, prose to :data:`PROSE`
-    characters, numbers and names not at all. If that is not enough, headings are broken after ``_`` and ``.`` too.
+    characters, numbers and names not at all. If the table is still too wide, headings are broken after ``_`` and ``.``
+    too.
     """
     widths = [max(map(width_of, [name, *column])) for name, column in zip(names, columns, strict=True)]
     if room is None:

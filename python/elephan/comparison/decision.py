@@ -1,4 +1,5 @@
-"""The decision of a comparison: the algorithm with the best objective, and the evidence against the others."""
+"""The decision of a comparison: the algorithm with the best objective, and the evidence against the other
+algorithms."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ class Decision:
 
     @property
     def settled(self) -> bool:
-        """True if more seeds or longer runs would not change the answer, by the evidence of these runs."""
+        """True if more seeds or longer runs would not change the answer, by the evidence of the runs so far."""
         return self.enough and self.steady and not any(other.open for other in self.versus)
 
     def against(self, name: str) -> Versus | None:
@@ -161,8 +162,8 @@ def _steady(evidence: Evidence, best: str, others: Sequence[str], preference: Pr
 
 
 def changing(evidence: Evidence, algorithm: str, tolerated: float = 0.1) -> float | None:
-    """Relative change of the goodput alone from the first to the second half of the measurement window; ``None`` if it
-    is unknown or not larger than ``tolerated``."""
+    """Relative change of an algorithm's goodput without other flows, from the first to the second half of the
+    measurement window; ``None`` if it is unknown or not larger than ``tolerated``."""
     from elephan.comparison.situations import ALONE
 
     found = evidence.of(algorithm, ALONE).values()

@@ -48,7 +48,7 @@ class Observation:
 
     @property
     def other_mbps(self) -> float | None:
-        """Goodput of the others together; ``None`` if there are no others."""
+        """Goodput of the other flows together; ``None`` if there are no other flows."""
         return self.rates[WHOLE][1]
 
 
@@ -100,7 +100,7 @@ def _further(
 
 
 def _sources(run: Run) -> list[str]:
-    """Sources of transfers in the direction of the flows: the options' source, or all of a scenario's."""
+    """Sources of transfers in the direction of the flows: the options' source, or all sources of a scenario."""
     names = [source.flow.name for source in run.form.traffic]
     return [BACKGROUND] if BACKGROUND in names else names
 

@@ -248,7 +248,7 @@ def background_traffic(load: str, rate: str) -> list[dict[str, Any]]:
     """The ``[[traffic]]`` tables of a comparison: one source in each direction.
 
     Raises:
-        ScenarioError: there is no load, or it uses the whole rate of the bottleneck.
+        ScenarioError: there is no load, or the load uses the whole rate of the bottleneck.
     """
     try:
         offered = parse_load(load)

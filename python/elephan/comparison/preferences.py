@@ -9,8 +9,9 @@ two algorithms is the logarithm of a ratio:
       + w_start   min(0, ln(2 x share of a late-starting flow beside an earlier one))
       - w_short   ln(mean slowdown of the background transfers)
 
-The first two terms are those of Remy's objective (Winstein and Balakrishnan 2013). The third is the harm of Ware et al.
-(2019) beyond the harm of the others to themselves. The minimum prevents a reward for an algorithm that starves itself.
+The first two terms are from Remy's objective (Winstein and Balakrishnan 2013). The third term is the harm of Ware et
+al. (2019) beyond the harm of the other flows to themselves. The minimum prevents a reward for an algorithm that starves
+itself.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Comparison:
 
     @property
     def runs(self) -> list[Run]:
-        """Runs behind the answer, those of the first seed first."""
+        """Runs behind the answer, the runs of the first seed first."""
         return self.evidence.runs
 
     @cached_property

@@ -52,7 +52,8 @@ class Situation:
         return self.path.scenario(groups, self.duration_s, f"{self.algorithm} {beside}: {self.path.title}")
 
     def replicate(self, seed: int) -> Scenario:
-        """The scenario of one replicate: the first has the seed of the path, the others the seeds after it."""
+        """The scenario of one replicate. The first replicate has the seed of the path, and the other replicates have
+        the following seeds."""
         return self.scenario.with_seed(self.path.seed + seed - 1)
 
 

@@ -48,7 +48,8 @@ class Assessment:
 
 
 def within_noise(support: float | None) -> bool:
-    """True if an outcome that holds in this fraction of the bootstrap draws could differ with other seeds."""
+    """True if the outcome could differ with other seeds, given the fraction of bootstrap draws in which the criterion
+    holds."""
     return support is not None and _TAIL < support < 1 - _TAIL
 
 

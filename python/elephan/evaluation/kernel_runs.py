@@ -172,7 +172,7 @@ class Outcome:
 
     @property
     def valid(self) -> bool:
-        """True if claims are judged by this run."""
+        """True if claims are judged by the kernel run."""
         return self.run is not None and not self.why
 
     def to_json(self) -> dict[str, Any]:

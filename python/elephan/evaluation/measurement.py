@@ -15,7 +15,7 @@ class NotJudgedError(Exception):
 
 @dataclass(frozen=True)
 class Measurement:
-    """One number: the median over the seeds of a value, or a function of such medians.
+    """One number: the median over the seeds of a value, or a function of several medians.
 
     Attributes:
         sample: the value of each replicate, for a plain value.

@@ -62,7 +62,7 @@ def sweep_and_judge(
     """Run the jobs of several evaluations; returns the results of ``judge``, in their order.
 
     All runs are one sweep, evaluation after evaluation; the evaluation with most runs comes first. A paper is judged
-    while later papers are run. No paper is run while the last paper is judged, so the last paper is the one with the
+    while later papers are run. No paper is run while the last paper is judged, so the last paper is the paper with the
     least to judge.
 
     Args:
@@ -91,7 +91,7 @@ def sweep_and_judge(
 
 
 class _Arrivals(Generic[Found]):
-    """Collector of finished runs. An evaluation is judged when all of its runs are there.
+    """Collector of finished runs. An evaluation is judged when all of its runs are finished.
 
     Attributes:
         judged: results of ``judge``, by the evaluation's position.

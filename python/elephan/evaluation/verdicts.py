@@ -2,10 +2,11 @@
 
 A criterion holds if all values of the interval are allowed, and fails if no value of the interval is allowed. An
 interval that contains the limit gives no verdict. Adding replicates until there is a verdict would eventually find a
-difference where there is none. A criterion is therefore judged at 8, 16 and 32 seeds only (its *looks*), each at a
-confidence of 1 - 0.05/3. The probability that any of the three looks errs is at most 5 % (Bonferroni).
+difference even if there is no difference. A criterion is therefore judged at 8, 16 and 32 seeds only (its *looks*),
+each at a confidence of 1 - 0.05/3. The probability that any of the three looks errs is at most 5 % (Bonferroni).
 
-This module does arithmetic on values, one for each seed. The module does not depend on the runs of these values.
+This module does arithmetic on values, one for each seed. The module does not depend on the runs from which the values
+come.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ def judge(
     infinite value has no interval. Equal values, whose interval would have zero width, are judged by that value.
 
     Raises:
-        ValueError: there are no values, or one is not a number.
+        ValueError: there are no values, or a value is not a number.
     """
     found = interval(values, statistic=statistic, confidence=confidence)
     if found.known:
@@ -155,7 +156,7 @@ def judge_criterion(criterion: Criterion, values: Sequence[float], other: Sequen
 
     Raises:
         NotJudgedError: the relation is not about one value, or is about two values and ``other`` is missing.
-        ValueError: there are no values, one is not a number, or the other subject lacks a value for a seed.
+        ValueError: there are no values, a value is not a number, or the other subject lacks a value for a seed.
     """
     reference, differences = math.nan, list(values)
     if RELATIONS[criterion.relation].needs == "other":
@@ -188,7 +189,7 @@ def _verdict(ends: tuple[float, float], limits: Allowed, force: Force, margin: f
 
 @dataclass(frozen=True)
 class Compared:
-    """A value beside that of a baseline, over the same seeds.
+    """Comparison of a value with the value of a baseline, over the same seeds.
 
     Attributes:
         change: the verdict.
@@ -300,7 +301,7 @@ def weakness(terms: Terms, reference: float, *, baseline: Judged | None = None) 
 
 
 def weakened(judged: Judged, why: str) -> Judged:
-    """The same verdict, marked weak if there is a reason."""
+    """The same verdict, marked as weak if there is a reason for a weak pass."""
     return replace(judged, weak=why)
 
 

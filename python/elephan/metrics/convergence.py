@@ -52,7 +52,8 @@ def convergence_time_s(
     mean_s: int = RUNNING_MEAN_S,
     reached: float = REACHED,
 ) -> float:
-    """Time from the second flow's start until its mean throughput first reaches 80 % of the first flow's.
+    """Time from the second flow's start until its mean throughput first reaches 80 % of the first flow's mean
+    throughput.
 
     The means are running means over the previous 10 s, at whole seconds, from 10 s after the second flow's start.
     Infinite if this never happens. The window is the whole run unless given.
@@ -78,7 +79,8 @@ def converged(run: Run, window: Window | None = None, flows: Flows = None) -> fl
 def convergence_accumulated_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, reached: float = REACHED
 ) -> float:
-    """Time from the second flow's start until its bytes since then reach 80 % of the first flow's, at whole seconds.
+    """Time from the second flow's start until its bytes reach 80 % of the first flow's bytes since that start, at whole
+    seconds.
 
     This metric is ``convergence_time_s`` with cumulative means from the second flow's start instead of running means.
 
@@ -100,11 +102,12 @@ def convergence_cwnd_time_s(
     reached: float = REACHED,
     stays_s: int = STAYS_S,
 ) -> float:
-    """Time from the second flow's start until its mean window stays above 80 % of the first flow's for 30 s.
+    """Time from the second flow's start until its mean window stays above 80 % of the first flow's mean window for 30
+    s.
 
-    Congestion windows are averaged over the 10 s before, at steps of 1 s. The value is the beginning of the 30 s, or
-    infinite if there are none. The paper states that a new flow obtains its fair share on average, and shows windows;
-    the mean, the 80 % and the 30 s are our choice. The window is the whole run unless given.
+    Congestion windows are averaged over the previous 10 s, at steps of 1 s. The value is the beginning of these 30 s,
+    or infinite if the flows never reach this state. The paper states that a new flow obtains its fair share on average,
+    and shows windows; the mean, the 80 % and the 30 s are our choice. The window is the whole run unless given.
 
     Raises:
         MetricError: there are not two flows, both start together, or both are active for less time than one running
@@ -149,10 +152,11 @@ def fairness_excursion_s(
     mean_s: int = RUNNING_MEAN_S,
     reached: float = REACHED,
 ) -> float:
-    """Longest time for which two flows diverge again after convergence: one running mean is below 80 % of the other.
+    """Longest time for which two flows diverge again after convergence: one running mean is below 80 % of the other
+    running mean.
 
-    The means are those of ``convergence_time_s``. Only times after the convergence count. The value is 0 if the flows
-    do not diverge.
+    The means are those of ``convergence_time_s``. The metric considers only the time after the convergence. The value
+    is 0 if the flows do not diverge.
 
     Raises:
         MetricError: the errors of ``convergence_time_s``, or the flows never meet.
@@ -229,8 +233,8 @@ def convergence_abs_time_s(
     """Simulated time from which the throughputs of two flows stay within 10 % of each other for 20 s.
 
     Throughputs are taken in bins of 1 s; within 10 % means that they differ by at most 0.1 of the larger. The value is
-    the beginning of the first such 20 s after both have started; infinite if there are none. The window is the whole
-    run unless given.
+    the beginning of the first 20 s of this kind after both flows have started; infinite if the flows never stay so
+    close. The window is the whole run unless given.
 
     Raises:
         MetricError: there are not two flows.
@@ -286,7 +290,7 @@ def _together(run: Run, window: Window | None, flows: Flows, *, together: bool =
 def _rates(
     run: Run, window: Window | None, flows: Flows, *, together: bool = False
 ) -> tuple[float, Array, Array, Array]:
-    """The second flow's start, the edges of bins of 1 s from there on, and the bytes per bin of both flows.
+    """The second flow's start, the edges of bins of 1 s from that start on, and the bytes per bin of both flows.
 
     Bins begin at the first whole second at which both flows are active.
     """

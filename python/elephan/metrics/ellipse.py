@@ -38,7 +38,7 @@ class Ellipse:
         """The ellipse of the points (x, y).
 
         Raises:
-            ValueError: there are fewer than three points, all are equal, or one is not finite.
+            ValueError: there are fewer than three points, all points are equal, or a point is not finite.
         """
         points = np.array([xs, ys], dtype=np.float64)
         count = points.shape[1]

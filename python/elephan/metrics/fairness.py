@@ -144,7 +144,7 @@ def throughput_ratio(run: Run, window: Window | None = None, flows: Flows = None
     """Ratio of the throughputs of two flows, the first over the second, in order of start.
 
     Raises:
-        MetricError: there are not two flows, or no data of the second arrived.
+        MetricError: there are not two flows, or no data of the second flow arrived.
     """
     first, second = pair(run, flows)
     rates = throughput_mbps(run, window, flows)
@@ -178,11 +178,11 @@ def rtt_fairness_exponent(run: Run, window: Window | None = None, flows: Flows =
     """Exponent a of throughput ∝ RTT⁻ᵃ, from the flows with the shortest and the longest RTT.
 
     The exponent is 0 for equal shares at any RTT, 1 for shares in inverse proportion to the RTT, and 2 for the shares
-    of Reno flows with synchronized losses. With an exponent below 0, the flow with the longer RTT has more. RTTs are
-    those of propagation.
+    of Reno flows with synchronized losses. With an exponent below 0, the flow with the longer RTT has the larger share.
+    RTTs are those of propagation.
 
     Raises:
-        MetricError: all flows have the same RTT, or nothing arrived from one of these two flows.
+        MetricError: all flows have the same RTT, or nothing arrived from the flow with the shortest or the longest RTT.
     """
     shortest, longest = _by_rtt(run, flows)
     ratio = rtt_fairness_ratio(run, window, flows)

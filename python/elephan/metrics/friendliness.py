@@ -1,6 +1,6 @@
 """Harm of a flow to others: comparison of runs on the same path with and without it.
 
-These metrics compare two runs; the other one is given as ``reference``::
+The metrics of this module compare two runs; the other run is given as ``reference``::
 
     alone = elephan.run(metrics.only_reno(run.scenario), seed=run.seed)
     metrics.tcp_friendliness(run, reference=alone)
@@ -84,7 +84,7 @@ def harm(
     - ``"loss"``: mean over the flows of retransmissions for each delivered segment; less is better.
     - ``"completion"``: mean duration of the transfers that start in the window and finish; less is better.
 
-    ``reference_flows`` are the names of the flows in the reference, if these differ.
+    ``reference_flows`` are the names of the flows in the reference, if the names differ.
 
     Raises:
         MetricError: there is no reference, the flows are not chosen, the quantity is unknown or not defined for one of
@@ -108,7 +108,7 @@ def harm(
 def fraction_lost(alone: float, together: float, *, more_is_better: bool = True) -> float:
     """Fraction of a performance that is lost between two values.
 
-    (alone − together)/alone if more is better, otherwise (together − alone)/together; 0 for two zeros.
+    The fraction is (alone − together)/alone if more is better, otherwise (together − alone)/together; 0 for two zeros.
 
     Raises:
         ZeroDivisionError: the divisor is 0.

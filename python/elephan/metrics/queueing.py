@@ -106,7 +106,7 @@ def mark_rate(run: Run, window: Window | None = None, link: str | None = None) -
     """Fraction of packets that the bottleneck marked, all flows together.
 
     A discipline marks packets at their arrival (RED) or at the end of their wait (CoDel); the divisor is the larger of
-    these two numbers in the window.
+    the numbers of arrivals and of ended waits in the window.
 
     Raises:
         MetricError: there was no packet, or this backend does not count marks.

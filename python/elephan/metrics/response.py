@@ -67,7 +67,8 @@ def halving_time_s(
     """Time from the onset of congestion at the window's start until a flow has at most half of its earlier throughput.
 
     Throughputs are in bins of 1 s, and the earlier throughput is that of the last bin before the window. The value is
-    the end of the first bin at that level, counted from the window's start; infinite if there is none.
+    the end of the first bin at or below half of the earlier throughput, counted from the window's start; infinite if
+    there is no such bin.
 
     Raises:
         MetricError: no window is given, or the flow was not active for a whole bin before the window.
@@ -100,8 +101,8 @@ def time_to_full_rate_s(
 ) -> dict[str, float]:
     """Time from a flow's start until its throughput over a second is 95 % of the bottleneck's rate.
 
-    The value is the beginning of the first such whole second of simulated time, or infinite if there is none. The
-    window is the whole run unless given.
+    The value is the beginning of the first whole second of simulated time with this throughput, or infinite if there is
+    no such second. The window is the whole run unless given.
 
     Raises:
         MetricError: the window contains no whole second of the flow.
@@ -173,11 +174,11 @@ def increase_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows =
     """Growth of the congestion window for each round trip in congestion avoidance: 1 for Reno.
 
     The growth rate is the total growth between samples over the number of round trips between them. Pairs of samples
-    count if there is no backoff between them and the window is at least ssthresh at both; after a backoff, pairs count
-    once the window no longer falls. Round trips are those of the smoothed RTT.
+    are used if there is no backoff between them and the window is at least ssthresh at both; after a backoff, pairs are
+    used once the window no longer falls. The smoothed RTT is the duration of a round trip.
 
     Raises:
-        MetricError: a flow has no such samples, for example one without ssthresh.
+        MetricError: a flow has no samples in congestion avoidance, for example a flow without ssthresh.
     """
     sums = {name: _growth(run, name, resolve_window(run, window)) for name in flow_names(run, flows)}
     return {name: float(grown.sum() / rounds.sum()) for name, (grown, rounds) in sums.items()}

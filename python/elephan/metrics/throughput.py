@@ -131,7 +131,7 @@ def drops(run: Run, window: Window | None = None, link: str | None = None) -> fl
 def loss_rate(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Fraction of packets dropped at the bottleneck, of all packets whose wait ended in the window, all flows together.
 
-    A wait ends when the packet is dropped or when its transmission begins. The number of ended waits is that of the
+    A wait ends when the packet is dropped or when its transmission begins. The number of ended waits is the number of
     arrivals minus the growth of the queue. A discipline that drops packets from inside the queue (CoDel) may drop in
     the window a packet that arrived before it. A duplicate created by an earlier link counts as a separate packet.
 
@@ -170,7 +170,7 @@ def cov_total_throughput(
 ) -> float:
     """Standard deviation over mean of the bottleneck's throughput in bins of 10 s, counted from the window's start.
 
-    A part of a bin at the end is left out. The deviation is that of the population (over n).
+    An incomplete bin at the end is left out. The deviation is that of the population (over n).
 
     Raises:
         MetricError: there are fewer than two bins, or nothing left the link.

@@ -4,8 +4,8 @@ Transfers are flows with a size and the transfers of ``[[traffic]]``; ``flows`` 
 the window in which it starts, whenever it ends. ``size_bytes`` selects transfers by their payload.
 
 A source with ``record = "summary"`` contributes by its sums and distributions (:mod:`elephan.metrics.summed`): means
-are exact, quantiles are within 0.1 %. For such a source, only the measurement window is available, and ``size_bytes``
-is not.
+are exact, quantiles are within 0.1 %. For a source with ``record = "summary"``, only the measurement window is
+available, and ``size_bytes`` is not supported.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _within(rows: _Rows, from_s: float, to_s: float, size_bytes: Sizes) -> _Rows
 
 
 def _begun(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> Summed:
-    """All transfers that start in a window, of sources that record each transfer and of those that keep sums.
+    """All transfers that start in a window, both of sources that record each transfer and of sources that keep sums.
 
     Raises:
         MetricError: there are no transfers, or a source that keeps sums does not have the requested window or size
@@ -299,7 +299,7 @@ def mean_flow_rate_mbps(
 ) -> float:
     """E[b/T]: mean over the transfers that start in the window, and finish, of payload bits over duration.
 
-    Each transfer counts once, so the value describes the many short transfers.
+    Each transfer has the same weight, so the value describes the many short transfers.
 
     With ``record = "summary"`` the value is computed from the source's sums, and is exact.
 
@@ -315,7 +315,7 @@ def mean_size_over_mean_duration_mbps(
 ) -> float:
     """E[b]/E[T]: payload bits of the transfers that start in the window, and finish, over their durations' sum.
 
-    Each second of a transfer counts once, so the value describes the few long transfers.
+    Each second of a transfer has the same weight, so the value describes the few long transfers.
 
     With ``record = "summary"`` the value is computed from the source's sums, and is exact.
 

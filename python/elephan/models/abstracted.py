@@ -75,7 +75,7 @@ def areno(pipe: Pipe) -> Hybrid:
     """Adaptive Reno: adds B / 10 Mbit/s segments each round trip; keeps the whole window without a queue and one half
     with a queue.
 
-    With these two values the paper approximates a fraction that falls from 1 to 1/2 with the RTT.
+    With the fractions 1 and 1/2 the paper approximates a fraction that falls from 1 to 1/2 with the RTT.
     """
     return Hybrid("ARENO", Steady(floats(pipe.rate_bps) / 10e6), lambda ratio: np.where(ratio > 1.0, 0.5, 1.0))
 
@@ -147,7 +147,7 @@ def _by_case(hybrid: Hybrid, w: ArrayLike, bdp: ArrayLike, flows: int, parts: tu
 
 
 def _alone_2(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
-    """Case 2, one flow: the window grows to the BDP, stays there until Reno's line reaches the BDP, and follows that
+    """Case 2, one flow: the window grows to the BDP, stays there until Reno's line reaches the BDP, and follows Reno's
     line."""
     growth = hybrid.growth
     start = np.minimum(hybrid.keep(w / pipe) * w, pipe)
@@ -157,7 +157,7 @@ def _alone_2(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
 
 
 def _alone_3(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
-    """Case 3, one flow: the window grows to the BDP and stays there (3-1), or has its loss before (3-2)."""
+    """Case 3, one flow: the window grows to the BDP and stays there (case 3-1), or has its loss earlier (case 3-2)."""
     growth, rounds = hybrid.growth, w / 2
     start = hybrid.keep_empty * pipe
     refilled = growth.rounds(start, pipe)
@@ -178,8 +178,8 @@ def _beside_2(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
 
 
 def _beside_3(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
-    """Case 3 beside Reno: the window grows to the share that Reno leaves and shrinks with it to W - w (3-1), or has its
-    loss before (3-2)."""
+    """Case 3 beside Reno: the window grows to the share that Reno leaves and shrinks with this share to W - w (case
+    3-1), or has its loss earlier (case 3-2)."""
     growth, rounds, room = hybrid.growth, w / 2, pipe - w / 2
     left = pipe - w
     start = hybrid.keep_empty * left
@@ -203,7 +203,7 @@ def _with_short_cycles(hybrid: Hybrid, full: Cycle, never_full: NDArray[np.bool_
 
 
 def round_of(hybrid: Hybrid, w: ArrayLike, pipe: Pipe, flows: int = 1) -> Round:
-    """Packets and seconds of a round; the duration is that of the ideal hybrid (tables 1 and 2)."""
+    """Packets and seconds of a round; the duration is the same as for the ideal hybrid (tables 1 and 2)."""
     ideal, cycle = (single_flow, alone) if flows == 1 else (two_flows, beside_reno)
     seconds = ideal("hybrid", w, pipe.bdp, pipe.rtt_s, pipe.packet_s).seconds
     return Round(cycle(hybrid, w, pipe.bdp).packets, seconds)

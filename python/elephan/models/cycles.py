@@ -7,8 +7,8 @@ rule whose only memory is the window at its last loss. :func:`under_even_losses`
 losses; it checks the closed forms.
 
 A cycle has three parts: one round trip of recovery at the reduced window, growth until a segment is lost, and one more
-round trip until the sender detects the loss. In the third part the window still grows, and further losses belong to the
-same loss event.
+round trip until the sender detects the loss. In the third part of a cycle the window still grows, and further losses
+belong to the same loss event.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def equilibrium(alpha: ArrayLike, rate: ArrayLike, rtt_s: ArrayLike, errors_s: A
 
 
 def in_sequence(flows: int, alpha: float, rate: float, rtt_s: float) -> Equilibrium:
-    """Equilibria of flows that start one after another, each after the earlier ones have settled. The base RTT of each
+    """Equilibria of flows that start one after another, each after the earlier flows have settled. The base RTT of each
     flow includes the queue at its start (Low, Peterson, Wang 2002, §6.2; hcc2011 §4.4).
 
     Raises:
@@ -157,7 +157,7 @@ def phase_margin_rad(loop: ArrayLike) -> Floats:
     The margin is negative if the loop oscillates, and infinite if |L| is below 1 at all frequencies (Nyquist).
 
     Let L = lagged/(z (z - own)) on the unit circle. |L| is 1 where |z - own| = lagged, at cos(theta) = (1 + own^2 -
-    lagged^2)/(2 own). |L| falls with theta, so there is at most one such frequency.
+    lagged^2)/(2 own). |L| falls with theta, so |L| is 1 at one frequency at most.
 
     Raises:
         ValueError: own is not above 0, or exceeds lagged by 1 or more, so that errors grow without oscillation.

@@ -166,10 +166,10 @@ def illinois(
 def compound(on: Path, alpha: float = 0.125, k: float = 0.75, gamma: float = 30.0, low: float = 38.0) -> Floats:
     """Compound's epoch, s, if its delay-based component is 0 before the loss (Tan et al., INFOCOM 2006).
 
-    Its Reno component grows from W/2 to W by one segment a round trip. The sum of both components grows by alpha w^k,
-    at least one, until ``gamma`` segments are queued. The sum then stays constant until the Reno component reaches it,
-    and grows as Reno from then on. If the buffer is smaller than ``gamma`` segments, or the window is below ``low``,
-    the closed form does not apply, and the result is NaN.
+    Compound's Reno component grows from W/2 to W by one segment a round trip. The sum of both components grows by alpha
+    w^k, at least one, until ``gamma`` segments are queued. The sum then stays constant until the Reno component reaches
+    it, and grows as Reno from then on. If the buffer is smaller than ``gamma`` segments, or the window is below
+    ``low``, the closed form does not apply, and the result is NaN.
     """
     start = on.peak / 2.0
     knee = on.bdp + gamma

@@ -133,7 +133,7 @@ def run(
     if ``progress``, called with the fraction done, returned false.
 
     Raises:
-        ValueError: there is no flow, or a number has no meaning.
+        ValueError: there is no flow, or a number is out of range.
     """
     if not senders or rate <= 0 or buffer < 0 or any(sender.rtt_s <= 0 for sender in senders):
         raise ValueError("flows, rate, buffer, rtt_s: no flow, or out of range")

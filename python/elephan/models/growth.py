@@ -1,7 +1,7 @@
 """Growth of a window while the path has free capacity: windows, round trips and packets in closed form.
 
-A growth adds g(c) packets to a window of c in a round trip, but at least one, as Reno does. Below the *knee* one packet
-is the larger value, above it g(c). Arguments and results are arrays.
+A growth adds g(c) packets to a window of c in a round trip, but at least one, as Reno does. Below the *knee* the growth
+is one packet; above the knee it is g(c). Arguments and results are arrays.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ class Growth(ABC):
     def cycle(self, keep: float, rounds: Floats) -> Floats:
         """The window c of a cycle of the given number of round trips.
 
-        A loss leaves ``keep`` c, and growth reaches c again. Returns the smallest such window; infinite if the growth
-        needs fewer round trips from any window.
+        A loss leaves ``keep`` c, and growth reaches c again. Returns the smallest window c with this property; infinite
+        if the growth needs fewer round trips from any window.
         """
         wanted = floats(rounds)
         straight = wanted / (1 - keep) if keep < 1 else np.full_like(wanted, np.inf)

@@ -18,13 +18,13 @@ Errors and omissions of the paper:
 * The paper charges one timeout for each loss. Padhye et al. charge a timeout only for the fraction Q(w) of the losses
   that end in a timeout, so the model for losses is not "completely equal" to theirs, as the paper states.
   :mod:`elephan.models.refined` uses Q(w).
-* A delay-based or hybrid flow sends more than 1/p packets in such a round: the interval between its losses equals
+* A delay-based or hybrid flow sends more than 1/p packets in a round of Reno: the interval between its losses equals
   Reno's in round trips, and not in packets. :mod:`elephan.models.refined` counts packets.
 * With a buffer of W packets no window exceeds 2W. Case 1 of the paper's own setup (p < 6.0e-6 for one flow, 2.4e-5 for
-  two) is then not reached: losses at the full queue keep the window at 2W.
+  two) is not reached with such a buffer: losses at the full queue keep the window at 2W.
 * Equation 6 is in packets a round trip. Equation 4, which replaces it in case 3, is in packets a second, and must be
   multiplied by R.
-* Only case 3 then has timeouts, so the response function has a step at w = W.
+* In the response function only case 3 has timeouts, so the function has a step at w = W.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def case_of(w: ArrayLike, bdp: ArrayLike, flows: int = 1) -> NDArray[np.int64]:
 
 
 def borders(bdp: ArrayLike, flows: int = 1) -> tuple[Floats, Floats]:
-    """Loss rates at the borders of cases 1 and 2, and of cases 2 and 3: those of w = 2W and w = W, or w = W and w = W/2
-    with two flows.
+    """Loss rates at the borders of cases 1 and 2, and of cases 2 and 3: the loss rates at w = 2W and w = W, or at w = W
+    and w = W/2 with two flows.
 
     One flow: 2/(3 W^2) and 8/(3 W^2). Two: 8/(3 W^2) and 32/(3 W^2).
     """
@@ -158,8 +158,8 @@ def timeout_penalty_s(p: ArrayLike, t0_s: ArrayLike, form: PenaltyForm = "printe
     """Equation 2: expected duration of the timeouts after a loss, T0 f(p) (1 - p), s.
 
     f(p) = 1 + p + 2 p^2 + 4 p^3 + 8 p^4 + 16 p^5 + 32 p^6: T0 doubles with each timeout in a row, six times at most.
-    ``form="padhye"`` is T0 f(p) / (1 - p), the sum over all numbers of timeouts. At p = 0.1 this form gives 1.250 T0,
-    and the paper's form 1.012 T0.
+    ``form="padhye"`` is T0 f(p) / (1 - p), the sum over all numbers of timeouts. At p = 0.1 the form "padhye" gives
+    1.250 T0, and the paper's form 1.012 T0.
     """
     loss = _probability(p)
     factor = backoff(loss)

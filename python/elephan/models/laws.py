@@ -1,8 +1,8 @@
 """Window laws of the fluid model, one for each algorithm: growth per round trip, and response to a loss.
 
 A law with continuous growth implements :meth:`Law.gain`. A law that changes the window once per round trip implements
-:meth:`Law.step`, which is called at the end of the round. Such a law oscillates, because its measured delay is one
-round trip old. Units are segments, seconds and round trips.
+:meth:`Law.step`, which is called at the end of the round. A law with steps oscillates, because its measured delay is
+one round trip old. Units are segments, seconds and round trips.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ class Law(ABC):
         return 0.0
 
     def starting(self, view: View) -> bool:
-        """True while the algorithm has a start-up phase of its own, in which it doubles the window each round trip."""
+        """True while the algorithm is in a start-up phase of its own, in which it doubles the window each round
+        trip."""
         del view
         return False
 
@@ -482,7 +483,7 @@ class Bbr(Law):
                 self._mode = "drain"
 
     def on_loss(self, view: View) -> float:
-        """The unchanged window: this BBR ignores losses."""
+        """The unchanged window, since this model of BBR ignores losses."""
         return view.window
 
 

@@ -1,5 +1,5 @@
-"""katto2008's abstracted hybrids, one flow alone, without two simplifications of the paper; the two are removed one
-after the other.
+"""katto2008's abstracted hybrids, one flow alone, without two simplifications of the paper, which are removed one after
+the other.
 
 The paper leaves open why its models differ from the simulations if losses are frequent (case 3). Two of the assumptions
 do not hold for a real flow:

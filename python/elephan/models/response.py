@@ -1,8 +1,9 @@
 """Response functions: the mean window of an algorithm if a fraction p of its segments is lost.
 
 Each closed form assumes one loss in every 1/p segments, a path that never queues, an ACK for every segment and no
-timeout. :func:`mean_window` evaluates it. With ``losses="random"`` it computes the mean under independent losses from
-the same rules (:mod:`elephan.models.cycles`), for algorithms whose only memory is the window at the last loss.
+timeout. :func:`mean_window` evaluates it. With ``losses="random"``, :func:`mean_window` computes the mean under
+independent losses from the same rules (:mod:`elephan.models.cycles`), for algorithms whose only memory is the window at
+the last loss.
 
 ``published`` is true if the closed form itself is in the paper or RFC; other forms are derived from the algorithm's
 rules.
@@ -197,8 +198,8 @@ def _htcp_law(keep: float) -> Law:
     determines the peak, the segments sent, and p.
 
     Let G be the integral of alpha since the loss. The window is 2 (keep G(D) + (1 - keep) G(t)) / RTT at time t of a
-    cycle of D seconds, and the number of segments sent is the integral of the window over time divided by the RTT. This
-    number, multiplied by RTT^2, is the same function of D for every path.
+    cycle of D seconds, and the number of segments sent is the integral of the window over time divided by the RTT. The
+    number of segments, multiplied by RTT^2, is the same function of D for every path.
     """
 
     def sent(duration_s: Floats) -> tuple[Floats, Floats]:

@@ -1,7 +1,7 @@
 """Throughput and latency of ordinary TCP as a function of loss: Mathis, Padhye with its timeouts, Cardwell.
 
-All functions take and return arrays, in segments and seconds; multiply rates by a segment's bits for bit/s. The losses
-of Padhye's and Cardwell's models last until the end of a round trip, as at a drop-tail queue, and their sender has no
+All functions take and return arrays, in segments and seconds; multiply rates by a segment's bits for bit/s. In the
+models of Padhye and Cardwell, losses last until the end of a round trip, as at a drop-tail queue, and the sender has no
 SACK. The rate of a sender with SACK and independent losses lies between Padhye's and Mathis's rates: near Mathis's at 1
 % loss, about halfway at 10 %.
 """

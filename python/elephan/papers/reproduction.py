@@ -213,7 +213,7 @@ def _figure_names(experiment: Experiment) -> list[str]:
 
 
 def _compare(variant: Variant, every: RunSet, before: list[Judgment], claims: ClaimSet, own: RunSet) -> Sensitivity:
-    """A variant's verdicts beside those of the paper's own setup with the same seed."""
+    """A variant's verdicts beside the verdicts of the paper's own setup with the same seed."""
     after = judge_all(claims, variant.measurer(every.first_seeds(1)), intervals=False)
     both = [(a, b) for a, b in zip(after, before, strict=True) if "not_judged" not in (a.verdict, b.verdict)]
     # Only the claims that the variant affects: a claim with the same runs and the same measurer has the same verdict.

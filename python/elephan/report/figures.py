@@ -36,7 +36,7 @@ class Figure(Protocol):
 
     @property
     def caption(self) -> str:
-        """Caption: the content of the figure, and that of the paper's figure."""
+        """Caption: the content of the figure, and the content of the paper's figure."""
         ...
 
     def plotly(self) -> dict[str, Any]:

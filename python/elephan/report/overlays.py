@@ -316,7 +316,7 @@ def color_of(place: int) -> str:
 
 
 def variant(color: str, number: int) -> tuple[str, int]:
-    """Color and dashes of a line: the first line of an algorithm has its plain color; further ones are darker or
+    """Color and dashes of a line: the first line of an algorithm has its plain color; further lines are darker or
     lighter, and dashed."""
     shade = (0.0, -0.35, 0.4)[number % 3]
     channels = (int(color[i : i + 2], 16) for i in (1, 3, 5))

@@ -24,7 +24,7 @@ TEMPLATES = files(__package__) / "templates"
 def render(template: str, payloads: Mapping[str, Any], *, plotly: bool, runs: Iterable[Run] = (), **values: Any) -> str:
     """The HTML of a page; ``payloads`` become JSON that the page's script reads, by element id.
 
-    The page lets the reader repeat those of ``runs`` that were simulated and are small enough for a browser.
+    The reader can repeat, in the page, the runs of ``runs`` that were simulated and are small enough for a browser.
     """
     alive = living(_simulated(runs))
     scripts = [*([_plotly_js()] if plotly else []), (TEMPLATES / "page.js").read_text(encoding="utf-8")]
@@ -56,7 +56,7 @@ def _simulated(runs: Iterable[Run]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def policy(scripts: Sequence[str], *, runs_here: bool = False) -> str:
-    """Content-Security-Policy of a page: no requests, and only these scripts.
+    """Content-Security-Policy of a page: no requests, and no scripts other than the page's own.
 
     A page with repeatable runs also allows the engine, in a worker that the page creates.
 

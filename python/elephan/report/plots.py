@@ -239,7 +239,8 @@ def _source_rate(run: Run, source: str, bin_s: float) -> tuple[Array, Array]:
 
 
 def _bin_s(run: Run, span: Window | None) -> float:
-    """Length of a rate's bins: whole sampling intervals, at least a base RTT, and at most 200 in the shown time."""
+    """Length of a rate's bins: whole sampling intervals, at least a base RTT, and at most 200 bins in the shown
+    time."""
     period_s = run.form.sample_period_ps / 1e12
     rtts_s = [base_rtt_ps(run.form, spec) / 1e12 for spec in run.form.flows[:1]]
     shown_s = duration_s(run) if span is None else span[1] - span[0]
@@ -262,7 +263,7 @@ def _cut(line: Line, span: Window | None) -> Line:
 def _columns(
     series: dict[str, list[_Series]], names: Sequence[str], by: By | None
 ) -> list[tuple[str, Callable[[_Series], bool]]]:
-    """The small multiples: a label, and a test for the series that belong there.
+    """The small multiples: a label, and a test for the series that belong to the panel.
 
     Raises:
         MetricError: there are too many small multiples.

@@ -155,8 +155,8 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def check_distinct(keys: Sequence[str], source: str) -> None:
-    """Reject axes that set the same field, since the value of the later axis would silently replace that of the earlier
-    one.
+    """Reject axes that set the same field, since the value of the later axis would silently replace the value of the
+    earlier axis.
 
     Raises:
         ScenarioError: two axes set the same field.
@@ -170,7 +170,8 @@ def check_distinct(keys: Sequence[str], source: str) -> None:
 
 
 def replicates(scenario: Scenario, seeds: Seeds) -> list[Scenario]:
-    """A scenario with this many seeds, counted from its own, or with the given seeds; unchanged for ``None``.
+    """A scenario with the given number of seeds, counted from its own seed, or with the given seeds; unchanged for
+    ``None``.
 
     Raises:
         ScenarioError: there are no seeds, a seed occurs twice, or the scenario does not depend on the seed.

@@ -169,7 +169,7 @@ class Run:
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """The flows of each ``[[flow]]`` table, and the recorded ones among them; a single flow is a group of one.
+        """The flows of each ``[[flow]]`` table, and the recorded flows among them; a single flow is a group of one.
 
         Raises:
             RunError: the manifest has no canonical form.
@@ -213,7 +213,7 @@ class Run:
 
     @property
     def records_all(self) -> bool:
-        """True if ``samples`` has all flows: ``record = "all"``."""
+        """True if ``samples`` has all flows, as with ``record = "all"``."""
         return self._compact.record_flows is None
 
     @property
@@ -302,9 +302,9 @@ class Run:
         """Time × flow × variable: the internal variables of the flows' algorithms, such as CUBIC's W_max.
 
         In the simulator the variables are recorded at the sample times if the scenario has ``internals = true``; in the
-        kernel algorithms in BPF report them once in a round trip. ``elephan show cubic`` lists the variables of CUBIC.
-        ``value`` is a number, null while it is unknown; for a variable that is a state, ``state`` is the name of the
-        state.
+        kernel, algorithms in BPF report the variables once in a round trip. ``elephan show cubic`` lists the variables
+        of CUBIC. ``value`` is a number, null while it is unknown; for a variable that is a state, ``state`` is the name
+        of the state.
 
         Raises:
             RunError: no algorithm of this run reported variables.
@@ -330,7 +330,7 @@ class Run:
         meanwhile.
 
         Raises:
-            RunError: the saved files are damaged, or those of another result.
+            RunError: the saved files are damaged, or belong to another result.
         """
         while True:
             before = saved.identity(self.dir)

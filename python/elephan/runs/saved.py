@@ -103,7 +103,7 @@ def is_there(path: Path) -> bool:
 
 
 def looks_like_run(folder: Path) -> bool:
-    """Return true if the name and the files of a folder are those of a saved run, intact or damaged."""
+    """Return true if the name and the files of a folder belong to a saved run, intact or damaged."""
     parts = (MANIFEST, SUMMARY, "flows.parquet", "samples.parquet", "links.parquet")
     return _ID.fullmatch(folder.name) is not None or any(is_there(folder / name) for name in parts)
 
@@ -127,7 +127,7 @@ def load(
 
     Raises:
         DamagedRunError: the run is damaged.
-        RunError: there is no run, or ``check`` rejects it.
+        RunError: there is no run, or ``check`` rejects the run.
     """
     if name is None and _ID.fullmatch(folder.name):
         name = folder.name
@@ -159,7 +159,7 @@ def identity(folder: Path) -> tuple[int, int, int] | None:
 
 
 def replaced(folder: Path, before: tuple[int, int, int] | None) -> bool:
-    """Return true if a folder may differ from that of an earlier ``identity``, or did not exist then."""
+    """Return true if a folder may have changed since its ``identity`` was taken, or did not exist at that time."""
     return before is None or identity(folder) != before
 
 
@@ -326,7 +326,7 @@ def _unreadable(path: Path, error: OSError) -> DamagedRunError:
 
 
 def damaged(folders: Iterable[Path]) -> dict[str, str]:
-    """Read every file of these runs; returns the reason for each damaged run, by its name."""
+    """Read every file of some runs; returns the reason for each damaged run, by its name."""
     found = {}
     for folder in folders:
         try:

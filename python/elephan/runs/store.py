@@ -80,10 +80,10 @@ class Store:
         return self.root / _VERIFIED / run_id
 
     def save(self, run: Run, *, replace: bool = False) -> Run:
-        """Save a run in memory and return the saved one.
+        """Save a run that is in memory, and return the saved run.
 
         An existing result is kept, unless ``replace`` is set or the result is unusable. The same scenario and seed give
-        the same result, so if two processes compute it, the second need not write it.
+        the same result, so if two processes compute a result, the second process need not write it.
 
         Raises:
             OSError: the disk is full, or the folder cannot be written.
@@ -164,7 +164,7 @@ class Store:
         return files.Lock.take(self._claims / run_id)
 
     def ids(self) -> list[str]:
-        """Ids of the saved results, in alphabetical order; also of those whose files are damaged."""
+        """Ids of the saved results, in alphabetical order, damaged results included."""
         return [path.name for path in self.entries() if saved.is_there(path / MANIFEST)]
 
     def get(self, name: str) -> Run:

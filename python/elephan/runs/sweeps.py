@@ -56,7 +56,7 @@ class Failure:
 
 
 class SweepError(Exception):
-    """Some runs failed; the others are saved.
+    """Some runs failed; the other runs are saved.
 
     Attributes:
         failures: the failed runs, with the reasons.
@@ -106,7 +106,7 @@ def sweep(
 
     Raises:
         ScenarioError: the backend cannot run a scenario, or an element is not a scenario; no scenario was run.
-        SweepError: some runs failed; the others are saved.
+        SweepError: some runs failed; the other runs are saved.
         ReplicateError: two seeds gave equal results although starts are drawn from the seed.
         Interrupted: the user pressed Ctrl-C; finished results are saved.
         Cancelled: ``progress`` returned ``False``; finished results are saved.
@@ -168,7 +168,7 @@ def finish(plan: Plan, wanted: Sequence[tuple[Scenario, int]], grid: Grid | None
 
 
 def check_replicates(tasks: Sequence[Task]) -> None:
-    """Reject equal results of two seeds of the same scenario; ``tasks`` are those whose results must differ.
+    """Reject equal results of two seeds of the same scenario; ``tasks`` are the tasks whose results must differ.
 
     Raises:
         ReplicateError: there are such results.

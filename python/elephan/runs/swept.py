@@ -126,12 +126,12 @@ class Sweep(Sequence[R], Generic[R]):
     ) -> Figure:
         """A metric over the axes: lines with bands (means and 95 % intervals), or a heat map of the means.
 
-        Two axes that are both numbers, or both words, give a heat map. Otherwise the first axis of numbers is ``x``,
-        and each combination of the others is a line; words on the x axis are points with error bars. A metric of a flow
-        has a line for each flow.
+        Two axes that are both numbers, or both words, give a heat map. In all other cases the first axis of numbers is
+        ``x``, and each combination of values of the other axes is a line; words on the x axis are points with error
+        bars. A metric of a flow has a line for each flow.
 
         Args:
-            metric: name; by default the first of those of :meth:`frame`.
+            metric: name; by default the first metric of :meth:`frame`.
             x: field on the x axis.
             kind: ``lines`` or ``heatmap``, instead of the choice above.
             ax: Matplotlib axes to draw into; a new figure by default.

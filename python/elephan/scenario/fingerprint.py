@@ -1,8 +1,8 @@
 """A digest of the behavior of Python code: the code, and the values that it refers to.
 
-Two classes with the same digest behave identically, so a result of one is also a result of the other. Code of the
-standard library, of installed packages and of this package is represented by its name. All other code is included,
-through globals, closures, base classes and modules. Line numbers, comments and docstrings have no effect; the
+Two classes with the same digest behave identically, so a result of one class is also a result of the other class. Code
+of the standard library, of installed packages and of this package is represented by its name. All other code is
+included, through globals, closures, base classes and modules. Line numbers, comments and docstrings have no effect; the
 interpreter's bytecode has an effect.
 """
 
@@ -78,8 +78,8 @@ class Walk:
         self._object(value)
 
     def _by_name(self, value: Any) -> bool:
-        """Add the name of a function or class that is represented by its name; false if the object is represented by
-        its content."""
+        """Add the name of a function or class if its name represents it; false if the object must be added by its
+        content."""
         home, name = str(value.__module__ or ""), value.__qualname__
         if home in self._written:
             self.text("written", name)
@@ -204,8 +204,8 @@ def _found(module: str, name: str) -> Any:
 
 
 def _used_docstring(code: CodeType) -> str:
-    """The first constant of a function, if its code reads it. Otherwise the constant is the docstring, and the result
-    is ""."""
+    """The first constant of a function, if its code reads it. A constant that the code does not read is the docstring,
+    and the result is ""."""
     import dis
 
     read = any(i.opname == "LOAD_CONST" and i.arg == 0 for i in dis.get_instructions(code))

@@ -69,8 +69,8 @@ class Route:
 
 @dataclass(frozen=True)
 class Graph:
-    """Directed links, with the route and the stack of each flow or group of flows, followed by those of each source of
-    transfers."""
+    """Directed links, with the route and the stack of each flow or group of flows, followed by the route and the stack
+    of each source of transfers."""
 
     links: tuple[DirectedLink, ...]
     routes: tuple[Route, ...]

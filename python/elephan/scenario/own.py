@@ -330,7 +330,7 @@ def _contract_text() -> bytes:
 
 
 def _load_file(path: Path) -> tuple[ModuleType, str]:
-    """Run a file as a separate module, once for each version of its text; the module and the digest.
+    """Run a file as a separate module, once for each version of its text; returns the module and the digest.
 
     Raises:
         ScenarioError: the file does not exist, or cannot be run.
@@ -485,8 +485,8 @@ def package(name: str) -> str:
 
 
 def describe(spec: str) -> dict[str, Any]:
-    """The description of a user-defined algorithm in the form of the built-in ones: title, text and parameters from the
-    class.
+    """The description of a user-defined algorithm in the same form as for built-in algorithms: title, text and
+    parameters from the class.
 
     Raises:
         ScenarioError: the errors of :func:`pin`.

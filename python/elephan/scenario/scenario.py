@@ -71,8 +71,8 @@ class Scenario(ScenarioTable):
     ) -> Scenario:
         """Read a scenario from TOML text; errors name ``source``.
 
-        Files that the text names are relative to ``folder``, by default the working directory; those in ``overrides``
-        are always relative to the working directory.
+        Files that the text names are relative to ``folder``, by default the working directory; files that ``overrides``
+        name are always relative to the working directory.
 
         Raises:
             ScenarioError: the errors of :meth:`load`.
@@ -241,7 +241,7 @@ class Scenario(ScenarioTable):
 
     @property
     def flow_names(self) -> list[str]:
-        """Names of all flows, in order; a group of flows has the name of each of them. :attr:`flow` has the tables."""
+        """Names of all flows, in order; the name of each flow of a group is listed. :attr:`flow` has the tables."""
         return [flow.name for flow in self.form.flows]
 
     @property
@@ -427,8 +427,8 @@ _ORDER = {"extra_forbidden": 0, "elephan": 1}
 
 
 def _first_problem(error: ValidationError) -> ScenarioError:
-    """The most informative of pydantic's errors as a ScenarioError: a misspelled field explains a missing one, so it
-    has priority."""
+    """The most informative of pydantic's errors as a ScenarioError: a misspelled field explains a missing field, so the
+    misspelled field has priority."""
     problems = error.errors(include_url=False)
     return _problem(min(problems, key=lambda problem: _ORDER.get(problem["type"], 2)))
 

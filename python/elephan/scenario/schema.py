@@ -171,7 +171,7 @@ class StackSpec(Table):
     )
 
     def resolve(self, inherited: Stack) -> Stack:
-        """The complete stack: the named one, or ``inherited``, overridden by this table's fields.
+        """The complete stack: the named stack, or ``inherited``, overridden by this table's fields.
 
         Raises:
             ScenarioError: the fields contradict each other.
@@ -373,7 +373,7 @@ class RateStep(Table):
 
 
 class DelayStep(Table):
-    """``delay_steps``: a change of route at a time; packets on a shorter route overtake those on a longer one."""
+    """``delay_steps``: a change of route at a time; packets on a shorter route overtake packets on a longer route."""
 
     at: Time = Field(description="time of the change, for packets sent at this time or later", examples=["20 s"])
     change: Offset = Field(description="difference to the link's delay; negative if shorter", examples=["-5 ms"])
@@ -504,7 +504,8 @@ class Dumbbell(Path):
 
 
 class ParkingLot(Path):
-    """``[parking_lot]``: several bottlenecks in a row; a flow crosses all of them, or those that ``hops`` names."""
+    """``[parking_lot]``: several bottlenecks in a row; a flow crosses all bottlenecks, or the bottlenecks that ``hops``
+    names."""
 
     hops: Annotated[int, BeforeValidator(reported(whole_number(1, 1000, "a number of hops")))] = Field(
         description="bottlenecks in the row; each has an equal share of the delay", examples=[3]

@@ -27,7 +27,7 @@ def distance(left: str, right: str) -> int:
 def nearest(word: str, known: Iterable[str], *, value_of: Callable[[str], Any] | None = None) -> str | None:
     """The known word that ``word`` most likely stands for, or ``None`` if none is close.
 
-    Case and the choice of ``-``, ``_`` or a space do not count. Up to a third of the letters may be wrong, and at least
+    Case and the choice of ``-``, ``_`` or a space are ignored. Up to a third of the letters may be wrong, and at least
     one. With ``value_of``, the result is ``None`` if the equally near words have different values.
     """
     words = list(known)

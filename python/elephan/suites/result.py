@@ -46,7 +46,8 @@ class Outcome:
 
     @cached_property
     def worst(self) -> Found | None:
-        """The deciding cell: the one with the worst verdict, and among several the one farthest from the limit."""
+        """The deciding cell: the one with the worst verdict, and among several such cells, the cell farthest from the
+        limit."""
         judged = [cell for cell in self.cells if cell.judged is not None]
         return min(judged, key=self._rank, default=None)
 
@@ -76,7 +77,7 @@ class Outcome:
 
     @property
     def runs(self) -> list[str]:
-        """Ids of the criterion's runs; those of the deciding cell come first."""
+        """Ids of the criterion's runs; the runs of the deciding cell come first."""
         first = [] if self.worst is None else list(self.worst.runs)
         return list(dict.fromkeys([*first, *(run for cell in self.cells for run in cell.runs)]))
 

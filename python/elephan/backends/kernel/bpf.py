@@ -1,8 +1,8 @@
 """Algorithms that the kernel lacks: compiled, registered for a run, and unregistered.
 
-Each algorithm is a file of ``bpf/``, compiled here and loaded into the running kernel as a ``tcp_congestion_ops`` of
-BPF. The Rust implementation of the same algorithm in ``crates/cc`` declares the parameters. Parameters that the object
-has are set when it is loaded; all others must have their default values.
+Each algorithm is a C file in ``bpf/``, which this module compiles and loads into the running kernel as a
+``tcp_congestion_ops`` of BPF. The Rust implementation of the same algorithm in ``crates/cc`` declares the parameters.
+Parameters that the object has are set when it is loaded; all others must have their default values.
 """
 
 from __future__ import annotations

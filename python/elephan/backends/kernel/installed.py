@@ -71,7 +71,7 @@ def _records() -> Path:
 
 
 def everything() -> list[Installed]:
-    """Installed algorithms; a record without its pinned link does not count."""
+    """Installed algorithms; a record without its pinned link is ignored."""
     found = []
     for path in sorted(_records().glob("*.json")):
         record = Installed(**json.loads(path.read_text()))

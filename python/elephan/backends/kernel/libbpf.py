@@ -93,8 +93,8 @@ class CongestionControl:
     """A compiled object in the kernel, registered for sockets while this object is open and the process runs.
 
     With links for struct_ops (Linux 6.4), the kernel unregisters the algorithm by itself when the process ends;
-    ``map_id`` is ``None`` then. Without such links, the algorithm stays registered until :func:`unregister` is called
-    with ``map_id``.
+    ``map_id`` is ``None`` then. Without links for struct_ops, the algorithm stays registered until :func:`unregister`
+    is called with ``map_id``.
     """
 
     def __init__(self, path: Path, read_only: bytes) -> None:

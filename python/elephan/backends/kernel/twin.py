@@ -162,7 +162,7 @@ def preset(algorithm: str) -> dict[str, Parameter]:
 
 
 def check_stated(flow: FlowSpec, lost: Mapping[str, Parameter], where: str) -> None:
-    """Reject a twin without a value that the scenario itself states, since the experiment is about this value.
+    """Reject a twin that lacks a value stated in the scenario file, since the experiment is about this value.
 
     Raises:
         ScenarioError: the kernel does not accept the value.

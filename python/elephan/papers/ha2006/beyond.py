@@ -2,7 +2,7 @@
 
 Weigle, Sharma and Freeman announced active queue management as future work in the same year. The setup is the paper's
 at 100 Mbit/s and 162 ms, where the buffer of 2 MB holds one bandwidth-delay product. The bottleneck's queue is
-drop-tail, RED (adaptive), PIE or CoDel, each with its published defaults and this buffer.
+drop-tail, RED (adaptive), PIE or CoDel, each with its published defaults and the same buffer.
 """
 
 from __future__ import annotations

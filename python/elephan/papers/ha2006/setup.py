@@ -123,7 +123,7 @@ class Kind(NamedTuple):
     rate_mbps: int = RATE_MBPS
 
     def case(self, algorithm: str, rtt_ms: int) -> Case:
-        """The run of an algorithm at a round-trip time, which in ``X3`` is that of the second flow."""
+        """The run of an algorithm at a round-trip time; in ``X3`` this is the round-trip time of the second flow."""
         second = "sack" if self.experiment == "X1" else algorithm
         rtts = (FAR_MS, rtt_ms) if self.experiment == "X3" else (rtt_ms, rtt_ms)
         return Case(algorithm, second, rtts, self.background, self.rate_mbps)

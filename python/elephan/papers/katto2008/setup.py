@@ -143,7 +143,7 @@ def run_s(p: float, time: int = 1) -> float:
 
 
 def points(flows: int, case: int | None = None) -> list[float]:
-    """The loss rates of the grid, all or those of one case of the models."""
+    """The loss rates of the grid: all of them, or only the loss rates of one case of the models."""
     first, second = (float(border) for border in borders(PIPE.bdp, flows))
     edges = {None: (0.0, 1.0), 1: (0.0, first), 2: (first, second), 3: (second, 1.0)}[case]
     return [p for p in GRID if edges[0] < p <= edges[1]]

@@ -50,7 +50,8 @@ def open_question(setup: Setup) -> Beyond:
 
 
 class Pairs(Mapping[str, Scenario]):
-    """The scenarios by label, each built on access, since there are hundreds and most commands need none."""
+    """The scenarios by label, each built on access, since there are hundreds of scenarios and most commands need none
+    of them."""
 
     def __init__(self, setup: Setup, everyone: Sequence[str]) -> None:
         self._setup = setup

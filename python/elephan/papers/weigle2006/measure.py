@@ -49,8 +49,8 @@ def regions_by_rank(values: Sequence[float]) -> list[int]:
 
 
 def boundaries(values: Sequence[float], kind: str) -> list[float]:
-    """The |A| at the border of each region and the next: multiples of one fifth, or the midpoint between neighbors in
-    rank.
+    """The value of |A| at the border of two neighboring regions: a multiple of one fifth, or the midpoint between
+    neighbors in rank.
 
     Borders by rank need all 36 values; with fewer values the list is empty.
     """
