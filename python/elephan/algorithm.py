@@ -84,7 +84,7 @@ class Algorithm(ABC):
         self.window = 1.0
 
     def on_idle(self, now: float, idle: float) -> None:
-        """Handles the first transmission after a time without outstanding data: ``idle`` seconds, longer than one
+        """Handles the first transmission after ``idle`` seconds without outstanding data; ``idle`` is longer than one
         RTO."""
 
     def on_sent(self, sent: Sent) -> None:

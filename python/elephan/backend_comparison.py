@@ -63,7 +63,7 @@ class Line:
     repeatable: Mapping[str, bool] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """The line as in the document of ``elephan compare-backends --json``."""
+        """JSON form of the line, as in the document of ``elephan compare-backends --json``."""
         return {
             "of": self.of,
             "quantity": self.quantity,

@@ -116,7 +116,7 @@ class Cell(Meter):
         self._handle: Any = None
 
     def show(self, done: float, total: float, runs: str, passed_s: float, left_s: float | None) -> float:
-        """Draw the bar in place of the previous one."""
+        """Draw the bar in place of the previous bar."""
         from html import escape
 
         text = _sentence(done, total, runs, passed_s, left_s)

@@ -33,7 +33,7 @@ def names() -> list[str]:
 
 
 def get(name: str, memory: MemoryPool | None = None) -> Backend:
-    """A new object of the backend with a name.
+    """A new object of the backend that has the given name.
 
     Args:
         name: one of :func:`names`.
@@ -46,7 +46,7 @@ def get(name: str, memory: MemoryPool | None = None) -> Backend:
 
 
 def kind(name: str) -> type[Backend]:
-    """The class of the backend with a name.
+    """The class of the backend that has the given name.
 
     Raises:
         ScenarioError: there is no such backend, or the package that offers it cannot be loaded.

@@ -89,7 +89,7 @@ class QuicBackend(Backend):
     def run_logged(
         self, scenario: Scenario, seed: int | None, logs: dict[int, Path], progress: Progress | None = None
     ) -> RawResult:
-        """Run a scenario, and write quinn's own qlog of the flow at each position in ``logs`` to its file.
+        """Run a scenario, and write quinn's own qlog of some flows; ``logs`` maps the position of a flow to its file.
 
         Raises:
             ScenarioError: the scenario cannot be run here; the message has the reason.
@@ -197,7 +197,7 @@ def _refuse(what: str, path: str) -> ScenarioError:
 
 
 def _check(form: Spec) -> None:
-    """Reject fields that quinn's connections do not support, and tables that they do not fill."""
+    """Reject fields that quinn's connections do not support, and tables that the backend does not fill."""
     if form.traffic:
         raise _refuse("background traffic, whose transfers would be TCP's", "traffic")
     if form.events is not None:

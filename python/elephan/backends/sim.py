@@ -90,8 +90,8 @@ class SimBackend(Backend):
         return RawResult(tables, json.loads(summary) if isinstance(summary, str) else dict(summary))
 
     def _run_in_memory(self, scenario: Scenario, form: str, report: _Report) -> dict[str, Any]:
-        """The engine's result within a share of the memory; if that is not enough, the run is repeated alone with all
-        of the memory."""
+        """The engine's result within a share of the memory; if the share is not enough, the run is repeated alone with
+        all of the memory."""
         made = engine()
         try:
             certain = made.memory(form)

@@ -43,7 +43,7 @@ class _Bash(BashComplete):
     )
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before the cursor, split as the shell does, and the incomplete one."""
+        """The words before the cursor, split as the shell does, and the incomplete word at the cursor."""
         line = os.environ["COMP_LINE"][: int(os.environ["COMP_POINT"])]
         words = split_arg_string(line)
         incomplete = "" if not line or line[-1].isspace() else words.pop()
@@ -216,7 +216,7 @@ OPTIONS: dict[str, Source] = {
 
 
 def source_of(param: click.Parameter) -> Source | None:
-    """Source of the values of an option or an argument; ``None`` without one."""
+    """Source of the values of an option or an argument; ``None`` if there is no source."""
     metavar = param.metavar or ""
     if isinstance(param, click.Argument):
         return ARGUMENTS.get(metavar)

@@ -134,7 +134,7 @@ def _parameters(assignments: Sequence[str]) -> dict[str, Any]:
 
 
 def _print(found: Sequence[Evaluation]) -> None:
-    """Print differences of backends, the paragraph of each algorithm, and a line for each section."""
+    """Print the differences between backends, a paragraph about each algorithm, and a line for each section."""
     from elephan.suites.sides import sides
     from elephan.suites.words import paragraph, said_of
 

@@ -40,7 +40,7 @@ class RunsGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb, or name the nearest one."""
+        """Find the verb, or name the most similar verb."""
         if args[0] not in self.commands and ctx.resilient_parsing:
             return None, None, args  # a shell asks for completions
         if args[0] not in self.commands:
@@ -107,7 +107,7 @@ def _check_algorithm(name: str | None, entries: Sequence[Entry]) -> None:
     """Reject a name that is no algorithm; a user's own algorithm is accepted if saved runs have it.
 
     Raises:
-        ScenarioError: the name is unknown; the message names the most similar one.
+        ScenarioError: the name is unknown; the message names the most similar name.
     """
     from elephan.scenario import catalog
 

@@ -143,7 +143,7 @@ def a_run(name: str, store: str | None, what: str) -> Run:
     """The run with a name.
 
     Raises:
-        ScenarioError: there is no such run; ``what`` is the option that needs one.
+        ScenarioError: there is no such run; ``what`` is the option that needs a run.
         DamagedRunError: the run's files are damaged.
     """
     from elephan import runs

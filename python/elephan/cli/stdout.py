@@ -1,4 +1,4 @@
-"""Standard output as a named file, so that an error about stdout names it."""
+"""Standard output as a named file, so that an error about stdout names stdout."""
 
 from __future__ import annotations
 

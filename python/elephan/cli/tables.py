@@ -254,7 +254,8 @@ def metric_cell(summary: Mapping[str, Any], name: str) -> Any:
 
 
 def wrapped(text: str, width: int | None, indent: str = "", ends: str = "") -> list[str]:
-    """A text in lines of at most ``width`` characters, broken between words; all but the first begin with ``indent``.
+    """A text in lines of at most ``width`` characters, broken between words; all lines but the first begin with
+    ``indent``.
 
     A word that is wider than a line is broken, if possible after one of the characters ``ends``.
     """
@@ -286,7 +287,7 @@ def _head(text: str, width: int) -> str:
 
 
 def width_of(text: str) -> int:
-    """Width of a text on a terminal: two for a wide character, zero for a combining one."""
+    """Width of a text on a terminal: two for a wide character, zero for a combining character."""
     if text.isascii():
         return len(text)
     return sum(

@@ -171,7 +171,7 @@ def _harm_sentences(name: str, evidence: Evidence) -> list[str]:
 
 
 def _trade_offs(decision: Decision, evidence: Evidence, preference: Preference) -> list[str]:
-    """Sentences with reasons for another choice: the recommended algorithm is starved, or another one has a much
+    """Sentences with reasons for another choice: the recommended algorithm is starved, or another algorithm has a much
     shorter queue."""
     best, found = decision.best, []
     for rival in evidence.rivals:

@@ -21,7 +21,7 @@ LEAST_SEEDS = 8
 
 @dataclass(frozen=True)
 class Versus:
-    """Comparison of the best algorithm with another one.
+    """Comparison of the best algorithm with one other algorithm.
 
     Attributes:
         algorithm: the other algorithm.
@@ -75,7 +75,7 @@ class Decision:
         return self.enough and self.steady and not any(other.open for other in self.versus)
 
     def against(self, name: str) -> Versus | None:
-        """Comparison of the best algorithm with another one; ``None`` for the best itself."""
+        """Comparison of the best algorithm with another algorithm; ``None`` for the best algorithm itself."""
         return next((other for other in self.versus if other.algorithm == name), None)
 
     @property

@@ -138,5 +138,5 @@ def kept_mbps(observation: Observation, part: int = WHOLE) -> float | None:
 
 
 def summarized(sample: Sequence[float], confidence: float = 0.95) -> Interval | None:
-    """Mean and interval of a sample; ``None`` for an empty one."""
+    """Mean and interval of a sample; ``None`` for an empty sample."""
     return interval(sample, confidence=confidence) if sample else None

@@ -200,7 +200,7 @@ def parse_rate_located(rate: str) -> int:
 
 
 def _traces(trace: str | Sequence[str] | None) -> list[tuple[int, ...]]:
-    """One trace for both directions, or two: forward, reverse; times in ms."""
+    """One trace for both directions, or a forward and a reverse trace; times in ms."""
     files = [trace] if isinstance(trace, str) else list(trace or [])
     if len(files) > 2:
         raise ScenarioError(f"{len(files)} traces; one for both directions, or one for each", source="trace")

@@ -75,7 +75,7 @@ def listed_points(experiment: Mapping[str, object], parameter: str) -> list[Valu
 
 
 def aggregation(where: Where, known_points: Points) -> Aggregation | None:
-    """The aggregation that conditions ask for, or ``None`` when it is a single condition.
+    """The aggregation that conditions ask for, or ``None`` for a single condition.
 
     Raises:
         NotJudgedError: the points of a parameter are not stated, or two aggregations are stated.

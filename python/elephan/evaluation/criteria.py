@@ -110,7 +110,7 @@ class Measurer(Protocol[_Stated]):
     """Interface that measures the subjects of criteria."""
 
     def measure(self, metric: str, subject: str, where: Where, criterion: _Stated, /) -> Measurement:
-        """A metric of a subject under conditions.
+        """Measurement of a metric for a subject under conditions.
 
         Raises:
             NotJudgedError: the metric was not measured, or cannot be measured.

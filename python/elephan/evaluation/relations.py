@@ -1,6 +1,6 @@
 """Relations between a measured value and a criterion's value, each defined once.
 
-A criterion allows a *slack*: ``max(tol_abs, tol_rel * |reference|)``, or 0 if the criterion states neither tolerance.
+The *slack* of a criterion is ``max(tol_abs, tol_rel * |reference|)``, or 0 if the criterion states neither tolerance.
 The reference is the limit, or the other value in a comparison.
 
 Each relation turns measured values into an :class:`Outcome`: the number to compare with the limit, and the margin by

@@ -53,7 +53,7 @@ def _tolerance(values: Sequence[Sequence[float]]) -> float:
 
 
 def _count(values: Sequence[Sequence[float]], tolerance: float) -> int:
-    """Number of replicates that differ from all earlier ones."""
+    """Number of replicates that differ from all earlier replicates."""
     rows = np.array([[float(number) for number in replicate] for replicate in values], dtype=np.float64)
     if not rows.size:
         return min(len(rows), 1)
@@ -87,7 +87,7 @@ class Outcomes:
 
     @property
     def sentence(self) -> str:
-        """The warning in one sentence; empty if outcomes are not few."""
+        """Warning that there are few distinct outcomes, in one sentence; empty if there are enough."""
         if not self.few:
             return ""
         if self.distinct == 1:

@@ -1,4 +1,4 @@
-"""Several evaluations as one sweep of their runs; each is judged as soon as its runs are complete."""
+"""Several evaluations as one sweep of their runs; each evaluation is judged as soon as its runs are complete."""
 
 from __future__ import annotations
 

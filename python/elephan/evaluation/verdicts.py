@@ -50,7 +50,7 @@ class Allowed(NamedTuple):
         return self.low < value < self.high if self.strict else self.low <= value <= self.high
 
     def distance(self, value: float) -> float:
-        """Distance of a value from the nearest allowed one; 0 if it is allowed."""
+        """Distance of a value from the nearest allowed value; 0 for an allowed value."""
         return max(self.low - value, value - self.high, 0.0)
 
 
@@ -89,7 +89,8 @@ HOLDS = Allowed(0.0, math.inf)
 
 
 def margins(relation: str, terms: Terms, measured: Iterable[Measured]) -> list[float]:
-    """The margin of each seed, for relations of several values, which have no range of a single value.
+    """The margin of each seed, for relations between several values; the other relations have a range of allowed
+    values.
 
     Raises:
         NotJudgedError: a value is not defined.
@@ -219,7 +220,8 @@ def compare(
     margin: float | None = None,
     confidence: float = LOOK_CONFIDENCE,
 ) -> Compared:
-    """Compare the values of one criterion with a baseline's, one of each for each seed, in the order of the seeds.
+    """Compare the values of one criterion with the values of a baseline; both have one value for each seed, in the
+    order of the seeds.
 
     *Same*: the whole interval of the difference lies within ``margin`` of 0. ``margin`` has the unit of the values; its
     default is 2 % of the baseline's mean. *Better* and *worse*: not *same*, and the interval does not contain 0.

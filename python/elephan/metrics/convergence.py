@@ -105,9 +105,10 @@ def convergence_cwnd_time_s(
     """Time from the second flow's start until its mean window stays above 80 % of the first flow's mean window for 30
     s.
 
-    Congestion windows are averaged over the previous 10 s, at steps of 1 s. The value is the beginning of these 30 s,
-    or infinite if the flows never reach this state. The paper states that a new flow obtains its fair share on average,
-    and shows windows; the mean, the 80 % and the 30 s are our choice. The window is the whole run unless given.
+    Congestion windows are averaged over the previous 10 s, at steps of 1 s. The value is the beginning of the 30 s, or
+    infinite if the mean window never stays above 80 % for 30 s. The paper states that a new flow obtains its fair share
+    on average, and shows windows; the mean, the 80 % and the 30 s are our choice. The window is the whole run unless
+    given.
 
     Raises:
         MetricError: there are not two flows, both start together, or both are active for less time than one running
@@ -125,9 +126,9 @@ def convergence_cwnd_time_s(
 def convergence_epochs(run: Run, window: Window | None = None, flows: Flows = None, *, steady: float = STEADY) -> float:
     """Number of congestion epochs until the second flow has 95 % of its fair share over an epoch; about 4 for Reno.
 
-    Epochs lie between successive backoffs of the first flow; the first one begins with its first backoff after the
-    second flow's start. The fair share is half of both flows' data in that epoch. The value is infinite if there is no
-    such whole epoch. The window is the whole run unless given.
+    Epochs lie between successive backoffs of the first flow; the first epoch begins with the first flow's first backoff
+    after the second flow's start. The fair share is half of both flows' data in the epoch. The value is infinite if the
+    second flow has 95 % of its fair share in no complete epoch. The window is the whole run unless given.
 
     Raises:
         MetricError: there are not two flows, both start together, or the first backs off fewer than two times.
@@ -211,7 +212,8 @@ def jain_convergence_time_s(
 def delta_fair_convergence_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, mean_s: int = RUNNING_MEAN_S, delta: float = DELTA
 ) -> float:
-    """Time from the second flow's start until it has (1 − δ)/2 of the sum of both, δ = 0.1, in running means of 10 s.
+    """Time from the second flow's start until its throughput is (1 − δ)/2 of the sum of both, δ = 0.1, in running means
+    of 10 s.
 
     The running means are those of ``convergence_time_s``. The value is infinite if the second flow never has this
     share.
@@ -232,9 +234,9 @@ def convergence_abs_time_s(
 ) -> float:
     """Simulated time from which the throughputs of two flows stay within 10 % of each other for 20 s.
 
-    Throughputs are taken in bins of 1 s; within 10 % means that they differ by at most 0.1 of the larger. The value is
-    the beginning of the first 20 s of this kind after both flows have started; infinite if the flows never stay so
-    close. The window is the whole run unless given.
+    Throughputs are taken in bins of 1 s; within 10 % means that they differ by at most 0.1 of the larger throughput.
+    The value is the beginning of the first 20 s of this kind after both flows have started; infinite if the flows never
+    stay so close. The window is the whole run unless given.
 
     Raises:
         MetricError: there are not two flows.
@@ -308,14 +310,15 @@ def _cwnd_means(run: Run, flow: str, bins: Window) -> Array:
 
 
 def _running_mean(rates: Array, mean_s: int) -> Array:
-    """Means over ``mean_s`` bins, one for each bin from the first full one on."""
+    """Running means over ``mean_s`` bins; the first mean ends with bin number ``mean_s``."""
     if len(rates) < mean_s:
         raise MetricError(f"the two flows are active together for {len(rates)} s; a running mean takes {mean_s}")
     return np.convolve(rates, np.ones(mean_s) / mean_s, mode="valid")
 
 
 def _held(met: Truth, steps: int) -> Truth:
-    """True at each position from which a condition holds for ``steps`` steps; shorter than ``met`` by ``steps - 1``."""
+    """True at each position from which a condition holds for ``steps`` steps. The result is shorter than ``met`` by
+    ``steps - 1``."""
     if len(met) < steps:
         return np.zeros(0, dtype=np.bool_)
     held: Truth = np.convolve(met.astype(np.int64), np.ones(steps, dtype=np.int64), mode="valid") == steps

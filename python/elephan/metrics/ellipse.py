@@ -55,7 +55,7 @@ class Ellipse:
         return cls((mean[0], mean[1]), (median[0], median[1]), ((xx, xy), (yx, yy)))
 
     def contour(self, count: int = 65) -> tuple[list[float], list[float]]:
-        """Coordinates of points around the contour; the last is the first again.
+        """Coordinates of points around the contour; the last point equals the first point.
 
         Each point is m + V sqrt(L) (cos t, sin t), with the eigenvalues L and eigenvectors V of S.
         """

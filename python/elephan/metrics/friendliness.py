@@ -1,4 +1,4 @@
-"""Harm of a flow to others: comparison of runs on the same path with and without it.
+"""Harm of a flow to others: comparison of runs on the same path with and without the flow.
 
 The metrics of this module compare two runs; the other run is given as ``reference``::
 

@@ -189,7 +189,7 @@ def over_seeds(
     reference: Sequence[Run] | None = None,
     **options: Any,
 ) -> Interval | dict[str, Interval]:
-    """A metric over replicates with its interval; for a ``flow`` metric one for each flow.
+    """A metric over replicates with its interval; for a ``flow`` metric one interval for each flow.
 
     ``options`` are the metric's options, such as ``window``, ``flows`` and ``link``. A metric that compares runs takes
     one ``reference`` for each run, preferably of the same seed.

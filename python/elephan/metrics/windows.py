@@ -230,7 +230,7 @@ def response_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows =
 
 @metric("receive_window_limited_fraction", "1", "design: limits of a run", scope="flow")
 def receive_window_limited_fraction(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Fraction of the flow's time in which the receive window, and not the algorithm, limited it; whole run.
+    """Fraction of the flow's time in which the receive window, and not the algorithm, limited the flow; whole run.
 
     Raises:
         MetricError: a window other than the whole run is requested.
@@ -308,7 +308,7 @@ def response_over_reno(run: Run, window: Window | None = None, flows: Flows = No
 
 @metric("retransmit_rate", "1", "RFC 5166 §2.1.3", scope="flow")
 def retransmit_rate(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Retransmissions per distinct segment delivered in the window, spurious ones included.
+    """Retransmissions per distinct segment delivered in the window, spurious retransmissions included.
 
     Raises:
         MetricError: a flow delivered nothing.

@@ -1,7 +1,7 @@
 """Equilibria of delay-based flows, the effect of a wrong base RTT, and the stability of their control loops.
 
 FAST, EEFAST and HCC each keep ``alpha`` of their own segments in the queue, Vegas between ``alpha`` and ``beta``. Rates
-are in segments/s, times in seconds; flows are along the last axis, everything before it broadcasts.
+are in segments/s, times in seconds; flows are along the last axis, and all axes before the last broadcast.
 """
 
 from __future__ import annotations
@@ -142,7 +142,8 @@ def swings(loop: ArrayLike) -> NDArray[np.bool_]:
 
 
 def gain_margin(loop: ArrayLike) -> Floats:
-    """Gain margin: the factor of a loop's gain at which it begins to oscillate; below 1 the loop oscillates (Nyquist).
+    """Gain margin: the factor of a loop's gain at which the loop begins to oscillate; below 1 the loop oscillates
+    (Nyquist).
 
     The loop is opened at the measurement: L(z) = lagged/(z (z - own)). The phase of L is -pi where L is real and
     negative, at cos(theta) = own/2, where |L| = lagged: the margin is 1/lagged as long as own is at most 2.
@@ -179,7 +180,7 @@ def hcc_rounds(b: float, alpha: float, gamma: float = 0.5, rounds: int = 400, st
     """Queue at the end of each round trip under HCC's own rule, clipped steps included, segments.
 
     One flow uses a link that is never idle: the queue is the window minus the pipe, and is measured a round trip later.
-    Increases are immediate here; the engine's HCC spreads them over the round.
+    Increases are immediate in this model; the engine's HCC spreads them over the round.
 
     Raises:
         ValueError: b, alpha or gamma is not positive.

@@ -84,8 +84,8 @@ def stcp(on: Path, increase: float = 0.01, keep: float = 0.875) -> Floats:
 
 def cubic(on: Path, c: float = 0.4, keep: float = 0.7, beyond: float = 1.0, *, friendly: bool = True) -> Floats:
     """CUBIC's epoch, s. The window returns to its last maximum after K = cbrt(W (1-k)/C) (RFC 9438 §4.2). After another
-    cbrt(beyond/C) it exceeds that maximum by ``beyond`` segments, and has a loss. The epoch is shorter if CUBIC's
-    estimate of Reno's window reaches that point first (§4.3).
+    cbrt(beyond/C) the window exceeds that maximum by ``beyond`` segments, and the flow has a loss. The epoch is shorter
+    if CUBIC's estimate of Reno's window reaches that point first (§4.3).
 
     Around its maximum the window is almost constant, so its growth by the last segment takes 1.36 s.
     """
@@ -207,7 +207,7 @@ def fluid_fill_s(start: ArrayLike, end: ArrayLike, rtt_s: ArrayLike, alpha: floa
 
 def epochs_to_fairness(keep: ArrayLike, ratio: ArrayLike = 0.95) -> Floats:
     """Number of synchronized losses after which the windows of two AIMD flows have the ratio ``ratio``; the second
-    starts at 0.
+    window starts at 0.
 
     Each loss multiplies the difference of the windows by ``keep`` and leaves their sum at the next loss unchanged, so
     after n losses the ratio is (1-k^n)/(1+k^n) (Chiu & Jain 1989; leith2008 §IV for n = 4 or so with k = 1/2).

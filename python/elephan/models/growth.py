@@ -78,7 +78,7 @@ class Growth(ABC):
     def meet(self, start: Floats, total: Floats) -> Floats:
         """The window c at which c plus the round trips since ``start`` is ``total``.
 
-        At this window a growing flow fills the share left by a rival whose window grows by a packet a round trip.
+        At the window c a growing flow fills the share left by a rival whose window grows by a packet a round trip.
         """
         to_knee = np.maximum(self.knee - start, 0.0)
         straight = (total + start) / 2
@@ -89,8 +89,8 @@ class Growth(ABC):
     def cycle(self, keep: float, rounds: Floats) -> Floats:
         """The window c of a cycle of the given number of round trips.
 
-        A loss leaves ``keep`` c, and growth reaches c again. Returns the smallest window c with this property; infinite
-        if the growth needs fewer round trips from any window.
+        A loss reduces the window from c to ``keep`` c, and the window grows to c again. Returns the smallest window
+        whose cycle takes this number of round trips; infinite if the growth needs fewer round trips from any window.
         """
         wanted = floats(rounds)
         straight = wanted / (1 - keep) if keep < 1 else np.full_like(wanted, np.inf)
@@ -161,7 +161,7 @@ class Steady(Growth):
 
 @dataclass(frozen=True)
 class Power(Growth):
-    """Growth by alpha c^k a round trip, k below 1, as Compound's.
+    """Growth by alpha c^k a round trip, k below 1, as in Compound.
 
     Attributes:
         alpha: packets a round trip at a window of one.
@@ -216,7 +216,7 @@ class Power(Growth):
 
 @dataclass(frozen=True)
 class Exponential(Growth):
-    """Growth by a factor each round trip, as Scalable TCP's.
+    """Growth by a factor each round trip, as in Scalable TCP.
 
     Attributes:
         factor: factor of one round trip; 1.01 for one packet per 100 acknowledged.

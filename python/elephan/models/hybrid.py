@@ -16,14 +16,14 @@ Errors and omissions of the paper:
 * Equation 2 multiplies the expected duration of the timeouts by 1 - p. The underlying sum divides by 1 - p (Padhye et
   al. 1998). ``form="printed"`` is the paper's equation, which its figures need; ``form="padhye"`` is the sum.
 * The paper charges one timeout for each loss. Padhye et al. charge a timeout only for the fraction Q(w) of the losses
-  that end in a timeout, so the model for losses is not "completely equal" to theirs, as the paper states.
-  :mod:`elephan.models.refined` uses Q(w).
+  that end in a timeout, so the model for losses is not "completely equal" to the model of Padhye et al., as the paper
+  states. :mod:`elephan.models.refined` uses Q(w).
 * A delay-based or hybrid flow sends more than 1/p packets in a round of Reno: the interval between its losses equals
   Reno's in round trips, and not in packets. :mod:`elephan.models.refined` counts packets.
 * With a buffer of W packets no window exceeds 2W. Case 1 of the paper's own setup (p < 6.0e-6 for one flow, 2.4e-5 for
   two) is not reached with such a buffer: losses at the full queue keep the window at 2W.
-* Equation 6 is in packets a round trip. Equation 4, which replaces it in case 3, is in packets a second, and must be
-  multiplied by R.
+* Equation 6 is in packets a round trip. Equation 4, which replaces equation 6 in case 3, is in packets a second, and
+  must be multiplied by R.
 * In the response function only case 3 has timeouts, so the function has a step at w = W.
 """
 
@@ -137,7 +137,7 @@ def single_flow(control: Control, w: ArrayLike, bdp: ArrayLike, rtt_s: ArrayLike
 def two_flows(control: Control, w: ArrayLike, bdp: ArrayLike, rtt_s: ArrayLike, packet_s: ArrayLike) -> Round:
     """Table 2: packets of a flow beside a Reno flow, and the duration of the round.
 
-    Reno's window is x = w/2 + n. The hybrid window is W - x, the rest of the pipe, while this exceeds x, and x
+    Reno's window is x = w/2 + n. The hybrid window is W - x, the rest of the pipe, while W - x exceeds x, and x
     afterwards. Delay-based control is left out, as in the paper: its window would be max(W - x, 0).
     """
     w, pipe, rtt, packet = _checked(w, bdp, rtt_s, packet_s)
@@ -173,7 +173,8 @@ def timeout_penalty_s(p: ArrayLike, t0_s: ArrayLike, form: PenaltyForm = "printe
 
 
 def scaled_penalty_s(penalty_s: ArrayLike, packets: ArrayLike, loss_packets: ArrayLike) -> Floats:
-    """Equation 3: the penalty of a control that sends K packets a round where the loss-based one sends K_loss."""
+    """Equation 3: the penalty of a control that sends K packets in a round in which the loss-based control sends K_loss
+    packets."""
     return floats(floats(penalty_s) * floats(packets) / floats(loss_packets))
 
 

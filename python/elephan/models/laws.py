@@ -145,7 +145,7 @@ def hstcp(settings: Settings) -> Law:
 class Htcp(Law):
     """H-TCP with adaptive backoff (Leith & Shorten 2004; draft-leith-tcp-htcp-06): the gain grows with the time since
     the last loss. A loss multiplies the window by the factor smallest RTT / largest RTT, 0.5 to 0.8. The factor is one
-    half if the throughput has changed by a fifth since the last loss, and at the loss after that.
+    half if the throughput has changed by a fifth since the last loss, and also at the next loss after such a loss.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -248,7 +248,7 @@ class Illinois(Law):
         self._longest_s = 0.0
 
     def gain(self, view: View) -> float:
-        """alpha(d): the maximum up to d1 times the longest delay, then k1/(k2 + d)."""
+        """alpha(d) of Illinois: the maximum up to d1 times the longest delay, then k1/(k2 + d)."""
         self._longest_s = max(self._longest_s, view.delay_s)
         near = self._d1 * self._longest_s
         if view.window < self._threshold:
@@ -353,8 +353,8 @@ class Hcc(Law):
         return not self._started
 
     def step(self, view: View) -> float:
-        """The growth: half of the clipped distance to the anticipated window, or, during a search, to the middle of the
-        remaining interval."""
+        """The growth of HCC: half of the clipped distance to the anticipated window, or, during a search, to the middle
+        of the remaining interval."""
         most = self._gamma * self._alpha
         if self._reference > 0.0:
             if view.window > self._reference:
@@ -371,8 +371,8 @@ class Hcc(Law):
 
 
 class Vegas(Law):
-    """Vegas (Brakmo & Peterson 1995): adds a segment with fewer than ``alpha`` segments waiting, removes one with more
-    than ``beta``."""
+    """Vegas (Brakmo & Peterson 1995): adds a segment with fewer than ``alpha`` segments waiting, removes a segment with
+    more than ``beta`` segments waiting."""
 
     by_rounds = True
     slow_start = False
@@ -389,7 +389,7 @@ class Vegas(Law):
         return not self._started
 
     def step(self, view: View) -> float:
-        """The growth: one segment, minus one segment, or 0."""
+        """The growth of Vegas: plus one segment, minus one segment, or 0."""
         return 1.0 if view.queued < self._least else -1.0 if view.queued > self._most else 0.0
 
     def on_loss(self, view: View) -> float:
@@ -433,7 +433,7 @@ class Bbr(Law):
         return self._rates[0][1]
 
     def gain(self, view: View) -> float:
-        """The growth: fluid sent minus fluid served in a round trip, up to the limit of data in flight."""
+        """The growth of BBR: fluid sent minus fluid served in a round trip, up to the limit of data in flight."""
         bandwidth = self._bandwidth(view)
         if view.rtt_s <= self._smallest_s or view.now_s > self._smallest_at_s + self._probe_every_s:
             expired = view.rtt_s > self._smallest_s

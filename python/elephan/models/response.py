@@ -1,9 +1,9 @@
 """Response functions: the mean window of an algorithm if a fraction p of its segments is lost.
 
 Each closed form assumes one loss in every 1/p segments, a path that never queues, an ACK for every segment and no
-timeout. :func:`mean_window` evaluates it. With ``losses="random"``, :func:`mean_window` computes the mean under
-independent losses from the same rules (:mod:`elephan.models.cycles`), for algorithms whose only memory is the window at
-the last loss.
+timeout. :func:`mean_window` evaluates the closed form. With ``losses="random"``, :func:`mean_window` computes the mean
+under independent losses from the same rules (:mod:`elephan.models.cycles`), for algorithms whose only memory is the
+window at the last loss.
 
 ``published`` is true if the closed form itself is in the paper or RFC; other forms are derived from the algorithm's
 rules.

@@ -54,8 +54,8 @@ def timeout_probability(p: ArrayLike, window: ArrayLike) -> Floats:
 
 
 def backoff(p: ArrayLike) -> Floats:
-    """f(p): the mean length of a sequence of timeouts is T0 f(p)/(1-p), since each doubles up to 64 T0 (Padhye 1998,
-    equation 29).
+    """f(p): the mean length of a sequence of timeouts is T0 f(p)/(1-p), since each timeout is twice as long as the
+    previous timeout, up to 64 T0 (Padhye 1998, equation 29).
 
     Raises:
         ValueError: p is not a probability above 0.
@@ -113,8 +113,8 @@ def padhye_simple(
 
 
 def slow_start_segments(segments: ArrayLike, p: ArrayLike) -> Floats:
-    """E[d_ss]: the number of a transfer's segments sent until its first loss, the lost one included (Cardwell, Savage,
-    Anderson: "Modeling TCP latency", INFOCOM 2000, equation 5); all segments if p is 0.
+    """E[d_ss]: the number of a transfer's segments sent until its first loss, the lost segment included (Cardwell,
+    Savage, Anderson: "Modeling TCP latency", INFOCOM 2000, equation 5); all segments if p is 0.
 
     Raises:
         ValueError: a size is below 1 segment, or p is not a probability.

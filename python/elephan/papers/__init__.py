@@ -37,7 +37,7 @@ def listing() -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=16)
 def get(paper_id: str, quick: bool = False) -> Paper:
-    """The paper with an id; with ``quick``, the same experiments at about a tenth of the work.
+    """The paper that has the given id; with ``quick``, the same experiments at about a tenth of the work.
 
     Raises:
         ScenarioError: no paper has this id; the message names the most similar id.

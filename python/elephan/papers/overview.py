@@ -145,7 +145,7 @@ def _page(board: Scoreboard) -> dict[str, Any]:
 
 
 def _in_short(board: Scoreboard) -> Iterator[tuple[str, int, list[tuple[str, int]]]]:
-    """For each question the number of judged discriminating claims by lesson, without zeros."""
+    """Number of judged discriminating claims by question and lesson, without zeros."""
     findings = board.findings()
     for question in THEMES:
         mine = [finding.lesson for finding in findings if finding.question == question]

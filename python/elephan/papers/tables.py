@@ -1,4 +1,4 @@
-"""The tables that a paper prints, with each published number beside ours and its verdict."""
+"""The tables that a paper prints, with each published number beside our number and its verdict."""
 
 from __future__ import annotations
 

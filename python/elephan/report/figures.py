@@ -377,7 +377,7 @@ def thinned(values: Sequence[float | None], bins: int) -> tuple[list[float | Non
     """A series with at most two values in each bin: the smallest and the largest, in their order.
 
     The extremes of a trace are kept, so a drop of one sample remains visible. The second value is the ratio of the new
-    step to the old one.
+    step to the old step.
     """
     if len(values) <= 2 * bins:
         return list(values), 1.0

@@ -151,7 +151,8 @@ class Overlay:
             ax.set_ylim(bottom=0, top=tops[panel.y_label])
 
     def save(self, path: str | Path, size: str | tuple[float, float] | None = None) -> None:
-        """Write a PDF, an SVG or a PNG; the same data give the same bytes. A PDF has TrueType fonts, as journals ask.
+        """Write a PDF, an SVG or a PNG; the same data give the same bytes. A PDF has TrueType fonts, as journals
+        require.
 
         Raises:
             ValueError: the file has another suffix, or ``size`` is not a size.

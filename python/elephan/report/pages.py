@@ -45,7 +45,7 @@ def render(template: str, payloads: Mapping[str, Any], *, plotly: bool, runs: It
 
 
 def _simulated(runs: Iterable[Run]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Labels and canonical forms of the simulated runs; only the first of the replicates."""
+    """Labels and canonical forms of the simulated runs; only the first replicate of each scenario."""
     seen: set[str] = set()
     for run in runs:
         key = str(run.manifest["scenario_hash"])

@@ -195,8 +195,8 @@ def _groups(run: Run, name: str, i: int, what: str, *, several: bool) -> Iterato
 
 
 def _queue(run: Run, name: str, i: int, *, alone: bool, link: str | None = None) -> Iterator[_Series]:
-    """The queue of the bottleneck; with one run also its range between samples. Yields nothing if no link was
-    recorded."""
+    """The queue of the bottleneck, and for a single run also the queue's range between samples. Yields nothing if no
+    link was recorded."""
     try:
         link = bottleneck(run) if link is None else link
     except MetricError:
@@ -214,7 +214,7 @@ def _queue(run: Run, name: str, i: int, *, alone: bool, link: str | None = None)
 
 
 def flow_rate(run: Run, flow: str, bin_s: float) -> tuple[Array, Array]:
-    """Throughput of a flow on the wire in bins, Mbit/s, at the middle of each; NaN while the flow is not active.
+    """Throughput of a flow on the wire in bins, Mbit/s, at the middle of each bin; NaN while the flow is not active.
 
     Raises:
         MetricError: the edges of the bins are not sample times.

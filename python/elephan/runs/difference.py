@@ -22,7 +22,7 @@ _MOST_CHECKED = 60
 
 @dataclass(frozen=True)
 class Changed:
-    """A field or a number that differs between two runs; ``None`` for a missing one."""
+    """A field or a number that differs between two runs; ``None`` for a missing value."""
 
     name: str
     first: Any

@@ -80,7 +80,7 @@ def temporary_folder(root: Path) -> Iterator[Path]:
 
 
 def remove_abandoned(root: Path) -> list[Path]:
-    """Remove temporary folders whose process has ended, and return their paths; folders in use stay."""
+    """Remove temporary folders whose process has ended, and return their paths; folders in use are kept."""
     removed = []
     for path in sorted(root.glob(f"{_TEMPORARY}*")):
         name = path.name.removesuffix(_LOCK)

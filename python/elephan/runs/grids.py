@@ -27,7 +27,7 @@ _SOURCE = "grid"
 
 @dataclass(frozen=True, eq=False)
 class Grid(Sequence[Scenario]):
-    """The scenarios of a sweep, one for each point and seed; :func:`grid` makes one.
+    """The scenarios of a sweep, one for each point and seed; :func:`grid` makes such a grid.
 
     Attributes:
         keys: fields whose values differ, in the order in which they were given.
@@ -150,7 +150,7 @@ def check_values(values: Sequence[Any], source: str, path: str = "") -> None:
 
 
 def _same(left: Any, right: Any) -> bool:
-    """True if two values are equal in a scenario: 1 and 1.0 are equal, 1 and true are not."""
+    """True if two values are equal in a scenario; 1 and 1.0 are equal, and 1 and true are not equal."""
     return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
 
 

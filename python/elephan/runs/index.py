@@ -197,7 +197,7 @@ def locate(name: str, store: Store) -> Path | None:
     """The folder of a run, intact or damaged, or ``None``.
 
     ``name`` is a folder, an id, the beginning of exactly one id, ``last``: the run that was saved last, or ``last~2``:
-    the second before it.
+    the second run before the last.
 
     Raises:
         RunError: several ids begin with the name, or the store has fewer runs than ``last`` asks for.

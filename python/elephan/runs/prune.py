@@ -57,7 +57,7 @@ def prunable(entries: Iterable[Entry], *, before: datetime | None = None, used: 
 
 
 def prune(store: Store, entries: Iterable[Entry]) -> Pruned:
-    """Remove runs from a store, each under its claim.
+    """Remove runs from a store; the claim of each run is held during the removal.
 
     Raises:
         OSError: the store cannot be written.

@@ -63,7 +63,7 @@ class Run:
         """A saved run.
 
         Raises:
-            DamagedRunError: one of its files differs from the saved one, or is of another format.
+            DamagedRunError: one of the run's files is no longer as it was saved, or has another format.
             RunError: the folder contains no run.
         """
         folder = Path(folder).absolute()
@@ -147,7 +147,7 @@ class Run:
 
     @property
     def canonical(self) -> dict[str, Any]:
-        """The canonical scenario that was run, as a JSON document; :attr:`form` has it typed."""
+        """The canonical scenario that was run, as a JSON document; :attr:`form` is the typed form."""
         return dict(self.manifest["scenario"])
 
     @cached_property

@@ -149,7 +149,7 @@ def load(
 def identity(folder: Path) -> tuple[int, int, int] | None:
     """Device, inode and status-change time of a folder; they differ after a process has replaced the folder.
 
-    The time is needed because file systems reuse the inode of a removed folder for the next new one.
+    The time is needed because file systems reuse the inode of a removed folder for the next new folder.
     """
     try:
         found = folder.lstat()
@@ -238,7 +238,7 @@ def verify(folder: Path, manifest: Mapping[str, Any], *, record: Path | None = N
     """Compare the files of a run with its manifest; arguments as for :func:`load`.
 
     Raises:
-        DamagedRunError: a file is missing, or differs from the saved one.
+        DamagedRunError: a file is missing, or is no longer as it was saved.
     """
     tables = [f"{name}.parquet" for name in table_names(manifest)]
     listed: Mapping[str, Any] | None = manifest.get(FILES)

@@ -123,7 +123,7 @@ class Store:
         """Read every file of every saved run, and compare it with its digest even if it is unchanged.
 
         Returns:
-            One line about the damage by the id of each damaged run; empty if all are intact.
+            One line about the damage of each damaged run, by the run's id; empty if all runs are intact.
         """
         return saved.damaged(path for path in self.entries() if saved.looks_like_run(path))
 

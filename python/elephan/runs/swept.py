@@ -1,4 +1,4 @@
-"""`Sweep`: the runs of a sweep, with the values of the varied fields for each."""
+"""`Sweep`: the runs of a sweep, with the values of the varied fields for each run."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Sweep(Sequence[R], Generic[R]):
 
         Raises:
             MetricError: there is no such metric, or it has no value in any run.
-            ScenarioError: ``x`` is not an axis, or a heat map is requested of other than two axes.
+            ScenarioError: ``x`` is not an axis, or a heat map is requested and the sweep does not have two axes.
         """
         made: Figure = hook("sweep_plot")(self, metric, x=x, kind=kind, ax=ax, size=size, title=title, window=window)
         return made

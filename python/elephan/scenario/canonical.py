@@ -102,12 +102,12 @@ def measure_window(scenario: ScenarioTable) -> tuple[int, int]:
 
 
 def flow_name(flow: Flow, position: int) -> str:
-    """The name of a flow: its own, or its algorithm and its position, from 1."""
+    """The name of a flow: its own name, or its algorithm and its position, from 1."""
     return flow.name or f"{own.short_label(flow.algorithm)}-{position + 1}"
 
 
 def source_name(source: Traffic, position: int) -> str:
-    """The name of a source of transfers: its own, or its position, from 1."""
+    """The name of a source of transfers: its own name, or its position, from 1."""
     return source.name or f"traffic-{position + 1}"
 
 

@@ -138,7 +138,7 @@ class Walk:
         """Add the content of a module.
 
         Raises:
-            UnknownValueError: an object in it cannot be digested.
+            UnknownValueError: an object in the module cannot be digested.
         """
         self._namespace({name: value for name, value in vars(module).items() if not name.startswith("__")})
 

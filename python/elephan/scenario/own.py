@@ -47,8 +47,8 @@ Maker = Callable[..., Algorithm]
 class Loaded:
     """A class (or a function that creates objects) with the digest of its source.
 
-    ``current`` returns the digest of its present content; the digest of a class in a notebook changes with the objects
-    that it refers to.
+    ``current`` returns the digest of the present content of the class; the digest of a class in a notebook changes with
+    the objects that it refers to.
     """
 
     maker: Maker
@@ -527,7 +527,7 @@ def _described_in_c(spec: str) -> dict[str, Any]:
 
 
 def listing() -> list[dict[str, Any]]:
-    """The description of every entry point; if one cannot be loaded, its title has the reason."""
+    """The description of every entry point; if an entry point cannot be loaded, its title has the reason."""
     rows = []
     for name in sorted(points()):
         try:

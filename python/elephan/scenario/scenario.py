@@ -236,7 +236,7 @@ class Scenario(ScenarioTable):
 
     @cached_property
     def hash(self) -> str:
-        """16 hexadecimal digits that name the experiment; the title and the seed are not part of it."""
+        """16 hexadecimal digits that name the experiment; the title and the seed do not change the digits."""
         return form_hash(self._document)
 
     @property

@@ -500,7 +500,7 @@ class Path(Table):
 
 
 class Dumbbell(Path):
-    """``[dumbbell]``: all flows share one bottleneck, and each has its own access link on either side."""
+    """``[dumbbell]``: all flows share one bottleneck, and each flow has its own access link on either side."""
 
 
 class ParkingLot(Path):

@@ -66,7 +66,7 @@ class Outcome:
 
     @cached_property
     def weak(self) -> str:
-        """The reason why a pass is weak; empty if it is not."""
+        """The reason why a pass is weak; empty if the pass is not weak."""
         return "" if self.worst is None or self.worst.judged is None else self.worst.judged.weak
 
     @property

@@ -205,7 +205,7 @@ def places(text: str) -> list[str]:
     """Names of the placeholders in a text.
 
     Raises:
-        ScenarioError: braces that do not match.
+        ScenarioError: the braces do not match.
     """
     try:
         return [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]

@@ -2,7 +2,7 @@
 
 Each algorithm is a C file in ``bpf/``, which this module compiles and loads into the running kernel as a
 ``tcp_congestion_ops`` of BPF. The Rust implementation of the same algorithm in ``crates/cc`` declares the parameters.
-Parameters that the object has are set when it is loaded; all others must have their default values.
+Parameters that the object has are set when the object is loaded; all other parameters must have their default values.
 """
 
 from __future__ import annotations
@@ -310,8 +310,8 @@ def _listening(
 def internals_table(records: list[bytes], columns: list[str]) -> pl.DataFrame:
     """Records as a table: one row for each round trip (or each ACK) of a connection.
 
-    ``time_s`` and ``started_s`` are times of CLOCK_MONOTONIC. The algorithm's own columns have the names of its Rust
-    twin; times end in ``_us``. An infinite number is null.
+    ``time_s`` and ``started_s`` are times of CLOCK_MONOTONIC. The algorithm's own columns have the same names as in its
+    Rust implementation; names of times end in ``_us``. An infinite number is null.
     """
     import polars as pl
 

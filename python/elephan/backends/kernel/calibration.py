@@ -144,7 +144,7 @@ def calibrate(
             ``False`` cancels.
 
     Raises:
-        ScenarioError: this host cannot run any scenario; with the reason.
+        ScenarioError: this host cannot run any scenario; the message has the reason.
         KernelError: a run failed.
         Cancelled: ``progress`` returned ``False``.
     """

@@ -75,7 +75,7 @@ def require() -> None:
     """Raise an error if this host cannot run any scenario.
 
     Raises:
-        ScenarioError: a requirement is missing; the message lists the missing ones, each with a remedy.
+        ScenarioError: a requirement is missing; the message lists the missing requirements, each with a remedy.
     """
     for what, why in missing().items():
         raise ScenarioError(f"the backend 'kernel' needs {what}; {why}")

@@ -169,7 +169,7 @@ class Setup:
     pace: int = 1
 
     def scenario(self, case: Case) -> Scenario:
-        """The run of a case, which a variant shares if it does not change the case."""
+        """The run of a case; a variant that does not change the case shares the run."""
         if self.sack_first and case.second == "sack":
             case = case._replace(first="sack", second=case.first)
         there = replace(self, sack_first=False, convergence="running")

@@ -169,7 +169,7 @@ class Setup:
         return _reverse(self, protocol, buffer, setting, size_bytes) if setting else self.lone(protocol, buffer)
 
     def two_losses(self) -> Scenario:
-        """One HCC flow with a queue that never fills and with two lost packets, which show its rules."""
+        """One HCC flow with a queue that never fills and with two lost packets, which show HCC's rules."""
         return _two_losses(self)
 
     # ---- their parts ----

@@ -53,8 +53,8 @@ def _flows(at: At) -> int:
 
 
 def _over_losses(metric: str, flow: str = "", flows: int | None = None) -> Rule:
-    """A rule for the mean of a metric over the loss rates of a case, or over all; for the subject's own flow by
-    default."""
+    """A rule for the mean of a metric over the loss rates of a case, or over all loss rates; for the subject's own flow
+    by default."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         setup, beside, name = suite.setup, flows or _flows(at), subject.removesuffix("_over_reno")
@@ -110,7 +110,7 @@ def _model_mbps(subject: str, p: Floats, flows: int) -> list[float]:
 
 
 def _grid(at: At) -> Floats:
-    """Loss rates of the cases that a claim names (``1``, ``"2 and 3"``), or all."""
+    """Loss rates of the cases that a claim names (``1``, ``"2 and 3"``), or all loss rates."""
     if "case" not in at.where:
         return MODEL_GRID
     cases = [int(word) for word in str(at.where["case"]).split(" and ")]

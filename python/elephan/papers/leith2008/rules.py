@@ -26,7 +26,7 @@ RATE = "4 Gbit/s"
 
 @lru_cache(maxsize=64)
 def at_delay(algorithm: str, fraction: float) -> Scenario:
-    """Growth and backoff at a queueing delay that is a fraction of the largest."""
+    """Growth and backoff at a queueing delay that is a fraction of the largest queueing delay."""
     return _alone(algorithm, 20, round(fraction * LARGEST_MS), f"{fraction:g} of the largest delay")
 
 
