@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def timed(scenario: Scenario) -> tuple[float, dict[str, Any]]:
-    """Wall time of one run, including the conversion to tables, s, and its summary."""
+    """Wall time of one run, s, including the conversion to tables, and the run's summary."""
     spec = scenario.canonical_json()
     engine = catalog.engine()
     started_s = time.perf_counter()

@@ -2,8 +2,9 @@
 simulator.
 
 The network and the flows are as in the experiment; the endpoints are the kernel's TCP. A *carrier* is a backend that
-runs real Linux endpoints: ``kernel`` in real time, one run at a time (:mod:`elephan.backends.kernel.twin`), or
-``linux`` in virtual time, several runs at a time and until a time budget is spent (:mod:`elephan.backends.linux.twin`).
+runs real Linux endpoints. The carrier ``kernel`` runs in real time, one run at a time
+(:mod:`elephan.backends.kernel.twin`). The carrier ``linux`` runs in virtual time, several runs at a time, until a time
+budget is spent (:mod:`elephan.backends.linux.twin`).
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ def loss_rate(run: Run, window: Window | None = None, link: str | None = None) -
 def offered_pkts_per_rtt(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Packets that arrived at the bottleneck (or another recorded link) in one round trip.
 
-    Arrivals over the window's length, times the shortest base RTT of the flows.
+    The value is the number of arrivals per second in the window times the shortest base RTT of the flows.
 
     Packets lost at the link count, so the value is the load that a flow offers to a path with many losses.
     """

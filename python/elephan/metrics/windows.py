@@ -46,7 +46,7 @@ def _of_each(
 def mean_cwnd_pkts(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Time average of the congestion window over the window's samples (trapezoidal rule).
 
-    Times before the flow's start and after its end, at which it has no congestion window, are left out.
+    Times before the flow's start and after its end, at which the flow has no congestion window, are left out.
     """
     return _of_each(run, flows, "cwnd", window, time_mean)
 

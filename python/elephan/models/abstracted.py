@@ -1,4 +1,4 @@
-"""The abstracted models of real hybrids in katto2008: Compound (CTCP), Adaptive Reno, YeAH and Fusion.
+"""The abstracted models of the real hybrids Compound (CTCP), Adaptive Reno, YeAH and Fusion in katto2008.
 
 Table 3 and equation 5 of the paper give each algorithm's window growth while the path has free capacity, and the
 fraction of the window kept at a loss; figures 5 and 6 draw the windows. The paper "omitted" the number of packets of a

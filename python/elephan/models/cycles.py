@@ -53,7 +53,7 @@ class Cycle:
 
 
 def memoryless(gain: Callable[[Floats], Floats], keep: Keep, highest: float = 1e7) -> Cycle:
-    """A rule that depends on its window alone: `gain` segments are added each round trip, and the fraction `keep`
+    """A rule that depends on its window alone; `gain` segments are added each round trip, and the fraction `keep`
     remains after a loss."""
     windows = np.geomspace(0.5, highest, 40_001)
     slowness = 1.0 / gain(floats(windows))

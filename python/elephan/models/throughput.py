@@ -1,4 +1,5 @@
-"""Throughput and latency of ordinary TCP as a function of loss: Mathis, Padhye with its timeouts, Cardwell.
+"""Throughput and latency of ordinary TCP as a function of loss, by the models of Mathis, Padhye (with timeouts) and
+Cardwell.
 
 All functions take and return arrays, in segments and seconds; multiply rates by a segment's bits for bit/s. In the
 models of Padhye and Cardwell, losses last until the end of a round trip, as at a drop-tail queue, and the sender has no

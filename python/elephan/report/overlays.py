@@ -270,7 +270,7 @@ def legend(figure: MplFigure, axes: Sequence[Axes], width_in: float) -> None:
 
 
 def style(width_in: float) -> AbstractContextManager[None]:
-    """Font sizes that fit the text of a paper: 8 pt in a column, 9 pt across a page."""
+    """Font sizes that fit the text of a paper, which are 8 pt in a column and 9 pt across a page."""
     import matplotlib as mpl
 
     return mpl.rc_context({"font.size": 8 if width_in < 5 else 9, "legend.frameon": False})
@@ -285,7 +285,7 @@ def saving() -> AbstractContextManager[None]:
 
 
 def inches(size: str | tuple[float, float] | None, rows: int = 1) -> tuple[float, float]:
-    """Width and height of a figure in inches: ``column``, ``page``, ``"12x8 cm"``, or a pair of inches.
+    """Width and height of a figure in inches, from ``column``, ``page``, ``"12x8 cm"``, or a pair of inches.
 
     Raises:
         ValueError: the value is not a size, or not between 1 and 40 inches.

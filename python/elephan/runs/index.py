@@ -194,7 +194,7 @@ def _time_of(ns: int) -> datetime:
 
 
 def locate(name: str, store: Store) -> Path | None:
-    """The folder of a run, intact or damaged, or ``None``.
+    """The folder of a run, intact or damaged; ``None`` if there is no such folder.
 
     ``name`` is a folder, an id, the beginning of exactly one id, ``last``: the run that was saved last, or ``last~2``:
     the second run before the last.

@@ -1,8 +1,8 @@
 """User-defined algorithms: their names in a scenario, their sources and their descriptions.
 
 A user gives ``./mine.py:Mine``, the name of an entry point of the group ``elephan.algorithms``, the class itself, or
-``./tcp_mine.c``, a file in C for the backend ``linux``. A scenario stores the *pinned* name: ``/home/me/mine.py:Mine@``
-and the SHA-256 of the source. A pinned class never changes: a loaded class is used until the process ends, and a file
+``./tcp_mine.c``, a file in C for the backend ``linux``. A scenario stores the *pinned* name, ``/home/me/mine.py:Mine@``
+with the SHA-256 of the source. A pinned class never changes: a loaded class is used until the process ends, and a file
 that has changed since is an error.
 """
 
@@ -71,8 +71,8 @@ def digest(spec: str) -> str:
 
 
 def label(spec: str) -> str:
-    """An algorithm's name in tables and messages: ``mine.py:Mine``, ``Mine``, ``tcp_mine.c``, or the entry point's
-    name; built-in names are unchanged."""
+    """An algorithm's name in tables and messages, such as ``mine.py:Mine``, ``Mine``, ``tcp_mine.c``, or the entry
+    point's name; built-in names are unchanged."""
     if not pinned(spec):
         return spec
     name = _split(spec)[0]

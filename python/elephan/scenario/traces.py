@@ -1,4 +1,4 @@
-"""Files of measured values that a scenario names: Mahimahi's packet-delivery traces, and samples of delay.
+"""Files of measured values that a scenario names, with Mahimahi's packet-delivery traces or samples of delay.
 
 A scenario stores the values instead of the file's name, so later changes of the file do not affect it.
 """

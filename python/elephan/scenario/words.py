@@ -56,7 +56,7 @@ def _plain(text: str) -> str:
 
 
 def hint(word: str, known: Iterable[str], *, lister: str = "") -> str:
-    """The end of an error message: ``did you mean 'cubic'?``, or the allowed words if none is close.
+    """The end of an error message, ``did you mean 'cubic'?`` or the allowed words if no word is close.
 
     A long list is reduced to the most similar words; the command ``lister`` prints the whole list.
     """

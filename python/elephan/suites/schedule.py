@@ -129,7 +129,7 @@ class Schedule:
 
     @property
     def confidence(self) -> float:
-        """Confidence of each look (a judgment at a number of seeds): 95 % for a single look. With several looks the
+        """Confidence of each look (a judgment at a number of seeds); a single look has 95 %. With several looks the
         confidence is higher, so that all looks together have 95 %."""
         return CONFIDENCE if len(self.looks) == 1 else LOOK_CONFIDENCE
 

@@ -1,4 +1,4 @@
-"""Files of an evaluation for other programs: Markdown for pull requests, JUnit for CI systems."""
+"""Files of an evaluation for other programs, Markdown for pull requests and JUnit for CI systems."""
 
 from __future__ import annotations
 

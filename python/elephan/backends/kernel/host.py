@@ -23,7 +23,8 @@ _STAT_FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "s
 
 
 def program() -> Path | None:
-    """The program for the path and its hosts: ``$ELEPHAN_WIRE``, or the program that was built with the package."""
+    """The program for the path and its hosts; either ``$ELEPHAN_WIRE`` or the program that was built with the
+    package."""
     named = os.environ.get(ENVIRONMENT)
     path = Path(named) if named else Path(__file__).parents[2] / "bin" / PROGRAM
     return path if os.access(path, os.X_OK) and path.is_file() else None

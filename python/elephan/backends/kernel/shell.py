@@ -1,6 +1,7 @@
 """A user's program on an emulated path: its namespace has one device, and the host is the other end of the path.
 
-Both directions are measured as flows: ``up`` from the program to the host, ``down`` from the host to the program.
+Both directions are measured as flows. The flow ``up`` goes from the program to the host, and ``down`` from the host to
+the program.
 """
 
 from __future__ import annotations

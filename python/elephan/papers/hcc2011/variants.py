@@ -94,7 +94,7 @@ def _tables(setup: Setup) -> Iterable[Scenario]:
 
 
 def _shared(setup: Setup, protocols: Iterable[str]) -> Iterable[Scenario]:
-    """The experiments in which several flows share the bottleneck: Table 2, and Figs 10 and 14."""
+    """The experiments in which several flows share the bottleneck (Table 2, and Figs 10 and 14)."""
     yield from _tables(setup)
     for protocol in protocols:
         yield from (setup.equal(protocol, buffer) for buffer in TABLE_BUFFERS)

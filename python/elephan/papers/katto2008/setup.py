@@ -1,4 +1,5 @@
-"""The experiments of katto2008 as scenarios: 100 Mbit/s, 40 ms and a buffer of one BDP, under random losses (§III)."""
+"""The experiments of katto2008 as scenarios, with 100 Mbit/s, 40 ms and a buffer of one BDP, under random losses
+(§III)."""
 
 from __future__ import annotations
 

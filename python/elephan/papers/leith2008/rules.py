@@ -1,4 +1,4 @@
-"""Tests of the rules of §II, one by one: a flow on a path without queues whose delay is controlled.
+"""Tests of the rules of §II, one by one, with a flow on a path without queues and with a controlled delay.
 
 The link is down for the first 100 ms, so the first RTT sample is the largest: the base RTT plus 100 ms. From 10 s on,
 the delay is longer by a fraction of 100 ms, and the flow takes this fraction for a queueing delay. One packet is lost

@@ -1,7 +1,7 @@
 """M. C. Weigle, P. Sharma, J. R. Freeman: Performance of Competing High-Speed TCP Flows (Networking 2006).
 
-The paper measures the shares of two high-speed flows, one of which starts 50 s after the other: 36 ordered pairs of six
-protocols over 622 Mbit/s and 100 ms, with three buffers. In 21 more pairs both flows start together.
+The paper measures the shares of two high-speed flows, one of which starts 50 s after the other. The runs are 36 ordered
+pairs of six protocols over 622 Mbit/s and 100 ms, with three buffers. In 21 more pairs both flows start together.
 """
 
 from __future__ import annotations
