@@ -1,9 +1,9 @@
 """The ideal models of katto2008: loss-based, delay-based and hybrid control, one flow alone or beside a Reno flow.
 
-J. Katto et al., "Simple Model Analysis and Performance Tuning of Hybrid TCP Congestion Control" (2008), section II.A.
-The models divide time into congestion avoidance rounds of Reno: Reno's window grows from w/2 to w in w/2 round trips,
-and a loss ends the round. The packets that a control sends in a round, and the duration of the round, depend on w and
-on the bandwidth-delay product W:
+Katto et al., "Simple Model Analysis and Performance Tuning of Hybrid TCP Congestion Control" (2008), section II.A. The
+models divide time into congestion avoidance rounds of Reno: Reno's window grows from w/2 to w in w/2 round trips, and a
+loss ends the round. The packets that a control sends in a round, and the duration of the round, depend on w and on the
+bandwidth-delay product W:
 
 * one flow: case 1 if W < w/2, case 2 if w/2 <= W < w, case 3 if w <= W;
 * two flows, each with its loss at w: case 1 if W < w, case 2 if w <= W < 2w, case 3 if 2w <= W.
