@@ -1,7 +1,7 @@
 """`Algorithm`: a congestion control of your own, as a class.
 
-The endpoint calls an object of the class at each event, and reads its attributes after each callback. Units are those
-of the papers: windows in segments, time in seconds, rates in segments per second.
+The endpoint calls an object of the class at each event, and reads its attributes after each callback. Units are as in
+the papers: windows in segments, time in seconds, rates in segments per second.
 """
 
 # ruff: noqa: B027  (callbacks that need not be written do nothing)
@@ -37,8 +37,8 @@ FLOOR = 2.0
 class Algorithm(ABC):
     """A congestion control algorithm; one object is made for each flow of each run.
 
-    Only `on_ack` and `on_congestion` must be written. The attributes must depend on the callbacks alone: the object
-    reads no clock and no file, keeps its state in itself, and draws random numbers from a generator seeded with
+    A subclass must define only `on_ack` and `on_congestion`. The attributes must depend on the callbacks alone: the
+    object reads no clock and no file, keeps its state in itself, and draws random numbers from a generator seeded with
     ``Start.seed``.
 
     Attributes:
@@ -58,7 +58,8 @@ class Algorithm(ABC):
 
     @property
     def recovery_floor(self) -> float:
-        """The threshold, unless the method is overridden; Linux 2.6 lets the window fall to half of the threshold."""
+        """The slow start threshold, unless a class overrides this property. In Linux 2.6, the window may fall to half
+        of the threshold."""
         return self.ssthresh
 
     def on_start(self, start: Start) -> None:
@@ -83,7 +84,8 @@ class Algorithm(ABC):
         self.window = 1.0
 
     def on_idle(self, now: float, idle: float) -> None:
-        """Handles the resumption of sending after nothing was outstanding for ``idle`` seconds, longer than one RTO."""
+        """Handles the first transmission after ``idle`` seconds without outstanding data; ``idle`` is longer than one
+        RTO."""
 
     def on_sent(self, sent: Sent) -> None:
         """Handles the sending of a segment."""
@@ -96,7 +98,7 @@ class Algorithm(ABC):
         acknowledged."""
 
     def moderate(self, window: float) -> None:
-        """Lowers the window to the one at which the endpoint's recovery rule ended."""
+        """Lowers the window to ``window``, the value at which the endpoint's recovery ended."""
         if window < self.window:
             self.window = max(window, 1.0)
 
@@ -111,7 +113,7 @@ class Algorithm(ABC):
         return {}
 
     def _needs(self) -> list[str]:
-        """The words of `needs`, and those implied by the methods that the class defines."""
+        """The needs that `needs` states, and the needs implied by the methods that the class defines."""
         own = type(self)
         implied = {"losses": own.on_lost is not Algorithm.on_lost, "sends": own.on_sent is not Algorithm.on_sent}
         return [*self.needs, *(word for word, wanted in implied.items() if wanted and word not in self.needs)]

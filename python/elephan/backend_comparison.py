@@ -47,8 +47,8 @@ class Line:
             reference is 0 or unknown.
         within: for each backend, true if its value lies in the simulator's range over the seeds.
         spreads: for each backend whose runs are measurements, the largest value minus the smallest.
-        repeatable: for each of these, true if the difference does not exceed the spread, so that the host's
-            repeatability may explain it.
+        repeatable: for each backend in ``spreads``, true if the difference does not exceed the spread, so that the
+            host's repeatability may explain it.
     """
 
     of: str
@@ -63,7 +63,7 @@ class Line:
     repeatable: Mapping[str, bool] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """The line as in the document of ``elephan compare-backends --json``."""
+        """JSON form of the line, as in the document of ``elephan compare-backends --json``."""
         return {
             "of": self.of,
             "quantity": self.quantity,
@@ -207,7 +207,8 @@ def _line(of: str, quantity: str, values: Mapping[str, Sequence[float | None]]) 
 
 
 def _repeated(name: str, values: Sequence[float | None]) -> list[float]:
-    """Values of a backend whose runs are measurements, if there are several."""
+    """The known values of a backend whose runs are measurements; empty if there are fewer than two values or the
+    backend is deterministic."""
     known = [value for value in values if value is not None]
     return known if len(known) > 1 and backends.kind(name).measures else []
 

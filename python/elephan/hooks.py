@@ -1,8 +1,8 @@
 """Hooks: functions of higher layers that a lower layer calls.
 
-A run has its summary and its figures as methods. Both are computed from metrics, which read runs, so runs must not
-import metrics. The top-level package registers the path of each function (``"elephan.metrics.summary:summarize"``); the
-function is imported at its first call.
+A run has its summary and its figures as methods. The summary and the figures are computed from metrics, which read
+runs, so runs must not import metrics. The top-level package registers the path of each function
+(``"elephan.metrics.summary:summarize"``); the function is imported at its first call.
 """
 
 from __future__ import annotations

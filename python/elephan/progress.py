@@ -109,14 +109,14 @@ class Lines(Meter):
 
 
 class Cell(Meter):
-    """A bar in the cell of a notebook. It needs only IPython, and not Jupyter's widgets."""
+    """A bar in the cell of a notebook. The bar needs only IPython, and not Jupyter's widgets."""
 
     def __init__(self) -> None:
         super().__init__()
         self._handle: Any = None
 
     def show(self, done: float, total: float, runs: str, passed_s: float, left_s: float | None) -> float:
-        """Draw the bar in place of the previous one."""
+        """Draw the bar in place of the previous bar."""
         from html import escape
 
         text = _sentence(done, total, runs, passed_s, left_s)

@@ -18,8 +18,8 @@ MBIT_PER_BYTE = 8e-6
 
 
 def rate_mbps(octets: Count, seconds: Count | float) -> Count:
-    """Rate of a number of bytes over an interval, Mbit/s. It is the throughput if the bytes are those on the wire, with
-    headers and duplicates."""
+    """Rate of a number of bytes over an interval, Mbit/s. The rate is the throughput if the bytes are those on the
+    wire, with headers and duplicates."""
     return 8 * octets / seconds / 1e6
 
 

@@ -24,6 +24,6 @@ def unhurried() -> Iterator[None]:
 
 
 def is_at_work() -> bool:
-    """True while any thread is in such a block."""
+    """True while any thread is in a block that defers signals."""
     with _lock:
         return _count > 0

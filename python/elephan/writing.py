@@ -47,10 +47,10 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
-    """Add the file's name to an error of the system without one.
+    """Within this context, add the file's name to an operating system's error that has no file name.
 
     Raises:
-        OSError: the error raised inside, with a name.
+        OSError: the error that was raised within the context, with the file's name.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""The backends, which run a scenario. All return tables of the same form."""
+"""The backends, which run a scenario. All backends return tables of the same form."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _BUILT_IN = {
 
 
 def names() -> list[str]:
-    """Names of the built-in backends, then of those that installed packages offer."""
+    """Names of the built-in backends, then of the backends that installed packages offer."""
     return [*_BUILT_IN, *_offered()]
 
 
 def get(name: str, memory: MemoryPool | None = None) -> Backend:
-    """A new object of the backend with a name.
+    """A new object of the backend that has the given name.
 
     Args:
         name: one of :func:`names`.
@@ -46,7 +46,7 @@ def get(name: str, memory: MemoryPool | None = None) -> Backend:
 
 
 def kind(name: str) -> type[Backend]:
-    """The class of the backend with a name.
+    """The class of the backend that has the given name.
 
     Raises:
         ScenarioError: there is no such backend, or the package that offers it cannot be loaded.
@@ -73,7 +73,8 @@ def kind(name: str) -> type[Backend]:
 
 @cache
 def _offered() -> Mapping[str, EntryPoint]:
-    """The backends that installed packages offer, by name, without those named like a built-in backend."""
+    """The backends that installed packages offer, by name, without the backends that are named like a built-in
+    backend."""
     from importlib.metadata import entry_points  # slow: a tenth of the time of a saved result
 
     return {point.name: point for point in entry_points(group=GROUP) if point.name not in _BUILT_IN}

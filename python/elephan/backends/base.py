@@ -78,7 +78,7 @@ def refuse_other_backends(name: str, scenario: Scenario) -> None:
     """Reject flows that the scenario assigns to another backend, and queue disciplines that only another backend has.
 
     Raises:
-        ScenarioError: there is such a flow or discipline; the message names the backend that runs it.
+        ScenarioError: a flow or a queue discipline needs another backend; the message names that backend.
     """
     for i, flow in enumerate(scenario.flow):
         if flow.backend not in (None, name):
@@ -100,7 +100,7 @@ def refuse_other_transports(name: str, scenario: Scenario) -> None:
     """Reject flows whose endpoints only another backend has.
 
     Raises:
-        ScenarioError: there is such a flow or discipline; the message names the backend that runs it.
+        ScenarioError: a flow or a queue discipline needs another backend; the message names that backend.
     """
     refuse_other_backends(name, scenario)
     for i, flow in enumerate(scenario.flow):
@@ -141,13 +141,13 @@ class Backend(ABC):
         """Class of a variant of this backend, named by ``--on NAME+WORD``.
 
         Raises:
-            ScenarioError: there is none.
+            ScenarioError: the backend has no such variant.
         """
         raise ScenarioError(f"'{cls.name}+{word}' is not a backend; '{cls.name}' has no variants")
 
     @abstractmethod
     def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
-        """Run a scenario with its own or another seed.
+        """Run a scenario with the scenario's own seed or another seed.
 
         Raises:
             ScenarioError: this backend cannot run this scenario; the message has the reason.
@@ -173,6 +173,7 @@ class Backend(ABC):
         """True if equal results of two seeds are a defect, since each flow's ``start_s`` has a delay drawn from the
         seed.
 
-        Other randomness, such as rare losses, may leave two seeds with equal results, so it does not count.
+        Other randomness is not considered, since two seeds may have equal results if the random events, such as losses,
+        are rare.
         """
         return self.perturbs and bool(scenario.flow) and scenario.form.start_jitter_ps >= SURELY_DRAWN_PS

@@ -59,7 +59,7 @@ class MemoryPool:
         """Reserve a share of the memory, or all of it, for a run that certainly needs ``certain`` bytes; waits until
         enough memory is free.
 
-        Gives ``None`` if ``go_on`` returns false during the wait.
+        Yields ``None`` if ``go_on`` returns false during the wait.
         """
         with self._changed:
             while True:

@@ -1,9 +1,9 @@
 """The model backend: solves fluid equations of a scenario with one bottleneck, and returns the same tables as the
 simulator.
 
-It rejects other scenarios with a reason: paths with more than one queue, queues that are neither drop-tail nor RED,
-losses that are not independent, background traffic, datagrams, algorithms without a law. A warning names each property
-of a scenario that it ignores.
+The backend rejects all other scenarios and states the reason: paths with more than one queue, queues that are neither
+drop-tail nor RED, losses that are not independent, background traffic, datagrams, algorithms without a law. A warning
+names each property of a scenario that the model ignores.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _bottleneck(form: Spec) -> int:
     """Position of the only link at which data may be queued.
 
     Raises:
-        ScenarioError: there are several, or none.
+        ScenarioError: data may be queued at several links, or at none.
     """
     narrowest = {narrowest_link(form, flow) for flow in form.flows}
     if len(narrowest) > 1:

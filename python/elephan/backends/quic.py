@@ -47,7 +47,8 @@ class QuicError(Exception):
 
 
 class QuicBackend(Backend):
-    """Runs flows as connections of quinn; deterministic: the same scenario and seed give the same bytes."""
+    """Runs flows as connections of quinn. The backend is deterministic: the same scenario and seed give the same
+    bytes."""
 
     name = "quic"
     title = "quinn, a real QUIC stack, in virtual time"
@@ -88,7 +89,7 @@ class QuicBackend(Backend):
     def run_logged(
         self, scenario: Scenario, seed: int | None, logs: dict[int, Path], progress: Progress | None = None
     ) -> RawResult:
-        """Run a scenario, and write quinn's own qlog of the flow at each position in ``logs`` to its file.
+        """Run a scenario, and write quinn's own qlog of some flows; ``logs`` maps the position of a flow to its file.
 
         Raises:
             ScenarioError: the scenario cannot be run here; the message has the reason.
@@ -127,7 +128,7 @@ class QuicBackend(Backend):
 
 
 def program() -> Path | None:
-    """The backend's program: ``$ELEPHAN_QUIC``, or the one built with the package."""
+    """The backend's program: ``$ELEPHAN_QUIC``, or the program that was built with the package."""
     named = os.environ.get(ENVIRONMENT)
     path = Path(named) if named else Path(__file__).parents[1] / "bin" / PROGRAM
     return path if path.is_file() and os.access(path, os.X_OK) else None
@@ -183,7 +184,7 @@ def _last(text: str, status: int) -> str:
 
 
 def _told(text: str) -> ScenarioError:
-    """The program's error message as an error with the field of the scenario."""
+    """The program's error message, converted to an error that names the field of the scenario."""
     match = _PLACE.fullmatch(text.strip())
     if match is None:
         return ScenarioError(f"the backend 'quic' cannot run this: {one_line(text.strip())}")
@@ -196,7 +197,7 @@ def _refuse(what: str, path: str) -> ScenarioError:
 
 
 def _check(form: Spec) -> None:
-    """Reject fields that quinn's connections do not support, and tables that they do not fill."""
+    """Reject fields that quinn's connections do not support, and tables that the backend does not fill."""
     if form.traffic:
         raise _refuse("background traffic, whose transfers would be TCP's", "traffic")
     if form.events is not None:

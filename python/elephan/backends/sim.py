@@ -30,7 +30,8 @@ BUILD_DIGITS = 12
 
 
 class SimBackend(Backend):
-    """Runs any scenario of this version. It is deterministic: the same scenario and seed give the same bytes."""
+    """Runs any scenario of this version. The simulator is deterministic: the same scenario and seed give the same
+    bytes."""
 
     name = "sim"
     title = "the packet-level engine, in virtual time"
@@ -52,12 +53,12 @@ class SimBackend(Backend):
 
         Ctrl-C takes effect at each progress report, about every 0.2 s.
 
-        Each flow with an algorithm of the user's own gets a new object of the algorithm; such a run holds the global
-        lock throughout.
+        Each flow with a user's own algorithm gets a new object of the algorithm. A run with a user's own algorithm
+        holds the global lock throughout.
 
         Raises:
-            ScenarioError: the engine rejects the scenario, it needs more memory than its limit, or a user's algorithm
-                is missing or has changed.
+            ScenarioError: the engine rejects the scenario, the scenario needs more memory than its limit, or a user's
+                algorithm is missing or has changed.
             RunMemoryError: the run exceeded its memory limit.
             EngineDefectError: the engine has a defect.
             AlgorithmError: a user's algorithm raised an exception.
@@ -89,8 +90,8 @@ class SimBackend(Backend):
         return RawResult(tables, json.loads(summary) if isinstance(summary, str) else dict(summary))
 
     def _run_in_memory(self, scenario: Scenario, form: str, report: _Report) -> dict[str, Any]:
-        """The engine's result within a share of the memory; if that is not enough, the run is repeated alone with all
-        of the memory."""
+        """The engine's result within a share of the memory; if the share is not enough, the run is repeated alone with
+        all of the memory."""
         made = engine()
         try:
             certain = made.memory(form)
@@ -138,14 +139,15 @@ def own_objects(scenario: Scenario) -> dict[int, Algorithm]:
 
 @lru_cache(maxsize=1)
 def _build() -> str:
-    """First digits of the SHA-256 of the compiled engine. They identify an engine's results, even if the version number
-    did not change with its code."""
+    """First digits of the SHA-256 of the compiled engine. The digits identify an engine's results, even if the version
+    number did not change with the engine's code."""
     with Path(engine().__file__).open("rb") as binary:
         return hashlib.file_digest(binary, "sha256").hexdigest()[:BUILD_DIGITS]
 
 
 class _Report:
-    """The engine's callback. An exception in it stops the run, and is raised again after the engine has returned."""
+    """The engine's progress callback. An exception in the callback stops the run, and is raised again after the engine
+    has returned."""
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress

@@ -12,7 +12,8 @@ from elephan.benchmark import many_flows, ns2, two_flows
 
 
 def measure(repeat: int, warn: Callable[[str], None], *, with_ns2: bool) -> dict[str, Any]:
-    """All measurements, in the form that ``--json`` prints; ``warn`` is called for those that are not possible."""
+    """All measurements, in the form that ``--json`` prints; ``warn`` is called for each measurement that is not
+    possible."""
     steady, recovery = two_flows.time_steady(repeat), two_flows.time_recovery(repeat)
     bound = two_flows.time_bound(repeat)
     transfers = many_flows.time_transfers(repeat)

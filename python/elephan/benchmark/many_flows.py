@@ -53,8 +53,8 @@ def crowd(flows: int, rate: str, duration_s: float) -> Scenario:
 
 
 def time_crowds(repeat: int) -> list[dict[str, Any]]:
-    """Time increasing numbers of long-lived flows: the cost per delivered segment, tables included, and its ratio to
-    that of the first row."""
+    """Time increasing numbers of long-lived flows: the cost per delivered segment, tables included, and the ratio of
+    this cost to the cost in the first row."""
     rows: list[dict[str, Any]] = []
     for flows, rate, duration_s in CROWDS:
         started_s = time.perf_counter()
@@ -66,7 +66,8 @@ def time_crowds(repeat: int) -> list[dict[str, Any]]:
 
 
 def add_ns2(crowds: list[dict[str, Any]], repeat: int, warn: Callable[[str], None]) -> None:
-    """Set the entry ``ns2`` of the crowds that ns-2 can run: its cost per segment, and the ratio to ours."""
+    """Set the entry ``ns2`` of each row that ns-2 can run: ns-2's cost per segment, and its ratio to the engine's
+    cost."""
     for row in crowds:
         if row["flows"] <= ns2.MOST_FLOWS:
             found = ns2.time_crowd(row["flows"], row["rate"], repeat, warn)

@@ -64,7 +64,7 @@ def answer(output: str) -> dict[str, Any]:
     """The JSON object in the output of ns-2. TCP/Linux prints other lines too, some of them without a newline.
 
     Raises:
-        ScenarioError: there is none.
+        ScenarioError: the output contains no JSON object.
     """
     for line in output.splitlines():
         _, brace, rest = line.partition("{")

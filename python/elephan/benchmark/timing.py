@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def timed(scenario: Scenario) -> tuple[float, dict[str, Any]]:
-    """Wall time of one run, including the conversion to tables, s, and its summary."""
+    """Wall time of one run, s, including the conversion to tables, and the run's summary."""
     spec = scenario.canonical_json()
     engine = catalog.engine()
     started_s = time.perf_counter()
@@ -26,7 +26,7 @@ def timed(scenario: Scenario) -> tuple[float, dict[str, Any]]:
 
 
 def speed(segments: float, wall_s: float) -> dict[str, float]:
-    """Segments and seconds as a rate and its inverse."""
+    """Rate of segments and processing time of a segment, from a number of segments and their wall time."""
     return {
         "segments_per_second": segments / wall_s,
         "ns_per_segment": wall_s / segments * 1e9,

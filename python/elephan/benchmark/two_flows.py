@@ -55,9 +55,9 @@ def time_bound(repeat: int) -> dict[str, float]:
 
 
 def time_recovery(repeat: int) -> dict[str, float]:
-    """Time the first recovery: the time of a run to the end of the recovery minus that of a run to the first drop.
+    """Time the first recovery: the time of a run to the end of the recovery minus the time of a run to the first drop.
 
-    Both runs are short, so each timing consists of many runs.
+    The two runs are short, so each timing consists of many repetitions of each.
     """
     parameters = {"slow_start": "standard"}
     first_s, last_s = recovery_span(path(30, "cubic", parameters, sample_period="10 ms", start_jitter="0 s"))
@@ -90,7 +90,7 @@ def recovery_span(scenario: Scenario) -> tuple[float, float]:
 def time_algorithms(repeat: int) -> dict[str, dict[str, float]]:
     """Time every built-in algorithm that reacts to the path, for one minute of simulated time.
 
-    Algorithms that need a router have its queue in both directions.
+    An algorithm that needs support by routers runs with the routers' queue discipline in both directions.
     """
     rows = {}
     for name, entry in catalog.algorithms().items():
@@ -101,8 +101,8 @@ def time_algorithms(repeat: int) -> dict[str, dict[str, float]]:
 
 
 def time_python(repeat: int, warn: Callable[[str], None]) -> dict[str, Any] | None:
-    """Time Reno written in Python, and its additional cost per ACK over the built-in Reno; ``None``, with a warning,
-    without the examples."""
+    """Time Reno written in Python, and its additional cost per ACK over the built-in Reno; ``None``, with a warning, if
+    the examples are missing."""
     if not MY_RENO.is_file():
         warn(f"{MY_RENO} does not exist, so no algorithm in Python was timed")
         return None

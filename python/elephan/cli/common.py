@@ -59,7 +59,7 @@ class Count(click.ParamType[int]):
 
 
 class Word(click.Choice[str]):
-    """A choice between words; the error message for another word names the most similar allowed one."""
+    """A choice between words; the error message for another word names the most similar allowed word."""
 
     def __init__(self, words: Sequence[str], noun: str) -> None:
         super().__init__(words)
@@ -146,7 +146,7 @@ def collecting_seldom() -> Iterator[None]:
     """Within this context, run the garbage collector after 10,000 new objects instead of 700, since a paper keeps a
     million objects in memory.
 
-    This saves a tenth of the time for judging and drawing.
+    The higher threshold saves a tenth of the time for judging and drawing a paper.
     """
     before = gc.get_threshold()
     gc.set_threshold(10_000, 10, 10)
@@ -172,7 +172,7 @@ def _finite(value: Any) -> Any:
 
 
 def console(*, err: bool = False) -> Console:
-    """A rich console; on a pipe it does not wrap or color."""
+    """A console of the package rich; output to a pipe is neither wrapped nor colored."""
     from rich.console import Console
 
     made = Console(stderr=err, highlight=False, soft_wrap=False)

@@ -46,10 +46,10 @@ _UNIT_STEP = 1000.0
 
 @contextmanager
 def named_options() -> Iterator[None]:
-    """Make error messages about a field name the user's option instead.
+    """Within this context, replace a field in error messages by the name of the user's option.
 
     Raises:
-        ScenarioError: the error raised inside, with the option's name.
+        ScenarioError: the error that was raised within the context, with the option's name.
     """
     try:
         yield
@@ -124,7 +124,7 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Which algorithm for this path, and what harm does it do to other flows?
+    """Recommend an algorithm for a path, and measure its harm to other flows.
 
     A first answer comes within ten seconds. The answer is refined until it is settled, or until the budget is spent; an
     answer that is not settled says so.
@@ -148,7 +148,8 @@ def command(
 
 
 class _Lines:
-    """Prints answers to a pipe: the first one, and each one that recommends another algorithm than before."""
+    """Prints answers to a pipe: the first answer, and each answer that recommends another algorithm than the previous
+    answer."""
 
     def __init__(self) -> None:
         self._algorithm: str | None = None
@@ -163,8 +164,8 @@ class _Lines:
 
 @contextmanager
 def _shown(*, quiet: bool) -> Iterator[Any]:
-    """Gives the callback that shows answers: on a terminal it overwrites one line, on a pipe it prints lines, with JSON
-    it prints nothing."""
+    """Gives the callback that shows answers. The callback overwrites one line on a terminal, prints lines on a pipe,
+    and prints nothing with JSON."""
     if quiet:
         yield None
         return

@@ -2,7 +2,7 @@
 
 A shell requests completions by ``$_ELEPHAN_COMPLETE``. click completes verbs and options. This module completes values,
 by the option or by the argument's name in the help text. The user waits for each completion, so no slow module is
-imported: metrics are read from the source text of their modules, runs from the names of their folders.
+imported: the names of metrics are read from the source text of their modules, and runs from the names of their folders.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Bash(BashComplete):
     )
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before the cursor, split as the shell does, and the incomplete one."""
+        """The words before the cursor, split as the shell does, and the incomplete word at the cursor."""
         line = os.environ["COMP_LINE"][: int(os.environ["COMP_POINT"])]
         words = split_arg_string(line)
         incomplete = "" if not line or line[-1].isspace() else words.pop()
@@ -91,7 +91,7 @@ def metrics(context: click.Context, incomplete: str) -> Iterable[str | Item]:
 
 
 def backends(context: click.Context, incomplete: str) -> Iterable[str | Item]:
-    """Backends: the built-in ones, then those of installed packages."""
+    """Backends: the built-in backends, then the backends of installed packages."""
     from importlib.metadata import entry_points
 
     built_in = ("sim", "model", "kernel", "linux", "quic")
@@ -134,7 +134,7 @@ def _title(folder: Path) -> str | None:
 
 
 def scenarios(context: click.Context, incomplete: str) -> Iterable[str | Item]:
-    """Scenario files and folders; any file if there are none."""
+    """Scenario files and folders; any file if there is no scenario file."""
     folder, begin = os.path.split(incomplete)
     try:
         names = sorted(entry.name for entry in os.scandir(folder or ".") if entry.name.startswith(begin))
@@ -216,7 +216,7 @@ OPTIONS: dict[str, Source] = {
 
 
 def source_of(param: click.Parameter) -> Source | None:
-    """Source of the values of an option or an argument; ``None`` without one."""
+    """Source of the values of an option or an argument; ``None`` if there is no source."""
     metavar = param.metavar or ""
     if isinstance(param, click.Argument):
         return ARGUMENTS.get(metavar)
@@ -225,7 +225,7 @@ def source_of(param: click.Parameter) -> Source | None:
 
 
 def attach(command: click.Command) -> click.Command:
-    """Give the options and arguments of a command, and of its own verbs, their completions."""
+    """Attach completions to the options and arguments of a command and of its verbs."""
     for param in command.params:
         source = source_of(param)
         if source is not None:

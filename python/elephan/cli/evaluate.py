@@ -113,7 +113,8 @@ def command(
 
 @contextmanager
 def _named_options() -> Iterator[None]:
-    """Make error messages about an argument of the Python function name the user's option instead."""
+    """Within this context, replace an argument of the Python function in error messages by the name of the user's
+    option."""
     try:
         yield
     except ScenarioError as error:
@@ -133,7 +134,7 @@ def _parameters(assignments: Sequence[str]) -> dict[str, Any]:
 
 
 def _print(found: Sequence[Evaluation]) -> None:
-    """Print differences of backends, the paragraph of each algorithm, and a line for each section."""
+    """Print the differences between backends, a paragraph about each algorithm, and a line for each section."""
     from elephan.suites.sides import sides
     from elephan.suites.words import paragraph, said_of
 

@@ -22,8 +22,8 @@ def command(
 ) -> None:
     """Write the skeleton of a crate for ALG, an algorithm of your own such as ./mine.py:Mine.
 
-    It has the parameters, the callbacks with the Python text beside each, and a test that compares the controller with
-    the Python class on a recorded path. You fill in the arithmetic.
+    The crate has the parameters, the callbacks with the Python text beside each, and a test that compares the
+    controller with the Python class on a recorded path. You fill in the arithmetic.
     """
     from elephan.export import rust
 

@@ -22,7 +22,7 @@ class _Tasks(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the task, or name the most similar one in the error message."""
+        """Find the verb of ``elephan lab``, or name the most similar verb in the error message."""
         if args and not args[0].startswith("-") and args[0] not in self.commands:
             raise click.UsageError(f"'{args[0]}' is not a task of lab; {hint(args[0], self.commands)}", ctx)
         return super().resolve_command(ctx, args)
@@ -101,8 +101,8 @@ def clean(as_json: bool) -> None:
 def calibrate(quick: bool, as_json: bool) -> int:
     """Measure the rates at which this host's runs are valid, and save them for warnings about later runs.
 
-    Reno and CUBIC at 100, 400, 622 and 1000 Mbit/s, 40 and 100 ms, in real time: about six minutes. The exit status is
-    1 if even the lowest rate fails.
+    The runs are Reno and CUBIC at 100, 400, 622 and 1000 Mbit/s, 40 and 100 ms, in real time; they take about six
+    minutes. The exit status is 1 if even the lowest rate fails.
     """
     from elephan.backends.kernel import calibration
     from elephan.backends.kernel.backend import KernelBackend
@@ -157,7 +157,7 @@ def shell(
     """Run a program of your own on an emulated path, and measure its traffic.
 
     The program (your shell, if none is given) runs as the user who called sudo. The only host at the other end of the
-    path is this host, at the address $ELEPHAN_HOST. The exit status is the program's.
+    path is this host, at the address $ELEPHAN_HOST. The exit status is that of the program.
     """
     from elephan.backends.kernel import shell as path
 

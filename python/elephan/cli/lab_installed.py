@@ -28,7 +28,8 @@ def install(
 ) -> None:
     """Register ALG, one of the algorithms in BPF, for this host until 'lab uninstall' or a restart.
 
-    Root's sockets may use it by its name, all sockets with --allow. It is never the default without --default.
+    Root's sockets may use the algorithm by its name, and all sockets with --allow. Only --default makes the algorithm
+    the default.
     """
     from elephan.backends.kernel import bpf, installed
 
@@ -53,7 +54,7 @@ def install(
 @click.argument("name", metavar="NAME")
 @common.json_option
 def uninstall(name: str, as_json: bool) -> None:
-    """Uninstall an algorithm; refused for the default one, and while connections use it."""
+    """Uninstall an algorithm; refused for the host's default, and while connections use the algorithm."""
     from elephan.backends.kernel import installed
 
     installed.uninstall(name)

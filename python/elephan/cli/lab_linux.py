@@ -32,9 +32,9 @@ def command(context: click.Context) -> None:
 def build(version: str, hz: str, source: Path | None, as_json: bool) -> int:
     """Build a kernel into the user's cache.
 
-    It takes about six minutes of two cores, once, and 150 MB of download; no root. An existing kernel of the same
-    source, configuration and HZ is not built again. Its compiled tree stays beside it, so that a congestion control in
-    C or a patch is compiled into it in less than a minute.
+    The build takes about six minutes of two cores, once, and 150 MB of download; it does not need root. An existing
+    kernel of the same source, configuration and HZ is not built again. The compiled tree of the kernel is kept, so that
+    a congestion control in C or a patch is compiled into the kernel in less than a minute.
     """
     from elephan.backends.linux import build as building
 

@@ -34,7 +34,8 @@ def command(kind: str | None, as_json: bool) -> None:
 
 
 def entries_of(kind: str) -> list[dict[str, Any]]:
-    """The names of one kind, with ``kind``, ``title``, ``source`` and ``parameters``; ``list`` has the kind of each."""
+    """The names of one kind, with ``kind``, ``title``, ``source`` and ``parameters``; the field ``list`` of each row is
+    the kind."""
     if kind == "algorithms":
         entries = [*catalog.algorithms().values(), *transports.listing().values(), *own.listing()]
         return [row | {"list": kind} for entry in entries for row in _with_presets(entry)]

@@ -1,7 +1,7 @@
 """The command ``elephan``: finds the verb, and converts errors to one line and an exit status.
 
-Exit status: 0 done, 1 the run failed or a check did not hold, 2 the input was wrong, 130 interrupted by Ctrl-C, 143
-ended by SIGTERM.
+The exit status is 0 if all is done, 1 if the run failed or a check did not hold, 2 if the input was wrong, 130 after
+Ctrl-C, and 143 after SIGTERM.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ VERBS = {
 }
 _COMPLETE = "_ELEPHAN_COMPLETE"  # as in elephan.cli.completion
 TASKS = {"runs": ("diff", "find", "prune", "size", "verify"), "lab": ("calibrate", "check", "clean", "install")}
-"""Tasks of verbs that a user may take for verbs."""
+"""Subcommands of verbs that a user may mistake for verbs."""
 
 RENAMED = {"compare-habitats": "compare-backends"}
 """Verbs of earlier versions and their successors."""
 
 
 class LazyGroup(click.Group):
-    """A group that imports a verb's module only when the verb is used, so that ``--help`` is fast."""
+    """A click group that imports a verb's module only when the verb is used, so that ``--help`` is fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The verbs, in the order of the help text."""
@@ -76,7 +76,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb, or name the most similar one in the error message."""
+        """Find the verb, or name the most similar verb in the error message."""
         if ctx.resilient_parsing and args and args[0] not in VERBS:
             return None, None, args  # a shell asks for completions
         if args and args[0] in RENAMED:
@@ -88,7 +88,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the verbs from the table above, without importing them."""
+        """List the verbs from :data:`VERBS`, without importing them."""
         with formatter.section("Verbs"):
             formatter.write_dl(list(VERBS.items()))
 
@@ -98,16 +98,16 @@ class LazyGroup(click.Group):
 def cli() -> None:
     """A laboratory for TCP congestion control on long fat networks.
 
-    Each verb has its own --help, and --json prints one JSON document on stdout. Exit status: 0 done, 1 the run failed
-    or a check did not hold, 2 the input was wrong, 130 interrupted by Ctrl-C, 143 ended by SIGTERM.
+    Each verb has its own --help, and --json prints one JSON document on stdout. The exit status is 0 if all is done, 1
+    if the run failed or a check did not hold, 2 if the input was wrong, 130 after Ctrl-C, and 143 after SIGTERM.
 
     For completion of names in bash, write into ~/.bashrc: eval "$(_ELEPHAN_COMPLETE=bash_source elephan)". For zsh and
-    fish it is zsh_source and fish_source.
+    fish, replace bash_source by zsh_source or fish_source.
     """
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """The console script. Never returns: exits with the status."""
+    """The console script. The function exits with the command's status and never returns."""
     with signals.terminable(), signals.watched(_last_words):
         status = run_command(sys.argv[1:] if args is None else list(args))
     if any(thread.name.startswith(THREADS) for thread in threading.enumerate()):

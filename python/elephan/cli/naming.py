@@ -1,4 +1,4 @@
-"""Names of saved runs on the command line: an id, the beginning of one, a folder, or ``last``."""
+"""Names of saved runs on the command line: an id, the beginning of an id, a folder, or ``last``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run_of(name: str, store: Store, verb: str) -> Run:
     """The saved run with a name.
 
     Raises:
-        ScenarioError: no run has this name; the message names the most similar one.
+        ScenarioError: no run has this name; the message names the most similar name.
         DamagedRunError: its files are damaged.
     """
     from elephan.runs import Run, index
@@ -44,7 +44,7 @@ def run_of(name: str, store: Store, verb: str) -> Run:
 
 
 def letters(count: int) -> list[str]:
-    """Short names of runs in a table: A, B, C, and numbers after Z."""
+    """Short names of runs in a table; the names are letters from A to Z, then numbers."""
     return [chr(ord("A") + i) if i < 26 else str(i + 1) for i in range(count)]
 
 

@@ -170,7 +170,8 @@ def _check(backend: str, only: Sequence[str], *, again: bool, budget: str | None
 
 @contextmanager
 def _options_named() -> Iterator[None]:
-    """Make error messages about an argument of the Python function name the command line's option instead."""
+    """Within this context, replace an argument of the Python function in error messages by the command line's
+    option."""
     try:
         yield
     except ScenarioError as error:

@@ -39,7 +39,8 @@ def patched(backend: str, patch: str | None) -> str:
 
 
 def document(before: Sequence[Run], after: Sequence[Run]) -> list[dict[str, Any]]:
-    """Each quantity before and after: means, and the mean difference of equal seeds with its 95 % interval."""
+    """Each quantity before and after the patch: means, and the mean difference of equal seeds with its 95 %
+    interval."""
     from elephan.backend_comparison import FLOW_QUANTITIES, LINK_QUANTITIES
     from elephan.metrics import interval
 

@@ -21,8 +21,8 @@ DEFAULT = "elephan.html"
 def command(out: str, no_open: bool, as_json: bool) -> None:
     """Write the playground as one HTML file, and open it.
 
-    The file has the engine in it. It needs no server and no network, so it can be passed on. The part of its address
-    after '#' is a link to the current setting.
+    The file contains the engine. The file needs no server and no network, so it can be passed on. The page's address,
+    with the part after '#', is a link to the current setting.
     """
     from elephan import web
     from elephan.writing import whole_file

@@ -73,8 +73,8 @@ def command(
 ) -> None:
     """Plot runs over time: overlaid, or as small multiples.
 
-    A run is named by its id, the beginning of its id, its folder, or 'last', the run saved last. 'last~1' is
-    the one before it. A scenario file is run first, unless its result is saved. One algorithm has one color. Many flows
+    A run is named by its id, the beginning of its id, its folder, or 'last', the run saved last. 'last~1' is the run
+    saved before it. A scenario file is run first, unless its result is saved. One algorithm has one color. Many flows
     are shown as a median with quantile bands.
     """
     from elephan import runs
@@ -129,7 +129,7 @@ def words(text: str, option: str, allowed: Sequence[str] = ()) -> list[str]:
     """The words separated by commas, without duplicates.
 
     Raises:
-        ScenarioError: there is no word, or one is not allowed; the message names the most similar allowed word.
+        ScenarioError: there is no word, or a word is not allowed; the message names the most similar allowed word.
     """
     found = list(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
     if not found:
@@ -185,7 +185,7 @@ def _input(name: str, assignments: Sequence[str], store: Store) -> Run | Scenari
 
 
 def alone(scenario: Scenario, algorithm: str) -> Scenario:
-    """The scenario with its first flow only, which gets this algorithm; sources of transfers are kept.
+    """The scenario with its first flow only, which gets the algorithm ``algorithm``; sources of transfers are kept.
 
     Raises:
         ScenarioError: the path has no flow, or the algorithm cannot run there.

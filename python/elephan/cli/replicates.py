@@ -16,7 +16,7 @@ _MOST_LINES = 5
 
 
 def perturbation(several: Sequence[Sequence[Run]], on: str) -> str:
-    """One line about the perturbations of these scenarios on a backend; empty if there are none."""
+    """One line about the perturbations of some scenarios on a backend; empty if there are no perturbations."""
     from elephan import backends
     from elephan.scenario.perturbation import RULE
     from elephan.scenario.schema import HOSTS
@@ -54,8 +54,8 @@ def found(done: Sequence[Run]) -> Outcomes:
 def tell(done: Sequence[Run], on: str, names: Mapping[str, str] | None = None) -> None:
     """Print the perturbations and the equal results; ``done`` may contain several scenarios, each with several seeds.
 
-    ``names`` has the name of each scenario in the output, by its hash; without it, the beginning of its runs' ids is
-    used.
+    ``names`` maps the hash of each scenario to its name in the output. Without ``names``, the output has the beginning
+    of the ids of the scenario's runs.
     """
     by_scenario: dict[str, list[Run]] = {}
     for run in done:

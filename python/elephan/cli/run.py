@@ -97,7 +97,7 @@ def command(
 ) -> None:
     """Run one scenario.
 
-    A saved result is reused. The numbers are those of the scenario's measurement window.
+    A saved result is reused. The numbers are for the scenario's measurement window.
     """
     from elephan import runs
 
@@ -158,8 +158,8 @@ def document(done: Sequence[Run]) -> dict[str, Any]:
     """Document for several seeds of one scenario: the runs, and each metric's mean with its 95 % interval (Student's
     t).
 
-    ``why`` is the reason for a missing interval. A time that was not reached with every seed has no mean; ``never``
-    counts the seeds without it. A metric that is not defined for every seed is left out.
+    ``why`` is the reason for a missing interval. A time that some seeds did not reach has no mean; ``never`` is the
+    number of these seeds. A metric that is not defined for every seed is left out.
     """
     from elephan.metrics import interval
     from elephan.runs.result import defined
@@ -223,8 +223,8 @@ def _cell(row: Mapping[str, Any], field: str) -> Any:
 
 
 def print_intervals(found: dict[str, Any]) -> None:
-    """Print means over seeds with their intervals, the reasons for missing ones, and times that were not always
-    reached."""
+    """Print means over seeds with their intervals, the reasons for missing intervals, and times that some seeds did not
+    reach."""
     rows = [[name, value["mean"], value["low"], value["high"]] for name, value in found["metrics"].items()]
     common.print_table("over the seeds, with 95 % intervals", ["metric", "mean", "low", "high"], rows)
     without: dict[str, list[str]] = {}

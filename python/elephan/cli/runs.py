@@ -40,7 +40,7 @@ class RunsGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb, or name the nearest one."""
+        """Find the verb, or name the most similar verb."""
         if args[0] not in self.commands and ctx.resilient_parsing:
             return None, None, args  # a shell asks for completions
         if args[0] not in self.commands:
@@ -52,8 +52,8 @@ class RunsGroup(click.Group):
 def command() -> None:
     """The saved runs: without a verb, a list of them.
 
-    A run is named by its id, the beginning of its id, its folder, or 'last', the run saved last. 'last~1' is
-    the one before it.
+    A run is named by its id, the beginning of its id, its folder, or 'last', the run saved last. 'last~1' is the run
+    saved before it.
     """
 
 
@@ -104,10 +104,10 @@ def find(text: Sequence[str], limit: int | None, store: str | None, as_json: boo
 
 
 def _check_algorithm(name: str | None, entries: Sequence[Entry]) -> None:
-    """Reject a name that is no algorithm; a user's own algorithm is known if saved runs have it.
+    """Reject a name that is no algorithm; a user's own algorithm is accepted if saved runs have it.
 
     Raises:
-        ScenarioError: the name is unknown; the message names the most similar one.
+        ScenarioError: the name is unknown; the message names the most similar name.
     """
     from elephan.scenario import catalog
 
@@ -194,7 +194,7 @@ def _result(row: Changed) -> list[Any]:
 def verify(names: Sequence[str], store: str | None, as_json: bool) -> None:
     """Compare every file of the saved runs with its digest. No scenario is run.
 
-    Exit status 1 and a line for each damaged run, if there is one.
+    Exit status 1 and a line for each damaged run, if a run is damaged.
     """
     from elephan.runs import Store, index, looks_like_run, saved
 
@@ -240,7 +240,7 @@ def prune(
 ) -> None:
     """Remove runs that are old, or that no report uses; with both options, runs that are old and unused.
 
-    Without --yes the runs are only listed. A run in progress in another process stays.
+    Without --yes the runs are only listed. A run in progress in another process is kept.
     """
     from elephan.runs import Store, index
     from elephan.runs import prune as pruning

@@ -68,8 +68,8 @@ def command(
     """The report of a run or of a paper, or the description of an algorithm, a queue or a metric; several runs side by
     side.
 
-    A run is named by its id, the beginning of its id, its folder, or 'last', the run saved last. 'last~1' is
-    the one before it. For --pcapng and --qlog, a scenario without an event log is run again.
+    A run is named by its id, the beginning of its id, its folder, or 'last', the run saved last. 'last~1' is the run
+    saved before it. For --pcapng and --qlog, a scenario without an event log is run again.
     """
     packets = Packets(pcapng, qlog, at, window, flows)
     packets.check()
@@ -119,7 +119,7 @@ def show_side_by_side(names: Sequence[str], store: str | None, as_json: bool) ->
     """Print the numbers of several runs, with one column for each.
 
     Raises:
-        ScenarioError: a name is not that of a run.
+        ScenarioError: a name is not the name of a run.
     """
     from elephan import runs
     from elephan.runs.difference import side_by_side
@@ -143,7 +143,7 @@ def a_run(name: str, store: str | None, what: str) -> Run:
     """The run with a name.
 
     Raises:
-        ScenarioError: there is no such run; ``what`` is the option that needs one.
+        ScenarioError: there is no such run; ``what`` is the option that needs a run.
         DamagedRunError: the run's files are damaged.
     """
     from elephan import runs

@@ -1,8 +1,8 @@
-"""Ctrl-C and SIGTERM end a command within half a second: finished results are kept, and unfinished ones are removed.
+"""Ctrl-C and SIGTERM end a command within half a second: finished results are kept, and unfinished results are removed.
 
-Both signals raise an exception in the main thread. If that thread is in a long call of compiled code, or if a sweep's
-thread cannot be stopped (for example in a user's algorithm that sleeps), the process is ended directly. Results are
-written to temporary files and renamed, so no incomplete result remains.
+Both signals raise an exception in the main thread. If the main thread is in a long call of compiled code, or if a
+sweep's thread cannot be stopped (for example in a user's algorithm that sleeps), the process is ended directly. Results
+are written to temporary files and renamed, so no incomplete result remains.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def terminated() -> bool:
 def terminable() -> Iterator[None]:
     """Make SIGTERM raise :class:`Terminated` in the main thread within this context.
 
-    Only the first signal raises it, since further ones would interrupt the cleanup. If the parent process ignores
-    SIGTERM, the signal remains ignored.
+    Only the first signal raises the exception, since further signals would interrupt the cleanup. If the parent process
+    ignores SIGTERM, the signal remains ignored.
     """
     global _came
     _came = False
@@ -65,7 +65,7 @@ def watched(line: Callable[[int], str]) -> Iterator[None]:
     handle the signal.
 
     Args:
-        line: message for the number of a signal, printed if the main thread does not print one.
+        line: message for the number of a signal, printed if the main thread does not print a message.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,4 +1,4 @@
-"""Standard output as a named file, so that an error about stdout names it."""
+"""Standard output as a named file, so that an error about stdout names stdout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ NAME = "stdout"
 
 
 class ReaderGoneError(Exception):
-    """Stdout is a closed pipe. This is not an OSError, since click and rich would exit with status 1 for one."""
+    """Stdout is a closed pipe. This exception is not an OSError, since click and rich would exit with status 1 for an
+    OSError."""
 
 
 @contextmanager

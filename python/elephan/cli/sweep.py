@@ -164,7 +164,7 @@ def check_metrics(names: Sequence[str]) -> None:
     """Reject unknown metrics before the runs.
 
     Raises:
-        ScenarioError: a metric is unknown; the message names the most similar one.
+        ScenarioError: a metric is unknown; the message names the most similar metric.
     """
     if names:
         from elephan.metrics import MetricError, get

@@ -60,7 +60,7 @@ class Page:
 
 
 def page() -> Page:
-    """The page of stdout: its terminal, or an unlimited page if it is not a terminal.
+    """The output properties of stdout: those of its terminal, or lines of any length if stdout is not a terminal.
 
     ``$COLUMNS`` overrides the terminal's own width. There is no color if ``$NO_COLOR`` is not empty.
     """
@@ -138,7 +138,8 @@ def column_widths(names: Sequence[str], columns: Sequence[Sequence[str]], room: 
     words.
 
     Columns are narrowed one by one, the widest first: headings to their longest word, prose to :data:`PROSE`
-    characters, numbers and names not at all. If that is not enough, headings are broken after ``_`` and ``.`` too.
+    characters, numbers and names not at all. If the table is still too wide, headings are broken after ``_`` and ``.``
+    too.
     """
     widths = [max(map(width_of, [name, *column])) for name, column in zip(names, columns, strict=True)]
     if room is None:
@@ -253,7 +254,8 @@ def metric_cell(summary: Mapping[str, Any], name: str) -> Any:
 
 
 def wrapped(text: str, width: int | None, indent: str = "", ends: str = "") -> list[str]:
-    """A text in lines of at most ``width`` characters, broken between words; all but the first begin with ``indent``.
+    """A text in lines of at most ``width`` characters, broken between words; all lines but the first begin with
+    ``indent``.
 
     A word that is wider than a line is broken, if possible after one of the characters ``ends``.
     """
@@ -285,7 +287,7 @@ def _head(text: str, width: int) -> str:
 
 
 def width_of(text: str) -> int:
-    """Width of a text on a terminal: two for a wide character, zero for a combining one."""
+    """Width of a text on a terminal: two for a wide character, zero for a combining character."""
     if text.isascii():
         return len(text)
     return sum(

@@ -24,7 +24,8 @@ _GIGA = 1000.0
 
 @dataclass(frozen=True)
 class Harm:
-    """Harm of an algorithm to flows of a rival, with 95 % intervals (Student's t over seeds); ``None`` without one.
+    """Harm of an algorithm to flows of a rival, with 95 % intervals (Student's t over seeds). Both ends of a missing
+    interval are ``None``.
 
     Attributes:
         algorithm: the algorithm that causes the harm.
@@ -170,7 +171,7 @@ def _harm_sentences(name: str, evidence: Evidence) -> list[str]:
 
 
 def _trade_offs(decision: Decision, evidence: Evidence, preference: Preference) -> list[str]:
-    """Sentences with reasons for another choice: the recommended algorithm is starved, or another one has a much
+    """Sentences with reasons for another choice: the recommended algorithm is starved, or another algorithm has a much
     shorter queue."""
     best, found = decision.best, []
     for rival in evidence.rivals:

@@ -60,7 +60,7 @@ def compare(
     """Compare algorithms on one path, and recommend one.
 
     Each algorithm runs alone, beside flows of each rival, and with late-starting flows of its own kind, with several
-    seeds; rates are goodput over the second half of a run. The first answer comes within ten seconds, and is refined
+    seeds. Rates are goodput over the second half of a run. The first answer comes within ten seconds, and is refined
     until it is settled or the budget is spent. The answer says whether it is settled.
 
     Args:
@@ -72,7 +72,7 @@ def compare(
             rate.
         queue: queue discipline of the bottleneck.
         ecn: explicit congestion notification (RFC 3168) in the endpoints.
-        trace: Mahimahi trace of both directions, or two: forward, reverse. It replaces ``rate``.
+        trace: Mahimahi trace of both directions, or two: forward, reverse. The trace replaces ``rate``.
         scenario: a scenario or its file, instead of all arguments above; its flows get the algorithms.
         prefer: the objective: balanced (default), goodput, delay, fairness or short-flows.
         rivals: the algorithms of other hosts.

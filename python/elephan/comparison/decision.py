@@ -1,4 +1,5 @@
-"""The decision of a comparison: the algorithm with the best objective, and the evidence against the others."""
+"""The decision of a comparison: the algorithm with the best objective, and the evidence against the other
+algorithms."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ LEAST_SEEDS = 8
 
 @dataclass(frozen=True)
 class Versus:
-    """Comparison of the best algorithm with another one.
+    """Comparison of the best algorithm with one other algorithm.
 
     Attributes:
         algorithm: the other algorithm.
@@ -36,7 +37,7 @@ class Versus:
 
     @property
     def open(self) -> bool:
-        """True if more seeds could decide between the two."""
+        """True if more seeds could decide between the two algorithms."""
         return not self.distinct and not self.same
 
     @property
@@ -55,7 +56,7 @@ class Decision:
         order: all labels, the best first.
         seeds: number of replicates behind the ranking.
         values: the objective of each algorithm: the mean with its interval.
-        versus: comparison of the best algorithm with each other one.
+        versus: comparison of the best algorithm with every other algorithm.
         steady: True if each half of the measurement window has the same best algorithm.
         enough: True if there are as many seeds as a settled answer needs.
     """
@@ -70,11 +71,11 @@ class Decision:
 
     @property
     def settled(self) -> bool:
-        """True if more seeds or longer runs would not change the answer, by the evidence of these runs."""
+        """True if more seeds or longer runs would not change the answer, by the evidence of the runs so far."""
         return self.enough and self.steady and not any(other.open for other in self.versus)
 
     def against(self, name: str) -> Versus | None:
-        """Comparison of the best algorithm with another one; ``None`` for the best itself."""
+        """Comparison of the best algorithm with another algorithm; ``None`` for the best algorithm itself."""
         return next((other for other in self.versus if other.algorithm == name), None)
 
     @property
@@ -129,7 +130,7 @@ def decide(
 
 
 def _versus(best: str, others: Sequence[str], samples: dict[str, list[float]], confidence: float) -> tuple[Versus, ...]:
-    """Comparison of the best algorithm with each other one; with one seed no difference can be shown."""
+    """Comparison of the best algorithm with every other algorithm; with one seed no difference can be shown."""
     if not others:
         return ()
     differences = {name: paired_difference(samples[best], samples[name], confidence) for name in others}
@@ -161,8 +162,8 @@ def _steady(evidence: Evidence, best: str, others: Sequence[str], preference: Pr
 
 
 def changing(evidence: Evidence, algorithm: str, tolerated: float = 0.1) -> float | None:
-    """Relative change of the goodput alone from the first to the second half of the measurement window; ``None`` if it
-    is unknown or not larger than ``tolerated``."""
+    """Relative change of an algorithm's goodput without other flows, from the first to the second half of the
+    measurement window; ``None`` if it is unknown or not larger than ``tolerated``."""
     from elephan.comparison.situations import ALONE
 
     found = evidence.of(algorithm, ALONE).values()

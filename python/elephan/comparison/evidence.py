@@ -41,7 +41,7 @@ class Evidence:
 
     @property
     def runs(self) -> list[Run]:
-        """All runs, those of the first seed first."""
+        """All runs, the runs of the first seed first."""
         found = [o for seeds in self._found.values() for o in seeds.values()]
         return [o.run for o in sorted(found, key=lambda o: o.seed)]
 
@@ -58,7 +58,8 @@ class Evidence:
     # ---- harm ----
 
     def harm(self, algorithm: str, rival: str) -> list[float]:
-        """Fraction of its goodput alone that a rival loses beside an algorithm, by seed (Ware et al. 2019)."""
+        """Harm by seed (Ware et al., 2019): the fraction that a rival loses, beside an algorithm, of its goodput
+        alone."""
         return self._lost(self.of(rival, ALONE), self.of(algorithm, rival), alone=True)
 
     def excess_harm(self, algorithm: str, rival: str) -> list[float]:
@@ -111,7 +112,7 @@ class Evidence:
         return sum(found) / len(found) if found else 0.0
 
     def objective(self, algorithm: str, preference: Preference, part: int = WHOLE) -> dict[int, float]:
-        """The objective by seed, for the seeds with all of its terms."""
+        """The objective by seed, for the seeds in which all terms of the objective are measured."""
         seeds: Iterable[int] = sorted(self.of(algorithm, ALONE))
         values = ((seed, preference.value(self.terms(algorithm, seed, part))) for seed in seeds)
         return {seed: value for seed, value in values if value is not None}
@@ -121,15 +122,15 @@ def own_kind_mbps(observation: Observation, part: int = WHOLE) -> float | None:
     """Goodput of a rival's flows beside as many flows of their own algorithm, Mbit/s: half of the goodput of both
     groups.
 
-    The groups are equal and start together, so either may be the judged one. The mean of both has the same expectation
-    as either, without the random difference between them.
+    The groups are equal and start together, so either group may be the judged one. The mean of both groups' goodputs
+    has the same expected value as either group's goodput, and excludes the random difference between the groups.
     """
     mine, theirs = observation.rates[part]
     return None if theirs is None else (mine + theirs) / 2
 
 
 def kept_mbps(observation: Observation, part: int = WHOLE) -> float | None:
-    """Goodput of the other flows beside an algorithm, Mbit/s; beside their own algorithm it is
+    """Goodput of the other flows beside an algorithm, Mbit/s; beside flows of their own algorithm, the goodput is
     :func:`own_kind_mbps`."""
     if observation.situation.algorithm == observation.situation.against:
         return own_kind_mbps(observation, part)
@@ -137,5 +138,5 @@ def kept_mbps(observation: Observation, part: int = WHOLE) -> float | None:
 
 
 def summarized(sample: Sequence[float], confidence: float = 0.95) -> Interval | None:
-    """Mean and interval of a sample; ``None`` for an empty one."""
+    """Mean and interval of a sample; ``None`` for an empty sample."""
     return interval(sample, confidence=confidence) if sample else None

@@ -26,8 +26,8 @@ class Observation:
         run: the run.
         rates: goodput of the algorithm's flows and of the others together, Mbit/s, by section of the run
             (:data:`WHOLE`, :data:`EARLIER`, :data:`LATER`).
-        queue_ms: mean queueing delay at the bottleneck, by part of the run; ``None`` if no packet left it.
-        inflation: (base RTT + mean queueing delay) / base RTT, by part of the run.
+        queue_ms: mean queueing delay at the bottleneck, by section of the run; ``None`` if no packet left the queue.
+        inflation: (base RTT + mean queueing delay) / base RTT, by section of the run.
         capacity_mbps: mean rate of the bottleneck.
         values: further metrics by name; ``None`` if one is not defined in this run.
     """
@@ -48,7 +48,7 @@ class Observation:
 
     @property
     def other_mbps(self) -> float | None:
-        """Goodput of the others together; ``None`` if there are no others."""
+        """Goodput of the other flows together; ``None`` if there are no other flows."""
         return self.rates[WHOLE][1]
 
 
@@ -100,7 +100,7 @@ def _further(
 
 
 def _sources(run: Run) -> list[str]:
-    """Sources of transfers in the direction of the flows: the options' source, or all of a scenario's."""
+    """Sources of transfers in the direction of the flows: the options' source, or all sources of a scenario."""
     names = [source.flow.name for source in run.form.traffic]
     return [BACKGROUND] if BACKGROUND in names else names
 

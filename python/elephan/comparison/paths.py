@@ -200,7 +200,7 @@ def parse_rate_located(rate: str) -> int:
 
 
 def _traces(trace: str | Sequence[str] | None) -> list[tuple[int, ...]]:
-    """One trace for both directions, or two: forward, reverse; times in ms."""
+    """One trace for both directions, or a forward and a reverse trace; times in ms."""
     files = [trace] if isinstance(trace, str) else list(trace or [])
     if len(files) > 2:
         raise ScenarioError(f"{len(files)} traces; one for both directions, or one for each", source="trace")
@@ -248,7 +248,7 @@ def background_traffic(load: str, rate: str) -> list[dict[str, Any]]:
     """The ``[[traffic]]`` tables of a comparison: one source in each direction.
 
     Raises:
-        ScenarioError: there is no load, or it uses the whole rate of the bottleneck.
+        ScenarioError: there is no load, or the load uses the whole rate of the bottleneck.
     """
     try:
         offered = parse_load(load)

@@ -9,8 +9,9 @@ two algorithms is the logarithm of a ratio:
       + w_start   min(0, ln(2 x share of a late-starting flow beside an earlier one))
       - w_short   ln(mean slowdown of the background transfers)
 
-The first two terms are those of Remy's objective (Winstein and Balakrishnan 2013). The third is the harm of Ware et al.
-(2019) beyond the harm of the others to themselves. The minimum prevents a reward for an algorithm that starves itself.
+The first two terms are from Remy's objective (Winstein and Balakrishnan 2013). The third term is the harm of Ware et
+al. (2019) beyond the harm of the other flows to themselves. The minimum with 0 prevents a reward for an algorithm that
+starves itself.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ PREFERENCES = {
 
 
 def preference(name: str | None) -> Preference:
-    """The preference with a name; the balanced one for ``None``.
+    """The preference that has the given name; the balanced preference for ``None``.
 
     Raises:
         ScenarioError: there is no preference with this name.
@@ -103,7 +104,7 @@ def preference(name: str | None) -> Preference:
 
 
 def log_ratio(value: float | None, reference: float | None) -> float | None:
-    """ln(value / reference), with both numbers at least :data:`LEAST` times the larger one; ``None`` if one is
+    """ln(value / reference), with both numbers at least :data:`LEAST` times the larger one; ``None`` if a number is
     unknown."""
     if value is None or reference is None:
         return None

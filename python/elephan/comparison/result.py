@@ -73,7 +73,7 @@ class Comparison:
 
     @property
     def runs(self) -> list[Run]:
-        """Runs behind the answer, those of the first seed first."""
+        """Runs behind the answer, the runs of the first seed first."""
         return self.evidence.runs
 
     @cached_property
@@ -125,8 +125,8 @@ class Comparison:
         }
 
     def _ranked(self, name: str) -> dict[str, Any]:
-        """The objective of one algorithm, and its comparison with the best: ``best``, ``distinct``, ``same`` or
-        ``open`` (the seeds do not distinguish the difference from zero)."""
+        """The objective of one algorithm, and its comparison with the best algorithm, which is ``best``, ``distinct``,
+        ``same`` or ``open`` (the seeds do not distinguish the difference from zero)."""
         other = self.decision.against(name)
         row = {"algorithm": name, "objective": _finite(self.decision.values[name].value)}
         if other is None:

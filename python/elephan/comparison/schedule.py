@@ -1,8 +1,8 @@
 """Schedule of a comparison's runs: an early first answer is refined until it is settled or the budget is spent.
 
-1. First runs: one seed of each situation, as short as possible, and at a fraction of the rate if necessary. It also
-   measures the processor time of a segment on this host. If these runs were at a fraction of the rate, a short run at
-   the full rate follows.
+1. First runs: one seed of each situation, as short as possible, and at a fraction of the rate if necessary. The first
+   runs also measure the processor time of a segment on this host. If the first runs were at a fraction of the rate, a
+   short run at the full rate follows.
 2. Eight seeds of each situation, each as long as an epoch of CUBIC on this path, or as long as the time allows.
 3. Sixteen and thirty-two seeds of undecided cases, or runs of twice the length if the two halves of the runs disagree.
 """
@@ -137,8 +137,8 @@ class Search:
         return found
 
     def _wanted_duration(self) -> float:
-        """Simulated time of an answer: 1.5 epochs of CUBIC at the path's BDP (RFC 9438, eq. 2), 150 round trips, and
-        20,000 segments."""
+        """Simulated time of an answer: 1.5 epochs of CUBIC at the path's BDP (RFC 9438, equation 2), 150 round trips,
+        and 20,000 segments."""
         if self.path.duration_s is not None:
             return self.path.duration_s
         window = self.path.bdp_segments
@@ -160,9 +160,9 @@ class Search:
         return evidence
 
     def _pilot(self, first: Evidence, wanted: float) -> Evidence:
-        """One seed at the whole rate, if the first look was at a fraction of it, since costs differ.
+        """One seed at the whole rate, if the first look was at a fraction of that rate, since costs differ.
 
-        It ends after a quarter of the time, finished or not; each finished run shows the cost of a segment.
+        The runs end after a quarter of the time, finished or not; each finished run shows the cost of a segment.
         """
         if first.scale == 1:
             return first
@@ -209,7 +209,8 @@ class Search:
             count = min(seeds, count + more)
 
     def _further(self, evidence: Evidence, found: Decision) -> Evidence | None:
-        """Next runs: more seeds of undecided situations, or longer runs; ``None`` if there is no time for either."""
+        """Next runs: more seeds of undecided situations, or longer runs; ``None`` if there is no time for more seeds or
+        longer runs."""
         if evidence.scale != 1 or not found.enough:
             return None
         if not found.steady:
@@ -292,7 +293,8 @@ class Search:
 
 
 def _with_decided(found: Decision, before: Decision) -> Decision:
-    """The later decision, with the earlier comparisons of those algorithms that already differed from the best."""
+    """The later decision, with the earlier comparisons of the algorithms that already differed from the best
+    algorithm."""
     known = {other.algorithm for other in found.versus} | {found.best}
     decided = [other for other in before.versus if other.algorithm not in known]
     order = (*found.order, *(name for name in before.order if name not in found.order))

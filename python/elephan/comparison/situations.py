@@ -40,8 +40,8 @@ class Situation:
 
     @cached_property
     def scenario(self) -> Scenario:
-        """The scenario with the first seed. The measurement window is the second half; late-starting flows begin after
-        a quarter."""
+        """The scenario with the first seed. The measurement window is the second half of the run; late-starting flows
+        begin after a quarter of the run."""
         spec, other = self.specs
         groups = [(SUBJECT, spec, 0.0)]
         if other is not None:
@@ -52,7 +52,8 @@ class Situation:
         return self.path.scenario(groups, self.duration_s, f"{self.algorithm} {beside}: {self.path.title}")
 
     def replicate(self, seed: int) -> Scenario:
-        """The scenario of one replicate: the first has the seed of the path, the others the seeds after it."""
+        """The scenario of one replicate. The first replicate has the seed of the path, and the other replicates have
+        the following seeds."""
         return self.scenario.with_seed(self.path.seed + seed - 1)
 
 
@@ -73,7 +74,8 @@ class Cast:
     def situations(self, path: Path, duration_s: float, among: Sequence[str] | None = None) -> list[Situation]:
         """All situations on a path, the most important first: alone, beside each rival, with its own kind.
 
-        ``among`` restricts the algorithms to those that need more replicates; rivals alone are always included.
+        ``among`` restricts the algorithms to those that need more replicates; the situations of rivals alone are always
+        included.
         """
         return [self._situation(a, b, path, duration_s) for a, b in self._pairs(among or self.wanted)]
 

@@ -2,7 +2,7 @@
 
 A condition is a value (``buffer_pkts = 1555``) or a text that names several values: ``"each of 1.5, 2, 6"`` (the
 criterion must hold at each value), ``"mean over RTTs"`` or ``"max over RTTs"`` (the mean or the maximum of the
-measurements at all RTTs). If the text lists no values, those of the experiment are used.
+measurements at all RTTs). If the text lists no values, the experiment's values are used.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Points = Callable[[str], Sequence[Value]]
 
 
 def points_of(parameter: str, known_points: Points, text: str = "") -> list[Value]:
-    """The values of a parameter: those listed in ``text``, otherwise ``known_points``, limited to the span if
+    """The values of a parameter: the values that ``text`` lists, otherwise ``known_points``, limited to the span if
     ``text`` is a span.
 
     Raises:
@@ -75,10 +75,10 @@ def listed_points(experiment: Mapping[str, object], parameter: str) -> list[Valu
 
 
 def aggregation(where: Where, known_points: Points) -> Aggregation | None:
-    """The aggregation that conditions ask for, or ``None`` when it is a single condition.
+    """The aggregation that conditions ask for, or ``None`` for a single condition.
 
     Raises:
-        NotJudgedError: its points are not stated, or two aggregations are stated.
+        NotJudgedError: the points of a parameter are not stated, or two aggregations are stated.
     """
     asked = {}
     for key, value in where.items():

@@ -45,7 +45,7 @@ class Criterion:
         conditions: the conditions of the measurement.
         force: strength of the document's wording.
         margin: in the metric's unit. A *must* that is missed by at most the margin is a concern, and a smaller
-            difference from a baseline counts as none (:mod:`elephan.evaluation.verdicts`).
+            difference from a baseline counts as no difference (:mod:`elephan.evaluation.verdicts`).
     """
 
     id: str
@@ -73,9 +73,9 @@ class Criterion:
 
     @property
     def weak(self) -> bool:
-        """True if the tolerance is wider than its reference, so that a pass is weak evidence.
+        """True if the tolerance is wider than the limit, so that a pass is weak evidence.
 
-        A limit of 0 has no width of its own, so the rule does not apply to it.
+        The rule does not apply to a limit of 0, since any tolerance is wider than 0.
         """
         return self.relation in _WITH_LIMIT and self.limit != 0 and self.terms.slack(self.limit) > abs(self.limit)
 
@@ -110,7 +110,7 @@ class Measurer(Protocol[_Stated]):
     """Interface that measures the subjects of criteria."""
 
     def measure(self, metric: str, subject: str, where: Where, criterion: _Stated, /) -> Measurement:
-        """A metric of a subject under conditions.
+        """Measurement of a metric for a subject under conditions.
 
         Raises:
             NotJudgedError: the metric was not measured, or cannot be measured.

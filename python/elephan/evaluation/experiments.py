@@ -36,7 +36,7 @@ class Experiment:
 
 
 class RunSet:
-    """Finished runs by their scenario. Their tables are read on access and released afterwards."""
+    """Finished runs by their scenario. The tables of the runs are read on access and released afterwards."""
 
     def __init__(self, runs: Iterable[Run]) -> None:
         self._by_hash: dict[str, dict[int, Run]] = {}
@@ -72,7 +72,7 @@ class RunSet:
         return [found[seed] for seed in sorted(found)]
 
     def first(self, scenario: Scenario) -> Run | None:
-        """The replicate with the smallest seed, with its tables; ``None`` if it was not run."""
+        """The replicate with the smallest seed, with its tables; ``None`` if the scenario was not run."""
         found = self._by_hash.get(scenario.hash)
         return self._open(found[min(found)].id) if found else None
 

@@ -1,9 +1,10 @@
 """Experiments on a real Linux kernel: the scenarios that it supports, their runs, and the same scenarios in the
 simulator.
 
-The network and the flows are those of an experiment; the endpoints are the kernel's TCP. A *carrier* is a backend that
-runs real Linux endpoints: ``kernel`` in real time, one run at a time (:mod:`elephan.backends.kernel.twin`), or
-``linux`` in virtual time, several runs at a time and until a time budget is spent (:mod:`elephan.backends.linux.twin`).
+The network and the flows are as in the experiment; the endpoints are the kernel's TCP. A *carrier* is a backend that
+runs real Linux endpoints. The carrier ``kernel`` runs in real time, one run at a time
+(:mod:`elephan.backends.kernel.twin`). The carrier ``linux`` runs in virtual time, several runs at a time, until a time
+budget is spent (:mod:`elephan.backends.linux.twin`).
 """
 
 from __future__ import annotations
@@ -168,7 +169,7 @@ def outcomes(
     jobs: int | None = None,
     until_s: float | None = None,
 ) -> Iterator[Outcome]:
-    """Run the plan and yield each run's outcome; a failed run does not stop the others.
+    """Run the plan and yield each run's outcome; a failed run does not stop the other runs.
 
     Args:
         planned: the runs.

@@ -48,14 +48,15 @@ class Assessment:
 
 
 def within_noise(support: float | None) -> bool:
-    """True if an outcome that holds in this fraction of the bootstrap draws could differ with other seeds."""
+    """True if the outcome could differ with other seeds, given the fraction of bootstrap draws in which the criterion
+    holds."""
     return support is not None and _TAIL < support < 1 - _TAIL
 
 
 def assess(criterion: _Stated, measurer: Measurer[_Stated], *, intervals: bool = True) -> Assessment:
     """Measure the subjects of a criterion, and compare.
 
-    Without ``intervals`` there are outcomes and values only, which is fast.
+    Without ``intervals`` only outcomes and values are computed, which is fast.
 
     Raises:
         NotJudgedError: a subject was not measured, or cannot be measured.
@@ -189,7 +190,7 @@ class _Question(Generic[_Stated]):
         return combined(parts, partial(_apply, combine))
 
     def outcome(self, pick: Pick | None = None) -> Outcome:
-        """The outcome; that of the case with the smallest margin if there are several cases."""
+        """The outcome of the criterion; with several cases, the outcome of the case with the smallest margin."""
         rule = RELATIONS[self.criterion.relation].judge
         outcomes = [rule(self.criterion.terms, case.measured(self.criterion, pick)) for case in self.cases]
         return min(outcomes, key=lambda outcome: (outcome.passed, outcome.margin))

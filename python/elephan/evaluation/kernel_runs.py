@@ -71,7 +71,7 @@ class Piece:
 
     @property
     def to_run(self) -> bool:
-        """True if the piece must be run."""
+        """True if the planned run must be made."""
         return self.chosen and (self.again or not self.saved)
 
 
@@ -148,7 +148,7 @@ class StandIns(RunSet):
         """The kernel run that replaces the run of a scenario.
 
         Raises:
-            NotJudgedError: there is none; with the reason.
+            NotJudgedError: the scenario has no kernel run; the message has the reason.
         """
         if scenario.hash not in self._by_hash:
             why = self._absent.get(scenario.hash, "it is not part of this selection")
@@ -172,7 +172,7 @@ class Outcome:
 
     @property
     def valid(self) -> bool:
-        """True if claims are judged by this run."""
+        """True if claims are judged by the kernel run."""
         return self.run is not None and not self.why
 
     def to_json(self) -> dict[str, Any]:

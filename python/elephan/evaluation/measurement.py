@@ -1,4 +1,4 @@
-"""A measured number with its replicates, so that any function of it has an interval."""
+"""A measured number with its replicates, so that any function of the number has an interval."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class NotJudgedError(Exception):
 
 @dataclass(frozen=True)
 class Measurement:
-    """One number: the median over the seeds of a value, or a function of such medians.
+    """One number: the median over the seeds of a value, or a function of several medians.
 
     Attributes:
         sample: the value of each replicate, for a plain value.
@@ -41,7 +41,7 @@ class Measurement:
 
     @property
     def replicates(self) -> int:
-        """The largest number of seeds of its inputs."""
+        """The largest number of seeds of the measurement's inputs."""
         return max([len(self.sample), *(child.replicates for child in self.children)])
 
     @property

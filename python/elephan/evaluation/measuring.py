@@ -41,8 +41,8 @@ class At:
         return str(self.where.get("experiment", self.criterion.experiment)).partition(".")[2]
 
     def get(self, key: str, default: _T) -> _T:
-        """The value of a condition, converted to the type of ``default``, which is returned if the condition is not
-        stated."""
+        """The value of a condition, converted to the type of ``default``; if the condition is not stated, the result is
+        ``default``."""
         return type(default)(self.where.get(key, default))
 
     def but(self, **changed: Value) -> At:
@@ -88,7 +88,7 @@ class Suite:
         return found
 
     def measure(self, metric: str, subject: str, where: Where, criterion: Criterion) -> Measurement:
-        """A metric of a subject under conditions.
+        """Measurement of a metric for a subject under conditions.
 
         Raises:
             NotJudgedError: its runs are missing.
@@ -175,7 +175,7 @@ def of(
 
 def over(rule: Rule, cases: Cases, combine: Combine, detail: str = "") -> Rule:
     """A rule that combines measurements under several conditions; the number of conditions replaces ``{}`` in
-    ``detail``. With one condition it is the rule itself."""
+    ``detail``. With one condition, the result is the rule itself."""
 
     def combining(suite: Suite, subject: str, at: At) -> Measurement:
         parts = [rule(suite, subject, case) for case in cases(suite, at)]
@@ -196,7 +196,7 @@ def both(one: Rule, other: Rule, combine: Combine) -> Rule:
 
 
 def rank(rule: Rule, subjects: Sequence[str]) -> Rule:
-    """A rule that gives the rank of the subject among several, 1 for the largest value."""
+    """A rule that gives the rank of the subject among several subjects, 1 for the largest value."""
 
     def ranking(suite: Suite, subject: str, at: At) -> Measurement:
         position = subjects.index(subject)

@@ -28,17 +28,17 @@ class Planner:
         self._seen: set[tuple[str, int]] = set()
 
     def in_order(self) -> list[Job]:
-        """All jobs in the order in which to run them: stage by stage, the longest of each first.
+        """All jobs in the order in which to run them: stage by stage, the longest jobs of each stage first.
 
-        The last runs of a sweep are then short, so no core is idle for long.
+        With this order, the last runs of a sweep are short, so no core is idle for long.
         """
         from elephan.runs.work import work
 
         return [job for stage in self._stages for job in sorted(stage, key=lambda job: -work(job[0]))]
 
     def experiments(self, experiments: Iterable[Experiment], seeds: int | None = None) -> None:
-        """Add experiments. The first seeds of all experiments come before the others, so an interrupted evaluation is
-        already complete with one seed.
+        """Add experiments. The first seeds of all experiments come before the other seeds, so an interrupted evaluation
+        is already complete with one seed.
         """
         listed = list(experiments)
         for first in (True, False):

@@ -1,7 +1,7 @@
 """Relations between a measured value and a criterion's value, each defined once.
 
-A criterion allows a *slack*: ``max(tol_abs, tol_rel * |reference|)``, or 0 if it states neither tolerance. The
-reference is the limit, or in a comparison the other value.
+The *slack* of a criterion is ``max(tol_abs, tol_rel * |reference|)``, or 0 if the criterion states neither tolerance.
+The reference is the limit, or the other value in a comparison.
 
 Each relation turns measured values into an :class:`Outcome`: the number to compare with the limit, and the margin by
 which the criterion holds. An undefined number (NaN) is neither a pass nor a failure.
@@ -259,8 +259,8 @@ def _decreasing_in(terms: Terms, measured: Measured) -> Outcome:
 
 
 def _monotone(terms: Terms, measured: Measured, direction: float) -> Outcome:
-    """``measured`` is the direction if every step agrees, and moves to its opposite by the fraction of steps that do
-    not."""
+    """The outcome's ``measured`` is direction × (2 f - 1), where f is the fraction of the steps that go in the
+    direction."""
     levels = measured.levels()
     if len(levels) < 2:
         raise NotJudgedError("fewer than two points along the parameter were measured")

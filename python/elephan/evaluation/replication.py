@@ -1,7 +1,7 @@
 """Detection of equal replicates: distinct outcomes of several seeds, and mirror images among them.
 
-A deterministic system may enter one of a few cycles with every seed. A confidence interval over such replicates does
-not measure uncertainty; it only shows the frequency of each cycle.
+A deterministic system may enter one of a few cycles with every seed. A confidence interval over replicates in a few
+cycles does not measure uncertainty; the interval only shows the frequency of each cycle.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ def distinct_outcomes(values: Sequence[Sequence[float]]) -> int:
     """The number of distinct outcomes among replicates.
 
     Replicates whose numbers all agree up to 0.1 % are one outcome, if there are several outcomes and they are at least
-    1 % apart. This gap is a factor of ten, which an unstructured spread does not have. Otherwise only replicates that
-    are equal (up to 1e-6) count as one. Two undefined numbers are equal, and so are two infinite ones.
+    1 % apart. The gap between 0.1 % and 1 % is a factor of ten; a spread without structure does not have such a gap.
+    Without a gap of a factor of ten, only replicates that are equal (up to 1e-6) count as one outcome. Two undefined
+    numbers count as equal, and so do two infinite numbers.
 
     Args:
         values: the numbers of each replicate, in the same order for all.
@@ -52,7 +53,7 @@ def _tolerance(values: Sequence[Sequence[float]]) -> float:
 
 
 def _count(values: Sequence[Sequence[float]], tolerance: float) -> int:
-    """Number of replicates that differ from all earlier ones."""
+    """Number of replicates that differ from all earlier replicates."""
     rows = np.array([[float(number) for number in replicate] for replicate in values], dtype=np.float64)
     if not rows.size:
         return min(len(rows), 1)
@@ -86,7 +87,7 @@ class Outcomes:
 
     @property
     def sentence(self) -> str:
-        """The warning in one sentence; empty if outcomes are not few."""
+        """Warning that there are few distinct outcomes, in one sentence; empty if there are enough."""
         if not self.few:
             return ""
         if self.distinct == 1:
@@ -124,7 +125,7 @@ def outcomes(runs: Sequence[Run]) -> Outcomes:
 
 
 def _numbers(row: dict[str, Any], fields: Sequence[str]) -> list[float]:
-    """Numbers of a row; infinite for a missing one, which can be sorted, unlike NaN."""
+    """Numbers of a row. A missing number is infinite, since infinity can be sorted and NaN cannot."""
     return [float("inf") if row.get(field) is None else float(row[field]) for field in fields]
 
 

@@ -1,4 +1,4 @@
-"""Several evaluations as one sweep of their runs; each is judged as soon as its runs are complete."""
+"""Several evaluations as one sweep of their runs; each evaluation is judged as soon as its runs are complete."""
 
 from __future__ import annotations
 
@@ -61,8 +61,9 @@ def sweep_and_judge(
 ) -> list[Found]:
     """Run the jobs of several evaluations; returns the results of ``judge``, in their order.
 
-    All runs are one sweep, evaluation after evaluation; the one with most runs comes first. A paper is judged while
-    later papers are run; the last paper, during whose judgment nothing runs, has the least to judge.
+    All runs are one sweep, evaluation after evaluation; the evaluation with most runs comes first. A paper is judged
+    while later papers are run. No paper is run while the last paper is judged, so the last paper is the paper with the
+    least to judge.
 
     Args:
         evaluations: the jobs of each.
@@ -90,7 +91,7 @@ def sweep_and_judge(
 
 
 class _Arrivals(Generic[Found]):
-    """Collector of finished runs. An evaluation is judged when all of its runs are there.
+    """Collector of finished runs. An evaluation is judged when all of its runs are finished.
 
     Attributes:
         judged: results of ``judge``, by the evaluation's position.

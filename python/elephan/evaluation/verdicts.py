@@ -1,11 +1,12 @@
 """Verdicts from intervals over replicates, and the looks at which more replicates may be requested.
 
-A criterion holds if the whole interval is allowed, and fails if none of it is. An interval that contains the limit
-gives no verdict. Adding replicates until there is a verdict would eventually find a difference where there is none. A
-criterion is therefore judged at 8, 16 and 32 seeds only (its *looks*), each at a confidence of 1 - 0.05/3. The
-probability that any of the three errs is at most 5 % (Bonferroni).
+A criterion holds if all values of the interval are allowed, and fails if no value of the interval is allowed. An
+interval that contains the limit gives no verdict. Adding replicates until there is a verdict would eventually find a
+difference even if there is no difference. A criterion is therefore judged at 8, 16 and 32 seeds only (its *looks*),
+each at a confidence of 1 - 0.05/3. The probability that any of the three looks errs is at most 5 % (Bonferroni).
 
-This module does arithmetic on values, one for each seed. It does not know their runs.
+This module does arithmetic on values, one for each seed. The module does not depend on the runs from which the values
+come.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ Verdict = Literal["pass", "concern", "fail", "not_settled", "not_judged"]
 Change = Literal["better", "worse", "same", "not_settled"]
 VERDICTS: tuple[Verdict, ...] = ("pass", "concern", "fail", "not_settled", "not_judged")
 SAME = 0.02
-"""Fraction of the baseline's value within which a difference counts as none, unless a criterion states its margin."""
+"""Fraction of the baseline's value within which a difference counts as no difference, unless a criterion states its
+margin."""
 
 
 class Allowed(NamedTuple):
@@ -48,7 +50,7 @@ class Allowed(NamedTuple):
         return self.low < value < self.high if self.strict else self.low <= value <= self.high
 
     def distance(self, value: float) -> float:
-        """Distance of a value from the nearest allowed one; 0 if it is allowed."""
+        """Distance of a value from the nearest allowed value; 0 for an allowed value."""
         return max(self.low - value, value - self.high, 0.0)
 
 
@@ -87,7 +89,8 @@ HOLDS = Allowed(0.0, math.inf)
 
 
 def margins(relation: str, terms: Terms, measured: Iterable[Measured]) -> list[float]:
-    """The margin of each seed, for relations of several values, which have no range of a single value.
+    """The margin of each seed, for relations between several values; the other relations have a range of allowed
+    values.
 
     Raises:
         NotJudgedError: a value is not defined.
@@ -104,7 +107,7 @@ class Judged:
         found: the value with its interval.
         seeds: number of replicates, which is the look at which the procedure stopped.
         why: the reason, one clause.
-        weak: reason why a pass is weak evidence, one clause; empty if it is not.
+        weak: reason why a pass is weak evidence, one clause; empty if the pass is not weak.
     """
 
     verdict: Verdict
@@ -131,11 +134,11 @@ def judge(
     """Judge the values of one criterion, one for each seed.
 
     A *should* or *consider* that is not met is a concern, and so is a *must* that is missed by at most ``margin``, in
-    the unit of the values. Times that may not be reached are judged by their median, since a mean with an infinite
-    value has no interval. Equal values, whose interval would have zero width, are judged by that value.
+    the unit of the values. Times that some seeds may not reach are judged by their median, since a mean with an
+    infinite value has no interval. Equal values, whose interval would have zero width, are judged by that value.
 
     Raises:
-        ValueError: there are no values, or one is not a number.
+        ValueError: there are no values, or a value is not a number.
     """
     found = interval(values, statistic=statistic, confidence=confidence)
     if found.known:
@@ -153,8 +156,8 @@ def judge_criterion(criterion: Criterion, values: Sequence[float], other: Sequen
     each seed.
 
     Raises:
-        NotJudgedError: its relation is not about one value, or about two and ``other`` is missing.
-        ValueError: there are no values, one is not a number, or the other subject lacks a value for one of them.
+        NotJudgedError: the relation is not about one value, or is about two values and ``other`` is missing.
+        ValueError: there are no values, a value is not a number, or the other subject lacks a value for a seed.
     """
     reference, differences = math.nan, list(values)
     if RELATIONS[criterion.relation].needs == "other":
@@ -187,7 +190,7 @@ def _verdict(ends: tuple[float, float], limits: Allowed, force: Force, margin: f
 
 @dataclass(frozen=True)
 class Compared:
-    """A value beside that of a baseline, over the same seeds.
+    """Comparison of a value with the value of a baseline, over the same seeds.
 
     Attributes:
         change: the verdict.
@@ -217,7 +220,8 @@ def compare(
     margin: float | None = None,
     confidence: float = LOOK_CONFIDENCE,
 ) -> Compared:
-    """Compare the values of one criterion with a baseline's, one of each for each seed, in the order of the seeds.
+    """Compare the values of one criterion with the values of a baseline; both have one value for each seed, in the
+    order of the seeds.
 
     *Same*: the whole interval of the difference lies within ``margin`` of 0. ``margin`` has the unit of the values; its
     default is 2 % of the baseline's mean. *Better* and *worse*: not *same*, and the interval does not contain 0.
@@ -269,7 +273,7 @@ def settle(look: Callable[[int], _Found], looks: Sequence[int] = LOOKS) -> Stopp
 
     Args:
         look: function that judges or compares with a number of seeds, after making the missing runs.
-        looks: numbers of seeds, ascending. Each look must have the confidence that their number asks for.
+        looks: numbers of seeds, ascending. Each look must have the confidence that the number of looks requires.
     """
     taken = 0
     for seeds in looks:
@@ -281,9 +285,9 @@ def settle(look: Callable[[int], _Found], looks: Sequence[int] = LOOKS) -> Stopp
 
 
 def weakness(terms: Terms, reference: float, *, baseline: Judged | None = None) -> str:
-    """Reason why a pass of the criterion would be weak evidence; empty if it would not be.
+    """Reason why a pass of the criterion would be weak evidence; empty if the pass would not be weak.
 
-    A tolerance around 0 is itself a limit, and not weak because it is wider than 0.
+    A tolerance around 0 is itself a limit, so a pass is not weak although the tolerance is wider than 0.
 
     Args:
         terms: terms of the criterion.
@@ -299,7 +303,7 @@ def weakness(terms: Terms, reference: float, *, baseline: Judged | None = None) 
 
 
 def weakened(judged: Judged, why: str) -> Judged:
-    """The same verdict, marked weak if there is a reason."""
+    """The same verdict, marked as weak if there is a reason for a weak pass."""
     return replace(judged, weak=why)
 
 

@@ -26,7 +26,7 @@ def figure_text(value: float, metric: str) -> str:
 
 
 def spread(low: float | None, high: float | None) -> str:
-    """An interval, ``"1 to 2"``; empty if there is none, or if both ends are equal."""
+    """An interval, ``"1 to 2"``; empty if there is no interval, or if both ends are equal."""
     return "" if low is None or high is None or low == high else f"{number(low)} to {number(high)}"
 
 

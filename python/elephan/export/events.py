@@ -20,12 +20,12 @@ PS_PER_S = 1e12
 def events_of(run: Run, from_ps: int = 0, to_ps: int | None = None, progress: Progress | None = None) -> pl.DataFrame:
     """Events of each packet from ``from_ps`` until before ``to_ps``, in order of time.
 
-    The events are those of the run's own log if its scenario asked for one. Otherwise the scenario is run again with a
-    log, and the function checks that this run equals the saved one.
+    The events come from the run's own log if its scenario asked for a log. If the saved run has no log, the scenario is
+    run again with a log, and the function checks that both runs are equal.
 
     Raises:
         RunError: the log does not cover the interval, or this version of the engine gives another result than the saved
-            one.
+            result.
         ScenarioError: there are more events than the log may hold, or the interval is outside the run.
     """
     if run.form.events is not None:
@@ -39,7 +39,7 @@ def events_of(run: Run, from_ps: int = 0, to_ps: int | None = None, progress: Pr
 
 
 def check_same(run: Run, frames: dict[str, pl.DataFrame]) -> None:
-    """Check that the tables of a repeated run equal the saved ones.
+    """Check that the tables of a repeated run equal the saved tables.
 
     Raises:
         RunError: the two runs differ.

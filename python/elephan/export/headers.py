@@ -91,7 +91,7 @@ class Packets:
 
     @classmethod
     def merged(cls, parts: Sequence[Packets]) -> Packets:
-        """All packets by time; at equal times in the order of the parts."""
+        """All packets in order of time; packets with equal times are in the order of ``parts``."""
         whole = cls(**{f.name: np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(cls)})
         return whole.rows(np.argsort(whole.time_ns, kind="stable"))
 

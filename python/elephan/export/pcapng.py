@@ -6,13 +6,13 @@ interface and pair of hosts, 10.0.0.1 and 10.128.0.1 for the first; the sender c
 - Sequence numbers are bytes: segment × payload, plus one for the SYN. All segments are full.
 - The engine simulates no handshake, even if the stack measures its RTT. The capture has a handshake before a flow's
   first segment, so that programs know the window scale and the segment size. At a receiver the handshake takes the
-  links' propagation delay. At a sender it takes 1 ns: with a longer handshake, Wireshark would report a retransmission
-  within its round trip as a reordered segment, although a sender's own segments are never reordered.
+  links' propagation delay. At a sender the handshake takes 1 ns: with a longer handshake, Wireshark would report a
+  retransmission within its round trip as a reordered segment, although a sender's own segments are never reordered.
 - Datagrams are UDP packets with their size on the wire.
 - The advertised window is the stack's receive window; without one, the largest window that TCP can advertise.
-- The timestamps option is present if the stack's header has room for it (52 bytes). It is the time of the host's clock
-  in the scenario, ms. An ACK echoes the timestamp from which the engine's sender takes its RTT sample, also in
-  recovery.
+- The timestamps option is present if the stack's header has room for it (52 bytes). The timestamp is the time of the
+  host's clock in the scenario, ms. An ACK echoes the timestamp from which the engine's sender takes its RTT sample,
+  also in recovery.
 - The size of a packet is the sum of these headers and its payload, even if the stack's header has another size.
 
 The format (draft-ietf-opsawg-pcapng) is written here column by column, since general packet writers take some ten
@@ -183,7 +183,7 @@ def _with_stamps(events: pl.DataFrame, form: Spec) -> pl.DataFrame:
 
 
 def _clock_ms(form: Spec, flow: NDArray[Any], time_s: NDArray[np.float64], receiver: NDArray[Any]) -> NDArray[np.int64]:
-    """Times of the hosts' clocks, ms, plus one day, so that none is negative."""
+    """Times of the hosts' clocks, ms, plus one day, so that no time is negative."""
     shown = np.zeros(len(time_s), dtype=np.int64)
     for index, spec in enumerate(form.flows):
         for is_receiver, clock in ((False, spec.sender_clock), (True, spec.receiver_clock)):

@@ -3,15 +3,15 @@
 qlog's main schema, version 0.3 (draft-ietf-quic-qlog-main-schema), with the events of draft-ietf-quic-qlog-quic-events
 that apply to TCP, and a trace for each flow from its sender's view. The mapping of TCP is:
 
-- Each transmission is a packet. Its packet number counts the flow's transmissions, as in QUIC. It
-  carries a STREAM frame of stream 0 with the segment's bytes.
+- Each transmission is a packet. The packet number counts the flow's transmissions, as in QUIC. The packet carries a
+STREAM frame of stream 0 with the segment's bytes.
 - An ACK is a packet with an ACK frame. The frame's ranges are the transmissions that this ACK acknowledges for the
   first time, in order or by SACK blocks. If a segment was sent twice, the later transmission counts.
 - ``recovery:packet_lost`` names the earlier transmission of a segment, at the time when the segment is sent again. The
   engine does not log the time at which a sender declares a loss.
 - A datagram is a packet with a DATAGRAM frame; it has no other event.
-- ``recovery:metrics_updated`` follows each ACK. It has the window and the bytes in flight after the ACK was processed,
-  and the RTTs in ms.
+- ``recovery:metrics_updated`` follows each ACK. The event has the congestion window and the bytes in flight after the
+ACK was processed, and the RTTs in ms.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def write_quinn_qlog(
 
     Raises:
         RunError: the run is of another backend, has no such connection, or this version of the program gives another
-            result than the saved one.
+            result than the saved result.
         OSError: a file cannot be written.
     """
     if run.backend != QuicBackend.name:

@@ -1,4 +1,5 @@
-"""Recording of a user's algorithm on a path: one line of text for each callback, with the algorithm's answers.
+"""Recording of a user's algorithm on a path: one line of text for each callback, with the algorithm's attributes after
+the callback.
 
 A line is the callback's name, its arguments (``now=0.04 acked=2.0``), ``->``, and the algorithm's attributes after the
 callback. Numbers are written with full precision. True is 1, false is 0, and ``None`` is left out.
@@ -33,7 +34,7 @@ PATH: dict[str, Any] = {"rate": "5 Mbit/s", "rtt": "40 ms", "buffer": "20 packet
 
 
 class Recorder(Algorithm):
-    """Passes all callbacks on to an algorithm, and records them with its answers."""
+    """Passes all callbacks on to an algorithm, and records each callback with the algorithm's attributes."""
 
     def __init__(self, inner: Algorithm, lines: list[str]) -> None:
         self.inner, self.lines, self.needs = inner, lines, tuple(inner.needs)  # type: ignore[misc]

@@ -1,7 +1,8 @@
 """Metrics: one function for each metric, with its definition, its unit and its source in one place.
 
 A metric takes a run and, if applicable, a ``window`` (seconds; the scenario's ``[measure]`` by default) and the
-``flows`` or the ``link``. ``run`` and ``link`` metrics return one number, ``flow`` metrics one for each flow::
+``flows`` or the ``link``. ``run`` and ``link`` metrics return one number, and ``flow`` metrics return one number for
+each flow::
 
     metrics.asymmetry(run, window=(250, 500))
     metrics.get("throughput_share")(run)["cubic-1"]

@@ -1,8 +1,9 @@
 """The two components of Compound TCP's window, derived from their sum.
 
-A host reports only the sum. The loss-based component follows from four rules. In slow start it is the whole window,
-since the delay-based component does not change. In congestion avoidance it grows by one segment each round trip. It
-halves on a loss. It is never more than the whole window. The rest of the window is the delay-based component.
+A host reports only the sum. The loss-based component follows from four rules. In slow start this component is the whole
+window, since the delay-based component does not change. In congestion avoidance this component grows by one segment
+each round trip. This component halves on a loss, and is never more than the whole window. The rest of the window is the
+delay-based component.
 """
 
 from __future__ import annotations
@@ -71,10 +72,10 @@ def _followed(
 def mean_dwnd_fraction(
     run: Run, window: Window | None = None, flows: Flows = None, *, increase: float = INCREASE
 ) -> dict[str, float]:
-    """Time average of the delay-based component of Compound TCP's window over the whole window.
+    """Time average of the fraction of Compound TCP's congestion window that is the delay-based component.
 
-    The loss-based component follows from the samples: it is the whole window in slow start, ``increase`` segments more
-    each smoothed round trip in congestion avoidance, half of it after a loss.
+    The loss-based component follows from the samples. The component is the whole window in slow start, grows by
+    ``increase`` segments each smoothed round trip in congestion avoidance, and halves on a loss.
 
     Raises:
         MetricError: a flow has fewer than two samples in the window.
@@ -94,9 +95,9 @@ def wnd_fill_time_s(
 ) -> float:
     """Time until the loss-based components of all flows' windows together equal the path's BDP.
 
-    The time begins at the window's start, and is infinite if they never do. The components are those of
-    ``mean_dwnd_fraction``. The BDP is that of the bottleneck and the longest path, in full data packets on the wire.
-    The default window is the whole run.
+    The time begins at the start of the measured window, and is infinite if the components never reach the BDP. The
+    components are those of ``mean_dwnd_fraction``. The BDP is that of the bottleneck and the longest path, in full data
+    packets on the wire. The measured window is the whole run unless given.
     """
     from_s, to_s = resolve_window(run, window or (0.0, duration_s(run)))
     names = flow_names(run, flows)

@@ -1,9 +1,10 @@
 """Time until a late-starting flow has its share, by the definitions of the papers that measured it.
 
-The papers have no common definition. ``convergence_time_s`` is ha2006's, ``convergence_accumulated_time_s`` a variant
-of it, ``convergence_cwnd_time_s`` and ``convergence_epochs`` are leith2008's, ``convergence_abs_time_s`` is our
-interpretation of weigle2006 and hcc2011, which report the time at which flows meet without a rule, and
-``delta_fair_convergence_time_s`` is that of RFC 5166. katto2008 has none.
+The papers have no common definition. ``convergence_time_s`` is the definition of ha2006, and
+``convergence_accumulated_time_s`` is a variant of that definition. ``convergence_cwnd_time_s`` and
+``convergence_epochs`` are the definitions of leith2008. The papers weigle2006 and hcc2011 report the time at which
+flows meet, without a rule; ``convergence_abs_time_s`` is our interpretation. ``delta_fair_convergence_time_s`` is the
+definition of RFC 5166. The paper katto2008 has no definition.
 """
 
 from __future__ import annotations
@@ -51,13 +52,15 @@ def convergence_time_s(
     mean_s: int = RUNNING_MEAN_S,
     reached: float = REACHED,
 ) -> float:
-    """Time from the second flow's start until its mean throughput first reaches 80 % of the first flow's.
+    """Time from the second flow's start until its mean throughput first reaches 80 % of the first flow's mean
+    throughput.
 
     The means are running means over the previous 10 s, at whole seconds, from 10 s after the second flow's start.
     Infinite if this never happens. The window is the whole run unless given.
 
     Raises:
-        MetricError: there are not two flows, both start together, or the time with both is shorter than one mean.
+        MetricError: there are not two flows, both start together, or both are active for less time than one running
+            mean.
     """
     started_s, times, first, second = _rates(run, window, flows)
     means = [_running_mean(rates, mean_s) for rates in (first, second)]
@@ -76,12 +79,13 @@ def converged(run: Run, window: Window | None = None, flows: Flows = None) -> fl
 def convergence_accumulated_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, reached: float = REACHED
 ) -> float:
-    """Time from the second flow's start until its bytes since then reach 80 % of the first flow's, at whole seconds.
+    """Time from the second flow's start until its bytes reach 80 % of the first flow's bytes since that start, at whole
+    seconds.
 
-    It is ``convergence_time_s`` with cumulative means from the second flow's start instead of running means.
+    This metric is ``convergence_time_s`` with cumulative means from the second flow's start instead of running means.
 
     Raises:
-        MetricError: there are not two flows, both start together, or the time with both is shorter than a second.
+        MetricError: there are not two flows, both start together, or both are active for less than a second.
     """
     started_s, times, first, second = _rates(run, window, flows)
     sums = np.cumsum(first), np.cumsum(second)
@@ -98,14 +102,17 @@ def convergence_cwnd_time_s(
     reached: float = REACHED,
     stays_s: int = STAYS_S,
 ) -> float:
-    """Time from the second flow's start until its mean window stays above 80 % of the first flow's for 30 s.
+    """Time from the second flow's start until its mean window stays above 80 % of the first flow's mean window for 30
+    s.
 
-    Congestion windows are averaged over the 10 s before, at steps of 1 s. The value is the beginning of the 30 s, or
-    infinite if there are none. The paper states that a new flow obtains its fair share on average, and shows windows;
-    the mean, the 80 % and the 30 s are our choice. The window is the whole run unless given.
+    Congestion windows are averaged over the previous 10 s, at steps of 1 s. The value is the beginning of the 30 s, or
+    infinite if the mean window never stays above 80 % for 30 s. The paper states that a new flow obtains its fair share
+    on average, and shows windows; the mean, the 80 % and the 30 s are our choice. The window is the whole run unless
+    given.
 
     Raises:
-        MetricError: there are not two flows, both start together, or the time with both is shorter than one mean.
+        MetricError: there are not two flows, both start together, or both are active for less time than one running
+            mean.
     """
     started_s, bins = _together(run, window, flows)
     means = [_running_mean(_cwnd_means(run, name, bins), mean_s) for name in pair(run, flows)]
@@ -119,9 +126,9 @@ def convergence_cwnd_time_s(
 def convergence_epochs(run: Run, window: Window | None = None, flows: Flows = None, *, steady: float = STEADY) -> float:
     """Number of congestion epochs until the second flow has 95 % of its fair share over an epoch; about 4 for Reno.
 
-    Epochs lie between successive backoffs of the first flow; the first one begins with its first backoff after the
-    second flow's start. The fair share is half of both flows' data in that epoch. The value is infinite if there is no
-    such whole epoch. The window is the whole run unless given.
+    Epochs lie between successive backoffs of the first flow; the first epoch begins with the first flow's first backoff
+    after the second flow's start. The fair share is half of both flows' data in the epoch. The value is infinite if the
+    second flow has 95 % of its fair share in no complete epoch. The window is the whole run unless given.
 
     Raises:
         MetricError: there are not two flows, both start together, or the first backs off fewer than two times.
@@ -146,10 +153,11 @@ def fairness_excursion_s(
     mean_s: int = RUNNING_MEAN_S,
     reached: float = REACHED,
 ) -> float:
-    """Longest time for which two flows diverge again after convergence: one running mean is below 80 % of the other.
+    """Longest time for which two flows diverge again after convergence: one running mean is below 80 % of the other
+    running mean.
 
-    The means are those of ``convergence_time_s``. Only times after the convergence count. The value is 0 if the flows
-    do not diverge.
+    The means are those of ``convergence_time_s``. The metric considers only the time after the convergence. The value
+    is 0 if the flows do not diverge.
 
     Raises:
         MetricError: the errors of ``convergence_time_s``, or the flows never meet.
@@ -204,12 +212,15 @@ def jain_convergence_time_s(
 def delta_fair_convergence_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, mean_s: int = RUNNING_MEAN_S, delta: float = DELTA
 ) -> float:
-    """Time from the second flow's start until it has (1 − δ)/2 of the sum of both, δ = 0.1, in running means of 10 s.
+    """Time from the second flow's start until its throughput is (1 − δ)/2 of the sum of both, δ = 0.1, in running means
+    of 10 s.
 
-    The running means are those of ``convergence_time_s``. The value is infinite if this never happens.
+    The running means are those of ``convergence_time_s``. The value is infinite if the second flow never has this
+    share.
 
     Raises:
-        MetricError: there are not two flows, both start together, or the time with both is shorter than one mean.
+        MetricError: there are not two flows, both start together, or both are active for less time than one running
+            mean.
     """
     started_s, times, first, second = _rates(run, window, flows)
     means = [_running_mean(rates, mean_s) for rates in (first, second)]
@@ -223,9 +234,9 @@ def convergence_abs_time_s(
 ) -> float:
     """Simulated time from which the throughputs of two flows stay within 10 % of each other for 20 s.
 
-    Throughputs are taken in bins of 1 s; within 10 % means that they differ by at most 0.1 of the larger. The value is
-    the beginning of the first such 20 s after both have started; infinite if there are none. The window is the whole
-    run unless given.
+    Throughputs are taken in bins of 1 s; within 10 % means that they differ by at most 0.1 of the larger throughput.
+    The value is the beginning of the first 20 s of this kind after both flows have started; infinite if the flows never
+    stay so close. The window is the whole run unless given.
 
     Raises:
         MetricError: there are not two flows.
@@ -242,10 +253,10 @@ def rates_close_time_s(
 ) -> float:
     """Time from the last start until the throughputs of all flows stay within 10 % of each other for 20 s.
 
-    It is ``convergence_abs_time_s`` for any number of flows, counted from the start of the last one.
+    This metric is ``convergence_abs_time_s`` for any number of flows, counted from the start of the last flow.
 
     Raises:
-        MetricError: there is only one flow, or the window contains no whole second of all of them.
+        MetricError: there is only one flow, or the window contains no whole second in which all flows are active.
     """
     names = flow_names(run, flows)
     if len(names) < 2:
@@ -281,7 +292,7 @@ def _together(run: Run, window: Window | None, flows: Flows, *, together: bool =
 def _rates(
     run: Run, window: Window | None, flows: Flows, *, together: bool = False
 ) -> tuple[float, Array, Array, Array]:
-    """The second flow's start, the edges of bins of 1 s from there on, and the bytes per bin of both flows.
+    """The second flow's start, the edges of bins of 1 s from that start on, and the bytes per bin of both flows.
 
     Bins begin at the first whole second at which both flows are active.
     """
@@ -299,14 +310,15 @@ def _cwnd_means(run: Run, flow: str, bins: Window) -> Array:
 
 
 def _running_mean(rates: Array, mean_s: int) -> Array:
-    """Means over ``mean_s`` bins, one for each bin from the first full one on."""
+    """Running means over ``mean_s`` bins; the first mean ends with bin number ``mean_s``."""
     if len(rates) < mean_s:
         raise MetricError(f"the two flows are active together for {len(rates)} s; a running mean takes {mean_s}")
     return np.convolve(rates, np.ones(mean_s) / mean_s, mode="valid")
 
 
 def _held(met: Truth, steps: int) -> Truth:
-    """True at each position from which a condition holds for ``steps`` steps; shorter than ``met`` by ``steps - 1``."""
+    """True at each position from which a condition holds for ``steps`` steps. The result is shorter than ``met`` by
+    ``steps - 1``."""
     if len(met) < steps:
         return np.zeros(0, dtype=np.bool_)
     held: Truth = np.convolve(met.astype(np.int64), np.ones(steps, dtype=np.int64), mode="valid") == steps

@@ -44,7 +44,7 @@ def mean_srtt_ms(run: Run, window: Window | None = None, flows: Flows = None) ->
 def queueing_delay_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Mean smoothed RTT minus the propagation RTT of the path.
 
-    It consists of queueing delays, transmission times, and the receiver's delay of its ACKs.
+    The difference consists of queueing delays, transmission times, and the receiver's delay of its ACKs.
     """
     return {name: mean_ms - 1e3 * base_rtt_s(run, name) for name, mean_ms in mean_srtt_ms(run, window, flows).items()}
 
@@ -58,7 +58,8 @@ def power_mbps_per_s(run: Run, window: Window | None = None, flows: Flows = None
 
 @metric("relative_power", "1", "Giessler et al. 1978; Kleinrock 1979", scope="flow")
 def relative_power(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Power relative to that of a flow that fills the bottleneck with an empty queue; 1 is the best possible value.
+    """Power relative to the power of a flow that fills the bottleneck with an empty queue; 1 is the best possible
+    value.
 
     Equation: (throughput / mean rate of the bottleneck) × (propagation RTT / mean smoothed RTT).
 
@@ -87,8 +88,8 @@ def _one_way(run: Run, name: str, window: Window | None, flows: Flows) -> dict[s
 def owd_min_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Smallest one-way delay of the datagrams that arrive in the measurement window.
 
-    The delay is the time from the application's hand-over until the last bit's arrival. It includes transmission,
-    propagation, queues and the sender's jitter. TCP flows are left out.
+    The delay is the time from the application's hand-over until the last bit's arrival. The delay includes
+    transmission, propagation, queues and the sender's jitter. TCP flows are left out.
 
     Raises:
         MetricError: there is no flow of datagrams, or no datagram of a flow arrived.

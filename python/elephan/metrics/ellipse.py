@@ -19,7 +19,7 @@ Pair = tuple[float, float]
 class Ellipse:
     """The 1-sigma contour of the bivariate normal distribution fitted to points by maximum likelihood.
 
-    With the mean m and the covariance matrix S of n points, both divided by n, it is the set of x with
+    With the mean m and the covariance matrix S of n points, both divided by n, the contour is the set of points x with
     (x - m)' S^-1 (x - m) = 1. RFC 7928, section 2.7, after Winstein, "Transport Architectures for an Evolving
     Internet", MIT, 2014.
 
@@ -38,7 +38,7 @@ class Ellipse:
         """The ellipse of the points (x, y).
 
         Raises:
-            ValueError: there are fewer than three points, all are equal, or one is not finite.
+            ValueError: there are fewer than three points, all points are equal, or a point is not finite.
         """
         points = np.array([xs, ys], dtype=np.float64)
         count = points.shape[1]
@@ -55,9 +55,9 @@ class Ellipse:
         return cls((mean[0], mean[1]), (median[0], median[1]), ((xx, xy), (yx, yy)))
 
     def contour(self, count: int = 65) -> tuple[list[float], list[float]]:
-        """Coordinates of points around the contour; the last is the first again.
+        """Coordinates of points around the contour; the last point equals the first point.
 
-        Each is m + V sqrt(L) (cos t, sin t), with the eigenvalues L and eigenvectors V of S.
+        Each point is m + V sqrt(L) (cos t, sin t), with the eigenvalues L and eigenvectors V of S.
         """
         values, vectors = np.linalg.eigh(np.array(self.covariance))
         angles = np.linspace(0.0, 2 * np.pi, count)

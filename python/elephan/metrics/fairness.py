@@ -27,7 +27,7 @@ FAIRNESS_BIN_S = 1.0
 
 @metric("jain_fi", "1", "Jain, Chiu, Hawe 1984; RFC 5166 §2.3.1", aliases=("jain",))
 def jain_fi(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """Jain's index (Σx)² / (n Σx²) of the flows' throughputs: 1 if they are equal, 1/n if one flow has all.
+    """Jain's index (Σx)² / (n Σx²) of the flows' throughputs; 1 for equal throughputs, 1/n if one flow has all.
 
     Raises:
         MetricError: nothing arrived.
@@ -89,9 +89,9 @@ def jain_fi_when_all_active(run: Run, window: Window | None = None, flows: Flows
 
 @metric("min_max_ratio", "1", "RFC 5166 §2.3.1: epsilon-fairness")
 def min_max_ratio(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """The smallest throughput over the largest: 1 if all are equal, 0 if a flow is starved.
+    """The smallest throughput over the largest; 1 if all are equal, 0 if a flow is starved.
 
-    Flows are ε-fair when this is at least 1 − ε.
+    Flows are ε-fair when this ratio is at least 1 − ε.
 
     Raises:
         MetricError: nothing arrived.
@@ -104,10 +104,10 @@ def min_max_ratio(run: Run, window: Window | None = None, flows: Flows = None) -
 
 @metric("product_fairness", "1", "RFC 5166 §2.3.1: product measure")
 def product_fairness(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """Geometric over arithmetic mean of the throughputs: 1 if all are equal, 0 if a flow is starved.
+    """Geometric over arithmetic mean of the throughputs; 1 if all are equal, 0 if a flow is starved.
 
     Proportional fairness maximizes the product of the throughputs. The product depends on the unit and on the number of
-    flows; its n-th root over the mean does not.
+    flows; its n-th root, divided by the mean, does not.
 
     Raises:
         MetricError: nothing arrived.
@@ -120,7 +120,7 @@ def product_fairness(run: Run, window: Window | None = None, flows: Flows = None
 
 @metric("asymmetry", "1", "Bullot, Cottrell, Hughes-Jones 2003")
 def asymmetry(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """(x₁ − x₂) / (x₁ + x₂) of the throughputs of two flows, numbered in order of start: 1 if the first has all.
+    """(x₁ − x₂) / (x₁ + x₂) of the throughputs of two flows, numbered in order of start; 1 if the first flow has all.
 
     Raises:
         MetricError: there are not two flows, or nothing arrived.
@@ -135,7 +135,7 @@ def asymmetry(run: Run, window: Window | None = None, flows: Flows = None) -> fl
 
 @metric("abs_asymmetry", "1", "weigle2006 §3")
 def abs_asymmetry(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """Absolute value of the asymmetry of two flows: 0 for equal shares, 1 if one has all."""
+    """Absolute value of the asymmetry of two flows; 0 for equal shares, 1 if one flow has all."""
     return abs(asymmetry(run, window, flows))
 
 
@@ -144,7 +144,7 @@ def throughput_ratio(run: Run, window: Window | None = None, flows: Flows = None
     """Ratio of the throughputs of two flows, the first over the second, in order of start.
 
     Raises:
-        MetricError: there are not two flows, or no data of the second arrived.
+        MetricError: there are not two flows, or no data of the second flow arrived.
     """
     first, second = pair(run, flows)
     rates = throughput_mbps(run, window, flows)
@@ -156,7 +156,7 @@ def rtt_fairness_ratio(run: Run, window: Window | None = None, flows: Flows = No
     """Ratio of throughputs: the flow with the shortest propagation RTT over the flow with the longest.
 
     Raises:
-        MetricError: all have the same RTT, or the flow with the longest got nothing.
+        MetricError: all flows have the same RTT, or nothing arrived from the flow with the longest RTT.
     """
     shortest, longest = _by_rtt(run, flows)
     return _ratio(throughput_mbps(run, window, flows), shortest, longest)
@@ -167,7 +167,7 @@ def throughput_ratio_long_over_short(run: Run, window: Window | None = None, flo
     """Ratio of throughputs: the flow with the longest propagation RTT over the flow with the shortest.
 
     Raises:
-        MetricError: all have the same RTT, or the flow with the shortest got nothing.
+        MetricError: all flows have the same RTT, or nothing arrived from the flow with the shortest RTT.
     """
     shortest, longest = _by_rtt(run, flows)
     return _ratio(throughput_mbps(run, window, flows), longest, shortest)
@@ -177,11 +177,12 @@ def throughput_ratio_long_over_short(run: Run, window: Window | None = None, flo
 def rtt_fairness_exponent(run: Run, window: Window | None = None, flows: Flows = None) -> float:
     """Exponent a of throughput ∝ RTT⁻ᵃ, from the flows with the shortest and the longest RTT.
 
-    0 is equal shares at any RTT, 1 a share in inverse proportion to the RTT, and 2 the share of Reno flows with
-    synchronized losses. Below 0 the flow with the longer RTT has more. RTTs are those of propagation.
+    The exponent is 0 for equal shares at any RTT, 1 for shares in inverse proportion to the RTT, and 2 for the shares
+    of Reno flows with synchronized losses. With an exponent below 0, the flow with the longer RTT has the larger share.
+    RTTs are those of propagation.
 
     Raises:
-        MetricError: all have the same RTT, or one of the two got nothing.
+        MetricError: all flows have the same RTT, or nothing arrived from the flow with the shortest or the longest RTT.
     """
     shortest, longest = _by_rtt(run, flows)
     ratio = rtt_fairness_ratio(run, window, flows)

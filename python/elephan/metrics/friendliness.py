@@ -1,6 +1,6 @@
-"""Harm of a flow to others: comparison of runs on the same path with and without it.
+"""Harm of a flow to others: comparison of runs on the same path with and without the flow.
 
-These metrics compare two runs; the other one is given as ``reference``::
+The metrics of this module compare two runs; the other run is given as ``reference``::
 
     alone = elephan.run(metrics.only_reno(run.scenario), seed=run.seed)
     metrics.tcp_friendliness(run, reference=alone)
@@ -45,11 +45,12 @@ def tcp_friendliness(
 ) -> float:
     """Throughput of the Reno flows, relative to their throughput in a run in which all other flows are Reno too.
 
-    1 if the others harm them no more than Reno would, 0 if they are starved; ``reference`` is the run of
-    ``only_reno(run.scenario)``. The default flows are those of algorithm ``reno``.
+    The value is 1 if the other flows harm the Reno flows no more than Reno would, and 0 if the Reno flows are starved.
+    ``reference`` is the run of ``only_reno(run.scenario)``. The default flows are those of algorithm ``reno``.
 
     Raises:
-        MetricError: there is no reference, it does not have the same flows with Reno only, or no flow here is Reno.
+        MetricError: there is no reference, the reference does not have the same flows with Reno only, or no flow of
+            this run is Reno.
     """
     if flows is None:
         flows = [spec.name for spec in specs(run) if _is_standard(spec.algorithm)]
@@ -73,20 +74,21 @@ def harm(
 ) -> float:
     """Fraction of their performance that flows lose because of the other flows, for one quantity.
 
-    It is (x − y)/x for a quantity of which more is better, and (y − x)/y otherwise; x is the value in the reference and
-    y the value in this run. It is 0 if the flows lose nothing, 1 if they are starved, and below 0 if they gain. The
-    reference is a run of the flows alone, or beside other flows for comparison. ``of`` names the quantity:
+    The harm is (x − y)/x for a quantity of which more is better, and (y − x)/y otherwise; x is the value in the
+    reference and y the value in this run. The harm is 0 if the flows lose nothing, 1 if they are starved, and below 0
+    if they gain. The reference is a run of the flows alone, or beside other flows for comparison. ``of`` names the
+    quantity:
 
     - ``"goodput"``: sum of the flows' goodputs; more is better.
     - ``"delay"``: mean over the flows of the mean smoothed RTT; less is better.
     - ``"loss"``: mean over the flows of retransmissions for each delivered segment; less is better.
     - ``"completion"``: mean duration of the transfers that start in the window and finish; less is better.
 
-    ``reference_flows`` are the names of the flows in the reference, if these differ.
+    ``reference_flows`` are the names of the flows in the reference, if the names differ.
 
     Raises:
         MetricError: there is no reference, the flows are not chosen, the quantity is unknown or not defined for one of
-            the runs, or the flows had nothing to lose.
+            the runs, or the divisor of the harm is 0.
     """
     if flows is None:
         raise MetricError("choose the flows that others might harm with flows=[...]")
@@ -106,7 +108,7 @@ def harm(
 def fraction_lost(alone: float, together: float, *, more_is_better: bool = True) -> float:
     """Fraction of a performance that is lost between two values.
 
-    (alone − together)/alone if more is better, otherwise (together − alone)/together; 0 for two zeros.
+    The fraction is (alone − together)/alone if more is better, otherwise (together − alone)/together; 0 for two zeros.
 
     Raises:
         ZeroDivisionError: the divisor is 0.

@@ -1,4 +1,4 @@
-"""Metrics of the bottleneck's queue. It excludes the packet in transmission."""
+"""Metrics of the bottleneck's queue. The queue excludes the packet in transmission."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def max_queue_pkts(run: Run, window: Window | None = None, link: str | None = No
 
 def _between(run: Run, window: Window | None, link: str | None, column: str) -> Array:
     """A column of interval statistics for the intervals within the window. The sample at the window's start is left
-    out, since it describes the interval before."""
+    out, since it describes the interval before the window."""
     _, values = link_series(run, link or bottleneck(run), column, resolve_window(run, window))
     return values[1:]
 
@@ -106,7 +106,7 @@ def mark_rate(run: Run, window: Window | None = None, link: str | None = None) -
     """Fraction of packets that the bottleneck marked, all flows together.
 
     A discipline marks packets at their arrival (RED) or at the end of their wait (CoDel); the divisor is the larger of
-    these two numbers in the window.
+    the numbers of arrivals and of ended waits in the window.
 
     Raises:
         MetricError: there was no packet, or this backend does not count marks.
@@ -125,7 +125,7 @@ def mark_rate(run: Run, window: Window | None = None, link: str | None = None) -
 def mean_queue_delay_ms(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Mean waiting time of a packet at the bottleneck.
 
-    It is the time integral of the queue's packets, divided by the number of packets that left.
+    The mean is the time integral of the number of queued packets, divided by the number of packets that left.
 
     Raises:
         MetricError: no packet left.

@@ -1,4 +1,4 @@
-"""Reading a run's tables for metrics: windows, flows in order of start, counters and series on the sample grid.
+"""Access to a run's tables for metrics: windows, flows in order of start, counters and series on the sample grid.
 
 Counters are read at sample times only and not interpolated, so a window that begins or ends between two samples is
 rejected. The ends of the scenario's ``[measure]`` are always sample times.
@@ -70,7 +70,7 @@ def specs(run: Run, flows: Sequence[str] | None = None) -> list[FlowSpec]:
     in every replicate.
 
     Raises:
-        MetricError: there is no flow of one of these names, or none at all.
+        MetricError: there is no flow with one of the given names, or no flow at all.
     """
     found, sources = chosen(run, flows)
     for source in sources:
@@ -85,10 +85,10 @@ def chosen(
 ) -> tuple[list[FlowSpec], list[FlowSpec]]:
     """Canonical forms of the flows and of the sources of transfers with these names; flows are in order of start.
 
-    For ``None`` all flows, and all sources if ``with_sources``.
+    ``None`` stands for all flows, and also for all sources if ``with_sources``.
 
     Raises:
-        MetricError: there is neither a flow nor a source of one of these names.
+        MetricError: a name is neither the name of a flow nor of a source.
     """
     everything = list(run.form.flows)
     sources = [source.flow for source in run.form.traffic]
@@ -290,9 +290,9 @@ def _rows_at(run: Run, table: pl.DataFrame, times: Array, time_s: float, key: st
 
 
 def _snapped(times: Array, wanted: Array) -> Array:
-    """For each time the nearest of ``times`` (ascending, s) within the tolerance, or else the time itself.
+    """For each time the nearest of ``times`` (ascending, s) within the tolerance, or else the given time itself.
 
-    It takes the nearest one because samples may be closer to each other than the tolerance.
+    The function takes the nearest sample time because samples may be closer to each other than the tolerance.
     """
     if not len(times):
         return wanted
@@ -316,7 +316,7 @@ def grid(run: Run, flow: str, column: str, window: Window, step_s: float) -> tup
     """A column of ``samples`` every ``step_s`` seconds from the window's start, in whole steps.
 
     Raises:
-        MetricError: these times are not all sample times.
+        MetricError: a time of the grid is not a sample time.
     """
     # A run may end between two samples; whole steps need no sample at the end of the window.
     end_s = window[0] + step_s * int((window[1] - window[0]) / step_s + 1e-9)
@@ -370,7 +370,7 @@ def column(run: Run, name: str, flows: Sequence[str] | None = None) -> dict[str,
     """A column of ``flows``, by flow in order of start.
 
     Raises:
-        MetricError: a flow has no value there.
+        MetricError: a flow has no value in this column.
     """
     values = dict(run.flows.select("name", pl.col(name).cast(pl.Float64)).iter_rows())
     names = flow_names(run, flows)
@@ -437,7 +437,7 @@ def link_spec(run: Run, name: str) -> LinkSpec:
     """Canonical form of a link.
 
     Raises:
-        MetricError: the scenario has none of this name.
+        MetricError: the scenario has no link of this name.
     """
     for link in run.form.links:
         if link.name == name:

@@ -90,7 +90,7 @@ def get(name: str) -> Metric:
 
 
 def find(name: str) -> Metric | None:
-    """The metric of a name or alias; ``None`` if there is none."""
+    """The metric of a name or alias; ``None`` if there is no such metric."""
     return _METRICS.get(_ALIASES.get(name, name))
 
 

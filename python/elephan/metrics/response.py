@@ -40,12 +40,12 @@ def recovery_time_s(
     The disturbance is at the window's start.
 
     Throughputs are in bins of 1 s, forwards and backwards from the disturbance. The value is the beginning of the first
-    bin at that level after the flow has fallen below it, counted from the disturbance. It is 0 if the flow never falls
-    below the level, and infinite if it does not reach it again before the window's end. The paper gives times until the
-    link is fully used again; the 95 % and the bins are our choice.
+    bin in which the flow, after it has fallen below this level, has the level again, counted from the disturbance. The
+    value is 0 if the flow never falls below the level, and infinite if the flow does not reach the level again before
+    the window's end. The paper gives times until the link is fully used again; the 95 % and the bins are our choice.
 
     Raises:
-        MetricError: no window is given, or the flow was not active for a whole bin before it.
+        MetricError: no window is given, or the flow was not active for a whole bin before the window.
     """
     if window is None:
         raise MetricError("give the window: it begins with the disturbance and ends when there is no more hope")
@@ -66,11 +66,12 @@ def halving_time_s(
 ) -> dict[str, float]:
     """Time from the onset of congestion at the window's start until a flow has at most half of its earlier throughput.
 
-    Throughputs are in bins of 1 s, and the throughput before the window is that of its last bin. The value is the end
-    of the first bin at that level, counted from the window's start; infinite if there is none.
+    Throughputs are in bins of 1 s, and the earlier throughput is that of the last bin before the window. The value is
+    the end of the first bin at or below half of the earlier throughput, counted from the window's start; infinite if
+    there is no such bin.
 
     Raises:
-        MetricError: no window is given, or the flow was not active for a whole bin before it.
+        MetricError: no window is given, or the flow was not active for a whole bin before the window.
     """
     if window is None:
         raise MetricError("give the window: it begins with the onset of congestion")
@@ -100,8 +101,8 @@ def time_to_full_rate_s(
 ) -> dict[str, float]:
     """Time from a flow's start until its throughput over a second is 95 % of the bottleneck's rate.
 
-    The value is the beginning of the first such whole second of simulated time, or infinite if there is none. The
-    window is the whole run unless given.
+    The value is the beginning of the first whole second of simulated time with this throughput, or infinite if there is
+    no such second. The window is the whole run unless given.
 
     Raises:
         MetricError: the window contains no whole second of the flow.
@@ -149,7 +150,8 @@ def largest_rate_drop(
 ) -> dict[str, float]:
     """Largest decrease of a flow's throughput from one second to the next, or between bins of ``bin_s``, as a fraction.
 
-    It is 0 if the throughput never falls, and 1 if it falls to 0. RFC 5166 uses bins of a round trip.
+    The fraction is 0 if the throughput never falls, and 1 if the throughput falls to 0. RFC 5166 uses bins of a round
+    trip.
 
     Raises:
         MetricError: there are fewer than two bins, or nothing of a flow arrived.
@@ -171,12 +173,12 @@ def largest_rate_drop(
 def increase_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Growth of the congestion window for each round trip in congestion avoidance: 1 for Reno.
 
-    It is the total growth between samples over the number of round trips between them. Pairs of samples count if there
-    is no backoff between them and the window is at least ssthresh at both; after a backoff, pairs count once the window
-    no longer falls. Round trips are those of the smoothed RTT.
+    The growth rate is the total growth between samples over the number of round trips between them. Pairs of samples
+    are used if there is no backoff between them and the window is at least ssthresh at both; after a backoff, pairs are
+    used once the window no longer falls. The smoothed RTT is the duration of a round trip.
 
     Raises:
-        MetricError: a flow has no such samples, for example one without ssthresh.
+        MetricError: a flow has no samples in congestion avoidance, for example a flow without ssthresh.
     """
     sums = {name: _growth(run, name, resolve_window(run, window)) for name in flow_names(run, flows)}
     return {name: float(grown.sum() / rounds.sum()) for name, (grown, rounds) in sums.items()}
@@ -199,11 +201,11 @@ def aggressiveness_pkts_per_rtt(run: Run, window: Window | None = None, flows: F
 def growth_factor_per_rtt(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Growth factor of the congestion window in each round trip of the measurement window: 2 in slow start.
 
-    It is the geometric mean over the propagation RTTs that lie between the first and the last sample. Queueing makes
-    round trips longer, and so makes the factor smaller.
+    The factor is the geometric mean over the propagation RTTs that lie between the first and the last sample. Queueing
+    makes round trips longer, and therefore the factor smaller.
 
     Raises:
-        MetricError: the flow has no congestion window at one of the two.
+        MetricError: the flow has no congestion window at the first or the last sample.
     """
     factors = {}
     for name in flow_names(run, flows):

@@ -1,7 +1,7 @@
 """Confidence intervals over replicates.
 
-The interval of a mean is by Student's t, that of a paired difference by the paired t, and that of a median or another
-statistic by the percentile bootstrap (which is too narrow for a mean of few replicates).
+The interval of a mean is by Student's t, and the interval of a paired difference is by the paired t. The interval of a
+median or another statistic is by the percentile bootstrap, which is too narrow for a mean of few replicates.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def mean_relative_error(values: Sequence[float], expected: Sequence[float]) -> f
     """Mean over pairs of |value - expected| / expected: the error of a model's numbers.
 
     Raises:
-        ValueError: the numbers of values differ, there are none, or an expected value is 0.
+        ValueError: the numbers of values differ, there are no values, or an expected value is 0.
     """
     found, wanted = np.asarray(values, dtype=np.float64), np.asarray(expected, dtype=np.float64)
     if found.shape != wanted.shape or found.size == 0 or np.any(wanted == 0):
@@ -94,7 +94,7 @@ def bootstrap(
 
     Replicates are drawn with replacement (Efron 1979), with the same draw for all inputs of the statistic. The draws
     are fixed, so the same replicates always give the same interval. Draws with an undefined statistic (NaN) are left
-    out. The ends are values of draws, so an end may be infinite (a time that was not reached).
+    out. The ends of the interval are values of draws, so an end may be infinite (a time that was not reached).
     """
     if replicates < 2:
         return None
@@ -121,7 +121,7 @@ def interval(
     interval may be infinite, and a mean has no interval.
 
     Raises:
-        ValueError: there are no values, or one is not a number.
+        ValueError: there are no values, or a value is not a number.
     """
     sample = [float(value) for value in values]
     if not sample:
@@ -147,8 +147,8 @@ def interval(
 
 
 def paired_difference(values: Sequence[float], reference: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """Mean of value - reference over pairs of runs of the same seed, with its interval by the paired t test; none if
-    all differences are equal.
+    """Mean of value - reference over pairs of runs of the same seed, with its interval by the paired t test; there is
+    no interval if all differences are equal.
 
     Raises:
         ValueError: the numbers of values and references differ or are 0, or a difference is not a number.
@@ -163,8 +163,8 @@ def paired_difference(values: Sequence[float], reference: Sequence[float], confi
 def holm(p_values: Sequence[float]) -> list[float]:
     """Adjusted p-values of several tests at once, in the order of the input (Holm 1979).
 
-    The k-th smallest of n is multiplied by n - k + 1, and no value is smaller than the one before it, or larger than 1.
-    Differences with an adjusted value of at most 0.05 have a family-wise error of 5 %.
+    The k-th smallest of n is multiplied by n - k + 1, and no value is smaller than the value before it, or larger than
+    1. Differences with an adjusted value of at most 0.05 have a family-wise error of 5 %.
 
     Raises:
         ValueError: a value is not between 0 and 1.
@@ -189,9 +189,9 @@ def over_seeds(
     reference: Sequence[Run] | None = None,
     **options: Any,
 ) -> Interval | dict[str, Interval]:
-    """A metric over replicates with its interval; for a ``flow`` metric one for each flow.
+    """A metric over replicates with its interval; for a ``flow`` metric one interval for each flow.
 
-    ``options`` are the metric's options: ``window``, ``flows``, ``link`` and its own. A metric that compares runs takes
+    ``options`` are the metric's options, such as ``window``, ``flows`` and ``link``. A metric that compares runs takes
     one ``reference`` for each run, preferably of the same seed.
 
     Raises:
@@ -212,12 +212,13 @@ def over_seeds(
 
 
 def paired_p_value(values: Sequence[float], reference: Sequence[float]) -> float:
-    """Probability of a mean difference as large as this one if the true one is zero: two-sided paired t test.
+    """Probability of a mean difference at least as large as the measured one if the true difference is zero: two-sided
+    paired t test.
 
-    It is 1 for one pair or if all differences are zero, and 0 if all are equal and not zero.
+    The probability is 1 for one pair or if all differences are zero, and 0 if all differences are equal and not zero.
 
     Raises:
-        ValueError: there is not one reference for each value.
+        ValueError: the numbers of values and references differ.
     """
     differences = [value - other for value, other in zip(values, reference, strict=True)]
     if len(differences) < 2 or not any(differences):

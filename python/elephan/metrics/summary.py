@@ -1,5 +1,5 @@
-"""The summary of a run: the output of ``elephan run --json``. It is saved with the run, so that it can be shown without
-reading the tables."""
+"""The summary of a run: the output of ``elephan run --json``. The summary is saved with the run, so that it can be
+shown without reading the tables."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _crowd(run: Run, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def run_metrics(run: Run) -> tuple[dict[str, float | None], dict[str, str]]:
-    """The metrics of a run as a whole over the measurement window, and the reasons for undefined ones."""
+    """The metrics of a run as a whole over the measurement window, and the reasons for undefined metrics."""
     undefined: dict[str, str] = {}
     return {name: _value(name, partial(get(name), run), undefined) for name in RUN_METRICS}, undefined
 
@@ -118,7 +118,7 @@ def _value(name: str, compute: Callable[[], Any], undefined: dict[str, str]) -> 
 
 
 def _marks(run: Run, name: str, window: Window) -> int:
-    """ECN marks; a backend without a queue that marks has no such column."""
+    """ECN marks; a backend without a queue that marks packets has no column for marks."""
     if "marked_packets" not in run.links.columns:
         return 0
     return int(link_counter(run, name, "marked_packets", window))

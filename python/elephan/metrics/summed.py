@@ -1,7 +1,7 @@
-"""Sums and distributions of transfers, from the records of single transfers or from those of ``record = "summary"``.
+"""Sums and distributions of transfers, from the records of single transfers or from the sums of ``record = "summary"``.
 
 A source that keeps a summary has exact sums, and counts in buckets whose edges are 0.2 % apart. A value is replaced by
-the middle of its bucket, so a quantile is within 0.1 % of the exact one.
+the middle of its bucket, so a quantile is within 0.1 % of the exact quantile.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def chosen(names: Names, per: Per) -> dict[str, Metric]:
     """The metrics with these names or aliases, by the given names.
 
     Raises:
-        MetricError: there is no such metric, or it is one of a flow and the rows are whole runs.
+        MetricError: there is no such metric, or the metric is defined for each flow and the rows are whole runs.
     """
     if per not in ("run", "flow"):
         raise MetricError(f"{per!r} is not a kind of row; write per='run' or per='flow'")
@@ -65,7 +65,7 @@ def _check_names(sweep: Sweep[Any], per: Per) -> None:
     """Reject an axis whose column would have the same name as another column.
 
     Raises:
-        MetricError: there is such an axis: tables of flows as an axis, with rows for flows.
+        MetricError: the sweep has an axis ``flow``, and the rows are for flows.
     """
     if per == "flow" and "flow" in sweep.keys:
         raise MetricError("the axis 'flow' has the name of the column of flows; write the axis as flow[*].algorithm")
@@ -75,7 +75,7 @@ def frame(sweep: Sweep[Any], names: Names = None, *, per: Per = "run", window: W
     """One row for each run or flow; see :meth:`elephan.runs.swept.Sweep.frame`.
 
     Raises:
-        MetricError: there is no such metric, or it is one of a flow and the rows are whole runs.
+        MetricError: there is no such metric, or the metric is defined for each flow and the rows are whole runs.
     """
     metrics = chosen(names, per)
     _check_names(sweep, per)
@@ -160,7 +160,8 @@ def _axes(sweep: Sweep[Any], at: Sequence[int], without: str = "") -> dict[str, 
 
 
 def _reasons(row: Row) -> str | None:
-    """The reasons of a row without duplicates, with their metrics if these are not all."""
+    """The reasons for the missing values of a row, without duplicates. Each reason names its metrics unless it applies
+    to all of several metrics."""
     about: dict[str, list[str]] = {}
     for name, why in row.whys.items():
         about.setdefault(why, []).append(name)

@@ -89,7 +89,7 @@ def late_flow_share(run: Run, window: Window | None = None, flows: Flows = None)
     """Throughput share of the flow that started last.
 
     Raises:
-        MetricError: there is one flow only, or no single last one.
+        MetricError: there is only one flow, or several flows started last.
     """
     chosen = specs(run, flows)
     if len(chosen) < 2 or chosen[-1].start_ps == chosen[-2].start_ps:
@@ -99,7 +99,7 @@ def late_flow_share(run: Run, window: Window | None = None, flows: Flows = None)
 
 @metric("utilization", "1", "RFC 5166 §2.1.1", scope="link")
 def utilization(run: Run, window: Window | None = None, link: str | None = None) -> float:
-    """Bits that left the bottleneck (or another recorded link), as a fraction of those that its rate allowed.
+    """Bits that left the bottleneck (or another recorded link), as a fraction of the bits that the link's rate allowed.
 
     If the rate varies, its value at each time is used; each opportunity of a trace allows 1500 B. A packet counts when
     its last bit has left, so the value of a full link may exceed 1 by up to one packet.
@@ -131,7 +131,7 @@ def drops(run: Run, window: Window | None = None, link: str | None = None) -> fl
 def loss_rate(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Fraction of packets dropped at the bottleneck, of all packets whose wait ended in the window, all flows together.
 
-    A wait ends when the packet is dropped or when its transmission begins. The number of ended waits is that of the
+    A wait ends when the packet is dropped or when its transmission begins. The number of ended waits is the number of
     arrivals minus the growth of the queue. A discipline that drops packets from inside the queue (CoDel) may drop in
     the window a packet that arrived before it. A duplicate created by an earlier link counts as a separate packet.
 
@@ -150,9 +150,9 @@ def loss_rate(run: Run, window: Window | None = None, link: str | None = None) -
 def offered_pkts_per_rtt(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Packets that arrived at the bottleneck (or another recorded link) in one round trip.
 
-    Arrivals over the window's length, times the shortest base RTT of the flows.
+    The value is the number of arrivals per second in the window times the shortest base RTT of the flows.
 
-    Packets lost at the link count, so it is the load that a flow offers to a path with many losses.
+    Packets lost at the link count, so the value is the load that a flow offers to a path with many losses.
     """
     start_s, end_s = window = resolve_window(run, window)
     arrived = link_counter(run, link or bottleneck(run), "arrived_packets", window)
@@ -170,7 +170,7 @@ def cov_total_throughput(
 ) -> float:
     """Standard deviation over mean of the bottleneck's throughput in bins of 10 s, counted from the window's start.
 
-    A part of a bin at the end is left out. The deviation is that of the population (over n).
+    An incomplete bin at the end is left out. The deviation is that of the population (over n).
 
     Raises:
         MetricError: there are fewer than two bins, or nothing left the link.

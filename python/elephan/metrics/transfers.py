@@ -4,8 +4,8 @@ Transfers are flows with a size and the transfers of ``[[traffic]]``; ``flows`` 
 the window in which it starts, whenever it ends. ``size_bytes`` selects transfers by their payload.
 
 A source with ``record = "summary"`` contributes by its sums and distributions (:mod:`elephan.metrics.summed`): means
-are exact, quantiles are within 0.1 %. For such a source, only the measurement window is available, and ``size_bytes``
-is not.
+are exact, quantiles are within 0.1 %. For a source with ``record = "summary"``, only the measurement window is
+available, and ``size_bytes`` is not supported.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def sized_transfers(
         size_bytes: range of the transfers' payload, without the upper end; any for ``None``.
 
     Raises:
-        MetricError: there are none, or a source with ``record = "summary"`` does not record each transfer.
+        MetricError: there are no transfers, or a source with ``record = "summary"`` does not record each transfer.
     """
     parties, sources = _parties(run, flows)
     for source in sources:
@@ -177,10 +177,11 @@ def _within(rows: _Rows, from_s: float, to_s: float, size_bytes: Sizes) -> _Rows
 
 
 def _begun(run: Run, window: Window | None, flows: Flows, size_bytes: Sizes) -> Summed:
-    """All transfers that start in a window, of sources that record each transfer and of those that keep sums.
+    """All transfers that start in a window, both of sources that record each transfer and of sources that keep sums.
 
     Raises:
-        MetricError: there are no transfers, or a source that keeps sums has none of these.
+        MetricError: there are no transfers, or a source that keeps sums does not have the requested window or size
+            class.
     """
     sized, sources = _parties(run, flows)
     kept = [source for source in sources if not has_summary(run, source.name)]
@@ -245,7 +246,7 @@ def by_size(
         try:
             values[size_bytes] = function(run, window, flows, size_bytes=size_bytes)
         except MetricError:
-            sized_transfers(run, window, flows)  # without any transfer, that is the error
+            sized_transfers(run, window, flows)  # without any transfer, the missing transfer is the error
             values[size_bytes] = None
     return values
 
@@ -266,7 +267,7 @@ def completion_s(run: Run, window: Window | None = None, flows: Flows = None) ->
 def transfers_begun(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
     """Number of the transfers that start in the window.
 
-    With ``record = "summary"`` it is computed from the source's sums, and is exact.
+    With ``record = "summary"`` the value is computed from the source's sums, and is exact.
 
     Raises:
         MetricError: no transfer starts in the window.
@@ -280,10 +281,10 @@ def completed_fraction(
 ) -> float:
     """Fraction of the transfers that start in the window and complete before the end of the run.
 
-    Mean rates and durations are over completed transfers only; if this fraction is well below 1, they leave out the
-    slowest.
+    Mean rates and durations are over completed transfers only; if this fraction is well below 1, these means leave out
+    the slowest transfers.
 
-    With ``record = "summary"`` it is computed from the source's sums, and is exact.
+    With ``record = "summary"`` the value is computed from the source's sums, and is exact.
 
     Raises:
         MetricError: no transfer starts in the window.
@@ -298,9 +299,9 @@ def mean_flow_rate_mbps(
 ) -> float:
     """E[b/T]: mean over the transfers that start in the window, and finish, of payload bits over duration.
 
-    Each transfer counts once, so the value describes the many short transfers.
+    Each transfer has the same weight, so the value describes the many short transfers.
 
-    With ``record = "summary"`` it is computed from the source's sums, and is exact.
+    With ``record = "summary"`` the value is computed from the source's sums, and is exact.
 
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
@@ -314,9 +315,9 @@ def mean_size_over_mean_duration_mbps(
 ) -> float:
     """E[b]/E[T]: payload bits of the transfers that start in the window, and finish, over their durations' sum.
 
-    Each second of a transfer counts once, so the value describes the few long transfers.
+    Each second of a transfer has the same weight, so the value describes the few long transfers.
 
-    With ``record = "summary"`` it is computed from the source's sums, and is exact.
+    With ``record = "summary"`` the value is computed from the source's sums, and is exact.
 
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
@@ -331,7 +332,7 @@ def mean_flow_duration_ms(
 ) -> float:
     """E[T]: mean duration of the transfers that start in the window and finish.
 
-    With ``record = "summary"`` it is computed from the source's sums, and is exact.
+    With ``record = "summary"`` the value is computed from the source's sums, and is exact.
 
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
@@ -345,7 +346,7 @@ def flow_duration_p50_ms(
 ) -> float:
     """Median duration of the transfers that start in the window and finish.
 
-    With ``record = "summary"`` it is computed from the source's distribution, with an error of at most 0.1 %.
+    With ``record = "summary"`` the value is computed from the source's distribution, with an error of at most 0.1 %.
     """
     return 1e3 * _ended(run, window, flows, size_bytes).durations_s.quantile(0.5)
 
@@ -356,7 +357,7 @@ def flow_duration_p95_ms(
 ) -> float:
     """95 % quantile of the durations of the transfers that start in the window and finish.
 
-    With ``record = "summary"`` it is computed from the source's distribution, with an error of at most 0.1 %.
+    With ``record = "summary"`` the value is computed from the source's distribution, with an error of at most 0.1 %.
     """
     return 1e3 * _ended(run, window, flows, size_bytes).durations_s.quantile(0.95)
 
@@ -367,7 +368,7 @@ def flow_duration_p99_ms(
 ) -> float:
     """99 % quantile of the durations of the transfers that start in the window and finish.
 
-    With ``record = "summary"`` it is computed from the source's distribution, with an error of at most 0.1 %.
+    With ``record = "summary"`` the value is computed from the source's distribution, with an error of at most 0.1 %.
     """
     return 1e3 * _ended(run, window, flows, size_bytes).durations_s.quantile(0.99)
 
@@ -377,10 +378,10 @@ def mean_slowdown(run: Run, window: Window | None = None, flows: Flows = None, *
     """Mean slowdown, duration over least duration, of the transfers that start in the window and finish.
 
     The least duration is the propagation RTT plus the time to send the transfer with its headers at the rate of the
-    slowest link of the path. The slowdown is 1 for a sender alone on the path that knows its rate. It is above 1 for a
-    sender that must find the rate, such as TCP in slow start, even on an empty path.
+    slowest link of the path. The slowdown is 1 for a sender alone on the path that knows its rate. The slowdown is
+    above 1 for a sender that must find the rate, such as TCP in slow start, even on an empty path.
 
-    With ``record = "summary"`` it is computed from the source's sums, and is exact.
+    With ``record = "summary"`` the value is computed from the source's sums, and is exact.
 
     Raises:
         MetricError: no transfer starts in the window, or none finishes.
@@ -392,7 +393,7 @@ def mean_slowdown(run: Run, window: Window | None = None, flows: Flows = None, *
 def slowdown_p50(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
     """Median slowdown of the transfers that start in the window and finish; see ``mean_slowdown``.
 
-    With ``record = "summary"`` it is computed from the source's distribution, with an error of at most 0.1 %.
+    With ``record = "summary"`` the value is computed from the source's distribution, with an error of at most 0.1 %.
     """
     return _ended(run, window, flows, size_bytes).slowdowns.quantile(0.5)
 
@@ -401,7 +402,7 @@ def slowdown_p50(run: Run, window: Window | None = None, flows: Flows = None, *,
 def slowdown_p99(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
     """99 % quantile of the slowdown of the transfers that start in the window and finish; see ``mean_slowdown``.
 
-    With ``record = "summary"`` it is computed from the source's distribution, with an error of at most 0.1 %.
+    With ``record = "summary"`` the value is computed from the source's distribution, with an error of at most 0.1 %.
     """
     return _ended(run, window, flows, size_bytes).slowdowns.quantile(0.99)
 
@@ -410,8 +411,8 @@ def slowdown_p99(run: Run, window: Window | None = None, flows: Flows = None, *,
 def offered_mbps(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
     """Offered load: bits of the transfers that start in the window, divided by its length.
 
-    Headers count, and retransmissions do not.
-    With ``record = "summary"`` it is computed from the source's sums, and is exact.
+    Headers count, and retransmissions do not. With ``record = "summary"`` the value is computed from the source's sums,
+    and is exact.
 
     Raises:
         MetricError: no transfer starts in the window.

@@ -46,7 +46,7 @@ def _of_each(
 def mean_cwnd_pkts(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Time average of the congestion window over the window's samples (trapezoidal rule).
 
-    Times before the flow's start and after its end, at which it has no congestion window, are left out.
+    Times before the flow's start and after its end, at which the flow has no congestion window, are left out.
     """
     return _of_each(run, flows, "cwnd", window, time_mean)
 
@@ -92,7 +92,7 @@ def loss_events(run: Run, window: Window | None = None, flows: Flows = None) -> 
 def epoch_duration_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, skip: int = SKIPPED_EPOCHS
 ) -> dict[str, float]:
-    """Mean time between successive backoffs, without the first two epochs (the start-up and the one after it).
+    """Mean time between successive backoffs, without the first two epochs (the start-up and the epoch after it).
 
     A backoff lies between two samples and is assumed to be in their middle. The window is the whole run
     unless given.
@@ -118,11 +118,11 @@ def epoch_growth_pkts(
 ) -> dict[str, float]:
     """Mean growth of the sampled congestion window in an epoch, from its smallest to its largest value.
 
-    Epochs lie between successive backoffs, without the first two (the start-up and the one after it). Samples with a
-    window below ssthresh, in recovery or slow start, are left out. The window is the whole run unless given.
+    Epochs lie between successive backoffs, without the first two epochs (the start-up and the epoch after it). Samples
+    with a window below ssthresh, in recovery or slow start, are left out. The window is the whole run unless given.
 
     Raises:
-        MetricError: there are too few backoffs, or an epoch that consists of recovery and slow start only.
+        MetricError: there are too few backoffs, or an epoch consists of recovery and slow start only.
     """
     window = resolve_window(run, window or (0.0, duration_s(run)))
     return {
@@ -137,9 +137,9 @@ def cwnd_curvature(
 ) -> dict[str, float]:
     """Curvature of the window's growth in an epoch: below 0 for a concave curve, 0 for a straight line.
 
-    It is the second difference over the growth, 4 ((w_end + w_begin) / 2 - w_middle) / (w_end - w_begin), with the
-    windows at the beginning, the middle and the end of the growing part; the mean over the epochs of
-    ``epoch_growth_pkts``.
+    The curvature is the second difference over the growth, 4 ((w_end + w_begin) / 2 - w_middle) / (w_end - w_begin),
+    with the windows at the beginning, the middle and the end of the growing part of an epoch. The value is the mean
+    over the epochs of ``epoch_growth_pkts``.
 
     Raises:
         MetricError: the errors of ``epoch_growth_pkts``.
@@ -162,8 +162,8 @@ def cwnd_curvature(
 def backoff_delta(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Multiplicative decrease: the fraction by which a loss lowers cwnd, as a mean over the losses in the window.
 
-    It is 1 - s / w, where w is the congestion window in the last sample before the loss, and s is ssthresh in the first
-    sample after it.
+    The decrease is 1 - s / w, where w is the congestion window in the last sample before the loss, and s is ssthresh in
+    the first sample after it.
 
     Raises:
         MetricError: a flow has no loss in the window, or no ssthresh.
@@ -184,7 +184,7 @@ def _growing(run: Run, flow: str, window: Window, skip: int) -> list[Array]:
     """The windows of each epoch that are not below ssthresh.
 
     Raises:
-        MetricError: there are too few backoffs, or an epoch that consists of recovery and slow start only.
+        MetricError: there are too few backoffs, or an epoch consists of recovery and slow start only.
     """
     columns = ("loss_events", "cwnd", "ssthresh")
     counts, cwnd, ssthresh = (flow_series(run, flow, series, window)[1] for series in columns)
@@ -230,7 +230,7 @@ def response_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows =
 
 @metric("receive_window_limited_fraction", "1", "design: limits of a run", scope="flow")
 def receive_window_limited_fraction(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Fraction of the flow's time in which the receive window, and not the algorithm, limited it; whole run.
+    """Fraction of the flow's time in which the receive window, and not the algorithm, limited the flow; whole run.
 
     Raises:
         MetricError: a window other than the whole run is requested.
@@ -292,7 +292,7 @@ def peak_window_over_bdp(run: Run, window: Window | None = None, flows: Flows = 
 def response_over_reno(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Ratio of w of the response function to Reno's √(3/2p) at the same loss event rate p.
 
-    It is 1 for Reno with an ACK per packet.
+    The ratio is 1 for Reno with an ACK per packet.
 
     Raises:
         MetricError: a flow has no loss event in the window.
@@ -308,7 +308,7 @@ def response_over_reno(run: Run, window: Window | None = None, flows: Flows = No
 
 @metric("retransmit_rate", "1", "RFC 5166 §2.1.3", scope="flow")
 def retransmit_rate(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Retransmissions per distinct segment delivered in the window, spurious ones included.
+    """Retransmissions per distinct segment delivered in the window, spurious retransmissions included.
 
     Raises:
         MetricError: a flow delivered nothing.

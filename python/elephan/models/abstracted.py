@@ -1,11 +1,11 @@
-"""The abstracted models of real hybrids in katto2008: Compound (CTCP), Adaptive Reno, YeAH and Fusion.
+"""The abstracted models of the real hybrids Compound (CTCP), Adaptive Reno, YeAH and Fusion in katto2008.
 
 Table 3 and equation 5 of the paper give each algorithm's window growth while the path has free capacity, and the
 fraction of the window kept at a loss; figures 5 and 6 draw the windows. The paper "omitted" the number of packets of a
-round; it is derived here. Case 1 is the same as for the ideal hybrid. In cases 2 and 3 a window begins at its value
-after the loss, grows to the BDP, and stays there until Reno's line exceeds it (case 2) or the next loss happens (case
-3-1). In case 3-2 the loss happens before the window reaches the BDP. Losses happen every w/2 round trips, as in the
-ideal models.
+round; this module derives the number. Case 1 is the same as for the ideal hybrid. In cases 2 and 3 a window begins at
+its value after the loss, grows to the BDP, and stays there until Reno's line exceeds it (case 2) or the next loss
+happens (case 3-1). In case 3-2 the loss happens before the window reaches the BDP. Losses happen every w/2 round trips,
+as in the ideal models.
 
 Further interpretations:
 
@@ -66,15 +66,16 @@ class Hybrid:
 def ctcp(keep: float = 0.5, alpha: float = 0.125, k: float = 0.75, low_window: float = 0.0) -> Hybrid:
     """Compound: adds alpha cwnd^k each round trip; keeps one half, or ``keep`` of section III.B.
 
-    ``low_window`` is not in the table: below it Compound is Reno.
+    Below ``low_window``, which is not in the table, Compound grows as Reno does.
     """
     return Hybrid("CTCP", Power(alpha, k, low_window), lambda ratio: np.full_like(ratio, keep))
 
 
 def areno(pipe: Pipe) -> Hybrid:
-    """Adaptive Reno: adds B / 10 Mbit/s segments each round trip; keeps all without a queue and one half with a queue.
+    """Adaptive Reno: adds B / 10 Mbit/s segments each round trip; keeps the whole window without a queue and one half
+    with a queue.
 
-    With these two values the paper approximates a fraction that falls from 1 to 1/2 with the RTT.
+    With the fractions 1 and 1/2 the paper approximates a fraction that falls from 1 to 1/2 with the RTT.
     """
     return Hybrid("ARENO", Steady(floats(pipe.rate_bps) / 10e6), lambda ratio: np.where(ratio > 1.0, 0.5, 1.0))
 
@@ -93,8 +94,8 @@ def yeah(factor: float = 1.01) -> Hybrid:
 def fusion(pipe: Pipe, d_min_s: float = 0.01, flows: int = 1) -> Hybrid:
     """Fusion: adds B Dmin / (N PS) each round trip; keeps RTTmin/RTT.
 
-    Dmin is the granularity of the timer, N the number of flows. With 10 ms a path of 40 ms is full again after about
-    one round trip, as in the paper; implementations have 1 ms.
+    Dmin is the granularity of the timer, N the number of flows. With Dmin = 10 ms, a path of 40 ms is full again after
+    about one round trip, as in the paper; implementations have Dmin = 1 ms.
     """
     step = floats(pipe.rate_bps) * d_min_s / (flows * floats(pipe.packet_bits))
     return Hybrid("TCP-Fusion", Steady(step), lambda ratio: floats(1.0 / ratio))
@@ -146,7 +147,7 @@ def _by_case(hybrid: Hybrid, w: ArrayLike, bdp: ArrayLike, flows: int, parts: tu
 
 
 def _alone_2(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
-    """Case 2, one flow: the window grows to the BDP, stays there until Reno's line reaches the BDP, and follows that
+    """Case 2, one flow: the window grows to the BDP, stays there until Reno's line reaches the BDP, and follows Reno's
     line."""
     growth = hybrid.growth
     start = np.minimum(hybrid.keep(w / pipe) * w, pipe)
@@ -156,7 +157,7 @@ def _alone_2(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
 
 
 def _alone_3(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
-    """Case 3, one flow: the window grows to the BDP and stays there (3-1), or has its loss before (3-2)."""
+    """Case 3, one flow: the window grows to the BDP and stays there (case 3-1), or has its loss earlier (case 3-2)."""
     growth, rounds = hybrid.growth, w / 2
     start = hybrid.keep_empty * pipe
     refilled = growth.rounds(start, pipe)
@@ -177,8 +178,8 @@ def _beside_2(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
 
 
 def _beside_3(hybrid: Hybrid, w: Floats, pipe: Floats) -> Cycle:
-    """Case 3 beside Reno: the window grows to the share that Reno leaves and shrinks with it to W - w (3-1), or has its
-    loss before (3-2)."""
+    """Case 3 beside Reno: the window grows to the share that Reno leaves and shrinks with this share to W - w (case
+    3-1), or has its loss earlier (case 3-2)."""
     growth, rounds, room = hybrid.growth, w / 2, pipe - w / 2
     left = pipe - w
     start = hybrid.keep_empty * left
@@ -202,7 +203,7 @@ def _with_short_cycles(hybrid: Hybrid, full: Cycle, never_full: NDArray[np.bool_
 
 
 def round_of(hybrid: Hybrid, w: ArrayLike, pipe: Pipe, flows: int = 1) -> Round:
-    """Packets and seconds of a round; the duration is that of the ideal hybrid (tables 1 and 2)."""
+    """Packets and seconds of a round; the duration is the same as for the ideal hybrid (tables 1 and 2)."""
     ideal, cycle = (single_flow, alone) if flows == 1 else (two_flows, beside_reno)
     seconds = ideal("hybrid", w, pipe.bdp, pipe.rtt_s, pipe.packet_s).seconds
     return Round(cycle(hybrid, w, pipe.bdp).packets, seconds)

@@ -1,14 +1,14 @@
 """The course of a window between two losses, and its mean.
 
 A response function of the literature assumes a loss at every 1/p-th segment. Random losses give another mean: a Reno
-flow's is larger by 7 %, since the square of its window has the mean 2/p (Ott, Kemperman, Mathis: "The stationary
-behavior of ideal TCP congestion avoidance", 1996). :func:`under_random_losses` computes that mean for any rule whose
-only memory is the window at its last loss. :func:`under_even_losses` computes the mean under evenly spaced losses; it
-checks the closed forms.
+flow's mean window is larger by 7 %, since the square of its window has the mean 2/p (Ott, Kemperman, Mathis: "The
+stationary behavior of ideal TCP congestion avoidance", 1996). :func:`under_random_losses` computes that mean for any
+rule whose only memory is the window at its last loss. :func:`under_even_losses` computes the mean under evenly spaced
+losses, which checks the closed forms.
 
 A cycle has three parts: one round trip of recovery at the reduced window, growth until a segment is lost, and one more
-round trip until the sender detects the loss. In the third part the window still grows, and further losses belong to the
-same event.
+round trip until the sender detects the loss. In the third part of a cycle the window still grows, and further losses
+belong to the same loss event.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Cycle:
 
 
 def memoryless(gain: Callable[[Floats], Floats], keep: Keep, highest: float = 1e7) -> Cycle:
-    """A rule that depends on its window alone: `gain` segments are added each round trip, and the fraction `keep`
+    """A rule that depends on its window alone; `gain` segments are added each round trip, and the fraction `keep`
     remains after a loss."""
     windows = np.geomspace(0.5, highest, 40_001)
     slowness = 1.0 / gain(floats(windows))
@@ -89,7 +89,8 @@ def _sent(windows: Floats, elapsed: Floats) -> Floats:
 def under_even_losses(cycle: Cycle, p: float, rtt_s: float, halvings: int = 44) -> float:
     """Mean window over round trips if each 1/p-th segment is lost and detected at once, as closed forms assume.
 
-    `halvings` of the search range for the window at a loss: 44 are exact in a plot, 14 are within a thousandth.
+    `halvings` of the search range for the window at a loss: with 44 halvings the result is exact in a plot, with 14
+    halvings within a thousandth.
     """
     low, high = 0.5, 1e7
     for _ in range(halvings):
@@ -106,9 +107,9 @@ def under_even_losses(cycle: Cycle, p: float, rtt_s: float, halvings: int = 44) 
 def under_random_losses(cycle: Cycle, p: float, rtt_s: float) -> float:
     """Mean window over round trips if every segment is lost with probability p, independently of the others.
 
-    The windows at successive losses are a Markov chain. Its transition probabilities follow from the number of segments
-    that a cycle sends before its window reaches a value; its stationary distribution weighs the cycles' segments and
-    durations. Timeouts are not included, so it applies to windows of many segments.
+    The windows at successive losses are a Markov chain. The chain's transition probabilities follow from the number of
+    segments that a cycle sends before its window reaches a value. The chain's stationary distribution weighs the
+    cycles' segments and durations. Timeouts are not included, so the result applies to windows of many segments.
     """
     scale = under_even_losses(cycle, p, rtt_s, halvings=14)
     edges = np.geomspace(max(0.5, scale / 300.0), scale * 30.0, _PEAKS + 1)

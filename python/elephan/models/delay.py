@@ -1,7 +1,7 @@
 """Equilibria of delay-based flows, the effect of a wrong base RTT, and the stability of their control loops.
 
 FAST, EEFAST and HCC each keep ``alpha`` of their own segments in the queue, Vegas between ``alpha`` and ``beta``. Rates
-are in segments/s, times in seconds; flows are along the last axis, everything before it broadcasts.
+are in segments/s, times in seconds; flows are along the last axis, and all axes before the last broadcast.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ def equilibrium(alpha: ArrayLike, rate: ArrayLike, rtt_s: ArrayLike, errors_s: A
 
 
 def in_sequence(flows: int, alpha: float, rate: float, rtt_s: float) -> Equilibrium:
-    """Equilibria of flows that start one after another, each after the earlier ones have settled. The base RTT of each
+    """Equilibria of flows that start one after another, each after the earlier flows have settled. The base RTT of each
     flow includes the queue at its start (Low, Peterson, Wang 2002, §6.2; hcc2011 §4.4).
 
     Raises:
-        ValueError: there is no flow, or something is not positive.
+        ValueError: there is no flow, or an argument is not positive.
     """
     if flows < 1:
         raise ValueError("flows: fewer than 1")
@@ -106,7 +106,7 @@ def hcc_loop(b: ArrayLike) -> Floats:
 
     The window moves half of the way to w_a = alpha D/Q in a round trip, and near the equilibrium w_a falls by b for
     each segment by which the window exceeds it. Measurements are one round trip old: e' = e/2 - (b/2) e_old (hcc2011
-    eqs. 1 and 3).
+    equations 1 and 3).
     """
     fullness = floats(b)
     return floats(np.stack([np.full_like(fullness, 0.5), fullness / 2.0], axis=-1))
@@ -142,10 +142,11 @@ def swings(loop: ArrayLike) -> NDArray[np.bool_]:
 
 
 def gain_margin(loop: ArrayLike) -> Floats:
-    """Gain margin: the factor of a loop's gain at which it begins to oscillate; below 1 the loop oscillates (Nyquist).
+    """Gain margin: the factor of a loop's gain at which the loop begins to oscillate; below 1 the loop oscillates
+    (Nyquist).
 
-    The loop is opened at the measurement: L(z) = lagged/(z (z - own)). Its phase is -pi where L is real and negative,
-    at cos(theta) = own/2, where |L| = lagged: the margin is 1/lagged as long as own is at most 2.
+    The loop is opened at the measurement: L(z) = lagged/(z (z - own)). The phase of L is -pi where L is real and
+    negative, at cos(theta) = own/2, where |L| = lagged: the margin is 1/lagged as long as own is at most 2.
     """
     coefficients = floats(loop)
     with np.errstate(divide="ignore"):
@@ -154,10 +155,10 @@ def gain_margin(loop: ArrayLike) -> Floats:
 
 def phase_margin_rad(loop: ArrayLike) -> Floats:
     """Phase margin: the additional delay, in radians at the frequency of |L| = 1, at which a loop begins to oscillate.
-    It is negative if the loop oscillates, and infinite if |L| is below 1 at all frequencies (Nyquist).
+    The margin is negative if the loop oscillates, and infinite if |L| is below 1 at all frequencies (Nyquist).
 
     Let L = lagged/(z (z - own)) on the unit circle. |L| is 1 where |z - own| = lagged, at cos(theta) = (1 + own^2 -
-    lagged^2)/(2 own). |L| falls with theta, so there is at most one such frequency.
+    lagged^2)/(2 own). |L| falls with theta, so |L| is 1 at one frequency at most.
 
     Raises:
         ValueError: own is not above 0, or exceeds lagged by 1 or more, so that errors grow without oscillation.
@@ -170,7 +171,8 @@ def phase_margin_rad(loop: ArrayLike) -> Floats:
     theta = np.arccos(np.clip(cosine, -1.0, 1.0))
     # The phase of z - own exceeds the phase of z, by up to pi.
     phase = -theta - np.arctan2(np.sin(theta), np.cos(theta) - own)
-    # Below |1 - own| the size is under 1 everywhere; above 1 + own it is over 1 everywhere, and theta pi.
+    # For lagged below |1 - own|, |L| is below 1 at all frequencies; for lagged above 1 + own, |L| is above 1 at all
+    # frequencies, and theta is pi.
     return floats(np.where(lagged <= np.abs(1.0 - own), np.inf, np.pi + phase))
 
 
@@ -178,7 +180,7 @@ def hcc_rounds(b: float, alpha: float, gamma: float = 0.5, rounds: int = 400, st
     """Queue at the end of each round trip under HCC's own rule, clipped steps included, segments.
 
     One flow uses a link that is never idle: the queue is the window minus the pipe, and is measured a round trip later.
-    Increases are immediate here; the engine's HCC spreads them over the round.
+    Increases are immediate in this model; the engine's HCC spreads them over the round.
 
     Raises:
         ValueError: b, alpha or gamma is not positive.

@@ -1,10 +1,10 @@
 """Duration of the congestion epochs of a single flow, as a function of the BDP and the buffer, and number of epochs
 until two flows share evenly.
 
-The flow is alone on a drop-tail link of C segments/s with a base round trip of T and a buffer of b segments. Its window
-grows from k W after a loss to W = C T + b at the next. A round trip lasts T while the window w is below the BDP, and
-w/C above it. Losses are detected at once; slow start, recovery and the duration of the loss event itself are not
-included. Arguments and results are arrays, in segments and seconds.
+The flow is alone on a drop-tail link of C segments/s with a base round trip of T and a buffer of b segments. The flow's
+window grows from k W after a loss to W = C T + b at the next loss. A round trip lasts T while the window w is below the
+BDP, and w/C above it. Losses are detected at once; slow start, recovery and the duration of the loss event itself are
+not included. Arguments and results are arrays, in segments and seconds.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def path(rate: ArrayLike, rtt_s: ArrayLike, buffer: ArrayLike) -> Path:
 
 
 def reno(on: Path, increase: float = 1.0, keep: float = 0.5) -> Floats:
-    """An AIMD flow's epoch, s. It is linear in BDP²/C, and so in the BDP for a given RTT.
+    """An AIMD flow's epoch, s. The epoch is linear in BDP²/C, and therefore in the BDP for a given RTT.
 
     With a buffer of at least (1-k)/k BDP the link is never idle, and the epoch is (1-k^2) W^2/(2 a C).
     """
@@ -84,8 +84,8 @@ def stcp(on: Path, increase: float = 0.01, keep: float = 0.875) -> Floats:
 
 def cubic(on: Path, c: float = 0.4, keep: float = 0.7, beyond: float = 1.0, *, friendly: bool = True) -> Floats:
     """CUBIC's epoch, s. The window returns to its last maximum after K = cbrt(W (1-k)/C) (RFC 9438 §4.2). After another
-    cbrt(beyond/C) it exceeds that maximum by ``beyond`` segments, and has a loss. The epoch is shorter if CUBIC's
-    estimate of Reno's window reaches that point first (§4.3).
+    cbrt(beyond/C) the window exceeds that maximum by ``beyond`` segments, and the flow has a loss. The epoch is shorter
+    if CUBIC's estimate of Reno's window reaches that point first (§4.3).
 
     Around its maximum the window is almost constant, so its growth by the last segment takes 1.36 s.
     """
@@ -166,10 +166,10 @@ def illinois(
 def compound(on: Path, alpha: float = 0.125, k: float = 0.75, gamma: float = 30.0, low: float = 38.0) -> Floats:
     """Compound's epoch, s, if its delay-based component is 0 before the loss (Tan et al., INFOCOM 2006).
 
-    Its Reno component grows from W/2 to W by one segment a round trip. The sum of both components grows by alpha w^k,
-    at least one, until ``gamma`` segments are queued. It stays constant until the Reno component reaches it; from then
-    on it grows as Reno. If the buffer is smaller than ``gamma`` segments, or the window is below ``low``, the closed
-    form does not apply, and the result is NaN.
+    Compound's Reno component grows from W/2 to W by one segment a round trip. The sum of both components grows by alpha
+    w^k, at least one, until ``gamma`` segments are queued. The sum then stays constant until the Reno component reaches
+    it, and grows as Reno from then on. If the buffer is smaller than ``gamma`` segments, or the window is below
+    ``low``, the closed form does not apply, and the result is NaN.
     """
     start = on.peak / 2.0
     knee = on.bdp + gamma
@@ -193,7 +193,8 @@ def compound(on: Path, alpha: float = 0.125, k: float = 0.75, gamma: float = 30.
 
 
 def fluid_fill_s(start: ArrayLike, end: ArrayLike, rtt_s: ArrayLike, alpha: float = 0.125, k: float = 0.75) -> Floats:
-    """Time that Compound needs from one window to a larger one on an empty path, s: 32 W^(1/4) round trips from near 0.
+    """Time that Compound needs from one window to a larger one on an empty path, s. The growth from near 0 to W takes
+    32 W^(1/4) round trips.
 
     Raises:
         ValueError: a window is negative.
@@ -206,10 +207,10 @@ def fluid_fill_s(start: ArrayLike, end: ArrayLike, rtt_s: ArrayLike, alpha: floa
 
 def epochs_to_fairness(keep: ArrayLike, ratio: ArrayLike = 0.95) -> Floats:
     """Number of synchronized losses after which the windows of two AIMD flows have the ratio ``ratio``; the second
-    starts at 0.
+    window starts at 0.
 
-    Each loss multiplies their difference by ``keep`` and leaves their sum at the next loss unchanged, so after n losses
-    the ratio is (1-k^n)/(1+k^n) (Chiu & Jain 1989; leith2008 §IV for n = 4 or so with k = 1/2).
+    Each loss multiplies the difference of the windows by ``keep`` and leaves their sum at the next loss unchanged, so
+    after n losses the ratio is (1-k^n)/(1+k^n) (Chiu & Jain 1989; leith2008 §IV for n = 4 or so with k = 1/2).
 
     Raises:
         ValueError: a fraction or a ratio is not between 0 and 1.

@@ -1,7 +1,7 @@
 """Fluid model of flows: windows over time at one drop-tail bottleneck.
 
 A flow sends one window each round trip, and ACKs arrive at the rate of the bottleneck's service. The windows therefore
-determine the queueing delay d: it solves sum w_i/(T_i + d) = C (the link is full), or is 0. When the queue would exceed
+determine the queueing delay d: d solves sum w_i/(T_i + d) = C (the link is full), or is 0. When the queue would exceed
 the buffer, every flow that has grown by a segment or more within a round trip has a loss, detects it a round trip
 later, and then does not grow for one round trip. (After the models of Misra, Gong & Towsley 2000 and, for the moment of
 a loss, Bohacek, Hespanha, Lee & Obraczka 2003.)
@@ -133,7 +133,7 @@ def run(
     if ``progress``, called with the fraction done, returned false.
 
     Raises:
-        ValueError: there is no flow, or a number has no meaning.
+        ValueError: there is no flow, or a number is out of range.
     """
     if not senders or rate <= 0 or buffer < 0 or any(sender.rtt_s <= 0 for sender in senders):
         raise ValueError("flows, rate, buffer, rtt_s: no flow, or out of range")
@@ -248,7 +248,8 @@ class _Link:
                     break
 
     def _hit(self, flow: _Running, losses: int, now_s: float, delay_s: float) -> None:
-        """Record a loss of a flow, which detects it a round trip later; losses until then belong to the same event."""
+        """Record a loss of a flow, which detects it a round trip later; losses until then belong to the same loss
+        event."""
         self.lost += losses
         if losses and flow.react_s == math.inf:
             flow.react_s = now_s + flow.sender.rtt_s + delay_s

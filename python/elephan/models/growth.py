@@ -1,7 +1,7 @@
 """Growth of a window while the path has free capacity: windows, round trips and packets in closed form.
 
-A growth adds g(c) packets to a window of c in a round trip, but at least one, as Reno does. Below the *knee* one packet
-is the larger value, above it g(c). Arguments and results are arrays.
+A growth adds g(c) packets to a window of c in a round trip, but at least one, as Reno does. Below the *knee* the growth
+is one packet; above the knee it is g(c). Arguments and results are arrays.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Growth(ABC):
     def meet(self, start: Floats, total: Floats) -> Floats:
         """The window c at which c plus the round trips since ``start`` is ``total``.
 
-        At this window a growing flow fills the share left by a rival whose window grows by a packet a round trip.
+        At the window c a growing flow fills the share left by a rival whose window grows by a packet a round trip.
         """
         to_knee = np.maximum(self.knee - start, 0.0)
         straight = (total + start) / 2
@@ -89,8 +89,8 @@ class Growth(ABC):
     def cycle(self, keep: float, rounds: Floats) -> Floats:
         """The window c of a cycle of the given number of round trips.
 
-        A loss leaves ``keep`` c, and growth reaches c again. Returns the smallest such window; infinite if the growth
-        needs fewer round trips from any window.
+        A loss reduces the window from c to ``keep`` c, and the window grows to c again. Returns the smallest window
+        whose cycle takes this number of round trips; infinite if the growth needs fewer round trips from any window.
         """
         wanted = floats(rounds)
         straight = wanted / (1 - keep) if keep < 1 else np.full_like(wanted, np.inf)
@@ -128,7 +128,7 @@ class Steady(Growth):
 
     @property
     def knee(self) -> float:
-        """The knee is 0: all windows are on one line."""
+        """The knee is 0, since one rule holds at all windows."""
         return 0.0
 
     def among(self, chosen: NDArray[np.bool_]) -> Growth:
@@ -161,7 +161,7 @@ class Steady(Growth):
 
 @dataclass(frozen=True)
 class Power(Growth):
-    """Growth by alpha c^k a round trip, k below 1, as Compound's.
+    """Growth by alpha c^k a round trip, k below 1, as in Compound.
 
     Attributes:
         alpha: packets a round trip at a window of one.
@@ -216,7 +216,7 @@ class Power(Growth):
 
 @dataclass(frozen=True)
 class Exponential(Growth):
-    """Growth by a factor each round trip, as Scalable TCP's.
+    """Growth by a factor each round trip, as in Scalable TCP.
 
     Attributes:
         factor: factor of one round trip; 1.01 for one packet per 100 acknowledged.
@@ -230,11 +230,11 @@ class Exponential(Growth):
 
     @property
     def knee(self) -> float:
-        """The window at which ln(factor) c is one: 100.5 packets for 1.01."""
+        """The window c at which ln(factor) c is one; 100.5 packets for a factor of 1.01."""
         return 1.0 / self._lam
 
     def gain(self, c: Floats) -> Floats:
-        """(factor - 1) c, the growth in a round trip."""
+        """Growth in a round trip without the minimum, (factor - 1) c."""
         return (self.factor - 1.0) * c
 
     def _rounds(self, c: Floats) -> Floats:
@@ -252,6 +252,6 @@ class Exponential(Growth):
         return floats(special.wrightomega(lam * total + np.log(lam * start))) / lam
 
     def _self_similar(self, keep: float, rounds: Floats) -> Floats:
-        """A factor regains a reduction in the same number of round trips from any window."""
+        """Infinite, since growth by a factor undoes a reduction in the same number of round trips at any window."""
         del keep
         return np.full_like(rounds, np.inf)

@@ -1,4 +1,4 @@
-"""HCC's rules as formulas (W. Xu et al., "Hybrid congestion control for high-speed networks", JNCA 34, 2011).
+"""HCC's rules as formulas (Xu et al., "Hybrid congestion control for high-speed networks", JNCA 34, 2011).
 
 Windows and steps are in segments, times in seconds. ``step_max`` is the paper's I_max and ``step_min`` its I_min; each
 update applies half of a clipped change.

@@ -1,9 +1,9 @@
 """The ideal models of katto2008: loss-based, delay-based and hybrid control, one flow alone or beside a Reno flow.
 
-J. Katto et al., "Simple Model Analysis and Performance Tuning of Hybrid TCP Congestion Control" (2008), section II.A.
-The models divide time into congestion avoidance rounds of Reno: Reno's window grows from w/2 to w in w/2 round trips,
-and a loss ends the round. The packets that a control sends in a round, and the duration of the round, depend on w and
-on the bandwidth-delay product W:
+Katto et al., "Simple Model Analysis and Performance Tuning of Hybrid TCP Congestion Control" (2008), section II.A. The
+models divide time into congestion avoidance rounds of Reno: Reno's window grows from w/2 to w in w/2 round trips, and a
+loss ends the round. The packets that a control sends in a round, and the duration of the round, depend on w and on the
+bandwidth-delay product W:
 
 * one flow: case 1 if W < w/2, case 2 if w/2 <= W < w, case 3 if w <= W;
 * two flows, each with its loss at w: case 1 if W < w, case 2 if w <= W < 2w, case 3 if 2w <= W.
@@ -15,16 +15,16 @@ Errors and omissions of the paper:
 
 * Equation 2 multiplies the expected duration of the timeouts by 1 - p. The underlying sum divides by 1 - p (Padhye et
   al. 1998). ``form="printed"`` is the paper's equation, which its figures need; ``form="padhye"`` is the sum.
-* The paper charges one timeout for each loss. Padhye et al. charge it only for the fraction Q(w) of the losses that end
-  in a timeout, so the model for losses is not "completely equal" to theirs, as the paper states.
-  :mod:`elephan.models.refined` uses Q(w).
-* A delay-based or hybrid flow sends more than 1/p packets in such a round: the interval between its losses equals
+* The paper charges one timeout for each loss. Padhye et al. charge a timeout only for the fraction Q(w) of the losses
+  that end in a timeout, so the model for losses is not "completely equal" to the model of Padhye et al., as the paper
+  states. :mod:`elephan.models.refined` uses Q(w).
+* A delay-based or hybrid flow sends more than 1/p packets in a round of Reno: the interval between its losses equals
   Reno's in round trips, and not in packets. :mod:`elephan.models.refined` counts packets.
 * With a buffer of W packets no window exceeds 2W. Case 1 of the paper's own setup (p < 6.0e-6 for one flow, 2.4e-5 for
-  two) is then not reached: losses at the full queue keep the window at 2W.
-* Equation 6 is in packets a round trip. Equation 4, which replaces it in case 3, is in packets a second, and must be
-  multiplied by R.
-* Only case 3 then has timeouts, so the response function has a step at w = W.
+  two) is not reached with such a buffer: losses at the full queue keep the window at 2W.
+* Equation 6 is in packets a round trip. Equation 4, which replaces equation 6 in case 3, is in packets a second, and
+  must be multiplied by R.
+* In the response function only case 3 has timeouts, so the function has a step at w = W.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def case_of(w: ArrayLike, bdp: ArrayLike, flows: int = 1) -> NDArray[np.int64]:
 
 
 def borders(bdp: ArrayLike, flows: int = 1) -> tuple[Floats, Floats]:
-    """Loss rates at the borders of cases 1 and 2, and of cases 2 and 3: those of w = 2W and w = W, or w = W and w = W/2
-    with two flows.
+    """Loss rates at the borders of cases 1 and 2, and of cases 2 and 3: the loss rates at w = 2W and w = W, or at w = W
+    and w = W/2 with two flows.
 
     One flow: 2/(3 W^2) and 8/(3 W^2). Two: 8/(3 W^2) and 32/(3 W^2).
     """
@@ -137,7 +137,7 @@ def single_flow(control: Control, w: ArrayLike, bdp: ArrayLike, rtt_s: ArrayLike
 def two_flows(control: Control, w: ArrayLike, bdp: ArrayLike, rtt_s: ArrayLike, packet_s: ArrayLike) -> Round:
     """Table 2: packets of a flow beside a Reno flow, and the duration of the round.
 
-    Reno's window is x = w/2 + n. The hybrid window is W - x, the rest of the pipe, while this exceeds x, and x
+    Reno's window is x = w/2 + n. The hybrid window is W - x, the rest of the pipe, while W - x exceeds x, and x
     afterwards. Delay-based control is left out, as in the paper: its window would be max(W - x, 0).
     """
     w, pipe, rtt, packet = _checked(w, bdp, rtt_s, packet_s)
@@ -158,8 +158,8 @@ def timeout_penalty_s(p: ArrayLike, t0_s: ArrayLike, form: PenaltyForm = "printe
     """Equation 2: expected duration of the timeouts after a loss, T0 f(p) (1 - p), s.
 
     f(p) = 1 + p + 2 p^2 + 4 p^3 + 8 p^4 + 16 p^5 + 32 p^6: T0 doubles with each timeout in a row, six times at most.
-    ``form="padhye"`` is T0 f(p) / (1 - p), the sum over all numbers of timeouts. At p = 0.1 this form gives 1.250 T0,
-    and the paper's form 1.012 T0.
+    ``form="padhye"`` is T0 f(p) / (1 - p), the sum over all numbers of timeouts. At p = 0.1 the form "padhye" gives
+    1.250 T0, and the paper's form 1.012 T0.
     """
     loss = _probability(p)
     factor = backoff(loss)
@@ -173,7 +173,8 @@ def timeout_penalty_s(p: ArrayLike, t0_s: ArrayLike, form: PenaltyForm = "printe
 
 
 def scaled_penalty_s(penalty_s: ArrayLike, packets: ArrayLike, loss_packets: ArrayLike) -> Floats:
-    """Equation 3: the penalty of a control that sends K packets a round where the loss-based one sends K_loss."""
+    """Equation 3: the penalty of a control that sends K packets in a round in which the loss-based control sends K_loss
+    packets."""
     return floats(floats(penalty_s) * floats(packets) / floats(loss_packets))
 
 

@@ -1,8 +1,8 @@
 """Window laws of the fluid model, one for each algorithm: growth per round trip, and response to a loss.
 
 A law with continuous growth implements :meth:`Law.gain`. A law that changes the window once per round trip implements
-:meth:`Law.step`, which is called at the end of the round. Such a law oscillates, because its measured delay is one
-round trip old. Units are segments, seconds and round trips.
+:meth:`Law.step`, which is called at the end of the round. A law with steps oscillates, because its measured delay is
+one round trip old. Units are segments, seconds and round trips.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ class Law(ABC):
         return 0.0
 
     def starting(self, view: View) -> bool:
-        """True while the algorithm has a start-up phase of its own, in which it doubles the window each round trip."""
+        """True while the algorithm is in a start-up phase of its own, in which it doubles the window each round
+        trip."""
         del view
         return False
 
@@ -143,8 +144,8 @@ def hstcp(settings: Settings) -> Law:
 
 class Htcp(Law):
     """H-TCP with adaptive backoff (Leith & Shorten 2004; draft-leith-tcp-htcp-06): the gain grows with the time since
-    the last loss. A loss keeps the ratio of the smallest to the largest round trip, 0.5 to 0.8, but half if the
-    throughput has changed by a fifth since the last loss, and at the loss after that.
+    the last loss. A loss multiplies the window by the factor smallest RTT / largest RTT, 0.5 to 0.8. The factor is one
+    half if the throughput has changed by a fifth since the last loss, and also at the next loss after such a loss.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -168,7 +169,8 @@ class Htcp(Law):
             self._best = max(self._best, self._rate)
 
     def gain(self, view: View) -> float:
-        """The gain 2(1-k)(1 + 10(D-1) + ((D-1)/2)^2) at a time D after the loss, from ``delta_l`` (1 s) on."""
+        """The gain of H-TCP, 2(1-k)(1 + 10(D-1) + ((D-1)/2)^2), at a time D after the loss, from ``delta_l`` (1 s)
+        on."""
         self._largest_s = max(self._largest_s, view.rtt_s)
         if view.rounds_in_all >= self._sampled + 1.0:
             self._sample(view)
@@ -246,7 +248,7 @@ class Illinois(Law):
         self._longest_s = 0.0
 
     def gain(self, view: View) -> float:
-        """alpha(d): the maximum up to d1 times the longest delay, then k1/(k2 + d)."""
+        """alpha(d) of Illinois: the maximum up to d1 times the longest delay, then k1/(k2 + d)."""
         self._longest_s = max(self._longest_s, view.delay_s)
         near = self._d1 * self._longest_s
         if view.window < self._threshold:
@@ -268,7 +270,7 @@ class Illinois(Law):
 
 
 class Compound(Law):
-    """Compound (Tan et al. 2006): a delay-based window that shrinks as the Reno window fills the queue."""
+    """Compound (Tan et al., 2006): a delay-based window that shrinks as the Reno window fills the queue."""
 
     by_rounds = True
 
@@ -291,8 +293,8 @@ class Compound(Law):
         return 1.0 + self._delay_part - before
 
     def on_loss(self, view: View) -> float:
-        """Both components are reduced alike; gamma moves towards three quarters of the Reno component's queue
-        (TUBE)."""
+        """The window after a loss, which reduces both components alike; gamma moves towards three quarters of the Reno
+        component's queue (TUBE)."""
         waiting = (view.window - self._delay_part) * (view.queued / view.window)
         low, high = self._bounds
         self._gamma = min(high, max(low, self._gamma + self._weight * (0.75 * waiting - self._gamma)))
@@ -314,7 +316,7 @@ class Fast(Law):
         self._round = 0
 
     def starting(self, view: View) -> bool:
-        """True while almost no segment waits, also after a loss; the window then doubles."""
+        """True while almost no segment waits in the queue, also after a loss; the window doubles during this time."""
         return view.average_s < self._threshold_s
 
     def step(self, view: View) -> float:
@@ -331,8 +333,8 @@ class Fast(Law):
 
 
 class Hcc(Law):
-    """HCC (Xu et al. 2011): half of the way to ``alpha`` segments in the forward queue, clipped; after a loss a search
-    for the window at the loss.
+    """HCC (Xu et al., 2011): moves half of the way to ``alpha`` segments in the forward queue, clipped; after a loss a
+    search for the window at the loss.
     """
 
     by_rounds = True
@@ -346,13 +348,13 @@ class Hcc(Law):
         self._started = False
 
     def starting(self, view: View) -> bool:
-        """True while almost no segment waits; the window then doubles."""
+        """True while almost no segment waits in the queue; the window doubles during this time."""
         self._started = self._started or view.delay_s >= self._threshold_s or self._reference > 0.0
         return not self._started
 
     def step(self, view: View) -> float:
-        """The growth: half of the clipped distance to the anticipated window, or, during a search, to the middle of the
-        remaining interval."""
+        """The growth of HCC: half of the clipped distance to the anticipated window, or, during a search, to the middle
+        of the remaining interval."""
         most = self._gamma * self._alpha
         if self._reference > 0.0:
             if view.window > self._reference:
@@ -369,8 +371,8 @@ class Hcc(Law):
 
 
 class Vegas(Law):
-    """Vegas (Brakmo & Peterson 1995): adds a segment with fewer than ``alpha`` segments waiting, removes one with more
-    than ``beta``."""
+    """Vegas (Brakmo & Peterson 1995): adds a segment with fewer than ``alpha`` segments waiting, removes a segment with
+    more than ``beta`` segments waiting."""
 
     by_rounds = True
     slow_start = False
@@ -381,12 +383,13 @@ class Vegas(Law):
         self._started = False
 
     def starting(self, view: View) -> bool:
-        """True until ``gamma`` of the flow's segments wait; while it is true, the window doubles each round trip."""
+        """True until ``gamma`` of the flow's segments wait in the queue; until then, the window doubles each round
+        trip."""
         self._started = self._started or view.queued > self._edge
         return not self._started
 
     def step(self, view: View) -> float:
-        """The growth: one segment, minus one segment, or 0."""
+        """The growth of Vegas: plus one segment, minus one segment, or 0."""
         return 1.0 if view.queued < self._least else -1.0 if view.queued > self._most else 0.0
 
     def on_loss(self, view: View) -> float:
@@ -395,10 +398,9 @@ class Vegas(Law):
 
 
 class Bbr(Law):
-    """BBR (Cardwell et al. 2016): sends at the largest rate of the last ten round trips. At most twice the product of
-    that rate and the smallest RTT is in flight.
-
-    Its law is a rate: the data in flight grow by the data sent and shrink by the data acknowledged.
+    """BBR (Cardwell et al., 2016): sends at the largest rate of the last ten round trips. At most twice the product of
+    the largest rate and the smallest RTT is in flight. BBR's law is a rate: the data in flight grow by the data sent
+    and shrink by the data acknowledged.
     """
 
     slow_start = False
@@ -431,7 +433,7 @@ class Bbr(Law):
         return self._rates[0][1]
 
     def gain(self, view: View) -> float:
-        """The growth: fluid sent minus fluid served in a round trip, up to the limit of data in flight."""
+        """The growth of BBR: fluid sent minus fluid served in a round trip, up to the limit of data in flight."""
         bandwidth = self._bandwidth(view)
         if view.rtt_s <= self._smallest_s or view.now_s > self._smallest_at_s + self._probe_every_s:
             expired = view.rtt_s > self._smallest_s
@@ -481,7 +483,7 @@ class Bbr(Law):
                 self._mode = "drain"
 
     def on_loss(self, view: View) -> float:
-        """The unchanged window: this BBR ignores losses."""
+        """The unchanged window, since this model of BBR ignores losses."""
         return view.window
 
 

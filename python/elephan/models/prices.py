@@ -1,8 +1,9 @@
 """Losses of a fluid flow before a queue is full: random losses, and random early detection.
 
-Both are *prices*: a price is the loss probability of a segment. A flow adds up the prices of its segments, and has a
-loss when the sum reaches a random number. Losses thus have the same frequency and variability as in a network of
-packets. Between two losses the model is deterministic (a piecewise deterministic Markov process).
+Both kinds of losses are described by *prices*: a price is the loss probability of a segment. A flow adds up the prices
+of its segments, and has a loss when the sum reaches a random number. Losses thus have the same frequency and
+variability as in a network of packets. Between two losses the model is deterministic (a piecewise deterministic Markov
+process).
 """
 
 from __future__ import annotations

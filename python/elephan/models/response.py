@@ -1,8 +1,9 @@
 """Response functions: the mean window of an algorithm if a fraction p of its segments is lost.
 
 Each closed form assumes one loss in every 1/p segments, a path that never queues, an ACK for every segment and no
-timeout. :func:`mean_window` evaluates it. With ``losses="random"`` it computes the mean under independent losses from
-the same rules (:mod:`elephan.models.cycles`), for algorithms whose only memory is the window at the last loss.
+timeout. :func:`mean_window` evaluates the closed form. With ``losses="random"``, :func:`mean_window` computes the mean
+under independent losses from the same rules (:mod:`elephan.models.cycles`), for algorithms whose only memory is the
+window at the last loss.
 
 ``published`` is true if the closed form itself is in the paper or RFC; other forms are derived from the algorithm's
 rules.
@@ -87,9 +88,8 @@ def mean_window(algorithm: str, p: ArrayLike, rtt_s: ArrayLike = 0.1, losses: st
 def westwood(p: ArrayLike, rtt_s: ArrayLike, queueing_s: ArrayLike) -> NDArray[np.float64]:
     """Westwood+: sqrt(RTT / Tq) sqrt((1 - p) / p), with the mean queueing delay Tq = RTT - RTTmin.
 
-    Without queueing it has no response function: a reduction then leaves the path's BDP, and the window continues to
-    grow.
-    Source: Grieco and Mascolo, CCR 34(2), 2004 (form not verified in its text).
+    Without queueing, Westwood+ has no response function: a reduction then leaves the path's BDP, and the window
+    continues to grow. Source: Grieco and Mascolo, CCR 34(2), 2004 (form not verified in its text).
     """
     loss, rtt, queueing = (np.asarray(x, dtype=np.float64) for x in (p, rtt_s, queueing_s))
     if np.any(queueing <= 0):
@@ -194,12 +194,12 @@ def _htcp_gained(elapsed_s: Floats) -> Floats:
 
 
 def _htcp_law(keep: float) -> Law:
-    """H-TCP's law, solved for the duration of a cycle by Newton's method on logarithms. The duration gives the peak,
-    the segments sent, and p.
+    """H-TCP's law, solved for the duration of a cycle by Newton's method on logarithms. The duration of a cycle
+    determines the peak, the segments sent, and p.
 
     Let G be the integral of alpha since the loss. The window is 2 (keep G(D) + (1 - keep) G(t)) / RTT at time t of a
-    cycle of D seconds, and the number of segments sent is the integral of the window over time divided by the RTT.
-    Multiplied by RTT^2 it is the same function of D for every path.
+    cycle of D seconds, and the number of segments sent is the integral of the window over time divided by the RTT. The
+    number of segments, multiplied by RTT^2, is the same function of D for every path.
     """
 
     def sent(duration_s: Floats) -> tuple[Floats, Floats]:

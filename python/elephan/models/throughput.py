@@ -1,7 +1,8 @@
-"""Throughput and latency of ordinary TCP as a function of loss: Mathis, Padhye with its timeouts, Cardwell.
+"""Throughput and latency of ordinary TCP as a function of loss, by the models of Mathis, Padhye (with timeouts) and
+Cardwell.
 
-All functions take and return arrays, in segments and seconds; multiply rates by a segment's bits for bit/s. The losses
-of Padhye's and Cardwell's models last until the end of a round trip, as at a drop-tail queue, and their sender has no
+All functions take and return arrays, in segments and seconds; multiply rates by a segment's bits for bit/s. In the
+models of Padhye and Cardwell, losses last until the end of a round trip, as at a drop-tail queue, and the sender has no
 SACK. The rate of a sender with SACK and independent losses lies between Padhye's and Mathis's rates: near Mathis's at 1
 % loss, about halfway at 10 %.
 """
@@ -18,7 +19,7 @@ def mathis(p: ArrayLike, rtt_s: ArrayLike, ack_every: ArrayLike = 1) -> Floats:
     """Reno's throughput when every 1/p-th segment is lost and no timeout happens, segments/s.
 
     (1/RTT) sqrt(3/(2 b p)) with an ACK for every b-th segment (Mathis, Semke, Mahdavi, Ott: "The macroscopic behavior
-    of the TCP congestion avoidance algorithm", CCR 27(3), 1997, eq. 3).
+    of the TCP congestion avoidance algorithm", CCR 27(3), 1997, equation 3).
 
     Raises:
         ValueError: p is not a probability above 0, or a time or b is not positive.
@@ -28,8 +29,8 @@ def mathis(p: ArrayLike, rtt_s: ArrayLike, ack_every: ArrayLike = 1) -> Floats:
 
 
 def window_at_loss(p: ArrayLike, ack_every: ArrayLike = 1) -> Floats:
-    """E[W], the window at a loss, segments (Padhye, Firoiu, Towsley, Kurose: "Modeling TCP throughput: a
-    simple model and its empirical validation", SIGCOMM 1998, eq. 13).
+    """E[W], the window at a loss, segments (Padhye, Firoiu, Towsley, Kurose: "Modeling TCP throughput: a simple model
+    and its empirical validation", SIGCOMM 1998, equation 13).
 
     Raises:
         ValueError: p is not a probability above 0, or b is not positive.
@@ -41,7 +42,7 @@ def window_at_loss(p: ArrayLike, ack_every: ArrayLike = 1) -> Floats:
 
 def timeout_probability(p: ArrayLike, window: ArrayLike) -> Floats:
     """Q(p, w): the probability that a loss in a window of w segments leads to a timeout and not to three duplicate ACKs
-    (Padhye 1998, eq. 24).
+    (Padhye 1998, equation 24).
 
     Raises:
         ValueError: p is not a probability above 0, or a window is not positive.
@@ -54,8 +55,8 @@ def timeout_probability(p: ArrayLike, window: ArrayLike) -> Floats:
 
 
 def backoff(p: ArrayLike) -> Floats:
-    """f(p): the mean length of a sequence of timeouts is T0 f(p)/(1-p), since each doubles up to 64 T0 (Padhye 1998,
-    eq. 29).
+    """f(p): the mean length of a sequence of timeouts is T0 f(p)/(1-p), since each timeout is twice as long as the
+    previous timeout, up to 64 T0 (Padhye 1998, equation 29).
 
     Raises:
         ValueError: p is not a probability above 0.
@@ -72,7 +73,7 @@ def padhye(
     *,
     delivered: bool = False,
 ) -> Floats:
-    """Reno's rate with timeouts and a largest window, segments/s (Padhye 1998, eq. 32).
+    """Reno's rate with timeouts and a largest window, segments/s (Padhye 1998, equation 32).
 
     Args:
         p: fraction of the segments whose loss begins a loss event.
@@ -81,8 +82,7 @@ def padhye(
         max_window: receive window, segments.
         ack_every: segments for each ACK, b.
         delivered: if true, the rate of arrivals instead of transmissions: half of the last round before a loss is lost
-        (Padhye 1998, section
-            IV; Cardwell 2000, eq. 22).
+        (Padhye 1998, section IV; Cardwell 2000, equation 22).
 
     Raises:
         ValueError: p is not a probability above 0, or another argument is not positive.
@@ -102,7 +102,7 @@ def padhye(
 def padhye_simple(
     p: ArrayLike, rtt_s: ArrayLike, t0_s: ArrayLike, max_window: ArrayLike = np.inf, ack_every: ArrayLike = 1
 ) -> Floats:
-    """The approximation that TFRC and many others use, segments/s (Padhye 1998, eq. 33; RFC 5348 §3.1).
+    """The approximation that TFRC and many others use, segments/s (Padhye 1998, equation 33; RFC 5348 §3.1).
 
     Raises:
         ValueError: the errors of :func:`padhye`.
@@ -114,8 +114,8 @@ def padhye_simple(
 
 
 def slow_start_segments(segments: ArrayLike, p: ArrayLike) -> Floats:
-    """E[d_ss]: the number of a transfer's segments sent until its first loss, the lost one included (Cardwell, Savage,
-    Anderson: "Modeling TCP latency", INFOCOM 2000, eq. 5); all segments if p is 0.
+    """E[d_ss]: the number of a transfer's segments sent until its first loss, the lost segment included (Cardwell,
+    Savage, Anderson: "Modeling TCP latency", INFOCOM 2000, equation 5); all segments if p is 0.
 
     Raises:
         ValueError: a size is below 1 segment, or p is not a probability.
@@ -132,7 +132,7 @@ def slow_start_s(
     max_window: ArrayLike = np.inf,
     ack_every: ArrayLike = 1,
 ) -> Floats:
-    """Time to send a number of segments in slow start without a loss (Cardwell 2000, eq. 15).
+    """Time to send a number of segments in slow start without a loss (Cardwell 2000, equation 15).
 
     The window grows by a factor of 1 + 1/b a round trip up to ``max_window``, and stays there.
 
@@ -163,8 +163,8 @@ def transfer_s(
     ack_every: ArrayLike = 1,
     delayed_ack_s: ArrayLike = 0.0,
 ) -> Floats:
-    """Mean time of a transfer from its first segment to its last ACK (Cardwell 2000, eq. 25): slow start, the first
-    loss, congestion avoidance for the rest, and the wait of a delayed ACK at the start.
+    """Mean time of a transfer from its first segment to its last ACK (Cardwell 2000, equation 25): slow start, the
+    first loss, congestion avoidance for the rest, and the wait of a delayed ACK at the start.
 
     Args:
         segments: size of the transfer.

@@ -37,7 +37,7 @@ def listing() -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=16)
 def get(paper_id: str, quick: bool = False) -> Paper:
-    """The paper with an id; with ``quick``, the same experiments at about a tenth of the work.
+    """The paper that has the given id; with ``quick``, the same experiments at about a tenth of the work.
 
     Raises:
         ScenarioError: no paper has this id; the message names the most similar id.
@@ -75,7 +75,7 @@ def reproduce(
     Raises:
         ScenarioError: there is no such paper or figure.
         SweepError: a run failed.
-        Interrupted: Ctrl-C; what was finished is saved.
+        Interrupted: the user pressed Ctrl-C; finished results are saved.
     """
     from elephan.papers import reproduction
 
@@ -114,7 +114,7 @@ def add_kernel(
 
     Raises:
         SweepError: a twin could not be simulated.
-        Interrupted: Ctrl-C; what was finished is saved.
+        Interrupted: the user pressed Ctrl-C; finished results are saved.
     """
     from elephan.papers import in_kernel
 
@@ -139,7 +139,7 @@ def scoreboard(
     Raises:
         ScenarioError: there is no such paper.
         SweepError: a run failed.
-        Interrupted: Ctrl-C; what was finished is saved.
+        Interrupted: the user pressed Ctrl-C; finished results are saved.
     """
     from elephan.papers import overview, reproduction
 
@@ -167,7 +167,7 @@ def on_linux(
 
     Raises:
         ScenarioError: there is no such paper, or this host cannot run the backend.
-        Interrupted: Ctrl-C; what was finished is saved.
+        Interrupted: the user pressed Ctrl-C; finished results are saved.
     """
     from elephan.papers import linux_board
     from elephan.runs import Store as Results

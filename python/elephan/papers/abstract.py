@@ -48,8 +48,8 @@ def _counted(counts: dict[str, int], claims: int) -> str:
 
 
 def _by_question(judgments: Sequence[Judgment]) -> list[str]:
-    """Shares of the questions that the claims answer, from the highest to the lowest; none if there is one question
-    only."""
+    """Sentence with the number of reproduced claims for each question, the highest fraction first; none if there is
+    only one question."""
     board = boards.split(judgments, theme)
     judged = {name: (found["reproduced"], found["reproduced"] + found["differs"]) for name, found in board.items()}
     known = sorted((name for name in judged if judged[name][1]), key=lambda name: -judged[name][0] / judged[name][1])

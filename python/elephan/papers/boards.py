@@ -39,7 +39,7 @@ KEYS: dict[str, Key] = {
 
 
 def discriminating(judgment: Judgment) -> bool:
-    """True if a wrong simulator or control law would probably fail it."""
+    """True if a wrong simulator or control law would probably fail the claim."""
     return judgment.claim.discriminating
 
 
@@ -57,8 +57,8 @@ def split(judgments: Sequence[Judgment], key: Key) -> Board:
 
 
 def by_kind(judgments: Iterable[Judgment]) -> dict[str, Board]:
-    """All boards: claims by kind, certainty, robustness and check, and the boards of the discriminating and of the sure
-    claims."""
+    """All boards: claims by kind, certainty, robustness and check, and the boards of the discriminating claims and of
+    the sure claims."""
     listed = list(judgments)
     boards = {name: split(listed, key) for name, key in KEYS.items()}
     boards["selection"] = {

@@ -2,8 +2,8 @@
 by these runs.
 
 The network and the flows are the paper's; the endpoints are the kernel's TCP, in real time (``kernel``) or in virtual
-time (``linux``). These runs do not reproduce the paper, whose endpoints were others; a report shows them in an
-additional column.
+time (``linux``). The runs on Linux do not reproduce the paper, since the paper's endpoints were others; a report shows
+these runs in an additional column.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ def add(
 ) -> KernelColumn:
     """Make the planned runs, judge the claims by them, and add the results to the report of a reproduced paper.
 
-    Each run is saved when it ends. A failed run is reported and does not stop the others. No run starts after the
-    monotonic time ``until_s``. The twins of these runs are then simulated, ``jobs`` at a time, to separate the effect
-    of the twin's changes from the effect of the host.
+    Each run is saved when it ends. A failed run is reported and does not stop the other runs. No run starts after the
+    monotonic time ``until_s``. After the runs on Linux, their twins are simulated, ``jobs`` at a time, to separate the
+    effect of the twin's changes from the effect of the host.
 
     Raises:
-        Interrupted: Ctrl-C; what was finished is saved.
+        Interrupted: the user pressed Ctrl-C; finished results are saved.
     """
     from elephan.papers.reporting import write
 

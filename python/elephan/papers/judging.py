@@ -29,8 +29,8 @@ class Judgment:
         low: lower end of the bootstrap interval over seeds; ``None`` without one.
         high: upper end.
         no_interval: reason for a missing interval, in one clause; empty if there is one.
-        support: fraction of the bootstrap draws in which the claim holds; ``None`` without replicates. Between 0.025
-            and 0.975, seeds alone can change the verdict.
+        support: fraction of the bootstrap draws in which the claim holds; ``None`` without replicates. With a fraction
+            between 0.025 and 0.975, other seeds can change the verdict.
         margin: distance from the bounds of the allowed range; negative outside it.
         detail: the compared values.
         runs: ids of its runs.
@@ -113,9 +113,10 @@ def judge_all(
     *,
     intervals: bool = True,
 ) -> list[Judgment]:
-    """Judge every claim, in order. ``explanations`` has the reasons of differences by id; they never change a verdict.
+    """Judge every claim, in order. ``explanations`` has the reasons of differences by id; an explanation never changes
+    a verdict.
 
-    Without ``intervals`` there are verdicts and values only, which is fast.
+    Without ``intervals`` only verdicts and values are computed, which is fast.
     """
     found = explanations or {}
     return [judge(claim, measurer, found.get(claim.id), intervals=intervals) for claim in claims.claims]

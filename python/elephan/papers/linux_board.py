@@ -1,7 +1,8 @@
 """The papers on real Linux: their runs within a time budget, and one page with the verdicts side by side.
 
 Each claim has the published statement, the simulator's verdict with the paper's endpoints, and the verdict of real
-Linux in virtual time. The page is written from the JSON document of the runs, and this document from the saved runs.
+Linux in virtual time. The page is written from the JSON document of the runs, and the document is written from the
+saved runs.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def run(
 
     Raises:
         ScenarioError: this host cannot run the backend.
-        Interrupted: Ctrl-C; what was finished is saved.
+        Interrupted: the user pressed Ctrl-C; finished results are saved.
     """
     require(CARRIERS["linux"], "papers")
     ordered = sorted(papers, key=lambda paper: ORDER.index(paper.id) if paper.id in ORDER else len(ORDER))
@@ -87,7 +88,7 @@ _IN_KERNEL = ("verdict", "measured_text", "why", "twin_simulated")
 
 
 def _kept(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of the document with only those fields of the papers' documents that the page needs."""
+    """A copy of the document with only the fields of the papers' documents that the page needs."""
     papers = []
     for row in document["papers"]:
         mine = {key: row[key] for key in ("paper", "title", "totals", "nothing", "host") if key in row}
@@ -159,8 +160,8 @@ def _holds(totals: Mapping[str, int]) -> int:
 
 
 def _both(papers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Paragraphs on the claims that both Linux and the simulator judge: the number with equal verdicts, and the claims
-    that hold in only one of them."""
+    """Paragraphs on the claims that both Linux and the simulator judge: the number of claims with equal verdicts, and
+    the claims that hold only on Linux or only in the simulator."""
     yield "## Findings that hold today, and those that do not"
     yield ""
     for row in papers:

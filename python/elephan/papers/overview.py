@@ -21,8 +21,8 @@ LESSONS = {
     "depends": "Findings that depend on what the paper left unstated",
     "noise": "Findings that lie inside the noise of the seeds",
 }
-"""Section of a finding: its verdict changes with a variant of the paper, or else with the seeds, or else the verdict
-itself."""
+"""Sections of the page. A claim belongs to ``depends`` if its verdict changes with a variant of the paper, otherwise to
+``noise`` if the verdict changes with the seeds, and otherwise to the section of its verdict."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _page(board: Scoreboard) -> dict[str, Any]:
 
 
 def _in_short(board: Scoreboard) -> Iterator[tuple[str, int, list[tuple[str, int]]]]:
-    """For each question the number of judged discriminating claims by lesson, without zeros."""
+    """Number of judged discriminating claims by question and lesson, without zeros."""
     findings = board.findings()
     for question in THEMES:
         mine = [finding.lesson for finding in findings if finding.question == question]

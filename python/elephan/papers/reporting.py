@@ -71,8 +71,8 @@ def write(result: PaperResult, out: Path) -> Path:
 
 
 def _made_from(result: PaperResult) -> dict[str, Any]:
-    """Inputs of a report besides the code: its texts, and the runs that it draws. The report is up to date if they are
-    unchanged."""
+    """Inputs of a report besides the code: its texts, and the runs that it draws. The report is up to date if these
+    inputs are unchanged."""
     answer, column = result.beyond, result.kernel
     runs = [*result.runs, *(answer.runs if answer else ()), *(column.runs if column else ())]
     words = {key: value for key, value in result.to_json().items() if key not in {"report", "wall_seconds"}}

@@ -1,4 +1,4 @@
-"""The tables that a paper prints, with each published number beside ours and its verdict."""
+"""The tables that a paper prints, with each published number beside our number and its verdict."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _table(section: str, title: str, judgments: Sequence[Judgment]) -> DataTable
 
 
 def _telling(rows: Sequence[Row]) -> list[str]:
-    """The conditions that distinguish rows of one subject, without those implied by others."""
+    """The conditions that distinguish rows of one subject, without conditions that other conditions imply."""
     keys = list(dict.fromkeys(key for _, where in rows for key, _ in where))
     for key in reversed(list(keys)):
         others = [other for other in keys if other != key]

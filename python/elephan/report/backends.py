@@ -18,7 +18,7 @@ BINS = 1500
 
 
 def backends_report(document: Mapping[str, Any], runs: Mapping[str, Run], out: str | Path) -> Path:
-    """Write ``report.html`` into a folder. Returns its path. ``document`` is that of ``elephan compare-backends
+    """Write ``report.html`` into a folder. Returns its path. ``document`` is the output of ``elephan compare-backends
     --json``."""
     figure = _over_time(runs)
     first = next(iter(runs.values()))

@@ -1,6 +1,6 @@
 """Charts: lines with markers over a parameter, bars in groups, and tables; each is drawn for the screen and for print.
 
-Markers distinguish series for readers without color vision. The module knows neither runs nor papers.
+Markers distinguish series for readers without color vision. The module depends neither on runs nor on papers.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Points:
     drawn: Literal["both", "line", "markers", "published"] = "both"
 
     def whiskers(self) -> tuple[list[float], list[float]]:
-        """Distances of the ends above and below each value."""
+        """Distances from each value to the ends of its interval, above and below."""
         return _whiskers(self.y, self.low, self.high)
 
 
@@ -216,7 +216,7 @@ class BarChart:
 
 @dataclass(frozen=True)
 class DataTable:
-    """A table as a figure: HTML in a page, and drawn for print.
+    """A table as a figure, shown as HTML in a page and drawn for print.
 
     Attributes:
         id: short.
@@ -239,7 +239,7 @@ class DataTable:
     marks: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
     def plotly(self) -> dict[str, Any]:
-        """Empty: a page shows the table itself."""
+        """Empty, since a page shows the table as HTML and not as a plot."""
         return {}
 
     @property

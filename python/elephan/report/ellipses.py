@@ -62,7 +62,7 @@ class Ellipses:
             seen.add(blob.series)
 
     def plotly(self) -> dict[str, Any]:
-        """Three traces for each blob: the contour, the points, and the median with its case."""
+        """Three traces for each series and case: the contour, the points, and the median with its case."""
         data: list[dict[str, Any]] = []
         for blob, color, marker, first in self._styled():
             common = {"type": "scatter", "name": blob.series, "legendgroup": blob.series}

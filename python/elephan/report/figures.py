@@ -1,7 +1,7 @@
 """Figures as data, drawn twice: for the screen (plotly, zoomable) and for print (matplotlib, PDF and SVG).
 
-The module knows neither runs nor papers. Colors (Okabe and Ito) and patterns distinguish series for readers without
-color vision.
+The module depends neither on runs nor on papers. Colors (Okabe and Ito) and patterns distinguish series for readers
+without color vision.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Figure(Protocol):
 
     @property
     def caption(self) -> str:
-        """Caption: the content of the figure, and that of the paper's figure."""
+        """Caption: the content of the figure, and the content of the paper's figure."""
         ...
 
     def plotly(self) -> dict[str, Any]:
@@ -196,8 +196,8 @@ class PairBar:
     note: str = ""
 
     def heights(self) -> tuple[float, float]:
-        """Heights of the two rectangles: the winner's is the absolute value, the other's is lower by the ratio of their
-        shares."""
+        """Heights of the two rectangles. The height of the flow with the larger share is the absolute value; the other
+        height is lower by the ratio of the shares."""
         top = abs(self.value)
         other = top * (1 - top) / (1 + top)
         return (top, other) if self.value >= 0 else (other, top)
@@ -377,7 +377,7 @@ def thinned(values: Sequence[float | None], bins: int) -> tuple[list[float | Non
     """A series with at most two values in each bin: the smallest and the largest, in their order.
 
     The extremes of a trace are kept, so a drop of one sample remains visible. The second value is the ratio of the new
-    step to the old one.
+    step to the old step.
     """
     if len(values) <= 2 * bins:
         return list(values), 1.0

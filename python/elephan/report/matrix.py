@@ -46,8 +46,8 @@ class Matrix:
 
     @property
     def _shades(self) -> tuple[str, ...]:
-        """Colors from the first to the last value; if zero is in the middle of the range, they are light there and
-        darken to both ends."""
+        """Colors from the first to the last value; if zero is in the middle of the range, the colors are light at zero
+        and darken to both ends."""
         low, high = self.value_range
         return (COLORS[1], "#f5f5f5", COLORS[0]) if low == -high else ("#f5f5f5", COLORS[0])
 

@@ -1,6 +1,7 @@
 """Lines over time in panels: overlays and small multiples, drawn for print (matplotlib) and for the screen (plotly).
 
-The module does not depend on runs. One algorithm has one color; several lines of it differ in shade and dashes.
+The module does not depend on runs. Each algorithm has one color; several lines of one algorithm differ in shade and
+dashes.
 """
 
 from __future__ import annotations
@@ -150,7 +151,8 @@ class Overlay:
             ax.set_ylim(bottom=0, top=tops[panel.y_label])
 
     def save(self, path: str | Path, size: str | tuple[float, float] | None = None) -> None:
-        """Write a PDF, an SVG or a PNG; the same data give the same bytes. A PDF has TrueType fonts, as journals ask.
+        """Write a PDF, an SVG or a PNG; the same data give the same bytes. A PDF has TrueType fonts, as journals
+        require.
 
         Raises:
             ValueError: the file has another suffix, or ``size`` is not a size.
@@ -268,7 +270,7 @@ def legend(figure: MplFigure, axes: Sequence[Axes], width_in: float) -> None:
 
 
 def style(width_in: float) -> AbstractContextManager[None]:
-    """Font sizes that fit the text of a paper: 8 pt in a column, 9 pt across a page."""
+    """Font sizes that fit the text of a paper, which are 8 pt in a column and 9 pt across a page."""
     import matplotlib as mpl
 
     return mpl.rc_context({"font.size": 8 if width_in < 5 else 9, "legend.frameon": False})
@@ -283,7 +285,7 @@ def saving() -> AbstractContextManager[None]:
 
 
 def inches(size: str | tuple[float, float] | None, rows: int = 1) -> tuple[float, float]:
-    """Width and height of a figure in inches: ``column``, ``page``, ``"12x8 cm"``, or a pair of inches.
+    """Width and height of a figure in inches, from ``column``, ``page``, ``"12x8 cm"``, or a pair of inches.
 
     Raises:
         ValueError: the value is not a size, or not between 1 and 40 inches.
@@ -315,7 +317,7 @@ def color_of(place: int) -> str:
 
 
 def variant(color: str, number: int) -> tuple[str, int]:
-    """Color and dashes of a line: the first line of an algorithm has its plain color; further ones are darker or
+    """Color and dashes of a line: the first line of an algorithm has its plain color; further lines are darker or
     lighter, and dashed."""
     shade = (0.0, -0.35, 0.4)[number % 3]
     channels = (int(color[i : i + 2], 16) for i in (1, 3, 5))

@@ -24,7 +24,7 @@ TEMPLATES = files(__package__) / "templates"
 def render(template: str, payloads: Mapping[str, Any], *, plotly: bool, runs: Iterable[Run] = (), **values: Any) -> str:
     """The HTML of a page; ``payloads`` become JSON that the page's script reads, by element id.
 
-    The page lets the reader repeat those of ``runs`` that were simulated and are small enough for a browser.
+    The reader can repeat, in the page, the runs of ``runs`` that were simulated and are small enough for a browser.
     """
     alive = living(_simulated(runs))
     scripts = [*([_plotly_js()] if plotly else []), (TEMPLATES / "page.js").read_text(encoding="utf-8")]
@@ -45,7 +45,7 @@ def render(template: str, payloads: Mapping[str, Any], *, plotly: bool, runs: It
 
 
 def _simulated(runs: Iterable[Run]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Labels and canonical forms of the simulated runs; only the first of the replicates."""
+    """Labels and canonical forms of the simulated runs; only the first replicate of each scenario."""
     seen: set[str] = set()
     for run in runs:
         key = str(run.manifest["scenario_hash"])
@@ -56,7 +56,7 @@ def _simulated(runs: Iterable[Run]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def policy(scripts: Sequence[str], *, runs_here: bool = False) -> str:
-    """Content-Security-Policy of a page: no requests, and only these scripts.
+    """Content-Security-Policy of a page: no requests, and no scripts other than the page's own.
 
     A page with repeatable runs also allows the engine, in a worker that the page creates.
 

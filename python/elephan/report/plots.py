@@ -195,8 +195,8 @@ def _groups(run: Run, name: str, i: int, what: str, *, several: bool) -> Iterato
 
 
 def _queue(run: Run, name: str, i: int, *, alone: bool, link: str | None = None) -> Iterator[_Series]:
-    """The queue of the bottleneck; with one run also its range between samples. Yields nothing if no link was
-    recorded."""
+    """The queue of the bottleneck, and for a single run also the queue's range between samples. Yields nothing if no
+    link was recorded."""
     try:
         link = bottleneck(run) if link is None else link
     except MetricError:
@@ -214,7 +214,7 @@ def _queue(run: Run, name: str, i: int, *, alone: bool, link: str | None = None)
 
 
 def flow_rate(run: Run, flow: str, bin_s: float) -> tuple[Array, Array]:
-    """Throughput of a flow on the wire in bins, Mbit/s, at the middle of each; NaN while the flow is not active.
+    """Throughput of a flow on the wire in bins, Mbit/s, at the middle of each bin; NaN while the flow is not active.
 
     Raises:
         MetricError: the edges of the bins are not sample times.
@@ -239,7 +239,8 @@ def _source_rate(run: Run, source: str, bin_s: float) -> tuple[Array, Array]:
 
 
 def _bin_s(run: Run, span: Window | None) -> float:
-    """Length of a rate's bins: whole sampling intervals, at least a base RTT, and at most 200 in the shown time."""
+    """Length of a rate's bins: whole sampling intervals, at least a base RTT, and at most 200 bins in the shown
+    time."""
     period_s = run.form.sample_period_ps / 1e12
     rtts_s = [base_rtt_ps(run.form, spec) / 1e12 for spec in run.form.flows[:1]]
     shown_s = duration_s(run) if span is None else span[1] - span[0]
@@ -262,7 +263,7 @@ def _cut(line: Line, span: Window | None) -> Line:
 def _columns(
     series: dict[str, list[_Series]], names: Sequence[str], by: By | None
 ) -> list[tuple[str, Callable[[_Series], bool]]]:
-    """The small multiples: a label, and a test for the series that belong there.
+    """The small multiples: a label, and a test for the series that belong to the panel.
 
     Raises:
         MetricError: there are too many small multiples.
@@ -294,7 +295,8 @@ def _of_flow(one: _Series, flow: str, runs: set[int]) -> bool:
 
 
 def _heading(what: str, label: str, row: int, series: dict[str, list[_Series]]) -> str:
-    """Title of a panel: its run or flow, once above each column, or else its quantity, if there are several."""
+    """Title of a panel. With small multiples, the title is the run or flow, once above each column; otherwise the title
+    is the quantity if there are several quantities."""
     if label:
         return label if row == 0 else ""
     return TITLES[what] if len(series) > 1 else ""
@@ -315,7 +317,7 @@ def _places(series: dict[str, list[_Series]]) -> dict[str, int]:
 
 
 def _colored(found: Sequence[_Series], places: dict[str, int]) -> Iterator[Line]:
-    """The lines in their colors; several of one algorithm differ in shade and dashes."""
+    """The lines in their colors; several lines of one algorithm differ in shade and dashes."""
     count: dict[str, int] = {}
     for one in found:
         number = count.get(one.algorithm, 0)

@@ -109,7 +109,7 @@ def _quantile_curves(run: Run, column: str) -> tuple[Curve, ...]:
 
 
 def _names(run: Run) -> str:
-    """Names of the groups and of the sources of transfers, for the title of a run without one."""
+    """Names of the groups and of the sources of transfers, for the title of a run without a title."""
     sources = [source.flow.name for source in run.form.traffic]
     return ", ".join([*(group.name for group in run.groups), *sources])
 

@@ -47,7 +47,7 @@ def quantile_curve(
 
 
 def throughput_curve(run: Run, flow: str, name: str, color: int) -> Curve:
-    """Throughput on the wire of a flow in bins of 1 s, Mbit/s, at the middle of each."""
+    """Throughput on the wire of a flow in bins of 1 s, Mbit/s, at the middle of each bin."""
     import numpy as np
 
     from elephan.metrics.reading import duration_s, grid

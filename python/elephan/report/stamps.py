@@ -35,12 +35,12 @@ def is_current(folder: Path, stamp: str) -> bool:
 
 
 def put(folder: Path, stamp: str, names: Iterable[str]) -> None:
-    """Record the inputs of these files of a folder; called after all of them are written."""
+    """Record the inputs of a report's files in a folder; called after all files are written."""
     pages.write(folder / NAME, json.dumps({"stamp": stamp, "files": _sizes(folder, names)}, indent=1) + "\n")
 
 
 def remove(folder: Path) -> None:
-    """Remove the stamp before a report is written, since the folder is incomplete until it is finished."""
+    """Remove the stamp before a report is written, since the folder is incomplete until the report is finished."""
     (folder / NAME).unlink(missing_ok=True)
 
 

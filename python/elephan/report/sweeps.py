@@ -102,7 +102,7 @@ def drawing(
 
     Raises:
         MetricError: there is no such metric, or it has no value in any run.
-        ScenarioError: ``x`` is not an axis, too many lines, or a heat map of other than two axes.
+        ScenarioError: ``x`` is not an axis, there are too many lines, or a heat map does not have two axes.
     """
     name = name or next(iter(chosen(None, "run")))
     metric = get(name)

@@ -10,7 +10,7 @@ from elephan.scenario.fields import parse_seed
 
 
 def with_seed(scenario: Any, seed: Any = None) -> tuple[Scenario, int]:
-    """A scenario with its own seed, or with the given one.
+    """A scenario with its own seed, or with the given seed.
 
     Raises:
         ScenarioError: an argument is not a scenario, or not a seed.

@@ -22,7 +22,7 @@ _MOST_CHECKED = 60
 
 @dataclass(frozen=True)
 class Changed:
-    """A field or a number that differs between two runs; ``None`` for a missing one."""
+    """A field or a number that differs between two runs; ``None`` for a missing value."""
 
     name: str
     first: Any
@@ -122,8 +122,8 @@ def _environment(first: Run, second: Run) -> list[Changed]:
 def scenario_fields(first: Run, second: Run) -> list[Changed]:
     """The fields of two scenarios that differ in their meaning, except the title and the seed.
 
-    Fields are those of the scenario files. The fields of the canonical form are compared instead if a file cannot be
-    read any more, or if the files agree and the scenarios do not.
+    The compared fields are the fields of the scenario files. The fields of the canonical form are compared instead if a
+    file cannot be read any more, or if the files agree and the scenarios do not.
     """
     if first.manifest["scenario_hash"] == second.manifest["scenario_hash"]:
         return []

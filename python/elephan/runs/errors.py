@@ -12,7 +12,7 @@ class RunError(Exception):
 
 
 class DamagedRunError(RunError):
-    """A file of a saved run differs from the saved one.
+    """A file of a saved run is no longer as it was saved.
 
     Attributes:
         path: the file.

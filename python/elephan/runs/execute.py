@@ -89,7 +89,8 @@ def assemble(scenario: Scenario, raw: RawResult, backend: str, seed: int, origin
 
 
 def _interruptible(progress: Callable[[float], bool | None] | None) -> Progress:
-    """A callback for the engine. It handles Ctrl-C during a simulation, when no other Python code runs."""
+    """A callback for the engine. The callback lets Python handle Ctrl-C during a simulation, when no other Python code
+    runs."""
 
     def callback(fraction: float) -> bool:
         return progress is None or progress(fraction) is not False

@@ -80,7 +80,7 @@ def temporary_folder(root: Path) -> Iterator[Path]:
 
 
 def remove_abandoned(root: Path) -> list[Path]:
-    """Remove temporary folders whose process has ended, and return their paths; folders in use stay."""
+    """Remove temporary folders whose process has ended, and return their paths; folders in use are kept."""
     removed = []
     for path in sorted(root.glob(f"{_TEMPORARY}*")):
         name = path.name.removesuffix(_LOCK)
@@ -147,7 +147,7 @@ def sync_one(path: Path) -> None:
 
 
 def move_into_place(folder: Path, target: Path) -> bool:
-    """Rename a complete folder to its final name; ``False`` if that name exists, which is then unchanged."""
+    """Rename a complete folder to its final name; ``False`` if a folder of that name exists, which is not changed."""
     try:
         folder.rename(target)
     except OSError as error:

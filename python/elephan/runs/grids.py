@@ -27,7 +27,7 @@ _SOURCE = "grid"
 
 @dataclass(frozen=True, eq=False)
 class Grid(Sequence[Scenario]):
-    """The scenarios of a sweep, one for each point and seed; :func:`grid` makes one.
+    """The scenarios of a sweep, one for each point and seed; :func:`grid` makes such a grid.
 
     Attributes:
         keys: fields whose values differ, in the order in which they were given.
@@ -41,7 +41,7 @@ class Grid(Sequence[Scenario]):
 
     @classmethod
     def of(cls, points: Sequence[Point], state: Callable[[Point], Scenario], seeds: Seeds = None) -> Grid:
-        """A grid of points; ``state`` gives the scenario of each.
+        """A grid of points; ``state`` gives the scenario of each point.
 
         Raises:
             ScenarioError: the scenario or the seeds are wrong.
@@ -150,13 +150,13 @@ def check_values(values: Sequence[Any], source: str, path: str = "") -> None:
 
 
 def _same(left: Any, right: Any) -> bool:
-    """True if two values are equal in a scenario: 1 and 1.0 are equal, 1 and true are not."""
+    """True if two values are equal in a scenario; 1 and 1.0 are equal, and 1 and true are not equal."""
     return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
 
 
 def check_distinct(keys: Sequence[str], source: str) -> None:
-    """Reject axes that set the same field, since the value of the later axis would silently replace that of the earlier
-    one.
+    """Reject axes that set the same field, since the value of the later axis would silently replace the value of the
+    earlier axis.
 
     Raises:
         ScenarioError: two axes set the same field.
@@ -170,7 +170,8 @@ def check_distinct(keys: Sequence[str], source: str) -> None:
 
 
 def replicates(scenario: Scenario, seeds: Seeds) -> list[Scenario]:
-    """A scenario with this many seeds, counted from its own, or with the given seeds; unchanged for ``None``.
+    """A scenario with the given number of seeds, counted from its own seed, or with the given seeds; unchanged for
+    ``None``.
 
     Raises:
         ScenarioError: there are no seeds, a seed occurs twice, or the scenario does not depend on the seed.

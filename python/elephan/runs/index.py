@@ -24,7 +24,7 @@ from elephan.runs.store import Store
 from elephan.scenario.words import hint
 
 LAST = "last"
-"""Name of the run that was saved last; ``last~1`` is the one before it."""
+"""Name of the run that was saved last; ``last~1`` is the run that was saved before it."""
 
 _LAST = re.compile(r"last(?:~(?P<before>\d{1,7}))?")
 
@@ -194,10 +194,10 @@ def _time_of(ns: int) -> datetime:
 
 
 def locate(name: str, store: Store) -> Path | None:
-    """The folder of a run, intact or damaged, or ``None``.
+    """The folder of a run, intact or damaged; ``None`` if there is no such folder.
 
     ``name`` is a folder, an id, the beginning of exactly one id, ``last``: the run that was saved last, or ``last~2``:
-    the second before it.
+    the second run before the last.
 
     Raises:
         RunError: several ids begin with the name, or the store has fewer runs than ``last`` asks for.

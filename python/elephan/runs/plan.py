@@ -93,5 +93,5 @@ class Plan:
             raise Cancelled
 
     def results(self) -> list[Run | None]:
-        """Returns the runs in the order of the input; ``None`` for one that is not finished or failed."""
+        """Returns the runs in the order of the input; ``None`` for a run that has failed or is not finished."""
         return [self.tasks[run_id].run for run_id in self.order]

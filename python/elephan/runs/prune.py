@@ -1,7 +1,7 @@
-"""Removal of unused saved runs: old ones, and those that no report refers to.
+"""Removal of unused saved runs: old runs, and runs that no report refers to.
 
-A run that another process is computing is protected by a claim, and is kept. A removed run can be repeated by the
-command that made it.
+A run that another process is computing is protected by that process's lock (its *claim*), and is kept. A removed run
+can be repeated by the command that made it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Pruned:
 
 
 def referenced(folders: Iterable[Path]) -> set[str]:
-    """Hashes of scenarios that occur in the files of these folders, alone or as part of a run's id."""
+    """Hashes of scenarios that occur in the files of some folders, alone or as part of a run's id."""
     found: set[bytes] = set()
     for folder in folders:
         for place, _, names in os.walk(folder):
@@ -47,7 +47,7 @@ def referenced(folders: Iterable[Path]) -> set[str]:
 
 
 def prunable(entries: Iterable[Entry], *, before: datetime | None = None, used: set[str] | None = None) -> list[Entry]:
-    """The runs saved before a time whose scenario is not among the used ones; the oldest first."""
+    """The runs that were saved before a time and whose scenario is not used; the oldest first."""
     found = [
         entry
         for entry in entries
@@ -57,7 +57,7 @@ def prunable(entries: Iterable[Entry], *, before: datetime | None = None, used: 
 
 
 def prune(store: Store, entries: Iterable[Entry]) -> Pruned:
-    """Remove runs from a store, each under its claim.
+    """Remove runs from a store; the claim of each run is held during the removal.
 
     Raises:
         OSError: the store cannot be written.

@@ -63,7 +63,7 @@ class Run:
         """A saved run.
 
         Raises:
-            DamagedRunError: one of its files differs from the saved one, or is of another format.
+            DamagedRunError: one of the run's files is no longer as it was saved, or has another format.
             RunError: the folder contains no run.
         """
         folder = Path(folder).absolute()
@@ -147,7 +147,7 @@ class Run:
 
     @property
     def canonical(self) -> dict[str, Any]:
-        """The canonical scenario that was run, as a JSON document; :attr:`form` has it typed."""
+        """The canonical scenario that was run, as a JSON document; :attr:`form` is the typed form."""
         return dict(self.manifest["scenario"])
 
     @cached_property
@@ -169,7 +169,7 @@ class Run:
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """The flows of each ``[[flow]]`` table, and the recorded ones among them; a single flow is a group of one.
+        """The flows of each ``[[flow]]`` table, and the recorded flows among them; a single flow is a group of one.
 
         Raises:
             RunError: the manifest has no canonical form.
@@ -213,7 +213,7 @@ class Run:
 
     @property
     def records_all(self) -> bool:
-        """True if ``samples`` has all flows: ``record = "all"``."""
+        """True if ``samples`` has all flows, as with ``record = "all"``."""
         return self._compact.record_flows is None
 
     @property
@@ -225,7 +225,7 @@ class Run:
     def crowd(self) -> pl.DataFrame:
         """Group × time × quantile over the group's active flows: windows, round trips, packets in flight, goodputs.
 
-        Recorded during the run if ``record`` is not all; otherwise computed from ``samples``.
+        The table is recorded during the run if ``record`` is not all; otherwise it is computed from ``samples``.
 
         Raises:
             RunError: the run has no flows, only transfers that come and go.
@@ -301,9 +301,10 @@ class Run:
     def internals(self) -> pl.DataFrame:
         """Time × flow × variable: the internal variables of the flows' algorithms, such as CUBIC's W_max.
 
-        In the simulator they are recorded at the sample times if the scenario has ``internals = true``; in the kernel
-        algorithms in BPF report them once in a round trip. ``elephan show cubic`` lists those of CUBIC. ``value`` is a
-        number, null while it is unknown; for a variable that is a state, ``state`` is the name of the state.
+        In the simulator the variables are recorded at the sample times if the scenario has ``internals = true``; in the
+        kernel, algorithms in BPF report the variables once in a round trip. ``elephan show cubic`` lists the variables
+        of CUBIC. ``value`` is a number, null while it is unknown; for a variable that is a state, ``state`` is the name
+        of the state.
 
         Raises:
             RunError: no algorithm of this run reported variables.
@@ -329,7 +330,7 @@ class Run:
         meanwhile.
 
         Raises:
-            RunError: the saved files are damaged, or those of another result.
+            RunError: the saved files are damaged, or belong to another result.
         """
         while True:
             before = saved.identity(self.dir)

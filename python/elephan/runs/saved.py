@@ -103,7 +103,7 @@ def is_there(path: Path) -> bool:
 
 
 def looks_like_run(folder: Path) -> bool:
-    """Return true if the name and the files of a folder are those of a saved run, intact or damaged."""
+    """Return true if the name and the files of a folder belong to a saved run, intact or damaged."""
     parts = (MANIFEST, SUMMARY, "flows.parquet", "samples.parquet", "links.parquet")
     return _ID.fullmatch(folder.name) is not None or any(is_there(folder / name) for name in parts)
 
@@ -127,7 +127,7 @@ def load(
 
     Raises:
         DamagedRunError: the run is damaged.
-        RunError: there is no run, or ``check`` rejects it.
+        RunError: there is no run, or ``check`` rejects the run.
     """
     if name is None and _ID.fullmatch(folder.name):
         name = folder.name
@@ -149,7 +149,7 @@ def load(
 def identity(folder: Path) -> tuple[int, int, int] | None:
     """Device, inode and status-change time of a folder; they differ after a process has replaced the folder.
 
-    The time is needed because file systems reuse the inode of a removed folder for the next new one.
+    The time is needed because file systems reuse the inode of a removed folder for the next new folder.
     """
     try:
         found = folder.lstat()
@@ -159,7 +159,7 @@ def identity(folder: Path) -> tuple[int, int, int] | None:
 
 
 def replaced(folder: Path, before: tuple[int, int, int] | None) -> bool:
-    """Return true if a folder may differ from that of an earlier ``identity``, or did not exist then."""
+    """Return true if a folder may have changed since its ``identity`` was taken, or did not exist at that time."""
     return before is None or identity(folder) != before
 
 
@@ -238,7 +238,7 @@ def verify(folder: Path, manifest: Mapping[str, Any], *, record: Path | None = N
     """Compare the files of a run with its manifest; arguments as for :func:`load`.
 
     Raises:
-        DamagedRunError: a file is missing, or differs from the saved one.
+        DamagedRunError: a file is missing, or is no longer as it was saved.
     """
     tables = [f"{name}.parquet" for name in table_names(manifest)]
     listed: Mapping[str, Any] | None = manifest.get(FILES)
@@ -326,7 +326,7 @@ def _unreadable(path: Path, error: OSError) -> DamagedRunError:
 
 
 def damaged(folders: Iterable[Path]) -> dict[str, str]:
-    """Read every file of these runs; returns the reason for each damaged run, by its name."""
+    """Read every file of some runs; returns the reason for each damaged run, by its name."""
     found = {}
     for folder in folders:
         try:

@@ -2,7 +2,7 @@
 
 A result is written to a temporary folder and renamed, so that no result is incomplete. Several processes may share a
 store. The next process that writes removes the files of killed processes. Results are verified when they are read
-(:mod:`elephan.runs.saved`); a damaged result causes a warning, counts as not saved, and is replaced by the next one.
+(:mod:`elephan.runs.saved`); a damaged result causes a warning, counts as not saved, and is replaced by the next result.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ class Store:
         return self.root / _VERIFIED / run_id
 
     def save(self, run: Run, *, replace: bool = False) -> Run:
-        """Save a run in memory and return the saved one.
+        """Save a run that is in memory, and return the saved run.
 
         An existing result is kept, unless ``replace`` is set or the result is unusable. The same scenario and seed give
-        the same result, so if two processes compute it, the second need not write it.
+        the same result, so if two processes compute a result, the second process need not write it.
 
         Raises:
             OSError: the disk is full, or the folder cannot be written.
@@ -123,7 +123,7 @@ class Store:
         """Read every file of every saved run, and compare it with its digest even if it is unchanged.
 
         Returns:
-            One line about the damage by the id of each damaged run; empty if all are intact.
+            One line about the damage of each damaged run, by the run's id; empty if all runs are intact.
         """
         return saved.damaged(path for path in self.entries() if saved.looks_like_run(path))
 
@@ -164,7 +164,7 @@ class Store:
         return files.Lock.take(self._claims / run_id)
 
     def ids(self) -> list[str]:
-        """Ids of the saved results, in alphabetical order; also of those whose files are damaged."""
+        """Ids of the saved results, in alphabetical order, damaged results included."""
         return [path.name for path in self.entries() if saved.is_there(path / MANIFEST)]
 
     def get(self, name: str) -> Run:

@@ -1,4 +1,4 @@
-"""Parallel runs of many scenarios. They run in threads, since the engine releases Python's global lock.
+"""Parallel runs of many scenarios. The runs of a sweep are in threads, since the engine releases Python's global lock.
 
 Saved results are reused. If another process is computing a result, the sweep waits for it. Ctrl-C stops the engines at
 their next progress report, and keeps all finished results.
@@ -56,7 +56,7 @@ class Failure:
 
 
 class SweepError(Exception):
-    """Some runs failed; the others are saved.
+    """Some runs failed; the other runs are saved.
 
     Attributes:
         failures: the failed runs, with the reasons.
@@ -93,12 +93,12 @@ def sweep(
     Args:
         scenarios: a :func:`grid`, or scenarios; ``(scenario, seed)`` has that seed instead of its own.
         on: the backend.
-        jobs: number of simultaneous runs; one per core by default. On a cluster it is the number of workers.
+        jobs: number of simultaneous runs; one per core by default. On a cluster, ``jobs`` is the number of workers.
         store: folder of the results; ``$ELEPHAN_STORE`` or ``.elephan/runs`` by default.
         cluster: address of a Dask scheduler, ``tcp://host:port``; the results come into this store.
-        progress: called with the progress several times a second, in the calling thread. ``True`` shows it, with an
-            estimate of the time left, on stderr or in the notebook; ``False`` does not. By default it is shown in a
-            notebook and where stderr is a terminal.
+        progress: called with the progress several times a second, in the calling thread. ``True`` shows the progress,
+            with an estimate of the time left, on stderr or in the notebook; ``False`` does not. By default the progress
+            is shown in a notebook and where stderr is a terminal.
         force: true to repeat saved runs.
         in_order: true to run them in the order of the input instead of the longest first.
         memory: limit on the memory of all simultaneous runs, bytes; 80 % of the free memory by default.
@@ -106,10 +106,10 @@ def sweep(
 
     Raises:
         ScenarioError: the backend cannot run a scenario, or an element is not a scenario; no scenario was run.
-        SweepError: some runs failed; the others are saved.
+        SweepError: some runs failed; the other runs are saved.
         ReplicateError: two seeds gave equal results although starts are drawn from the seed.
-        Interrupted: Ctrl-C; what was finished is saved.
-        Cancelled: ``progress`` returned ``False``; what was finished is saved.
+        Interrupted: the user pressed Ctrl-C; finished results are saved.
+        Cancelled: ``progress`` returned ``False``; finished results are saved.
         OSError: the store cannot be written.
     """
     pool = MemoryPool(memory)
@@ -168,7 +168,7 @@ def finish(plan: Plan, wanted: Sequence[tuple[Scenario, int]], grid: Grid | None
 
 
 def check_replicates(tasks: Sequence[Task]) -> None:
-    """Reject equal results of two seeds of the same scenario; ``tasks`` are those whose results must differ.
+    """Reject equal results of two seeds of the same scenario; ``tasks`` are the tasks whose results must differ.
 
     Raises:
         ReplicateError: there are such results.

@@ -1,4 +1,4 @@
-"""`Sweep`: the runs of a sweep, with the values of the varied fields for each."""
+"""`Sweep`: the runs of a sweep, with the values of the varied fields for each run."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ class Sweep(Sequence[R], Generic[R]):
             metrics: names of metrics (``elephan list metrics``); by default goodput, utilization, loss rate, queueing
                 delay and Jain's index.
             per: ``flow`` gives one row for each flow, with the columns ``flow`` and ``algorithm``. Metrics of a flow
-                need it; metrics of the run are repeated.
+                need ``per="flow"``; metrics of the run are then repeated for each flow.
             window: start and end in seconds; the scenario's ``[measure]`` by default.
 
         Raises:
-            MetricError: there is no such metric, or it is one of a flow and ``per`` is not "flow".
+            MetricError: there is no such metric, or the metric is defined for each flow and ``per`` is not "flow".
         """
         made: pl.DataFrame = hook("sweep_frame")(self, metrics, per=per, window=window)
         return made
@@ -126,12 +126,12 @@ class Sweep(Sequence[R], Generic[R]):
     ) -> Figure:
         """A metric over the axes: lines with bands (means and 95 % intervals), or a heat map of the means.
 
-        Two axes that are both numbers, or both words, give a heat map. Otherwise the first axis of numbers is ``x``,
-        and each combination of the others is a line; words on the x axis are points with error bars. A metric of a flow
-        has a line for each flow.
+        Two axes that are both numbers, or both words, give a heat map. In all other cases the first axis of numbers is
+        ``x``, and each combination of values of the other axes is a line; words on the x axis are points with error
+        bars. A metric of a flow has a line for each flow.
 
         Args:
-            metric: name; by default the first of those of :meth:`frame`.
+            metric: name; by default the first metric of :meth:`frame`.
             x: field on the x axis.
             kind: ``lines`` or ``heatmap``, instead of the choice above.
             ax: Matplotlib axes to draw into; a new figure by default.
@@ -141,7 +141,7 @@ class Sweep(Sequence[R], Generic[R]):
 
         Raises:
             MetricError: there is no such metric, or it has no value in any run.
-            ScenarioError: ``x`` is not an axis, or a heat map is requested of other than two axes.
+            ScenarioError: ``x`` is not an axis, or a heat map is requested and the sweep does not have two axes.
         """
         made: Figure = hook("sweep_plot")(self, metric, x=x, kind=kind, ax=ax, size=size, title=title, window=window)
         return made

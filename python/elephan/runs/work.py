@@ -18,7 +18,7 @@ _LINKS_COST = 0.2
 
 
 def _segment_cost(sender: FlowSpec, links: Sequence[LinkSpec], cost: float) -> float:
-    """Cost of a segment that crosses a sender's links, where a segment on a dumbbell costs ``cost``."""
+    """Cost of a segment that crosses a sender's links, in the unit in which a segment on a dumbbell costs ``cost``."""
     queues = (links[i].queue for i in (*sender.path, *sender.reverse_path))
     bounded = sum(queue.limit_packets is not None or queue.limit_bytes is not None for queue in queues)
     return cost * (1.0 + _LINKS_COST * max(bounded - 2, 0))
@@ -29,8 +29,8 @@ def work(scenario: Scenario) -> float:
     """Estimates the engine's time for a scenario, in segments of a long flow over a dumbbell.
 
     The estimate assumes that the slowest link of each path (of several equally slow links, the one with the most
-    senders) is full, that limited sources send at their own rate, and that transfers offer their stated load. It only
-    determines the order and the progress of a sweep.
+    senders) is full, that limited sources send at their own rate, and that transfers offer their stated load. The
+    estimate only determines the order and the progress of a sweep.
     """
     form = scenario.form
     links = form.links

@@ -1,6 +1,6 @@
 """Congestion control modules in C, in the form of Linux's own, in files that a scenario names (``./tcp_mine.c``).
 
-A file is read here; only the backend ``linux`` compiles it, into a separate kernel.
+This module reads a file; only the backend ``linux`` compiles it, into a separate kernel.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The canonical form: a scenario with every default written out, every unit resolved and every name looked up.
 
-Engines run it, and the hash is computed from it. Two files with the same meaning have the same form; a file with
-another form is another experiment.
+Engines run the canonical form, and a scenario's hash is computed from the form. Two files with the same meaning have
+the same form; a file with another form is another experiment.
 """
 
 from __future__ import annotations
@@ -102,12 +102,12 @@ def measure_window(scenario: ScenarioTable) -> tuple[int, int]:
 
 
 def flow_name(flow: Flow, position: int) -> str:
-    """The name of a flow: its own, or its algorithm and its position, from 1."""
+    """The name of a flow: its own name, or its algorithm and its position, from 1."""
     return flow.name or f"{own.short_label(flow.algorithm)}-{position + 1}"
 
 
 def source_name(source: Traffic, position: int) -> str:
-    """The name of a source of transfers: its own, or its position, from 1."""
+    """The name of a source of transfers: its own name, or its position, from 1."""
     return source.name or f"traffic-{position + 1}"
 
 
@@ -175,8 +175,8 @@ def _queue(graph: Graph, position: int) -> QueueSpec:
 
 
 def _below_limit(kind: str, preset: str) -> int:
-    """Difference between the limit and the largest queue, packets or bytes, for presets of programs that count it
-    so."""
+    """Difference between the limit and the largest queue, packets or bytes; 0 unless the preset's program has such a
+    difference."""
     return sum(entry["below_limit"] for entry in catalog.all_queues()[kind]["presets"] if entry["name"] == preset)
 
 

@@ -57,7 +57,8 @@ def queues() -> dict[str, Descriptor]:
 
 @lru_cache(maxsize=1)
 def all_queues() -> dict[str, Descriptor]:
-    """The queue disciplines of the engine, followed by those of a single backend, such as ``linux:codel``."""
+    """The queue disciplines of the engine, followed by the disciplines that only one backend has, such as
+    ``linux:codel``."""
     return {entry["name"]: entry for entry in json.loads(engine().queues())}
 
 
@@ -155,7 +156,7 @@ def check_name(spec: str, entries: dict[str, Descriptor], article: str) -> Descr
     """The descriptor that ``name`` or ``name:preset`` refers to.
 
     Raises:
-        ScenarioError: there is no such name or preset; the message has the most similar one.
+        ScenarioError: there is no such name or preset; the message has the most similar name.
     """
     if article == "an algorithm":
         entries = entries | transports.listing()
@@ -210,7 +211,7 @@ def _queue_form(kind: str, given: tuple[tuple[str, Any], ...], rate_bps: int, pa
 
 @contextmanager
 def _told(table: str, owner: str) -> Iterator[None]:
-    """Convert the engine's error about a parameter to one that names the field."""
+    """Convert the engine's error about a parameter to an error that names the field."""
     try:
         yield
     except engine().ParameterError as error:

@@ -48,8 +48,8 @@ _RENAMED = {
 def written_path(path: str, scenario: ScenarioTable, graph: Graph) -> str:
     """The field of the scenario that a field of the canonical form came from.
 
-    ``links[0].rate_bps`` is ``link[0].rate``. A dumbbell's links are not in the scenario: their field is
-    ``dumbbell.rate``.
+    ``links[0].rate_bps`` is ``link[0].rate``. The field of a dumbbell's links is ``dumbbell.rate``, since a scenario
+    file does not list these links.
     """
     match = _OF_FORM.fullmatch(path)
     if match is None:
@@ -305,7 +305,7 @@ def _check_frames(given: Application, where: str) -> None:
 
 
 def _check_backend(scenario: ScenarioTable, flow: Flow, where: str) -> None:
-    """Reject flows of another backend that do not use TCP, and records that such a backend does not make."""
+    """Reject flows of another backend that do not use TCP, and records that these backends do not make."""
     if flow.backend is None:
         return
     if flow.datagrams is not None or is_udt(flow.algorithm) or transports.backend_of(flow.algorithm) is not None:

@@ -9,7 +9,8 @@ _LONGEST_MESSAGE = 1000
 class ScenarioError(Exception):
     """A scenario, an option or a name that a user gave is wrong.
 
-    ``str(error)`` is the one line to print: ``source: path: message``, without the parts that are not known.
+    ``str(error)`` is the line to print. The line has the form ``source: path: message``, without the parts that are not
+    known.
 
     Attributes:
         source: the file or option that the value came from, or ``None``.

@@ -41,7 +41,7 @@ def listed(words: Iterable[str]) -> str:
 
 
 def one_of(words: tuple[str, ...], noun: str) -> Callable[[Any], str]:
-    """A parser of one word out of ``words``; ``noun`` names it in the error message."""
+    """A parser of one word out of ``words``; ``noun`` names the word in the error message."""
 
     def parse(value: Any) -> str:
         if not isinstance(value, str) or value not in words:
@@ -127,7 +127,7 @@ def parse_switch(value: Any) -> bool:
 
 
 def printable(noun: str) -> Callable[[Any], str]:
-    """A parser of a text that can be printed; ``noun`` names it in the error message."""
+    """A parser of a text that can be printed; ``noun`` names the text in the error message."""
 
     def parse(value: Any) -> str:
         if not isinstance(value, str) or not value.strip() or not value.isprintable():

@@ -1,9 +1,9 @@
 """A digest of the behavior of Python code: the code, and the values that it refers to.
 
-Two classes with the same digest behave identically, so a result of one is also a result of the other. Code of the
-standard library, of installed packages and of this package is represented by its name. All other code is included,
-through globals, closures, base classes and modules. Line numbers, comments and docstrings have no effect; the
-interpreter's bytecode has.
+Two classes with the same digest behave identically, so a result of one class is also a result of the other class. Code
+of the standard library, of installed packages and of this package is represented by its name. All other code is
+included, through globals, closures, base classes and modules. Line numbers, comments and docstrings have no effect; the
+interpreter's bytecode has an effect.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ class Walk:
         self._object(value)
 
     def _by_name(self, value: Any) -> bool:
-        """Add the name of a function or class that is represented by its name; true if it is."""
+        """Add the name of a function or class if its name represents it; false if the object must be added by its
+        content."""
         home, name = str(value.__module__ or ""), value.__qualname__
         if home in self._written:
             self.text("written", name)
@@ -137,7 +138,7 @@ class Walk:
         """Add the content of a module.
 
         Raises:
-            UnknownValueError: an object in it cannot be digested.
+            UnknownValueError: an object in the module cannot be digested.
         """
         self._namespace({name: value for name, value in vars(module).items() if not name.startswith("__")})
 
@@ -194,8 +195,8 @@ class Walk:
 
 
 def _found(module: str, name: str) -> Any:
-    """The object that a module holds under a name. For a class created by a call, or a wrapper, only its presence
-    counts."""
+    """The object that a module holds under a name. For a class created by a call, or a wrapper, only the presence of
+    the object counts."""
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -203,7 +204,8 @@ def _found(module: str, name: str) -> Any:
 
 
 def _used_docstring(code: CodeType) -> str:
-    """The first constant of a function, if its code reads it. Otherwise the constant is the docstring; returns ""."""
+    """The first constant of a function, if its code reads it. A constant that the code does not read is the docstring,
+    and the result is ""."""
     import dis
 
     read = any(i.opname == "LOAD_CONST" and i.arg == 0 for i in dis.get_instructions(code))

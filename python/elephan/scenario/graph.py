@@ -69,8 +69,8 @@ class Route:
 
 @dataclass(frozen=True)
 class Graph:
-    """Directed links, with the route and the stack of each flow or group of flows, followed by those of each source of
-    transfers."""
+    """Directed links, with the route and the stack of each flow or group of flows, followed by the route and the stack
+    of each source of transfers."""
 
     links: tuple[DirectedLink, ...]
     routes: tuple[Route, ...]
@@ -186,7 +186,7 @@ def _senders(scenario: ScenarioTable) -> list[tuple[str, Flow | Traffic]]:
 
 
 def _datagram_stack(shared: Stack, datagrams: Datagrams, where: str) -> Stack:
-    """A stack with the sizes of datagrams, which use no other field of it."""
+    """A stack with the sizes of datagrams; datagrams use no other field of a stack."""
     payload_bytes = datagrams.size - DATAGRAM_HEADER_BYTES
     if not 0 < payload_bytes <= 65_535 - DATAGRAM_HEADER_BYTES:
         raise ScenarioError(

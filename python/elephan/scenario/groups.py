@@ -27,9 +27,9 @@ def member_start_ps(start_ps: int, spread_ps: int, position: int, count: int) ->
 def member_rtts_ps(quantiles: Sequence[tuple[float, int]], count: int) -> list[int]:
     """Round-trip times of ``count`` flows with the given distribution, whole microseconds in ps.
 
-    The values are evenly spaced quantiles, so that a small group also has the distribution. They are ordered by
-    multiples of the golden ratio, so that the RTTs of the first flows are neither all short nor all long. Between two
-    given quantiles the logarithm is interpolated, as for transfers.
+    The values are evenly spaced quantiles, so that a small group also has the distribution. The round-trip times are
+    ordered by multiples of the golden ratio, so that the RTTs of the first flows are neither all short nor all long.
+    Between two given quantiles the logarithm is interpolated, as for transfers.
     """
     order = sorted(range(count), key=lambda i: (i * _GOLDEN) % 1.0)
     times = [0] * count

@@ -139,7 +139,7 @@ def check_rate_steps(steps: tuple[RateStep, ...], field: str) -> None:
     """Reject steps that are out of order or end with a rate of 0.
 
     Raises:
-        ScenarioError: a step is wrong; the message names it.
+        ScenarioError: a step is wrong; the message names the step.
     """
     _check_rising(steps, field)
     if steps and steps[-1].rate == 0:

@@ -27,7 +27,7 @@ def link_named(form: Spec, name: str) -> LinkSpec:
 
 
 def narrowest_link(form: Spec, flow: FlowSpec) -> int:
-    """Position of the slowest link on the path of a flow's data, of equal ones the first."""
+    """Position of the slowest link on the path of a flow's data; the first of several equally slow links."""
     return min(flow.path, key=lambda i: form.links[i].rate_bps)
 
 

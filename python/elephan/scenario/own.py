@@ -1,8 +1,8 @@
 """User-defined algorithms: their names in a scenario, their sources and their descriptions.
 
 A user gives ``./mine.py:Mine``, the name of an entry point of the group ``elephan.algorithms``, the class itself, or
-``./tcp_mine.c``, a file in C for the backend ``linux``. A scenario stores the *pinned* name: ``/home/me/mine.py:Mine@``
-and the SHA-256 of the source. A pinned class never changes: a loaded class is used until the process ends, and a file
+``./tcp_mine.c``, a file in C for the backend ``linux``. A scenario stores the *pinned* name, ``/home/me/mine.py:Mine@``
+with the SHA-256 of the source. A pinned class never changes: a loaded class is used until the process ends, and a file
 that has changed since is an error.
 """
 
@@ -47,8 +47,8 @@ Maker = Callable[..., Algorithm]
 class Loaded:
     """A class (or a function that creates objects) with the digest of its source.
 
-    ``current`` returns the digest of its present content; the digest of a class in a notebook changes with the objects
-    that it refers to.
+    ``current`` returns the digest of the present content of the class; the digest of a class in a notebook changes with
+    the objects that it refers to.
     """
 
     maker: Maker
@@ -71,8 +71,8 @@ def digest(spec: str) -> str:
 
 
 def label(spec: str) -> str:
-    """An algorithm's name in tables and messages: ``mine.py:Mine``, ``Mine``, ``tcp_mine.c``, or the entry point's
-    name; built-in names are unchanged."""
+    """An algorithm's name in tables and messages, such as ``mine.py:Mine``, ``Mine``, ``tcp_mine.c``, or the entry
+    point's name; built-in names are unchanged."""
     if not pinned(spec):
         return spec
     name = _split(spec)[0]
@@ -110,8 +110,8 @@ def c_file(spec: str) -> c_files.CFile:
 def names_file(spec: str) -> bool:
     """True if the name has the form of a file: a Python file with a class, or a C file.
 
-    A name that begins with a built-in algorithm and a colon is a preset of it, even if it is misspelt, such as
-    ``lp:linux-2.c``.
+    A name that begins with a built-in algorithm and a colon is a preset of that algorithm, even if the name is
+    misspelt, such as ``lp:linux-2.c``.
     """
     if pinned(spec) or spec.partition(":")[0] in catalog.algorithms():
         return False
@@ -175,7 +175,8 @@ def check_parameters(spec: str, parameters: Mapping[str, Any]) -> None:
     """Reject parameters that the class does not accept; a pinned class that is not loaded is not checked.
 
     Raises:
-        ScenarioError: with the parameter's name as its path, if the error is about one.
+        ScenarioError: the class does not accept the parameters; ``path`` is the parameter's name if the error is about
+            one parameter.
     """
     if in_c(spec):
         found = c_file(spec) if parameters else None
@@ -231,7 +232,8 @@ def _new(maker: Maker, name: str, parameters: Mapping[str, Any]) -> Algorithm:
 
 @contextlib.contextmanager
 def _own_code(what: str, path: Path | None = None) -> Iterator[None]:
-    """Runs user code; an exception in it, including ``sys.exit()``, becomes an error message that begins with ``what``.
+    """Runs user code; an exception in that code, including ``sys.exit()``, becomes an error message that begins with
+    ``what``.
 
     Ctrl-C and SIGTERM are passed on.
 
@@ -328,7 +330,7 @@ def _contract_text() -> bytes:
 
 
 def _load_file(path: Path) -> tuple[ModuleType, str]:
-    """Run a file as a separate module, once for each version of its text; the module and the digest.
+    """Run a file as a separate module, once for each version of its text; returns the module and the digest.
 
     Raises:
         ScenarioError: the file does not exist, or cannot be run.
@@ -483,8 +485,8 @@ def package(name: str) -> str:
 
 
 def describe(spec: str) -> dict[str, Any]:
-    """The description of a user-defined algorithm in the form of the built-in ones: title, text and parameters from the
-    class.
+    """The description of a user-defined algorithm in the same form as for built-in algorithms: title, text and
+    parameters from the class.
 
     Raises:
         ScenarioError: the errors of :func:`pin`.
@@ -525,7 +527,7 @@ def _described_in_c(spec: str) -> dict[str, Any]:
 
 
 def listing() -> list[dict[str, Any]]:
-    """The description of every entry point; if one cannot be loaded, its title has the reason."""
+    """The description of every entry point; if an entry point cannot be loaded, its title has the reason."""
     rows = []
     for name in sorted(points()):
         try:

@@ -1,8 +1,8 @@
 """Perturbation of replicates: small random delays, drawn from the seed, such as those between two runs on real hosts.
 
 Random start times alone do not decorrelate a deterministic system: two CUBIC flows enter one of a few cycles for any
-start times. Therefore each packet is also delayed at its sender, as on real hosts. The delays are those measured on
-hosts (docs/kernel.md): with 0.1 to 0.3 ms of send jitter, losses in the simulator have the pattern of Linux hosts.
+start times. Therefore each packet is also delayed at its sender, as on real hosts. The delays were measured on hosts
+(docs/kernel.md): with 0.1 to 0.3 ms of send jitter, losses in the simulator have the pattern of Linux hosts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Jitters(NamedTuple):
 
 
 def jitters(scenario: ScenarioTable, graph: Graph) -> Jitters:
-    """The jitters of a scenario; ``perturb`` sets those that the scenario omits.
+    """The jitters of a scenario; ``perturb`` sets the jitters that the scenario omits.
 
     Raises:
         ScenarioError: the number of RTTs exceeds the longest time of a scenario.
@@ -56,7 +56,8 @@ def jitters(scenario: ScenarioTable, graph: Graph) -> Jitters:
 
 
 def sentence(scenario: ScenarioTable, graph: Graph) -> str:
-    """The perturbation in words, ``"starts over 400 ms, packets up to 0.2 ms late"``; empty if there is none."""
+    """The perturbation in words, ``"starts over 400 ms, packets up to 0.2 ms late"``; empty if there is no
+    perturbation."""
     start_ps, send_ps = jitters(scenario, graph)
     starts = f"starts over {format_time(start_ps)}" if start_ps else ""
     packets = f"packets up to {_milliseconds(send_ps)} late" if send_ps else ""

@@ -23,7 +23,7 @@ def check_regular(path: Path, limit_bytes: int) -> None:
     """Reject a path that is not a regular file of at most ``limit_bytes``; a symbolic link counts as its target.
 
     Raises:
-        ScenarioError: the message has the reason.
+        ScenarioError: the path is not a regular file, or the file is too large; the message has the reason.
         FileNotFoundError: there is no such file.
     """
     try:

@@ -1,4 +1,4 @@
-"""Cautions about algorithms that need assistance by routers, and about paths without such routers."""
+"""Cautions about algorithms that need assistance by routers, and about paths without the required routers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def router_cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
 
 
 def _other_intervals(scenario: ScenarioTable, graph: Graph) -> list[str]:
-    """Caution about VCP senders whose intervals differ from those of the routers on their path."""
+    """Caution about VCP senders whose intervals differ from the intervals of the routers on their path."""
     found = []
     declared_s = catalog.default(catalog.queues()["vcp"], _T_RHO)
     for i, flow in enumerate(scenario.flow):

@@ -35,8 +35,8 @@ REQUIRED = ""
 class Scenario(ScenarioTable):
     """A path, the flows on it, and the measurements. A scenario is immutable.
 
-    Build one with :meth:`load` (a TOML file), :meth:`dumbbell` (in three lines of Python) or :meth:`from_dict`. Fields
-    have the names of the TOML file; their values are exact integers (bit/s, ps, bytes).
+    Build a scenario with :meth:`load` (a TOML file), :meth:`dumbbell` (in three lines of Python) or :meth:`from_dict`.
+    Fields have the names of the TOML file; their values are exact integers (bit/s, ps, bytes).
 
     Raises:
         ScenarioError: the scenario has an error; the message is one line that names the field.
@@ -71,8 +71,8 @@ class Scenario(ScenarioTable):
     ) -> Scenario:
         """Read a scenario from TOML text; errors name ``source``.
 
-        Files that the text names are relative to ``folder``, by default the working directory; those in ``overrides``
-        are always relative to the working directory.
+        Files that the text names are relative to ``folder``, by default the working directory; files that ``overrides``
+        name are always relative to the working directory.
 
         Raises:
             ScenarioError: the errors of :meth:`load`.
@@ -236,12 +236,12 @@ class Scenario(ScenarioTable):
 
     @cached_property
     def hash(self) -> str:
-        """16 hexadecimal digits that name the experiment; the title and the seed are not part of it."""
+        """16 hexadecimal digits that name the experiment; the title and the seed do not change the digits."""
         return form_hash(self._document)
 
     @property
     def flow_names(self) -> list[str]:
-        """Names of all flows, in order; a group of flows has the name of each of them. :attr:`flow` has the tables."""
+        """Names of all flows, in order; the name of each flow of a group is listed. :attr:`flow` has the tables."""
         return [flow.name for flow in self.form.flows]
 
     @property
@@ -271,12 +271,14 @@ class Scenario(ScenarioTable):
         return self if self.perturb is not None else self.with_overrides({"perturb": HOSTS})
 
     def replicates(self, count: int) -> list[Scenario]:
-        """The scenario with ``count`` seeds, beginning with its own; several are :meth:`perturbed`.
+        """The scenario with ``count`` seeds, beginning with its own; with several seeds, each scenario is
+        :meth:`perturbed`.
 
         Each replicate equals a single run of the same scenario with ``perturb = "hosts"`` and its seed.
 
         Raises:
-            ScenarioError: the number is below one, or the scenario is deterministic, so that all would be equal.
+            ScenarioError: the number is below one, or the scenario is deterministic, so that all replicates would be
+                equal.
         """
         if count < 1:
             raise ScenarioError(f"{count} is not a number of seeds; it is at least 1")
@@ -425,8 +427,8 @@ _ORDER = {"extra_forbidden": 0, "elephan": 1}
 
 
 def _first_problem(error: ValidationError) -> ScenarioError:
-    """The most informative of pydantic's errors as a ScenarioError: a misspelled field explains a missing one, so it
-    has priority."""
+    """The most informative of pydantic's errors as a ScenarioError: a misspelled field explains a missing field, so the
+    misspelled field has priority."""
     problems = error.errors(include_url=False)
     return _problem(min(problems, key=lambda problem: _ORDER.get(problem["type"], 2)))
 

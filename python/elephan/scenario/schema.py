@@ -92,8 +92,10 @@ class StackSpec(Table):
     )
     payload: Size | None = Field(None, description="user data in a full segment", examples=["1448 B"])
     header: Size | None = Field(None, description="headers of a data packet", examples=["52 B"])
-    ack_size: Size | None = Field(None, description="a pure ACK on the wire, without SACK blocks", examples=["52 B"])
-    sack_block: Size | None = Field(None, description="added to an ACK for each SACK block", examples=["8 B"])
+    ack_size: Size | None = Field(
+        None, description="size of a pure ACK on the wire, without SACK blocks", examples=["52 B"]
+    )
+    sack_block: Size | None = Field(None, description="size added to an ACK for each SACK block", examples=["8 B"])
     initial_window: Window | None = Field(None, description="congestion window at the start", examples=["10 segments"])
     initial_ssthresh: WindowLimit | None = Field(
         None, description='slow-start threshold at the start, or "unlimited"', examples=["100 segments"]
@@ -131,10 +133,10 @@ class StackSpec(Table):
     )
     undo: Switch | None = Field(None, description="a spurious recovery or timeout is detected and undone (RFC 3522)")
     ecn: Switch | None = Field(
-        None, description="explicit congestion notification (RFC 3168), for algorithms without their own form of it"
+        None, description="explicit congestion notification (RFC 3168), for algorithms without their own form of ECN"
     )
     pacing: Switch | None = Field(
-        None, description="pace segments over the round trip, as Linux with fq, if the algorithm does not pace"
+        None, description="pace segments over the round trip, as Linux does with fq, if the algorithm does not pace"
     )
     host_ack: Time | None = Field(
         None, description="time that the sending host needs for an ACK; it affects only RTT samples", examples=["5 us"]
@@ -169,7 +171,7 @@ class StackSpec(Table):
     )
 
     def resolve(self, inherited: Stack) -> Stack:
-        """The complete stack: the named one, or ``inherited``, overridden by this table's fields.
+        """The complete stack: the named stack, or ``inherited``, overridden by this table's fields.
 
         Raises:
             ScenarioError: the fields contradict each other.
@@ -313,7 +315,7 @@ class Jitter(Table):
     )
     samples: Samples | None = Field(
         None,
-        description="measured delays with equal probabilities: a list, or a file with one per line",
+        description="measured delays with equal probabilities: a list, or a file with one delay per line",
         examples=[["0.2 ms", "0.5 ms", "7 ms"]],
     )
 
@@ -321,7 +323,7 @@ class Jitter(Table):
 class Reorder(Table):
     """``reorder``: a fraction of the packets is delayed, and may be overtaken."""
 
-    share: Share = Field(description="of the packets", examples=["1%"])
+    share: Share = Field(description="fraction of the packets that are delayed", examples=["1%"])
     delay: PositiveTime = Field(description="additional delay", examples=["5 ms"])
 
 
@@ -349,7 +351,7 @@ class Retransmission(Table):
 
     loss: Share = Field(description="probability that a transmission fails", examples=["10%"])
     tries: Annotated[int, BeforeValidator(reported(whole_number(1, 1000, "a number of transmissions")))] = Field(
-        7, description="maximum number of transmissions of a packet; after it the packet is lost", examples=[4]
+        7, description="maximum number of transmissions of a packet, after which the packet is lost", examples=[4]
     )
     delay: Time = Field(
         0,
@@ -357,21 +359,23 @@ class Retransmission(Table):
         examples=["8 ms"],
     )
     in_order: Switch = Field(
-        True, description="true: later packets wait for a retransmitted one; false: they overtake it"
+        True, description="true: later packets wait for a retransmitted packet; false: later packets overtake it"
     )
 
 
 class RateStep(Table):
     """``rate_steps``: a rate from a time on; a packet in transmission continues at the new rate."""
 
-    at: Time = Field(description="from when on", examples=["20 s"])
-    rate: StepRate = Field(description='the rate; "0 bit/s" while the link is down', examples=["50 Mbit/s"])
+    at: Time = Field(description="time of the change", examples=["20 s"])
+    rate: StepRate = Field(
+        description='rate from this time on; "0 bit/s" while the link is down', examples=["50 Mbit/s"]
+    )
 
 
 class DelayStep(Table):
-    """``delay_steps``: a change of route at a time; packets on a shorter route overtake those on a longer one."""
+    """``delay_steps``: a change of route at a time; packets on a shorter route overtake packets on a longer route."""
 
-    at: Time = Field(description="time of the change, for packets sent then or later", examples=["20 s"])
+    at: Time = Field(description="time of the change, for packets sent at this time or later", examples=["20 s"])
     change: Offset = Field(description="difference to the link's delay; negative if shorter", examples=["-5 ms"])
 
 
@@ -427,7 +431,9 @@ class Events(Table):
         examples=[50_000_000],
     )
     from_: Time = Field(0, alias="from", description="start of the log", examples=["10 s"])
-    to: PositiveTime | None = Field(None, description="its end; the end of the run by default", examples=["12 s"])
+    to: PositiveTime | None = Field(
+        None, description="end of the log; the end of the run by default", examples=["12 s"]
+    )
 
 
 def parse_events(value: Any) -> Any:
@@ -467,7 +473,7 @@ class Path(Table):
     )
     loss: LossModel = Field(
         default_factory=Loss,
-        description="loss on the bottleneck towards the right (as all that follows, up to channel): a probability, "
+        description="loss on the bottleneck's link to the right, like all fields up to channel: a probability, "
         "positions in order of arrival, from 1, or bursts",
         examples=[
             "0.01%",
@@ -494,11 +500,12 @@ class Path(Table):
 
 
 class Dumbbell(Path):
-    """``[dumbbell]``: all flows share one bottleneck, and each has its own access link on either side."""
+    """``[dumbbell]``: all flows share one bottleneck, and each flow has its own access link on either side."""
 
 
 class ParkingLot(Path):
-    """``[parking_lot]``: several bottlenecks in a row; a flow crosses all of them, or those that ``hops`` names."""
+    """``[parking_lot]``: several bottlenecks in a row; a flow crosses all bottlenecks, or the bottlenecks that ``hops``
+    names."""
 
     hops: Annotated[int, BeforeValidator(reported(whole_number(1, 1000, "a number of hops")))] = Field(
         description="bottlenecks in the row; each has an equal share of the delay", examples=[3]
@@ -509,9 +516,9 @@ class Link(Table):
     """``[[link]]``: one link of a graph, between two nodes."""
 
     name: Name = Field(description="unique; a duplex link's other direction is called name/reverse", examples=["west"])
-    from_: Name = Field(alias="from", description="node where it starts", examples=["a"])
-    to: Name = Field(description="node where it ends", examples=["b"])
-    rate: Rate = Field(description="rate", examples=["622 Mbit/s"])
+    from_: Name = Field(alias="from", description="node at which the link starts", examples=["a"])
+    to: Name = Field(description="node at which the link ends", examples=["b"])
+    rate: Rate = Field(description="rate of the link", examples=["622 Mbit/s"])
     delay: Time = Field(description="one-way propagation delay", examples=["48 ms"])
     buffer: BufferSize = Field(
         default_factory=lambda: Buffer(unlimited=True),
@@ -556,7 +563,7 @@ class HostClock(Table):
     """A host's clock, which its timestamps show."""
 
     offset: Offset = Field(0, description="offset from true time at the start", examples=["-3 ms"])
-    drift: Drift = Field(0, description="drift of the clock; positive if it is fast", examples=["50 ppm"])
+    drift: Drift = Field(0, description="drift of the clock; positive if the clock is fast", examples=["50 ppm"])
     resolution: Time = Field(0, description="length of a tick; 0 s for a clock without ticks", examples=["1 ms"])
 
 
@@ -564,11 +571,11 @@ class Application(Table):
     """``application``: a flow's data arrives over time; without it all data is available at the start."""
 
     rate: Rate = Field(
-        description="rate while it is on: user data of an application, everything on the wire of datagrams",
+        description="rate in on periods: of user data for an application, on the wire for datagrams",
         examples=["8 Mbit/s"],
     )
     arrivals: Annotated[str, BeforeValidator(reported(one_of(ARRIVALS, "a way to arrive")))] = Field(
-        "even", description="arrivals of its segments: equally spaced (even) or a Poisson process (poisson)"
+        "even", description="arrivals of segments: equally spaced (even) or a Poisson process (poisson)"
     )
     frames: PositiveTime | None = Field(
         None,
@@ -583,11 +590,13 @@ class Application(Table):
     )
     rate_steps: tuple[RateStep, ...] = Field(
         (),
-        description='changes of the rate of its frames at given times of the run: an encoder; "0 bit/s" during a pause',
+        description='changes of the rate of the frames at given times, as by an encoder; "0 bit/s" during a pause',
         examples=[[{"at": "20 s", "rate": "1 Mbit/s"}]],
     )
-    on: PositiveTime | None = Field(None, description="mean time on; always on by default", examples=["500 ms"])
-    off: PositiveTime | None = Field(None, description="mean time off", examples=["500 ms"])
+    on: PositiveTime | None = Field(
+        None, description="mean duration of an on period; always on by default", examples=["500 ms"]
+    )
+    off: PositiveTime | None = Field(None, description="mean duration of an off period", examples=["500 ms"])
     times: Annotated[str, BeforeValidator(reported(one_of(TIMES, "a distribution of times")))] = Field(
         "exponential", description=f"distribution of the on and off times: {listed(TIMES)}"
     )
@@ -608,23 +617,23 @@ class Flow(Table):
 
     name: Name | None = Field(None, description="unique; algorithm-position by default", examples=["first"])
     algorithm: Annotated[str, BeforeValidator(reported(parse_algorithm))] = Field(
-        description="congestion control, with a preset after a colon; or a user-defined one: a file and a class in it",
+        description="congestion control, with a preset after a colon; or a user-defined algorithm: a file and a class",
         examples=["cubic", "cubic:2005", "./mine.py:Mine"],
     )
     parameters: Annotated[dict[str, Any], BeforeValidator(reported(parse_parameters))] = Field(
         default_factory=dict,
-        description="parameters of the algorithm that differ from its preset; a user-defined one gets them as keywords",
+        description="parameters that differ from the algorithm's preset; user-defined algorithms get them as keywords",
         examples=[{"beta": 0.7}],
     )
     count: Annotated[int, BeforeValidator(reported(whole_number(1, MOST_FLOWS, "a number of flows")))] = Field(
         1, description="number of such flows: a group, named name-1, name-2 and so on", examples=[1000]
     )
-    start: Time = Field(0, description="time of its start (start_jitter is added)", examples=["50 s"])
+    start: Time = Field(0, description="time of the flow's start (start_jitter is added)", examples=["50 s"])
     start_spread: Time = Field(
         0, description="a group: the starts of its flows are equally spaced over this time",
         examples=["5 s"],
     )  # fmt: skip
-    stop: PositiveTime | None = Field(None, description="time of its end; never by default", examples=["300 s"])
+    stop: PositiveTime | None = Field(None, description="time of the flow's end; never by default", examples=["300 s"])
     application: Application | None = Field(
         None, description="an application that limits the flow: a rate, or on and off times",
         examples=[{"rate": "8 Mbit/s"}],
@@ -637,7 +646,7 @@ class Flow(Table):
     backend: Annotated[str, BeforeValidator(reported(one_of(FLOW_BACKENDS, "a backend of single flows")))] | None = (
         Field(
             None,
-            description="linux: a real Linux kernel has both ends; flows that do not say so are simulated on the "
+            description="linux: a real Linux kernel has both ends; flows without this field are simulated on the "
             "same path (--on linux)",
             examples=["linux"],
         )
@@ -666,7 +675,7 @@ class Flow(Table):
     )
     hops: Annotated[tuple[int, int], BeforeValidator(reported(parse_hops))] | None = Field(
         None,
-        description="parking_lot: the hop, or the first and the last, that it crosses; all by default",
+        description="parking_lot: the hop that the flow crosses, or the first and the last hop; all by default",
         examples=[2],
     )
     path: tuple[Name, ...] | None = Field(
@@ -679,7 +688,7 @@ class Flow(Table):
     @model_validator(mode="before")
     @classmethod
     def _name_datagrams(cls, table: Any) -> Any:
-        """Use the name of datagrams in place of an algorithm, since they have none."""
+        """Use the name of datagrams in place of an algorithm, since datagrams have no algorithm."""
         if isinstance(table, dict) and table.get("datagrams") is not None:
             return {"algorithm": DATAGRAMS} | table
         return table
@@ -728,13 +737,13 @@ class Traffic(Table):
         None, description="Poisson arrivals with this number of transfers per second", examples=[50.0]
     )
     users: Annotated[int, BeforeValidator(reported(whole_number(1, 10**6, "a number of users")))] | None = Field(
-        None, description="number of users, each with one transfer after the other", examples=[20]
+        None, description="number of users, each of whom makes one transfer after another", examples=[20]
     )
     think: PositiveTime | None = Field(
         None, description="mean time from the end of a user's transfer to the next", examples=["1 s"]
     )
     think_times: Annotated[str, BeforeValidator(reported(one_of(TIMES, "a distribution of times")))] = Field(
-        "exponential", description=f"distribution of these times: {listed(TIMES)}"
+        "exponential", description=f"distribution of the think times: {listed(TIMES)}"
     )
     think_shape: Annotated[float, BeforeValidator(reported(parse_shape))] = Field(
         1.5, description="shape of pareto times: above 1", examples=[1.5]
@@ -768,7 +777,7 @@ class Traffic(Table):
         "right", description="dumbbell, parking_lot: direction of its data"
     )
     hops: Annotated[tuple[int, int], BeforeValidator(reported(parse_hops))] | None = Field(
-        None, description="parking_lot: the hops that it crosses; all by default", examples=[2]
+        None, description="parking_lot: the hops that the transfers cross; all by default", examples=[2]
     )
     path: tuple[Name, ...] | None = Field(None, description="graph: the links that its data cross")
     reverse_path: tuple[Name, ...] | None = Field(None, description="graph: the links that its ACKs cross")
@@ -787,8 +796,8 @@ class ScenarioTable(Table):
     )
     perturb: Annotated[str, BeforeValidator(reported(one_of(PERTURBATIONS, "a perturbation")))] | None = Field(
         None,
-        description="random changes with the seed: hosts, starts over 4 of the longest RTT and packets by up to "
-        "0.2 ms or 1 % of the shortest RTT; none, nothing; a given start_jitter or send_jitter has priority",
+        description="random delays that depend on the seed: hosts, starts over 4 times the longest RTT and packets by "
+        "up to 0.2 ms or 1 % of the shortest RTT; none, no delays; a given start_jitter or send_jitter has priority",
         examples=[HOSTS],
     )
     start_jitter: Time = Field(
@@ -805,7 +814,7 @@ class ScenarioTable(Table):
         default_factory=lambda: StackSpec(base="linux"), description="the TCP stack of every flow", examples=["ns2"]
     )
     measure: Measure = Field(
-        default_factory=Measure, description="the measured part of the run, to which the metrics apply"
+        default_factory=Measure, description="measurement window of the run, to which the metrics apply"
     )
     events: EventsChoice = Field(None, description="record the events of each packet")
     internals: Switch = Field(

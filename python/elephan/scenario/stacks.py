@@ -1,7 +1,7 @@
 """The named TCP stacks: the endpoint behavior of each name, such as ``stack = "linux"``, field by field.
 
-A scenario or a flow starts from one of these and may set any field of its own (``[stack]`` in the scenario file). The
-endpoint performs loss recovery with these settings; the algorithm only sets the window.
+A scenario or a flow starts from one of these stacks and may set any field of its own (``[stack]`` in the scenario
+file). The endpoint performs loss recovery with the settings of its stack; the algorithm only sets the window.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Stack:
         host_scan_ps: processing time for each outstanding segment of an ACK with SACK blocks (Leith et al. 2008,
         section VIII.A: Linux 2.6 walks the list of all segments).
         hz: timer interrupts a second of the sending host (Linux's ``HZ``), the clock of Linux's BIC, CUBIC, H-TCP and
-            Westwood+, and before Linux 4.13 of TCP-LP. With ``rack``, timers expire at such an interrupt, as in Linux.
-        handshake: true if the sender measures the RTT of the handshake before the flow starts. It is then the first
-            sample of the smoothed RTT and of the smallest RTT of ``rack``.
+            Westwood+, and before Linux 4.13 of TCP-LP. With ``rack``, timers expire at a timer interrupt, as in Linux.
+        handshake: true if the sender measures the RTT of the handshake before the flow starts. The RTT of the handshake
+            is then the first sample of the smoothed RTT and of the smallest RTT of ``rack``.
         tso: true if new segments leave in bursts, as with segmentation offload in Linux 6.12: the data of 1 ms at the
             pacing rate, at least two segments. A smaller burst is deferred if the next ACK is expected within 1 ms.
         hide_losses: true if the receiver acknowledges every segment as if all earlier ones had arrived (lazy optimistic

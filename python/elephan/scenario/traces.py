@@ -1,4 +1,4 @@
-"""Files of measured values that a scenario names: Mahimahi's packet-delivery traces, and samples of delay.
+"""Files of measured values that a scenario names, with Mahimahi's packet-delivery traces or samples of delay.
 
 A scenario stores the values instead of the file's name, so later changes of the file do not affect it.
 """
@@ -46,7 +46,7 @@ def parse_rate_trace(value: Any) -> tuple[int, ...]:
 
 
 def parse_samples(value: Any) -> tuple[int, ...]:
-    """Delays in ps: a list of times with units, or a file with one of them per line.
+    """Delays in ps: a list of times with units, or a file with one time per line.
 
     Raises:
         ScenarioError: the file is missing or has no values, or a value is not a time.

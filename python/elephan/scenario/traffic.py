@@ -112,14 +112,14 @@ def rtt_quantiles(source: Flow | Traffic, where: str) -> Sequence[tuple[float, i
 
 
 def check_round_trips(source: Traffic, where: str, path_ps: int) -> None:
-    """Reject round-trip times that are impossible on a path of ``path_ps``: a listed one below it, or a whole
-    distribution below it.
+    """Reject round-trip times that are impossible on a path of ``path_ps``: a listed time below ``path_ps``, or a
+    distribution whose times are all below ``path_ps``.
 
-    Some quantiles of a distribution may be below the path's RTT: those transfers have the path's RTT, and a caution
-    states their number.
+    Some quantiles of a distribution may be below the path's RTT: transfers at these quantiles have the path's RTT, and
+    a caution states their number.
 
     Raises:
-        ScenarioError: a time is impossible; the message has the shortest one and the path's RTT.
+        ScenarioError: a time is impossible; the message has the shortest time and the path's RTT.
     """
     shown = format_time(path_ps)
     listed = _list(source, where)

@@ -65,8 +65,8 @@ def backend_of(algorithm: str) -> str | None:
 
 
 def check_parameters(algorithm: str, parameters: Iterable[str]) -> None:
-    """Reject parameters of another transport's controller, since these controllers have no parameters. Also reject the
-    name of a transport without that of a controller.
+    """Reject parameters of another transport's controller, since these controllers have no parameters. The name of a
+    transport without the name of a controller is rejected too.
 
     Raises:
         ScenarioError: with the field.

@@ -300,7 +300,7 @@ def parse_positive_time(value: object) -> int:
     """A time above zero, in ps.
 
     Raises:
-        ScenarioError: the errors of :func:`parse_time`, and zero.
+        ScenarioError: the errors of :func:`parse_time`, or the time is zero.
     """
     time_ps = parse_time(value)
     if time_ps == 0:
@@ -309,7 +309,7 @@ def parse_positive_time(value: object) -> int:
 
 
 def parse_offset(value: object) -> int:
-    """Offset of a clock, in ps; negative if it is behind; at most a day.
+    """Offset of a clock, in ps; negative if the clock is behind; at most a day.
 
     Raises:
         ScenarioError: the unit is missing or wrong, or the value is too large or not a whole number of ps.
@@ -538,27 +538,27 @@ _DECIMAL_TIMES = {unit: size for unit, size in TIME_UNITS.items() if unit not in
 
 
 def format_rate(rate_bps: int) -> str:
-    """Text of a rate: ``622 Mbit/s`` for ``622000000``; parsing the text gives the same integer."""
+    """Text of a rate: Text of a rate, ``622 Mbit/s`` for ``622000000``; parsing the text gives the same integer."""
     return _spelled(rate_bps, RATE_UNITS)
 
 
 def format_time(time_ps: int) -> str:
-    """Text of a time: ``48 ms`` for ``48000000000``; parsing the text gives the same integer."""
+    """Text of a time: Text of a time, ``48 ms`` for ``48000000000``; parsing the text gives the same integer."""
     return "0 s" if time_ps == 0 else _spelled(time_ps, _DECIMAL_TIMES)
 
 
 def format_offset(offset_ps: int) -> str:
-    """Text of an offset: ``-3 ms`` for ``-3000000000``; parsing the text gives the same integer."""
+    """Text of an offset: Text of an offset, ``-3 ms`` for ``-3000000000``; parsing the text gives the same integer."""
     return "-" * (offset_ps < 0) + format_time(abs(offset_ps))
 
 
 def format_drift(drift_ppb: int) -> str:
-    """Text of a drift: ``50 ppm`` for ``50000``; parsing the text gives the same integer."""
+    """Text of a drift: Text of a clock skew, ``50 ppm`` for ``50000``; parsing the text gives the same integer."""
     return "-" * (drift_ppb < 0) + _spelled(abs(drift_ppb), DRIFT_UNITS)
 
 
 def format_size(octets: int) -> str:
-    """Text of a size: ``2 MB`` for ``2000000``; parsing the text gives the same integer."""
+    """Text of a size: Text of a size, ``2 MB`` for ``2000000``; parsing the text gives the same integer."""
     return f"{octets} B" if octets < 10**4 else _spelled(octets, SIZE_UNITS)
 
 

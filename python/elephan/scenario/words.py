@@ -1,4 +1,4 @@
-"""Search for the known word most similar to a misspelled one."""
+"""Search for the known word most similar to a misspelled word."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def distance(left: str, right: str) -> int:
 
 
 def nearest(word: str, known: Iterable[str], *, value_of: Callable[[str], Any] | None = None) -> str | None:
-    """The known word that ``word`` most likely stands for, or ``None`` if none is close.
+    """The known word that ``word`` most likely stands for, or ``None`` if no known word is close.
 
-    Case and the choice of ``-``, ``_`` or a space do not count. Up to a third of the letters may be wrong, and at least
+    Case and the choice of ``-``, ``_`` or a space are ignored. Up to a third of the letters may be wrong, and at least
     one. With ``value_of``, the result is ``None`` if the equally near words have different values.
     """
     words = list(known)
@@ -56,9 +56,9 @@ def _plain(text: str) -> str:
 
 
 def hint(word: str, known: Iterable[str], *, lister: str = "") -> str:
-    """The end of an error message: ``did you mean 'cubic'?``, or the allowed words if none is close.
+    """The end of an error message, ``did you mean 'cubic'?`` or the allowed words if no word is close.
 
-    A long list is reduced to the most similar words; the command ``lister`` prints all of it.
+    A long list is reduced to the most similar words; the command ``lister`` prints the whole list.
     """
     words = sorted(known)
     near = nearest(word, words)

@@ -58,7 +58,7 @@ class Curve:
     places: tuple[Place, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The curve for ``--json``: means with their intervals, or the reason why a mean has none."""
+        """The curve for ``--json``: means with their intervals, or the reason why a mean has no interval."""
         points = [{**_said(place.mean), "x": place.x, "cell": place.cell, "runs": place.runs} for place in self.places]
         return {
             "id": self.stated.id, "section": self.stated.section, "experiment": self.stated.experiment,

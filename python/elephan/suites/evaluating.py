@@ -59,7 +59,8 @@ def evaluate(
     Raises:
         ScenarioError: a name is wrong, or the suite has a mistake.
         SweepError: a run failed.
-        Interrupted: Ctrl-C; finished runs are saved, and the same call continues from there.
+        Interrupted: the user pressed Ctrl-C; finished runs are saved, and the same call continues with the missing
+            runs.
     """
     started_s = time.monotonic()
     if isinstance(algorithms, str):
@@ -86,7 +87,7 @@ def _backends(on: str | Sequence[str]) -> list[str]:
     """Names of backends, without duplicates.
 
     Raises:
-        ScenarioError: a name is not that of a backend, or the list is empty.
+        ScenarioError: a name is not the name of a backend, or the list is empty.
     """
     names = list(dict.fromkeys([on] if isinstance(on, str) else on))
     if not names:
@@ -154,7 +155,8 @@ def _spec(name: Named, judges: str) -> str:
 
 
 def _check_parameters(spec: str, parameters: Mapping[str, Any], judges: str) -> None:
-    """Reject parameters that an algorithm does not have; those of a queue discipline are checked with each scenario."""
+    """Reject parameters that an algorithm does not have; the parameters of a queue discipline are checked with each
+    scenario."""
     if judges == "queue":
         return
     check = own.check_parameters if own.pinned(spec) else catalog.check_parameters

@@ -1,4 +1,4 @@
-"""Values from runs, by scenario and seed. Each run is read once; its tables are then released."""
+"""Values from runs, by scenario and seed. Each run is read once, and its tables are released afterwards."""
 
 from __future__ import annotations
 

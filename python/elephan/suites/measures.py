@@ -76,7 +76,7 @@ def baseline_probe(criterion: CriterionTable, baseline: BaselineTable) -> Probe:
 
 
 def plain_probe(metric: str) -> Probe:
-    """A probe of a metric of the whole run."""
+    """A probe that reads a metric of the whole run."""
     return Probe(metric, None, "mean", None, None)
 
 

@@ -46,7 +46,8 @@ class Outcome:
 
     @cached_property
     def worst(self) -> Found | None:
-        """The deciding cell: the one with the worst verdict, and among several the one farthest from the limit."""
+        """The deciding cell: the one with the worst verdict, and among several such cells, the cell farthest from the
+        limit."""
         judged = [cell for cell in self.cells if cell.judged is not None]
         return min(judged, key=self._rank, default=None)
 
@@ -65,18 +66,18 @@ class Outcome:
 
     @cached_property
     def weak(self) -> str:
-        """The reason why a pass is weak; empty if it is not."""
+        """The reason why a pass is weak; empty if the pass is not weak."""
         return "" if self.worst is None or self.worst.judged is None else self.worst.judged.weak
 
     @property
     def comparison(self) -> Change | None:
-        """The change from the baseline: the worst of the cells; ``None`` without one."""
+        """The worst change of the cells from the baseline; ``None`` without a baseline."""
         found = [cell.compared.change for cell in self.cells if cell.compared is not None]
         return min(found, key=WORST_CHANGE.index) if found else None
 
     @property
     def runs(self) -> list[str]:
-        """Ids of the criterion's runs; those of the deciding cell come first."""
+        """Ids of the criterion's runs; the runs of the deciding cell come first."""
         first = [] if self.worst is None else list(self.worst.runs)
         return list(dict.fromkeys([*first, *(run for cell in self.cells for run in cell.runs)]))
 

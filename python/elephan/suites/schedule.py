@@ -1,8 +1,9 @@
-"""Runs of an evaluation: eight seeds of every cell, then sixteen and thirty-two of the cells that are not yet settled.
+"""Runs of an evaluation: eight seeds of every cell, then sixteen and thirty-two seeds of the cells that are not yet
+settled.
 
-Saved runs are reused, so an interrupted evaluation continues and a second one uses the runs of the first.
-With a budget, the cells that do not fit by an estimate are omitted before the first run, later cells of a list first.
-Cells without runs at the end of the budget are omitted too. An omitted cell never passes.
+Saved runs are reused, so an interrupted evaluation continues, and a second evaluation uses the runs of the first
+evaluation. With a budget, the cells that do not fit by an estimate are omitted before the first run, later cells of a
+list first. Cells without runs at the end of the budget are omitted too. An omitted cell never passes.
 """
 
 from __future__ import annotations
@@ -128,8 +129,8 @@ class Schedule:
 
     @property
     def confidence(self) -> float:
-        """Confidence of each look (a judgment at a number of seeds): 95 % for a single look. With several looks it is
-        higher, so that all looks together have 95 %."""
+        """Confidence of each look (a judgment at a number of seeds); a single look has 95 %. With several looks the
+        confidence is higher, so that all looks together have 95 %."""
         return CONFIDENCE if len(self.looks) == 1 else LOOK_CONFIDENCE
 
     def run(self) -> dict[str, list[Found]]:
@@ -174,7 +175,7 @@ class Schedule:
         return ""
 
     def _scenarios(self, cases: Iterable[Case]) -> dict[str, Scenario]:
-        """All scenarios of some cases by hash, including those of ``--against``."""
+        """All scenarios of some cases by hash, including the scenarios of ``--against``."""
         found: dict[str, Scenario] = {}
         for case in cases:
             for one in (case, *self._beside(case)):
@@ -276,8 +277,8 @@ class Schedule:
         """Runs in the order of their execution.
 
         Long runs come first, so that no processor is idle at the end. With a time budget, short runs come first, and
-        all seeds of a scenario follow each other. So if the time does not suffice, most cells are judged and few are
-        omitted.
+        all seeds of a scenario follow each other. Therefore, if the time does not suffice, most cells are judged and
+        few cells are omitted.
         """
         wanted = sorted(scenarios, key=work)
         if self.budget_s is not None:

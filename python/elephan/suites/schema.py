@@ -69,8 +69,10 @@ class CellTable(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    name: Name | None = Field(None, description="unique in its list; made of the values by default")
-    quick: _Quick = Field(False, description="part of a quick evaluation; a table has the values that differ there")
+    name: Name | None = Field(None, description="name, unique in its list; generated from the values by default")
+    quick: _Quick = Field(
+        False, description="true for a cell of a quick evaluation; a table has the values that differ there"
+    )
 
     @property
     def values(self) -> dict[str, Any]:
@@ -88,10 +90,10 @@ class ExperimentTable(SuiteTableBase):
         default_factory=dict, description="placeholders and their values; each is combined with each cell"
     )
     quick_grid: dict[str, list[_Value]] = Field(
-        default_factory=dict, description="values of the grid in a quick evaluation, where they are fewer"
+        default_factory=dict, description="values of the grid in a quick evaluation, if these are fewer"
     )
     scenario: dict[str, Any] = Field(
-        description="a scenario as in a file of its own; {algorithm} is the one that is judged, {rtt} that of the cell"
+        description="a scenario as in a scenario file; {algorithm} is the judged algorithm, {rtt} the cell's value"
     )
 
 
@@ -135,20 +137,22 @@ class CriterionTable(SuiteTableBase):
     relation: Annotated[str, _word(RELATIONS, "a relation")] = Field(
         description="comparison of the value with the limit"
     )
-    limit: _Number | None = Field(None, description="bound")
-    range: tuple[_Number, _Number] | None = Field(None, description="of in_range: smallest and largest value")
+    limit: _Number | None = Field(None, description="expected value or bound, by the relation")
+    range: tuple[_Number, _Number] | None = Field(
+        None, description="smallest and largest value, for the relation in_range"
+    )
     reason: Text = Field(description="source of the limit: a number of the document, or another source")
-    margin: _Margin = Field(0.0, description="tolerance: a must that is missed by at most this is a concern")
+    margin: _Margin = Field(0.0, description="tolerance: a must that is missed by at most this margin is a concern")
     same: _Margin | None = Field(
         None, description="difference from --against that counts as equal; 2 % of its value by default"
     )
     better: Annotated[Literal["higher", "lower"], _word(("higher", "lower"), "a direction")] | None = Field(
-        None, description="by default lower for <= and higher for >="
+        None, description="direction of a better value; by default lower for <= and higher for >="
     )
     statistic: Annotated[Literal["mean", "median"], _word(("mean", "median"), "a statistic")] = Field(
         "mean", description="statistic over seeds; median for times that may be infinite"
     )
-    weak: Text | None = Field(None, description="the reason why a pass is weak, if it is")
+    weak: Text | None = Field(None, description="the reason why a pass is weak evidence, if it is weak")
 
 
 class ObligationTable(SuiteTableBase):
@@ -183,7 +187,7 @@ class CurveTable(SuiteTableBase):
     x: Name = Field(description="value of the cells on the x axis", examples=["buffer"])
     metric: Name = Field(description="metric of the y axis", examples=["sum_goodput_mbps"])
     flows: tuple[Name, ...] | None = Field(
-        None, min_length=1, description="a line for each of these flows; without it, one line of a metric of the run"
+        None, min_length=1, description="flows with a line each; without this field, one line of a metric of the run"
     )
 
 
@@ -194,7 +198,7 @@ class SuiteTable(SuiteTableBase):
     title: Text = Field(description="one line")
     citation: Text = Field(description="the document")
     judges: Annotated[Literal["algorithm", "queue"], _word(("algorithm", "queue"), "what a suite judges")] = Field(
-        "algorithm", description="what is judged: algorithms, or queue disciplines, whose placeholder is {queue}"
+        "algorithm", description="judged subjects: algorithms, or queue disciplines, whose placeholder is {queue}"
     )
     note: Text | None = Field(None, description="notes for a reader of the verdicts")
     quick_note: Text | None = Field(None, description="omissions of a quick evaluation")

@@ -81,13 +81,13 @@ class Sides:
 
     @cached_property
     def differences(self) -> list[Difference]:
-        """Shared criteria whose settled verdicts differ, then those with disjoint intervals."""
+        """Shared criteria whose settled verdicts differ, then shared criteria with disjoint intervals."""
         apart = [one for one in self.shared if one.opposed or _apart(one.values)]
         return sorted(apart, key=lambda one: not one.opposed)
 
     @cached_property
     def missing(self) -> dict[str, list[str]]:
-        """By backend, the criteria that it could not judge in any cell."""
+        """For each backend, the criteria that the backend could not judge in any cell."""
         return {
             one.on: [outcome.criterion.id for outcome in one.outcomes if outcome.verdict == "not_judged"]
             for one in self.evaluations

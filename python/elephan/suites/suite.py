@@ -99,8 +99,8 @@ class Suite:
 
     @cached_property
     def sections(self) -> dict[str, str]:
-        """Titles of all sections: first those that the file lists, then others in the order in which criteria name
-        them."""
+        """Titles of all sections: first the sections that the file lists, then other sections in the order in which
+        criteria name them."""
         named = [row.section for row in self.table.criterion] + [row.section for row in self.table.obligation]
         return dict.fromkeys([*self.table.sections, *named], "") | dict(self.table.sections)
 
@@ -205,7 +205,7 @@ def places(text: str) -> list[str]:
     """Names of the placeholders in a text.
 
     Raises:
-        ScenarioError: braces that do not match.
+        ScenarioError: the braces do not match.
     """
     try:
         return [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
@@ -214,7 +214,7 @@ def places(text: str) -> list[str]:
 
 
 def _put_parameters(tables: dict[str, Any], stated: dict[str, Any], parameters: dict[str, Any]) -> None:
-    """Give the parameters to the flows and sources of the algorithm, or to the queue, under evaluation."""
+    """Set the parameters of the flows and sources with the judged algorithm, or of the judged queue."""
     if not parameters:
         return
     for kind in ("flow", "traffic"):

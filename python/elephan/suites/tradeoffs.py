@@ -51,12 +51,12 @@ class TradeOff:
         """The ellipse of the points.
 
         Raises:
-            ValueError: there are too few points, or all are equal.
+            ValueError: there are too few points, or all points are equal.
         """
         return Ellipse.of([point.delay for point in self.points], [point.goodput for point in self.points])
 
     def to_json(self) -> dict[str, Any]:
-        """The trade-off for ``--json``: points, and the ellipse or the reason why there is none."""
+        """The trade-off for ``--json``: points, and the ellipse or the reason why there is no ellipse."""
         ellipse: dict[str, Any] | None
         try:
             found, why = self.ellipse(), ""

@@ -11,8 +11,8 @@ _SHOWN = 3
 
 
 def paragraph(found: Evaluation) -> str:
-    """One paragraph: the number of criteria that hold, the failed criteria with their cells, those of concern, and
-    those not settled."""
+    """One paragraph: the number of criteria that hold, the failed criteria with their cells, the criteria of concern,
+    and the criteria that are not settled."""
     totals = found.totals
     judged = len(found.outcomes)
     musts = [outcome for outcome in found.outcomes if outcome.criterion.force == "must"]

@@ -1,4 +1,4 @@
-"""Files of an evaluation for other programs: Markdown for pull requests, JUnit for CI systems."""
+"""Files of an evaluation for other programs, Markdown for pull requests and JUnit for CI systems."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def _escaped(text: str) -> str:
 
 
 def junit(found: Sequence[Evaluation], fail_on: str | None = None) -> str:
-    """Evaluations as JUnit XML: one test suite for each, one test case for each criterion.
+    """Evaluations as JUnit XML: one test suite for each evaluation, one test case for each criterion.
 
-    A criterion that fails is a failure; with ``fail_on``, so is one of concern, or one that is worse than the baseline.
-    Criteria that are not judged or not settled are skipped, with the reason.
+    A criterion that fails is a failure; with ``fail_on``, a criterion of concern, or one that is worse than the
+    baseline, is a failure too. Criteria that are not judged or not settled are skipped, with the reason.
     """
     root = ElementTree.Element("testsuites", name="elephan evaluate")
     for one in found:

@@ -46,7 +46,8 @@ def playground() -> str:
 
 
 def policy(scripts: list[str], styles: list[str]) -> str:
-    """Content-Security-Policy: no requests, only these scripts and styles, and the engine in a worker from a blob."""
+    """Content-Security-Policy: no requests, only the page's own scripts and styles, and the engine in a worker from a
+    blob."""
     return (
         f"default-src 'none'; script-src {_hashes(scripts)} 'wasm-unsafe-eval' blob:; worker-src blob:; "
         f"style-src {_hashes(styles)}; base-uri 'none'; form-action 'none'"

@@ -1,7 +1,8 @@
 """Templates of the canonical form of a dumbbell, into which the page inserts numbers.
 
 The layout of a dumbbell is defined once, in :mod:`elephan.scenario`. The templates are extracted from the canonical
-form of such a scenario. Tests compare the page's form for random settings with the form of the corresponding scenario.
+form of a dumbbell scenario. Tests compare the page's form for random settings with the form of the corresponding
+scenario.
 """
 
 from __future__ import annotations

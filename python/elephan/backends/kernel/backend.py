@@ -59,7 +59,7 @@ class KernelBackend(Backend):
         host.require()
 
     def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
-        """Run a scenario in real time; other runs on this host wait for its end.
+        """Run a scenario in real time; other kernel runs on this host wait until this run ends.
 
         Raises:
             ScenarioError: this host cannot run the scenario; the message has the reason.
@@ -88,7 +88,7 @@ def _program_digest() -> str:
 
 @contextlib.contextmanager
 def alone(progress: Progress | None) -> Iterator[None]:
-    """Hold a lock, so that only one kernel run is active on this host: two would disturb each other.
+    """Hold a lock, so that only one kernel run is active on this host: two simultaneous runs would disturb each other.
 
     Raises:
         Cancelled: ``progress`` returned ``False`` during the wait.
@@ -112,7 +112,8 @@ def alone(progress: Progress | None) -> Iterator[None]:
 
 
 def _locked(descriptor: int) -> bool:
-    """Try to lock a file; true on success. The kernel releases the lock at any end of the process."""
+    """Try to lock a file; true on success. The kernel releases the lock when the process ends, even if the process is
+    killed."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -125,7 +126,7 @@ def algorithms(plan: Plan, thoughts: list[pl.DataFrame]) -> Iterator[dict[int, s
     """Names of the flows' algorithms in the kernel; algorithms that the kernel lacks are registered within this
     context.
 
-    At the end of the context, their reports are in ``thoughts``.
+    At the end of the context, the reports of the registered algorithms are in ``thoughts``.
     """
     names = {i: flow.built_in for i, flow in enumerate(plan.flows) if flow.built_in is not None}
     others = [i for i, flow in enumerate(plan.flows) if flow.built_in is None]

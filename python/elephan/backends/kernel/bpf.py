@@ -1,8 +1,8 @@
 """Algorithms that the kernel lacks: compiled, registered for a run, and unregistered.
 
-Each algorithm is a file of ``bpf/``, compiled here and loaded into the running kernel as a ``tcp_congestion_ops`` of
-BPF. Its Rust twin in ``crates/cc`` declares the parameters. Parameters that the object has are set when it is loaded;
-all others must have their default values.
+Each algorithm is a C file in ``bpf/``, which this module compiles and loads into the running kernel as a
+``tcp_congestion_ops`` of BPF. The Rust implementation of the same algorithm in ``crates/cc`` declares the parameters.
+Parameters that the object has are set when the object is loaded; all other parameters must have their default values.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def resolve(algorithm: str, parameters: Mapping[str, Parameter]) -> tuple[str, d
     """The algorithm's own name, and every parameter that the preset or the caller sets.
 
     Raises:
-        ScenarioError: there is no such algorithm, no object for it, or the algorithm lacks a parameter.
+        ScenarioError: the algorithm does not exist, has no object, or lacks a parameter.
     """
     entry = check_name(algorithm, algorithms(), "an algorithm")
     name, _, preset = algorithm.partition(":")
@@ -182,7 +182,7 @@ def _write(data: bytearray, compiled: ObjectFile, symbol: str, number: float, na
 
 
 def check(algorithm: str, parameters: Mapping[str, Parameter]) -> None:
-    """Check that the object supports the parameters. It is compiled, but not loaded.
+    """Check that the object supports the parameters. The object is compiled, but not loaded.
 
     Raises:
         ScenarioError: the algorithm has no object, or the object does not support these parameters.
@@ -209,7 +209,7 @@ def unsettable(algorithm: str, parameters: Mapping[str, Parameter]) -> dict[str,
 
 @lru_cache(maxsize=64)
 def _unnamed(algorithm: str) -> ObjectFile:
-    """Compile an algorithm's object for inspection; its file is removed."""
+    """Compile an algorithm's object for inspection; the object's file is removed afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "object.o"
         compile_object(algorithm, f"{PREFIX}unnamed", target)
@@ -310,8 +310,8 @@ def _listening(
 def internals_table(records: list[bytes], columns: list[str]) -> pl.DataFrame:
     """Records as a table: one row for each round trip (or each ACK) of a connection.
 
-    ``time_s`` and ``started_s`` are times of CLOCK_MONOTONIC. The algorithm's own columns have the names of its Rust
-    twin; times end in ``_us``. An infinite number is null.
+    ``time_s`` and ``started_s`` are times of CLOCK_MONOTONIC. The algorithm's own columns have the same names as in its
+    Rust implementation; names of times end in ``_us``. An infinite number is null.
     """
     import polars as pl
 

@@ -64,7 +64,8 @@ class Calibration:
 
     @property
     def honest_mbps(self) -> int:
-        """The highest rate, Mbit/s, such that all runs at this and at lower rates were honest; 0 if there is none."""
+        """The highest rate, Mbit/s, such that all runs at this rate and at lower rates were honest; 0 if there is no
+        such rate."""
         carried = 0
         for rate in sorted({result.rate_mbps for result in self.results}):
             if not all(result.honest for result in self.results if result.rate_mbps == rate):
@@ -109,7 +110,7 @@ def load() -> Calibration | None:
 
 
 def _saved_result(row: Mapping[str, Any]) -> Result:
-    """A saved row; earlier versions had another name of ``valid``."""
+    """The result in a saved row of a calibration file; earlier versions wrote another name for ``valid``."""
     return Result(**{"valid" if key == "believable" else key: value for key, value in row.items()})
 
 
@@ -143,7 +144,7 @@ def calibrate(
             ``False`` cancels.
 
     Raises:
-        ScenarioError: this host cannot run any scenario; with the reason.
+        ScenarioError: this host cannot run any scenario; the message has the reason.
         KernelError: a run failed.
         Cancelled: ``progress`` returned ``False``.
     """

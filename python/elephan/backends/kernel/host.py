@@ -23,7 +23,8 @@ _STAT_FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "s
 
 
 def program() -> Path | None:
-    """The program for the path and its hosts: ``$ELEPHAN_WIRE``, or the one built with the package."""
+    """The program for the path and its hosts; either ``$ELEPHAN_WIRE`` or the program that was built with the
+    package."""
     named = os.environ.get(ENVIRONMENT)
     path = Path(named) if named else Path(__file__).parents[2] / "bin" / PROGRAM
     return path if os.access(path, os.X_OK) and path.is_file() else None
@@ -75,7 +76,7 @@ def require() -> None:
     """Raise an error if this host cannot run any scenario.
 
     Raises:
-        ScenarioError: a requirement is missing; the message lists the missing ones, each with a remedy.
+        ScenarioError: a requirement is missing; the message lists the missing requirements, each with a remedy.
     """
     for what, why in missing().items():
         raise ScenarioError(f"the backend 'kernel' needs {what}; {why}")
@@ -94,13 +95,13 @@ def state() -> dict[str, Any]:
 
 
 def processor_times() -> dict[str, int]:
-    """Ticks of all cores since boot, by use."""
+    """Clock ticks of all cores since boot, by kind of use."""
     line = Path("/proc/stat").read_text(encoding="utf-8").splitlines()[0].split()[1:]
     return dict(zip(_STAT_FIELDS, map(int, line[: len(_STAT_FIELDS)]), strict=True))
 
 
 def processor_shares(before: dict[str, int], after: dict[str, int]) -> dict[str, float]:
-    """Use of the cores between two readings of the counters, as fractions."""
+    """Fractions of the cores' time by kind of use, between two readings of the counters."""
     spent = {name: after[name] - before[name] for name in before}
     total = sum(spent.values())
     return {name: ticks / total for name, ticks in spent.items()} if total else {}

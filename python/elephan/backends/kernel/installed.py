@@ -1,6 +1,7 @@
-"""Algorithms in BPF for the whole host: each is registered by a pinned link, until it is removed or the host restarts.
+"""Algorithms in BPF for the whole host: each is registered by a pinned link, until the algorithm is uninstalled or the
+host restarts.
 
-A record beside the pin has the algorithm's name and parameters. Both disappear at a restart.
+A record beside the pinned link has the algorithm's name and parameters. Both disappear at a restart.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Installed:
     previous_default: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form, with its current state."""
+        """JSON form of the installed algorithm, with its current state."""
         return asdict(self) | {"default": default() == self.name, "connections": len(_users(self.name))}
 
 
@@ -70,7 +71,7 @@ def _records() -> Path:
 
 
 def everything() -> list[Installed]:
-    """Installed algorithms; a record without its pin does not count."""
+    """Installed algorithms; a record without its pinned link is ignored."""
     found = []
     for path in sorted(_records().glob("*.json")):
         record = Installed(**json.loads(path.read_text()))
@@ -97,7 +98,7 @@ def install(
         as_default: true to make it the default of every new socket, which also allows it for all processes.
 
     Raises:
-        ScenarioError: there is no such algorithm, or its name is wrong or taken.
+        ScenarioError: the algorithm does not exist, or the name for sockets is wrong or taken.
         BpfError: this host cannot register the algorithm.
     """
     own_name, values = bpf.resolve(algorithm, parameters)
@@ -153,7 +154,7 @@ def uninstall(name: str) -> None:
     """Uninstall an algorithm; the kernel has removed it when this function returns.
 
     Raises:
-        ScenarioError: no algorithm of this name was installed, it is the host's default, or connections use it.
+        ScenarioError: no algorithm of this name was installed, or the algorithm is the host's default or in use.
         BpfError: the caller is not root.
     """
     known = {record.name: record for record in everything()}

@@ -93,7 +93,8 @@ class CongestionControl:
     """A compiled object in the kernel, registered for sockets while this object is open and the process runs.
 
     With links for struct_ops (Linux 6.4), the kernel unregisters the algorithm by itself when the process ends;
-    ``map_id`` is ``None`` then. Otherwise the algorithm stays until :func:`unregister` is called with ``map_id``.
+    ``map_id`` is ``None`` then. Without links for struct_ops, the algorithm stays registered until :func:`unregister`
+    is called with ``map_id``.
     """
 
     def __init__(self, path: Path, read_only: bytes) -> None:
@@ -150,7 +151,7 @@ class CongestionControl:
         return int(found)
 
     def listen(self, on_record: Callable[[bytes], None]) -> Callable[[], None]:
-        """Opens the ring of events. The returned function returns the records since the last call."""
+        """Opens the ring of events. The returned function passes the records since its last call to ``on_record``."""
 
         def sample(_context: int, data: ctypes.Array[ctypes.c_char], size: int) -> int:
             on_record(ctypes.string_at(data, size))
@@ -229,7 +230,7 @@ def _map_id(library: ctypes.CDLL, fd: int) -> int:
 
 
 def unregister(map_id: int) -> bool:
-    """Unregister an algorithm that an ended process left registered. Returns ``False`` if it was already
+    """Unregister an algorithm that an ended process left registered. Returns ``False`` if the algorithm was already
     unregistered."""
     library = _load_library()
     fd = library.bpf_map_get_fd_by_id(map_id)

@@ -16,9 +16,7 @@ class Symbol:
     """A named piece of data.
 
     Attributes:
-        section: its section.
-        offset: offset in the section, bytes.
-        size: bytes.
+        section: name of the ELF section that has the data. offset: offset in the section, bytes. size: bytes.
     """
 
     section: str

@@ -1,5 +1,5 @@
-"""Conversion of a scenario to the settings of real sockets and the emulated path. An unsupported setting is rejected by
-its name."""
+"""Conversion of a scenario to the settings of real sockets and the emulated path. The error for an unsupported setting
+names the setting."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Plan:
     """A scenario that the kernel can run.
 
     Attributes:
-        form: its canonical form, with the seed of the run.
+        form: the scenario's canonical form, with the seed of the run.
         largest_bytes: the largest packet.
         rate_bps: the largest rate of the flows' bottlenecks, bit/s.
         spin_us: time before a packet's departure during which the path waits actively instead of sleeping, µs.
@@ -250,7 +250,7 @@ def _check_bpf(name: str, flow: FlowSpec, where: str) -> None:
 
 
 def _window_bytes(form: Spec, flow: FlowSpec) -> int:
-    """Bytes that fit on the path of a flow and into its queues, with a margin for a late reader."""
+    """Bytes that fit on the path of a flow and into its queues, with a margin for a receiver that reads late."""
     wire = wire_bytes(flow.stack)
     propagation_s = base_rtt_ps(form, flow) / _PS_PER_S
     waiting = 0

@@ -66,7 +66,7 @@ class Record:
     def kept(self) -> Iterator[None]:
         """Save the record within this context; at the end of the context all objects of the record are removed.
 
-        Folders are created here; the caller creates all other objects.
+        This context creates the folders; the caller creates all other objects.
         """
         try:
             self.write()
@@ -147,8 +147,8 @@ def remove_abandoned() -> list[str]:
 
 
 def _end_processes_in(namespace: str) -> None:
-    """Kill the programs that still run in one of our namespaces: they would keep the namespace alive without its
-    name."""
+    """Kill the programs that still run in a namespace of the record: they would keep the namespace alive after its name
+    is removed."""
     found = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True, check=False)
     for pid in found.stdout.split():
         with contextlib.suppress(ProcessLookupError):
@@ -162,8 +162,8 @@ def _ip(*arguments: str) -> None:
 def to_its_end(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a short program that changes the host, and wait for its end even if a signal arrives.
 
-    Python raises a signal's exception in the main thread only. An exception while that thread starts a program would
-    leave the program running, and the program's objects would remain after the cleanup.
+    Python raises a signal's exception in the main thread only. An exception while the main thread starts a program
+    would leave the program running, and the program's objects would remain after the cleanup.
     """
     with ThreadPoolExecutor(1, thread_name_prefix="elephan-command") as other:
         return other.submit(lambda: subprocess.run(arguments, capture_output=True, text=True, check=False)).result()

@@ -84,7 +84,8 @@ class Session:
     receivers: str
 
     def start(self, what: str, namespace: str | None, *devices: str, log: str | None = None) -> Program:
-        """Start one of the programs in a namespace, or in the host's own; :meth:`Program.go` starts its run."""
+        """Start one of the programs in a namespace, or in the host's own namespace; :meth:`Program.go` starts the
+        program's run."""
         written = self.folder / f"{log or what}.json"
         arguments = [str(host.program()), what, str(self.folder / PLAN), str(written), str(self.record.pid)]
         process = subprocess.Popen(

@@ -1,6 +1,7 @@
 """A user's program on an emulated path: its namespace has one device, and the host is the other end of the path.
 
-Both directions are measured as flows: ``up`` from the program to the host, ``down`` from the host to the program.
+Both directions are measured as flows. The flow ``up`` goes from the program to the host, and ``down`` from the host to
+the program.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def run(path: Stated, program: Sequence[str]) -> Outcome:
     """Run a program on a path as the calling user, and wait for its end.
 
     Raises:
-        ScenarioError: the path cannot be emulated here; with the reason.
+        ScenarioError: the path cannot be emulated here; the message has the reason.
         KernelError: the run failed.
     """
     plan = _plan(path)
@@ -114,7 +115,8 @@ def _plan(path: Stated) -> Plan:
 
 @contextlib.contextmanager
 def _opened(plan: Plan, congestion: str) -> Iterator[tuple[Session, int, list[Program]]]:
-    """Open the path between its own namespace and the host; yields the session, the start time and the programs."""
+    """Open the path between the program's namespace and the host; yields the session, the start time and the
+    programs."""
     record = Record.new()
     device = f"elephan{record.name[-_DEVICE_HEX:]}"
     opened = Session(record, record.folder(), f"{record.name}-shell", f"{record.name}-path", "")
@@ -184,7 +186,7 @@ def _run_as_user(opened: Session, program: Sequence[str], plan: Plan) -> int:
         # The program is started in another thread, so that no signal raises an exception between its start and the
         # wait.
         with ThreadPoolExecutor(1) as other:
-            # This thread waits, so the forking thread is the only one that runs Python code then.
+            # The main thread waits, so no other Python code runs during the fork.
             started = other.submit(lambda: subprocess.Popen(arguments, env=environment, preexec_fn=restore))  # noqa: PLW1509
             try:
                 return started.result().wait()

@@ -90,7 +90,8 @@ def _samples(plan: Plan, logs: Logs, i: int) -> pl.DataFrame:
     times = logs.link["times_s"]
 
     def held(name: str) -> pl.Series:
-        """Repeat the socket's last report in later samples, since the socket may be closed then."""
+        """Repeat the socket's last report in later samples, since the socket may be closed at the time of these
+        samples."""
         return pl.Series(sender[name], dtype=pl.Float64).fill_null(strategy="forward")
 
     def count(name: str) -> pl.Series:

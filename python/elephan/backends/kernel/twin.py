@@ -38,7 +38,7 @@ _SAME_PART = 2e-3
 
 @dataclass(frozen=True)
 class Twin:
-    """Twin of a scenario, its substitute in the kernel.
+    """Twin of a scenario: the scenario that the kernel runs in place of the original.
 
     Attributes:
         scenario: the scenario that is run.
@@ -96,8 +96,8 @@ def _check_rate(rate_bps: int) -> None:
 
 
 def endpoints(form: Spec) -> Iterator[str]:
-    """Clauses on the differences between the kernel's endpoints and the scenario's, once for all flows that have
-    them."""
+    """Clauses on the differences between the kernel's endpoints and the scenario's endpoints; a clause may be repeated
+    for several flows."""
     linux = {name: getattr(_LINUX, name) for name in StackSpec.__struct_fields__}
     for flow in form.flows:
         stack, settings = flow.stack, stated_settings(flow.stack)
@@ -113,7 +113,8 @@ def endpoints(form: Spec) -> Iterator[str]:
 
 
 def stack_table(stack: StackSpec) -> dict[str, Any]:
-    """The stack of a twin's flow: Linux's, with the settings of the scenario that a socket or a route accepts."""
+    """The stack of a twin's flow, which is Linux's stack with the settings of the scenario that a socket or a route
+    accepts."""
     window = stack.receive_window
     table = {
         "base": "linux",
@@ -162,7 +163,7 @@ def preset(algorithm: str) -> dict[str, Parameter]:
 
 
 def check_stated(flow: FlowSpec, lost: Mapping[str, Parameter], where: str) -> None:
-    """Reject a twin without a value that the scenario itself states, since the experiment is about this value.
+    """Reject a twin that lacks a value stated in the scenario file, since the experiment is about this value.
 
     Raises:
         ScenarioError: the kernel does not accept the value.
@@ -176,7 +177,7 @@ def check_stated(flow: FlowSpec, lost: Mapping[str, Parameter], where: str) -> N
 
 
 def differences(whose: str, lost: Mapping[str, Parameter], wanted: Mapping[str, Parameter]) -> list[str]:
-    """Clauses on the parameters that the twin lacks: the values it has instead of those wanted."""
+    """Clauses on the parameters that the twin lacks: for each, the value in the twin and the wanted value."""
     beside = [f"{whose}, without {key}: {why}" for key, why in BESIDE_THE_RULES.items() if key in lost]
     rules = [
         f"{key} {_show(value)} and not {_show(wanted[key])}"

@@ -1,4 +1,4 @@
-"""The skeleton of a crate for a user's algorithm, with a test that compares it with a recording."""
+"""The skeleton of a crate for a user's algorithm, with a test that compares the crate with a recording."""
 
 from elephan.export.rust.skeleton import Crate, crate_of, write, write_recording
 

@@ -163,7 +163,7 @@ def write_recording(crate: Crate, folder: Path) -> list[Path]:
     """Replace the recording of an exported crate.
 
     Raises:
-        ScenarioError: there is no such crate.
+        ScenarioError: the folder has no exported crate.
         OSError: a file cannot be written.
     """
     if not (folder / "tests/twin.rs").is_file():
@@ -255,7 +255,7 @@ def _state(crate: Crate) -> str:
 
 
 def _attributes(crate: Crate) -> dict[str, Any]:
-    """Attributes of the object other than its parameters and its answers."""
+    """Attributes of the object other than its parameters and the attributes that the endpoint reads."""
     known = {"window", "ssthresh", "pacing_rate", "recovery_floor", "needs", *crate.parameters}
     return {name: value for name, value in vars(crate.made).items() if name not in known}
 

@@ -1,8 +1,8 @@
 """A question beyond the paper: do its conclusions hold with active queue management at the bottleneck?
 
 Weigle, Sharma and Freeman announced active queue management as future work in the same year. The setup is the paper's
-at 100 Mbit/s and 162 ms, where the buffer of 2 MB holds one bandwidth-delay product. The bottleneck's queue is
-drop-tail, RED (adaptive), PIE or CoDel, each with its published defaults and this buffer.
+setup at 100 Mbit/s and 162 ms, where the buffer of 2 MB holds one bandwidth-delay product. The bottleneck's queue is
+drop-tail, RED (adaptive), PIE or CoDel, each with its published defaults and the same buffer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Values = Mapping[tuple[str, str], float]
 
 
 def beyond(setup: Setup) -> Beyond:
-    """The question, in the paper's setup or a smaller one."""
+    """The question, in the paper's setup or in a smaller setup."""
     setups = {
         name: replace(setup, queue=queue, queue_parameters=parameters)
         for name, (queue, parameters, _) in QUEUES.items()
@@ -193,7 +193,7 @@ def _moved(what: str, alone: Values, beside: Values) -> str:
 
 
 def _order(what: str, values: Values, algorithms: Sequence[str] = ALGORITHMS) -> str:
-    """Agreement of the order of the algorithms with that under drop-tail, as Kendall's tau."""
+    """Agreement of the order of the algorithms with their order under drop-tail, as Kendall's tau."""
     first = _of(values, "droptail", algorithms)
     parts = [f"{number(tau(first, _of(values, queue, algorithms)))} with {QUEUES[queue][2]}" for queue in MANAGED]
     return (
@@ -202,7 +202,7 @@ def _order(what: str, values: Values, algorithms: Sequence[str] = ALGORITHMS) ->
 
 
 def tau(one: Mapping[str, float], other: Mapping[str, float]) -> float:
-    """Kendall's tau of two orders of the same names; ties count as neither."""
+    """Kendall's tau of two orders of the same names; ties count neither as agreement nor as disagreement."""
     pairs = list(combinations(one, 2))
     signs = [_sign(one[a] - one[b]) * _sign(other[a] - other[b]) for a, b in pairs]
     return sum(signs) / len(pairs)

@@ -122,7 +122,8 @@ def _lines(suite: Suite, plan: Plan) -> Iterator[Points]:
 
 
 def points(name: str, found: dict[int, Measurement], style: int) -> Points:
-    """A line through medians, with whiskers from the smallest to the largest value over seeds if there are several."""
+    """A line through medians, with whiskers from the smallest to the largest value over seeds if there are several
+    seeds."""
     several = max(len(item.sample) for item in found.values()) > 1
     return Points(
         name,

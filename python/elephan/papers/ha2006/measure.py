@@ -66,7 +66,8 @@ def _rtt(at: At) -> str:
 
 
 def _named(suite: Suite, at: At) -> list[At]:
-    """The conditions, with the round-trip time that they state, or else once for each round-trip time of the figure."""
+    """The conditions with the round-trip time that they state; if they state none, the conditions once for each
+    round-trip time of the figure."""
     named = at.where.get("rtt_ms", at.where.get("rtt2_ms"))
     if ".X0." in at.criterion.experiment:
         return [at]
@@ -74,7 +75,7 @@ def _named(suite: Suite, at: At) -> list[At]:
 
 
 def _all(suite: Suite, at: At) -> list[At]:
-    """The conditions at every round-trip time of the claim, for a count over all of them."""
+    """The conditions at every round-trip time of the claim, for a count over all round-trip times."""
     listed = str((at.criterion.conditions or {}).get(_rtt(at), ""))
     return [at.but(**{_rtt(at): rtt}) for rtt in points_of(_rtt(at), POINTS.__getitem__, listed)]
 
@@ -141,8 +142,8 @@ def _receive_window_bytes(suite: Suite, subject: str, at: At) -> float:
 
 
 def _max_cwnd_pkts(suite: Suite, subject: str, at: At) -> Measurement:
-    """For each protocol, the largest window of a flow in its run, packets. The result is the smallest of these
-    values."""
+    """For each protocol, the largest window of a flow in its run, packets. The result is the smallest of the protocols'
+    largest windows."""
     parts = {}
     for name in VARIANTS:
         scenario = suite.scenario(suite.setup, name, at)

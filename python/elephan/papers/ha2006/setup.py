@@ -83,7 +83,7 @@ class Case(NamedTuple):
         first: algorithm of the flow that starts at 30 s; empty for none.
         second: algorithm of the flow that starts at 130 s.
         rtts_ms: RTTs of the two flows.
-        background: whether there is background traffic.
+        background: true if there is background traffic.
         rate_mbps: rate of the bottleneck.
     """
 
@@ -114,7 +114,7 @@ class Kind(NamedTuple):
     Attributes:
         experiment: ``X1`` (a variant and TCP-SACK), ``X2`` (two of a variant) or ``X3`` (two of a variant with
             different RTTs).
-        background: whether there is background traffic.
+        background: true if there is background traffic.
         rate_mbps: rate of the bottleneck.
     """
 
@@ -123,7 +123,7 @@ class Kind(NamedTuple):
     rate_mbps: int = RATE_MBPS
 
     def case(self, algorithm: str, rtt_ms: int) -> Case:
-        """The run of an algorithm at a round-trip time, which in ``X3`` is that of the second flow."""
+        """The run of an algorithm at a round-trip time; in ``X3`` this is the round-trip time of the second flow."""
         second = "sack" if self.experiment == "X1" else algorithm
         rtts = (FAR_MS, rtt_ms) if self.experiment == "X3" else (rtt_ms, rtt_ms)
         return Case(algorithm, second, rtts, self.background, self.rate_mbps)
@@ -169,7 +169,7 @@ class Setup:
     pace: int = 1
 
     def scenario(self, case: Case) -> Scenario:
-        """The run of a case, which a variant shares if it does not change the case."""
+        """The run of a case; a variant that does not change the case shares the run."""
         if self.sack_first and case.second == "sack":
             case = case._replace(first="sack", second=case.first)
         there = replace(self, sack_first=False, convergence="running")
@@ -288,8 +288,8 @@ def ceiling_mbps(rtt_ms: float) -> float:
 def long_lived_rtts_ms(quantiles: Sequence[tuple[float, float]], most_mbps: float) -> list[float]:
     """Round-trip times of a number of flows such that the sum of their window-limited rates comes nearest to a rate.
 
-    They are spread evenly over the distribution, so that the amount of background traffic does not depend on the draw
-    of a few short paths.
+    The round-trip times are spread evenly over the distribution, so that the amount of background traffic does not
+    depend on the draw of a few short paths.
     """
 
     def spread(count: int) -> list[float]:
@@ -314,7 +314,7 @@ def _background(setup: Setup, rate_mbps: float) -> list[dict[str, Any]]:
     for direction, part in (("right", setup.load), ("left", setup.load * REVERSE_SHARE)):
         back = "" if direction == "right" else "-back"
         rtts = long_lived_rtts_ms(quantiles, part * LONG_SHARE * rate_mbps)
-        # More than each of them can send in the whole run.
+        # 1 TB is more than a long-lived flow can send in the whole run.
         transfers = [["0 s", "1 TB", f"{round(1000 * rtt)} us"] for rtt in rtts]
         found.append({"name": f"long{back}", "direction": direction, "transfers": transfers, **common})
         short = {"load": f"{100 * part * SHORT_SHARE:g}%", "rtts": drawn}

@@ -41,7 +41,8 @@ SEEDS = {"F6": 1, "F7": 1, "F15": 1, "F19": 1, "ALG": 1}
 """Number of seeds by experiment, if it is not :data:`SHARED_SEEDS`. A lone flow needs fewer seeds, since it has no
 phase relative to other flows."""
 SHARED_SEEDS = 3
-"""With random losses (Figs 8a, 8b) the runs differ by seed, but five seeds gave the same verdicts as three."""
+"""Number of seeds of the other experiments. With random losses (Figs 8a, 8b) the runs differ by seed, but five seeds
+gave the same verdicts as three."""
 
 
 def paper(quick: bool = False) -> Paper:

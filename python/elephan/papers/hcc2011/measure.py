@@ -94,7 +94,7 @@ def _scenario(experiments: Mapping[str, Mapping[str, Any]], setup: Setup, protoc
 
 def _throughput(flow: int) -> Rule:
     """A rule for the throughput of flow number ``flow``, or of the flow that the subject names; in Fig 13 the smallest
-    of all three."""
+    throughput of all three flows."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         protocol, _, named = subject.partition(":flow")
@@ -107,14 +107,15 @@ def _throughput(flow: int) -> Rule:
 
 
 def _sizes(suite: Suite, at: At) -> list[At]:
-    """The sizes of the reverse packets of Fig 19, if the conditions name none."""
+    """The sizes of the reverse packets of Fig 19, if the conditions name no sizes."""
     if at.experiment != "F19" or "reverse_packet_bytes" in at.where:
         return [at]
     return [at.but(reverse_packet_bytes=size) for size in suite.setup.sizes_bytes]
 
 
 def _settings(suite: Suite, at: At) -> list[At]:
-    """The conditions at each setting of the reverse source in Fig 18, or at each buffer in the range that they name."""
+    """The conditions at each setting of the reverse source in Fig 18, or at each buffer in the range that the
+    conditions name."""
     if at.experiment == "F18":
         return [at.but(on_off=setting) for setting in ALL_SETTINGS]
     low, high = span(str(at.where.get("buffer_pkts", ""))) or (1, 0)
@@ -122,7 +123,7 @@ def _settings(suite: Suite, at: At) -> list[At]:
 
 
 def _buffers(suite: Suite, at: At) -> list[At]:
-    """All buffers, if the conditions of Fig 7 name none."""
+    """All buffers, if the conditions of Fig 7 name no buffer."""
     every = at.experiment == "F7" and "buffer_pkts" not in at.where
     return [at.but(buffer_pkts=count) for count in BUFFERS] if every else [at]
 

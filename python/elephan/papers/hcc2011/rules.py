@@ -102,11 +102,12 @@ class Climb:
         return cls(window, 2 * float(ssthresh[lost]), lost, round(base_rtt_s(run, FLOW) / float(times[1] - times[0])))
 
     def leads(self, step_max: float) -> tuple[bool, bool]:
-        """True if the search controls the window just below the window at the loss, and the delay just above it.
+        """True if the window is controlled by the search just below the window at the loss, and by the delay just above
+        that window.
 
-        Below the reference the search makes small steps. Control by the delay would make its largest step there, half
-        of ``step_max``, since the window is far from its equilibrium. This largest step appears again in the round
-        trips after the window exceeds the reference.
+        Below the reference the search makes small steps. Control by the delay would make its largest step below the
+        reference, half of ``step_max``, since the window is far from its equilibrium. This largest step appears again
+        in the round trips after the window exceeds the reference.
         """
         passed = self.lost + int(np.argmax(self.window[self.lost :] > self.reference))
         if passed == self.lost:

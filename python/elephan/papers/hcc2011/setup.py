@@ -73,7 +73,7 @@ LOST = (12_000, 400_000)
 
 @dataclass(frozen=True)
 class Setup:
-    """Values that the paper states, and our assumptions for those that it leaves open.
+    """Values that the paper states, and our assumptions for the values that the paper leaves open.
 
     Attributes:
         rtt_ms: RTT of the experiments with one flow, Figs 6 to 9 and 15 to 19.
@@ -149,7 +149,7 @@ class Setup:
         return _dumbbell(self, title, ("hcc",) * 2, rtts_ms, 600, starts_s=(0, self.late_s))
 
     def three(self, *, gigabit: bool = False) -> Scenario:
-        """Three HCC flows of different RTTs, each 100 s after the one before (Figs 12 and 13)."""
+        """Three HCC flows of different RTTs, each 100 s after the previous flow (Figs 12 and 13)."""
         buffer = self.gigabit_buffer if gigabit else 2000
         title = f"three HCC TCP at {'1 Gbit/s' if gigabit else '200 Mbit/s'}, {buffer} packets"
         starts_s = tuple(100 * i for i in range(len(self.three_rtts_ms)))
@@ -169,17 +169,17 @@ class Setup:
         return _reverse(self, protocol, buffer, setting, size_bytes) if setting else self.lone(protocol, buffer)
 
     def two_losses(self) -> Scenario:
-        """One HCC flow with a queue that never fills and with two lost packets, which show its rules."""
+        """One HCC flow with a queue that never fills and with two lost packets, which show HCC's rules."""
         return _two_losses(self)
 
     # ---- their parts ----
 
     def packets(self, count: float) -> int:
-        """A number of packets of the paper, at this scale."""
+        """A number of packets in the paper, converted to the setup's scale."""
         return max(1, round(count / self.scale))
 
     def mbps(self, rate: float) -> str:
-        """A rate of the paper, at this scale."""
+        """A rate in the paper, converted to the setup's scale."""
         return f"{round(1000 * rate / self.scale)} kbit/s"
 
     def packet_ns(self, factor: int = 1) -> int:
@@ -258,7 +258,7 @@ class Setup:
 
 @lru_cache(maxsize=1024)
 def queue_links(scenario: Scenario) -> tuple[str, ...]:
-    """The links whose queues are those along the forward path: the bottleneck, and the senders' access links."""
+    """The links whose queues are along the forward path: the bottleneck, and the senders' access links."""
     names = (str(link["name"]) for link in scenario.to_dict()["link"] if link.get("record"))
     return ("bottleneck", *(name for name in names if name.startswith("sender")))
 
@@ -299,8 +299,8 @@ def _dumbbell(
 
 @lru_cache(maxsize=1024)
 def _reverse(setup: Setup, protocol: str, buffer: int, setting: float, size_bytes: int) -> Scenario:
-    """A scenario with reverse traffic. It is a graph and not a dumbbell, since the two directions have different
-    buffers."""
+    """A scenario with reverse traffic. The network is a graph and not a dumbbell, since the two directions have
+    different buffers."""
     access = setup.access_link(setup.rtt_ms, buffer)
     back = setup.access_link(setup.rtt_ms, REVERSE_BUFFER)
     middle = setup.middle_link() | {"duplex": False}

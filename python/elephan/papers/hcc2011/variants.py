@@ -94,7 +94,7 @@ def _tables(setup: Setup) -> Iterable[Scenario]:
 
 
 def _shared(setup: Setup, protocols: Iterable[str]) -> Iterable[Scenario]:
-    """The experiments in which several flows share the bottleneck: Table 2, and Figs 10 and 14."""
+    """The experiments in which several flows share the bottleneck (Table 2, and Figs 10 and 14)."""
     yield from _tables(setup)
     for protocol in protocols:
         yield from (setup.equal(protocol, buffer) for buffer in TABLE_BUFFERS)
@@ -119,7 +119,7 @@ def _lone(setup: Setup) -> Iterable[Scenario]:
 
 
 def _delayed(setup: Setup) -> Iterable[Scenario]:
-    """Experiments with FAST, and with the algorithms that it is compared with."""
+    """Experiments with FAST, and with the algorithms that FAST is compared with."""
     yield from _few_shared(setup)
     yield from _alone(setup, PROTOCOLS)
 
@@ -141,7 +141,7 @@ def _threes(setup: Setup) -> Iterable[Scenario]:
 
 
 def _reverse(setup: Setup, protocols: Iterable[str] = ("illinois", "fast", "hcc")) -> Iterable[Scenario]:
-    """Fig 18, and the flows without reverse traffic that they are compared with."""
+    """Fig 18, and the flows without reverse traffic that Fig 18 is compared with."""
     for protocol in protocols:
         yield setup.lone(protocol, 2000)
         yield from (setup.reverse(protocol, setting=setting) for setting in (0.4, 0.8, 0.9, 1.0))

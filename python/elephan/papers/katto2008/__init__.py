@@ -72,7 +72,7 @@ def _sweep(setup: Setup, protocols: Iterable[str], flows: int) -> dict[str, Scen
 
 
 def _experiments(setup: Setup, quick: bool) -> Iterable[Experiment]:
-    """The experiments; that of Figure 7, the main one, is first."""
+    """The experiments; the main experiment, Figure 7, is first."""
     tuned = {f"{label} alone": scenario for label, scenario in _sweep(setup, TUNED, 1).items()}
     tuned |= {f"{label} beside TCP-Reno": scenario for label, scenario in _sweep(setup, TUNED, 2).items()}
     rows: list[tuple[str, str, str, dict[str, Scenario]]] = [

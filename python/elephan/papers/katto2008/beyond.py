@@ -139,7 +139,7 @@ def in_case(*cases: int, flows: int = 1, most: float = 1.0) -> Callable[[Floats]
 
 
 def error(found: Measured, model: Callable[[Floats], Floats]) -> float:
-    """Mean relative error of a model over the measured loss rates; NaN if there are none."""
+    """Mean relative error of a model over the measured loss rates; NaN if no loss rate was measured."""
     return mean_relative_error(found.mbps.tolist(), model(found.p).tolist()) if len(found.p) else float("nan")
 
 

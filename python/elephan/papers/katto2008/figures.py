@@ -34,7 +34,7 @@ LINE = np.geomspace(1e-6, 1e-1, 161)
 
 
 def figures(runs: RunSet, setup: Setup) -> Sequence[Figure]:
-    """Every figure whose runs exist; figures of the models alone need none."""
+    """Every figure whose runs exist; figures of the models alone need no run."""
     return [
         *windows.figures(runs, setup),
         *_throughputs(runs, setup),

@@ -53,8 +53,8 @@ def _flows(at: At) -> int:
 
 
 def _over_losses(metric: str, flow: str = "", flows: int | None = None) -> Rule:
-    """A rule for the mean of a metric over the loss rates of a case, or over all; for the subject's own flow by
-    default."""
+    """A rule for the mean of a metric over the loss rates of a case, or over all loss rates; for the subject's own flow
+    by default."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         setup, beside, name = suite.setup, flows or _flows(at), subject.removesuffix("_over_reno")
@@ -110,7 +110,7 @@ def _model_mbps(subject: str, p: Floats, flows: int) -> list[float]:
 
 
 def _grid(at: At) -> Floats:
-    """Loss rates of the cases that a claim names (``1``, ``"2 and 3"``), or all."""
+    """Loss rates of the cases that a claim names (``1``, ``"2 and 3"``), or all loss rates."""
     if "case" not in at.where:
         return MODEL_GRID
     cases = [int(word) for word in str(at.where["case"]).split(" and ")]
@@ -158,8 +158,8 @@ def _round(part: int) -> Rule:
 
 
 def _border(suite: Suite, subject: str, at: At) -> float:
-    """Loss rate at the border of two cases: stated by the subject, or else cases 1 and 2 if the claim's id ends with
-    ``12``, 2 and 3 if with ``23``."""
+    """Loss rate at the border of two cases. If the subject does not state the cases, they are cases 1 and 2 for a claim
+    whose id ends with ``12``, and cases 2 and 3 for a claim whose id ends with ``23``."""
     if subject in ("hybrid_10g", "hybrid_10m"):
         return float(hybrid.borders(_response_pipe(subject).bdp)[0])
     if subject == "case_2_3":

@@ -1,4 +1,5 @@
-"""The experiments of katto2008 as scenarios: 100 Mbit/s, 40 ms and a buffer of one BDP, under random losses (§III)."""
+"""The experiments of katto2008 as scenarios, with 100 Mbit/s, 40 ms and a buffer of one BDP, under random losses
+(§III)."""
 
 from __future__ import annotations
 
@@ -143,7 +144,7 @@ def run_s(p: float, time: int = 1) -> float:
 
 
 def points(flows: int, case: int | None = None) -> list[float]:
-    """The loss rates of the grid, all or those of one case of the models."""
+    """The loss rates of the grid: all of them, or only the loss rates of one case of the models."""
     first, second = (float(border) for border in borders(PIPE.bdp, flows))
     edges = {None: (0.0, 1.0), 1: (0.0, first), 2: (first, second), 3: (second, 1.0)}[case]
     return [p for p in GRID if edges[0] < p <= edges[1]]
@@ -221,7 +222,7 @@ def response_scenarios(setup: Setup) -> dict[str, Scenario]:
 
 @lru_cache(maxsize=64)
 def response(setup: Setup, protocol: str, rate: str, p: float) -> Scenario:
-    """A flow alone on a path of figure 9: 100 ms, a buffer of one BDP."""
+    """A flow alone on a path of figure 9, with an RTT of 100 ms and a buffer of one BDP."""
     seconds = RESPONSE_SECONDS[rate] / setup.time
     path = setup.path() | {"rate": f"{RESPONSE_RATES[rate]} Mbit/s", "rtt": "100 ms", "buffer": "1 BDP"}
     path |= {"access_rate": "40 Gbit/s", "send_jitter": "0 s"}

@@ -44,7 +44,7 @@ def packets_between(setup: Setup, protocol: str, w: float, flows: int) -> int:
 
 
 def scenarios(setup: Setup, flows: int, *, ideal: bool) -> dict[str, Scenario]:
-    """The runs of figures 2 and 4 if ``ideal`` is set, otherwise those of figures 5 and 6."""
+    """The runs of figures 2 and 4 if ``ideal`` is set, otherwise the runs of figures 5 and 6."""
     cases = CASES[flows] if ideal else ABSTRACTED[flows]
     names = IDEAL[flows] if ideal else HYBRIDS
     return {f"{TITLES[name]}, case {case}": trace(setup, name, w, flows) for case, w in cases for name in names}
@@ -85,7 +85,8 @@ def trace(setup: Setup, protocol: str, w: float, flows: int) -> Scenario:
 
 
 def last_round(run: Run, flow: str) -> tuple[list[float], list[float], list[float]]:
-    """Round trips since a loss, window and RTT (s) between two losses of a flow, in the last whole such interval.
+    """Round trips since a loss, window and RTT (s) between two losses of a flow, in the last complete interval between
+    losses.
 
     The duration of a round trip is the newest RTT sample. The result is empty with fewer than two losses.
     """

@@ -2,9 +2,8 @@
 
 Three experiments are repeated from 100 Mbit/s to 10 Gbit/s: one flow after an interruption (Figure 1), one flow alone
 (Figure 3), and two flows, one of which starts later (Figures 4 and 5). The RTT is 100 ms, the buffer one
-bandwidth-delay product, and the stack that of current Linux with packets of 9000 B: the BDP at 10 Gbit/s is 13,889
-packets. With packets of 1500 B, algorithms that add a fixed number of packets in each round trip need six times as
-long.
+bandwidth-delay product, and the stack is current Linux with packets of 9000 B: the BDP at 10 Gbit/s is 13,889 packets.
+With packets of 1500 B, algorithms that add a fixed number of packets in each round trip need six times as long.
 """
 
 from __future__ import annotations
@@ -111,8 +110,8 @@ class Answers:
         return self._median("alone", algorithm, mbps, "epoch_duration_s", True)
 
     def convergence_s(self, algorithm: str, mbps: int) -> float | None:
-        """Time until the second flow's window is 80 % of the first's, s; infinite if it never reaches this during the
-        run."""
+        """Time until the second flow's window is 80 % of the first flow's window, s; infinite if this never happens
+        during the run."""
         return self._median("pair", algorithm, mbps, "convergence_cwnd_time_s", False)
 
     def fairness(self, algorithm: str, mbps: int) -> float | None:

@@ -172,7 +172,7 @@ class _Drawing:
     def _over_seeds(
         self, scenario: Scenario, metric: str, flow: str | None = None, scale: float = 1.0
     ) -> tuple[float, float, float] | None:
-        """Median, smallest and largest over the replicates; ``None`` if there are none."""
+        """Median, smallest and largest value over the replicates; ``None`` if there is no replicate."""
         try:
             found = [self._runs.metric(run, metric) for run in self._runs.of(scenario)]
         except NotJudgedError:

@@ -113,7 +113,8 @@ def _since(metric: str, from_s: float) -> Rule:
 
 
 def _increase(suite: Suite, subject: str, at: At) -> Measurement:
-    """Growth at a window, or at a queueing delay: the largest delay divided by the ratio in the conditions."""
+    """Growth at a window, or at a queueing delay that equals the largest delay divided by the ratio in the
+    conditions."""
     if "cwnd_pkts" in at.where:
         scenario = rules.at_window(subject, at.get("cwnd_pkts", 0))
         return suite.values(scenario, "increase_pkts_per_rtt", subject, rules.EARLY_S)
@@ -141,7 +142,7 @@ def _response(suite: Suite, subject: str, at: At) -> Measurement:
 def _refilling(metric: str) -> Rule:
     """A rule for a metric over the time from 5 s after the end of the datagrams until the link is full again, by seed.
 
-    Below 15 segments, and for some round trips above that, Illinois behaves as standard TCP by its own rule.
+    Below 15 segments, and for some round trips above 15 segments, Illinois behaves as standard TCP by its own rule.
     """
 
     def rule(suite: Suite, algorithm: str, at: At) -> Measurement:

@@ -1,8 +1,8 @@
-"""Tests of the rules of §II, one by one: a flow on a path without queues whose delay is controlled.
+"""Tests of the rules of §II, one by one, with a flow on a path without queues and with a controlled delay.
 
 The link is down for the first 100 ms, so the first RTT sample is the largest: the base RTT plus 100 ms. From 10 s on,
-the delay is longer by a fraction of these 100 ms, which the flow takes for a queueing delay. One packet is lost after
-the growth has been measured. The rules are those of the algorithms' papers in real numbers, and every packet is
+the delay is longer by a fraction of 100 ms, and the flow takes this fraction for a queueing delay. One packet is lost
+after the growth has been measured. The rules are as in the algorithms' papers, in real numbers, and every packet is
 acknowledged. The other experiments use the rules of kernels.
 """
 
@@ -26,7 +26,7 @@ RATE = "4 Gbit/s"
 
 @lru_cache(maxsize=64)
 def at_delay(algorithm: str, fraction: float) -> Scenario:
-    """Growth and backoff at a queueing delay that is a fraction of the largest."""
+    """Growth and backoff at a queueing delay that is a fraction of the largest queueing delay."""
     return _alone(algorithm, 20, round(fraction * LARGEST_MS), f"{fraction:g} of the largest delay")
 
 

@@ -85,8 +85,8 @@ class Setup:
     """Values that the paper states, and our assumptions for its open values.
 
     Attributes:
-        acks_counted: true if Reno and Compound count ACKs, as Linux 2.6.23 does without byte counting. Windows then
-            grow by half a segment a round trip with delayed ACKs.
+        acks_counted: true if Reno and Compound count ACKs, as Linux 2.6.23 does without byte counting. With such
+            counting and delayed ACKs, windows grow by half a segment a round trip.
         grow_from_dwnd: true if Compound's delay-based window grows from itself and not from the whole window.
         burst: true for datagrams from 20 s to 25 s, which reduce the windows of Figure 2.
         outlier: excess of the first RTT sample of Figures 8(a) and 12, in units of the largest queueing delay.
@@ -165,8 +165,8 @@ class Setup:
 
     @property
     def cross_s(self) -> tuple[int, int]:
-        """The measurement window of runs with cross traffic, which lasts until their end; a quick run has a quarter of
-        it."""
+        """The measurement window of runs with cross traffic, until the end of the run; a quick run has a quarter of
+        this window."""
         return CROSS_MEASURE_S if self.scale == 1 else QUICK_MEASURE_S
 
     def framing(self, line: Line) -> int:
@@ -248,7 +248,7 @@ def alone(setup: Setup, algorithm: str, line: Line, run_s: float) -> Scenario:
 
 @lru_cache(maxsize=512)
 def newcomer(setup: Setup, algorithm: str, line: Line, second_s: float, run_s: float) -> Scenario:
-    """Figures 4, 5, 6 and 13: two flows of one algorithm, the second of them later."""
+    """Figures 4, 5, 6 and 13: two flows of one algorithm; the second flow starts later."""
     flows = [setup.flow(f"{algorithm}-1", algorithm), setup.flow(f"{algorithm}-2", algorithm, second_s)]
     title = f"two {TITLES[algorithm]} flows, {line.mbps:g} Mbit/s, {line.buffer} packets"
     return setup.scenario(title, line, flows, run_s)
@@ -342,7 +342,7 @@ def crossed(setup: Setup, algorithm: str, case: int) -> Scenario:
 
 @lru_cache(maxsize=512)
 def misled(setup: Setup, algorithm: str) -> Scenario:
-    """Figure 11: two flows; the base RTT of the second has an error of 20 ms."""
+    """Figure 11: two flows; the base RTT of the second flow has an error of 20 ms."""
     flows = [
         setup.flow(f"{algorithm}-1", algorithm),
         setup.flow(f"{algorithm}-2", algorithm, 50, base_rtt_error=f"{F11_ERROR_MS} ms"),

@@ -1,7 +1,7 @@
 """M. C. Weigle, P. Sharma, J. R. Freeman: Performance of Competing High-Speed TCP Flows (Networking 2006).
 
-The paper measures the shares of two high-speed flows, one of which starts 50 s after the other: 36 ordered pairs of six
-protocols over 622 Mbit/s and 100 ms, with three buffers. In 21 more pairs both flows start together.
+The paper measures the shares of two high-speed flows, one of which starts 50 s after the other. The runs are 36 ordered
+pairs of six protocols over 622 Mbit/s and 100 ms, with three buffers. In 21 more pairs both flows start together.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from elephan.scenario import Scenario
 
 HERE = Path(__file__).parent
 SEEDS = {"weigle2006.F2s": 3, "weigle2006.F8": 5}
-"""Two S-TCP flows keep the ratio of their windows after slow start, so Figure 8 has more seeds than the others."""
+"""Number of seeds by experiment. Two S-TCP flows keep the ratio of their windows after slow start, so Figure 8 has more
+seeds than the others."""
 QUICK_SCALE = 10
 QUICK_NOTE = "62.2 Mbit/s instead of 622; buffers, receive window and FAST's alpha a tenth in packets; one seed"
 # Presets of the implementations of about that time; FAST's is ns-2's module.
@@ -77,8 +78,8 @@ def _scenarios(setup: Setup, pairs: Iterable[Pair], buffer: int = BUFFER, late_s
 
 
 def _experiments(setup: Setup, seeds: Mapping[str, int]) -> Iterable[Experiment]:
-    """All experiments. The experiments of the figures reuse runs of the first one; Figure 8 also has flows that start
-    together."""
+    """All experiments. The experiments of the figures reuse runs of the first experiment; Figure 8 also has flows that
+    start together."""
     rows = [
         ("F2", "all ordered pairs, buffer 1555 packets (20 % of the BDP)", "Fig 2", _scenarios(setup, PAIRS)),
         ("F2s", "those of them that the seed moves, again", "Fig 2", _scenarios(setup, MOVED)),

@@ -50,7 +50,8 @@ def open_question(setup: Setup) -> Beyond:
 
 
 class Pairs(Mapping[str, Scenario]):
-    """The scenarios by label, each built on access, since there are hundreds and most commands need none."""
+    """The scenarios by label, each built on access, since there are hundreds of scenarios and most commands need none
+    of them."""
 
     def __init__(self, setup: Setup, everyone: Sequence[str]) -> None:
         self._setup = setup
@@ -132,7 +133,8 @@ def _sizes(found: Grid, pair: Pair) -> tuple[float, float]:
 
 
 def _share(found: Grid, name: str) -> float:
-    """Mean of an algorithm's share of the two flows' throughput over its pairs with others; 0.5 is an even share."""
+    """Mean of an algorithm's share of the two flows' throughput over its pairs with other algorithms; 0.5 is an even
+    share."""
     first = [(1 + value) / 2 for (a, b), value in found.items() if a == name != b]
     second = [(1 - value) / 2 for (a, b), value in found.items() if b == name != a]
     return fmean([*first, *second]) if first or second else math.nan

@@ -49,8 +49,8 @@ def regions_by_rank(values: Sequence[float]) -> list[int]:
 
 
 def boundaries(values: Sequence[float], kind: str) -> list[float]:
-    """The |A| at the border of each region and the next: multiples of one fifth, or the midpoint between neighbors in
-    rank.
+    """The value of |A| at the border of two neighboring regions: a multiple of one fifth, or the midpoint between
+    neighbors in rank.
 
     Borders by rank need all 36 values; with fewer values the list is empty.
     """
@@ -119,8 +119,8 @@ def _value(metric: str) -> Rule:
 
 
 def _flow(metric: str) -> Rule:
-    """A rule for a metric of one flow: ``a:flow2`` is flow 2 of two flows of protocol a, and ``a`` the flow of protocol
-    a in the pair that the conditions name."""
+    """A rule for a metric of one flow. The subject ``a:flow2`` is flow 2 of two flows of protocol a, and ``a`` the flow
+    of protocol a in the pair that the conditions name."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         protocol, _, which = subject.partition(":flow")
