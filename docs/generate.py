@@ -485,8 +485,7 @@ def _judged(name: str) -> list[str]:
         else [f"`{name}` fails no criterion and has no concern.\n"]
     )
     parts += (
-        [f"Criteria that `{name}` meets, and that at least a sixth of the algorithms do not meet:\n"]
-        + [table(header, met)]
+        [f"Criteria that `{name}` meets and that at least a sixth of the algorithms do not meet:\n", table(header, met)]
         if met
         else []
     )
