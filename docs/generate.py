@@ -500,8 +500,8 @@ def _suite_criteria() -> list[Any]:
 
 
 JUDGED = """These verdicts were measured on {measured} with `elephan evaluate {name} --quick`. The
-[matrix](../reference/rfc9743.md) has all sections. With `--only CRITERION --out evaluation`, the command writes a
-report with the runs behind a verdict.
+[matrix](../reference/rfc9743.md) has all sections. With `--only CRITERION --out evaluation`, `elephan evaluate`
+writes a report with the runs behind a verdict.
 """
 
 LIVE: dict[str, dict[str, Any]] = {
