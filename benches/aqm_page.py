@@ -188,82 +188,85 @@ TEXT = """<!-- written by benches/aqm.py from tests/reference/aqm: change the pr
 
 # Queue disciplines beside their papers
 
-One published figure for each of four disciplines, run here with Reno and with CUBIC. `benches/aqm.py` has the
+This page repeats one published figure for each of four disciplines, with Reno and with CUBIC. `benches/aqm.py` has the
 scenarios and writes this page; `tests/reference/aqm` has the measured values and their tests.
 
 ## RED
 
-S. Floyd, R. Gummadi and S. Shenker, *Adaptive RED* (2001), show a link with two long flows that twenty others join at
+Floyd, Gummadi and Shenker, *Adaptive RED* (2001), show a link with two long flows; twenty other flows join them at
 25 s. The scenario is in ns-2's own test suite, by the first author (`red2` with fixed parameters, `red2Adapt` with
-adaptive ones): 1.5 Mbit/s, a buffer of 25 packets, thresholds of 5 and 15 packets. Adaptive RED aims at the middle
-fifth between the thresholds, 9 to 11 packets. Each row has the means over 10–25 s, 30–40 s and 40–50 s, of five
-seeds.
+adaptive ones). The link has 1.5 Mbit/s, a buffer of 25 packets, and thresholds of 5 and 15 packets. Adaptive RED aims
+at an average queue in the middle fifth between the thresholds, 9 to 11 packets. Each row has the means over 10–25 s,
+30–40 s and 40–50 s, of five seeds.
 
 {red}
 ![packets waiting over time](aqm-red.svg)
 
-**Reproduced.** Adaptive RED holds its range before the change, and is back in it within the last ten seconds, with
-Reno and with CUBIC. With fixed parameters the queue more than doubles.
+**Reproduced.** Adaptive RED keeps the queue in its range before the other flows join, and again within the last ten
+seconds, with Reno and with CUBIC. With fixed parameters the queue more than doubles.
 
 **ns-2 with its defaults differs, because of `wait_`.** ns-2's RED lets 1/p packets pass after a drop before it may drop
-again; the paper of 1993 (Figure 2) does not, and neither does Elephan. So ns-2 drops less for the same average, and
-the average has to be larger. With `wait_` off, the queues of ns-2
-and Elephan agree within 10 %. CUBIC drops up to a tenth less in ns-2, where it comes with another sender (TCP/Linux).
+again; RED of the paper of 1993 (Figure 2) and of Elephan does not. So ns-2 drops fewer packets at the same average
+queue length, and the average has to be larger. With `wait_` off, the queues of ns-2
+and Elephan agree within 10 %. With CUBIC, ns-2 drops up to a tenth less, since its CUBIC has another sender
+(TCP/Linux).
 
 ## CoDel
 
-K. Nichols and V. Jacobson, *Controlling Queue Delay* (ACM Queue 10(5), 2012), Figure 7: a link of 100 Mbit/s whose
-rate steps to 10, 1, 50, 1 and 100 Mbit/s every 50 s, four long flows and five web connections a second, a buffer of
-one BDP (830 packets). The text gives for CoDel a median delay of 2.7 ms, 5 ms for 75 % of the packets, and less than
-90 ms for 95 % of the simulated time; for tail drop up to 10 s. The throughput with CoDel is nearly that with tail
-drop. With a buffer of ten packets it is about 75 % lower.
+Nichols and Jacobson, *Controlling Queue Delay* (ACM Queue 10(5), 2012), Figure 7, have a link of 100 Mbit/s whose
+rate steps to 10, 1, 50, 1 and 100 Mbit/s every 50 s. The link has a buffer of one BDP (830 packets), four long flows
+and five web connections a second. For CoDel, the paper gives a median delay of 2.7 ms, at most 5 ms for 75 % of the
+packets, and less than 90 ms for 95 % of the simulated time. For tail drop, it gives delays of up to 10 s. The
+throughput with CoDel is nearly that with tail drop. With a buffer of ten packets, the throughput is about 75 % lower.
 
 {codel}
 ![delay and data carried over time](aqm-codel.svg)
 
-**Reproduced:** tail drop's 10 s; CoDel's delay, which is a hundredth of tail drop's, its spikes where the rate falls,
-and nearly the same data carried. With CUBIC the 75 % quantile is between 3 and 4 ms.
+**Reproduced:** tail drop has delays of 10 s. CoDel's delay is a hundredth of tail drop's and has spikes where the rate
+falls, and CoDel carries nearly the same amount of data. With CUBIC, CoDel's 75 % quantile is between 3 and 4 ms.
 
-**Differs: the 95 % of the time, because of the web's load.** The paper does not give the sizes of its web transfers.
-Ours (the defaults of `[[traffic]]`, 5 a second) are more than 1 Mbit/s can carry, so that the queue stands in those
-100 s. Without them, the row *no web*, CoDel is below 90 ms for 95 % of the time.
+**Differs: the delay for 95 % of the time, because of the web traffic.** The paper does not give the sizes of its web
+transfers. Elephan's transfers (the defaults of `[[traffic]]`, 5 a second) are more than 1 Mbit/s can carry, so there is
+a standing queue in the 100 s with this rate. Without web transfers (the row *no web*), the delay with CoDel is below
+90 ms for 95 % of the time.
 
-**Differs: the median, and what ten packets carry.** The median is below the paper's: most packets are carried in the
-two parts at 100 Mbit/s, where the queue is short. A buffer of ten packets costs about half and not three quarters.
-The paper names neither the version of its TCP nor the transfers; we have no experiment that explains these two.
+**Differs: the median delay, and the throughput with ten packets of buffer.** The median is below the paper's: most
+packets are carried in the two parts at 100 Mbit/s, where the queue is short. A buffer of ten packets costs about half
+of the throughput, and not three quarters. The paper names neither the version of its TCP nor the transfers; no
+experiment here explains these two differences.
 
-Figure 5 of the same paper has fixed rates. For long flows alone, and packets that take less than 5 ms, it says that
-the median delay should approach the target of 5 ms, and that Reno gives slightly lower utilization than CUBIC. Here,
-at an RTT of 100 ms:
+Figure 5 of the same paper has fixed rates. For long flows alone, and packets that take less than 5 ms, the paper says
+that the median delay should approach the target of 5 ms, and that Reno gives slightly lower utilization than CUBIC.
+The table has Elephan's values at an RTT of 100 ms:
 
 {static}
 Reno's utilization is the lower one in nearly every row. The median is near the target with 20 flows at 45 and 100
-Mbit/s. It is below where few flows leave the queue empty for most of the time, and above where many flows share a
-slow link: each holds a few packets, whatever is dropped.
+Mbit/s. The median is below the target where few flows leave the queue empty for most of the time. The median is above
+the target where many flows share a slow link, since each flow keeps a few packets in the queue, whatever is dropped.
 
 ## PIE
 
-R. Pan et al., *PIE* (IEEE HPSR 2013), the simulations with static sources: 10 Mbit/s, an RTT of 100 ms, packets of
-1000 bytes, a reference delay of 20 ms (t_update 30 ms, α 0.125, β 1.25, bursts of 100 ms). Under light load (5
+Pan et al., *PIE* (IEEE HPSR 2013), simulate static sources on a link with 10 Mbit/s, an RTT of 100 ms, packets of
+1000 bytes, and a reference delay of 20 ms (t_update 30 ms, α 0.125, β 1.25, bursts of 100 ms). Under light load (5
 flows), heavy load (50) and 5 flows with two datagram streams of 6 Mbit/s each, PIE keeps the delay around the
-reference, and the link is full. Delays from 20 s on:
+reference, and the link is full. The table has the delays from 20 s on:
 
 {pie}
 ![delay over time](aqm-pie.svg)
 
 **Reproduced**, with Reno and with CUBIC: the mean is within 10 % of 20 ms under each load. The discipline is that of
-RFC 8033, which refines the paper's.
+RFC 8033, which refines the paper's discipline.
 
 ## DualPI2
 
 The authors of the discipline published the raw data of their runs for the ICCRG meeting of IETF 109 (20 November
-2020; `iccrg-exp` in the L4S team's repository `l4steam.github.io`): DualPI2 in Linux, 100 Mbit/s, 20 ms, 40 s, one
-Prague flow and one CUBIC flow without ECN.
+2020; `iccrg-exp` in the L4S team's repository `l4steam.github.io`). In these runs, DualPI2 in Linux has
+100 Mbit/s, 20 ms, one Prague flow and one CUBIC flow without ECN, for 40 s.
 
 {dualpi2}
 ![goodput over time](aqm-dualpi2.svg)
 
-**Reproduced:** both rates within 5 %, both mean RTTs within 1 %. Prague waits for a fraction of a millisecond, CUBIC
-for about the target of 15 ms. Dotted lines are the published means. There is no published run with Reno; here it is
-close to CUBIC, which is in its Reno-friendly region on this path.
+**Reproduced:** both rates are within 5 % of the published rates, and both mean RTTs within 1 %. Prague's packets wait
+for a fraction of a millisecond, and CUBIC's for about the target of 15 ms. Dotted lines are the published means. There
+is no published run with Reno; in Elephan, Reno is close to CUBIC, which is in its Reno-friendly region on this path.
 """

@@ -194,9 +194,9 @@ def _line(text: str) -> str:
 FORM_INTRODUCTION = """# Canonical form reference
 
 The canonical form is the JSON document that an engine runs. The hash of a result is computed from it. A run's
-`manifest.json` has it as `scenario`, and in Python it is `Scenario.canonical()` and `Run.canonical`. If a key is
-absent, it has its default. Unknown keys are ignored, except in `impairments`. Names end with the unit: `_ps` is
-picoseconds, `_bps` is bit/s, and `_ppb` is 10⁻⁹.
+`manifest.json` has the canonical form as `scenario`, and in Python it is `Scenario.canonical()` and `Run.canonical`.
+If a key is absent, it has its default. Unknown keys are ignored, except in `impairments`. Names end with the unit:
+`_ps` is picoseconds, `_bps` is bit/s, and `_ppb` is 10⁻⁹.
 
 This page is generated from the JSON Schema `python/elephan/scenario/canonical.schema.json`. The schema is also in the
 package (`importlib.resources.files("elephan.scenario")`), and is generated from the engine's types. In Python,
@@ -302,7 +302,7 @@ def tables_page() -> str:
 
     parts = [TABLES_INTRODUCTION]
     for name, known in TABLES.items():
-        only = f" Of {known.only}." if known.only else ""
+        only = f" This table exists only in runs of {known.only}." if known.only else ""
         parts.append(f"## `{name}`\n\nA row is {known.rows}.{only}\n")
         rows = [
             (
@@ -321,9 +321,9 @@ def tables_page() -> str:
 
 TABLES_INTRODUCTION = """# Tables of a run
 
-`Run.flows`, `Run.samples` and so on are Polars data frames. In the store, each is a Parquet file of the same name.
-`elephan show RUN --csv DIR` writes them as CSV. Every run has `flows`, `samples` and `links`. `run.tables()` returns
-all tables of a run.
+`Run.flows`, `Run.samples` and so on are Polars data frames. In the store, each table is a Parquet file of the same
+name. `elephan show RUN --csv DIR` writes the tables as CSV. Every run has `flows`, `samples` and `links`.
+`run.tables()` returns all tables of a run.
 
 Types are those of Polars. A `Categorical` is a name; Parquet files have it as a dictionary of strings. The column
 *null* gives the cases in which the simulator has no value. Columns marked under *every backend* exist with every
@@ -348,7 +348,8 @@ def queues_page() -> str:
 QUEUES_INTRODUCTION = """`elephan show NAME` prints the same information.
 
 In a scenario file, a duration is written with its unit (`"5 ms"`). A length in packets is written as
-`"20 packets"` or as a fraction of the BDP (`"20% BDP"`), an amount as either of these or in bytes (`"30 kB"`).
+`"20 packets"` or as a fraction of the BDP (`"20% BDP"`). An amount is written in one of these ways or in bytes
+(`"30 kB"`).
 """
 
 
@@ -390,8 +391,8 @@ def algorithm_page(name: str) -> str:
 
     entry = catalog.algorithms()[name]
     parts = [f"# `{name}`: {entry['title']}\n", f"{entry['doc']}\n"]
-    signals = f"; it needs {', '.join(entry['signals'])}" if entry["signals"] else ""
-    parts.append(f"Driven by: {KINDS[entry['kind']]}{signals}. Source: {entry['source']}.\n")
+    signals = f" Required signals: {', '.join(entry['signals'])}." if entry["signals"] else ""
+    parts.append(f"Driven by: {KINDS[entry['kind']]}.{signals} Source: {entry['source']}.\n")
     text = ROOT / "explained" / f"{name}.md"
     if text.is_file():
         parts.append(states().drawn(text.read_text(encoding="utf-8")))
@@ -452,7 +453,7 @@ def shown_runs(name: str) -> list[str]:
     return ["## Example runs\n", "\n".join(rows) + "\n", COMMAND.format(name=name), f"```toml\n{scenario}\n```\n"]
 
 
-COMMAND = """To make the first of these runs at the command line, save this file as `{name}.toml` and type
+COMMAND = """To make the first example run at the command line, save this file as `{name}.toml` and type
 `elephan run {name}.toml`. Rates, queues and shares are measured over the second half of the run.
 """
 
@@ -484,7 +485,7 @@ def _judged(name: str) -> list[str]:
         else [f"`{name}` fails no criterion and has no concern.\n"]
     )
     parts += (
-        [f"Criteria that `{name}` meets, and that at least a sixth of the algorithms do not:\n", table(header, met)]
+        [f"Criteria that `{name}` meets and that at least a sixth of the algorithms do not meet:\n", table(header, met)]
         if met
         else []
     )
@@ -499,8 +500,8 @@ def _suite_criteria() -> list[Any]:
 
 
 JUDGED = """These verdicts were measured on {measured} with `elephan evaluate {name} --quick`. The
-[matrix](../reference/rfc9743.md) has all sections. With `--only CRITERION --out evaluation`, the command writes a
-report with the runs behind a verdict.
+[matrix](../reference/rfc9743.md) has all sections. With `--only CRITERION --out evaluation`, `elephan evaluate`
+writes a report with the runs behind a verdict.
 """
 
 LIVE: dict[str, dict[str, Any]] = {
@@ -541,7 +542,7 @@ def _sources(name: str, entry: dict[str, Any]) -> list[str]:
     default = next((preset["title"] for preset in entry["presets"] if not preset["name"]), "")
     parts = ["## Differences between the sources\n"]
     if default:
-        parts.append(f"The default is: {default}. " + ("Each preset follows another source.\n" if presets else "\n"))
+        parts.append(f"The default is *{default}*. " + ("Each preset follows another source.\n" if presets else "\n"))
     if presets:
         rows = [(f"`{name}:{preset['name']}`", preset["title"], _settings(preset["overrides"])) for preset in presets]
         parts.append(table(["preset", "source", "changes"], rows))
@@ -555,15 +556,15 @@ def _sources(name: str, entry: dict[str, Any]) -> list[str]:
 KINDS = {"loss": "losses", "delay": "delay", "hybrid": "losses and delay", "model": "a model of the path",
          "router": "routers of its own kind"}  # fmt: skip
 ROUTERS = """Every link on the path of the data that can have a queue should have `queue = "{router}"`
-([queues](../reference/queues.md)). If no link has it, the scenario is refused. With the help of routers, losses are
-rare, so this page has no response function. [Routers that help](../scenario.md#routers-that-help) has an example.
+([queues](../reference/queues.md)). If no link has this queue, the scenario is refused. With the help of routers, losses
+are rare, so this page has no response function. [Routers that help](../scenario.md#routers-that-help) has an example.
 """
 VARIABLES = """With `internals = true` in the scenario, a run has these variables in its table
 [`internals`](../results.md#internal-variables).
 """
 MARKING = " and marks above a tenth of a BDP"
 PICTURE = """Left: two flows on 100 Mbit/s × 60 ms with a buffer of half a BDP{queue}. The second flow starts a minute
-later. Right: the mean window of one flow with random losses, at 100 ms.
+after the first. Right: the mean window of one flow with random losses, at an RTT of 100 ms.
 """
 
 
@@ -579,8 +580,8 @@ def _response(name: str, found: dict[str, Any]) -> list[str]:
     if form is not None and not RESPONSES[form].marks:
         response = RESPONSES[form]
         note = f" ({response.note})" if response.note else ""
-        origin = "published" if response.published else "follows from its rules"
-        parts.append(f"Closed form: `{response.formula}`, {origin}{note}. Source: {response.source}.\n")
+        origin = "is published" if response.published else "follows from the algorithm's rules"
+        parts.append(f"Closed form: `{response.formula}`. The closed form {origin}{note}. Source: {response.source}.\n")
         if "as_modeled" in found:
             extra.append(
                 ("measured as modeled", {point["p"]: point["window"] for point in found["as_modeled"]["losses"]})
@@ -591,7 +592,7 @@ def _response(name: str, found: dict[str, Any]) -> list[str]:
             extra.append((title, dict(zip(inside, windows.tolist(), strict=True))))
     elif form is not None:
         parts.append(
-            f"Closed form: `{RESPONSES[form].formula}` with p the fraction of segments that is marked, not lost.\n"
+            f"Closed form: `{RESPONSES[form].formula}`. Here p is the fraction of segments that is marked, not lost.\n"
         )
     rows = [
         (f"{point['p']:g}", _segments(point["window"], point), *(_cell(values.get(point["p"])) for _, values in extra))
@@ -605,8 +606,13 @@ def _exponent_sentence(by_p: float | None, by_rtt: float | None) -> str:
     if by_p is None:
         first = "The measured window does not depend on the loss probability here, because it fills the path"
     else:
-        first = f"The measured window is proportional to p^{by_p:.2f} from p = 1e-5 to 1e-3 at 100 ms"
-    second = "" if by_rtt is None else f". The rate is proportional to RTT^{by_rtt:.2f} from 40 to 160 ms at p = 1e-4"
+        span = "at loss probabilities p from 1e-5 to 1e-3 and an RTT of 100 ms"
+        first = f"The measured window is proportional to p^{by_p:.2f} {span}"
+    second = (
+        ""
+        if by_rtt is None
+        else f". The rate is proportional to RTT^{by_rtt:.2f} at RTTs from 40 to 160 ms and p = 1e-4"
+    )
     return f"{first}{second}.\n"
 
 
@@ -677,15 +683,17 @@ source is a preset. `elephan list algorithms` and `elephan show NAME` print the 
 """
 INDEX_NOTES = """The two exponents are measured with `docs/measure.py`. One flow runs alone on a path that is far faster
 than the flow, and each segment is lost with probability p. *window ~ p^* is the exponent of the mean window from
-p = 1e-5 to 1e-3 at 100 ms; Reno's is −0.5. *rate ~ RTT^* is the exponent of the rate from 40 to 160 ms at p = 1e-4.
-With 0, short RTTs have no advantage; Reno's is −1. A dash means that the path and not the losses limits the window.
+p = 1e-5 to 1e-3 at an RTT of 100 ms; Reno's exponent is −0.5. *rate ~ RTT^* is the exponent of the rate for RTTs from
+40 to 160 ms at p = 1e-4. With an exponent of 0, short RTTs have no advantage; Reno's exponent is −1. A dash means that
+the path limits the window, and not the losses.
 *Signals* are the data that an algorithm needs from the endpoint.
 
 ![Response functions: lines from the rules, points measured](response.svg)
 
 Lines are the mean windows that follow from an algorithm's rules with random losses
 (`elephan.models.mean_window(NAME, p, losses="random")`). Points are measured with the same settings. A test requires
-that they agree within 10 % where a line is drawn. Outside that range, timeouts or small windows dominate. The closed
+that points and lines agree within 10 % where a line is drawn. Where no line is drawn, timeouts or small windows
+dominate. The closed
 forms of the papers assume evenly spaced losses and are lower: by 6 % for Reno, by a fifth for CUBIC and H-TCP, and by
 more for BIC. BIC's window gains most from an occasional long time between losses.
 """
@@ -706,7 +714,7 @@ def suite_page() -> str:
     parts = [
         "# Suite reference\n",
         "This page lists every field of `suite.toml`, the file of a suite of criteria. Other fields are refused,\n"
-        "except in cells: their fields are the placeholders of an experiment.\n",
+        "except in cells, whose fields are the placeholders of an experiment.\n",
     ]
     for name, model in {"": SuiteTable, **TABLES}.items():
         title, _, text = (model.__doc__ or "").replace("``", "`").partition(": ")
@@ -742,7 +750,8 @@ def matrix_page() -> str:
         "# Algorithms by RFC 9743\n",
         f"`elephan evaluate ALG --quick` of {len(names)} algorithms with their default presets, measured on "
         f"{found['measured']}: eight seeds, six paths,\nverdicts of the simulator by Elephan's limits "
-        "([evaluation](../evaluate.md)). *fail*: a *must* is not met; *concern*: a *should* or a\n*consider* is not; "
+        "([evaluation](../evaluate.md)). *fail*: a *must* is not met; *concern*: a *should* or a\n"
+        "*consider* is not met; "
         "*open*: eight seeds do not settle the verdict; –: no run can judge the section.\n",
         *([f"Not measured yet: {', '.join(f'`{name}`' for name in missing)}.\n"] if missing else []),
         *([f"Newer than this measurement: {', '.join(f'`{name}`' for name in newer)}.\n"] if newer else []),

@@ -235,7 +235,7 @@ def tally(pairs: Iterable[tuple[Figures, Figures]]) -> str:
     words = [verdict(*pair) for pair in pairs]
     own = sum(forgets(ns2) for (ns2, _), word in zip(pairs, words, strict=True) if word != "same")
     counts = ", ".join(f"{words.count(word)} {word}" for word in ("same", "not settled", "differs"))
-    return f"{len(words)} lines: {counts}; in {own} of the lines that are not the same, ns-2 forgot its SACKs.\n"
+    return f"{len(words)} lines: {counts}; ns-2 forgot its SACKs in {own} of the lines that are not *same*.\n"
 
 
 # Runs of a preset that lacks one peculiarity of ns-2, beside the preset that has it: (case, preset without it).
@@ -294,47 +294,50 @@ INTRODUCTION = """<!-- written by benches/ns2/compare.py from tests/reference/ns
 
 # Side by side with ns-2
 
-Every congestion control module that both ns-2's TCP/Linux and Elephan have, on the same paths: ns-2.35 (Debian's
-`ns2`) with the modules of Linux 2.6.22.6, against the stack `ns2` and the preset that stands for the module. Goodput
-is what arrives in order, 1,000 bytes a packet. Seven paths have two flows, the second of which starts after 5 s: their
-goodput is that from 5 to 10 s on, drops are those of the whole run of 15 to 60 s, and timestamps are on for the modules
-that read them; they add 10 bytes to a packet. Four longer runs have one flow.
+This page compares every congestion control module that both ns-2's TCP/Linux and Elephan have, on the same paths. In
+ns-2.35 (Debian's `ns2`), the modules are those of Linux 2.6.22.6. Elephan has the stack `ns2` and the preset that
+stands for the module. Goodput is the data that arrives in order, 1,000 bytes a packet. Seven paths have two flows, the
+second of which starts after 5 s. For these paths, goodput is measured from 5 to 10 s on, and drops over the whole run
+of 15 to 60 s. Timestamps are on for the modules that read them, and add 10 bytes to a packet. Four longer runs have one
+flow.
 
 Each run is made several times, in ns-2 and in Elephan, with small changes of the bottleneck's delay. Runs of two flows
-are made eight times, on the large paths four times. Their delays differ by multiples of an eighth of the transmission
-time of a packet (104 µs at 10 Mbit/s, 3 µs at 300 Mbit/s). Runs of one flow have changes of −10, 0 and 10 µs. The
-differences between these runs are due to chance, so another simulator need not agree with them. A cell has the mean of
-these runs and their range. The difference of the two means has a 95 % confidence interval (Welch's). *same*: the
-interval lies within ±1 %, or for drops within one packet if that is more. *differs*: it lies outside. *not settled*:
-neither, because one of the two varies too much by chance. The verdict of a line is the worst of its goodputs and drops.
-If a line has no cause, the cause is not known.
+are made eight times, on the large paths four times. The delays of these runs differ by multiples of an eighth of the
+transmission time of a packet (104 µs at 10 Mbit/s, 3 µs at 300 Mbit/s). Runs of one flow have changes of −10, 0 and 10
+µs. The differences between these runs are due to chance, so another simulator need not agree with them. A cell has the
+mean of these runs and their range. The difference of the two means has a 95 % confidence interval (Welch's). The
+verdict is *same* if the interval lies within ±1 %, or for drops within one packet if that is more. It is *differs* if
+the interval lies outside of these limits. Otherwise it is *not settled*, because one of the two means varies too much
+by chance. The verdict of a line is the worst verdict of its goodputs and drops. If a line has no cause, the cause is
+not known.
 
-A *gentle start* has a first threshold of 1.04 times what path and queue hold (`window_` in ns-2, `initial_ssthresh` in
-Elephan), so that slow start loses a few packets and not a window's worth.
+With a *gentle start*, the first slow-start threshold is 1.04 times the number of packets that path and queue hold
+(`window_` in ns-2, `initial_ssthresh` in Elephan), so that slow start loses a few packets and not a whole window.
 
-To make this page again (about ten minutes on an idle core): `python benches/ns2/table.py --out
-tests/reference/ns2/table.json --judged` runs ns-2 where the file lacks a run, `python benches/ns2/compare.py` runs
-Elephan and judges.
+Two commands make this page again, in about ten minutes on an idle core. `python benches/ns2/table.py --out
+tests/reference/ns2/table.json --judged` runs ns-2 where the file lacks a run, and `python benches/ns2/compare.py` runs
+Elephan and judges the differences.
 
 ## Line by line
 """
 DIFFERENCES = """## SACKs forgotten
 
 ns-2's TCP/Linux clears its scoreboard at the end of a recovery. If segments beyond the recovery point were lost too,
-ns-2 then knows only the three SACK blocks of the next ACK. It takes all other segments for lost, retransmits thousands
-that had arrived, and overfills the queue with them. A row of the table names this cause if ns-2 has 5 % more
-retransmissions than drops. Elephan keeps its scoreboard, as Linux does. The effect needs a window that still exceeds
-path and queue after the first reduction. Slow start leaves such a window to algorithms with a small reduction (BIC,
-CUBIC) or with an overshoot of more than a factor of two (Hybla).
+ns-2 then knows only the three SACK blocks of the next ACK. ns-2 takes all other segments for lost, retransmits
+thousands of segments that had arrived, and overfills the queue with them. A row of the table names this cause if ns-2
+has 5 % more retransmissions than drops. Elephan keeps its scoreboard, as Linux does. The cause needs a window that
+still exceeds path and queue after the first reduction. Slow start leaves such a window to algorithms with a small
+reduction (BIC, CUBIC) or with an overshoot of more than a factor of two (Hybla).
 """
 PECULIAR = """### What else is ns-2's own
 
-Presets named `ns2` stand for a module as ns-2's agent runs it, where that differs from the kernel. Each difference,
-shown by leaving it out:
+Presets named `ns2` stand for a module as ns-2's agent runs it, where that differs from the kernel. The table
+shows the effect of each difference by leaving the difference out:
 
-- CUBIC without timestamps never learns the smallest RTT, and its cap on growth is off; here the cap costs nothing.
-- Westwood's module takes its bandwidth estimate when it hears that a recovery ended; the agent never says so, and what
-  remains is Reno.
+- CUBIC without timestamps never learns the smallest RTT, and its cap on growth is off; in this run the cap costs
+  nothing.
+- Westwood's module uses its bandwidth estimate when it hears that a recovery ended; the agent never reports this, so
+  the module behaves as Reno.
 - Compound without timestamps has one RTT sample a round trip and falls back to Reno.
 - LP without timestamps has no one-way delays and is Reno.
 """

@@ -91,8 +91,8 @@ impl Bbr3 {
         signals: &["delivery rate", "RTT", "loss"],
         source: "draft-ietf-ccwg-bbr",
         doc: "BBR's model of the path with bounds. More than 2 % of loss in a probe sets a bound on the volume in \
-              flight. A loss between probes lowers rate and window until the next probe. It probes every two to three \
-              seconds, or as often as Reno would, and leaves 15 % of the bound to other flows in between.",
+              flight. A loss between probes lowers rate and window until the next probe. BBRv3 probes every two to \
+              three seconds, or as often as Reno would, and leaves 15 % of the bound to other flows in between.",
         presets: &[Preset::new("", "draft-ietf-ccwg-bbr", &[])],
         tables: &[Bbr3Params::TABLE],
         variables: &[Self::VARIABLES],

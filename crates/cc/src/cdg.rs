@@ -108,9 +108,9 @@ impl Cdg {
         kind: Kind::Delay,
         signals: &["RTT", "loss"],
         source: "Hayes & Armitage, IFIP Networking 2011; Linux tcp_cdg.c",
-        doc: "Standard TCP that also backs off at random when the RTT rises: the faster the rise, the more probable \
-              the back-off. It ignores the RTT after back-offs without effect, since other flows then fill the queue. \
-              A shadow window protects its share from these flows. The default is Linux's module.",
+        doc: "CDG is standard TCP that also backs off at random when the RTT rises: the faster the rise, the more \
+              probable the back-off. CDG ignores the RTT after back-offs without effect, since other flows then fill \
+              the queue. A shadow window protects CDG's share from these other flows. The default is Linux's module.",
         presets: &[
             Preset::new("", "Linux", &[]),
             Preset::new(

@@ -120,10 +120,10 @@ impl Compound {
         kind: Kind::Hybrid,
         signals: &["loss", "RTT"],
         source: "Tan et al., INFOCOM 2006; draft-sridharan-tcpm-ctcp",
-        doc: "Reno's window plus a second one, dwnd. dwnd grows with the 3/4 power of the window while few segments \
-              wait in queues, and shrinks to 0 as a queue builds, so that Reno's window remains. The threshold is \
-              tuned to the buffer (TUBE). The default follows INFOCOM 2006 in real numbers. Points that its text \
-              leaves open follow the implementations where these agree.",
+        doc: "Compound adds a second window, dwnd, to Reno's window. dwnd grows with the 3/4 power of the window while \
+              few segments wait in queues, and shrinks to 0 as a queue builds, so that Reno's window remains. The \
+              threshold is tuned to the buffer (TUBE). The default follows INFOCOM 2006 in real numbers. Points that \
+              the paper's text leaves open follow the implementations where these agree.",
         presets: &[
             Preset::new("", "INFOCOM 2006 with tuning (TUBE)", &[]),
             Preset::new("draft-00", "drafts -00 and -01: grows from dwnd", &[word("grow_from", "dwnd")]),

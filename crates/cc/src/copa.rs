@@ -118,9 +118,9 @@ impl Copa {
         kind: Kind::Delay,
         signals: &["RTT", "loss"],
         source: "Arun & Balakrishnan, NSDI 2018",
-        doc: "Moves its rate towards the inverse of the queueing delay, in steps that grow while the direction stays \
-              the same. Each flow keeps about two segments in the queue, and the queue empties regularly. If the queue \
-              does not empty, other flows fill it, and Copa becomes as aggressive as losses allow.",
+        doc: "Copa moves its rate towards the inverse of the queueing delay, in steps that grow while the direction \
+              stays the same. Each flow keeps about two segments in the queue, and the queue empties regularly. If the \
+              queue does not empty, other flows fill it, and Copa becomes as aggressive as losses allow.",
         presets: &[
             Preset::new("", "NSDI 2018, delta 0.5", &[]),
             Preset::new(

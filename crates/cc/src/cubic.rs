@@ -136,9 +136,10 @@ impl Cubic {
         kind: Kind::Loss,
         signals: &["loss", "ECN", "RTT"],
         source: "RFC 9438; Rhee & Xu, PFLDnet 2005; Ha, Rhee & Xu, 2008",
-        doc: "The window is a cubic function of the time since the last loss. It grows fast up to the window at that \
-              loss, slowly around it, and then faster and faster. It is never smaller than the window that standard \
-              TCP would have. The default is RFC 9438 with HyStart; a loss reduces the window and not the flight size.",
+        doc: "The window is a cubic function of the time since the last loss. The window grows fast up to its value at \
+              that loss, slowly around this value, and then faster and faster. CUBIC's window is never smaller than \
+              the window that standard TCP would have. The default is RFC 9438 with HyStart; a loss reduces the window \
+              and not the flight size.",
         presets: &[
             Preset::new("", "RFC 9438", &[word("slow_start", "hystart")]),
             Preset::new(

@@ -120,9 +120,9 @@ impl Dctcp {
         kind: Kind::Loss,
         signals: &["ECN marks counted", "loss"],
         source: "RFC 8257; Alizadeh et al., SIGCOMM 2010",
-        doc: "For data centers whose switches mark segments above a queue threshold. The larger the fraction of marked \
-              segments, the larger the reduction of the window, up to one half. The queue stays short and varies \
-              little. The default reduces the window at the first mark of a window of data.",
+        doc: "DCTCP is for data centers whose switches mark segments above a queue threshold. The larger the fraction \
+              of marked segments, the larger the reduction of the window, up to one half. The queue stays short and \
+              varies little. The default reduces the window at the first mark of a window of data.",
         presets: &[
             Preset::new("", "RFC 8257", &[]),
             Preset::new(

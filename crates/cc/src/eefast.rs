@@ -62,9 +62,9 @@ impl Eefast {
         kind: Kind::Delay,
         signals: &["one-way delay", "RTT", "loss"],
         source: "Xu et al., JSS 83(12), 2010, as reported in Xu et al., JNCA 34, 2011",
-        doc: "FAST with the queueing delay of the forward path alone. It keeps alpha segments in forward queues, \
-              regardless of the reverse path. Its own paper was not available; the update rule is a reconstruction \
-              from its successor HCC. It needs a buffer larger than the sum of all alphas.",
+        doc: "EEFAST is FAST with the queueing delay of the forward path alone. EEFAST keeps alpha segments in forward \
+              queues, regardless of the reverse path. EEFAST's own paper was not available; the update rule is a \
+              reconstruction from its successor HCC. EEFAST needs a buffer larger than the sum of all alphas.",
         presets: &[
             Preset::new("", "FAST's update with the forward queueing delay (reconstruction)", &[]),
             Preset::new(

@@ -76,9 +76,9 @@ impl Fusion {
         signals: &["loss", "RTT", "bandwidth"],
         source: "Kaneko, Fujikawa, Su & Katto, PFLDnet 2007",
         doc: "The window grows by the bandwidth times 1 ms in each round trip with less than 4 ms of queueing delay, \
-              stays constant up to 12 ms, and shrinks above. A loss reduces it by the flow's segments in the queue, \
-              but by at most one half. It is never smaller than the window of a virtual Reno flow. The default follows \
-              the implementations, in segments.",
+              stays constant up to 12 ms, and shrinks above. A loss reduces the window by the flow's segments in the \
+              queue, but by at most one half. The window is never smaller than that of a virtual Reno flow. The \
+              default follows the implementations, in segments.",
         presets: &[Preset::new("", "PFLDnet 2007 as implemented, in segments", &[])],
         tables: &[FusionParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],

@@ -93,9 +93,9 @@ impl Hstcp {
         kind: Kind::Loss,
         signals: &["loss"],
         source: "RFC 3649 (limited slow start: RFC 3742)",
-        doc: "AIMD whose increase grows and whose decrease shrinks with the window: from one segment a round trip and \
-              one half at 38 segments, to 72 segments and one tenth at 83,000. The default is the closed form of the \
-              RFC.",
+        doc: "HighSpeed TCP is AIMD whose increase grows and whose decrease shrinks with the window. At a window of 38 \
+              segments, the increase is one segment a round trip and the decrease is one half; at 83,000 segments, \
+              they are 72 segments and one tenth. The default is the closed form of the RFC.",
         presets: &[
             Preset::new("", "RFC 3649, closed form", &[]),
             Preset::new(

@@ -103,8 +103,8 @@ impl Htcp {
         signals: &["loss", "RTT", "throughput"],
         source: "Shorten & Leith, PFLDnet 2004; draft-leith-tcp-htcp-06",
         doc: "The increase grows with the time since the last loss. A loss keeps the fraction of the window that just \
-              empties the queue: the smallest RTT over the largest. The default has adaptive backoff and the bandwidth \
-              switch on and RTT scaling off, as is assumed of the ns-2 code of 2005.",
+              empties the queue: the smallest RTT over the largest. By default, adaptive backoff and the bandwidth \
+              switch are on and RTT scaling is off, as is assumed of the ns-2 code of 2005.",
         presets: &[
             Preset::new("", "PFLDnet 2004, as in ns-2 in 2005 (RTT scaling off)", &[]),
             Preset::new(

@@ -105,9 +105,9 @@ impl Illinois {
         kind: Kind::Hybrid,
         signals: &["loss", "RTT"],
         source: "Liu, Başar & Srikant, VALUETOOLS 2006; Performance Evaluation 65, 2008",
-        doc: "AIMD whose increase falls and whose decrease rises with the queueing delay, relative to the largest \
-              delay so far. While queues are empty the window grows by ten segments a round trip, and a loss reduces \
-              it by one eighth. The default has the paper's curves in real numbers with Linux's constants.",
+        doc: "Illinois is AIMD whose increase falls and whose decrease rises with the queueing delay, relative to the \
+              largest delay so far. While queues are empty the window grows by ten segments a round trip, and a loss \
+              reduces it by one eighth. The default has the paper's curves in real numbers with Linux's constants.",
         presets: &[
             Preset::new("", "VALUETOOLS 2006, Linux's constants", &[]),
             Preset::new(

@@ -91,9 +91,10 @@ impl LedbatPlusPlus {
         kind: Kind::Delay,
         signals: &["RTT", "loss"],
         source: "draft-irtf-iccrg-ledbat-plus-plus",
-        doc: "A background transport with a target queueing delay of 60 ms: additive increase with a gain that depends \
-              on the base RTT, and multiplicative decrease above the target. For about a tenth of the time it slows \
-              down to two segments for two round trips, so that every flow measures the true base RTT.",
+        doc: "LEDBAT++ is a background transport with a target queueing delay of 60 ms. Its increase is additive with \
+              a gain that depends on the base RTT, and its decrease above the target is multiplicative. For about a \
+              tenth of the time, LEDBAT++ slows down to two segments for two round trips, so that every flow measures \
+              the true base RTT.",
         presets: &[Preset::new("", "draft-irtf-iccrg-ledbat-plus-plus", &[])],
         tables: &[LedbatPlusPlusParams::TABLE],
         variables: &[Self::VARIABLES, DelayHistory::VARIABLES],

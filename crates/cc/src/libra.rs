@@ -55,9 +55,9 @@ impl Libra {
         kind: Kind::Hybrid,
         signals: &["loss", "RTT", "bandwidth"],
         source: "Marfia et al., TCP Libra, 2005 (from memory)",
-        doc: "AIMD with fairness between flows of different RTTs: the increase is proportional to the square of the \
-              RTT and to the capacity, and falls as the queue fills. Rules and constants are from memory and \
-              unverified; not for comparisons.",
+        doc: "Libra is AIMD with fairness between flows of different RTTs: the increase is proportional to the square \
+              of the RTT and to the capacity, and falls as the queue fills. Rules and constants are from memory and \
+              unverified, so Libra is not for comparisons.",
         presets: &[Preset::new("", "2005, from memory (unverified)", &[])],
         tables: &[LibraParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],

@@ -308,9 +308,9 @@ impl Lp {
         kind: Kind::Hybrid,
         signals: &["one-way delay", "loss", "ECN"],
         source: "Kuzmanovic & Knightly, INFOCOM 2003; RFC 6297 §3.3",
-        doc: "Standard TCP for background transfers. It halves its window as soon as the one-way delay rises above 15 \
-              % of its range, and reduces it to one segment if the delay stays high. Other flows are hardly affected. \
-              The default measures delays exactly and reacts only after the first loss.",
+        doc: "Standard TCP for background transfers. TCP-LP halves its window as soon as the one-way delay rises above \
+              15 % of its range, and reduces the window to one segment if the delay stays high. Other flows are hardly \
+              affected. The default measures delays exactly and reacts only after the first loss.",
         presets: &[
             Preset::new("", "INFOCOM 2003, with Linux's constants", &[]),
             Preset::new(
@@ -355,8 +355,8 @@ impl HstcpLp {
         kind: Kind::Hybrid,
         signals: &["one-way delay", "loss"],
         source: "Kuzmanovic, Knightly & Cottrell, PFLDnet 2004; RFC 6297 §3.3",
-        doc: "HighSpeed TCP's growth and response to losses with TCP-LP's response to delay, so that the window grows \
-              back fast once other flows leave. The use of TCP-LP's early reaction could not be verified.",
+        doc: "HSTCP-LP has HighSpeed TCP's growth and response to losses with TCP-LP's response to delay, so that the \
+              window grows back fast once other flows leave. The use of TCP-LP's early reaction could not be verified.",
         presets: &[
             Preset::new("", "TCP-LP's reactions (unverified)", &[]),
             Preset::new(

@@ -49,8 +49,8 @@ impl Ltcp {
         kind: Kind::Loss,
         signals: &["loss", "ECN"],
         source: "Bhandarkar, Jain & Reddy, CCR 36(1), 2006; draft-bhandarkar-ltcp-01",
-        doc: "Behaves as several standard flows. A new layer begins once the window is so large that a loss costs at \
-              most one layer. Each round trip adds one segment for each layer. Formulas and constants could not be \
+        doc: "LTCP behaves as several standard flows. A new layer begins once the window is so large that a loss costs \
+              at most one layer. Each round trip adds one segment for each layer. Formulas and constants could not be \
               verified in the paper.",
         presets: &[
             Preset::new("", "LTCP without RTT compensation (unverified)", &[]),

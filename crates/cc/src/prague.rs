@@ -67,9 +67,9 @@ impl Prague {
         kind: Kind::Loss,
         signals: &["ECN marks counted", "RTT", "loss", "pacing"],
         source: "RFC 9331; draft-briscoe-iccrg-prague-congestion-control; L4STeam tcp_prague 0.6",
-        doc: "DCTCP for the Internet's low-latency service. It paces, reduces its window in proportion to the share of \
-              marks, and grows only for unmarked segments. After some time it is as aggressive at RTTs below 25 ms as \
-              at 25 ms.",
+        doc: "DCTCP for the Internet's low-latency service. Prague paces, reduces its window in proportion to the \
+              share of marks, and grows only for unmarked segments. After some time, Prague is as aggressive at RTTs \
+              below 25 ms as at 25 ms.",
         presets: &[
             Preset::new("", "L4STeam Linux 0.6", &[]),
             Preset::new("rtt-dependent", "without independence of the RTT", &[switch("rtt_independence", false)]),

@@ -38,9 +38,9 @@ impl Reno {
         kind: Kind::Loss,
         signals: &["loss", "ECN"],
         source: "RFC 5681, RFC 6582, RFC 6675",
-        doc: "Standard TCP: it adds one segment each round trip and halves the window on a loss. It is the baseline, \
-              and other algorithms behave like it at small windows. The default counts every acknowledged segment and \
-              halves the window; RFC 5681 halves the flight size.",
+        doc: "Reno is standard TCP: it adds one segment each round trip and halves the window on a loss. Reno is the \
+              baseline, and other algorithms behave like it at small windows. The default counts every acknowledged \
+              segment and halves the window; RFC 5681 halves the flight size.",
         presets: &[
             Preset::new("", "RFC 5681 with byte counting, real-valued window", &[]),
             Preset::new("rfc5681", "x", &[word("reduce_from", "flight")]),

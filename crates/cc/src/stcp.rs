@@ -47,9 +47,9 @@ impl Stcp {
         kind: Kind::Loss,
         signals: &["loss"],
         source: "T. Kelly, CCR 33(2), 2003; RFC 3649 §8",
-        doc: "Multiplicative increase and decrease: the window grows by 1 % each round trip and shrinks by one eighth \
-              on a loss, so the time to recover from a loss does not depend on the window. Two synchronized flows keep \
-              the ratio of their windows. The default counts every acknowledged segment.",
+        doc: "Scalable TCP has multiplicative increase and decrease: the window grows by 1 % each round trip and \
+              shrinks by one eighth on a loss, so the time to recover from a loss does not depend on the window. Two \
+              synchronized flows keep the ratio of their windows. The default counts every acknowledged segment.",
         presets: &[
             Preset::new("", "Kelly 2003", &[]),
             Preset::new(

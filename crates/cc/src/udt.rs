@@ -181,7 +181,7 @@ impl Udt {
         kind: Kind::Loss,
         signals: &["a UDT endpoint: NAKs, arrival rates, packet pairs"],
         source: "Gu & Grossman, Computer Networks 51(7), 2007; draft-gg-udt-03; the UDT library, version 4",
-        doc: "Rate control over datagrams, not TCP. The sender spaces its packets by a period. The receiver \
+        doc: "UDT is rate control over datagrams, not TCP. The sender spaces its packets by a period. The receiver \
               acknowledges every 10 ms and reports losses by negative acknowledgements (NAKs). Every 10 ms the rate \
               grows by a step that depends only on the order of magnitude of the unused bandwidth, measured by packet \
               pairs, and not on the RTT. A congestion period lowers the rate by a ninth, and some of its further NAKs \

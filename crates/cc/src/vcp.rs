@@ -84,11 +84,11 @@ impl Vcp {
         signals: &["VCP routers"],
         source: "Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005",
         doc: "Routers report by two bits if their load is low, high or in overload. A router (`queue = \"vcp\"`) \
-              compares the arrivals of the last 200 ms and its queue with its capacity. It writes the load into the \
-              ECN bits of each segment, unless an earlier router was more loaded, and the receiver echoes it. Below 80 \
-              % the sender increases its window multiplicatively, from 80 % additively, and above 100 % it reduces the \
-              window by an eighth and waits for the effect. Queues stay short and drops are rare, but shares converge \
-              only at the speed of additive increase and decrease.",
+              compares the arrivals of the last 200 ms and its queue with its capacity. The router writes the load \
+              into the ECN bits of each segment, unless an earlier router was more loaded, and the receiver echoes the \
+              load. Below a load of 80 % the sender increases its window multiplicatively, from 80 % additively, and \
+              above 100 % it reduces the window by an eighth and waits for the effect. Queues stay short and drops are \
+              rare, but shares converge only at the speed of additive increase and decrease.",
         presets: &[
             Preset::new("", "SIGCOMM 2005", &[]),
             Preset::new(

@@ -55,9 +55,10 @@ impl Veno {
         kind: Kind::Hybrid,
         signals: &["loss", "ECN", "RTT"],
         source: "Fu & Liew, IEEE JSAC 21(2), 2003",
-        doc: "Standard TCP that estimates its backlog as Vegas does. While the backlog is below three segments, a loss \
-              is probably random and keeps four fifths of the window. Otherwise a loss halves the window, which also \
-              grows at half the speed. The default estimates the backlog once a round trip.",
+        doc: "Veno is standard TCP that estimates its backlog as Vegas does. While the backlog is below three \
+              segments, a loss is probably random and keeps four fifths of the window. With a larger backlog, a loss \
+              halves the window, and the window also grows at half the speed. The default estimates the backlog once a \
+              round trip.",
         presets: &[
             Preset::new("", "Fu & Liew 2003", &[]),
             Preset::new("linux", "Linux: the backlog of each ACK, whole segments", &[word("arithmetic", "linux")]),

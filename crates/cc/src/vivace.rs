@@ -138,9 +138,9 @@ impl Vivace {
         kind: Kind::Model,
         signals: &["rate", "loss", "RTT"],
         source: "Dong et al., NSDI 2018; PCC-Uspace",
-        doc: "Sends at slightly higher and lower rates in turn, computes the utility of each from throughput, the \
-              slope of the RTT and losses, and follows the gradient. No event has its own rule: losses of up to about \
-              5 % only lower a rate's utility. The default has the constants of the authors' code.",
+        doc: "Vivace sends at slightly higher and lower rates in turn, computes the utility of each rate from \
+              throughput, the slope of the RTT and losses, and follows the gradient. No event has its own rule: losses \
+              of up to about 5 % only lower a rate's utility. The default has the constants of the authors' code.",
         presets: &[
             Preset::new("", "PCC-Uspace", &[]),
             Preset::new(

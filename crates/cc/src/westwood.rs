@@ -97,9 +97,9 @@ impl Westwood {
         kind: Kind::Loss,
         signals: &["loss", "ECN", "RTT", "bandwidth from ACKs"],
         source: "Grieco & Mascolo, CCR 34(2), 2004",
-        doc: "Grows as standard TCP does. On a loss the window becomes the estimated bandwidth times the smallest RTT, \
-              so a random loss costs little and a full queue is just emptied. The default samples once a round trip, \
-              filters with 0.9 and never raises the window on a loss.",
+        doc: "Westwood+ grows as standard TCP does. On a loss the window becomes the estimated bandwidth times the \
+              smallest RTT, so a random loss costs little and a full queue is just emptied. The default samples once a \
+              round trip, filters with 0.9 and never raises the window on a loss.",
         presets: &[
             Preset::new("", "Westwood+ with a single pole of 0.9", &[]),
             Preset::new(

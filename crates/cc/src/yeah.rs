@@ -78,10 +78,10 @@ impl Yeah {
         kind: Kind::Hybrid,
         signals: &["loss", "RTT"],
         source: "Baiocchi, Castellani & Vacirca, PFLDnet 2007; Linux tcp_yeah.c",
-        doc: "Scalable TCP while at most 80 of its segments wait in queues and the RTT exceeds its base by at most an \
-              eighth; otherwise standard TCP. It then empties the queue by an early decrease, unless sixteen such \
-              round trips in a row indicate a competing Reno flow. The default has the authors' Linux rules in real \
-              numbers.",
+        doc: "YeAH behaves like Scalable TCP while at most 80 of its segments wait in queues and the RTT exceeds its \
+              base by at most an eighth, and like standard TCP otherwise. In the latter mode, YeAH also empties the \
+              queue by an early decrease, unless sixteen round trips of this mode in a row indicate a competing Reno \
+              flow. The default has the authors' Linux rules in real numbers.",
         presets: &[
             Preset::new("", "PFLDnet 2007 as in the authors' module, real numbers", &[]),
             Preset::new("linux", "Linux", &[word("arithmetic", "linux"), switch("forget_base", true)]),

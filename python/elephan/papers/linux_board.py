@@ -123,10 +123,11 @@ def _page(document: Mapping[str, Any]) -> Iterator[str]:
     yield "# The papers on the Linux of today"
     yield ""
     yield (
-        f"Made by `{command}` from saved runs ({document['made']}). Each experiment of a paper runs on a real Linux "
-        "kernel in virtual time ([Linux in virtual time](linux.md)): the paper's network and flows, Linux's own "
-        "endpoints, Linux's own algorithms where it has them, and Elephan's C source compiled into that kernel where "
-        "it does not. This is no reproduction of a paper; it tells which of its findings hold today. One seed each."
+        f"This page was made by `{command}` from saved runs ({document['made']}). Each experiment of a paper runs on a "
+        "real Linux kernel in virtual time ([Linux in virtual time](linux.md)), with the paper's network and flows and "
+        "with Linux's own endpoints. The algorithms are Linux's own where Linux has them, and otherwise Elephan's C "
+        "source, compiled into that kernel. This page is no reproduction of a paper; it tells which of the paper's "
+        "findings hold today. One seed each."
     )
     if document["quick"]:
         yield ""
@@ -180,7 +181,7 @@ def _both(papers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if lost:
             yield (
                 f"  For {len(by_twin)} of these {len(lost)}, the simulator agrees with Linux if it has Linux's "
-                "endpoints and algorithms, so these are the cause."
+                "endpoints and algorithms, so the endpoints and algorithms are the cause."
             )
         for words, claims in (("No longer", lost), ("Only on Linux", gained)):
             for claim in claims:
@@ -245,8 +246,8 @@ def _not_run(row: Mapping[str, Any], column: Mapping[str, Any]) -> Iterator[str]
         if not run["made"]:
             key = (", ".join(run["experiments"]), run["why"])
             missing[key] = missing.get(key, 0) + 1
-    lines = [f"- {name}: {count} runs: {why}" for (name, why), count in missing.items()]
-    lines += [f"- {out['experiment']}: {len(out['runs'])} runs: {out['why']}" for out in column["left_out"]]
+    lines = [f"- {name}: {_runs(count)} not made: {why}" for (name, why), count in missing.items()]
+    lines += [f"- {out['experiment']}: {_runs(len(out['runs']))} not made: {out['why']}" for out in column["left_out"]]
     if lines:
         yield "Not run:"
         yield ""
@@ -254,8 +255,15 @@ def _not_run(row: Mapping[str, Any], column: Mapping[str, Any]) -> Iterator[str]
         yield ""
     without = sum(_verdict(claim) == "not_judged" for claim in row["claims"])
     if without:
-        yield f"{without} of its {len(row['claims'])} claims have no verdict of Linux: a run that they need is missing."
+        yield (
+            f"{without} of the paper's {len(row['claims'])} claims have no verdict of Linux: a run that they need is "
+            "missing."
+        )
         yield ""
+
+
+def _runs(count: int) -> str:
+    return "1 run was" if count == 1 else f"{count} runs were"
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:

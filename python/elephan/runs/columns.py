@@ -64,7 +64,7 @@ _RECORD = 'scenarios with `record` other than `"all"`'
 _NOT_SPEAKING = "event that is not at the sender: neither `sent` nor `acked`"
 
 _FLOWS = TableOf(
-    "one flow; counts are of the whole run, rates, RTTs and windows of the measured part",
+    "one flow; counts are over the whole run, and rates, RTTs and windows are over the measured part",
     (
         Column("name", "String", "", "Name of the flow."),
         Column("algorithm", "String", "", "Congestion-control algorithm, with its preset."),
