@@ -180,7 +180,7 @@ def _both(papers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         by_twin = [claim for claim in lost if (claim["kernel"]["twin_simulated"] or {}).get("verdict") == "differs"]
         if lost:
             yield (
-                f"For {len(by_twin)} of these {len(lost)}, the simulator agrees with Linux if it has Linux's "
+                f"For {len(by_twin)} of these {len(lost)} claims, the simulator agrees with Linux if it has Linux's "
                 "endpoints and algorithms, so the endpoints and algorithms are the cause."
             )
         yield ""
