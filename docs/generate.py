@@ -764,7 +764,10 @@ def matrix_page() -> str:
             [[f"`{row['algorithm']}`", *(marks[row["sections"][s]] for s in found["titles"])] for row in rows],
         ),
         "## Each algorithm in words\n",
-        "\n".join(f"- {row['answer'].replace('<', '&lt;')}" for row in rows) + "\n",
+        table(
+            ["algorithm", "answer of `elephan evaluate`"],
+            [[f"`{row['algorithm']}`", row["answer"].partition(": ")[2].replace("<", "&lt;")] for row in rows],
+        ),
         "## Sections\n",
         table(["§", "section"], found["titles"].items()),
     ]

@@ -157,7 +157,7 @@ def test_the_page_has_the_verdicts_and_what_was_not_run(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     arguments: dict[str, Any] = {"jobs": 1, "store": store, "out": tmp_path, "progress": None}
     nothing = linux_board.run([selection()], budget_s=1e-9, **arguments)
-    assert "weigle2006.F4: 2 runs were not made: the budget was spent before it was run" in linux_board.page(nothing)
+    assert "| weigle2006.F4 | 2 | the budget was spent before it was run |" in linux_board.page(nothing)
     assert "no claim is judged by runs on Linux yet" in linux_board.page(nothing)
     found = linux_board.run([selection()], budget_s=None, **arguments)
     path = linux_board.write(found, tmp_path)

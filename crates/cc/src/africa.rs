@@ -60,8 +60,8 @@ impl Africa {
         signals: &["loss", "RTT"],
         source: "King, Baraniuk & Riedi, INFOCOM 2005",
         doc: "TCP-Africa grows as HighSpeed TCP does while the RTT shows that hardly any of its segments are in \
-              queues. Otherwise it grows by one segment a round trip. A loss reduces the window by HighSpeed TCP's \
-              fraction. The threshold is unverified.",
+              queues. Otherwise TCP-Africa grows by one segment a round trip. A loss reduces the window by HighSpeed \
+              TCP's fraction. The threshold is unverified.",
         presets: &[
             Preset::new("", "INFOCOM 2005, HighSpeed TCP's decrease in both modes", &[]),
             Preset::new("halving", "halves the window on a loss in slow mode", &[switch("slow_halves", true)]),

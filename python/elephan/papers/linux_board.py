@@ -168,25 +168,30 @@ def _both(papers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for row in papers:
         judged = [claim for claim in row["claims"] if "kernel" in claim and _verdict(claim) != "not_judged"]
         if not judged:
-            yield f"- **{row['paper']}**: no claim is judged by runs on Linux yet."
+            yield f"**{row['paper']}**: no claim is judged by runs on Linux yet."
+            yield ""
             continue
         holds = [claim for claim in judged if _verdict(claim) == "reproduced"]
         lost = [claim for claim in judged if (claim["verdict"], _verdict(claim)) == ("reproduced", "differs")]
         gained = [claim for claim in judged if (claim["verdict"], _verdict(claim)) == ("differs", "reproduced")]
         yield (
-            f"- **{row['paper']}**: {len(holds)} of {len(judged)} judged claims hold on Linux. {len(lost)} hold only "
+            f"**{row['paper']}**: {len(holds)} of {len(judged)} judged claims hold on Linux. {len(lost)} hold only "
             f"in the simulator with the paper's endpoints, and {len(gained)} only on Linux."
         )
         by_twin = [claim for claim in lost if (claim["kernel"]["twin_simulated"] or {}).get("verdict") == "differs"]
         if lost:
             yield (
-                f"  For {len(by_twin)} of these {len(lost)}, the simulator agrees with Linux if it has Linux's "
+                f"For {len(by_twin)} of these {len(lost)} claims, the simulator agrees with Linux if it has Linux's "
                 "endpoints and algorithms, so the endpoints and algorithms are the cause."
             )
-        for words, claims in (("No longer", lost), ("Only on Linux", gained)):
-            for claim in claims:
-                yield f"  - {words}: {_quote(claim)} (allowed {claim['allowed']}; Linux {_measured(claim)})"
-    yield ""
+        yield ""
+        rows = [
+            (words, _quote(claim), claim["allowed"], _measured(claim))
+            for words, claims in (("only in the simulator", lost), ("only on Linux", gained))
+            for claim in claims
+        ]
+        if rows:
+            yield from _table(["holds", "claim", "allowed", "Linux"], rows)
 
 
 def _verdict(claim: Mapping[str, Any]) -> str:
@@ -246,13 +251,12 @@ def _not_run(row: Mapping[str, Any], column: Mapping[str, Any]) -> Iterator[str]
         if not run["made"]:
             key = (", ".join(run["experiments"]), run["why"])
             missing[key] = missing.get(key, 0) + 1
-    lines = [f"- {name}: {_runs(count)} not made: {why}" for (name, why), count in missing.items()]
-    lines += [f"- {out['experiment']}: {_runs(len(out['runs']))} not made: {out['why']}" for out in column["left_out"]]
-    if lines:
-        yield "Not run:"
+    rows: list[tuple[str, int, str]] = [(name, count, why) for (name, why), count in missing.items()]
+    rows += [(out["experiment"], len(out["runs"]), out["why"]) for out in column["left_out"]]
+    if rows:
+        yield "These runs were not made:"
         yield ""
-        yield from lines
-        yield ""
+        yield from _table(["experiments", "runs", "reason"], rows)
     without = sum(_verdict(claim) == "not_judged" for claim in row["claims"])
     if without:
         yield (
@@ -260,10 +264,6 @@ def _not_run(row: Mapping[str, Any], column: Mapping[str, Any]) -> Iterator[str]
             "missing."
         )
         yield ""
-
-
-def _runs(count: int) -> str:
-    return "1 run was" if count == 1 else f"{count} runs were"
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
