@@ -19,7 +19,12 @@ impl Sender {
             return;
         }
         self.repair.undo_possible = false;
-        if packet.stamp < self.repair.first && self.board.sacked() == 0 {
+        let was_late = packet.stamp < self.repair.first;
+        // In fast recovery, the original is evidence of reordering although the segment was retransmitted
+        // (tcp_try_undo_partial).
+        let in_fast_recovery = matches!(self.repair.state, State::Recovery(_));
+        self.rack.reordering_seen |= was_late && in_fast_recovery && packet.segment() < self.repair.point;
+        if was_late && self.board.sacked() == 0 {
             self.board.forget_losses(self.next);
             self.algorithm.on_undo(now.seconds());
             self.stats.totals.undone += 1;

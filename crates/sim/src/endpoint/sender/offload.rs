@@ -137,7 +137,6 @@ enum Burst {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::endpoint::bench::Bench;
 
     #[test]
