@@ -753,6 +753,7 @@ def matrix_page() -> str:
         "([evaluation](../evaluate.md)). *fail*: a *must* is not met; *concern*: a *should* or a\n"
         "*consider* is not met; "
         "*open*: eight seeds do not settle the verdict; –: no run can judge the section.\n",
+        *([f"{found['note']}\n"] if "note" in found else []),
         *([f"Not measured yet: {', '.join(f'`{name}`' for name in missing)}.\n"] if missing else []),
         *([f"Newer than this measurement: {', '.join(f'`{name}`' for name in newer)}.\n"] if newer else []),
         *_newer_criteria(found.get("newer"), newer, marks),

@@ -52,8 +52,7 @@ def convergence_time_s(
     mean_s: int = RUNNING_MEAN_S,
     reached: float = REACHED,
 ) -> float:
-    """Time from the second flow's start until its mean throughput first reaches 80 % of the first flow's mean
-    throughput.
+    """Time from the second flow's start until its mean throughput first reaches 80 % of the first flow's.
 
     The means are running means over the previous 10 s, at whole seconds, from 10 s after the second flow's start.
     Infinite if this never happens. The window is the whole run unless given.
@@ -79,8 +78,7 @@ def converged(run: Run, window: Window | None = None, flows: Flows = None) -> fl
 def convergence_accumulated_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, reached: float = REACHED
 ) -> float:
-    """Time from the second flow's start until its bytes reach 80 % of the first flow's bytes since that start, at whole
-    seconds.
+    """Time from the second flow's start until its bytes since then are 80 % of the first flow's, at whole seconds.
 
     This metric is ``convergence_time_s`` with cumulative means from the second flow's start instead of running means.
 
@@ -102,8 +100,7 @@ def convergence_cwnd_time_s(
     reached: float = REACHED,
     stays_s: int = STAYS_S,
 ) -> float:
-    """Time from the second flow's start until its mean window stays above 80 % of the first flow's mean window for 30
-    s.
+    """Time from the second flow's start until its mean window stays above 80 % of the first flow's for 30 s.
 
     Congestion windows are averaged over the previous 10 s, at steps of 1 s. The value is the beginning of the 30 s, or
     infinite if the mean window never stays above 80 % for 30 s. The paper states that a new flow obtains its fair share
@@ -153,11 +150,11 @@ def fairness_excursion_s(
     mean_s: int = RUNNING_MEAN_S,
     reached: float = REACHED,
 ) -> float:
-    """Longest time for which two flows diverge again after convergence: one running mean is below 80 % of the other
-    running mean.
+    """Longest time for which two flows diverge again after convergence.
 
-    The means are those of ``convergence_time_s``. The metric considers only the time after the convergence. The value
-    is 0 if the flows do not diverge.
+    The flows diverge while one running mean is below 80 % of the other running mean. The means are those of
+    ``convergence_time_s``. The metric considers only the time after the convergence. The value is 0 if the flows do not
+    diverge.
 
     Raises:
         MetricError: the errors of ``convergence_time_s``, or the flows never meet.
@@ -212,11 +209,10 @@ def jain_convergence_time_s(
 def delta_fair_convergence_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, mean_s: int = RUNNING_MEAN_S, delta: float = DELTA
 ) -> float:
-    """Time from the second flow's start until its throughput is (1 − δ)/2 of the sum of both, δ = 0.1, in running means
-    of 10 s.
+    """Time from the second flow's start until its throughput is (1 − δ)/2 of the sum of both, with δ = 0.1.
 
-    The running means are those of ``convergence_time_s``. The value is infinite if the second flow never has this
-    share.
+    Throughputs are running means over 10 s. The running means are those of ``convergence_time_s``. The value is
+    infinite if the second flow never has this share.
 
     Raises:
         MetricError: there are not two flows, both start together, or both are active for less time than one running

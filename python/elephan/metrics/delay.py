@@ -58,8 +58,9 @@ def power_mbps_per_s(run: Run, window: Window | None = None, flows: Flows = None
 
 @metric("relative_power", "1", "Giessler et al. 1978; Kleinrock 1979", scope="flow")
 def relative_power(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Power relative to the power of a flow that fills the bottleneck with an empty queue; 1 is the best possible
-    value.
+    """Power relative to the power of a flow that fills the bottleneck with an empty queue.
+
+    The best possible value is 1.
 
     Equation: (throughput / mean rate of the bottleneck) × (propagation RTT / mean smoothed RTT).
 
