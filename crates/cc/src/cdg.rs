@@ -306,7 +306,7 @@ observed! {
     queue = self.queue, state(Queue::NAMES);
     /// Shadow window: the window without backoffs on delay.
     shadow = self.shadow, number(Unit::Segments);
-    /// Backoffs on delay without effect, in a row.
+    /// Number of successive backoffs on delay without effect.
     ineffectual = self.ineffectual, plain();
     /// 1 in the round trip after a backoff on delay.
     backing_off = self.backing_off, plain();

@@ -83,9 +83,9 @@ fn five(algorithm: &str) -> Vec<(&str, f64)> {
     (0..5).map(|i| (algorithm, 0.1 * f64::from(i))).collect()
 }
 
-/// Tests every discipline with five flows at 10 and 100 Mbit/s and an RTT of 50 ms. The mean delay agrees with the one
-/// that the discipline's document states, s, within a tolerance, and the utilization is high. The target of CoDel and
-/// FQ-CoDel bounds the standing queue, so their mean delay may be smaller.
+/// Tests every discipline with five flows at 10 and 100 Mbit/s and an RTT of 50 ms. The mean delay agrees with the delay
+/// in the discipline's document within a tolerance, and the utilization is high. The target of CoDel and FQ-CoDel
+/// bounds the standing queue, so their mean delay may be smaller.
 #[test]
 fn the_delay_is_what_the_documents_promise() {
     let promises = [

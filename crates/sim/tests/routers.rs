@@ -7,7 +7,7 @@ use common::{digest, dumbbell, flow, link, linux_stack, ns2_stack, ps};
 use elephan_sim::{Engine, Outcome, Spec, Time};
 use serde_json::{Value, json};
 
-/// A segment on the wire, bits.
+/// Size of a segment on the wire, bits.
 const WIRE_BITS: f64 = 1040.0 * 8.0;
 
 fn router(kind: &str, limit: u64) -> Value {

@@ -20,8 +20,8 @@ fn udt_stack() -> Value {
     stack
 }
 
-/// A bottleneck without delay, and for each flow `(algorithm, RTT in s, start in s)` access links of ten times its
-/// rate, which have all of the flow's propagation delay.
+/// A bottleneck without delay, and access links of ten times the bottleneck's rate. The access links of a flow
+/// `(algorithm, RTT in s, start in s)` have all of the flow's propagation delay.
 fn parallel(rate_bps: u64, limit: u64, flows: &[(&str, f64, f64)]) -> (Value, Value) {
     let mut links =
         vec![link("bottleneck", rate_bps, 0.0, Some(limit)), link("bottleneck:reverse", rate_bps, 0.0, Some(limit))];

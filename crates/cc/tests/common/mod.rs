@@ -14,8 +14,8 @@ pub fn parameters(values: &[(&str, Value)]) -> BTreeMap<String, Value> {
 }
 
 /// Mean window over round trips, segments, with every 1/p-th segment lost and no queue. The first loss occurs at once,
-/// at a window of `peak`. From another window BIC and CUBIC, which are flat around the maximum, need hundreds of epochs
-/// to reach the equilibrium.
+/// at a window of `peak`. BIC and CUBIC are flat around the maximum. If they start from another window, they need
+/// hundreds of epochs to reach the equilibrium.
 pub fn mean_window(controller: &mut Controller, p: f64, rtt: f64, peak: f64, epochs: u32) -> f64 {
     mean_window_over(controller, p, (rtt, rtt), peak, epochs)
 }
