@@ -4,8 +4,8 @@
     .venv/bin/python docs/measure.py cubic htcp      # those
 
 One flow alone on a path far faster than it goes, each segment lost with probability p. The window is the payload
-segments delivered in a round trip. Endpoints are today's Linux with an ACK for every segment, as closed forms assume
-(UDT has its own). A point carries its duration and rate, so that it can be run again.
+segments delivered in a round trip. Endpoints are today's Linux with an ACK for every segment and without bursts, as
+closed forms assume (UDT has its own). A point carries its duration and rate, so that it can be run again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def scenario(algorithm: str, parameters: dict[str, Any], point: Point) -> Scenar
         duration=f"{point['duration_s']:.0f} s",
         measure={"from": f"{math.ceil(point['duration_s'] / 5):.0f} s"},
         # Slow start would leave a window of thousands where losses are rare, and long traces of it.
-        stack={"base": "linux", "ack_every": 1, "initial_ssthresh": "500 segments"},
+        stack={"base": "linux", "ack_every": 1, "tso": False, "initial_ssthresh": "500 segments"},
         sample_period="1 s",
     )
 
