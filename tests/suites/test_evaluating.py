@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -14,9 +16,9 @@ from elephan.backends import quic
 from elephan.cli.main import run_command
 from elephan.metrics.registry import get
 from elephan.metrics.statistics import CONFIDENCE, LOOKS
-from elephan.runs import Store
-from elephan.scenario import ScenarioError
-from elephan.suites import document, evaluate
+from elephan.runs import Cancelled, Store, sweep
+from elephan.scenario import Scenario, ScenarioError
+from elephan.suites import document, evaluate, schedule
 from elephan.suites.schedule import LEFT_OUT
 from elephan.suites.words import paragraph
 
@@ -62,16 +64,28 @@ def test_a_controller_that_the_backend_is_built_without_is_refused_at_once(
     assert capsys.readouterr().err.endswith("algorithm: the backend 'quic' cannot do it: it is not built in\n")
 
 
-def test_a_second_evaluation_uses_what_the_first_has(folder: Path) -> None:
+def cancel_after(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cancel each sweep of an evaluation after some runs.
+
+    A callback of the progress cannot do it: it is called a few times a second, and a fast host has then completed all
+    runs.
+    """
+
+    def cancelled(jobs: Sequence[Scenario], **options: Any) -> None:
+        sweep(jobs[:runs], **options)
+        raise Cancelled
+
+    monkeypatch.setattr(schedule, "sweep", cancelled)
+
+
+def test_a_second_evaluation_uses_what_the_first_has(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(folder / "store")
-
-    def stop(done: float, total: float, finished: int, runs: int) -> bool:
-        return finished < 3
-
-    (part,) = evaluate(["reno"], folder, quick=True, store=store, progress=stop)
+    with monkeypatch.context() as first:
+        cancel_after(3, first)
+        (part,) = evaluate(["reno"], folder, quick=True, store=store)
     assert part.outcome("use").verdict == "not_settled", "runs are missing"
     kept = {run.id: run.manifest["created"] for run in store}
-    assert kept
+    assert len(kept) == 3
     (whole,) = evaluate(["reno"], folder, quick=True, store=store)
     assert whole.outcome("use").verdict == "pass"
     created = {manifest["created"] for manifest in whole.manifests}
@@ -92,16 +106,12 @@ def test_cells_that_do_not_fit_into_the_budget_are_listed_and_do_not_pass(folder
             assert LEFT_OUT in outcome.why
 
 
-def test_a_budget_that_is_spent_too_early_leaves_whole_cells_and_the_long_ones_last(folder: Path) -> None:
+def test_a_budget_that_is_spent_too_early_leaves_whole_cells_and_the_long_ones_last(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Stopped at ten runs of sixteen, all eight of the slow link are there, and the fast one is not judged."""
-
-    def stop(done: float, total: float, finished: int, runs: int) -> bool:
-        return finished < 10
-
-    (found,) = evaluate(
-        ["cubic"], folder, only=["use"], budget="1000 s", jobs=1, quick=True, store=Store(folder / "store"),
-        progress=stop,
-    )  # fmt: skip
+    cancel_after(10, monkeypatch)
+    (found,) = evaluate(["cubic"], folder, only=["use"], budget="1000 s", quick=True, store=Store(folder / "store"))
     cells = {cell.case.cell.name: cell.judged is not None for cell in found.outcome("use").cells}
     assert cells == {"10 Mbit/s, 20 ms": False, "5 Mbit/s, 20 ms": True}
     assert found.outcome("use").verdict == "not_settled"
