@@ -6,12 +6,15 @@ use elephan_cc::Algorithm;
 use super::bursts::LARGEST_BYTES;
 use super::core::Sender;
 use super::pace::Limit;
+use super::pacing::AVOIDANCE_FACTOR;
 use super::repair::State;
 use crate::endpoint::boundary::Outlet;
 use crate::time::Time;
 
 /// A burst carries the data of 2^-10 s at the pacing rate (`sk_pacing_shift`).
 const BURSTS_PER_SECOND: f64 = 1024.0;
+/// Upper bound of the relative rounding error of a calculated rate, plus one.
+const ROUNDING: f64 = 1.0 + 1e-9;
 /// A fraction of [`LARGEST_BYTES`] is added to a burst. The fraction halves with each 2^9 µs of the smallest RTT
 /// (`tcp_tso_rtt_log`).
 const HALVED_EACH_US: f64 = 512.0;
@@ -34,16 +37,16 @@ impl Sender {
         let held_back = !self.stack.limited_transmit && self.board.sacked() > 0 && self.repair.is_open();
         let (mut sent, mut waits) = (0, held_back);
         if !held_back && room > 0 {
-            let largest = self.largest_burst();
-            let mut bursts = 0;
+            let (first, mut bursts) = (self.next, 0);
             if self.board.lost() > 0 {
-                sent = self.repair(if most.is_some() { room.min(largest) } else { room }, now, out);
+                let segments = if most.is_some() { self.within_burst(room, first) } else { room };
+                sent = self.repair(segments, now, out);
                 if sent > 0 {
                     (self.bursts.last, bursts) = (now, 1);
                 }
             }
             while sent < room && !waits && most.is_none_or(|most| bursts < most) {
-                match self.send_burst(room - sent, largest, now, out) {
+                match self.send_burst(room - sent, first, now, out) {
                     Burst::Sent(segments) => (sent, bursts) = (sent + segments, bursts + 1),
                     Burst::Deferred => waits = true,
                     Burst::Nothing => break,
@@ -60,17 +63,18 @@ impl Sender {
         sent
     }
 
-    /// Sends one burst of at most `largest` new segments if the window has room for `room` segments.
-    fn send_burst(&mut self, room: u32, largest: u32, now: Time, out: &mut impl Outlet) -> Burst {
+    /// Sends one burst of new segments if the window has room for `room` segments; `first` is the argument of
+    /// [`within_burst`](Self::within_burst).
+    fn send_burst(&mut self, room: u32, first: u32, now: Time, out: &mut impl Outlet) -> Burst {
         let window = self.allowance();
-        let quota = room.min((window / 2).max(1)).min(largest);
+        let quota = self.within_burst(room.min((window / 2).max(1)), first);
         // The buffer at the head takes data of the next buffer until it can fill the burst (`tcp_grow_skb`).
         if self.bursts.buffer_end <= self.next || self.bursts.grid.is_none() {
             self.bursts.buffer_end = self.bursts.end_of_buffer(self.next);
         }
         self.bursts.buffer_end = self.bursts.buffer_end.max(self.next.saturating_add(quota)).min(self.end);
         let buffered = self.bursts.buffer_end.saturating_sub(self.next);
-        if buffered > 1 && self.is_deferred(now, room, window, largest, buffered) {
+        if buffered > 1 && self.is_deferred(now, room, window, first, buffered) {
             return Burst::Deferred;
         }
         match self.send_new(quota.min(buffered), now, out) {
@@ -83,7 +87,7 @@ impl Sender {
     }
 
     /// True if a burst is deferred while the window has room for `room` segments.
-    fn is_deferred(&self, now: Time, room: u32, window: u32, largest: u32, buffered: u32) -> bool {
+    fn is_deferred(&self, now: Time, room: u32, window: u32, first: u32, buffered: u32) -> bool {
         if !self.repair.is_open() || now > self.bursts.last + PATIENCE {
             return false;
         }
@@ -93,7 +97,7 @@ impl Sender {
         let is_last = self.bursts.buffer_end >= self.end;
         let payload = u64::from(self.stack.payload_bytes);
         let share = u64::from(window.min(self.receive_window)) * payload / WINDOW_DIVISOR;
-        if limit >= largest || (!is_last && limit >= buffered) || u64::from(limit) * payload >= share {
+        if (!is_last && limit >= buffered) || u64::from(limit) * payload >= share {
             return false;
         }
         let Some(sent) = self.rack.sent_at.get(una.into()).filter(|_| una < self.next) else { return false };
@@ -101,25 +105,57 @@ impl Sender {
         if (sent + srtt).since(now) > PATIENCE.min(Time(srtt.0 / 2)) {
             return false;
         }
+        if self.within_burst(limit.saturating_add(1), first) <= limit {
+            return false;
+        }
         // The end of a transfer is deferred only if the window is too small for it.
         limit <= buffered || self.application.as_ref().is_some_and(|application| !application.is_complete())
     }
 
-    /// Largest burst at the current rate, segments.
-    fn largest_burst(&self) -> u32 {
-        let payload = f64::from(self.stack.payload_bytes);
-        let rate = if self.needs.pacing { self.algorithm.pacing_rate() } else { self.window_rate() };
-        let Some(bytes_per_s) = rate.map(|segments| segments * payload) else { return self.bursts.full };
-        let smallest = if self.needs.pacing && bytes_per_s * 8.0 < SLOW_BPS { 1 } else { SMALLEST };
+    /// The smaller of `segments` and the largest burst at the current rate. `first` is the first new segment of this
+    /// transmission, since Linux sets the rate before it sends.
+    #[inline(always)]
+    fn within_burst(&self, segments: u32, first: u32) -> u32 {
+        let slowest = if self.needs.pacing { 1 } else { SMALLEST.min(self.bursts.full) };
+        if segments <= slowest || self.is_within_lowest_rate(segments) {
+            return segments;
+        }
+        self.within_rate(segments, first)
+    }
+
+    /// True if a lower bound of the window's rate is sufficient for a burst of `segments`, which most bursts of large
+    /// windows are. The test needs no division.
+    #[inline(always)]
+    fn is_within_lowest_rate(&self, segments: u32) -> bool {
+        let srtt = self.rto.srtt;
+        let needed = f64::from(segments) * (BURSTS_PER_SECOND * ROUNDING) * srtt;
+        !self.needs.pacing
+            && srtt > 0.0
+            && AVOIDANCE_FACTOR * self.stats.cwnd >= needed
+            && segments.saturating_mul(self.stack.payload_bytes) <= LARGEST_BYTES
+    }
+
+    #[inline(never)]
+    fn within_rate(&self, segments: u32, first: u32) -> u32 {
+        let payload = self.stack.payload_bytes;
+        let rate = if self.needs.pacing { self.algorithm.pacing_rate() } else { self.window_rate(first) };
+        let Some(bytes_per_s) = rate.map(|segments| segments * f64::from(payload)) else {
+            return segments.min(self.bursts.full);
+        };
         let halvings = (self.smallest_rtt() * 1e6 / HALVED_EACH_US) as u32;
         let extra = LARGEST_BYTES.checked_shr(halvings).unwrap_or(0);
-        let bytes = (bytes_per_s / BURSTS_PER_SECOND).floor() + f64::from(extra);
-        ((bytes.min(f64::from(LARGEST_BYTES)) / payload) as u32).max(smallest)
+        let bytes = ((bytes_per_s / BURSTS_PER_SECOND) as u32).saturating_add(extra).min(LARGEST_BYTES);
+        if segments.saturating_mul(payload) <= bytes {
+            return segments;
+        }
+        let smallest = if self.needs.pacing && bytes_per_s * 8.0 < SLOW_BPS { 1 } else { SMALLEST };
+        segments.min((bytes / payload).max(smallest))
     }
 
     /// Pacing rate that Linux gives a socket whose algorithm has none, segments/s (`tcp_update_pacing_rate`).
-    pub(super) fn window_rate(&self) -> Option<f64> {
-        let outstanding = f64::from(self.next - self.board.una());
+    /// `next` is the first segment that was not sent.
+    pub(super) fn window_rate(&self, next: u32) -> Option<f64> {
+        let outstanding = f64::from(next - self.board.una());
         (self.rto.srtt > 0.0).then(|| self.pace_factor() * self.stats.cwnd.max(outstanding) / self.rto.srtt)
     }
 }
@@ -137,7 +173,12 @@ enum Burst {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::endpoint::bench::Bench;
+
+    fn largest_burst(bench: &Bench) -> u32 {
+        bench.sender.within_burst(u32::MAX, bench.sender.next)
+    }
 
     #[test]
     fn a_burst_carries_a_millisecond_of_the_pacing_rate_and_more_on_a_short_path() {
@@ -154,8 +195,21 @@ mod tests {
         for (window, rtt_us, burst) in cases {
             let bench = Bench::start(window, rtt_us, None);
             assert_eq!(bench.wire.sent.len(), window as usize, "the first window leaves at once");
-            assert_eq!(bench.sender.largest_burst(), burst, "window {window}, RTT {rtt_us} µs");
+            assert_eq!(largest_burst(&bench), burst, "window {window}, RTT {rtt_us} µs");
         }
+    }
+
+    #[test]
+    fn the_test_without_a_division_accepts_only_bursts_that_the_rate_allows() {
+        let mut accepted = 0;
+        for (window, rtt_us) in [(10, 1000), (100, 4000), (100, 100_000), (1000, 100_000), (4000, 100_000)] {
+            let sender = Bench::start(window, rtt_us, None).sender;
+            for segments in (1..50).filter(|&segments| sender.is_within_lowest_rate(segments)) {
+                assert_eq!(sender.within_rate(segments, sender.next), segments, "window {window}, RTT {rtt_us} µs");
+                accepted += 1;
+            }
+        }
+        assert!(accepted > 50, "{accepted} bursts");
     }
 
     #[test]
@@ -179,7 +233,7 @@ mod tests {
     #[test]
     fn a_burst_of_a_third_of_the_window_is_not_deferred() {
         let mut bench = Bench::start(30, 1000, None);
-        assert_eq!(bench.sender.largest_burst(), 45);
+        assert_eq!(largest_burst(&bench), 45);
         assert_eq!(bench.acknowledge(9, 1000), 0);
         assert_eq!(bench.acknowledge(10, 1010), 10);
     }
@@ -187,7 +241,7 @@ mod tests {
     #[test]
     fn no_burst_is_deferred_for_an_ack_that_is_expected_later() {
         let mut bench = Bench::start(30, 4000, None);
-        assert_eq!(bench.sender.largest_burst(), 9);
+        assert_eq!(largest_burst(&bench), 9);
         assert_eq!(bench.acknowledge(29, 4000), 27, "two more segments wait for the ACK of segment 29, which is due");
         assert_eq!(bench.acknowledge(30, 4500), 3, "segment 30 left at 4 ms, so its ACK is due at 8 ms");
     }

@@ -10,7 +10,7 @@ use crate::time::Time;
 /// Linux's pacing rate in units of window over RTT, which is 2 in slow start and 1.2 afterwards (`tcp_pacing_ss_ratio`,
 /// `tcp_pacing_ca_ratio`).
 const SLOW_START_FACTOR: f64 = 2.0;
-const AVOIDANCE_FACTOR: f64 = 1.2;
+pub(super) const AVOIDANCE_FACTOR: f64 = 1.2;
 /// First segments of a flow that Linux does not pace (`TCP_INIT_CWND`).
 const UNPACED_SEGMENTS: u32 = 10;
 
@@ -21,7 +21,7 @@ impl Sender {
             return self.algorithm.pacing_rate();
         }
         if self.bursts.active {
-            return self.window_rate();
+            return self.window_rate(self.next);
         }
         (self.rto.srtt > 0.0).then(|| self.pace_factor() * self.stats.cwnd.max(1.0) / self.rto.srtt)
     }
