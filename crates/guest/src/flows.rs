@@ -18,6 +18,8 @@ const RECEIVER_PORT: u16 = 5002;
 /// stop.
 const UNSENT_BYTES: libc::c_int = 32 << 10;
 const CHUNK_BYTES: usize = 256 << 10;
+/// More than a receive buffer can have.
+const WHOLE_BUFFER: u32 = 1 << 30;
 /// Time before the first connection for which the guest must be ready, ns.
 const LEAD_NS: u64 = 1_000_000_000;
 /// `SOF_TIMESTAMPING_TX_ACK`, `SOFTWARE` and `OPT_TSONLY`.
@@ -311,12 +313,16 @@ impl<'a> Transfer<'a> {
         Ok(())
     }
 
+    /// Reads the data that wait, except for the last segment.
+    ///
+    /// A reader that empties the buffer makes Linux acknowledge a single segment at once if the segment ends a write of
+    /// the sender (`tcp_cleanup_rbuf`). The number of such ACKs would depend on the low-water mark.
     fn read(&mut self) -> io::Result<()> {
         let Some(receiver) = &self.receiver else { return Ok(()) };
-        while let Some(count) = sys::discard(receiver, 1 << 24)? {
-            if count == 0 {
-                break;
-            }
+        let left = self.flow.size_bytes().map_or(u64::MAX, |size| size - self.taken);
+        let (waiting, segment) = (self.flow.read_bytes, self.flow.payload_bytes);
+        let most = if left <= waiting.into() || waiting <= segment { WHOLE_BUFFER } else { waiting - segment };
+        if let Some(count) = sys::discard(receiver, most as usize)? {
             self.taken += count as u64;
         }
         if let Some(window) = self.flow.receive_window_bytes {
