@@ -1,4 +1,4 @@
-"""Verdicts from intervals over replicates, and the looks at which more replicates may be requested.
+"""Verdicts from intervals over replicates, and the numbers of seeds at which criteria are judged.
 
 A criterion holds if all values of the interval are allowed, and fails if no value of the interval is allowed. An
 interval that contains the limit gives no verdict. Adding replicates until there is a verdict would eventually find a
@@ -85,7 +85,7 @@ def allowed(relation: str, terms: Terms, reference: float = math.nan) -> Allowed
 
 
 HOLDS = Allowed(0.0, math.inf)
-"""The allowed distances inside a range (:func:`margins`)."""
+"""The allowed margins (:func:`margins`): a margin of 0 or more means that the criterion holds."""
 
 
 def margins(relation: str, terms: Terms, measured: Iterable[Measured]) -> list[float]:

@@ -40,7 +40,7 @@ from elephan.models.hybrid import (
 )
 
 Keep = Callable[[Floats], Floats]
-"""RTT over RTTmin at a loss to the fraction of the window that is kept."""
+"""Function from RTT/RTTmin at a loss to the fraction of the window that is kept."""
 
 
 @dataclass(frozen=True)
