@@ -104,8 +104,10 @@ def preference(name: str | None) -> Preference:
 
 
 def log_ratio(value: float | None, reference: float | None) -> float | None:
-    """ln(value / reference), with both numbers at least :data:`LEAST` times the larger one; ``None`` if a number is
-    unknown."""
+    """ln(value / reference); ``None`` if a number is unknown.
+
+    A number below :data:`LEAST` times the other number is replaced by this product.
+    """
     if value is None or reference is None:
         return None
     largest = max(value, reference)

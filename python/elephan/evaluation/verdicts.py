@@ -105,7 +105,7 @@ class Judged:
     Attributes:
         verdict: the verdict.
         found: the value with its interval.
-        seeds: number of replicates, which is the look at which the procedure stopped.
+        seeds: number of replicates at the look at which the procedure stopped.
         why: the reason, one clause.
         weak: reason why a pass is weak evidence, one clause; empty if the pass is not weak.
     """
@@ -196,7 +196,7 @@ class Compared:
         change: the verdict.
         difference: mean of value - baseline with its interval by the paired t test.
         band: distance from 0 within which a difference counts as zero.
-        seeds: number of pairs, which is the look at which the procedure stopped.
+        seeds: number of pairs at the look at which the procedure stopped.
         why: the reason, one clause.
     """
 

@@ -174,9 +174,10 @@ def largest_rate_drop(
 def increase_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Growth of the congestion window for each round trip in congestion avoidance: 1 for Reno.
 
-    The growth rate is the total growth between samples over the number of round trips between them. Pairs of samples
-    are used if there is no backoff between them and the window is at least ssthresh at both; after a backoff, pairs are
-    used once the window no longer falls. The smoothed RTT is the duration of a round trip.
+    The growth rate is the total growth between samples over the number of round trips between them. A pair of
+    consecutive samples is used if the window is at least ssthresh at both and no backoff lies between them. After a
+    backoff, pairs are used again as soon as the window no longer falls. The smoothed RTT is the duration of a round
+    trip.
 
     Raises:
         MetricError: a flow has no samples in congestion avoidance, for example a flow without ssthresh.

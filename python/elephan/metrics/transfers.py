@@ -64,8 +64,8 @@ Namer = Callable[[int], str]
 
 
 class _Rows(NamedTuple):
-    """Columns of :class:`Transfers`, with start times in s, and with numbers instead of names, which are slow to
-    build."""
+    """Columns of :class:`Transfers`, with start times in s. A column of numbers replaces the names, since names are
+    slow to build."""
 
     numbers: Array
     starts_s: Array

@@ -40,7 +40,7 @@ _NAMES_NOW = {"habitat": "backend"}
 """Fields of format 1 that were renamed later."""
 
 _VALID_BEFORE = "believable"
-"""Field of a kernel run in formats 1 and 2 that says whether it is valid."""
+"""Field of formats 1 and 2 that states whether a kernel run is valid."""
 _ID = re.compile(r"[0-9a-f]{8,}-.+-s\d+")
 _LARGE_BYTES = 100_000
 """Size from which a verification of a run is recorded in the store. The digests of such a run take longer to compute

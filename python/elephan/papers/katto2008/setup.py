@@ -52,8 +52,8 @@ class Setup:
         compound: preset of CTCP.
         dead_zone_ms: difference to the shortest RTT below which ARENO sees no difference (the resolution of its clock).
         short_size: size of the short flows: ``pareto`` for Pareto-distributed sizes, or a number of bytes for all.
-        short_users: mean size, in bytes, of the transfers of a hundred users, each of whom starts a transfer one second
-            after the end of the previous one; 0 for a hundred flows that start once.
+        short_users: mean size of the transfers of a hundred users, bytes; 0 for a hundred flows that start once. Each
+            user starts a transfer one second after the end of the user's previous transfer.
         short_rate: definition of the throughput of the short flows: while they are ``active``, or in the ``window``.
         time: divisor of the runs' duration.
     """
