@@ -45,7 +45,8 @@ class Cycle:
     Attributes:
         keep: function from the window at a loss to the window after it.
         path: function from (windows at the last loss, round trips since recovery ended, round trip in s) to windows.
-            The first argument is a column, and the second is a row. The result is a table whose values never fall along a row.
+            The first argument is a column, and the second is a row. The result is a table whose values never fall along
+            a row.
     """
 
     keep: Keep

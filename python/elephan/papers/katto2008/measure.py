@@ -199,7 +199,7 @@ def _increase(suite: Suite, subject: str, at: At) -> float:
 
 
 def _keep(suite: Suite, subject: str, at: At) -> float:
-    """Fraction of the window kept on a loss; without a ratio of RTTs, at a queue of half a BDP."""
+    """Fraction of the window kept on a loss, at the stated ratio of RTTs or else at a queue of half a BDP."""
     return float(Setup().model(subject).keep(np.array(at.get("rtt_over_min", 1.5))))
 
 
