@@ -231,7 +231,10 @@ def lines(found: dict[Case, tuple[Figures, Figures]], flows: int) -> str:
 
 
 def tally(pairs: Iterable[tuple[Figures, Figures]]) -> str:
-    """Sentence with the number of lines for each verdict, and the number of lines, not *same*, with forgotten SACKs."""
+    """Sentence with the number of lines for each verdict.
+
+    The sentence also states in how many of the lines that are not *same* ns-2 forgot SACKs.
+    """
     pairs = list(pairs)
     words = [verdict(*pair) for pair in pairs]
     own = sum(forgets(ns2) for (ns2, _), word in zip(pairs, words, strict=True) if word != "same")

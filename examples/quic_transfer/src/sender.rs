@@ -163,7 +163,7 @@ impl Sender {
     }
 }
 
-/// Traffic on the reverse path, until it is dropped.
+/// Traffic on the reverse path; it ends when this object is dropped.
 struct Reverse {
     _endpoint: Endpoint,
     _connection: Connection,

@@ -209,7 +209,7 @@ def epochs_to_fairness(keep: ArrayLike, ratio: ArrayLike = 0.95) -> Floats:
     """Number of synchronized losses after which the windows of two AIMD flows have the ratio ``ratio``; the second
     window starts at 0.
 
-    Each loss multiplies the difference of the windows by ``keep``, k. The sum of the windows is the same at each loss.
+    Each loss multiplies the difference of the windows by k, ``keep``. The sum of the windows is the same at each loss.
     After n losses the ratio is therefore (1-k^n)/(1+k^n) (Chiu & Jain 1989; leith2008 §IV for n = 4 or so, k = 1/2).
 
     Raises:

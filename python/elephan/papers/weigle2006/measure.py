@@ -119,8 +119,8 @@ def _value(metric: str) -> Rule:
 
 
 def _flow(metric: str) -> Rule:
-    """A rule for a metric of one flow. The subject ``a:flow2`` is flow 2 of two flows of protocol a. The subject ``a`` is
-    the flow of protocol a in the pair that the conditions name."""
+    """A rule for a metric of one flow. The subject ``a:flow2`` is flow 2 of two flows of protocol a. The subject ``a``
+    is the flow of protocol a in the pair that the conditions name."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         protocol, _, which = subject.partition(":flow")
