@@ -523,7 +523,8 @@ mod tests {
 
     #[test]
     fn linux_s_first_form_regains_its_maximum_later_than_the_pseudo_code() {
-        // include/net/tcp.h of 2.6.12-rc2: at most 32, a quarter of the distance, 11/4 of the window near the maximum.
+        // include/net/tcp.h of 2.6.12-rc2: growth by at most 32 segments, by a quarter of the distance, and near the
+        // maximum by one segment in 11/4 windows.
         let mut b = bic("linux-2.6.11");
         b.last_max = 1000.0;
         for (w, cnt) in [(800.0, 25.0), (875.0, 28.0), (900.0, 36.0), (990.0, 495.0), (997.0, 2741.0)] {

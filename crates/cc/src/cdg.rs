@@ -526,7 +526,7 @@ mod tests {
         for (grow_max, w) in [(1e-3, 800.0), (0.0, 400.0)] {
             let mut c = cdg(&[("use_tolerance", Setting::Bool(true))]);
             d.start_at(&mut c, 800.0);
-            // The smallest RTT rises. If the largest RTT does not, the queue is full.
+            // The smallest RTT rises. If the largest RTT does not rise, the queue is full.
             c.gradient(Extremes { min: 0.101, max: 0.2 + grow_max }, Extremes { min: 0.1, max: 0.2 });
             assert_eq!(c.queue, if grow_max > 0.0 { Queue::NotFull } else { Queue::Full });
             d.lose(&mut c);

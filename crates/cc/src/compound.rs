@@ -346,9 +346,9 @@ impl Compound {
         self.dwnd = match self.p.rules {
             Rules::Draft => (w - reno_left).max(0.0),
             Rules::Release13 => (self.dwnd * w / before).floor(),
-            // Reno's component is reduced by the whole decrease, unless one component by itself exceeds the new window,
-            // as after any halving. (If both components are equal, the module sets Reno's component to 0; that is not
-            // copied.)
+            // Reno's component is reduced by the whole decrease, unless one component alone exceeds the new window, as
+            // after any halving; dwnd then becomes 0. (If both components are equal, the module sets Reno's component
+            // to 0; this rule is not copied.)
             Rules::Early if reno > w || self.dwnd >= w => 0.0,
             Rules::Early => self.dwnd,
         };
