@@ -374,7 +374,7 @@ impl Engine {
     /// Returns the results of a run at its end.
     ///
     /// # Panics
-    /// If the run is not at its end, and those of [`Engine::run`].
+    /// If the run is not at its end, and in the cases of [`Engine::run`].
     #[must_use]
     pub fn finish(mut self) -> Outcome {
         let end = Time(self.spec.duration_ps);

@@ -128,7 +128,7 @@ impl FlowSpec {
     }
 
     /// RTT of a handshake over the empty `links` at the time `at`, if the stack measures it. A SYN is 8 bytes longer
-    /// than an ACK: besides the timestamps of both, its options are the segment size, the window scale and SACK
+    /// than an ACK: both have timestamps, and a SYN also has the options segment size, window scale and SACK
     /// permission.
     #[must_use]
     pub fn handshake(&self, links: &[LinkSpec], at: Time) -> Option<Time> {
