@@ -261,7 +261,7 @@ mod tests {
 
     const LEVELS: [f64; 8] = [0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0];
 
-    // The paper's text was not available: formula and constants as many implementations have them.
+    // The paper's text was not available: formula and constants are those of many implementations.
     #[test]
     fn the_probe_increase_has_the_published_values() {
         let with_one = [9.0005, 5.1658, 2.8792, 0.7537, 0.0981, 0.0674, 0.4090, 1.0];

@@ -318,8 +318,8 @@ impl Algorithm for Cdg {
         self.draws = Draws::new(start.seed);
         self.shadow = self.win.w;
         // Linux's module keeps the RTT of the SYN, which its `init` does not clear. The first gradients are therefore
-        // the additional time of a segment over a SYN, and not those of the largest RTT, which rises with each burst of
-        // slow start.
+        // differences between the RTT of a segment and the RTT of the SYN, and not differences of the largest RTT,
+        // which rises with each burst of slow start.
         self.rtt = start.rtt.map(|rtt| Extremes { min: rtt, max: rtt });
     }
 

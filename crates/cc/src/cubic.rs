@@ -307,7 +307,7 @@ impl Cubic {
         let target = if t < k { e.origin - delta } else { e.origin + delta };
         let mut cnt = if target > w { (w / (target - w)).floor() } else { 100.0 * w };
         if self.linux_26() && self.p.s_max > 0.0 && self.linux.delay_min > 0.0 {
-            // 2.6 keeps the delay in eighths of a jiffy, at least one of them.
+            // Linux 2.6 keeps the delay in eighths of a jiffy; the delay is at least one eighth.
             let delay = delay_jiffies.max(0.125) / hz;
             if t >= k || self.p.s_max_region == CapRegion::Always {
                 cnt = cnt.max((w / (self.p.s_max * delay)).floor());

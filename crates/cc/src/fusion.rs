@@ -254,7 +254,7 @@ mod tests {
         (d, f)
     }
 
-    // Only the paper's abstract was available: rules and constants as two implementations have them.
+    // Only the paper's abstract was available: rules and constants are those of two implementations.
     #[test]
     fn it_grows_rests_and_shrinks_by_the_published_amounts() {
         let (_, f) = at(&[]);

@@ -100,8 +100,8 @@ impl Netlink {
         self.ask(RTM_NEWLINK, CREATE | 0x200, &near)
     }
 
-    /// Moves a device that leads out of the guest into a namespace, with a name and an address like those of pairs. All
-    /// such devices have the same hardware address, as both ends of a pair have.
+    /// Moves a device into a namespace; the device leads out of the guest. The device gets a name and an address like
+    /// the ends of pairs. All such devices have the same hardware address, as both ends of a pair have.
     pub fn adopt(&mut self, number: usize, mtu: u32, namespace: &impl AsRawFd) -> io::Result<()> {
         let mut body = vec![0; 4];
         body.extend(sys::device_index(&outer_name(number))?.to_ne_bytes());

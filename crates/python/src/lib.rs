@@ -269,7 +269,7 @@ fn algorithms() -> String {
     describe::algorithms().to_string()
 }
 
-/// Every queue discipline, as a JSON list; those of Linux, which the engine does not run, have a backend.
+/// Every queue discipline, as a JSON list; the disciplines of Linux have a backend, since the engine does not run them.
 #[pyfunction]
 fn queues() -> String {
     describe::queues().to_string()

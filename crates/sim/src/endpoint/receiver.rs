@@ -415,7 +415,7 @@ impl Receiver {
         earlier
     }
 
-    /// Records the feedback of routers other than ECN marks.
+    /// Records the routers' feedback, except ECN marks.
     #[inline]
     fn note_router(&mut self, packet: &Packet, beside: &mut Sidecar) {
         match self.echo {

@@ -92,7 +92,8 @@ impl FlowSpec {
         self.foreign.is_some_and(|foreign| foreign.hosted)
     }
 
-    /// True if the flow's endpoints are neither those of TCP nor those of datagrams, whose packet sizes are the stack's.
+    /// True if the flow's endpoints have their own packet sizes. Endpoints of TCP and of datagrams have the stack's
+    /// sizes.
     #[must_use]
     pub fn has_own_transport(&self) -> bool {
         self.is_udt() || self.foreign.is_some()
