@@ -238,7 +238,7 @@ pub struct Ack {
     pub srtt: f64,
     /// Delivery-rate sample; only with [`Needs::delivery`].
     pub delivery: Option<Delivery>,
-    /// Segments outstanding after this ACK: those sent that are neither acknowledged nor SACKed nor marked lost.
+    /// Segments outstanding after this ACK: sent segments that are not acknowledged, SACKed or marked lost.
     pub in_flight: f64,
     /// Congestion window in force when the newest acknowledged segment was sent; only with [`Needs::window_at_send`],
     /// otherwise 0.

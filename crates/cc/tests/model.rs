@@ -117,7 +117,8 @@ impl Connection {
         self.trace.push(ssthresh.to_bits());
     }
 
-    /// Checks that the algorithm shows the variables that it declares, in their order, and only states that it names.
+    /// Checks that the algorithm reports its declared variables in their order, and that each reported state has a
+    /// name.
     fn check_variables(&self) {
         let mut declared = self.entry.variables();
         self.algorithm.observe(&mut |name, value| {

@@ -69,7 +69,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Quinn's transport configuration: its defaults, except for a constant MTU, flow control and no idle timeout.
+    /// Quinn's transport configuration: its defaults, but with a constant MTU, the receive window of these settings and
+    /// no idle timeout.
     pub fn transport(&self, factory: Option<Arc<dyn ControllerFactory + Send + Sync>>) -> TransportConfig {
         let mut transport = TransportConfig::default();
         transport.initial_mtu(self.mtu).min_mtu(self.mtu).mtu_discovery_config(None).max_idle_timeout(None);

@@ -114,7 +114,7 @@ impl Sender {
         }
     }
 
-    /// Reports the segments below `edge` that are about to be marked lost: those neither SACKed nor marked.
+    /// Reports the segments below `edge` that are about to be marked lost: all that are not yet SACKed or marked.
     fn report_lost_below(&mut self, edge: u32, now: Time) {
         for segment in self.board.marked_below().max(self.board.una())..edge {
             if !self.board.is_sacked(segment) {
