@@ -1,10 +1,11 @@
-"""The queue disciplines beside figures of their papers: runs them, and writes docs/reference/aqm.md and its pictures.
+"""Comparison of the queue disciplines with figures of their papers; writes docs/reference/aqm.md and its pictures.
 
     .venv/bin/python benches/aqm.py --ns2      # tests/reference/aqm/ns2.json first: RED in ns-2 (needs ns)
     .venv/bin/python benches/aqm.py            # measures, writes measured.json beside it, the page and the pictures
     .venv/bin/python benches/aqm.py --page     # the page and the pictures from measured.json
 
-Every scenario is run with Reno and CUBIC. Means of the queue are over time, quantiles of CoDel's delay over packets.
+Every scenario is run with Reno and CUBIC. The mean queue is a time average. Quantiles of CoDel's delay are over
+packets: each packet has the same weight.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Row = dict[str, Any]
 
 
 def run(scenario: Scenario, seed: int = 1) -> tuple[Any, Row]:
-    """A run, and its bottleneck as arrays by column."""
+    """Runs a scenario; returns the run, and the bottleneck's samples as one array for each column."""
     result = compute(get("sim"), scenario, seed)
     links = result.links
     own = links.filter(links["link"].cast(str) == "bottleneck").sort("time_s")
@@ -48,7 +49,7 @@ RED_SIDES = {"reno": ("sack1", "reno:linux-2.6", "ns2-sack1"), "cubic": ("cubic"
 
 
 def red(algorithm: str, *, adaptive: bool) -> Scenario:
-    """ns-2's tests red2 and red2Adapt: 1.5 Mbit/s, two flows, and from 25 s on twenty more of 1000 packets each."""
+    """ns-2's tests red2 and red2Adapt: two flows at 1.5 Mbit/s, and from 25 s on 20 more flows of 1000 packets each."""
     _, preset, stack = RED_SIDES[algorithm]
 
     def flow(start_s: float, window: int, **more: str) -> Row:
@@ -73,7 +74,7 @@ def red(algorithm: str, *, adaptive: bool) -> Scenario:
 
 
 def parts(time_s: Any, queue: Any, left: Any, dropped: Any) -> Row:
-    """Mean queue, packets, and share of packets dropped in each part of the run."""
+    """Mean queue in packets and fraction of packets dropped, for each part of the run (`RED_PARTS_S`)."""
     found: Row = {"queue": [], "drop_share": []}
     for from_s, to_s in RED_PARTS_S:
         inside = np.flatnonzero((time_s > from_s + 1e-9) & (time_s <= to_s + 1e-9))
@@ -85,12 +86,12 @@ def parts(time_s: Any, queue: Any, left: Any, dropped: Any) -> Row:
 
 
 def mean_of(rows: Sequence[Row]) -> Row:
-    """Part by part, over seeds."""
+    """Mean over the seeds, for each quantity and each part of the run."""
     return {key: [round(float(x), 4) for x in np.mean([row[key] for row in rows], axis=0)] for key in rows[0]}
 
 
 def measure_red(algorithm: str, *, adaptive: bool) -> Row:
-    """The parts of our runs, and the queue of the first over time."""
+    """Results of the engine: means over the seeds for each part of the run, and the first seed's queue over time."""
     rows, curve = [], []
     for seed in SEEDS:
         _, link = run(red(algorithm, adaptive=adaptive), seed)
@@ -100,13 +101,13 @@ def measure_red(algorithm: str, *, adaptive: bool) -> Row:
 
 
 def smooth(values: Any, count: int) -> Any:
-    """Means of so many values each."""
+    """Means of consecutive groups of `count` values."""
     whole = len(values) // count * count
     return np.asarray(values[:whole], dtype=float).reshape(-1, count).mean(axis=1)
 
 
 def measure_ns2() -> Row:
-    """The same in ns-2, with RED's wait_ as it is there by default (1) and without it (0)."""
+    """Results of ns-2 in the form of `measure_red`, with RED's option wait_ on (1, ns-2's default) and off (0)."""
     found: Row = {}
     for algorithm, (kind, _, _) in RED_SIDES.items():
         for adaptive in (1, 0):
@@ -135,7 +136,7 @@ PACKET_BITS = 12_000
 
 
 def dynamic(queue: str, algorithm: str, *, buffer: str = "830 packets", web: float = 5.0) -> Scenario:
-    """Figure 7: a link of 100 Mbit/s whose rate changes each 50 s, four long flows, and transfers that come and go."""
+    """Figure 7: four long flows, and `web` transfers per second, over a link whose rate changes every 50 s."""
     return Scenario.dumbbell(
         [algorithm] * 4,
         rate="100 Mbit/s",
@@ -151,7 +152,7 @@ def dynamic(queue: str, algorithm: str, *, buffer: str = "830 packets", web: flo
 
 
 def measure_dynamic(scenario: Scenario, seed: int = 1) -> Row:
-    """Delay in the queue over packets and over time, ms, and what was carried, MB."""
+    """Quantiles of the queueing delay over packets and over time, ms, and the delivered data, MB."""
     _, link = run(scenario, seed)
     time_s = link["time_s"]
     rate = np.select([time_s <= at for at, _ in CODEL_STEPS[1:]], [r for _, r in CODEL_STEPS[:-1]], CODEL_STEPS[-1][1])
@@ -168,13 +169,13 @@ def measure_dynamic(scenario: Scenario, seed: int = 1) -> Row:
 
 
 def quantile(values: Any, weights: Any, q: float) -> float:
-    """The smallest value that so much of the weight does not exceed."""
+    """Weighted quantile: the smallest value such that values up to it have the fraction `q` of the total weight."""
     order = np.argsort(values, kind="stable")
     return float(values[order][np.searchsorted(np.cumsum(weights[order]), q * weights.sum())])
 
 
 def static(algorithm: str, rate_mbps: int, flows: int) -> Scenario:
-    """Figure 5, all loads of long flows: a fixed rate, 100 ms, and a buffer of eight BDP."""
+    """Figure 5: long flows over a link with a constant rate, an RTT of 100 ms, and a buffer of eight BDP."""
     return Scenario.dumbbell(
         [algorithm] * flows,
         rate=f"{rate_mbps} Mbit/s",
@@ -193,7 +194,7 @@ STATIC = [(rate, flows) for rate in (3, 10, 45, 100) for flows in (1, 5, 20)]
 
 
 def measure_static(algorithm: str, rate_mbps: int, flows: int) -> Row:
-    """Median delay over packets, ms, and utilization, from 20 s on."""
+    """Median over packets of the queueing delay, ms, and utilization of the link, both from 20 s on."""
     _, link = run(static(algorithm, rate_mbps, flows))
     late = link["time_s"] >= 20
     packets = np.diff(link["delivered_packets"].astype(float), prepend=0)[late]
@@ -210,7 +211,7 @@ PIE_FROM_S = 20
 
 
 def pie(algorithm: str, flows: int, datagrams: int) -> Scenario:
-    """Figures 6 to 8: 10 Mbit/s, 100 ms, 200 packets of 1000 bytes, and the paper's parameters."""
+    """Figures 6 to 8: 10 Mbit/s, 100 ms, a buffer of 200 packets of 1000 bytes, and the paper's parameters of PIE."""
     constant = {"datagrams": {"rate": "6 Mbit/s", "size": "1000 B"}}
     return Scenario.dumbbell(
         [algorithm] * flows + [constant] * datagrams,
@@ -226,7 +227,7 @@ def pie(algorithm: str, flows: int, datagrams: int) -> Scenario:
 
 
 def measure_pie(algorithm: str, flows: int, datagrams: int) -> Row:
-    """Mean delay and its 5 % and 95 % quantiles over time, ms, and utilization, from 20 s on."""
+    """Mean queueing delay and its 5 % and 95 % quantiles over time, ms, and utilization of the link, from 20 s on."""
     _, link = run(pie(algorithm, flows, datagrams))
     late = link["time_s"] >= PIE_FROM_S
     delay_ms = link["queue_mean"].astype(float) * 8000 / 10e3
@@ -249,7 +250,7 @@ DUAL_PUBLISHED = {
 
 
 def dualpi2(classic: str) -> Scenario:
-    """One Prague flow and one without ECN, from 0 to 40 s, 100 Mbit/s and 20 ms."""
+    """One Prague flow and one flow without ECN over 100 Mbit/s and 20 ms, measured from 0 to 40 s."""
     # Prague limits its bursts to 250 µs, two segments here (draft-briscoe-iccrg-prague-congestion-control).
     prague = {"algorithm": "prague", "stack": {"base": "linux", "tso": False}}
     return Scenario.dumbbell(
@@ -265,7 +266,7 @@ def dualpi2(classic: str) -> Scenario:
 
 
 def measure_dualpi2(classic: str, seed: int = 1) -> Row:
-    """Goodput, mean RTT and retransmissions of both."""
+    """Goodput, mean RTT and retransmissions of both flows, and their goodput over time."""
     result, _ = run(dualpi2(classic), seed)
     columns = ("goodput_mbps", "rtt_mean_ms", "retransmits")
     found = {str(row["algorithm"]): {c: round(float(row[c]), 3) for c in columns} for row in result.flows.to_dicts()}
@@ -283,7 +284,7 @@ def measure_dualpi2(classic: str, seed: int = 1) -> Row:
 
 
 def measure_all() -> Row:
-    """Everything that the page needs."""
+    """All measurements of the engine that the page shows."""
     found: Row = {"red": {}, "codel": {}, "static": {}, "pie": {}, "dualpi2": {}}
     for algorithm in ALGORITHMS:
         for adaptive in (True, False):
@@ -303,13 +304,13 @@ def measure_all() -> Row:
 
 
 def load(name: str) -> Row:
-    """One of the two files of figures."""
+    """Reads measured.json or ns2.json."""
     content: Row = json.loads((FOLDER / name).read_text(encoding="utf-8"))
     return content
 
 
 def save(name: str, content: Row) -> None:
-    """Writes one of them, a line for each entry that has no entries of its own."""
+    """Writes measured.json or ns2.json, with one line for each innermost object."""
 
     def lines(entry: Row, indent: str) -> str:
         inner = indent + " "

@@ -1,4 +1,4 @@
-"""The page docs/reference/aqm.md and its pictures, from what benches/aqm.py measured."""
+"""Writes the page docs/reference/aqm.md and its pictures from the measurements of benches/aqm.py."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def draw(measured: Row, ns2: Row, folder: Path) -> None:
 
 
 def write(measured: Row, ns2: Row, published: Row, folder: Path) -> None:
-    """The page and its pictures."""
+    """Writes the page and its pictures into a folder."""
     draw(measured, ns2, folder)
     (folder / "aqm.md").write_text(page(measured, ns2, published), encoding="utf-8")
 

@@ -1,12 +1,15 @@
-"""The simulator's endpoint beside Linux itself in virtual time: runs both, and writes docs/reference/linux.md.
+"""Comparison of the simulator's endpoint with Linux itself in virtual time; writes docs/reference/linux.md.
 
     .venv/bin/python benches/linux_agreement.py            # runs what is not measured yet, then writes the page
     .venv/bin/python benches/linux_agreement.py --page     # the page from tests/reference/linux/measured.json
 
-Every module of Linux that Elephan knows, on eight paths: alone, two flows of it, and one beside CUBIC. First seeds
-come first, so that a measurement that is cut short has all cells. Runs are saved as any (`$ELEPHAN_STORE`), and the
-measurement is kept after each cell with the versions of the two backends: a cell of another version is measured again,
-for which only the backend that changed runs.
+Each of Linux's congestion controls that Elephan knows is run on eight paths: as one flow, as two flows, and as one flow
+that competes with a CUBIC flow. A cell is one algorithm with one path, one kind of traffic and one seed. The first seed
+of all cells is run before the second seed, so an interrupted measurement has a value for every cell.
+
+Runs are saved in the store (`$ELEPHAN_STORE`). The results of each cell are saved together with the versions of both
+backends. If the version of a backend has changed, its cells are measured again; the saved runs of the other backend are
+reused.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ PAGE = ROOT / "docs" / "reference" / "linux.md"
 
 @dataclass(frozen=True)
 class Way:
-    """A path, and how long it is watched."""
+    """A path, with the duration of its runs and the start of the measurement window."""
 
     rate: str
     rtt: str
@@ -71,20 +74,20 @@ PATHS = {
 TRAFFIC = {"alone": "One flow", "two": "Two flows", "cubic": "One flow beside CUBIC"}
 SECOND_STARTS_S = 2
 HZ = 250
-"""Timer interrupts a second of the guest, and of the stack `linux`."""
+"""Timer interrupts per second in the guest, and in the stack `linux` of the simulator."""
 BACKENDS = ("sim", "linux")
 QUANTITIES = ("goodput_mbps", "cwnd_mean", "retransmits", "loss_events", "timeouts")
 BOUND = 0.02
-"""Largest difference of goodput and mean window that counts as agreement."""
+"""Largest relative difference of the goodput, and of the mean window, that counts as agreement."""
 BOUND_LOSSES = 0.05
-"""The same of retransmissions and of the trajectory."""
+"""Largest relative difference of the retransmissions, and largest trajectory error, that count as agreement."""
 SMALL = 5
-"""Retransmissions that count as none: below, a fraction says nothing."""
+"""Largest difference of the numbers of retransmissions that always counts as agreement."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Both backends once."""
+    """One run in each of the two backends."""
 
     traffic: str
     path: str
@@ -92,11 +95,13 @@ class Cell:
     seed: int
 
     def scenario(self, as_guest: bool = False) -> Scenario:
-        """The cell's scenario. `as_guest` is for the simulator: its flows start as long after a timer interrupt as the
-        guest's flows, and have the guest's receive window.
+        """The cell's scenario.
 
-        With random losses, the engine emulates the path of Linux too. The same seed then loses the same packets in
-        both.
+        `as_guest` is for the simulator: its flows then have the guest's receive window, and their start has the same
+        distance from a timer interrupt as in the guest.
+
+        On a path with random losses, the engine also simulates the path of the flows on Linux, so the same packets
+        are lost in both backends.
         """
         way = PATHS[self.path]
         phase = phase_ns(self.seed, HZ) if as_guest else 0
@@ -124,7 +129,7 @@ class Cell:
         )
 
     def measure(self) -> dict[str, Any]:
-        """Flows of both backends, and how far apart the windows are."""
+        """The flows' results in both backends, and the trajectory error of the first flow's window."""
         runs = {name: elephan.run(self.scenario(as_guest=name == "sim"), on=name) for name in BACKENDS}
         found: dict[str, Any] = asdict(self)
         for name, run in runs.items():
@@ -135,24 +140,27 @@ class Cell:
 
 
 def versions() -> list[str]:
-    """Versions of the two backends, as manifests have them."""
+    """Versions of the two backends, in the form that manifests contain."""
     return [get(name).version() for name in BACKENDS]
 
 
 def named(algorithm: str) -> str:
-    """The preset that is Linux's own, where there is one."""
+    """The algorithm's name with the preset `linux`, if the algorithm has this preset."""
     presets = {preset["name"] for preset in algorithms()[algorithm]["presets"]}
     return f"{algorithm}:linux" if "linux" in presets else algorithm
 
 
 def window(run: Run, path: str) -> np.ndarray:
-    """The first flow's window at the sample times of the measured part."""
+    """The first flow's congestion window at the sample times of the measurement window."""
     measured = run.samples.filter(pl.col("time_s") >= PATHS[path].from_s)
     return measured.filter(pl.col("flow").cast(pl.String) == "first")["cwnd"].to_numpy()
 
 
 def trajectory_error(ours: np.ndarray, theirs: np.ndarray) -> float:
-    """Mean distance of two windows as a fraction of the mean; the smallest over shifts by up to half of the time."""
+    """Mean absolute difference of two window curves, as a fraction of the first curve's mean.
+
+    One curve is shifted in time by up to half of its length; the result is the smallest value over all shifts.
+    """
     length = min(len(ours), len(theirs))
     distances = [
         np.abs(ours[max(0, shift) : length + min(0, shift)] - theirs[max(0, -shift) : length - max(0, shift)]).mean()
@@ -175,7 +183,7 @@ def cell_of(one: dict[str, Any]) -> Cell:
 
 
 def measure(seeds: int, minutes: float, jobs: int) -> list[dict[str, Any]]:
-    """Run what is missing or of another version; begin nothing after so many minutes."""
+    """Run the cells that are missing or were measured with another version; start no cell after `minutes`."""
     measured = {cell_of(one): one for one in (json.loads(MEASURED.read_text()) if MEASURED.exists() else [])}
     current = versions()
     stale = [one for one in cells(seeds) if one not in measured or measured[one]["versions"] != current]
@@ -205,7 +213,7 @@ def _keep(measured: list[dict[str, Any]]) -> None:
 
 @dataclass(frozen=True)
 class Row:
-    """The seeds of a cell, averaged; of two flows the sums, and the first one's share of the goodput."""
+    """Means over the seeds; for two flows, sums of both flows, and the first flow's share of the goodput."""
 
     traffic: str
     path: str
@@ -221,7 +229,7 @@ class Row:
 
     @property
     def apart(self) -> list[str]:
-        """The quantities that differ by more than their bounds."""
+        """Names of the quantities whose difference exceeds its bound."""
         found = [word for name, word in (("goodput_mbps", "goodput"), ("cwnd_mean", "window")) if self._beyond(name)]
         again = abs(self.linux["retransmits"] - self.sim["retransmits"])
         if again > max(SMALL, BOUND_LOSSES * self.sim["retransmits"]):
@@ -257,7 +265,7 @@ def _row(traffic: str, path: str, algorithm: str, group: list[dict[str, Any]]) -
 
 
 def cause_of(row: Row, causes: list[dict[str, str]]) -> str:
-    """The first cause that was written for such a row."""
+    """The explanation of a row's difference: the first entry of causes.json that matches the row."""
     wanted = {"algorithm": row.algorithm, "path": row.path, "traffic": row.traffic}
     for cause in causes:
         if all(cause.get(key, value) == value for key, value in wanted.items()):
@@ -266,7 +274,7 @@ def cause_of(row: Row, causes: list[dict[str, str]]) -> str:
 
 
 def page(measured: list[dict[str, Any]], causes: list[dict[str, str]]) -> str:
-    """The page: what agrees, what does not and why, and a table for each path and traffic."""
+    """Text of the page: counts of agreeing rows, one table for each path and traffic, and the causes of differences."""
     releases = ", ".join(sorted({one["release"] for one in measured}))
     found = rows(measured)
     lines = [

@@ -1,6 +1,7 @@
-"""Twenty pairs of runs on Linux in virtual time, ten of them beside two busy loops: each pair must give the same bytes.
+"""Test of determinism on Linux in virtual time: both runs of each of twenty pairs must give the same bytes.
 
-Every second pair has the engine as its path, and a simulated flow of BBRv3 beside those on Linux.
+In the last ten pairs, two busy loops load the host during the second run. In every second pair, the engine simulates
+the path and a BBRv3 flow, which competes with the flows on Linux.
 
 .venv/bin/python benches/linux_pairs.py
 """
@@ -26,7 +27,7 @@ FLOWS = (("cubic", "reno"), ("bbr", "cubic"), ("htcp", "illinois"), ("vegas", "r
 
 @contextmanager
 def busy(loops: int) -> Iterator[None]:
-    """Processes that take all the time that they get."""
+    """Run busy loops, one process each, within this context."""
     started = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
     try:
         yield
@@ -45,7 +46,7 @@ def digest(scenario: Scenario, seed: int) -> str:
 
 
 def main() -> int:
-    """Run the pairs, print each, and return 1 if one differs."""
+    """Run the pairs and print the result of each; return 1 if the two runs of any pair differ."""
     lacking = [f"{item.name}: {item.help}" for item in lab.check() if item.needed and not item.ok]
     if lacking:
         print(f"skipped: {'; '.join(lacking)}")

@@ -1,4 +1,4 @@
-"""The two paths of the backend 'linux' beside each other, as a Markdown table: netem in the guest, and the engine.
+"""Comparison of the two emulations of a path in the backend 'linux': netem in the guest, and the engine.
 
 .venv/bin/python benches/linux_paths.py
 """
@@ -26,7 +26,7 @@ BOTTLENECK = "bottleneck"
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of one run of one flow."""
+    """Measurements of a run with one flow."""
 
     goodput_mbps: float
     cwnd: float
@@ -36,7 +36,7 @@ class Figures:
 
 
 def run(rate: str, rtt: str, buffer: str, seconds: int, flow: dict[str, str]) -> Figures:
-    """One flow over a dumbbell; processor time for a second in the guest."""
+    """Runs one flow over a dumbbell; the processor time is for one second of simulated time."""
     result = get("linux").run(Scenario.dumbbell([flow], rate=rate, rtt=rtt, buffer=buffer, duration=f"{seconds} s"))
     [row] = pl.DataFrame(result.tables["flows"]).to_dicts()
     link = pl.DataFrame(result.tables["links"]).filter(pl.col("link") == BOTTLENECK)
@@ -50,7 +50,7 @@ def run(rate: str, rtt: str, buffer: str, seconds: int, flow: dict[str, str]) ->
 
 
 def main() -> None:
-    """Run each algorithm on each path, twice."""
+    """Run each algorithm on each path with netem and with the engine, and print a Markdown table."""
     columns = ("goodput Mbit/s", "mean window", "retransmissions", "mean queue, packets", "processor s a second")
     print(f"| path | flow | {' | '.join(columns)} |\n| --- | --- |{' --- |' * len(columns)}")
     for rate, rtt, buffer, seconds in PATHS:

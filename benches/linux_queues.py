@@ -1,4 +1,4 @@
-"""The kernel's own queue disciplines beside the engine's, as a Markdown table: flows of Linux over the same links.
+"""Comparison of the kernel's queue disciplines with the engine's, with flows on Linux over the same links.
 
 .venv/bin/python benches/linux_queues.py
 """
@@ -22,7 +22,7 @@ BOTTLENECK = "bottleneck"
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of one run, from ten seconds on."""
+    """Measurements of a run, from 10 s on."""
 
     goodput_mbps: float
     delay_ms: float
@@ -31,7 +31,7 @@ class Figures:
 
 
 def figures(result: RawResult, mbps: float) -> Figures:
-    """Goodput of all flows, mean waiting time at the bottleneck, and what its queue dropped and marked."""
+    """Goodput of all flows, mean queueing delay, and numbers of packets that the bottleneck dropped and marked."""
     flows = pl.DataFrame(result.tables["flows"])
     link = pl.DataFrame(result.tables["links"]).filter((pl.col("link") == BOTTLENECK) & (pl.col("time_s") >= FROM_S))
     first, last = link.row(0, named=True), link.row(-1, named=True)
@@ -49,7 +49,7 @@ def figures(result: RawResult, mbps: float) -> Figures:
 
 
 def main() -> None:
-    """Run each discipline of both on each path with each set of flows."""
+    """Run each discipline of the kernel and of the engine on each path with each set of flows, and print a table."""
     columns = ("goodput Mbit/s", "mean queueing delay, ms", "dropped", "marked")
     print(f"| path | flows | queue | {' | '.join(columns)} |\n|{' --- |' * (3 + len(columns))}")
     for rate, mbps, rtt in PATHS:

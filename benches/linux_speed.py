@@ -1,4 +1,4 @@
-"""Host seconds for a second in a guest, as a Markdown table: processor time, and wall-clock time beside other work.
+"""Processor time and wall-clock time of the host for one second of simulated time in a guest, as a Markdown table.
 
 .venv/bin/python benches/linux_speed.py
 """
@@ -18,7 +18,7 @@ ENGINE = {"backend": "linux"}
 
 
 def run(rate: str, rtt: str, count: int, more: dict[str, str]) -> tuple[float, float]:
-    """Processor time and wall-clock time of CUBIC flows, with a buffer of one BDP."""
+    """Processor time and wall-clock time for one simulated second of CUBIC flows, with a buffer of one BDP."""
     flows = [{"algorithm": "cubic:linux"} | more] * count
     scenario = Scenario.dumbbell(flows, rate=rate, rtt=rtt, buffer="1 BDP", duration=f"{SECONDS} s")
     began = time.monotonic()

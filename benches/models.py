@@ -1,4 +1,4 @@
-"""How long a million points of each closed form take; the budget is a second.
+"""Processor time for a million points of each closed form; the budget is one second.
 
 Usage: .venv/bin/python benches/models.py [POINTS]
 """
@@ -24,7 +24,7 @@ Model = Callable[[Floats], object]
 
 
 def of_katto() -> dict[str, Model]:
-    """By name: loss rates to throughputs."""
+    """The models of katto2008 by name, as functions of the loss rate."""
     found: dict[str, Model] = {"equation 6": lambda p: hybrid.response(p, PIPE.bdp)}
     for flows in (1, 2):
         for control in ("loss", "hybrid"):
@@ -36,7 +36,7 @@ def of_katto() -> dict[str, Model]:
 
 
 def of_losses() -> dict[str, Model]:
-    """By name: loss rates to rates, times and windows."""
+    """Models of throughput, latency and mean window by name, as functions of the loss rate."""
     found: dict[str, Model] = {
         "Mathis": lambda p: throughput.mathis(p, 0.1),
         "Padhye": lambda p: throughput.padhye(p, 0.1, 0.3, 1000.0),
@@ -47,7 +47,10 @@ def of_losses() -> dict[str, Model]:
 
 
 def of_paths() -> dict[str, Model]:
-    """By name: numbers from 1e-6 to 0.1, taken as paths or loops, to what happens there."""
+    """Models of epochs, equilibria and control loops by name, as functions of numbers from 1e-6 to 0.1.
+
+    Each function scales the numbers to link rates, or to the parameter b of HCC's control loop.
+    """
     forms = (epochs.reno, epochs.stcp, epochs.cubic, epochs.htcp, epochs.illinois, epochs.compound)
     found: dict[str, Model] = {
         f"epoch of {form.__name__}": lambda x, f=form: f(epochs.path(1e8 * x, 0.1, 1000.0))  # type: ignore[misc]
@@ -63,12 +66,12 @@ def of_paths() -> dict[str, Model]:
 
 
 def models() -> dict[str, Model]:
-    """Every closed form that takes arrays, as a function of a row of numbers from 1e-6 to 0.1."""
+    """All closed forms that accept arrays, each as a function of an array of numbers from 1e-6 to 0.1."""
     return of_katto() | of_losses() | of_paths()
 
 
 def took_s(model: Model, points: int) -> float:
-    """Seconds of one core."""
+    """Processor time for `points` points, s."""
     values = np.geomspace(1e-6, 1e-1, points)
     started_s = time.process_time()
     model(values)
@@ -76,7 +79,7 @@ def took_s(model: Model, points: int) -> float:
 
 
 def main() -> int:
-    """Times each; 1 when one is over its budget."""
+    """Times each closed form and prints its time; returns 1 if one exceeds the budget."""
     points = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     slowest = 0.0
     for name, model in models().items():

@@ -1,8 +1,10 @@
 """The playground's budget in Chromium: ``python benches/page.py [--json]``.
 
-It needs the page (``make web``), Chromium and a calm host. Budgets: load within 2 s; after an input a first picture
-within 100 ms and the whole within 300 ms for a million segments; 5 million segments a second with two CUBIC flows at
-622 Mbit/s.
+The script needs the page (``make web``), Chromium and a host without other load. The budgets are:
+
+- The page is loaded within 2 s.
+- After an input, the first picture appears within 100 ms, and the whole run of a million segments within 300 ms.
+- Two CUBIC flows at 622 Mbit/s are simulated at 5 million segments per second.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 REPEATS = 7
 MILLION = {"rate_mbps": 622, "rtt_ms": 100, "buffer_packets": 1037, "duration_s": 20}
-"""Two CUBIC flows, 20 % of the bandwidth-delay product: a million segments."""
+"""Settings for two CUBIC flows with a buffer of 20 % of the BDP; the run delivers about a million segments."""
 
 
 def _until(page: Page, condition: str) -> None:
@@ -36,7 +38,7 @@ def _until(page: Page, condition: str) -> None:
 
 
 def _apply(page: Page, settings: dict[str, float]) -> dict[str, Any]:
-    """Puts numbers into the controls as a hand would, and waits for the whole picture."""
+    """Sets the page's controls by input events, as a user does, and waits until the whole run is drawn."""
     before = page.evaluate("elephan.timings.runs")
     script = """settings => { for (const [name, value] of Object.entries(settings)) {
         const input = document.getElementById(name);
@@ -47,7 +49,7 @@ def _apply(page: Page, settings: dict[str, float]) -> dict[str, Any]:
 
 
 def measure() -> dict[str, Any]:
-    """Medians, and the segments a second of the fastest run."""
+    """Median times of several runs, and the segment rate of the fastest run, segments/s."""
     from playwright.sync_api import sync_playwright
 
     folder = Path(tempfile.mkdtemp())

@@ -1,15 +1,15 @@
-"""Differences of quinn and s2n-quic from the RFCs, each shown on a path: with the crate as it is, and with one change.
+"""Differences of quinn and s2n-quic from the RFCs, each shown by runs with the unchanged and with a changed crate.
 
     .venv/bin/python benches/upstream.py                     # every difference, one table row for each run
     .venv/bin/python benches/upstream.py quinn-window        # one of them
     .venv/bin/python benches/upstream.py --program quinn-window+quinn-cubic-friendly
 
-The last prints the program that has the changes. A suite judges it by
+The last command prints the path of a program that is built with these changes. A suite judges this program by
 ``ELEPHAN_QUIC=PROGRAM elephan evaluate quinn:cubic --on quic``.
 
-A change is a file of benches/upstream. It is applied to a copy of the crate that Cargo.lock names, in
-.elephan/upstream. The programs there differ in nothing else. The first build takes some minutes of processor time,
-each other one half a minute.
+Each change is a patch in benches/upstream. The script copies the crate that Cargo.lock names to .elephan/upstream and
+applies the patch to the copy. The programs in this folder differ only by these patches. The first build takes some
+minutes of processor time, and each further build takes half a minute.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FOLDER = ROOT / ".elephan" / "upstream"
 CRATES = ("quinn-proto", "s2n-quic-core")
 COPIED = ("Cargo.toml", "Cargo.lock", "crates", "examples/quic_transfer")
 PROFILE = "quick"
-"""Without optimization across crates: the results are those of a release, bit for bit, and a build is quicker."""
+"""Build profile without optimization across crates: faster to build than a release, with bit-identical results."""
 
 
 @dataclass(frozen=True)
@@ -49,44 +49,44 @@ class Result:
     log: list[dict[str, Any]]
 
     def flow(self, index: int = 0) -> dict[str, Any]:
-        """A row of the table of flows."""
+        """A row of the table `flows`."""
         return self.tables["flows"].row(index, named=True)
 
     def samples(self, from_s: float = 10.0) -> pl.DataFrame:
-        """Samples of the first flow from a time on."""
+        """Samples of the first flow from `from_s` on."""
         return self.tables["samples"].filter((pl.col("flow") == self.flow()["name"]) & (pl.col("time_s") >= from_s))
 
 
 Measure = Callable[[Result], str]
 VISIBLE = "quinn-visible"
-"""The change that all programs have: quinn's RTT estimator can be made by controller.rs, too."""
+"""Patch in all programs: it lets controller.rs create an RTT estimator of quinn."""
 
 
 def goodput(result: Result) -> str:
-    """Goodputs of the flows."""
+    """Text with the goodput of each flow."""
     rates = result.tables["flows"]["goodput_mbps"]
     return "goodput " + " and ".join(f"{float(rate):.3f}" for rate in rates) + " Mbit/s"
 
 
 def lost(result: Result) -> str:
-    """Packets lost of those sent, by the first flow."""
+    """Text with the fraction of the first flow's packets that were lost."""
     flow = result.flow()
     return f"{flow['retransmits'] / flow['segments_sent']:.2%} of the packets lost"
 
 
 def rtt(result: Result) -> str:
-    """Mean RTT of the first flow."""
+    """Text with the mean RTT of the first flow."""
     return f"mean RTT {result.flow()['rtt_mean_ms']:.1f} ms"
 
 
 def at_minimum(result: Result) -> str:
-    """Datagrams in flight while the window is two of them."""
+    """Text with the mean number of datagrams in flight while the congestion window is two datagrams."""
     found = result.samples().filter(pl.col("cwnd") < 2.01)
     return f"{float(found['in_flight'].to_numpy().mean()):.2f} datagrams in flight at a window of 2"
 
 
 def offered(result: Result) -> str:
-    """Packets that arrive at the bottleneck in a base RTT of 100 ms, in the second half of a run."""
+    """Text with the mean number of packets that arrive at the bottleneck per 100 ms in the second half of a run."""
     rows = result.tables["links"].filter(pl.col("link") == "bottleneck").sort("time_s")
     times, arrived = rows["time_s"].to_numpy(), rows["arrived_packets"].to_numpy()
     later = times >= times[-1] / 2
@@ -95,26 +95,26 @@ def offered(result: Result) -> str:
 
 
 def log_rtt(result: Result) -> str:
-    """The smallest RTT of the log."""
+    """Text with the smallest RTT in quinn's log."""
     values = [event["data"]["min_rtt"] for event in result.log if "min_rtt" in event.get("data", {})]
     return f"min_rtt {min(values):.4g} in the log"
 
 
 def log_triggers(result: Result) -> str:
-    """Triggers of lost packets in the log."""
+    """Text with the number of lost packets in quinn's log for each trigger of the loss detection."""
     names = [event["data"].get("trigger") for event in result.log if event.get("name") == "recovery:packet_lost"]
     return ", ".join(f"{names.count(name)} {name}" for name in sorted(set(names)))
 
 
 @dataclass(frozen=True)
 class Case:
-    """A path that shows a difference."""
+    """A path on which a difference from an RFC has an effect, with the measures that show the effect."""
 
     algorithms: tuple[str, ...]
     path: dict[str, Any]
     measures: tuple[Measure, ...]
     changes: tuple[str, ...]
-    """Sets of changes to run with, each joined by a plus sign; the crate as it is comes first."""
+    """Sets of patches, each with names joined by plus signs; a run with the unchanged crate precedes them."""
     title: str = ""
     run: dict[str, Any] = field(default_factory=lambda: {"duration": "120 s", "measure": {"from": "10 s"}})
 
@@ -124,7 +124,7 @@ class Case:
         return bool({log_rtt, log_triggers} & set(self.measures))
 
     def scenario(self) -> Scenario:
-        """The path with its flows, in packets of 1,500 bytes that carry 1,440 of a stream."""
+        """The path with its flows; packets have 1,500 bytes, of which 1,440 bytes are stream data."""
         flows = [{"algorithm": name} for name in self.algorithms]
         stack = {"payload": "1440 B", "header": "60 B"}
         return Scenario.from_dict(
@@ -258,11 +258,11 @@ CALLED = {
         ("quinn-cubic-persistent+quinn-newreno-persistent", "quinn-cubic-threshold"),
     ),
 }
-"""Differences that calls of a controller show: what controller.rs is asked for, and the changes to run it with."""
+"""Differences shown by direct calls of a controller: for each, the argument of controller.rs and sets of patches."""
 
 
 def cargo(*arguments: str, folder: Path = ROOT) -> str:
-    """Runs cargo and returns its output; ends the program with cargo's message if it fails."""
+    """Runs cargo and returns its output; if cargo fails, the script ends with cargo's message."""
     done = subprocess.run(["cargo", *arguments], cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"cargo {arguments[0]} failed:\n{done.stderr}")
@@ -270,13 +270,13 @@ def cargo(*arguments: str, folder: Path = ROOT) -> str:
 
 
 def sources() -> dict[str, Path]:
-    """Folders of the crates that Cargo.lock names."""
+    """Source folders of the crates in `CRATES`, in the versions of Cargo.lock."""
     packages = json.loads(cargo("metadata", "--format-version", "1", "--locked", "--features", "quic/s2n"))["packages"]
     return {one["name"]: Path(one["manifest_path"]).parent for one in packages if one["name"] in CRATES}
 
 
 def program(changes: str) -> Path:
-    """Builds the backend's program with changes, joined by plus signs; none for the crates as they are."""
+    """Builds the backend's program with patches, whose names are joined by plus signs; an empty text means no patch."""
     made = FOLDER / (changes or "unchanged") / quic.PROGRAM
     if made.is_file():
         return made
@@ -310,7 +310,7 @@ def program(changes: str) -> Path:
 
 
 def run(case: Case, changes: str) -> Result:
-    """Runs a case with a program."""
+    """Runs a case with the program that has the given patches."""
     os.environ[quic.ENVIRONMENT] = str(program(changes))
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "flow.sqlog"
@@ -321,7 +321,7 @@ def run(case: Case, changes: str) -> Result:
 
 
 def rows(names: list[str]) -> Iterator[tuple[str, ...]]:
-    """A row for each run: difference, path, changes, what was measured."""
+    """A row for each run: name of the difference, algorithms, path, patches, and measurements."""
     for name in names:
         asked, changed = CALLED.get(name, ("", ()))
         for changes in ("", *changed) if asked else ():
@@ -335,7 +335,7 @@ def rows(names: list[str]) -> Iterator[tuple[str, ...]]:
 
 
 def main() -> None:
-    """Print the table, or a program's path."""
+    """Print the table, or the path of a program that is built with the given patches."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     known = [*CASES, *CALLED]
     parser.add_argument("names", nargs="*", metavar="DIFFERENCE", help=f"some of {', '.join(known)} (default: all)")

@@ -604,7 +604,7 @@ def _response(name: str, found: dict[str, Any]) -> list[str]:
 
 def _exponent_sentence(by_p: float | None, by_rtt: float | None) -> str:
     if by_p is None:
-        first = "The measured window does not depend on the loss probability here, because it fills the path"
+        first = "The measured window does not depend on the loss probability here, because the window fills the path"
     else:
         span = "at loss probabilities p from 1e-5 to 1e-3 and an RTT of 100 ms"
         first = f"The measured window is proportional to p^{by_p:.2f} {span}"
@@ -685,7 +685,7 @@ INDEX_NOTES = """The two exponents are measured with `docs/measure.py`. One flow
 than the flow, and each segment is lost with probability p. *window ~ p^* is the exponent of the mean window from
 p = 1e-5 to 1e-3 at an RTT of 100 ms; Reno's exponent is −0.5. *rate ~ RTT^* is the exponent of the rate for RTTs from
 40 to 160 ms at p = 1e-4. With an exponent of 0, short RTTs have no advantage; Reno's exponent is −1. A dash means that
-the path limits the window, and not the losses.
+the path, and not the losses, limits the window.
 *Signals* are the data that an algorithm needs from the endpoint.
 
 ![Response functions: lines from the rules, points measured](response.svg)
@@ -748,16 +748,16 @@ def matrix_page() -> str:
     marks = {"pass": "pass", "concern": "concern", "fail": "**fail**", "not_settled": "open", "not_judged": "–"}
     parts = [
         "# Algorithms by RFC 9743\n",
-        f"`elephan evaluate ALG --quick` of {len(names)} algorithms with their default presets, measured on "
-        f"{found['measured']}: eight seeds, six paths,\nverdicts of the simulator by Elephan's limits "
-        "([evaluation](../evaluate.md)). *fail*: a *must* is not met; *concern*: a *should* or a\n"
-        "*consider* is not met; "
+        f"`elephan evaluate ALG --quick` judged {len(names)} algorithms with their default presets on "
+        f"{found['measured']}, with eight seeds and six paths.\n"
+        "The verdicts are those of the simulator, by Elephan's limits ([evaluation](../evaluate.md)).\n"
+        "*fail*: a *must* is not met; *concern*: a *should* or a *consider* is not met; "
         "*open*: eight seeds do not settle the verdict; –: no run can judge the section.\n",
         *([f"{found['note']}\n"] if "note" in found else []),
         *([f"Not measured yet: {', '.join(f'`{name}`' for name in missing)}.\n"] if missing else []),
         *([f"Newer than this measurement: {', '.join(f'`{name}`' for name in newer)}.\n"] if newer else []),
         *_newer_criteria(found.get("newer"), newer, marks),
-        "## Summary\n",
+        "## Summary\n\nThe numbers in parentheses are the measured values of the criteria.\n",
         _matrix_words(rows),
         "## Sections and algorithms\n",
         table(

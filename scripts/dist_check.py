@@ -1,4 +1,4 @@
-"""Checks a wheel and an sdist: what must be in is in, and each program in the wheel meets its manylinux tag."""
+"""Checks that a wheel and an sdist contain all required files, and that the wheel's programs meet its manylinux tag."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MANUAL = "data/share/man/man1/elephan.1"
 
 
 def problems(wheel: Path, sdist: Path) -> list[str]:
-    """Everything that is wrong, a line each."""
+    """All defects of the wheel and the sdist, one line each."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         found = [f"{wheel.name} lacks {name}" for name in IN_WHEEL if name not in names]
@@ -41,7 +41,7 @@ def _allowed(name: str) -> tuple[int, int]:
 
 
 def _too_new(file: Path, allowed: tuple[int, int]) -> list[str]:
-    """A program that needs a newer C library than the tag says."""
+    """One line if a program needs a newer C library than the manylinux tag allows; otherwise empty."""
     if not file.is_file() or file.read_bytes()[:4] != b"\x7fELF":
         return []
     said = subprocess.run(["objdump", "-T", str(file)], capture_output=True, text=True, check=False).stdout

@@ -1,7 +1,7 @@
-"""Writes the JSON Schema of the canonical form and Python's types of it.
+"""Writes the JSON Schema of the canonical form, and the corresponding types in Python.
 
-Both follow from the types in ``crates/sim/src/spec``: the engine derives the schema from them, and each definition of
-the schema becomes a class. Run it (``make form``) after a change there; a test compares its output with the files.
+The engine derives the schema from the types in ``crates/sim/src/spec``, and each definition of the schema becomes a
+class. Run this script (``make form``) after a change of these types; a test compares its output with the files.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SCHEMA = SCENARIO / "canonical.schema.json"
 TYPES = SCENARIO / "form.py"
 WIDTH = 120
 OPEN = "parameters"
-"""Field for the keys of an object that its schema does not name."""
+"""Name of the field that holds all keys of an object that the object's schema does not name."""
 
 HEAD = '''"""Types of the canonical form, as ``crates/sim/src/spec`` defines it.
 
@@ -44,21 +44,21 @@ Schema = Mapping[str, Any]
 
 
 def schema_text() -> str:
-    """The schema, as the engine has it."""
+    """The schema, as the engine derives it."""
     from elephan import _engine
 
     return str(_engine.schema())
 
 
 def types_text(schema: Schema) -> str:
-    """The module of types for a schema."""
+    """Text of the Python module with the types of a schema."""
     definitions = schema["$defs"] | {schema["title"]: schema}
     parts = [part for name in _ordered(definitions, schema["title"]) for part in _definition(name, definitions)]
     return HEAD + "\n\n".join(parts)
 
 
 def _ordered(definitions: Mapping[str, Schema], root: str) -> list[str]:
-    """Names of the definitions, each after those that it refers to."""
+    """Names of the definitions; each definition comes after the definitions that it refers to."""
     found: dict[str, None] = {}
 
     def visit(name: str) -> None:
@@ -146,7 +146,7 @@ def _class(name: str, schema: Schema, definitions: Mapping[str, Schema]) -> str:
 
 
 def _fields(properties: Mapping[str, Schema], required: list[str]) -> list[str]:
-    """Names of fields: those that must be there first, in their order in Rust, then the others by name."""
+    """Names of fields: first the required fields in their order in Rust, then the optional fields by name."""
     return [*(name for name in required if name in properties), *sorted(properties.keys() - set(required))]
 
 
@@ -179,7 +179,7 @@ def _kind(kind: str, schema: Schema) -> str:
 
 
 def _value(value: Any, schema: Schema, definitions: Mapping[str, Schema]) -> str:
-    """A default as Python writes it."""
+    """A default value as a Python expression."""
     if "$ref" in schema and isinstance(value, dict):
         name = _name(schema)
         known = definitions[name]
@@ -210,7 +210,7 @@ def _docstring(text: str, title: str, items: list[tuple[str, str]], indent: str)
 
 
 def _prose(text: str) -> str:
-    """A comment of Rust in one line, with Python's quotes of code."""
+    """A comment from Rust in one line, with code in double backticks as in Python."""
     return " ".join(text.split()).replace("`", "``")
 
 

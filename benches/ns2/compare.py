@@ -1,11 +1,11 @@
-"""The comparison table with ns-2: runs the engine where tests/reference/ns2/table.json has ns-2's figures.
+"""Comparison of the engine with ns-2, in the cases for which tests/reference/ns2/table.json has results of ns-2.
 
     .venv/bin/python benches/ns2/compare.py                      # writes docs/reference/ns2.md
     .venv/bin/python benches/ns2/compare.py --only cubic htcp    # prints those rows
 
-Both sides run each scenario with the bottleneck's delay moved by a few microseconds. What is judged is the difference
-of the two means, of each flow's goodput and of the drops: its 95 % confidence interval lies within 1 % (same), outside
-(differs), or neither (not settled).
+Both simulators run each case several times, with delays of the bottleneck that differ by a few microseconds. The means
+of each flow's goodput and of the drops are compared. The verdict is *same* if the 95 % confidence interval of the
+difference lies within ±1 %, *differs* if the interval lies outside ±1 %, and *not settled* otherwise.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """One line of the table: the case that it compares."""
+    """The case of one line of the table."""
 
     algorithm: str
     path: str
@@ -52,7 +52,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Figures:
-    """One side of a line, a value for each moved delay: each flow's goodput, drops, retransmissions for each drop."""
+    """Results of one simulator for a case: lists with one value for each delay of the bottleneck."""
 
     goodput_mbps: list[list[float]]
     dropped: list[float]
@@ -61,9 +61,9 @@ class Figures:
 
 @dataclass(frozen=True)
 class Difference:
-    """How much more one side has than the other on average, with the half of its confidence interval.
+    """Difference of the engine's mean from ns-2's mean, with half the width of its confidence interval.
 
-    Both are fractions of the other side's mean, as is ``allowed``, the difference that counts as none.
+    All three numbers are fractions of ns-2's mean. A difference of at most ``allowed`` counts as none.
     """
 
     mean: float
@@ -72,7 +72,7 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """``same``, ``differs``, or ``not settled`` where chance leaves both possible."""
+        """``same``, ``differs``, or ``not settled`` if the interval allows both."""
         if abs(self.mean) + self.half <= self.allowed:
             return "same"
         return "differs" if abs(self.mean) - self.half > self.allowed else "not settled"
@@ -85,7 +85,7 @@ class Difference:
 
 
 def difference(ours: Sequence[float], theirs: Sequence[float], least: float = 0.0) -> Difference:
-    """Our mean against theirs (Welch's interval); ``least`` is the absolute difference that counts as none."""
+    """Difference of two means with Welch's interval; an absolute difference of up to ``least`` counts as none."""
     base = statistics.fmean(theirs)
     apart = statistics.fmean(ours) - base
     if base == 0:
@@ -99,15 +99,16 @@ def difference(ours: Sequence[float], theirs: Sequence[float], least: float = 0.
 
 
 def differences(ns2: Figures, ours: Figures) -> list[Difference]:
-    """One difference for the goodput of each flow, and last one for the drops."""
+    """The difference of each flow's goodput, followed by the difference of the drops."""
     pairs = zip(ours.goodput_mbps, ns2.goodput_mbps, strict=True)
     return [*(difference(mine, theirs) for mine, theirs in pairs), difference(ours.dropped, ns2.dropped, ONE_DROP)]
 
 
 def ours_for(algorithm: str, *, timestamps: bool) -> str:
-    """The preset that stands for a module as the agent runs it.
+    """The preset that corresponds to a module in ns-2's TCP/Linux agent.
 
-    CUBIC's, Compound's and LP's read what only timestamps bring; Westwood's never hears that a recovery ended.
+    The modules of CUBIC, Compound and LP read values that only TCP timestamps provide. Westwood's module does not get
+    the event at the end of a recovery.
     """
     if algorithm == "lp" and timestamps:
         return "lp:ns2-timestamps"
@@ -117,7 +118,7 @@ def ours_for(algorithm: str, *, timestamps: bool) -> str:
 
 
 def scenario(case: Case, table: Row, moved_us: int, preset: str | None = None) -> Scenario:
-    """The scenario of dumbbell.tcl, with the preset that stands for the module or with another one."""
+    """The scenario of dumbbell.tcl, with ``preset``, or by default with the preset that corresponds to the module."""
     path = table["paths"][case.path]
     # An agent's window_ is its first ssthresh and bounds its cwnd; data above a hole does not count against it.
     ssthresh = int(path["gentle"]) if case.start == "gentle" else WINDOW
@@ -145,7 +146,7 @@ def scenario(case: Case, table: Row, moved_us: int, preset: str | None = None) -
 
 
 def run_ours(case: Case, table: Row, moved_us: int, preset: str | None = None) -> Row:
-    """One run of the engine, in the form of a row of the reference."""
+    """Results of one run of the engine, in the form of a row of table.json."""
     run = compute(get("sim"), scenario(case, table, moved_us, preset), 1)
     flows, links = run.summary()["flows"], run.links
     return {
@@ -156,7 +157,7 @@ def run_ours(case: Case, table: Row, moved_us: int, preset: str | None = None) -
 
 
 def figures(rows: Iterable[Row]) -> Figures:
-    """One side of a line."""
+    """Results of one simulator from the rows of a case."""
     rows = list(rows)
     goodput = [list(flow) for flow in zip(*(row["goodput_mbps"] for row in rows), strict=True)]
     resent = [sum(row["retransmits"]) / max(row["dropped"], 1) for row in rows]
@@ -164,7 +165,7 @@ def figures(rows: Iterable[Row]) -> Figures:
 
 
 def cases(table: Row) -> dict[Case, list[Row]]:
-    """The lines of the table, each with ns-2's rows."""
+    """All cases of table.json, each with the rows of ns-2."""
     found: dict[Case, list[Row]] = {}
     for row in table["rows"]:
         case = Case(row["algorithm"], row["path"], row["flows"], row["timestamps"], row["start"])
@@ -173,7 +174,7 @@ def cases(table: Row) -> dict[Case, list[Row]]:
 
 
 def compare(wanted: Sequence[Case], table: Row, found: dict[Case, list[Row]]) -> dict[Case, tuple[Figures, Figures]]:
-    """ns-2's figures and ours."""
+    """Results of ns-2 and of the engine for each case."""
     jobs = [(case, row["moved_us"]) for case in wanted for row in found[case]]
     with ThreadPoolExecutor(max_workers=2) as pool:
         results = list(pool.map(lambda job: run_ours(job[0], table, job[1]), jobs))
@@ -184,29 +185,29 @@ def compare(wanted: Sequence[Case], table: Row, found: dict[Case, list[Row]]) ->
 
 
 def label(case: Case) -> str:
-    """The first cells of a line: ns-2's module, our preset."""
+    """The first two cells of a line: ns-2's module and our preset."""
     return f"{case.algorithm} | `{ours_for(case.algorithm, timestamps=case.timestamps)}`"
 
 
 def ranged(values: Sequence[float], form: str) -> str:
-    """The mean, and the range where the moved delay makes it differ."""
+    """Text of the mean, followed by the range of the values if they differ."""
     low, middle, high = (format(x, form) for x in (min(values), statistics.fmean(values), max(values)))
     return middle if low == high else f"{middle} ({low} – {high})"
 
 
 def forgets(ns2: Figures) -> bool:
-    """True if ns-2 sent again what had arrived: more retransmissions than drops, by a twentieth at least."""
+    """True if ns-2 retransmitted segments that had arrived: it has at least 5 % more retransmissions than drops."""
     return max(ns2.resent_per_drop) > 1.05
 
 
 def verdict(ns2: Figures, ours: Figures) -> str:
-    """The worst of a line's verdicts."""
+    """The worst of the verdicts on a case's goodputs and drops."""
     found = [one.verdict for one in differences(ns2, ours)]
     return next(word for word in ("differs", "not settled", "same") if word in found)
 
 
 def explanation(ns2: Figures, ours: Figures) -> str:
-    """The last cell of a line: why it may differ, where that is known."""
+    """The last cell of a line: a known reason for a difference, or an empty text."""
     return "SACKs forgotten" if verdict(ns2, ours) != "same" and forgets(ns2) else ""
 
 
@@ -230,7 +231,10 @@ def lines(found: dict[Case, tuple[Figures, Figures]], flows: int) -> str:
 
 
 def tally(pairs: Iterable[tuple[Figures, Figures]]) -> str:
-    """The number of lines with each verdict, and of those that are not the same since ns-2 forgot its SACKs."""
+    """Sentence with the number of lines for each verdict.
+
+    The sentence also states in how many of the lines that are not *same* ns-2 forgot SACKs.
+    """
     pairs = list(pairs)
     words = [verdict(*pair) for pair in pairs]
     own = sum(forgets(ns2) for (ns2, _), word in zip(pairs, words, strict=True) if word != "same")
@@ -248,7 +252,7 @@ ISOLATED = [
 
 
 def isolated(table: Row, found: dict[Case, list[Row]]) -> str:
-    """The effect of each peculiarity of ns-2, by leaving it out."""
+    """Table of the effect of each peculiarity of ns-2: the engine's goodput with and without the peculiarity."""
     text = ["| module | run | ns-2, Mbit/s | with it | Mbit/s | without it | Mbit/s |", "|" + " --- |" * 7]
     for case, preset in ISOLATED:
         with_it, without = (run_ours(case, table, 0, name)["goodput_mbps"][0] for name in (None, preset))

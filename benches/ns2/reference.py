@@ -1,12 +1,12 @@
-"""Run ns-2 (`apt-get install ns2`) and keep what the engine is compared with.
+"""Run ns-2 (`apt-get install ns2`) and save the results with which the engine is compared.
 
     python benches/ns2/reference.py single --out tests/reference/ns2            # one flow of each algorithm
     python benches/ns2/reference.py sensitivity --out tests/reference/ns2       # the same with microseconds moved
     python benches/ns2/reference.py sawtooth --out tests/reference/ns2          # one Reno flow, three buffers
     python benches/ns2/reference.py pairs --out tests/reference/ns2 --pair htcp,bic
 
-Each run becomes one JSON file: the command, ns-2's version and the date beside the figures. Times are in seconds,
-windows and counts in segments (a segment is one packet; the first is a bare 40-byte SYN and counts).
+Each run becomes one JSON file with its results, the command, ns-2's version and the date. Times are in seconds, windows
+and counts in segments. Each packet counts as one segment, also the first packet, which is a SYN of 40 bytes.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def follow(options: Options, variables: str) -> tuple[dict[str, Any], list[tuple
 
 
 def window_cuts(changes: list[tuple[float, str, float]]) -> list[dict[str, float]]:
-    """Every reduction (loss or timeout) that the agent counted: when, from which window, to which ssthresh."""
+    """Time, window before the reduction, and new ssthresh of each reduction (loss or timeout) counted by the agent."""
     cuts: list[dict[str, float]] = []
     latest: dict[str, float] = {}
     for time_s, variable, value in changes:
@@ -91,10 +91,10 @@ def window_cuts(changes: list[tuple[float, str, float]]) -> list[dict[str, float
 
 
 def first_recovery(options: Options, entered_s: float) -> dict[str, float]:
-    """The first recovery, resolved to the ACK: run again, just long enough, with every ACK traced.
+    """The first recovery, from a second run that ends soon after this recovery and traces every ACK.
 
-    `recover` is the highest segment sent when it was entered; it ends with the first ACK of that segment or beyond.
-    Drops and retransmissions are read at multiples of 10 ms.
+    `recover` is the highest segment that had been sent when the recovery began. The recovery ends with the first ACK
+    of this segment or of a later one. Drops and retransmissions are read at multiples of 10 ms.
     """
     duration_s = entered_s + 1.0
     while True:
@@ -138,7 +138,7 @@ def _first_recovery(changes: list[tuple[float, str, float]]) -> dict[str, float]
 
 
 def condense(document: dict[str, Any], every_s: float) -> dict[str, Any]:
-    """Rows at multiples of `every_s`, and each flow's window at the run's own period."""
+    """Rows at multiples of `every_s`, and the windows of each flow at the run's sampling interval."""
     columns, rows = document["columns"], document["rows"]
     period_s = float(document["options"]["period_s"])
     step = round(every_s / period_s)
@@ -147,12 +147,12 @@ def condense(document: dict[str, Any], every_s: float) -> dict[str, Any]:
 
 
 def at_mark(document: dict[str, Any], index: int) -> dict[str, float]:
-    """The row of one asked-for time, by column name."""
+    """The row of requested time number `index`, as values by column name."""
     return dict(zip(document["columns"], document["marks"][index], strict=True))
 
 
 def save(path: Path, content: dict[str, Any]) -> None:
-    """One JSON file with a line a key (and a line a row), so that a diff shows what changed."""
+    """Write a JSON file with one line for each key and for each row, so that a diff shows the changed values."""
     path.write_text(_lines(content, 0) + "\n")
     print(f"{path}: {path.stat().st_size} bytes", file=sys.stderr)
 
@@ -167,7 +167,7 @@ def _lines(value: Any, depth: int) -> str:
 
 
 def single(out: Path, algorithms: list[str], timestamps: bool) -> None:
-    """One flow for 30 s on 622 Mbit/s x 100 ms with 1,555 packets: start, overshoot, recovery, growth."""
+    """Run one flow for 30 s over 622 Mbit/s and 100 ms, with a buffer of 1,555 packets: slow start and recovery."""
     for algorithm in algorithms:
         options = {
             "algorithms": algorithm, "rate_bps": "622e6", "delay_s": "0.048", "access_bps": "1e9", "access_s": "0.001",
@@ -187,10 +187,10 @@ def single(out: Path, algorithms: list[str], timestamps: bool) -> None:
 
 
 def sensitivity(out: Path) -> None:
-    """The `single` runs of the loss-based algorithms again, with the bottleneck's delay moved by microseconds.
+    """Repeat the `single` runs of the loss-based algorithms with a delay that differs by a few microseconds.
 
-    What changes by much here is a property of ns-2's loss recovery at that instant, not of the algorithm: no other
-    simulator can be asked to agree with one such figure.
+    A result that changes by much depends on chance in ns-2's loss recovery and not on the algorithm. Another simulator
+    need not agree with such a result.
     """
     rows = []
     options: Options = {}
@@ -208,7 +208,10 @@ def sensitivity(out: Path) -> None:
 
 
 def sawtooth(out: Path) -> None:
-    """One Reno flow for 200 s on 100 Mbit/s x 40 ms; BDP is 480 packets of 1,040 bytes; ns-2 lets limit - 1 wait."""
+    """Run one Reno flow for 200 s over 100 Mbit/s and 40 ms, with buffers of 0.1, 0.5 and 1 BDP.
+
+    The BDP is 480 packets of 1,040 bytes. A queue of ns-2 with the limit n holds n - 1 waiting packets.
+    """
     for name, buffer in (("0.1bdp", 48), ("0.5bdp", 240), ("1bdp", 480)):
         options = {
             "algorithms": "reno", "rate_bps": "100e6", "delay_s": "0.018", "access_bps": "1e9", "access_s": "0.001",
@@ -229,7 +232,10 @@ def sawtooth(out: Path) -> None:
 
 
 def pair(out: Path, first: str, second: str) -> None:
-    """Two flows, the second 50 s later, 500 s; means over 250-500 s of what arrived in order, in Mbit/s on the wire."""
+    """Run two flows for 500 s; the second flow starts at 50 s.
+
+    Throughputs are means from 250 s to 500 s of the segments that arrived in order, Mbit/s on the wire.
+    """
     options = {
         "algorithms": f"{first} {second}", "starts": "0 50", "rate_bps": "622e6", "delay_s": "0.048",
         "access_bps": "1e9", "access_s": "0.001", "buffer": "1555", "payload": "1000", "window": "67000",
@@ -255,7 +261,7 @@ def pair(out: Path, first: str, second: str) -> None:
 
 
 def main() -> int:
-    """Command line; exit 1 when ns-2 fails."""
+    """Parse the command line and run ns-2; the exit status is 1 if ns-2 fails."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("what", choices=("single", "sensitivity", "sawtooth", "pairs"))
     parser.add_argument("--out", type=Path, required=True, help="folder for the JSON files")

@@ -1,16 +1,20 @@
-"""Run ns-2 over the paths of the comparison table: every module that both have, one flow and two.
+"""Run ns-2 on the paths of the comparison table: one and two flows of each module that the engine also has.
 
     python benches/ns2/table.py --out tests/reference/ns2/table.json
     python benches/ns2/table.py --out tests/reference/ns2/table.json --timestamps
     python benches/ns2/table.py --out tests/reference/ns2/table.json --start gentle --flows 1
     python benches/ns2/table.py --out tests/reference/ns2/table.json --judged --jobs 2
 
-Runs that are in the file already are kept, so it can be stopped and started again, and an algorithm may be added. The
-delay of the bottleneck is moved by a few microseconds as well: what then changes by much is chance in ns-2 itself, and
-no other simulator can be asked to agree with one such figure. With `--start gentle` the agents' `window_`, which is
-also their first ssthresh, is 1.04 of what the path and its queue hold: slow start then ends with a few losses, not
-with a window's worth. `--judged` runs the paths of two flows that the page judges flow by flow, each up to eight times
-with the delay an eighth of a packet's transmission time longer; one run takes about a second.
+Runs that are already in the file are kept, so the script can be interrupted and continued, and algorithms can be added.
+
+Each case is repeated with delays of the bottleneck that differ by a few microseconds. A result that then changes by
+much depends on chance in ns-2 itself, and another simulator need not agree with such a result.
+
+With `--start gentle`, the agents' `window_`, which is also their first ssthresh, is 1.04 times the capacity of the path
+and its queue. Slow start then ends with a few losses instead of the loss of a whole window.
+
+`--judged` runs the paths with two flows for which the page has a verdict on each flow. Each case is run up to eight
+times, and each time the delay is longer by an eighth of a packet's transmission time. A run takes about a second.
 """
 
 from __future__ import annotations
@@ -82,7 +86,7 @@ LINE_BY_LINE = ("100M", "622M")
 
 
 def judged(paths: list[str], algorithms: list[str]) -> Iterator[dict[str, Any]]:
-    """The runs that the page judges: timestamps on for the modules that read them."""
+    """The runs on which the page has verdicts, with TCP timestamps for the modules that read them."""
     for path in paths:
         start, runs, modules = JUDGED[path]
         for algorithm in modules:
@@ -107,7 +111,7 @@ def options(row: dict[str, Any]) -> Options:
 
 
 def measure(row: dict[str, Any]) -> dict[str, Any]:
-    """One run: each flow's goodput between the two marks, and its counts over the whole run."""
+    """Results of one run: each flow's goodput in the measurement window, and its counts over the whole run."""
     document = simulate(options(row))
     early, late = at_mark(document, 0), at_mark(document, 1)
     span_s = late["time_s"] - early["time_s"]
@@ -118,7 +122,7 @@ def measure(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def save(path: Path, rows: list[dict[str, Any]]) -> None:
-    """The file: how it was made, then a row a line."""
+    """Write the file: first the commands that made it, then one line for each row."""
     head = {
         "provenance": {**provenance(options(rows[0])), "first_row_only": "the others differ as their fields say"},
         "made_by": [f"python benches/ns2/table.py --out tests/reference/ns2/table.json{more}" for more in CALLS],
@@ -141,7 +145,7 @@ KEYS = ("algorithm", "path", "flows", "timestamps", "start", "moved_us")
 
 
 def main() -> int:
-    """Command line; exit 1 when ns-2 fails."""
+    """Parse the command line and run ns-2; the exit status is 1 if ns-2 fails."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="the JSON file")
     parser.add_argument("--algorithm", action="append", choices=ALGORITHMS, help="may be repeated; default all")

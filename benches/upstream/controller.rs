@@ -1,4 +1,4 @@
-//! Calls of quinn's controllers that show a difference from an RFC without a path: `controller idle` and `controller persistent`.
+//! Direct calls of quinn's controllers that show differences from RFCs: `controller idle` and `controller persistent`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ fn datagrams(controller: &dyn Controller) -> u64 {
     controller.window() / MTU
 }
 
-/// Acknowledges a window, one datagram at a time, in a round trip that begins at `sent`.
+/// Acknowledges one window of datagrams, one by one; all are sent at `sent` and acknowledged one RTT later.
 fn round(controller: &mut dyn Controller, sent: Instant, app_limited: bool) {
     let rtt = RttEstimator::new(RTT);
     for _ in 0..datagrams(controller) {
@@ -25,7 +25,9 @@ fn round(controller: &mut dyn Controller, sent: Instant, app_limited: bool) {
     }
 }
 
-/// A loss at 160 datagrams, two seconds of bulk, 60 s of silence, and one round trip afterwards.
+/// Prints the window before and after an idle period of 60 s.
+///
+/// Before the idle period, the flow has a loss at 160 datagrams and then sends bulk data for two seconds.
 fn idle() {
     let start = Instant::now();
     let mut cubic = cubic(start);
@@ -43,7 +45,10 @@ fn idle() {
     println!("{before} datagrams before 60 s of silence, {} a round trip after them", datagrams(&*cubic));
 }
 
-/// Persistent congestion whose packets left before the recovery period of a loss, then one that is a loss event of its own.
+/// Prints the window after persistent congestion.
+///
+/// In the first case, the lost packets were sent before the recovery period of an earlier loss. In the second case, the
+/// persistent congestion is a separate loss event.
 fn persistent() {
     let start = Instant::now();
     for (name, mut controller) in

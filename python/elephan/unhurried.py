@@ -12,7 +12,7 @@ _count = 0
 
 @contextmanager
 def unhurried() -> Iterator[None]:
-    """Defers signals that would end the process until the end of the block."""
+    """Within this context, defers signals that would end the process; they take effect at the end of the context."""
     global _count
     with _lock:
         _count += 1

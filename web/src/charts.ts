@@ -19,9 +19,9 @@ interface Panel {
   id: string;
   title: string;
   unit: string;
-  /** Its lines are flows, distinguished by dashes and colors. */
+  /** True if each line of the panel is a flow; flows are distinguished by dashes and colors. */
   ofFlows: boolean;
-  /** Named lines of a series, with the index of their color. */
+  /** Lines of the panel: name, values, and index of the color. */
   lines(series: Series): { name: string; values: Float64Array; place: number }[];
 }
 
@@ -47,7 +47,7 @@ export class Charts {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.rebuild());
   }
 
-  /** Discards the drawings, so that the next ones have the colors of the theme. */
+  /** Discards the drawings, so that the next drawings have the colors of the current theme. */
   rebuild(): void {
     this.key = "";
   }
@@ -67,7 +67,7 @@ export class Charts {
     });
   }
 
-  /** Shows an interval of time in all charts; the whole time without one. */
+  /** Shows an interval of time in all charts; null shows the whole run. */
   zoom(span: [number, number] | null): void {
     this.span = span;
     const [min, max] = span ?? [0, this.endS()];

@@ -18,7 +18,7 @@ interface Exports {
   elephan_finish(): number;
 }
 
-/** Repeating names: for each row the index of its name, or -1. */
+/** A column of repeated names: for each row, the index of its name in `words`, or -1. */
 export interface Names {
   keys: Int32Array;
   words: string[];
@@ -48,7 +48,7 @@ export class Engine {
     return new Engine(instance.exports as unknown as Exports);
   }
 
-  /** Lays out a run, which replaces the last one. */
+  /** Prepares a run, which replaces the previous run. */
   begin(canonical: object): void {
     this.put(JSON.stringify(canonical));
     this.checked(this.exports.elephan_begin());

@@ -1,5 +1,5 @@
-// The canonical form of a setting: numbers filled into forms made by Python (elephan/web/template.py), and the scenario
-// file with the same setting. Tests check that Python reads the file as this form.
+// The page's settings as a canonical form and as a scenario file. The form consists of templates from Python
+// (elephan/web/template.py) with numbers inserted. Tests check that Python reads the file as this form.
 
 import type { Flow, Settings, Value } from "./settings";
 
@@ -26,7 +26,7 @@ const PS_PER_MS = 1e9;
 const PS_PER_S = 1e12;
 const SAMPLES = 500;
 
-/** A multiple of 10^-digits as an integer of a smaller unit. */
+/** Converts a number with at most six decimals to an integer of a smaller unit, without rounding errors. */
 function whole(value: number, unit: number): number {
   return Math.round(value * 1e6) * (unit / 1e6);
 }
@@ -52,7 +52,7 @@ export function canonical(settings: Settings, template: Template, queueForm: Que
     rate_bps: rateBps,
     delay_ps: rttPs / 2,
     queue: queue(settings.queue, rateBps, settings.buffer_packets),
-    // Moving the point of a decimal number is only exact in text.
+    // A division by 100 is exact only if the exponent is changed in the text of the number.
     loss: lossy && !reverse ? { kind: "bernoulli", p: Number(`${settings.loss_percent}e-2`) } : { kind: "none" },
     record: reverse ? back : forth,
   });

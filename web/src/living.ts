@@ -123,7 +123,7 @@ function select(options: [string, string][], value: string): HTMLSelectElement {
   return made;
 }
 
-/** The numbers beside the published ones. */
+/** Shows the numbers of the new run side by side with the numbers of the report. */
 function tell(place: HTMLElement, now: Numbers, published: Numbers): void {
   const three = (value: number) => (Number.isFinite(value) ? Number(value.toPrecision(3)).toLocaleString("en") : "–");
   const rows: [string, string, string][] = [

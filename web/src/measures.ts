@@ -10,7 +10,7 @@ export interface Series {
 
 const column = (table: Table | undefined, name: string) => (table?.[name] ?? new Float64Array(0)) as Float64Array;
 
-/** Rows of each name, which are consecutive in the table. */
+/** Names in a table, and the number of rows of each name; the rows of a name are consecutive. */
 function parts(table: Table | undefined, by: string): { names: string[]; rows: number } {
   const words = (table?.[by] as Names | undefined)?.words ?? [];
   const all = column(table, "time_s").length;
@@ -116,7 +116,7 @@ function atBottleneck(tables: Tables, form: Record<string, any>) {
   const change = (name: string) => column(links, name)[to]! - column(links, name)[from]!;
   const spec = form.links.find((link: { name: string }) => link.name === names[0]);
   const dropped = change("dropped_packets");
-  // Packets that stopped waiting: dropped ones, and transmitted ones.
+  // Number of packets whose wait ended because they were dropped or transmitted.
   const settled = change("arrived_packets") - change("queue_packets");
   return {
     utilization: (change("delivered_bytes") * 8) / (spec.rate_bps * seconds),

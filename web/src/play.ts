@@ -52,7 +52,7 @@ let asked: { at: number; settings: Settings } | null = null;
 let lastInput = -Infinity;
 const charts = new Charts($("pictures"), () => settings.duration_s);
 
-// Read by tests and benchmarks; the page itself shows the last value of each.
+// Times of the last run, which tests and benchmarks read.
 const timings = { partial_ms: NaN, whole_ms: NaN, wall_ms: NaN, runs: 0, segments: 0 };
 Object.assign(window, { elephan: { timings, settings: () => settings, numbers: () => result?.numbers, toml: () => toml(settings), form: () => lastForm } });
 let lastForm: Record<string, unknown> | null = null;
@@ -108,13 +108,13 @@ function hear(message: FromWorker): void {
   }
 }
 
-/** Runs the setting of the controls; a newer input cancels the last run. */
+/** Runs the setting of the controls; a later input cancels this run. */
 function run(): void {
   const wrong = problem(settings, spellings, queues);
   try {
     history.replaceState(null, "", `#${toHash(settings)}`);
   } catch {
-    // A page in a frame without its own address has no link either.
+    // A page in a frame may have no address of its own, so it has no link.
   }
   if (wrong !== null) {
     say(wrong, true);
@@ -128,7 +128,7 @@ function run(): void {
   send({ kind: "run", id, settings: asked.settings });
 }
 
-/** Handles a change of the controls: the setting before it becomes the last setting. */
+/** Handles a change of the controls. After a pause between inputs, the result before the change is kept for comparison. */
 function changed(): void {
   const now = performance.now();
   if (now - lastInput > 700 && result !== null) before = result;

@@ -1,4 +1,4 @@
-// The worker of a page, which runs one setting at a time, in slices, so that it receives a newer one in between.
+// The worker of a page. It runs one setting at a time, in slices, and receives a newer setting between two slices.
 
 import { Engine, Refusal } from "./engine";
 import { canonical, type Template } from "./layout";
@@ -77,7 +77,7 @@ async function run({ id, settings, form, changes }: Extract<ToWorker, { kind: "r
   }
 }
 
-/** A published run with another buffer, algorithm or RTT. */
+/** Canonical form of a run of the report with another buffer, algorithm or RTT. */
 function changed(form: Record<string, any>, { buffer, rtt, algorithms }: Changes, template: Template): Record<string, any> {
   const made = structuredClone(form);
   for (const link of made.links) {

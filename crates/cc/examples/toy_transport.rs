@@ -55,7 +55,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             in_flight_bytes: in_flight,
             ..Acked::default()
         });
-        // A packet is lost once one that was sent three later is acknowledged (RFC 9002 §6.1.1).
+        // A packet counts as lost once a packet whose number is higher by at least three is acknowledged (RFC 9002
+        // §6.1.1).
         while let Some(&(number, sent_ps)) = lost.front().filter(|(number, _)| number + 3 <= packet.number) {
             driver.on_lost(now_ps, number);
             driver.on_congestion(now_ps, sent_ps, Cause::Loss, MTU_BYTES);

@@ -4,8 +4,8 @@
 //!
 //! Variant: increase and decrease follow RFC 3649's closed form, the decrease is HighSpeed TCP's in either mode, and
 //! the RTT is smoothed over eight samples. The paper's text was not available: the threshold 1.641 and the decrease in
-//! slow mode are unverified. The smoothing is that of a Linux derivative, which has the fast mode only. Some
-//! descriptions halve the window on a loss in slow mode (preset `halving`).
+//! slow mode are unverified. The smoothing follows the code of a Linux derivative; this code has only the fast mode.
+//! Some descriptions halve the window on a loss in slow mode (preset `halving`).
 
 use crate::algorithm::{Ack, Signal};
 use crate::hstcp::{Form, Hstcp, HstcpParams};

@@ -130,8 +130,8 @@ pub struct Needs {
     pub router: Option<Router>,
     /// [`Start::hz`].
     pub hz: bool,
-    /// A round begins when a recovery ends ([`Ack::round_start`]), and not only when the last round ended, as in
-    /// Linux's `tcp_vegas_state`.
+    /// A new round begins when a recovery ends, even if the last round has not ended, as in Linux's `tcp_vegas_state`
+    /// ([`Ack::round_start`]).
     pub rounds_restart: bool,
 }
 
@@ -238,15 +238,15 @@ pub struct Ack {
     pub srtt: f64,
     /// Delivery-rate sample; only with [`Needs::delivery`].
     pub delivery: Option<Delivery>,
-    /// Segments outstanding after this ACK: those sent that are neither acknowledged nor SACKed nor marked lost.
+    /// Segments outstanding after this ACK: sent segments that are not acknowledged, SACKed or marked lost.
     pub in_flight: f64,
     /// Congestion window in force when the newest acknowledged segment was sent; only with [`Needs::window_at_send`],
     /// otherwise 0.
     pub window_at_send: f64,
     /// First ACK of a new round: all segments that were outstanding when the last round began are acknowledged.
     pub round_start: bool,
-    /// The endpoint is in fast recovery, or this duplicate ACK may begin one. While this flag is true the window must
-    /// not change; only estimators are updated.
+    /// The endpoint is in fast recovery, or this duplicate ACK may begin a fast recovery. While this flag is true the
+    /// window must not change; only estimators are updated.
     pub in_recovery: bool,
     /// Linux's sample; `None` for other stacks, whose samples depend on `acked` and `in_recovery`.
     pub sample: Option<Sample>,
@@ -264,14 +264,14 @@ impl Ack {
         !self.in_recovery && self.window_limited
     }
 
-    /// True if the samples of this ACK are those of a connection without losses and SACKs (`TCP_CA_Open`).
+    /// True if this ACK counts as a sample of a connection without losses and SACKs (`TCP_CA_Open`).
     #[must_use]
     #[inline]
     pub fn was_open(&self) -> bool {
         self.sample.map_or(!self.in_recovery, |sample| sample.state == Recovery::Open)
     }
 
-    /// True if the samples of this ACK are those of a recovery.
+    /// True if this ACK counts as a sample of a recovery.
     #[must_use]
     #[inline]
     pub fn was_repairing(&self) -> bool {

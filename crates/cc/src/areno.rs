@@ -38,7 +38,7 @@ params! {
         steepness: f64 = num(10.0, 0.1, 100.0, Unit::None), "implementations of Shimonishi et al. 2006 (unverified)";
         /// Weight of the past in the RTT at which losses happen.
         history: f64 = num(0.85, 0.0, 1.0, Unit::None), "implementations of Shimonishi et al. 2006 (unverified)";
-        /// Increase of the probe window for each round trip at full congestion, besides Reno's own.
+        /// Increase of the probe window for each round trip at full congestion, in addition to Reno's increase.
         increase_constant: f64 = num(0.0, 0.0, 10.0, Unit::Segments), "the paper's formula has 1 of an unclear unit (unverified)";
         /// RTT that shows congestion.
         rtt_source: RttSource = choice("mean", RttSource::WORDS), "implementations: mostly the last (unverified)";
@@ -261,7 +261,7 @@ mod tests {
 
     const LEVELS: [f64; 8] = [0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0];
 
-    // The paper's text was not available: formula and constants as many implementations have them.
+    // The paper's text was not available: formula and constants are those of many implementations.
     #[test]
     fn the_probe_increase_has_the_published_values() {
         let with_one = [9.0005, 5.1658, 2.8792, 0.7537, 0.0981, 0.0674, 0.4090, 1.0];
@@ -323,11 +323,12 @@ mod tests {
         for _ in 0..20 {
             d.round(&mut a, 0.1);
         }
-        // 10,000 segments of 11,584 bits a second: 11.6 - 2.3 segments a round trip, and Reno's one.
+        // At 10,000 segments of 11,584 bits a second, the probe window grows by 11.6 - 2.3 segments a round trip, and
+        // Reno's window by one.
         let grown = a.window() - 1000.0;
         close(grown, 20.0 * 11.0, 0.1);
         close(a.probe, grown - 20.0, 0.01);
-        // At a congestion level of 0.4 the probe window shrinks by a tenth of that each round trip.
+        // At a congestion level of 0.4 the probe window shrinks by a tenth of 11.6 segments each round trip.
         for _ in 0..250 {
             d.round(&mut a, 0.14);
         }

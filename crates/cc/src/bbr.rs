@@ -147,8 +147,8 @@ struct State {
     min_rtt_at: f64,
     probe_rtt_until: Option<f64>,
     probe_rtt_round_done: bool,
-    /// Count of delivered segments from which samples count as application-limited, because ProbeRTT held the window
-    /// down.
+    /// Samples with a `prior_delivered` from `limited_from` to `limited_to` count as application-limited, because
+    /// ProbeRTT held the window down.
     limited_from: f64,
     limited_to: f64,
     phase: u8,
@@ -313,7 +313,7 @@ impl Bbr {
         }
         let limited = app_limited || (s.limited_from..=s.limited_to).contains(&prior_delivered);
         let Policer { in_use, sampling, .. } = s.policer;
-        // Without losses there is nothing to look for.
+        // Without losses there is no policer to detect.
         if self.p.policer && (in_use || sampling || s.lost_now > 0.0) {
             self.look_for_policer(ack.now, limited);
         }
@@ -672,7 +672,7 @@ impl Algorithm for Bbr {
             return;
         }
         self.save_window();
-        // If the ACK that ends a recovery begins another one, the first recovery continues.
+        // If one ACK ends a recovery and begins another, both count as one recovery.
         self.s.recovery_begins = !self.s.recovery_ends;
         (self.s.recovering, self.s.recovery_ends) = (true, false);
     }

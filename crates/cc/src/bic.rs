@@ -3,10 +3,10 @@
 //! that window.
 //!
 //! Variant: the paper's pseudo-code with the constants of the authors' ns-2 scripts (S_max 32, S_min 0.01, β 0.125, low
-//! window 14), since the paper's text was not available. The target follows each ACK; `search_update = round` has the
-//! paper's description instead, a new target each round trip. Fast convergence compares with the maximum recorded at
-//! the last loss. The pseudo-code compares with `max_win`, which probing has set to "large". By the pseudo-code, every
-//! loss after probing would therefore count as the arrival of a new flow.
+//! window 14), since the paper's text was not available. The target follows each ACK; with `search_update = round`
+//! there is a new target each round trip, as in the paper's description. Fast convergence compares with the maximum
+//! recorded at the last loss. The pseudo-code compares with `max_win`, which probing has set to "large". By the
+//! pseudo-code, every loss after probing would therefore count as the arrival of a new flow.
 //!
 //! Differences:
 //! * Linux (presets `linux`, `linux-2.6`) keeps 819/1024 of the window, has S_max 16, divides the distance by 4, moves
@@ -523,7 +523,8 @@ mod tests {
 
     #[test]
     fn linux_s_first_form_regains_its_maximum_later_than_the_pseudo_code() {
-        // include/net/tcp.h of 2.6.12-rc2: at most 32, a quarter of the distance, 11/4 of the window near the maximum.
+        // include/net/tcp.h of 2.6.12-rc2: growth by at most 32 segments, by a quarter of the distance, and near the
+        // maximum by one segment in 11/4 windows.
         let mut b = bic("linux-2.6.11");
         b.last_max = 1000.0;
         for (w, cnt) in [(800.0, 25.0), (875.0, 28.0), (900.0, 36.0), (990.0, 495.0), (997.0, 2741.0)] {

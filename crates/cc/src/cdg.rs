@@ -318,8 +318,8 @@ impl Algorithm for Cdg {
         self.draws = Draws::new(start.seed);
         self.shadow = self.win.w;
         // Linux's module keeps the RTT of the SYN, which its `init` does not clear. The first gradients are therefore
-        // the additional time of a segment over a SYN, and not those of the largest RTT, which rises with each burst of
-        // slow start.
+        // differences between the RTT of a segment and the RTT of the SYN, and not differences of the largest RTT,
+        // which rises with each burst of slow start.
         self.rtt = start.rtt.map(|rtt| Extremes { min: rtt, max: rtt });
     }
 
@@ -526,7 +526,7 @@ mod tests {
         for (grow_max, w) in [(1e-3, 800.0), (0.0, 400.0)] {
             let mut c = cdg(&[("use_tolerance", Setting::Bool(true))]);
             d.start_at(&mut c, 800.0);
-            // The smallest RTT rises. If the largest RTT does not, the queue is full.
+            // The smallest RTT rises. If the largest RTT does not rise, the queue is full.
             c.gradient(Extremes { min: 0.101, max: 0.2 + grow_max }, Extremes { min: 0.1, max: 0.2 });
             assert_eq!(c.queue, if grow_max > 0.0 { Queue::NotFull } else { Queue::Full });
             d.lose(&mut c);

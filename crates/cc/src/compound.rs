@@ -10,7 +10,7 @@
 //! draft does not define the RTT of a round trip; here it is the smallest sample of that round trip.
 //!
 //! Differences:
-//! * Drafts -00 and -01 grow from dwnd instead (preset `draft-00`).
+//! * In drafts -00 and -01 the growth is computed from dwnd and not from the whole window (preset `draft-00`).
 //! * Andrew's Linux module has three presets. Preset `linux` is release 1.3 with whole segments and counted ACKs, and
 //!   `linux-1.1` is the same without spreading. Preset `linux-jan2008` tunes by a half, has no low window, uses dwnd
 //!   also in slow start, and takes a loss from Reno's share.
@@ -314,8 +314,8 @@ impl Compound {
         }
     }
 
-    /// Grows Reno's component by the rules of the module of 2006: in slow start Reno's component alone, then by one
-    /// segment for as many ACKs as the window has segments.
+    /// Grows Reno's component by the rules of the module of 2006. In slow start, while Reno's component alone is at
+    /// most the threshold, each ACK adds one segment. Later, as many ACKs as the window has segments add one segment.
     #[inline]
     fn grow_early(&mut self) {
         if self.reno() <= self.win.ssthresh {
@@ -346,9 +346,9 @@ impl Compound {
         self.dwnd = match self.p.rules {
             Rules::Draft => (w - reno_left).max(0.0),
             Rules::Release13 => (self.dwnd * w / before).floor(),
-            // Reno's component is reduced by the whole decrease, unless one component by itself exceeds the new window,
-            // as after any halving. (If both components are equal, the module sets Reno's component to 0; that is not
-            // copied.)
+            // Reno's component is reduced by the whole decrease, unless one component alone exceeds the new window, as
+            // after any halving; dwnd then becomes 0. (If both components are equal, the module sets Reno's component
+            // to 0; this rule is not copied.)
             Rules::Early if reno > w || self.dwnd >= w => 0.0,
             Rules::Early => self.dwnd,
         };

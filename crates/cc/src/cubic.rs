@@ -3,8 +3,8 @@
 //!
 //! Variant: RFC 9438, equations by number. The default differs from the RFC in two rules. Slow start ends by HyStart
 //! and not by HyStart++ (`slow_start = hystart++` gives the RFC's rule). A loss reduces the window and not the flight
-//! size (`reduce_from = flight` follows the RFC literally). RFC 9438 §4.6 allows reducing the window if it does not
-//! grow while the application limits the flow, as here.
+//! size (`reduce_from = flight` follows the RFC literally). RFC 9438 §4.6 allows this reduction if the window does not
+//! grow while the application limits the flow; here this condition holds.
 //!
 //! Presets:
 //! * `2005` keeps 0.8 of the window on a loss, grows by at most `s_max` segments/s (value not verified in the paper)
@@ -307,7 +307,7 @@ impl Cubic {
         let target = if t < k { e.origin - delta } else { e.origin + delta };
         let mut cnt = if target > w { (w / (target - w)).floor() } else { 100.0 * w };
         if self.linux_26() && self.p.s_max > 0.0 && self.linux.delay_min > 0.0 {
-            // 2.6 keeps the delay in eighths of a jiffy, at least one of them.
+            // Linux 2.6 keeps the delay in eighths of a jiffy; the delay is at least one eighth.
             let delay = delay_jiffies.max(0.125) / hz;
             if t >= k || self.p.s_max_region == CapRegion::Always {
                 cnt = cnt.max((w / (self.p.s_max * delay)).floor());

@@ -311,7 +311,7 @@ mod tests {
         a.share.alpha = 0.1;
         ack(&mut d, &mut a, true, false, 1.0);
         let mut last = a.window();
-        // Acknowledged within a round trip: sent before.
+        // These ACKs arrive within a round trip, so their segments were sent before the reduction.
         for _ in 0..9 {
             ack(&mut d, &mut a, true, false, 0.01);
             assert!(a.window() > last);
@@ -345,7 +345,7 @@ mod tests {
         ack(&mut d, &mut a, true, false, 1.0);
         assert!(a.window() > 100.0);
         ack(&mut d, &mut a, false, true, 0.01);
-        // Half of the segments of that round trip: α = 1/32.
+        // Half of the segments of the observation were marked, so α = 1/32.
         close(a.window(), 100.01 * (1.0 - 1.0 / 64.0), 1e-4);
     }
 
@@ -361,7 +361,7 @@ mod tests {
         assert_eq!(a.window(), 95.0);
         d.lose(&mut a);
         assert_eq!(a.window(), 50.0);
-        // A round trip later it is another window of data.
+        // A loss one round trip later belongs to another window of data.
         d.now += 0.2;
         d.lose(&mut a);
         assert_eq!(a.window(), 25.0);

@@ -22,15 +22,15 @@ pub struct DelayHistory {
 
 observed! {
     self: DelayHistory;
-    /// Base delay: the smallest of the last minutes; with a one-way delay, plus the offset of the two clocks.
+    /// Base delay: the smallest delay of the last minutes; a one-way delay includes the offset of the two clocks.
     base_s = self.base, number(Unit::Seconds);
     /// Queueing delay: the smallest of the last samples, less the base delay.
     queueing_s = self.queueing(), number(Unit::Seconds);
 }
 
 impl DelayHistory {
-    /// A history with `minutes` minima for the base delay and the last `samples` for the current delay, at least one of
-    /// each.
+    /// A history that keeps the minima of the last `minutes` minutes for the base delay, and the last `samples` samples
+    /// for the current delay. Both numbers are at least one.
     #[must_use]
     pub fn new(minutes: usize, samples: usize) -> Self {
         let (minutes, kept) = (minutes.max(1), samples.max(1));

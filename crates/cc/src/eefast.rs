@@ -6,10 +6,10 @@
 //! anticipated window is alpha D/Q, and FAST's largest increment is gamma alpha. Variant: FAST's update with one-way
 //! delays, every other round trip, spread over the next round (unverified). Preset `anticipated` goes straight to the
 //! anticipated window, by at most gamma alpha (unverified). The HCC paper presents the halving of this step as an
-//! improvement of HCC. The gain of `anticipated` is twice HCC's: with b the pipe over the sum of all alphas, an error e
-//! becomes -b e, which is stable below b = 1. The window therefore oscillates by gamma alpha on any long fat path. The
-//! doubling of the window and the reactions to losses and timeouts are those of FAST. As with FAST, the buffer must be
-//! larger than the sum of all alphas.
+//! improvement of HCC. The gain of `anticipated` is twice HCC's. Let b be the pipe divided by the sum of all alphas. An
+//! update turns an error e into -b e, so the window is stable below b = 1. On any long fat path the window therefore
+//! oscillates by gamma alpha. The doubling of the window and the reactions to losses and timeouts are those of FAST. As
+//! with FAST, the buffer must be larger than the sum of all alphas.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::forward_delay::{ForwardDelay, ForwardDelayParams};
@@ -240,8 +240,8 @@ mod tests {
 
     #[test]
     fn a_reverse_queue_does_not_slow_it_down() {
-        // A forward queue of 16 ms, a reverse one of 20 ms, 40 ms of propagation: 1900 / 76 ms is the link's 25,000 a
-        // second.
+        // The forward queue takes 16 ms, the reverse queue 20 ms and propagation 40 ms. The rate, 1900 segments in 76
+        // ms, is the link's 25,000 segments a second.
         let mut e = eefast("", 400.0);
         e.win.w = 1000.0;
         for _ in 0..60 {

@@ -498,7 +498,7 @@ mod tests {
 
     #[test]
     fn ns_2_moves_most_of_the_way_within_one_round_trip() {
-        // About ten updates of 10 ms each on a path of 100 ms; each covers half of the way to the target of the old
+        // About ten updates, 10 ms apart, on a path of 100 ms; each covers half of the way to the target of the old
         // window.
         let (mut d, mut f) = (Driver::new(), fast("ns2", &[("alpha", Setting::Num(100.0))]));
         d.start(&mut f, 2000.0);

@@ -4,12 +4,12 @@
 //!
 //! Variant: windows are real numbers of segments, and there is one decision a round trip, which is applied over the
 //! next round trip. Only the paper's abstract was available; the rules are those of two independent implementations and
-//! of later papers by its authors. Differences: one of the implementations applies the step for one ACK only once a
-//! round trip. The growth of that implementation is w times too slow; this error is not copied. The virtual Reno window
-//! after a loss is not documented; half of the window before the loss is the only choice that fits the published model
-//! (`reno_reset` has the other choice). The decrease at a loss follows the newest RTT sample. In slow start, the RTT of
-//! the last round trip is that of a much shorter queue, and the decrease would be too small. The window grows by at
-//! most one segment for each segment acknowledged.
+//! of later papers by its authors. Differences: one implementation applies the step that is meant for each ACK only
+//! once a round trip. The growth of this implementation is w times too slow; the error is not copied. The virtual Reno
+//! window after a loss is not documented; half of the window before the loss is the only choice that fits the published
+//! model (`reno_reset` has the other choice). The decrease at a loss follows the newest RTT sample. In slow start, the
+//! RTT of the last round trip is that of a much shorter queue, and the decrease would be too small. The window grows by
+//! at most one segment for each segment acknowledged.
 
 use crate::algorithm::{Ack, Signal, Start};
 use crate::loss_based::{LossBased, own_window};
@@ -254,7 +254,7 @@ mod tests {
         (d, f)
     }
 
-    // Only the paper's abstract was available: rules and constants as two implementations have them.
+    // Only the paper's abstract was available: rules and constants are those of two implementations.
     #[test]
     fn it_grows_rests_and_shrinks_by_the_published_amounts() {
         let (_, f) = at(&[]);
@@ -327,7 +327,8 @@ mod tests {
     fn small_windows_have_a_threshold_of_one_segment() {
         let (_, mut f) = at(&[]);
         f.win.w = 4.0;
-        // Half a segment in the queue at 46 ms, an RTT at which a window of 333 segments would stay.
+        // At an RTT of 46 ms half a segment is in the queue, so the window grows. A window of 333 segments would stay
+        // constant at this RTT.
         assert!(f.change(0.046) > 0.0);
     }
 

@@ -14,13 +14,14 @@
 //! recovery or in the round trip after a recovery.
 //!
 //! The update by delay is not stable on every path. Let b = C R / (N alpha), with R the round trip without queue. The
-//! anticipated window falls by b segments for each segment that the window rises above the equilibrium, so an error e
-//! becomes e (1/2 - b/2), which is stable below b = 3. Since the measurement lags by one round trip, the characteristic
-//! equation is z² - z/2 + b/2 = 0, which is stable below b = 2. Above b = 2 the clip bounds the oscillation. The window
-//! oscillates by some hundred segments around the equilibrium, and a buffer not much above alpha loses packets. For
-//! example, at 200 Mbit/s, 40 ms and alpha 400, b is 2.5 and the queue varies between 300 and 520 segments. Spreading
-//! the increases lowers the mean queue below alpha, by alpha/16 if every update is a full step (b from about 6 on).
-//! With `reference` "fast" an update multiplies the error by 1 - gamma, and the window does not oscillate.
+//! anticipated window falls by b segments for each segment that the window rises above the equilibrium. Without a lag,
+//! an update would turn an error e into e (1/2 - b/2), and the window would be stable below b = 3. Since the
+//! measurement lags by one round trip, the characteristic equation is z² - z/2 + b/2 = 0, and the window is stable
+//! below b = 2. Above b = 2 the clip bounds the oscillation. The window oscillates by some hundred segments around the
+//! equilibrium, and a buffer not much above alpha loses packets. For example, at 200 Mbit/s, 40 ms and alpha 400, b is
+//! 2.5 and the queue varies between 300 and 520 segments. Spreading the increases lowers the mean queue below alpha, by
+//! alpha/16 if every update is a full step (b from about 6 on). With `reference` "fast" an update multiplies the error
+//! by 1 - gamma, and the window does not oscillate.
 //!
 //! No code of the authors is public. The `forward_delay` module states the effects of the hosts' clocks.
 

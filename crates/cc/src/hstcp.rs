@@ -10,7 +10,7 @@
 //!   start).
 //! * Linux has the RFC's table but uses a and b of the upper end of each bin, up to one segment a round trip more than
 //!   the closed form. Linux counts ACKs. Linux looks up the row only in congestion avoidance, so a loss in the first
-//!   slow start halves the window (presets `linux` and `linux-2.6`, the latter with Linux 2.6's slow start rule).
+//!   slow start halves the window (preset `linux`; preset `linux-2.6` also has Linux 2.6's slow start rule).
 
 use crate::algorithm::{Ack, Signal};
 use crate::loss_based::{LossBased, own_window};

@@ -530,7 +530,8 @@ mod tests {
 
     #[test]
     fn linux_scales_with_whole_jiffies() {
-        // 100.03 ms are 101 jiffies of 1 ms in Linux today, 26 of 4 ms, and 100 in Linux 2.6; 40.12 ms are 41 and 11.
+        // In Linux today, 100.03 ms are 101 jiffies of 1 ms or 26 jiffies of 4 ms, and 40.12 ms are 41 jiffies of 1 ms
+        // or 11 of 4 ms. In Linux 2.6, 100.03 ms are 100 jiffies of 1 ms.
         for (preset, hz, rtt, eighths) in [
             ("linux", 1000.0, 0.100_03, 7.0),
             ("linux-2.6", 1000.0, 0.100_03, 8.0),
@@ -547,7 +548,7 @@ mod tests {
 
     #[test]
     fn linux_ages_the_largest_rtt_in_whole_jiffies() {
-        // 40.12 ms and 80 ms are 11 and 20 jiffies of 4 ms: 95 % of the 9 between them are 8.
+        // 40.12 ms and 80 ms are 11 and 20 jiffies of 4 ms: 95 % of their difference of 9 jiffies are 8 jiffies.
         let mut h = htcp("linux", &[]);
         h.on_start(&Start { hz: 250.0, ..Start::default() });
         (h.rtt_min, h.rtt_max) = (h.round_trip(0.040_12), h.round_trip(0.08));

@@ -78,8 +78,8 @@ impl Hybla {
     };
 
     /// # Errors
-    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] for another slow start in Linux's form, which has
-    /// its own.
+    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] if another slow start is selected for Linux's
+    /// form, which has its own slow start.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let win = LossWindow::new(settings)?;
         if win.integer() && LossParams::read(settings)?.slow_start != SlowStartKind::Standard {
@@ -138,7 +138,7 @@ impl Hybla {
         left
     }
 
-    /// Linux's rules for one ACK of `n` segments (of one, in 2.6).
+    /// Linux's rules for one ACK. Hybla's growth counts each ACK once, however many segments it acknowledges.
     #[inline]
     fn grow_linux(&mut self, ack: &Ack) {
         if !ack.may_grow() || ack.acked <= 0.0 {
@@ -205,8 +205,8 @@ impl LossBased for Hybla {
             }
         }
         if self.win.integer() {
-            // If ρ segments are more than were sent before ρ was known, the window is not full yet. A timed handshake gives
-            // ρ before the first segment.
+            // If the window of ρ segments exceeds the number of segments sent before ρ was known, the window is not
+            // full yet. A timed handshake gives ρ before the first segment.
             if self.timed || self.win.w <= ack.in_flight + ack.acked {
                 self.grow_linux(ack);
             }

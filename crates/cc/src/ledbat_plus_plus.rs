@@ -113,8 +113,8 @@ impl LedbatPlusPlus {
         })
     }
 
-    /// Additive increase, segments a round trip: one on paths with a long base RTT, a sixteenth on those with the
-    /// shortest.
+    /// Additive increase, segments a round trip: one on paths with a long base RTT, and one divided by
+    /// `gain_divisor_max` on paths with the shortest base RTTs.
     fn gain(&self, base: f64) -> f64 {
         let divisor = (2.0 * self.p.target / base).ceil();
         1.0 / divisor.clamp(1.0, self.p.gain_divisor_max)
@@ -142,7 +142,7 @@ impl LedbatPlusPlus {
         }
     }
 
-    /// Slow start, multiplied by the gain; only the first one ends by delay.
+    /// Slow start with its growth multiplied by the gain; only the connection's first slow start ends by delay.
     fn slow_start(&mut self, ack: &Ack, gain: f64, queueing: f64) {
         let first = self.phase == Phase::Start;
         if first && queueing > self.p.slow_start_exit * self.p.target {

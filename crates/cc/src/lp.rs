@@ -2,7 +2,7 @@
 //! and HSTCP-LP (the same authors, PFLDnet 2004). The window grows as in standard TCP or HighSpeed TCP, and is reduced
 //! as soon as the one-way delay rises above a small fraction of its range.
 //!
-//! Variant: an early indication of congestion is a smoothed one-way delay of more than the smallest plus 15 % of the
+//! Variant: an early indication of congestion is a smoothed one-way delay above the smallest delay plus 15 % of the
 //! range. The indication halves the window and starts an inference time of three round trips without growth. A second
 //! indication, on data sent after the first, brings the window down to one segment. Indications count only after the
 //! first loss, since only a loss shows the range. Growth after a reaction is additive. The extremes of the delay are
@@ -623,7 +623,8 @@ mod tests {
             assert_eq!((a.window(), kept(&a)), (33.0, (50, 100, 50)));
             delayed(&mut d, &mut a, 0.05, 0.1);
             assert_eq!(a.window(), 33.0);
-            // 15 % of the range are 7 ms. The eighths of 50, 52, 54, 56, 58 (in integers 50, 52.5, 54.75, 56.75, 58.75).
+            // 15 % of the range is 7 ms. In eighths of a ms the smoothed delay is 400, 420, 438, 454 and 468; in whole
+            // ms it is 50, 52, 54, 56 and 58.
             for (smoothed, window) in [(52, 34.0), (54, 35.0), (56, 36.0)] {
                 delayed(&mut d, &mut a, 0.07, 0.5);
                 assert_eq!((kept(&a).2, a.window()), (smoothed, window), "{preset}");
@@ -644,7 +645,7 @@ mod tests {
         for _ in 0..100 {
             delayed(&mut d, &mut a, 0.0515, 0.1);
         }
-        // A real average would be slightly below 51, whose integer part is 50.
+        // A real average would stay slightly below 51, so its integer part would be 50.
         assert_eq!(kept(&a).2, 51);
     }
 

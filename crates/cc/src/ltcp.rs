@@ -132,7 +132,7 @@ impl LossBased for Ltcp {
 
 #[cfg(test)]
 mod tests {
-    // All of these are unverified: the formulas are those of the header.
+    // All expected values are unverified, since they follow from the formulas in the module's header.
     use super::*;
     use crate::algorithm::Algorithm;
     use crate::testing::{Driver, close, settings};

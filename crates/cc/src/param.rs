@@ -1,7 +1,7 @@
 //! Parameters as data: an algorithm or a queue discipline declares each of its parameters once, with type, range, unit,
 //! default, source and meaning.
 //!
-//! [`params!`](crate::params) turns that declaration into a struct, a constant table for the documentation, and a
+//! [`params!`](crate::params) turns such a declaration into a struct, a constant table for the documentation, and a
 //! function that reads and checks a user's values. [`Parameter::check`] is the only check of a value.
 
 use std::collections::BTreeMap;

@@ -23,7 +23,7 @@ params! {
         g: f64 = num(0.0625, 1e-4, 1.0, Unit::None), "tcp_prague PRAGUE_SHIFT_G; RFC 8257 §4.2";
         /// α before the first sample.
         initial_alpha: f64 = num(1.0, 0.0, 1.0, Unit::None), "tcp_prague; picoquic has 0";
-        /// Behave on paths with an RTT below `rtt_virtual` as on one with this RTT.
+        /// Behave on a path with an RTT below `rtt_virtual` as on a path whose RTT is `rtt_virtual`.
         rtt_independence: bool = flag(true), "tcp_prague prague_rtt_scaling; RFC 9331 §4.3";
         /// RTT below which the behavior does not depend on the RTT.
         rtt_virtual: f64 = num(0.025, 1e-6, 10.0, Unit::Seconds), "tcp_prague prague_rtt_target";
@@ -264,7 +264,7 @@ mod tests {
         (a.share.alpha, a.saw_mark) = (0.2, true);
         ack(&mut d, &mut a, true, false, 0.1, 0.1);
         assert_eq!(a.window(), 90.0);
-        // The marked ones add nothing.
+        // Marked segments add nothing.
         ack(&mut d, &mut a, true, false, 0.1, 0.05);
         assert_eq!(a.window(), 90.0);
         ack(&mut d, &mut a, true, false, 0.1, 0.051);

@@ -107,7 +107,7 @@ algorithms! {
     Hcc = crate::hcc::Hcc,
     Lp = crate::lp::Lp,
     HstcpLp = crate::lp::HstcpLp,
-    // A model of the path, marks, other.
+    // Algorithms with a model of the path, algorithms that respond to marks, and the constant window.
     Bbr = crate::bbr::Bbr,
     Bbr3 = crate::bbr3::Bbr3,
     Vivace = crate::vivace::Vivace,

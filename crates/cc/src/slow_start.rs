@@ -318,7 +318,8 @@ mod tests {
 
     #[test]
     fn hystart_plus_plus_needs_eight_samples_and_its_threshold() {
-        // The threshold is 4 ms for an RTT of 20 ms, more than an eighth, and 16 ms for 200 ms, less than an eighth.
+        // The threshold is 4 ms for an RTT of 20 ms, which is more than an eighth of the RTT. For 200 ms it is 16 ms,
+        // which is less than an eighth.
         for (rtt, threshold) in [(0.02, 0.004), (0.1, 0.0125), (0.2, 0.016)] {
             for (rise, growth) in [(0.99, 1.0), (1.01, 0.25)] {
                 let (mut d, mut r) = (Driver::new(), reno("hystart++"));

@@ -160,7 +160,7 @@ impl ByteDriver {
     /// Starts a connection.
     ///
     /// # Errors
-    /// A message that names the first requirement of the algorithm that `offers` lacks, or that says that the algorithm
+    /// A message that names the algorithm's first need that is missing in `offers`, or that states that the algorithm
     /// cannot be copied.
     pub fn new(controller: Controller, connection: Connection, offers: Offers) -> Result<Self, String> {
         let needs = controller.needs();

@@ -41,7 +41,7 @@ choices! {
     pub enum SlowStart { Window = "window", FirstAck = "first_ack" }
 
     /// Further NAKs of a congestion period that lower the rate, with r drawn between 1 and the usual number of NAKs:
-    /// * `multiples`: the NAKs among the next few whose number is a multiple of r.
+    /// * `multiples`: among the next few NAKs, each NAK whose number in the period is a multiple of r.
     /// * `spaced`: the r-th NAK, the 2r-th, and so on, a few times.
     pub enum Schedule { Multiples = "multiples", Spaced = "spaced" }
 
@@ -332,8 +332,8 @@ impl Udt {
                 self.dec_count = self.dec_count.saturating_add(1);
             }
             Schedule::Spaced => {
-                // The draft does not state when a NAK is counted. The first further decrease is only possible if it is
-                // counted before this test.
+                // The draft does not state when a NAK is counted. Here it is counted after this test; otherwise an r of
+                // 1 could never cause a further decrease.
                 let due = self.nak_count == self.dec_count * self.dec_random;
                 if due && f64::from(self.dec_count) <= self.p.more_decreases {
                     self.slow_down(next);

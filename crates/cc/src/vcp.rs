@@ -7,9 +7,10 @@
 //! t_ρ, and then grows additively for one round trip. Until the end of this round trip the sender ignores routers'
 //! answers, since these answers precede the effect of the decrease. Preset `ns2` is the authors' ns-2 sender. The ns-2
 //! sender has a reference RTT of 100 ms for the additive scaling, which is bounded at both ends, and limits T/t_ρ to
-//! 2.5. The ns-2 sender does not freeze the window after a decrease, but only delays further decreases. Losses and
-//! timeouts are Reno's. A window of at most 64 segments is sent in equal slots if the slots are longer than t_ρ/2, so
-//! that a router sees the flow's load in every interval (from the ns-2 sender). The number of slots is a power of two.
+//! 2.5. The ns-2 sender does not freeze the window after a decrease, but only delays further decreases. The reactions
+//! to losses and timeouts are Reno's. A window of at most 64 segments is sent in equal slots if the slots are longer
+//! than t_ρ/2, so that a router sees the flow's load in every interval (from the ns-2 sender). The number of slots is a
+//! power of two.
 
 use crate::algorithm::{Ack, Algorithm, Answer, Load, Needs, Router, RouterAssisted, Signal, Start};
 use crate::loss_window::{LossWindow, MOST, window_methods};
@@ -265,7 +266,7 @@ mod tests {
     fn high_load_adds_by_the_square_of_the_round_trip() {
         close(growth("", 1000.0, 0.1, Load::High), 0.25, 1e-3);
         close(growth("ns2", 1000.0, 0.1, Load::High), 1.0, 1e-3);
-        // Bent at 20 and at 500 ms.
+        // The scaling bends at RTTs of 20 ms and 500 ms.
         close(growth("ns2", 1000.0, 0.01, Load::High), 0.02, 1e-3);
         close(growth("ns2", 1000.0, 0.8, Load::High), 28.0, 0.02);
     }
@@ -328,7 +329,7 @@ mod tests {
             d.ack(&mut v, 1.0, rtt, 0.0);
             v.pacing_rate()
         };
-        // Slots of more than 100 ms.
+        // The window is paced only if its slots are longer than 100 ms.
         assert_eq!(paced(1.0, 1.0), None);
         assert_eq!(paced(1.0, 3.0), Some(4.0));
         assert_eq!(paced(1.0, 8.0), Some(8.0));

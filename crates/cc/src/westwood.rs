@@ -302,7 +302,7 @@ mod tests {
         Driver::new().lose(&mut w);
         close(w.window(), 83.333, 1e-4);
         assert_eq!(w.window(), w.ssthresh());
-        // In whole bytes a millisecond: 1,250 of them.
+        // Linux's estimate is 1,250 whole bytes a millisecond.
         let mut linux = westwood("linux");
         (linux.bwe, linux.rtt_min, linux.sampled, linux.segment_bytes) = (1250.0, 100.0, true, 1500.0);
         assert_eq!(linux.estimate(), 83.0);

@@ -50,8 +50,8 @@ impl WindowedMax {
                 *s = [s[1], s[2], new];
             }
         } else if s[1].at == s[0].at && age > window / 4.0 {
-            // After a quarter of the window without a second best sample, or half without a third, the newest one
-            // replaces it.
+            // If no second sample was found for a quarter of the window, the newest sample becomes the second and the
+            // third. If no third sample was found for half of the window, the newest sample becomes the third.
             (s[1], s[2]) = (new, new);
         } else if s[2].at == s[1].at && age > window / 2.0 {
             s[2] = new;

@@ -90,7 +90,7 @@ impl Hostile {
         rtt
     }
 
-    /// Makes a random call, or two that belong together. Returns a description of it.
+    /// Makes a random call, or two calls that belong together. Returns a description of the calls.
     fn step(&mut self, algorithm: &mut dyn Algorithm) -> String {
         let gaps: &[f64] = if self.severity == Severity::Order {
             &[0.0, 1e-9, 1e-3, 0.1]

@@ -74,10 +74,12 @@ impl Connection {
         let at_once = match spec {
             _ if spec.starts_with("fast:ns2") => 100.0,
             _ if spec.starts_with("hybla") => 8.0 * 65536.0,
-            // Linux counts segments at a small α, up to w/α, and spends them at the α that comes next: 10/0.3.
+            // Linux counts segments at a small α, up to w/α, and multiplies them by the next α: the ratio is up to
+            // 10/0.3.
             _ if spec.starts_with("illinois:") => 34.0,
             _ if spec.starts_with("hcc") || spec.starts_with("eefast") => 200.0,
-            // VCP adds (T/200 ms)² segments a round trip, 100 at 2 s, which a window of one gives each of 8 segments.
+            // VCP adds (T/200 ms)² segments a round trip, which is 100 segments at 2 s. With a window of one, each of 8
+            // acknowledged segments adds as many.
             _ if spec.starts_with("vcp") => 800.0,
             // The module of 2006 adds n^¾ / 8 segments, where n is the number of segments sent since the last complete
             // round: at most 24,000 here.
@@ -115,7 +117,8 @@ impl Connection {
         self.trace.push(ssthresh.to_bits());
     }
 
-    /// Checks that the algorithm shows the variables that it declares, in their order, and only states that it names.
+    /// Checks that the algorithm reports its declared variables in their order, and that each reported state has a
+    /// name.
     fn check_variables(&self) {
         let mut declared = self.entry.variables();
         self.algorithm.observe(&mut |name, value| {
@@ -327,7 +330,7 @@ proptest! {
     #[test]
     fn a_clock_that_should_stand_still_does(seconds in 1.0..1000.0_f64, idle in any::<bool>()) {
         for spec in specs() {
-            // An algorithm with a model of the path has no time of growth that could stop.
+            // An algorithm with a model of the path has no growth clock that could stop.
             if build(&spec, &BTreeMap::new()).expect("it is in the registry").needs().own_recovery {
                 continue;
             }
@@ -361,8 +364,8 @@ proptest! {
             };
             let ((_, without), (w, with)) = (after(0.0), after(seconds));
             if idle {
-                // At a smaller window, a round trip has fewer ACKs to grow on. Slow start adds one segment for each;
-                // Hybla's slow start adds enough to reach the earlier window.
+                // At a smaller window, a round trip has fewer ACKs, and each of them may increase the window. Slow
+                // start adds one segment for each ACK; Hybla's slow start adds enough to reach the earlier window.
                 let most = if spec.starts_with("hybla") { w.max(50.0) } else { 50.0 };
                 prop_assert!(with <= most + 1e-9, "{spec}: grew by {with} after an idle time");
             } else {

@@ -13,9 +13,9 @@ fn aimd(a: f64, b: f64, p: f64) -> f64 {
 
 #[test]
 fn compound_follows_the_law_of_its_window() {
-    // No decision is made in the first round trip after a loss, which is one of 16 at the highest loss rate, and one of
-    // 25 and of 39 at the others. At the highest loss rate, half of the peak is near the low window, so most losses
-    // would set dwnd to zero.
+    // No decision is made in the first round trip after a loss. This round trip is one of 16 at the highest loss rate,
+    // and one of 25 and one of 39 at the other two loss rates. At the highest loss rate, half of the peak is near the
+    // low window, so most losses would set dwnd to zero.
     for (p, low_window, tolerance) in [(1e-3_f64, 0.0, 0.1), (1e-4, 38.0, 0.06), (1e-5, 38.0, 0.04)] {
         let low_window = ("low_window", Value::Num(low_window));
         let at_once = [low_window.clone(), ("spread", Value::Bool(false))];

@@ -98,9 +98,9 @@ fn westwood_gives_up_the_part_of_the_rtt_that_is_queue() {
 /// Times of the marks.
 #[derive(Clone, Copy)]
 enum Marks {
-    /// Every 1/p-th segment.
+    /// Every 1/p-th segment has a mark.
     Regular,
-    /// Each segment with probability p.
+    /// Each segment has a mark with probability p.
     Random,
 }
 

@@ -97,8 +97,8 @@ pub fn run(plan: &Plan, path: &mut Path) -> io::Result<Log> {
     }
     path.enter(SENDERS)?;
     let lead_ns = LEAD_NS + plan.flows.iter().map(|flow| flow.connect_before_ns).max().unwrap_or(0);
-    // Rounded up to whole seconds, so that the phase is that of the plan, independently of the time taken to configure
-    // the path.
+    // The time is rounded up to whole seconds, so that the phase is the plan's phase, however long the configuration of
+    // the path took.
     let earliest_ns = (sys::now_ns() + lead_ns).next_multiple_of(1_000_000_000) + plan.phase_ns;
     let zero_ns = plan.zero_ns.unwrap_or(earliest_ns);
     if zero_ns < earliest_ns {

@@ -100,8 +100,8 @@ impl Netlink {
         self.ask(RTM_NEWLINK, CREATE | 0x200, &near)
     }
 
-    /// Moves a device that leads out of the guest into a namespace, with a name and an address like those of pairs. All
-    /// such devices have the same hardware address, as both ends of a pair have.
+    /// Moves a device into a namespace; the device leads out of the guest. The device gets a name and an address like
+    /// the ends of pairs. All such devices have the same hardware address, as both ends of a pair have.
     pub fn adopt(&mut self, number: usize, mtu: u32, namespace: &impl AsRawFd) -> io::Result<()> {
         let mut body = vec![0; 4];
         body.extend(sys::device_index(&outer_name(number))?.to_ne_bytes());
@@ -217,8 +217,9 @@ impl Netlink {
         self.ask(RTM_NEWQDISC, flags, &body)
     }
 
-    /// Counts of the queues of this namespace, by the index of the device: of the discipline inside a rate limit if
-    /// there is one, otherwise of the root discipline. `own` returns the discipline inside the rate limit of a device.
+    /// Counts of the queues of this namespace, by the index of the device. A device's queue is the discipline inside a
+    /// rate limit if there is one, otherwise the root discipline. `own` returns the discipline inside the rate limit of
+    /// a device.
     pub fn queues(&mut self, own: impl Fn(u32) -> Option<Counted>) -> io::Result<Vec<(u32, QueueCounts)>> {
         self.send(RTM_GETQDISC, DUMP, &[0; 20])?;
         let mut found = Vec::new();
@@ -344,8 +345,8 @@ fn failure(body: &[u8]) -> io::Error {
     io::Error::from_raw_os_error(-code)
 }
 
-/// Counts of a device's queue from a reply to a dump: of the discipline inside a rate limit, or of a root discipline
-/// that is not a rate limit.
+/// Counts of a device's queue from a reply to a dump. The queue is the discipline inside a rate limit, or a root
+/// discipline that is not a rate limit.
 fn counts(body: &[u8], own: &impl Fn(u32) -> Option<Counted>) -> Option<(u32, QueueCounts)> {
     let index = word(body, 4)?;
     let own = own(index);

@@ -105,7 +105,7 @@ impl Path {
         Ok(())
     }
 
-    /// Moves a device that leads out of the guest into its namespace.
+    /// Moves a device into its namespace; the device leads out of the guest.
     fn adopt(&mut self, plan: &Plan, number: usize, outside: &mut Netlink) -> io::Result<()> {
         let device = &plan.devices[number];
         outside.adopt(number, device.mtu, &self.namespaces[device.from])?;

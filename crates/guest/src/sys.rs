@@ -13,7 +13,7 @@ fn done(result: i64) -> io::Result<i64> {
 
 fn owned(result: libc::c_int) -> io::Result<OwnedFd> {
     done(result.into())?;
-    // SAFETY: the kernel has just given this descriptor to nobody else.
+    // SAFETY: the kernel has just created this descriptor, so nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(result) })
 }
 

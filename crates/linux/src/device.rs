@@ -75,7 +75,8 @@ impl Device {
         Ok(Self { listener, stream: None, calls: None, memory: None, queues: [queue()?, queue()?] })
     }
 
-    /// Descriptor to wait for: that of the guest's messages, or that of its connection.
+    /// Descriptor to wait for: the socket of the guest's messages, or the listening socket before the guest has
+    /// connected.
     pub fn descriptor(&self) -> rustix::fd::BorrowedFd<'_> {
         use std::os::fd::AsFd;
         self.stream.as_ref().map_or_else(|| self.listener.as_fd(), AsFd::as_fd)

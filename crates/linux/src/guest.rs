@@ -106,8 +106,8 @@ impl Guest {
         Ok(())
     }
 
-    /// Serves a running guest until it waits, and takes the frames that the guest has sent, all of them at the time at
-    /// which the guest ran.
+    /// Serves a running guest until it waits, and takes the frames that the guest has sent. All these frames depart at
+    /// the time at which the guest ran.
     fn follow(&mut self, now_ns: u64, arrivals: &mut VecDeque<Arrival>, sent: Sent<'_>) -> io::Result<()> {
         loop {
             let [one, other] = &self.devices;

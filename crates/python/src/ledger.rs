@@ -70,7 +70,7 @@ impl MemoryBound {
     }
 
     /// True if this thread allocated more than the bound, and the process grew by more than the bound. Memory that was
-    /// never used does not count, nor does that of other threads.
+    /// never used does not count, and memory of other threads does not count.
     pub fn is_exceeded(&self) -> bool {
         let asked = u64::try_from(held() - self.held).unwrap_or(0);
         asked > self.limit

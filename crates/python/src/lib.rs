@@ -68,7 +68,7 @@ type Objects = BTreeMap<usize, Py<PyAny>>;
 /// `progress`, if given, is called about five times a second with the fraction done; if it returns false, `Cancelled`
 /// is raised. `algorithms` are the objects of the flows whose algorithm is written in Python, by the flows' index. The
 /// run is limited to `memory` bytes. Raises `ValueError` (`path: message`) for a spec that cannot be run,
-/// `CallbackError` for what an algorithm raised, `MemoryLimitError` for a run that needs more memory, and
+/// `CallbackError` for an exception in an algorithm, `MemoryLimitError` for a run that needs more memory, and
 /// `EngineDefectError` for a defect of the engine.
 #[pyfunction]
 #[pyo3(signature = (spec_json, progress=None, algorithms=None, memory=u64::MAX))]
@@ -251,7 +251,7 @@ fn memory(spec_json: &str) -> PyResult<u64> {
     Ok(spec.memory_bytes())
 }
 
-/// Quantiles of a crowd, from the smallest to the largest.
+/// Quantiles recorded for each group of flows, from the smallest to the largest.
 #[pyfunction]
 fn quantiles() -> [f64; 7] {
     QUANTILES
@@ -269,7 +269,7 @@ fn algorithms() -> String {
     describe::algorithms().to_string()
 }
 
-/// Every queue discipline, as a JSON list; those of Linux, which the engine does not run, have a backend.
+/// Every queue discipline, as a JSON list; the disciplines of Linux have a backend, since the engine does not run them.
 #[pyfunction]
 fn queues() -> String {
     describe::queues().to_string()

@@ -36,7 +36,7 @@ struct Ids {
 impl ConnectionIdGenerator for Ids {
     fn generate_cid(&mut self) -> ConnectionId {
         self.next += 1;
-        // Mixed, so that the ids of one end do not share a prefix.
+        // The number is mixed, so that the ids of one end do not share a prefix.
         ConnectionId::new(&self.next.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes())
     }
 
@@ -52,7 +52,7 @@ impl ConnectionIdGenerator for Ids {
 /// Settings of one end.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Seed of the end's randomness; the two ends of a flow differ.
+    /// Seed of the end's random numbers; the two ends of a flow have different seeds.
     pub seed: u64,
     /// UDP payload of a full datagram, bytes.
     pub mtu: u16,
@@ -69,7 +69,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Quinn's transport configuration: its defaults, except for a constant MTU, flow control and no idle timeout.
+    /// Quinn's transport configuration: its defaults, but with a constant MTU, the receive window of these settings and
+    /// no idle timeout.
     pub fn transport(&self, factory: Option<Arc<dyn ControllerFactory + Send + Sync>>) -> TransportConfig {
         let mut transport = TransportConfig::default();
         transport.initial_mtu(self.mtu).min_mtu(self.mtu).mtu_discovery_config(None).max_idle_timeout(None);

@@ -10,10 +10,10 @@
 //! ```
 //!
 //! An algorithm that needs more than quinn's [`Controller`](quinn_proto::congestion::Controller) offers is rejected
-//! with the reason. Quinn does not offer a pacing rate (its pacer cannot be given one), counts of CE marks, and the
-//! number of each lost packet. The one-way delay comes from time stamps that the caller's socket adds to datagrams
+//! with the reason. Quinn offers no pacing rate (its pacer cannot be given one), no counts of CE marks, and no packet
+//! numbers of lost packets. The one-way delay comes from time stamps that the caller's socket adds to datagrams
 //! ([`stamp`]); the feature `socket` has a UDP socket that adds time stamps, for the crate quinn. This crate contains
-//! no algorithm: [`elephan_cc::transport::ByteDriver`] drives those of `elephan-cc`.
+//! no algorithm: [`elephan_cc::transport::ByteDriver`] drives the algorithms of `elephan-cc`.
 
 #[cfg(feature = "socket")]
 pub mod socket;

@@ -256,8 +256,8 @@ mod tests {
 
     #[test]
     fn short_bursts_keep_the_mean_rate() {
-        // On periods of 3/4 of the interval between segments, and equal off periods: half of the rate, not one segment
-        // per on period.
+        // On and off periods last 3/4 of the interval between segments each. The mean rate is half of the stated rate,
+        // and not one segment per on period.
         let half = DurationSpec::Constant { mean_ps: 3 * SECOND / 4 };
         let spec = ApplicationSpec {
             rate_bps: 1_000,
@@ -333,7 +333,7 @@ mod tests {
             sizes.iter().enumerate().map(|(i, &x)| (cdf(f64::from(x)) - i as f64 / n).abs()).fold(0.0, f64::max);
         // Rounding to whole segments adds a step of at most 1 / 1000 of the mean.
         assert!(worst < 2.225 / n.sqrt() + 0.002, "{worst}");
-        // The standard deviation is 1.24 of the mean.
+        // The standard deviation is 1.24 times the mean.
         let mean = times.len() as f64 / n;
         assert!((mean / 1000.0 - 1.0).abs() < 5.0 * 1.24 / n.sqrt(), "{mean}");
     }
@@ -351,7 +351,7 @@ mod tests {
                 / 1e3
                 / (to - from) as f64
         };
-        // 5,000 frames with a standard deviation of 1.3 % each.
+        // Each rate applies to 5,000 frames, whose sizes have a standard deviation of 1.3 %.
         for (from, to, mbps) in [(1, 101, 2.0), (101, 201, 4.0), (301, 401, 1.0)] {
             assert!((within(from, to) / mbps - 1.0).abs() < 0.001, "{}", within(from, to));
         }

@@ -158,7 +158,8 @@ mod tests {
         let spec = SizeSpec::LognormalPareto { mu, sigma, body_share, tail_bytes, tail_shape, most_bytes };
         // The bound ignores that the tail of the body is truncated.
         assert!((68_300.0..78_000.0).contains(&spec.mean_bytes_at_most()), "{}", spec.mean_bytes_at_most());
-        // The standard deviation of a size is 0.77 MB, that of the mean of 100,000 is 2.4 kB.
+        // The standard deviation of a size is 0.77 MB, so the standard deviation of the mean of 100,000 sizes is 2.4
+        // kB.
         assert!((mean - 68_300.0).abs() < 5.0 * 2_400.0, "{mean}");
     }
 

@@ -293,9 +293,9 @@ impl Engine {
         self.now.0 as f64 / self.spec.duration_ps as f64
     }
 
-    /// Samples of flows and links at the sample times that all of them have passed, for a plot of a run in progress:
-    /// the beginning of the output of [`Engine::finish`]. All other fields are empty. A run that records only quantiles
-    /// has no such samples.
+    /// Samples at the sample times that all flows and links have passed, for a plot of a run in progress. The samples
+    /// are the beginning of the output of [`Engine::finish`]. All other fields are empty. A run that records only
+    /// quantiles has no such samples.
     #[must_use]
     pub fn so_far(&mut self) -> Outcome {
         self.network.sinks.iter_mut().flatten().for_each(|sink| sink.sample_before(self.now));
@@ -374,7 +374,7 @@ impl Engine {
     /// Returns the results of a run at its end.
     ///
     /// # Panics
-    /// If the run is not at its end, and those of [`Engine::run`].
+    /// If the run is not at its end, and in the cases of [`Engine::run`].
     #[must_use]
     pub fn finish(mut self) -> Outcome {
         let end = Time(self.spec.duration_ps);

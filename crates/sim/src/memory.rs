@@ -1,7 +1,7 @@
 //! Memory of a run: an estimate of the certain need before it starts, and a limit on packets while it runs.
 //!
-//! The estimate includes what follows directly from a scenario: samples, flows, transfers, and the first window of each
-//! flow. The growth of a window, or of a queue without a bound, is not known beforehand.
+//! The estimate includes the memory that follows directly from a scenario: samples, flows, transfers, and the first
+//! window of each flow. The growth of a window, or of a queue without a bound, is not known beforehand.
 //! [`crate::Engine::limit_memory`] limits packets in flight, and the engine's caller limits all other memory between
 //! two time slices.
 
@@ -170,9 +170,9 @@ impl Spec {
         (places * (TRANSFER_BYTES as f64 + rings)) as u64
     }
 
-    /// Number of transfers of a source active at the same time, of those that begin in `active_s`. A transfer takes a
-    /// round trip for each doubling of the initial window that the mean size needs. If the load of the transfers
-    /// exceeds the slowest link's rate, the excess accumulates.
+    /// Number of a source's transfers that are active at the same time, if `transfers` transfers begin in `active_s` s.
+    /// A transfer takes a round trip for each doubling of the initial window that the mean size needs. If the load of
+    /// the transfers exceeds the slowest link's rate, the excess accumulates.
     fn under_way(&self, source: &SourceSpec, transfers: f64, active_s: f64) -> f64 {
         let flow = &source.flow;
         let links = || flow.path.iter().chain(&flow.reverse_path).map(|&link| &self.links[link]);

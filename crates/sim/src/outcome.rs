@@ -39,7 +39,7 @@ pub struct Outcome {
 pub struct Conservation {
     /// Packets sent into the network, data and ACKs.
     pub sent: u64,
-    /// Created by links that duplicate.
+    /// Created by links that duplicate packets.
     pub duplicated: u64,
     /// Received by the other end.
     pub received: u64,

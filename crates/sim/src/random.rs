@@ -2,7 +2,7 @@
 //!
 //! The `n`-th draw of a stream depends on the seed, the stream's name and `n` alone, so an additional flow does not
 //! change the draws of other flows. The mixing function is `SplitMix64`'s finalizer (Steele, Lea and Flood, OOPSLA
-//! 2014), implemented here. A library may change its stream in a major version, and a run must not change.
+//! 2014), implemented here. A library may change its stream in a major version, but a run must not change.
 
 const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 

@@ -54,7 +54,7 @@ fn a_backlog_beyond_the_end_of_time_is_counted_and_never_leaves() {
         links[0]["record"] = json!(record);
         let mut stack = ns2_stack();
         (stack["payload_bytes"], stack["initial_window"]) = (json!(60_000), json!(400));
-        // A link behind it, which is evaluated inline, gets the packets of the far future in order.
+        // The link behind the slow link is evaluated inline, and gets the packets of the far future in order.
         let mut behind = link("behind", 1_000_000, 0.001, None);
         behind["loss"] = json!({"kind": "list", "packets": [1_000_000]});
         links.as_array_mut().expect("a list").push(behind);
@@ -133,7 +133,8 @@ fn flows_that_part_behind_a_queue_may_meet_at_the_next() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// However flows part and meet, every link sees arrivals in order, and slices of any length give the same run.
+    /// For flows that part and meet in any way, every link sees arrivals in order, and slices of any length give the
+    /// same run.
     #[test]
     fn flows_may_part_and_meet_anywhere(
         per_stage in 1_usize..4,

@@ -225,7 +225,7 @@ fn with_a_buffer_above_alpha_hcc_converges_without_a_loss() {
 }
 
 /// Xu et al. (2011), figure 9(a), and the text of section 4.1: with a buffer below alpha, the search mostly keeps the
-/// window near that of the last loss, and the utilization is higher than FAST's.
+/// window near the window at the last loss, and the utilization is higher than FAST's.
 #[test]
 fn with_a_buffer_below_alpha_hcc_searches_for_the_window_of_the_loss() {
     let outcome_of = |algorithm| {
@@ -275,7 +275,8 @@ fn hcc_flows_of_different_round_trips_share_alike_where_the_buffer_holds_their_a
     }
 }
 
-/// Section 3.4: once the window exceeds that of the last loss without another loss, the window follows the delay again.
+/// Section 3.4: once the window exceeds the window at the last loss and no other loss has occurred, the window follows
+/// the delay again.
 #[test]
 fn after_one_loss_hcc_searches_for_26_updates_and_returns_to_alpha() {
     let (mut links, flows) = path(0.04, 10_000, &[("hcc:steady", 0.0)], 400.0);

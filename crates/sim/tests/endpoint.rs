@@ -172,7 +172,8 @@ fn paced_segments_leave_at_the_rate_and_not_in_bursts() {
     assert!(gaps.len() > 39_000, "{} segments", gaps.len());
     assert!(gaps.iter().all(|gap| (gap - 1.0 / 8000.0).abs() < 1e-9));
     assert_eq!(outcome.links[0].1.rows.last().map(|row| row.queue_max), Some(0));
-    // The window holds as well: with 400 segments and 104 ms, fewer leave than the rate would allow.
+    // The window also limits a paced flow: at a window of 400 segments and an RTT of 104 ms, fewer segments leave than
+    // the rate would allow.
     let (_, seen) = spy(spec(&links, &flows, 5.0, 1.0), 400.0, Some(8000.0), needs);
     let rtt = seen.acks.last().and_then(|ack| ack.rtt).expect("every ACK has a sample");
     let late = seen.sent.iter().filter(|s| s.now > 1.0).count() as f64;

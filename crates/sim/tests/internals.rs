@@ -112,7 +112,7 @@ fn the_estimate_of_memory_counts_every_value() {
         let plain = Spec { internals: false, ..spec.clone() };
         let more = spec.memory_bytes() - plain.memory_bytes();
         let rows: usize = run(&spec).senders.iter().filter_map(|s| s.internals.as_ref()).map(|i| i.rows.len()).sum();
-        // A value is a row here and a row of a table of five columns.
+        // A value takes one row of the engine's records and one row of a table with five columns.
         let each = (size_of::<InternalValue>() + 5 * 8) as u64;
         let counted = more as f64 / (rows as u64 * each) as f64;
         assert!((0.97..1.03).contains(&counted), "{counted} of what {rows} rows take");

@@ -35,7 +35,7 @@ fn a_reno_sawtooth_has_its_period_mean_window_and_utilization() {
         let buffer = (1000.0_f64 * part) as u64;
         let expected = sawtooth(pipe, buffer as f64, 10_000.0, round_trip_s);
         let (links, flows) = dumbbell(rate_bps, 0.048, buffer, &[("reno", 0.0)], &ns2_stack());
-        // The measurement window is from a loss to a loss, so that it has whole teeth; a first run finds the losses.
+        // Averages are taken from one loss to another, so that they cover whole periods of the sawtooth.
         let duration_s = 60.0 + 6.0 * expected.period_s;
         let outcome = run(&spec(&links, &flows, duration_s, 1.0));
         let sender = &outcome.senders[0].samples;
@@ -64,7 +64,7 @@ fn a_reno_sawtooth_has_its_period_mean_window_and_utilization() {
 fn reno_follows_its_response_function_under_random_loss() {
     for p in [1e-5_f64, 1e-4, 1e-3, 1e-2] {
         let expected = (1.5 / p).sqrt();
-        // Fast enough never to queue: the pipe holds five times the mean window.
+        // The bottleneck is so fast that no queue forms: the pipe holds five times the mean window.
         let rate_bps = (expected * 5.0 * 1040.0 * 8.0 / 0.1).max(10e6) as u64;
         let (mut links, flows) = dumbbell(rate_bps, 0.048, 1_000_000, &[("reno", 0.0)], &ns2_stack());
         for link in links.as_array_mut().expect("links are a list") {

@@ -72,7 +72,7 @@ fn a_queue_on_the_way_back_is_none_of_its_business() {
     let share = shares(&outcome)[0];
     println!("{share}");
     // The round-trip time is doubled, so the growth after each halving takes longer. With a queue of the same size on
-    // its forward path, the flow has less than 2 %.
+    // its forward path, the flow has less than 2 % of the bottleneck's rate.
     assert!(share > 0.5, "{share}");
     let measured = &outcome.senders[0].measured;
     assert!(measured.rtt_sum / measured.rtt_count as f64 > 0.06);

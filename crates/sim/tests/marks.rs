@@ -135,10 +135,10 @@ fn two_prague_flows_share_fairly_whatever_their_rtts_below_25_ms() {
         half.rates[0] / half.rates[1]
     };
     close("30 ms both", ratio("prague", 0.03, 0.03), 1.0, 0.1);
-    // Independence begins 500 round trips after slow start, so the shorter one is ahead for a while.
+    // RTT independence begins 500 round trips after slow start, so the flow with the shorter RTT is ahead for a while.
     close("6 and 24 ms", ratio("prague", 0.006, 0.024), 1.0, 0.2);
-    // Without RTT independence the ratio is nearly that of DCTCP: the square of the ratio of the RTTs, with queueing
-    // delay.
+    // Without RTT independence the ratio of the rates is nearly DCTCP's: the square of the ratio of the RTTs, queueing
+    // delay included.
     let dependent = ratio("prague:rtt-dependent", 0.006, 0.024);
     assert!(dependent > 8.0, "{dependent}");
 }

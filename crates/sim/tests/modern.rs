@@ -180,8 +180,8 @@ fn ledbat_holds_its_target_of_100_ms() {
 
 #[test]
 fn ledbat_yields_to_reno() {
-    // Start times of the Reno flow. Results are averaged over them, since LEDBAT keeps 1/30 of Reno's rate if it loses
-    // a segment at the end of Reno's slow start, and 1/4 if it loses none.
+    // Start times of the Reno flow. Results are averaged over these times, since LEDBAT keeps 1/30 of Reno's rate if it
+    // loses a segment at the end of Reno's slow start, and 1/4 if it loses none.
     const STARTS_S: [f64; 5] = [59.0, 60.0, 61.0, 62.3, 63.7];
     for background in ["ledbat", "ledbat++"] {
         let mut total = [0.0, 0.0];

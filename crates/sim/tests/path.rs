@@ -55,8 +55,8 @@ fn bursty_losses_have_their_rate_and_their_length() {
         let lost = fates.iter().filter(|&&arrives| !arrives).count() as f64;
         let bad = to_bad / (to_bad + to_good);
         let rate = bad * in_bad + (1.0 - bad) * in_good;
-        // Losses are correlated: with the correlation ρ = 1 − p − r of successive states, the variance of the fraction
-        // of bad states is π_b π_g (1 + ρ)/(1 − ρ)/n; the variance of the losses for given states is added to it.
+        // Losses are correlated. With the correlation ρ = 1 − p − r of successive states, the fraction of bad states
+        // has the variance π_b π_g (1 + ρ)/(1 − ρ)/n. The variance of the losses for given states is added.
         let memory: f64 = 1.0 - to_bad - to_good;
         let states = bad * (1.0 - bad) * (1.0 + memory) / (1.0 - memory) * (in_bad - in_good).powi(2);
         let draws = bad * in_bad * (1.0 - in_bad) + (1.0 - bad) * in_good * (1.0 - in_good);

@@ -145,7 +145,7 @@ fn fq_codel_serves_flows_alike_in_whatever_order_they_are_listed() {
     let outcome = |order: [usize; 3]| {
         let (mut links, flows) =
             dumbbell(5_000_000, 0.01, 40, &[("cubic", 0.0), ("reno", 0.1), ("bic", 0.2)], &linux_stack());
-        // With so few queues some flows share one.
+        // With so few queues, some flows share a queue.
         links[0]["queue"] = json!({"kind": "fq_codel", "limit_packets": 40, "queues": 2});
         let listed: Vec<_> = order.iter().map(|&flow| flows[flow].clone()).collect();
         let outcome = common::run(&spec(&links, &json!(listed), 20.0, 1.0));

@@ -115,7 +115,7 @@ fn xcp_flows_that_come_one_after_another_each_get_their_share_within_50_round_tr
         assert!(part.utilization >= 0.98, "{newest}: {}", part.utilization);
         assert!(part.queue_max <= 10, "{newest}: {}", part.queue_max);
     }
-    // Over the time in which flows start, too.
+    // Utilization and queue also stay within limits over the whole time in which flows start.
     let all = Part::of(&outcome, path.rate_bps, 1.0, 12.0);
     assert!(all.utilization >= 0.98 && all.queue_max < path.bdp() / 5, "{} {}", all.utilization, all.queue_max);
     let last = Part::of(&outcome, path.rate_bps, 10.0, 12.0);
@@ -349,7 +349,8 @@ fn neither_the_length_of_a_turn_nor_the_order_of_flows_nor_what_is_recorded_matt
     }
 }
 
-/// Headers are counted like packets: lost, duplicated and reordered ones, and those still under way (the engine asserts it).
+/// Congestion headers are counted like packets. The engine asserts the count, which includes the headers of lost,
+/// duplicated and reordered packets and of packets in flight.
 #[test]
 fn headers_survive_a_hostile_path() {
     let path = Path::new("xcp", 20_000_000, 0.05);

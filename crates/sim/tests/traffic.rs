@@ -41,7 +41,8 @@ fn poisson_datagrams_wait_as_in_m_d_1() {
         let (wait, dropped) = waiting(&outcome, 10.0, duration_s);
         let expected = load * service_s / (2.0 * (1.0 - load));
         assert!((wait / expected - 1.0).abs() < 0.02, "load {load}: {wait} and not {expected}");
-        // The delay of a datagram is its waiting, transmission and propagation time; those under way at the ends are few.
+        // The delay of a datagram is its waiting, transmission and propagation time. Few datagrams are in flight at the
+        // ends of the measurement.
         let delay = outcome.receivers[0].delays.as_ref().and_then(|delays| delays.mean()).expect("some arrived");
         assert!((delay - 0.5 - service_s - wait).abs() < 1e-3 * wait, "load {load}: {delay}");
         assert!(dropped.abs() < 1e-12);

@@ -88,7 +88,8 @@ fn a_list_is_replayed_with_its_starts_sizes_and_round_trips() {
         [(Time(0), 1), (Time(ps(0.5)), 10), (Time(ps(0.5)), 11)]
     );
     assert_eq!(transfers.iter().map(|t| t.rtt).collect::<Vec<_>>(), [40 * MS, 100 * MS, 40 * MS].map(Time));
-    // One segment of 1,040 bytes and its ACK of 40: 40 ms, 0.832 + 0.032 ms at 10 Mbit/s, and a fifth of that at the ends.
+    // One segment of 1,040 bytes and its ACK of 40 bytes take 40 ms of propagation, 0.832 + 0.032 ms at 10 Mbit/s, and
+    // a fifth of these 0.864 ms on the access links.
     let first = transfers[0].completed.seconds();
     assert!((first - (0.040 + 0.000_864 * 1.2)).abs() < 1e-9, "{first}");
     // Windows of 2, 4, 4: three round trips of 100 ms.
@@ -119,7 +120,7 @@ fn windows_and_order_do_not_matter_and_other_sources_draw_the_same() {
         outcome.senders.reverse();
         outcome.receivers.reverse();
         assert_eq!(everything(&outcome), everything(&expected));
-        // Without the other source, the first begins the same transfers.
+        // Without source `b`, source `a` begins the same transfers.
         let alone = run(&with_sources(20_000_000, &[("cubic", 0.0), ("reno", 1.0)], &[a], &stack, (20.0, 5.0)));
         let drawn = |s: &SourceTotals| s.transfers.iter().map(|t| (t.start, t.segments, t.rtt)).collect::<Vec<_>>();
         assert_eq!(drawn(&alone.sources[0]), drawn(&expected.sources[0]));

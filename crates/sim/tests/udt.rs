@@ -69,7 +69,7 @@ fn the_rate_climbs_to_nine_tenths_of_a_gigabit_in_7_5_seconds() {
         links[0]["loss"] = json!({"kind": "list", "packets": [0]});
         let outcome = run(&spec(&links, &flows, 14.0, 1.0));
         let (tenth, most) = (first_above(&outcome, 9.0), first_above(&outcome, 900.0));
-        // From 1 % of that rate on, the climb takes 99 % of 7.5 s, within a sampling interval of 0.1 s at either end.
+        // The climb from 9 Mbit/s to 900 Mbit/s takes 99 % of 7.5 s, within a sampling interval of 0.1 s at either end.
         assert!((most - tenth - 7.425).abs() <= 0.1 + 1e-9, "{rtt_s}: {tenth} {most}");
         assert_eq!(outcome.senders[0].totals.retransmits, 1);
     }
@@ -78,7 +78,7 @@ fn the_rate_climbs_to_nine_tenths_of_a_gigabit_in_7_5_seconds() {
 #[test]
 fn a_loss_costs_a_ninth_of_the_rate() {
     let (mut links, flows) = parallel(100_000_000, 2000, &[("udt", 0.04, 0.0)]);
-    // Far into the climb, and far apart.
+    // The second and the third loss are far into the climb, and far apart.
     links[0]["loss"] = json!({"kind": "list", "packets": [0, 60_000, 90_000]});
     let mut text = spec(&links, &flows, 20.0, 1.0);
     text.sample_period_ps = ps(0.01);
@@ -243,7 +243,7 @@ fn impairments(pick: u64) -> Value {
         some["jitter"] = json!({"kind": "exponential", "mean_ps": ps(0.0005)});
     }
     if pick & 8 > 0 {
-        // Down for a second, so that timers expire.
+        // The link is down for a second, so that timers expire.
         some["rate_steps"] = json!([{"at_ps": ps(1.0), "rate_bps": 0}, {"at_ps": ps(2.0), "rate_bps": 5_000_000}]);
     }
     some

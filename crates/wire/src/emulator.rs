@@ -245,7 +245,7 @@ impl Emulator {
         self.links.iter().map(|link| &link.totals)
     }
 
-    /// Ends the run: the samples of the recorded links, with their positions.
+    /// Ends the run, and returns the samples of the recorded links with their positions.
     pub fn finish(&mut self, end: Time) -> Vec<(usize, LinkSamples)> {
         let ended = self.links.iter_mut().map(|link| link.finish(end)).enumerate();
         ended.filter_map(|(position, samples)| Some((position, samples?))).collect()

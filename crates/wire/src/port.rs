@@ -39,7 +39,8 @@ impl Port {
     /// There is no such device, or this process may not open it.
     pub fn open(device: &str, packet_bytes: usize, frames: usize) -> io::Result<Self> {
         let index = device_index(device)?;
-        // SAFETY: no pointers; the descriptor is nobody else's. Without a protocol it receives nothing before it is bound.
+        // SAFETY: no pointers; the descriptor is nobody else's. Without a protocol the socket receives nothing before
+        // it is bound.
         let socket = unsafe {
             let made = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
             OwnedFd::from_raw_fd(checked(made)?)
@@ -90,7 +91,8 @@ impl Port {
 
     fn status(&self) -> &AtomicU32 {
         let at = offset_of!(libc::tpacket2_hdr, tp_status);
-        // SAFETY: a frame begins with its header, aligned to 16 bytes; the kernel changes the word, so that it is atomic.
+        // SAFETY: a frame begins with its header, aligned to 16 bytes; the kernel changes the word at any time, so the
+        // access is atomic.
         unsafe { AtomicU32::from_ptr(self.slot().add(at).cast()) }
     }
 

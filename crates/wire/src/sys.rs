@@ -186,7 +186,7 @@ fn come_last(number: usize) -> io::Result<()> {
         libc::CPU_SET(number, &mut one);
         checked(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const one))?;
         checked(libc::sched_setscheduler(0, libc::SCHED_IDLE, &libc::sched_param { sched_priority: 0 }))?;
-        // With this nice value, /proc/stat counts it separately.
+        // With this nice value, /proc/stat counts the thread's time separately.
         checked(libc::setpriority(libc::PRIO_PROCESS, 0, 19)).map(drop)
     }
 }

@@ -43,7 +43,7 @@ pub struct Report {
     pub lost: u64,
     /// Mean of the smoothed RTT, ms, read every 10 ms.
     pub rtt_ms: f64,
-    /// Mean of the forward delay above its smallest value, ms, read every 10 ms. There are no values before the
+    /// Mean of the forward delay minus its smallest value, ms, read every 10 ms. There are no values before the
     /// receiver's first report.
     pub forward_queueing_ms: f64,
     /// Zeros received during the transfer, bytes.
@@ -163,7 +163,7 @@ impl Sender {
     }
 }
 
-/// Traffic on the reverse path, until it is dropped.
+/// Traffic on the reverse path; it ends when this object is dropped.
 struct Reverse {
     _endpoint: Endpoint,
     _connection: Connection,

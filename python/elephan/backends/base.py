@@ -14,10 +14,10 @@ from elephan.scenario.document import changed_fields
 from elephan.scenario.form import FlowSpec, LinkSpec
 
 SURELY_DRAWN_PS = 10**6
-"""Smallest start jitter at which two seeds never draw the same start: 1 µs, which has a million values."""
+"""Smallest start jitter, ps, with which two seeds are assumed to draw different starts: 1 µs has a million values."""
 
 Progress = Callable[[float], bool]
-"""A callback, called now and then with the simulated fraction, 0 to 1; returning ``False`` cancels the run."""
+"""A callback that is called repeatedly with the simulated fraction, 0 to 1; returning ``False`` cancels the run."""
 
 
 class Cancelled(Exception):  # noqa: N818  (it is not an error: someone asked for it)

@@ -1,9 +1,9 @@
 """The model backend: solves fluid equations of a scenario with one bottleneck, and returns the same tables as the
 simulator.
 
-The backend rejects all other scenarios and states the reason: paths with more than one queue, queues that are neither
-drop-tail nor RED, losses that are not independent, background traffic, datagrams, algorithms without a law. A warning
-names each property of a scenario that the model ignores.
+The backend rejects all other scenarios and states the reason. The model has no paths with several queues, no queues
+besides drop-tail and RED, no correlated losses, no background traffic and no datagrams, and it lacks some algorithms. A
+warning names each property of a scenario that the model ignores.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ CROWDS = ((2, "10 Gbit/s", 10), (100, "10 Gbit/s", 10), (1000, "10 Gbit/s", 10),
 
 
 def time_transfers(repeat: int) -> dict[str, float]:
-    """Time short transfers; a flow of one segment is added, since a scenario must have a flow.
+    """Measure the cost of short transfers; a flow of one segment is added, since a scenario must have a flow.
 
     The transfers use CUBIC with an ACK for each segment, as in the engine's workload, and the RTTs measured by Aikat et
     al.
@@ -53,8 +53,10 @@ def crowd(flows: int, rate: str, duration_s: float) -> Scenario:
 
 
 def time_crowds(repeat: int) -> list[dict[str, Any]]:
-    """Time increasing numbers of long-lived flows: the cost per delivered segment, tables included, and the ratio of
-    this cost to the cost in the first row."""
+    """Measure the cost per delivered segment, tables included, with increasing numbers of long-lived flows.
+
+    Each row also has the ratio of its cost to the cost in the first row.
+    """
     rows: list[dict[str, Any]] = []
     for flows, rate, duration_s in CROWDS:
         started_s = time.perf_counter()

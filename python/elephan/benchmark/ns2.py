@@ -25,12 +25,12 @@ Warn = Callable[[str], None]
 
 
 def time_two_flows(repeat: int, warn: Warn) -> dict[str, float] | None:
-    """Time the engine's workload in ns-2; ``None``, with a warning, if ns-2 is not installed or fails."""
+    """Measure the time of the engine's workload in ns-2; warn and return ``None`` if ns-2 is not installed or fails."""
     return _timed("speed.tcl", [], repeat, warn)
 
 
 def time_crowd(flows: int, rate: str, repeat: int, warn: Warn) -> dict[str, float] | None:
-    """Time CUBIC flows over one bottleneck with an RTT of 100 ms, as in ``many_flows.crowd``, while the link is full.
+    """Measure the cost of the CUBIC flows of ``many_flows.crowd`` in ns-2, while the link is full.
 
     The windows of ns-2's flows are limited such that they fill the link without a loss, which is ns-2's best case.
     """

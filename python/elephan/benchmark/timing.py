@@ -1,4 +1,4 @@
-"""Timing of one run, and of several of them."""
+"""Measurement of the wall time of runs."""
 
 from __future__ import annotations
 

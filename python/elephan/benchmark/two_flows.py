@@ -44,19 +44,23 @@ def path(duration_s: float, algorithm: str, parameters: dict[str, Any], **more: 
 
 
 def time_steady(repeat: int) -> dict[str, float]:
-    """Time the engine on the workload of long-lived flows."""
+    """Measure the engine's cost for long-lived flows."""
     return median_run(path(STEADY_S, "cubic", {}), repeat)
 
 
 def time_bound(repeat: int) -> dict[str, float]:
-    """Time links and endpoints alone: a fixed window slightly above the BDP, and one sample at the end."""
+    """Measure the cost of links and endpoints alone, with a fixed window slightly above the BDP and with one sample."""
     graph = path(STEADY_S, "cubic", {}).graph
     window = (graph.bdp_packets(0) + BOUND_SPARE_PACKETS) // 2
     return median_run(path(STEADY_S, "fixed", {"window": window}, sample_period=f"{STEADY_S} s"), repeat)
 
 
 def time_recovery(repeat: int) -> dict[str, float]:
-    """Time the first recovery: the time of a run to the recovery's end minus that of a run to the first drop."""
+    """Measure the cost of the first recovery.
+
+    The wall time of a run that ends at the first drop is subtracted from the wall time of a run that ends with the
+    recovery.
+    """
     parameters = {"slow_start": "standard"}
     first_s, last_s = recovery_span(path(30, "cubic", parameters, sample_period="10 ms", start_jitter="0 s"))
     spans = [path(end_s, "cubic", parameters, start_jitter="0 s") for end_s in (first_s, last_s)]
@@ -66,7 +70,7 @@ def time_recovery(repeat: int) -> dict[str, float]:
 
 
 def difference(shorter: Scenario, longer: Scenario) -> float:
-    """Wall time of a longer run minus that of a shorter one, s: the median over pairs of runs.
+    """Wall time of a longer run minus the wall time of a shorter run, s: the median over pairs of runs.
 
     The two runs of a pair follow each other, so that a change of the host's speed affects both.
     """
@@ -78,8 +82,8 @@ def difference(shorter: Scenario, longer: Scenario) -> float:
 
 
 def recovery_span(scenario: Scenario) -> tuple[float, float]:
-    """Simulated times of the first drop, and of the first retransmission that is followed by 200 ms without another,
-    s."""
+    """Simulated times of the first drop, and of the first retransmission after which no other retransmission follows
+    within 200 ms, s."""
     import polars as pl
 
     result = catalog.engine().run(scenario.canonical_json(), None)
@@ -95,7 +99,7 @@ def recovery_span(scenario: Scenario) -> tuple[float, float]:
 
 
 def time_algorithms(repeat: int) -> dict[str, dict[str, float]]:
-    """Time every built-in algorithm that reacts to the path, for one minute of simulated time.
+    """Measure the cost of every built-in algorithm that reacts to the path, for one minute of simulated time.
 
     An algorithm that needs support by routers runs with the routers' queue discipline in both directions.
     """
@@ -108,8 +112,10 @@ def time_algorithms(repeat: int) -> dict[str, dict[str, float]]:
 
 
 def time_python(repeat: int, warn: Callable[[str], None]) -> dict[str, Any] | None:
-    """Time Reno written in Python, and its additional cost per ACK over the built-in Reno; ``None``, with a warning, if
-    the examples are missing."""
+    """Measure the cost of Reno written in Python, and its additional cost per ACK compared with the built-in Reno.
+
+    Warns and returns ``None`` if the examples are missing.
+    """
     if not MY_RENO.is_file():
         warn(f"{MY_RENO} does not exist, so no algorithm in Python was timed")
         return None

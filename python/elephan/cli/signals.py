@@ -1,8 +1,8 @@
 """Ctrl-C and SIGTERM end a command within half a second: finished results are kept, and unfinished results are removed.
 
-Both signals raise an exception in the main thread. If the main thread is in a long call of compiled code, or if a
-sweep's thread cannot be stopped (for example in a user's algorithm that sleeps), the process is ended directly. Results
-are written to temporary files and renamed, so no incomplete result remains.
+Both signals raise an exception in the main thread. The process is ended directly if the main thread is in a long call
+of compiled code, or if a sweep's thread cannot be stopped, for example because a user's algorithm sleeps. Results are
+written to temporary files and renamed, so no incomplete result remains.
 """
 
 from __future__ import annotations

@@ -186,7 +186,7 @@ def _columns(place: Page, names: Sequence[str], cells: Sequence[Sequence[str]], 
 
 
 def _laid_out(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool], *, bottom: bool = False) -> list[str]:
-    """Lines of one row of a table, as many as its longest cell has."""
+    """Lines of one row of a table; the cell with the most lines determines their number."""
     cells = [wrapped(text, width, ends=_SOFT if bottom else "") for text, width in zip(row, widths, strict=True)]
     height = max(map(len, cells), default=0)
     lines = []

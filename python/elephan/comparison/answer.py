@@ -15,10 +15,11 @@ from elephan.metrics.statistics import Interval
 
 HIGH, MEDIUM, LOW = "high", "medium", "low"
 _NOTABLE_SHARE = 0.25
-"""Share of the goodput beside as many flows of a rival, half of an equal share, below which an answer mentions it."""
+"""Share of the goodput below which an answer mentions that an algorithm has a small share. The algorithm and a rival
+have equally many flows; this limit is half of an equal share."""
 _NOTABLE_DELAY = 1.1
-"""Smallest ratio of round-trip times (queues included) from which another algorithm's shorter queue is mentioned as a
-trade-off."""
+"""An answer mentions the shorter queue of another algorithm as a trade-off if the ratio of the round-trip times, queues
+included, is above this value."""
 _GIGA = 1000.0
 
 
@@ -30,9 +31,10 @@ class Harm:
     Attributes:
         algorithm: the algorithm that causes the harm.
         to: the rival.
-        harm: mean fraction of its goodput alone that the rival loses.
+        harm: fraction of goodput that the rival loses, relative to a run of the rival alone; mean over seeds.
         low, high: ends of the interval of ``harm``.
-        excess: mean fraction that the rival loses of its goodput beside as many flows of its own kind.
+        excess: fraction of goodput that the rival loses, relative to a run in which its flows compete with equally many
+            flows of the rival itself; mean over seeds.
         excess_low, excess_high: ends of the interval of ``excess``.
         seeds: replicates.
     """

@@ -106,7 +106,7 @@ def decide(
         evidence: the observations.
         algorithms: the judged algorithms.
         preference: the objective.
-        confidence: confidence of each interval, and one minus the error of the tests together.
+        confidence: confidence of each interval; 1 - confidence is the family-wise error rate of the tests.
         wanted_seeds: replicates that a settled answer needs.
     """
     values = {name: evidence.objective(name, preference) for name in algorithms}

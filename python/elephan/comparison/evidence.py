@@ -58,13 +58,13 @@ class Evidence:
     # ---- harm ----
 
     def harm(self, algorithm: str, rival: str) -> list[float]:
-        """Harm by seed (Ware et al., 2019): the fraction that a rival loses, beside an algorithm, of its goodput
-        alone."""
+        """Harm by seed (Ware et al., 2019): the fraction of its goodput alone that a rival loses when it competes with
+        the algorithm."""
         return self._lost(self.of(rival, ALONE), self.of(algorithm, rival), alone=True)
 
     def excess_harm(self, algorithm: str, rival: str) -> list[float]:
-        """Additional harm by seed: the fraction that a rival's flows lose of their goodput beside as many flows of
-        their own algorithm."""
+        """Additional harm by seed: the fraction of goodput that a rival's flows lose, relative to a run in which they
+        compete with equally many flows of their own algorithm."""
         return self._lost(self.of(rival, rival), self.of(algorithm, rival))
 
     def _lost(
@@ -119,8 +119,8 @@ class Evidence:
 
 
 def own_kind_mbps(observation: Observation, part: int = WHOLE) -> float | None:
-    """Goodput of a rival's flows beside as many flows of their own algorithm, Mbit/s: half of the goodput of both
-    groups.
+    """Goodput of a rival's flows that compete with equally many flows of their own algorithm, Mbit/s: half of the
+    goodput of both groups.
 
     The groups are equal and start together, so either group may be the judged one. The mean of both groups' goodputs
     has the same expected value as either group's goodput, and excludes the random difference between the groups.

@@ -10,8 +10,8 @@ two algorithms is the logarithm of a ratio:
       - w_short   ln(mean slowdown of the background transfers)
 
 The first two terms are from Remy's objective (Winstein and Balakrishnan 2013). The third term is the harm of Ware et
-al. (2019) beyond the harm of the other flows to themselves. The minimum with 0 prevents a reward for an algorithm that
-starves itself.
+al. (2019) beyond the harm that the other flows do to each other. The minimum with 0 prevents a reward for an algorithm
+that starves itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import hint
 
 LEAST = 1e-4
-"""Smallest ratio that a term distinguishes; smaller ratios count as a ten-thousandth."""
+"""Smallest ratio that a term distinguishes; a smaller ratio counts as this ratio."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,10 @@ def preference(name: str | None) -> Preference:
 
 
 def log_ratio(value: float | None, reference: float | None) -> float | None:
-    """ln(value / reference), with both numbers at least :data:`LEAST` times the larger one; ``None`` if a number is
-    unknown."""
+    """ln(value / reference); ``None`` if a number is unknown.
+
+    A number below :data:`LEAST` times the other number is replaced by this product.
+    """
     if value is None or reference is None:
         return None
     largest = max(value, reference)

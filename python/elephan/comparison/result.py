@@ -125,8 +125,11 @@ class Comparison:
         }
 
     def _ranked(self, name: str) -> dict[str, Any]:
-        """The objective of one algorithm, and its comparison with the best algorithm, which is ``best``, ``distinct``,
-        ``same`` or ``open`` (the seeds do not distinguish the difference from zero)."""
+        """The objective of one algorithm, and the verdict of its comparison with the best algorithm.
+
+        The verdict is ``best``, ``distinct``, ``same``, or ``open`` if the seeds do not distinguish the difference from
+        zero.
+        """
         other = self.decision.against(name)
         row = {"algorithm": name, "objective": _finite(self.decision.values[name].value)}
         if other is None:

@@ -1,8 +1,8 @@
 """Schedule of a comparison's runs: an early first answer is refined until it is settled or the budget is spent.
 
 1. First runs: one seed of each situation, as short as possible, and at a fraction of the rate if necessary. The first
-   runs also measure the processor time of a segment on this host. If the first runs were at a fraction of the rate, a
-   short run at the full rate follows.
+   runs also measure the processor time of a segment on this host. If the first runs were at a fraction of the rate,
+   short runs at the full rate follow (the *pilot*).
 2. Eight seeds of each situation, each as long as an epoch of CUBIC on this path, or as long as the time allows.
 3. Sixteen and thirty-two seeds of undecided cases, or runs of twice the length if the two halves of the runs disagree.
 """
@@ -29,17 +29,18 @@ from elephan.runs.work import work
 from elephan.scenario import own
 
 FIRST_S = 1.5
-"""Estimated wall time to which the first look is planned; a first answer may take ten seconds in all."""
+"""Planned wall time of the first runs; the first answer may take ten seconds in all."""
 _FIRST_ENDS_S = 7.5
-"""Wall time at which the first look ends, finished or not."""
+"""Wall time at which the first runs end, finished or not."""
 _PILOT_SHARE = 0.15
-"""Largest estimated duration of a pilot, as a fraction of the remaining time."""
+"""Largest estimated duration of the pilot, as a fraction of the remaining time."""
 _PILOT_ENDS = 0.25
-"""Fraction of the remaining time after which a pilot ends, finished or not."""
+"""Fraction of the remaining time after which the pilot ends, finished or not."""
 _GUARD_S = 2.5
 """Wall time reserved for stopping, measuring and printing."""
 _STEP_S = 4
-"""Step of durations, s: durations are multiples of it, so that quarters of a run are whole seconds."""
+"""Step of durations, s: durations are multiples of this step, so that a quarter of a run is a whole number of
+seconds."""
 _LEAST_S = 4
 """Shortest run, s. Runs below 14 s have no convergence time, which needs running means over 10 s after the first
 quarter."""
@@ -137,8 +138,11 @@ class Search:
         return found
 
     def _wanted_duration(self) -> float:
-        """Simulated time of an answer: 1.5 epochs of CUBIC at the path's BDP (RFC 9438, equation 2), 150 round trips,
-        and 20,000 segments."""
+        """Simulated time of a run for a settled answer, s, within bounds.
+
+        The time is the longest of 1.5 epochs of CUBIC at the path's BDP (RFC 9438, equation 2), 150 round trips, and
+        the time to send 20,000 segments.
+        """
         if self.path.duration_s is not None:
             return self.path.duration_s
         window = self.path.bdp_segments
@@ -160,9 +164,10 @@ class Search:
         return evidence
 
     def _pilot(self, first: Evidence, wanted: float) -> Evidence:
-        """One seed at the whole rate, if the first look was at a fraction of that rate, since costs differ.
+        """One seed at the full rate, if the first runs were at a fraction of the rate.
 
-        The runs end after a quarter of the time, finished or not; each finished run shows the cost of a segment.
+        The cost of a segment depends on the rate, and each finished run shows this cost. The runs end after a quarter
+        of the remaining time, finished or not.
         """
         if first.scale == 1:
             return first

@@ -62,7 +62,7 @@ class Cast:
     """Algorithms of a comparison by their labels.
 
     Attributes:
-        specs: name of each in a scenario.
+        specs: name of each algorithm in a scenario, by its label.
         wanted: judged algorithms, in the user's order.
         rivals: algorithms of the other hosts.
     """

@@ -1,8 +1,8 @@
 """The conditions of a criterion, and the aggregation over several conditions.
 
-A condition is a value (``buffer_pkts = 1555``) or a text that names several values: ``"each of 1.5, 2, 6"`` (the
-criterion must hold at each value), ``"mean over RTTs"`` or ``"max over RTTs"`` (the mean or the maximum of the
-measurements at all RTTs). If the text lists no values, the experiment's values are used.
+A condition is a value (``buffer_pkts = 1555``) or a text that names several values. With ``"each of 1.5, 2, 6"`` the
+criterion must hold at each value. With ``"mean over RTTs"`` or ``"max over RTTs"`` the criterion is about the mean or
+the maximum of the measurements at all RTTs. If the text lists no values, the experiment's values are used.
 """
 
 from __future__ import annotations

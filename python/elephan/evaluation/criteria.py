@@ -44,8 +44,9 @@ class Criterion:
         other: subjects to compare with, under ``other_conditions`` or else under ``conditions``.
         conditions: the conditions of the measurement.
         force: strength of the document's wording.
-        margin: in the metric's unit. A *must* that is missed by at most the margin is a concern, and a smaller
-            difference from a baseline counts as no difference (:mod:`elephan.evaluation.verdicts`).
+        margin: tolerance of verdicts, in the metric's unit. A *must* that is missed by at most the margin is a concern.
+            A difference from a baseline counts as no difference if it is within the margin
+            (:mod:`elephan.evaluation.verdicts`).
     """
 
     id: str

@@ -28,7 +28,7 @@ from elephan.runs.work import work
 from elephan.scenario import Scenario, ScenarioError
 
 _SEGMENT_S = 9e-6
-"""Estimate of a guest's processor time for a segment, s: 0.5 s for a second at 622 Mbit/s."""
+"""Estimated processor time of a guest for one segment, s; a second of traffic at 622 Mbit/s takes 0.5 s."""
 _BEHIND_ENGINE = 5.0
 """Factor of ``_SEGMENT_S`` if the guests' packets pass through the engine of the simulator."""
 _BOOT_S = 1.5

@@ -118,7 +118,7 @@ def _interval(found: tuple[float, float] | None, seeds: int) -> tuple[float | No
 
 
 def _noise(question: _Question[Any]) -> tuple[tuple[float, float] | None, float | None]:
-    """Interval over seeds of the value beside the limit, and the fraction of draws in which the criterion holds."""
+    """Interval over seeds of the measured value, and fraction of the bootstrap draws in which the criterion holds."""
     held: list[bool] = []
     known: dict[tuple[int, ...], Outcome] = {}
     sizes = frozenset[int]().union(*(measurement.sizes for measurement in question.everything()))

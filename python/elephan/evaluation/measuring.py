@@ -1,8 +1,11 @@
 """Measurement of the subjects of criteria by a table of rules, in which a suite states the metrics and runs.
 
-A rule measures one metric that criteria name. Functions here build most rules: :func:`of` measures a registered metric
-of the subject's run, :func:`over` combines the measurements of one rule under several conditions, :func:`both` combines
-two rules of one subject, :func:`rank` ranks a subject among several.
+A rule measures one metric that criteria name. Functions of this module build most rules:
+
+- :func:`of` measures a registered metric of the subject's run.
+- :func:`over` combines the measurements of one rule under several conditions.
+- :func:`both` combines two rules of one subject.
+- :func:`rank` ranks a subject among several subjects.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from elephan.evaluation.measurement import NotJudgedError
 
 Needs = Literal["subject", "other", "subjects", "parameter"]
 SIGN_FLOOR = 0.02
-"""An asymmetry nearer to 0 than this has no sign."""
+"""Smallest absolute value of an asymmetry that has a sign."""
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 EQUAL = 1e-6
 """Relative difference up to which two numbers of two runs are equal."""
 NEAR = 1e-3
-"""Relative difference up to which two runs are the same outcome, if different outcomes are at least ``APART`` apart. A
-start that moves by 10 ms gives a few segments of a minute to one flow instead of the other."""
+"""Relative difference up to which two runs are the same outcome, if different outcomes are at least ``APART`` apart. If
+a start moves by 10 ms, a few segments in a minute are delivered by one flow instead of the other."""
 APART = 1e-2
 """Smallest relative difference between distinct outcomes."""
 _MOST_FLOWS = 256

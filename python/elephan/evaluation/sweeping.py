@@ -59,14 +59,14 @@ def sweep_and_judge(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> list[Found]:
-    """Run the jobs of several evaluations; returns the results of ``judge``, in their order.
+    """Run the jobs of several evaluations; returns the results of ``judge``, in the order of the evaluations.
 
-    All runs are one sweep, evaluation after evaluation; the evaluation with most runs comes first. A paper is judged
-    while later papers are run. No paper is run while the last paper is judged, so the last paper is the paper with the
-    least to judge.
+    All runs are one sweep, evaluation after evaluation. An evaluation is judged while later evaluations are run. The
+    evaluation with the most runs is first. The evaluation with the fewest runs is last, since no runs are left while
+    the last evaluation is judged.
 
     Args:
-        evaluations: the jobs of each.
+        evaluations: the jobs of each evaluation.
         judge: called in a separate thread, for one evaluation at a time.
         jobs: number of simultaneous runs; one per core by default.
         store: folder of saved results, which are reused.

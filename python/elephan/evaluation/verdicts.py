@@ -1,4 +1,4 @@
-"""Verdicts from intervals over replicates, and the looks at which more replicates may be requested.
+"""Verdicts from intervals over replicates, and the numbers of seeds at which criteria are judged.
 
 A criterion holds if all values of the interval are allowed, and fails if no value of the interval is allowed. An
 interval that contains the limit gives no verdict. Adding replicates until there is a verdict would eventually find a
@@ -85,7 +85,7 @@ def allowed(relation: str, terms: Terms, reference: float = math.nan) -> Allowed
 
 
 HOLDS = Allowed(0.0, math.inf)
-"""The allowed distances inside a range (:func:`margins`)."""
+"""The allowed margins (:func:`margins`): a margin of 0 or more means that the criterion holds."""
 
 
 def margins(relation: str, terms: Terms, measured: Iterable[Measured]) -> list[float]:
@@ -105,7 +105,7 @@ class Judged:
     Attributes:
         verdict: the verdict.
         found: the value with its interval.
-        seeds: number of replicates, which is the look at which the procedure stopped.
+        seeds: number of replicates at the look at which the procedure stopped.
         why: the reason, one clause.
         weak: reason why a pass is weak evidence, one clause; empty if the pass is not weak.
     """
@@ -196,7 +196,7 @@ class Compared:
         change: the verdict.
         difference: mean of value - baseline with its interval by the paired t test.
         band: distance from 0 within which a difference counts as zero.
-        seeds: number of pairs, which is the look at which the procedure stopped.
+        seeds: number of pairs at the look at which the procedure stopped.
         why: the reason, one clause.
     """
 

@@ -47,7 +47,7 @@ class Windows:
 
     @classmethod
     def of(cls, stack: StackSpec) -> Self:
-        """The receive window of a stack; without one, the largest window of TCP."""
+        """The receive window of a stack, or the largest window of TCP if the stack has no receive window."""
         largest = (_WORD - 1) << MOST_SCALE
         limit = stack.receive_window
         octets = largest if limit is None else min(limit * stack.payload_bytes, largest)

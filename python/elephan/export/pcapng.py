@@ -6,10 +6,10 @@ interface and pair of hosts, 10.0.0.1 and 10.128.0.1 for the first; the sender c
 - Sequence numbers are bytes: segment × payload, plus one for the SYN. All segments are full.
 - The engine simulates no handshake, even if the stack measures its RTT. The capture has a handshake before a flow's
   first segment, so that programs know the window scale and the segment size. At a receiver the handshake takes the
-  links' propagation delay. At a sender the handshake takes 1 ns: with a longer handshake, Wireshark would report a
-  retransmission within its round trip as a reordered segment, although a sender's own segments are never reordered.
+  links' propagation delay. At a sender the handshake takes 1 ns. With a longer handshake, Wireshark would report a
+  retransmission within the handshake's duration after another segment as a reordered segment.
 - Datagrams are UDP packets with their size on the wire.
-- The advertised window is the stack's receive window; without one, the largest window that TCP can advertise.
+- The advertised window is the stack's receive window, or the largest window of TCP if the stack has no receive window.
 - The timestamps option is present if the stack's header has room for it (52 bytes). The timestamp is the time of the
   host's clock in the scenario, ms. An ACK echoes the timestamp from which the engine's sender takes its RTT sample,
   also in recovery.

@@ -1,7 +1,8 @@
 """A run as qlog, for qvis (https://qvis.quictools.info) and other viewers of QUIC logs.
 
-qlog's main schema, version 0.3 (draft-ietf-quic-qlog-main-schema), with the events of draft-ietf-quic-qlog-quic-events
-that apply to TCP, and a trace for each flow from its sender's view. The mapping of TCP is:
+The file has version 0.3 of qlog's main schema (draft-ietf-quic-qlog-main-schema). It uses the events of
+draft-ietf-quic-qlog-quic-events that apply to TCP, and has a trace for each flow from its sender's view. The mapping of
+TCP is:
 
 - Each transmission is a packet. The packet number counts the flow's transmissions, as in QUIC. The packet carries a
 STREAM frame of stream 0 with the segment's bytes.

@@ -209,7 +209,7 @@ def jain_convergence_time_s(
 def delta_fair_convergence_time_s(
     run: Run, window: Window | None = None, flows: Flows = None, *, mean_s: int = RUNNING_MEAN_S, delta: float = DELTA
 ) -> float:
-    """Time from the second flow's start until its throughput is (1 − δ)/2 of the sum of both, with δ = 0.1.
+    """Time from the second flow's start until its share of both flows' throughput reaches (1 − δ)/2, with δ = 0.1.
 
     Throughputs are running means over 10 s. The running means are those of ``convergence_time_s``. The value is
     infinite if the second flow never has this share.

@@ -72,7 +72,7 @@ def harm(
     of: Quantity = "goodput",
     reference_flows: Flows = None,
 ) -> float:
-    """Fraction of their performance that flows lose because of the other flows, for one quantity.
+    """Fraction of one quantity, such as goodput, that flows lose because of other flows.
 
     The harm is (x − y)/x for a quantity of which more is better, and (y − x)/y otherwise; x is the value in the
     reference and y the value in this run. The harm is 0 if the flows lose nothing, 1 if they are starved, and below 0

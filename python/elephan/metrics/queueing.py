@@ -105,8 +105,8 @@ def queue_empty_fraction(run: Run, window: Window | None = None, link: str | Non
 def mark_rate(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Fraction of packets that the bottleneck marked, all flows together.
 
-    A discipline marks packets at their arrival (RED) or at the end of their wait (CoDel); the divisor is the larger of
-    the numbers of arrivals and of ended waits in the window.
+    A discipline marks packets at their arrival (RED) or at the end of their wait (CoDel). The number of marks is
+    divided by the number of arrivals or by the number of ended waits in the window, whichever is larger.
 
     Raises:
         MetricError: there was no packet, or this backend does not count marks.

@@ -338,7 +338,7 @@ def on_grid(run: Run, times: Array, values: Array, window: Window, step_s: float
 
 def binned(run: Run, flows: Sequence[str], column: str, window: Window, bin_s: float) -> tuple[Array, Array]:
     """Edges of bins of ``bin_s`` from the window's start, and the increase of a cumulative column of ``samples`` in
-    each, with a row for each flow and a column for each bin. An incomplete bin at the end is left out.
+    each bin. The increases have one row per flow and one column per bin. An incomplete bin at the end is left out.
 
     Raises:
         MetricError: the edges are not all sample times.

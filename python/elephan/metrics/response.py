@@ -39,10 +39,11 @@ def recovery_time_s(
 
     The disturbance is at the window's start.
 
-    Throughputs are in bins of 1 s, forwards and backwards from the disturbance. The value is the beginning of the first
-    bin in which the flow, after it has fallen below this level, has the level again, counted from the disturbance. The
-    value is 0 if the flow never falls below the level, and infinite if the flow does not reach the level again before
-    the window's end. The paper gives times until the link is fully used again; the 95 % and the bins are our choice.
+    Throughputs are in bins of 1 s, forwards and backwards from the disturbance. After the first bin below the level of
+    95 %, the metric finds the first bin at or above the level. The value is the time from the disturbance to the
+    beginning of this bin. The value is 0 if the flow never falls below the level, and infinite if the flow does not
+    reach the level again before the window's end. The paper gives times until the link is fully used again; the 95 %
+    and the bins are our choice.
 
     Raises:
         MetricError: no window is given, or the flow was not active for a whole bin before the window.
@@ -173,9 +174,10 @@ def largest_rate_drop(
 def increase_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Growth of the congestion window for each round trip in congestion avoidance: 1 for Reno.
 
-    The growth rate is the total growth between samples over the number of round trips between them. Pairs of samples
-    are used if there is no backoff between them and the window is at least ssthresh at both; after a backoff, pairs are
-    used once the window no longer falls. The smoothed RTT is the duration of a round trip.
+    The growth rate is the total growth between samples over the number of round trips between them. A pair of
+    consecutive samples is used if the window is at least ssthresh at both and no backoff lies between them. After a
+    backoff, pairs are used again as soon as the window no longer falls. The smoothed RTT is the duration of a round
+    trip.
 
     Raises:
         MetricError: a flow has no samples in congestion avoidance, for example a flow without ssthresh.

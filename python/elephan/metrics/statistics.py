@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 LOOKS = (8, 16, 32)
-"""Numbers of seeds at which a procedure that stops early may look."""
+"""Numbers of seeds at which a sequential procedure tests its hypothesis; each test is a look."""
 LOOK_CONFIDENCE = 1 - (1 - CONFIDENCE) / len(LOOKS)
 """Confidence of each look (Bonferroni), so that all looks together keep 95 %."""
 # Resampling uses a fixed seed, so the same values always give the same interval.

@@ -160,8 +160,8 @@ def _axes(sweep: Sweep[Any], at: Sequence[int], without: str = "") -> dict[str, 
 
 
 def _reasons(row: Row) -> str | None:
-    """The reasons for the missing values of a row, without duplicates. Each reason names its metrics unless it applies
-    to all of several metrics."""
+    """The reasons for the missing values of a row, without duplicates. Each reason names the metrics that it applies
+    to; a reason that applies to all metrics of the row names no metric."""
     about: dict[str, list[str]] = {}
     for name, why in row.whys.items():
         about.setdefault(why, []).append(name)

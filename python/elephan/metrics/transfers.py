@@ -64,8 +64,8 @@ Namer = Callable[[int], str]
 
 
 class _Rows(NamedTuple):
-    """Columns of :class:`Transfers`, with start times in s, and with numbers instead of names, which are slow to
-    build."""
+    """Columns of :class:`Transfers`, with start times in s. A column of numbers replaces the names, since names are
+    slow to build."""
 
     numbers: Array
     starts_s: Array
@@ -378,8 +378,8 @@ def mean_slowdown(run: Run, window: Window | None = None, flows: Flows = None, *
     """Mean slowdown, duration over least duration, of the transfers that start in the window and finish.
 
     The least duration is the propagation RTT plus the time to send the transfer with its headers at the rate of the
-    slowest link of the path. The slowdown is 1 for a sender alone on the path that knows its rate. The slowdown is
-    above 1 for a sender that must find the rate, such as TCP in slow start, even on an empty path.
+    slowest link of the path. The slowdown is 1 for a sender that knows the path's rate and is alone on the path. The
+    slowdown is above 1 for a sender that must find the rate, such as TCP in slow start, even on an empty path.
 
     With ``record = "summary"`` the value is computed from the source's sums, and is exact.
 

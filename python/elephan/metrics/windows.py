@@ -137,9 +137,9 @@ def cwnd_curvature(
 ) -> dict[str, float]:
     """Curvature of the window's growth in an epoch: below 0 for a concave curve, 0 for a straight line.
 
-    The curvature is the second difference over the growth, 4 ((w_end + w_begin) / 2 - w_middle) / (w_end - w_begin),
-    with the windows at the beginning, the middle and the end of the growing part of an epoch. The value is the mean
-    over the epochs of ``epoch_growth_pkts``.
+    The curvature is the second difference divided by the growth, 4 ((w_end + w_begin) / 2 - w_middle) / (w_end -
+    w_begin). The windows w are those at the beginning, the middle and the end of the growing part of an epoch. The
+    value is the mean over the epochs of ``epoch_growth_pkts``.
 
     Raises:
         MetricError: the errors of ``epoch_growth_pkts``.
@@ -199,8 +199,8 @@ def _growing(run: Run, flow: str, window: Window, skip: int) -> list[Array]:
 
 
 def _epochs(bounds: npt.NDArray[np.intp], *series: npt.NDArray[Any]) -> Iterator[tuple[npt.NDArray[Any], ...]]:
-    """Sections of each series between consecutive bounds, without samples before the first or after the last bound,
-    which form no whole epoch."""
+    """Sections of each series between consecutive bounds. Samples before the first bound and after the last bound are
+    left out, since they form no whole epoch."""
     return zip(*(np.split(values, bounds + 1)[1:-1] for values in series), strict=True)
 
 

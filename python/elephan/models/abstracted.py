@@ -11,8 +11,8 @@ Further interpretations:
 
 * t1 and t2 are the times at which the *windows* reach the bandwidth-delay product; the paper writes "the total number
   of transmitted packets".
-* The growth is never below Reno's one packet a round trip. Without this minimum YeAH has no steady state in case 3-2:
-  growth by a factor of 1.01 needs at least 13.4 round trips to undo a reduction to 7/8.
+* The growth is never below Reno's one packet a round trip. Without this minimum YeAH has no steady state in case 3-2.
+  At any window, growth by a factor of 1.01 needs at least 13.4 round trips to undo a reduction to 7/8.
 * If a reduction leaves more than the BDP (Compound keeps 7/8), the round begins at the BDP: the models "truncate
   surplus packets".
 """
@@ -40,7 +40,7 @@ from elephan.models.hybrid import (
 )
 
 Keep = Callable[[Floats], Floats]
-"""RTT over RTTmin at a loss to the fraction of the window that is kept."""
+"""Function from RTT/RTTmin at a loss to the fraction of the window that is kept."""
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ def floats(values: ArrayLike) -> Floats:
 
 
 _TAIL = 16.0
-"""Expected number of losses at which the evaluation of a cycle stops: the probability of no loss until then is
-exp(-16), 1e-7."""
+"""Expected number of losses at which the evaluation of a cycle stops. The probability of no loss before this point is
+exp(-16), about 1e-7."""
 _PEAKS = 240
 _STEPS = 400
 
@@ -44,8 +44,9 @@ class Cycle:
 
     Attributes:
         keep: function from the window at a loss to the window after it.
-        path: (windows at the last loss, round trips since recovery ended, round trip in s) to windows; the first
-            argument is a column, the second a row, the result a table that never falls along a row.
+        path: function from (windows at the last loss, round trips since recovery ended, round trip in s) to windows.
+            The first argument is a column, and the second is a row. The result is a table whose values never fall along
+            a row.
     """
 
     keep: Keep

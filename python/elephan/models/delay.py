@@ -104,8 +104,8 @@ def fill(rate: ArrayLike, rtt_s: ArrayLike, alpha: ArrayLike, flows: ArrayLike =
 def hcc_loop(b: ArrayLike) -> Floats:
     """Coefficients (own, lagged), along the last axis, of HCC's linearized loop z^2 - own z + lagged.
 
-    The window moves half of the way to w_a = alpha D/Q in a round trip, and near the equilibrium w_a falls by b for
-    each segment by which the window exceeds it. Measurements are one round trip old: e' = e/2 - (b/2) e_old (hcc2011
+    In a round trip the window moves half of the way to w_a = alpha D/Q. If the window is e segments above the
+    equilibrium, w_a is b e segments below it. Measurements are one round trip old, so e' = e/2 - (b/2) e_old (hcc2011
     equations 1 and 3).
     """
     fullness = floats(b)
@@ -127,8 +127,10 @@ def fast_loop(b: ArrayLike, gamma: ArrayLike = 0.5) -> Floats:
 
 
 def spectral_radius(loop: ArrayLike) -> Floats:
-    """Larger |z| of the roots of z^2 - own z + lagged = 0: the factor by which an error changes in each round trip; 1
-    or more if the loop oscillates."""
+    """Larger |z| of the roots of z^2 - own z + lagged = 0: the factor by which an error changes in each round trip.
+
+    The factor is 1 or more if the loop oscillates.
+    """
     coefficients = floats(loop)
     own, lagged = coefficients[..., 0], coefficients[..., 1]
     root = np.sqrt(np.asarray(own**2 / 4.0 - lagged, dtype=np.complex128))

@@ -209,8 +209,8 @@ def epochs_to_fairness(keep: ArrayLike, ratio: ArrayLike = 0.95) -> Floats:
     """Number of synchronized losses after which the windows of two AIMD flows have the ratio ``ratio``; the second
     window starts at 0.
 
-    Each loss multiplies the difference of the windows by ``keep`` and leaves their sum at the next loss unchanged, so
-    after n losses the ratio is (1-k^n)/(1+k^n) (Chiu & Jain 1989; leith2008 §IV for n = 4 or so with k = 1/2).
+    Each loss multiplies the difference of the windows by k, ``keep``. The sum of the windows is the same at each loss.
+    After n losses the ratio is therefore (1-k^n)/(1+k^n) (Chiu & Jain 1989; leith2008 §IV for n = 4 or so, k = 1/2).
 
     Raises:
         ValueError: a fraction or a ratio is not between 0 and 1.

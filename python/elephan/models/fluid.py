@@ -2,9 +2,9 @@
 
 A flow sends one window each round trip, and ACKs arrive at the rate of the bottleneck's service. The windows therefore
 determine the queueing delay d: d solves sum w_i/(T_i + d) = C (the link is full), or is 0. When the queue would exceed
-the buffer, every flow that has grown by a segment or more within a round trip has a loss, detects it a round trip
-later, and then does not grow for one round trip. (After the models of Misra, Gong & Towsley 2000 and, for the moment of
-a loss, Bohacek, Hespanha, Lee & Obraczka 2003.)
+the buffer, every flow that has grown by a segment or more within a round trip has a loss. The flow detects the loss a
+round trip later, and then does not grow for one round trip. The model follows Misra, Gong & Towsley 2000, and Bohacek,
+Hespanha, Lee & Obraczka 2003 for the time of a loss.
 
 Losses at random and by early detection (:mod:`elephan.models.prices`) are detected by their flows a round trip later;
 further losses until then belong to the same loss event. Only these losses are random.

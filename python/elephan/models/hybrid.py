@@ -16,12 +16,12 @@ Errors and omissions of the paper:
 * Equation 2 multiplies the expected duration of the timeouts by 1 - p. The underlying sum divides by 1 - p (Padhye et
   al. 1998). ``form="printed"`` is the paper's equation, which its figures need; ``form="padhye"`` is the sum.
 * The paper charges one timeout for each loss. Padhye et al. charge a timeout only for the fraction Q(w) of the losses
-  that end in a timeout, so the model for losses is not "completely equal" to the model of Padhye et al., as the paper
-  states. :mod:`elephan.models.refined` uses Q(w).
+  that end in a timeout. The paper states that its model for losses is "completely equal" to the model of Padhye et al.,
+  but the models differ in Q(w). :mod:`elephan.models.refined` uses Q(w).
 * A delay-based or hybrid flow sends more than 1/p packets in a round of Reno: the interval between its losses equals
   Reno's in round trips, and not in packets. :mod:`elephan.models.refined` counts packets.
-* With a buffer of W packets no window exceeds 2W. Case 1 of the paper's own setup (p < 6.0e-6 for one flow, 2.4e-5 for
-  two) is not reached with such a buffer: losses at the full queue keep the window at 2W.
+* With a buffer of W packets no window exceeds 2W, since the queue is then full. In the paper's own setup, case 1 (p <
+  6.0e-6 for one flow, p < 2.4e-5 for two) is therefore not reached with such a buffer.
 * Equation 6 is in packets a round trip. Equation 4, which replaces equation 6 in case 3, is in packets a second, and
   must be multiplied by R.
 * In the response function only case 3 has timeouts, so the function has a step at w = W.
@@ -102,10 +102,10 @@ def case_of(w: ArrayLike, bdp: ArrayLike, flows: int = 1) -> NDArray[np.int64]:
 
 
 def borders(bdp: ArrayLike, flows: int = 1) -> tuple[Floats, Floats]:
-    """Loss rates at the borders of cases 1 and 2, and of cases 2 and 3: the loss rates at w = 2W and w = W, or at w = W
-    and w = W/2 with two flows.
+    """Loss rates at the border of cases 1 and 2, and at the border of cases 2 and 3.
 
-    One flow: 2/(3 W^2) and 8/(3 W^2). Two: 8/(3 W^2) and 32/(3 W^2).
+    With one flow, the borders are at w = 2W and w = W, and the loss rates are 2/(3 W^2) and 8/(3 W^2). With two flows,
+    the borders are at w = W and w = W/2, and the loss rates are 8/(3 W^2) and 32/(3 W^2).
     """
     share = floats(bdp) / _count(flows)
     return loss_rate(2 * share), loss_rate(share)

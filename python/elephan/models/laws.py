@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 Settings = Mapping[str, float]
-"""Every parameter of the algorithm with its value, by the name that it has in ``elephan list algorithms``; words stand
-for themselves."""
+"""Values of all parameters of an algorithm, by their names in ``elephan list algorithms``. The value of a choice is its
+word."""
 
 
 @dataclass
@@ -29,8 +29,8 @@ class View:
         base_s: smallest measured RTT.
         rounds: round trips since the last loss.
         since_s: time since the last loss.
-        burst_s: mean delay caused by the flow's own bursts during slow start: two segments for each ACK arrive at twice
-            the bottleneck's rate, so that half of the window waits at the end of each round trip.
+        burst_s: mean delay caused by the flow's own bursts during slow start. Two segments for each ACK arrive at twice
+            the bottleneck's rate, so half of the window waits at the end of each round trip.
         average_s: queueing delay with the average of FAST and HCC: each ACK has the weight 3/w, a time constant of a
             third of a round trip.
         rate: rate of acknowledged segments, segments/s, one round trip old.
@@ -493,7 +493,7 @@ class Modelled:
 
     Attributes:
         law: function from all parameters to a law.
-        knows: parameters that the law uses; a scenario that changes another one is not modelled.
+        knows: parameters that the law uses; a scenario that changes any other parameter is not modelled.
     """
 
     law: Callable[[Settings], Law]

@@ -71,8 +71,8 @@ _MAX_P_RANGE = (0.01, 0.5)
 class Red:
     """Random early detection (Floyd & Jacobson 1993; gentle: Floyd 2000; adaptive: Floyd, Gummadi, Shenker 2001).
 
-    The gap between two drops is uniform in 1 to 1/p segments and not geometric, so the sum of p at the next drop is
-    uniform in 0 to 1.
+    The number of segments between two drops is uniformly distributed from 1 to 1/p, not geometrically. The sum of the
+    drop probabilities p of these segments is therefore uniform in 0 to 1.
     """
 
     def __init__(self, settings: RedSettings, stream: Stream) -> None:

@@ -114,8 +114,10 @@ def padhye_simple(
 
 
 def slow_start_segments(segments: ArrayLike, p: ArrayLike) -> Floats:
-    """E[d_ss]: the number of a transfer's segments sent until its first loss, the lost segment included (Cardwell,
-    Savage, Anderson: "Modeling TCP latency", INFOCOM 2000, equation 5); all segments if p is 0.
+    """E[d_ss]: mean number of segments that a transfer sends up to its first loss, the lost segment included.
+
+    If p is 0, the result is the number of all segments. (Cardwell, Savage, Anderson: "Modeling TCP latency", INFOCOM
+    2000, equation 5.)
 
     Raises:
         ValueError: a size is below 1 segment, or p is not a probability.

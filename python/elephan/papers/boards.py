@@ -57,8 +57,8 @@ def split(judgments: Sequence[Judgment], key: Key) -> Board:
 
 
 def by_kind(judgments: Iterable[Judgment]) -> dict[str, Board]:
-    """All boards: claims by kind, certainty, robustness and check, and the boards of the discriminating claims and of
-    the sure claims."""
+    """Counts of claims by question, kind, certainty, robustness and check, and the counts of all claims, of the sure
+    claims and of the discriminating claims."""
     listed = list(judgments)
     boards = {name: split(listed, key) for name, key in KEYS.items()}
     boards["selection"] = {
@@ -76,7 +76,7 @@ def percent(counts: dict[str, int]) -> str:
 
 
 def add(boards: Iterable[dict[str, Board]]) -> dict[str, Board]:
-    """The sum of the boards of several papers."""
+    """The sums of the counts of several papers."""
     whole: dict[str, Board] = {}
     for one in boards:
         for name, board in one.items():

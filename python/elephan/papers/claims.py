@@ -47,7 +47,7 @@ class Claim(Criterion):
         certainty: ``certain`` (the paper says it), ``inferred`` (our interpretation or our threshold), ``conflict``.
         robustness: its robustness against variants of the paper's open values.
         check: means of judging it, such as a simulation.
-        tolerance_kind: kind of the statement.
+        tolerance_kind: kind of the statement: a published number, an ordering, a bound, or a shape.
         basis: its source in the paper.
         formula: formula of ``limit``, if it was computed.
         threshold_from: source of a bound's number.

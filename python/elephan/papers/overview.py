@@ -21,8 +21,9 @@ LESSONS = {
     "depends": "Findings that depend on what the paper left unstated",
     "noise": "Findings that lie inside the noise of the seeds",
 }
-"""Sections of the page. A claim belongs to ``depends`` if its verdict changes with a variant of the paper, otherwise to
-``noise`` if the verdict changes with the seeds, and otherwise to the section of its verdict."""
+"""Sections of the page. A claim whose verdict changes with a variant of the paper belongs to ``depends``. Among the
+other claims, a claim whose verdict changes with the seeds belongs to ``noise``. All remaining claims belong to the
+section of their verdict."""
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from elephan.papers.claims import Claim, ClaimSet
 def along(claims: ClaimSet, section: str, metric: str, parameter: str) -> dict[str, dict[float, float]]:
     """The printed numbers of a figure, by subject and by the point along a parameter.
 
-    A claim with further conditions is left out, since it is about other runs than the figure's, unless the experiment
-    has the same conditions.
+    A claim with conditions that differ from those of the figure's experiment is left out, since it is about other runs.
     """
     found: dict[str, dict[float, float]] = {}
     for claim in _printed(claims, section, metric):

@@ -202,8 +202,10 @@ def select(paper: Paper, figure: str | None) -> tuple[dict[str, Experiment], str
 
 
 def _figure_names(experiment: Experiment) -> list[str]:
-    """Names of an experiment for a request: its id, its figures ("Fig 2a, 7a" is found as 2a, F2a or 7a), and their
-    numbers (2, 7)."""
+    """Names by which a user may request an experiment: its id, its figures, and the numbers of its figures.
+
+    For example, an experiment with "Fig 2a, 7a" has the names 2a, F2a, 7a, 2 and 7.
+    """
     figure = experiment.figure.casefold()
     panels = [part.strip().replace("(", "").replace(")", "") for part in figure.removeprefix("fig ").split(",")]
     numbers = [match[0] for panel in panels if (match := re.match(r"\d+", panel))]
@@ -213,7 +215,7 @@ def _figure_names(experiment: Experiment) -> list[str]:
 
 
 def _compare(variant: Variant, every: RunSet, before: list[Judgment], claims: ClaimSet, own: RunSet) -> Sensitivity:
-    """A variant's verdicts beside the verdicts of the paper's own setup with the same seed."""
+    """Comparison of a variant's verdicts with the verdicts of the paper's own setup with the same seed."""
     after = judge_all(claims, variant.measurer(every.first_seeds(1)), intervals=False)
     both = [(a, b) for a, b in zip(after, before, strict=True) if "not_judged" not in (a.verdict, b.verdict)]
     # Only the claims that the variant affects: a claim with the same runs and the same measurer has the same verdict.

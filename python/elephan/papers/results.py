@@ -23,9 +23,9 @@ class Sensitivity:
     Attributes:
         variant: the variant.
         scenarios: hashes of its scenarios that the paper's own setup does not have.
-        judged: number of claims judged under both.
-        reproduced: number of these that reproduce in this variant.
-        reproduced_before: number of these that reproduce under the paper's own setup with the same seed.
+        judged: number of claims judged under the variant and under the paper's own setup.
+        reproduced: number of the judged claims that are reproduced under the variant.
+        reproduced_before: number of the judged claims that are reproduced under the paper's own setup, same seed.
         gained: ids that hold in this variant only.
         lost: ids that hold under the paper's own setup only.
     """
@@ -58,9 +58,9 @@ class SeedCheck:
     """Verdicts with fewer seeds.
 
     Attributes:
-        seeds: number of first seeds of each scenario.
-        claims: number of claims with more than one seed.
-        other_verdict: number of these with another verdict than with all seeds.
+        seeds: number of seeds that are used, the first ones of each scenario.
+        claims: number of claims whose runs have more than one seed.
+        other_verdict: number of these claims whose verdict differs from the verdict with all seeds.
     """
 
     seeds: int
@@ -98,7 +98,7 @@ class PaperResult:
         sensitivity: effects of the variants.
         seed_checks: verdicts with fewer seeds.
         phases: the phases of the work, with their durations.
-        wall_seconds: time spent on runs, without saved ones.
+        wall_seconds: time spent on runs, without saved runs.
         selection: the selection in words; empty for the whole paper.
         beyond: the answer to the question that the paper left open, if it was requested.
         kernel: the same experiments on a real Linux kernel, if they were run (:mod:`elephan.papers.in_kernel`).

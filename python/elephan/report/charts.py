@@ -37,11 +37,11 @@ class Points:
         name: its name in the legend.
         x: positions.
         y: values; ``None`` for a missing one.
-        low: lower ends over replicates; empty without.
+        low: lower ends of the intervals over replicates; empty without intervals.
         high: upper ends.
         style: index into :data:`~elephan.report.figures.COLORS` and :data:`MARKERS`.
-        drawn: ``line`` for a model, ``markers`` for measurements beside it, ``both``, or ``published`` for published
-            numbers.
+        drawn: ``line`` for a model, ``markers`` for measurements that are compared with a model, ``both``, or
+            ``published`` for published numbers.
     """
 
     name: str
@@ -145,7 +145,7 @@ class Bars:
     Attributes:
         name: its name in the legend.
         values: one value for each group; ``None`` for a missing one.
-        low: lower ends over replicates; empty without.
+        low: lower ends of the intervals over replicates; empty without intervals.
         high: upper ends.
         color: index into :data:`~elephan.report.figures.COLORS`.
     """

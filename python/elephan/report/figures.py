@@ -182,8 +182,8 @@ class PairBar:
     Attributes:
         first: name of flow 1's series.
         second: name of flow 2's series.
-        value: signed; positive when flow 1 has more.
-        low: lower end over replicates, signed; ``None`` without.
+        value: difference of the shares; positive if flow 1 has the larger share.
+        low: lower end of the interval of ``value`` over replicates; ``None`` without an interval.
         high: upper end.
         note: text of the tooltip.
     """

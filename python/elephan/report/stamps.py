@@ -16,7 +16,7 @@ from elephan.report import pages
 NAME = "made-from.json"
 _LIBRARIES = ("jinja2", "matplotlib", "numpy", "plotly")
 _COMPILED = {".pyc", ".so", ""}
-"""Suffixes of files that the digest excludes, since they draw nothing; runs state the engine that made them."""
+"""Suffixes of files that the digest excludes: compiled files do not draw, and each run states its engine version."""
 
 
 def stamp(made_from: Any) -> str:

@@ -17,7 +17,7 @@ _FLOW_FIELDS = (
     "rtt_mean_ms", "rtt_p99_ms", "cwnd_mean", "cwnd_max", "completion_s",
 )  # fmt: skip
 _MOST_CHECKED = 60
-"""Largest number of fields that are compared by their meaning; of more, the texts are compared."""
+"""Largest number of fields that are compared by their meaning; if there are more fields, their texts are compared."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ def difference(first: Run, second: Run) -> Difference:
 def side_by_side(summaries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The numbers of each summary by name: of each flow or quantile of flows, of each link and source, and the metrics.
 
-    Flows with the same name are the same flow. If names differ, as names that include an algorithm do, and the numbers
-    of flows are equal, flows are matched by their order.
+    Flows with the same name are the same flow. Names can differ because they include the algorithm. If names differ and
+    the numbers of flows are equal, flows are matched by their order.
     """
     columns = {"flow": "name", "algorithm": "algorithm", **{field: field for field in _FLOW_FIELDS}}
     flows = [flow_rows(summary, columns)[1] for summary in summaries]

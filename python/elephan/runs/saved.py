@@ -40,11 +40,11 @@ _NAMES_NOW = {"habitat": "backend"}
 """Fields of format 1 that were renamed later."""
 
 _VALID_BEFORE = "believable"
-"""Field of a kernel run in formats 1 and 2 that says whether it is valid."""
+"""Field of formats 1 and 2 that states whether a kernel run is valid."""
 _ID = re.compile(r"[0-9a-f]{8,}-.+-s\d+")
 _LARGE_BYTES = 100_000
-"""Size of a run from which computing its digests takes longer than the rest of a lookup (0.3 ms), so that verifications
-are recorded in the store."""
+"""Size from which a verification of a run is recorded in the store. The digests of such a run take longer to compute
+than the rest of a lookup (0.3 ms)."""
 
 _RACY_NS = 2_000_000_000
 """Resolution of file systems' clocks: two changes of a file within this time may have the same time."""

@@ -60,8 +60,8 @@ class SweepError(Exception):
 
     Attributes:
         failures: the failed runs, with the reasons.
-        runs: the sweep in the order of the input, with ``None`` where a run failed: its :meth:`~Sweep.frame` has nulls
-            there, and the reason.
+        runs: the sweep in the order of the input, with ``None`` for each failed run. The :meth:`~Sweep.frame` of the
+            sweep has nulls and the reason in the row of a failed run.
     """
 
     def __init__(self, failures: Sequence[Failure], runs: Sweep[Run | None]) -> None:

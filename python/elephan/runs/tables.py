@@ -76,9 +76,9 @@ def digest(frames: Mapping[str, pl.DataFrame]) -> str:
 def was_digest(frames: Mapping[str, pl.DataFrame], digest_before: str) -> bool:
     """Return true if tables that were read from files had the digest ``digest`` when a backend returned them.
 
-    The digest covers bytes in memory, and files do not preserve the bytes of missing values. The bytes of missing
-    values are zeros in tables of the engine; in tables of the backends in Python, the unused bits of columns without
-    any value are set.
+    The digest covers bytes in memory, and files do not preserve the bytes of missing values. In tables of the engine,
+    the bytes of missing values are zeros. In tables of the backends in Python, columns without any value have unused
+    bits that are ones.
     """
     return any(
         digest({name: _rebuilt(frame, spare_bits) for name, frame in frames.items()}) == digest_before

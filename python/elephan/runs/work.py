@@ -14,7 +14,7 @@ _TRANSFERS_COST = 2.5
 """Cost of a segment of a short transfer, in segments of a long flow (measured by ``elephan bench``)."""
 
 _LINKS_COST = 0.2
-"""Fraction of a segment's cost that each link with a bounded buffer adds beyond the two of a dumbbell."""
+"""Additional cost of a segment for each link with a bounded buffer beyond two links, as a fraction of its cost."""
 
 
 def _segment_cost(sender: FlowSpec, links: Sequence[LinkSpec], cost: float) -> float:
@@ -28,9 +28,9 @@ def _segment_cost(sender: FlowSpec, links: Sequence[LinkSpec], cost: float) -> f
 def work(scenario: Scenario) -> float:
     """Estimates the engine's time for a scenario, in segments of a long flow over a dumbbell.
 
-    The estimate assumes that the slowest link of each path (of several equally slow links, the one with the most
-    senders) is full, that limited sources send at their own rate, and that transfers offer their stated load. The
-    estimate only determines the order and the progress of a sweep.
+    The estimate assumes that the slowest link of each path is full, that limited sources send at their own rate, and
+    that transfers offer their stated load. If several links of a path are equally slow, the link with the most senders
+    counts as the slowest. The estimate only determines the order and the progress of a sweep.
     """
     form = scenario.form
     links = form.links

@@ -175,8 +175,7 @@ def _queue(graph: Graph, position: int) -> QueueSpec:
 
 
 def _below_limit(kind: str, preset: str) -> int:
-    """Difference between the limit and the largest queue, packets or bytes; 0 unless the preset's program has such a
-    difference."""
+    """Difference between a queue's limit and the largest possible queue, packets or bytes; 0 for most presets."""
     return sum(entry["below_limit"] for entry in catalog.all_queues()[kind]["presets"] if entry["name"] == preset)
 
 

@@ -83,7 +83,7 @@ def default(entry: Descriptor, name: str) -> Any:
 
 
 def parameter_row(parameter: Descriptor) -> dict[str, str]:
-    """A row about a parameter for a list of parameters. Values of a duration include the unit."""
+    """The row of a parameter in a list of parameters. Values of a duration include the unit."""
     low, high, unit = parameter.get("min"), parameter.get("max"), parameter.get("unit", "")
     allowed = ", ".join(parameter.get("choices", []))
     if low is not None or high is not None:
@@ -101,7 +101,7 @@ def parameter_row(parameter: Descriptor) -> dict[str, str]:
 
 
 def variable_row(variable: Descriptor) -> dict[str, str]:
-    """An internal variable's row in a list."""
+    """The row of an internal variable in a list of variables."""
     states = ", ".join(f"{place} {state}" for place, state in enumerate(variable["states"]))
     return {"variable": variable["name"], "unit": variable["unit"], "states": states, "what": variable["doc"]}
 

@@ -1,7 +1,7 @@
 """The canonical form as a JSON document, and its conversion to and from typed objects (:mod:`elephan.scenario.form`).
 
-A document omits later additions to the canonical form that it does not use, so that the hashes of earlier scenarios do
-not change; a reader uses the default instead.
+Some fields were added to the canonical form later. A document omits such a field if it has its default, so the hashes
+of earlier scenarios do not change. A reader of the document uses the default of an omitted field.
 """
 
 from __future__ import annotations

@@ -12,8 +12,11 @@ _T_RHO = "t_rho"
 
 
 def router_cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
-    """One sentence for each router link that other algorithms share or whose rate changes, and for each flow that
-    crosses a queue without the router that it needs."""
+    """Cautions about links with routers and about flows that need routers; one sentence each.
+
+    A link causes a caution if other algorithms share the link, or if its rate changes. A flow causes a caution if it
+    crosses a queue without the required router.
+    """
     senders = [(flow_name(flow, i), flow.algorithm, flow.datagrams is None) for i, flow in enumerate(scenario.flow)]
     senders += [(source_name(source, i), source.algorithm, True) for i, source in enumerate(scenario.traffic)]
     needs = [catalog.router(algorithm) if listens else None for _, algorithm, listens in senders]

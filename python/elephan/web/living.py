@@ -41,8 +41,10 @@ class Living:
 
 
 def living(runs: Iterable[tuple[str, Mapping[str, Any]]]) -> Living | None:
-    """Content of a page in which a reader can repeat these runs, given by labels and canonical forms; ``None`` if no
-    form is suitable for a browser, or the page was not built."""
+    """Content of a page in which a reader can repeat these runs, given by labels and canonical forms.
+
+    The result is ``None`` if no form is suitable for a browser, or if the page was not built.
+    """
     fitting = [{"label": label, "form": form} for label, form in runs if fits(form)]
     if not fitting or not page.is_built():
         return None

@@ -70,7 +70,7 @@ fn the_pipe_is_full_after_three_rounds_without_growth_by_a_quarter() {
 
 #[test]
 fn two_lossy_intervals_with_the_same_throughput_are_a_policer() {
-    // 1500-byte segments at these Mbit/s, a quarter of them lost.
+    // Each interval delivers 1500-byte segments at one of the rates, Mbit/s, for 1 s; a quarter as many are lost.
     let estimate = |rates: [f64; 2]| {
         let mut b = started("");
         b.s.segment_bytes = 1500.0;
@@ -140,7 +140,7 @@ fn the_first_round_of_recovery_conserves_packets_and_its_end_restores_the_window
     assert_eq!(b.window(), 62.0);
     b.on_recovery_exit(d.now);
     b.on_ack(&Ack { in_recovery: false, ..ack });
-    // Up to the target: 2 x 50, plus three bursts of two segments.
+    // The window returns to the target: 2 x 50 segments, plus three bursts of two segments.
     assert!((100.0..=108.0).contains(&b.window()), "{}", b.window());
 }
 

@@ -229,7 +229,7 @@ fn startup_ends_on_six_losses_in_a_round_of_recovery_even_where_the_application_
         b.on_congestion(&d.signal(&b, Cause::Loss));
         for _ in 0..losses {
             b.on_lost(&Lost { delivered: b.s.delivered, ..lost(100.0, 1.0) });
-            // An ACK within the round reports each.
+            // A separate ACK within the round reports each loss.
             let ack = d.make_ack(&b, 1.0, 0.1, false);
             let delivered = b.s.delivered + 1.0;
             let delivery = Delivery { rate: Some(10.0), delivered, tx_in_flight: 100.0, ..Delivery::default() };

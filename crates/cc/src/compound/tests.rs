@@ -123,7 +123,7 @@ fn gamma_moves_towards_three_quarters_of_reno_s_queue() {
 fn a_loss_tunes_gamma_by_the_round_before_it() {
     let (d, mut c) = at("", &[], 500.0, 500.0);
     round(&mut c, 0.105);
-    // Reno's 500 segments are half of the window, so half of the 47.6 queued segments are theirs.
+    // Reno's 500 segments are half of the window, so half of the 47.6 queued segments count as Reno's.
     d.lose(&mut c);
     close(c.gamma, 30.0 + 0.25 * (0.75 * 23.8095 - 30.0), 1e-5);
     assert_eq!(c.diff_reno, None);
@@ -138,7 +138,7 @@ fn below_the_low_window_it_is_reno() {
     d.round(&mut c, 0.1);
     d.round(&mut c, 0.1);
     close(c.window(), 32.0, 5e-3);
-    // The first modules have no such limit.
+    // The first Linux modules have no low window.
     let (_, mut c) = at("linux-2.6", &[], 20.0, 15.0);
     round(&mut c, 0.1);
     assert_eq!((c.window(), c.dwnd), (35.0, 15.0));

@@ -123,7 +123,7 @@ fn the_reno_window_is_a_lower_bound_and_speeds_up_past_the_last_maximum() {
     close(growth[90], 1.0, 0.03);
 }
 
-// That S_max is 160 segments/s was not verified in the paper.
+// The value of S_max, 160 segments/s, was not verified in the paper.
 #[test]
 fn growth_in_2005_is_at_most_s_max() {
     let (mut d, mut c) = (Driver::new(), cubic("2005", &[]));

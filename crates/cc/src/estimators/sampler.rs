@@ -117,7 +117,7 @@ impl DeliverySampler {
         });
     }
 
-    /// The slots of the segments in flight and that of `segment`, for prefetching.
+    /// The slots of the segments in flight, and the position of `segment` among them, for prefetching.
     #[must_use]
     #[inline]
     pub fn place(&self, segment: u64) -> (&[impl Sized], usize) {

@@ -1,10 +1,10 @@
 //! A sender's use of its window.
 
-/// Detects if the window limits a sender, or if the application or the receiver does
+/// Detects if a sender is limited by its window, and not by the application or the receiver
 /// ([`Ack::window_limited`](crate::Ack::window_limited)). The rule is Linux's `tcp_is_cwnd_limited`. The window limits
-/// the sender if it ended the sender's last transmission. In slow start the window also counts as the limit while it is
-/// below twice the largest number of segments outstanding in this round trip, since slow start may double the used
-/// window.
+/// the sender if the last transmission ended because of the window. In slow start the window also counts as the limit
+/// while it is below twice the largest number of segments outstanding in this round trip, since slow start may double
+/// the used window.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowUse {
     held_back: bool,
@@ -80,7 +80,7 @@ mod tests {
             used.note_in_flight(in_flight);
         }
         assert!(used.is_limited(13.0, || f64::INFINITY) && !used.is_limited(14.0, || f64::INFINITY));
-        // Congestion avoidance has no such allowance.
+        // Congestion avoidance has no factor of two.
         assert!(!used.is_limited(13.0, || 13.0));
         used.begin_round();
         assert!(!used.is_limited(13.0, || f64::INFINITY));

@@ -188,7 +188,7 @@ fn it_doubles_until_the_forward_queue_reaches_the_threshold() {
             d.round(&mut h, 0.1);
         }
         assert_eq!(h.window(), 80.0, "{growth}");
-        // Half of the RTT is forward: 1 ms of queue there.
+        // The RTT rises by 2 ms, half of it on the forward path: the forward queue takes 1 ms.
         d.round(&mut h, 0.102);
         d.round(&mut h, 0.102);
         assert_eq!(h.mode, Mode::Delay);

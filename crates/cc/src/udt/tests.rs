@@ -34,7 +34,8 @@ fn close(a: f64, b: f64) -> bool {
 
 #[test]
 fn the_increase_is_a_step_for_each_order_of_magnitude() {
-    // (available bit/s, packets in the next SYN): the table of draft-gg-udt-01 and of the paper, with the floor of 2012.
+    // Pairs of available bit/s and packets in the next SYN, from the table of draft-gg-udt-01 and of the paper, with
+    // the floor of 2012.
     for (bps, packets) in [
         (1e10, 10.0),
         (1.0001e9, 10.0),
@@ -146,8 +147,8 @@ fn further_decreases_are_spread_where_periods_have_many_naks() {
 
 #[test]
 fn below_the_rate_of_the_last_decrease_a_ninth_of_the_capacity_is_available() {
-    // At 2 Gbit/s of capacity, 1.9 Gbit/s unused give a step of 10; a ninth of the capacity, 222 Mbit/s, gives a step
-    // of 1.
+    // At a capacity of 2 Gbit/s, 1.9 Gbit/s of unused capacity give a step of 10; a ninth of the capacity, 222 Mbit/s,
+    // gives a step of 1.
     let mut udt = sending("udt", 120e-6);
     udt.last_dec_period = 100e-6;
     assert!(close(udt.increase(2.0 * GIGABIT), 1.0));

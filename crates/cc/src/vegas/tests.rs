@@ -129,8 +129,8 @@ fn a_loss_takes_ns_3_down_to_its_threshold_only() {
 
 #[test]
 fn linux_2_6_compares_halves_of_segments_with_the_window_it_had() {
-    // With 40 segments sent, 1.17, 1.54, 1.98, 3.96 and 4.6 segments are in queues; in half segments, rounded up, 3, 4,
-    // 4, 8 and 10.
+    // With 40 segments sent, 1.17, 1.54, 1.98, 3.96 and 4.6 segments are in queues. In half segments, rounded up, these
+    // are 3, 4, 4, 8 and 10.
     for (rtt, w) in [(0.103, 41.0), (0.104, 40.0), (0.1052, 40.0), (0.111, 40.0), (0.113, 39.0)] {
         let mut v = vegas("linux-2.6");
         (v.win.w, v.win.ssthresh, v.base, v.round.min) = (40.0, 2.0, 0.1, rtt);
@@ -152,8 +152,8 @@ fn linux_2_6_leaves_slow_start_with_a_threshold_of_two() {
     for _ in 0..65 {
         d.ack(&mut v, 1.0, 0.11, 0.001);
     }
-    // With 64 segments sent, 64 × 100/110 = 58.2 would be in flight without a queue. The window is 58 and one, plus
-    // slow start's step on that ACK.
+    // With 64 segments sent, 64 × 100/110 = 58.2 would be in flight without a queue. The window becomes 58 + 1
+    // segments, plus one segment of slow start on the same ACK.
     assert_eq!((v.window(), v.ssthresh()), (60.0, 2.0));
 }
 

@@ -36,7 +36,7 @@ fn the_first_step_and_its_amplifiers_have_the_published_values() {
     let gradient = (v.utility(105.0, 0.0, 0.0) - v.utility(95.0, 0.0, 0.0)) / 10.0;
     close(gradient, 0.5679, 1e-3);
     close(v.step(gradient, 1.0), 0.568, 1e-3);
-    // Bounded by 5 %, then 10 %; at least 0.5 Mbit/s.
+    // A step is at most 5 % of the rate, then 10 %, and at least 0.5 Mbit/s.
     assert_eq!([v.step(50.0, 1.0), v.step(50.0, 1.0)], [5.0, 10.0]);
     assert_eq!(v.step(0.0, 1.0), 0.5);
     let amplifiers = |preset: &str| {
@@ -47,7 +47,7 @@ fn the_first_step_and_its_amplifiers_have_the_published_values() {
         };
         [at(1), at(2), at(3), at(4), at(5), at(6)]
     };
-    // Reported of the paper, unverified.
+    // Other authors report these values of the paper; they are unverified.
     assert_eq!(amplifiers("paper"), [1.0, 2.0, 3.0, 5.0, 7.0, 9.0]);
     let power = amplifiers("");
     assert_eq!(power[..2], [1.0, 1.0]);
@@ -67,7 +67,8 @@ fn two_pairs_of_three_decide_for_more_and_all_for_less() {
         v.probing(&worths);
         (v.s.mode, v.s.upward, v.s.rate)
     };
-    // 105 plus a third of the gradient of each pair with the same sign, but at least 0.5 Mbit/s.
+    // The step from 105 is a third of the sum of the gradients of all pairs with the same sign, but at least 0.5
+    // Mbit/s.
     assert_eq!(decide([true, true, false]), (Mode::Moving, true, 105.5));
     assert_eq!(decide([true, true, true]), (Mode::Moving, true, 105.5));
     assert_eq!(decide([false, false, false]), (Mode::Moving, false, 94.5));

@@ -115,7 +115,7 @@ pub struct Foreign {
     pub packet_bytes: RangeInclusive<u64>,
 }
 
-/// Output of an endpoint of another crate, which must not send packets of sizes that it has not declared.
+/// Output of an endpoint of another crate; the endpoint may only send packets of the sizes that it has declared.
 struct Checked<'a, O> {
     out: &'a mut O,
     packet_bytes: &'a RangeInclusive<u64>,

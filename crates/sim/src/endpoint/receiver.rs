@@ -56,7 +56,7 @@ pub struct Receiver {
     delays_acks: bool,
     /// `Some` if the segments are datagrams, which are only counted.
     datagrams: Option<Box<Arrived>>,
-    /// Misbehavior: the receiver reports no loss, or no mark.
+    /// Misbehavior: the receiver hides losses, or marks, from its sender.
     hides_losses: bool,
     hides_marks: bool,
     echo: Echo,
@@ -415,7 +415,7 @@ impl Receiver {
         earlier
     }
 
-    /// Records the feedback of routers other than ECN marks.
+    /// Records the routers' feedback, except ECN marks.
     #[inline]
     fn note_router(&mut self, packet: &Packet, beside: &mut Sidecar) {
         match self.echo {

@@ -206,7 +206,7 @@ impl Scoreboard {
         fresh
     }
 
-    /// Marks every segment below `edge` lost that is neither SACKed nor marked. Returns their number.
+    /// Marks the segments below `edge` lost, except those already SACKed or marked. Returns their number.
     pub fn mark_lost_below(&mut self, edge: u32) -> u32 {
         if edge <= self.marked_below {
             return 0;

@@ -348,8 +348,8 @@ impl Link {
         twice
     }
 
-    /// Next packet at the far end, with its time of arrival, if no packet that arrives at this link at `horizon` or
-    /// later can precede it.
+    /// Next packet at the far end, with its time of arrival. Returns `None` if a packet that arrives at this link at
+    /// `horizon` or later may precede it.
     pub(crate) fn land(&mut self, horizon: Time) -> Option<(Packet, Time)> {
         let horizon = horizon + self.least_crossing(0);
         self.wire.as_mut()?.land(horizon)
@@ -679,7 +679,7 @@ mod tests {
             for _ in 0..10 {
                 link.receive(Packet::new(Time(0), Time(0), FlowId(0), 0, 125, 0, 0), &mut gone, &mut ());
             }
-            // One leaves every µs, from 0: two before 2 µs, and two more before 4 µs.
+            // One packet leaves every µs, from 0 on: two packets leave before 2 µs, and two more before 4 µs.
             while link.next_service() < Time(4_000_000) {
                 link.send_next(link.next_service(), &mut gone, &mut ());
             }

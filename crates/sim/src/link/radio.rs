@@ -166,7 +166,8 @@ mod tests {
             let free = radio.send(at, 1500);
             at = radio.next_start(free, waiting);
         }
-        // Five packets wait: three, then two. With none left, the next one gains the medium anew.
+        // Five packets wait: the first burst has three, the second two. The next packet arrives when none waits, and
+        // gains the medium anew.
         assert_eq!(begun, [500, 1500, 2500, 4000, 5000]);
         assert_eq!(radio.start(Time(5500 * US), Time(6000 * US)), Time(6500 * US));
     }

@@ -165,7 +165,8 @@ mod tests {
 
     #[test]
     fn a_packet_that_is_being_sent_goes_on_at_the_new_rate() {
-        // 1,000 bytes at 8 Mbit/s take 1 ms; from 10 ms on 4 Mbit/s, down from 20 ms to 30 ms, then 8 Mbit/s.
+        // 1,000 bytes at 8 Mbit/s take 1 ms. The rate is 4 Mbit/s from 10 ms on, the link is down from 20 ms to 30 ms,
+        // and then the rate is 8 Mbit/s.
         let mut link = steps(8_000_000, &[(10, 4_000_000), (20, 0), (30, 8_000_000)]);
         assert_eq!(link.send(ms(3), 1000), ms(4));
         assert_eq!(link.send(Time(ms(9).0 + ms(1).0 / 2), 1000), ms(11));

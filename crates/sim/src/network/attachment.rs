@@ -142,7 +142,8 @@ impl Network {
             delay: link.delay,
             tail: hop.tail,
         };
-        // The largest number of outstanding packets is sent before the end of time.
+        // The end computes departures only if even the largest number of outstanding packets is sent before the end of
+        // time.
         let slowest = access.times(u16::MAX.into()).transmission;
         let quick = slowest.0.saturating_mul(u64::from(MOST_IN_FLIGHT)) < Time::FAR.0 / 2;
         if !link.is_plain() || !quick {

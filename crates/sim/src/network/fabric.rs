@@ -20,7 +20,7 @@ const MAILBOXES_PER_SLICE: usize = 64;
 pub struct Count {
     /// Sent into the network.
     pub sent: u64,
-    /// Created by links that duplicate.
+    /// Created by links that duplicate packets.
     pub duplicated: u64,
     /// Received by the other end.
     pub received: u64,
@@ -35,7 +35,7 @@ pub struct Network {
     pub links: Vec<Link>,
     /// Receivers that are evaluated inline, by flow.
     pub sinks: Vec<Option<Receiver>>,
-    /// Data beside the packets of each flow.
+    /// Sidecar of each flow: data of the flow's packets that are stored outside the packets.
     pub sidecars: Vec<Sidecar>,
     /// Packets of flow `f` dropped or lost: data at `2f`, ACKs at `2f + 1`.
     pub dropped: Vec<u64>,

@@ -321,7 +321,7 @@ impl<'a> Builder<'a> {
 }
 
 impl Network {
-    /// Fills in the common case behind each hop of a passage.
+    /// Fills in the common case behind each hop of a passage (a flow and a direction).
     pub(super) fn look_ahead(&mut self, passage: PassageId) {
         let hops = self.paths.hops_of(passage, self.hops.len());
         let echo = self.hops.get(hops.end).map(|back| back.place);

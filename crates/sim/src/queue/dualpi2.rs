@@ -126,7 +126,8 @@ impl AtDeparture for DualPi2 {
         if !self.tail.admits(self.backlog(), packet.bytes()) {
             dropped.push(packet);
         } else if packet.flags() & flag::ECT1 != 0 {
-            // A marked packet may be of either kind. Here a packet keeps ECT(1) beside the mark, so its kind is known.
+            // A marked packet may be of either kind. Here a packet keeps ECT(1) in addition to the mark, so its kind is
+            // known.
             self.scalable.push(packet);
         } else {
             self.classic.push(packet);

@@ -140,7 +140,8 @@ impl<'a> CheckedLink<'a> {
 }
 
 /// Checks the queue of each link: rejects unknown disciplines, unknown parameters and wrong values. The access links of
-/// a crowd have equal queues, so parameters that equal those of the previous link's queue are not read again.
+/// a large group of flows have equal queues, so parameters that equal those of the previous link's queue are not read
+/// again.
 ///
 /// # Errors
 /// The first wrong field.

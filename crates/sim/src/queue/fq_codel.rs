@@ -1,5 +1,5 @@
-//! FQ-CoDel: flows are hashed into queues, each with CoDel, which are served by deficit round robin. Flows that just
-//! became busy have precedence for a short time (RFC 8290).
+//! FQ-CoDel: flows are hashed into queues. Each queue has its own CoDel, and the queues are served by deficit round
+//! robin. Flows that just became busy have precedence for a short time (RFC 8290).
 
 use std::collections::VecDeque;
 

@@ -15,7 +15,7 @@ use super::red;
 use crate::time::Time;
 
 elephan_cc::params! {
-    /// Parameters of Linux's FQ-CoDel besides those of the engine's.
+    /// Parameters of Linux's FQ-CoDel that the engine's FQ-CoDel does not have.
     pub struct FqCodelOfLinux {
         /// Packets that the longest queue loses at once when the limit is reached, at most half of that queue.
         drop_batch: u32 = int(64.0, 1.0, 1e6, Unit::Packets), "Linux 6.12, net/sched/sch_fq_codel.c";

@@ -64,10 +64,10 @@ pub struct Arrival {
 /// Fate of an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It waits.
+    /// The packet waits.
     Accept,
-    /// It is marked, and waits.
+    /// The packet is marked, and waits.
     Mark,
-    /// It is dropped.
+    /// The packet is dropped.
     Drop,
 }

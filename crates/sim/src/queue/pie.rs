@@ -221,7 +221,8 @@ mod tests {
         (queue.probability, queue.allowance, queue.delay_before) = (0.2, Time::ZERO, Time(15 * MS));
         let now = queue.updated + Time(1);
         let drops = (0..100_000).filter(|_| queue.decide(&arrival(now, 15, false)) == Verdict::Drop).count();
-        // On average 0.85/p - 1 packets pass before a draw with probability p: a drop in about 4.25 + 5 - 1 packets.
+        // On average 0.85/p - 1 packets pass before a draw with probability p, so one of about 4.25 + 5 - 1 packets is
+        // dropped.
         let spacing = 1e5 / drops as f64;
         assert!((spacing - 9.0).abs() < 0.3, "{spacing}");
     }

@@ -200,8 +200,9 @@ mod tests {
 
     #[test]
     fn drops_are_spread_evenly_and_not_geometrically() {
-        // Floyd and Jacobson 1993, section VII: with a constant average the gaps are uniform in 1 to 1/p, mean 1/(2p) + 1/2.
-        // The algorithm as their Figure 2 has it counts the first packet after a drop as one already: 1 to 1/p - 1.
+        // Floyd and Jacobson 1993, section VII: with a constant average the gaps are uniform from 1 to 1/p, with mean
+        // 1/(2p) + 1/2. The algorithm in their Figure 2 already counts the first packet after a drop as one, so the
+        // gaps are 1 to 1/p - 1.
         let mut queue = red(parameters());
         let (mut gaps, mut gap) = (Vec::new(), 0_u32);
         for _ in 0..200_000 {
@@ -235,7 +236,8 @@ mod tests {
         queue.average = 50.0;
         let idle = Arrival { free: Time::ZERO, ..arrival(Time(10_000_000), 0, false) };
         queue.update_average(&idle);
-        // Ten transmission times: 50 × 0.9¹⁰, and the arrival itself another 0.9.
+        // The idle time of ten transmission times reduces the average to 50 × 0.9¹⁰, and the arrival itself multiplies
+        // it by 0.9.
         assert!((queue.average - 50.0 * libm::pow(0.9, 11.0)).abs() < 1e-9, "{}", queue.average);
     }
 

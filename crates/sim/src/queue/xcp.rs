@@ -352,8 +352,8 @@ mod tests {
         assert_eq!(packet.feedback, 10.0);
         near(pos - router.residue_pos, 10.0);
         near(neg - router.residue_neg, 1500.0 - 16.95 - 10.0);
-        // An earlier router has already reduced the rate, so this router takes less. A positive change that it does not
-        // give also counts as taken.
+        // An earlier router has already reduced the rate, so this router takes less. A positive change that this router
+        // does not give also counts as taken.
         let (pos, neg) = (router.residue_pos, router.residue_neg);
         let mut packet = header(-20.0);
         router.depart(SIZE, &mut packet);
@@ -405,7 +405,7 @@ mod tests {
         // The smallest queue was 0, at the start of the interval.
         router.catch_up(ms(100), 10_000);
         assert_eq!(router.standing, 0.0);
-        // 10 kB are 10 ms of the 50.
+        // The standing queue of 10 kB takes 10 ms of the 50 ms.
         assert_eq!(router.queue_due, ms(140));
         for (at, waiting) in [(110, 12_000), (120, 4000), (130, 6000)] {
             router.catch_up(ms(at), waiting);

@@ -45,7 +45,7 @@ impl Sacks {
         id
     }
 
-    /// Adds an entry, which the caller sets. Returns it with its number.
+    /// Adds an entry, which the caller sets. Returns the entry with its number.
     #[inline(always)]
     fn add(&mut self) -> (u32, &mut SackEntry) {
         if self.loose.is_some() {

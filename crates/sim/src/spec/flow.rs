@@ -92,7 +92,8 @@ impl FlowSpec {
         self.foreign.is_some_and(|foreign| foreign.hosted)
     }
 
-    /// True if the flow's endpoints are neither those of TCP nor those of datagrams, whose packet sizes are the stack's.
+    /// True if the flow's endpoints have their own packet sizes. Endpoints of TCP and of datagrams have the stack's
+    /// sizes.
     #[must_use]
     pub fn has_own_transport(&self) -> bool {
         self.is_udt() || self.foreign.is_some()
@@ -128,7 +129,7 @@ impl FlowSpec {
     }
 
     /// RTT of a handshake over the empty `links` at the time `at`, if the stack measures it. A SYN is 8 bytes longer
-    /// than an ACK: besides the timestamps of both, its options are the segment size, the window scale and SACK
+    /// than an ACK: both have timestamps, and a SYN also has the options segment size, window scale and SACK
     /// permission.
     #[must_use]
     pub fn handshake(&self, links: &[LinkSpec], at: Time) -> Option<Time> {

@@ -109,7 +109,7 @@ pub enum JitterSpec {
         /// Mean, ps.
         mean_ps: u64,
     },
-    /// A sample of a list, each with equal probability.
+    /// One of the listed delays, all with equal probability.
     Samples {
         /// Samples, ps.
         samples_ps: Vec<u64>,

@@ -17,7 +17,7 @@ pub const SHORTEST_TIMER_PS: u64 = Time::MILLISECOND.0 / 1000;
 /// hundreds of times a second while a path is down. RFC 6298 section 2.5 requires at least 60 s, Linux at least 1 s.
 pub(super) const SHORTEST_MAX_RTO_PS: u64 = 10 * Time::MILLISECOND.0;
 
-/// Largest number of segments of a flow: their numbers have 32 bits, with room for a window above.
+/// Largest number of segments of a flow: segment numbers have 32 bits, with room for a window above the last segment.
 pub const MOST_SEGMENTS: u32 = u32::MAX - (1 << 29);
 
 /// Largest number of transfers of a source; their ranks among competing packets have 30 bits.

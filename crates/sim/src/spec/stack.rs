@@ -91,9 +91,9 @@ pub struct StackSpec {
     /// The receiver echoes no ECN marks.
     #[serde(default)]
     pub hide_marks: bool,
-    /// Number of ACKs for which the sender counts each packet that acknowledges new data, instead of the acknowledged
-    /// segments (RFC 5681 without RFC 3465); 0: count segments. A receiver that divides an ACK into several sends them
-    /// as one packet of their total size.
+    /// Number of ACKs as which the sender counts each packet that acknowledges new data (RFC 5681 without RFC 3465); 0:
+    /// the sender counts the acknowledged segments. A receiver that divides an ACK into several sends them as one
+    /// packet of their total size.
     #[serde(default)]
     pub acks_counted: u32,
 }

@@ -72,7 +72,7 @@ pub enum ArrivalsSpec {
         /// Mean number of transfers per second.
         per_second: f64,
     },
-    /// Poisson process with as many transfers as give a load by their drawn sizes.
+    /// Poisson process with a stated load: transfers are drawn until the sum of their sizes gives the load.
     Load {
         /// Load on the wire, bit/s, without ACKs and retransmissions.
         bps: u64,

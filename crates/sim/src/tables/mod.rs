@@ -120,7 +120,8 @@ pub fn flows(spec: &Spec, outcome: &Outcome) -> Table {
         ("owd_p99_ms", float(&|r| r.delay_ms(|d| d.histogram.quantile(0.99)))),
         ("completion_s", float(&|r| r.sender.completed.map_or(f64::NAN, |end| end.since(r.sender.start).seconds()))),
     ];
-    // Counts within the measurement window; without a crowd they follow from a flow's samples.
+    // Counts within the measurement window. In a run that keeps the samples of all flows, the counts follow from the
+    // samples.
     if let Some(crowd) = &outcome.crowd {
         let received =
             |f: &dyn Fn(&ReceiverSample) -> u64| count(&|r| f(&r.receiver.measured[1]) - f(&r.receiver.measured[0]));
@@ -326,7 +327,7 @@ pub fn sources(spec: &Spec, outcome: &Outcome) -> Table {
 }
 
 /// Table of source × quantity × bucket, for sources without rows of their transfers: the number of transfers in each
-/// bucket, of those that began in the measurement window and ended.
+/// bucket. Only transfers that began in the measurement window and ended are counted.
 #[must_use]
 pub fn distributions(spec: &Spec, outcome: &Outcome) -> Table {
     const QUANTITIES: [&str; 3] = ["duration_s", "slowdown", "size_segments"];
@@ -402,7 +403,7 @@ fn source_totals(spec: &Spec, outcome: &Outcome) -> Vec<serde_json::Value> {
             "retransmits": counts.retransmits,
         });
         if let Some(summary) = &source.summary {
-            // Sums over the transfers that began in the measurement window, and over those of them that ended.
+            // Sums over the transfers that began in the measurement window, and sums over those that also ended.
             let Finished { count, segments, duration_ps, rates, slowdowns, .. } = &summary.finished;
             totals["sums"] = serde_json::json!({
                 "begun": counts.begun_measured, "offered_segments": counts.offered_segments,

@@ -213,7 +213,7 @@ impl Open {
     }
 }
 
-/// A Poisson process, with its next arrival, ps, if that is before its end.
+/// A Poisson process, with the time `at` of its next arrival, ps; arrivals are before `stop`.
 #[derive(Clone, Copy, Debug)]
 struct Poisson {
     at: f64,

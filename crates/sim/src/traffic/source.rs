@@ -273,8 +273,8 @@ impl Source {
         }
     }
 
-    /// Prefetches the data of the next turns; the data of thousands of other slots were used since their last use an
-    /// RTT ago.
+    /// Prefetches the data of the next turns. Since a slot's last turn, an RTT ago, the data of thousands of other
+    /// slots were used, so the slot's data are no longer in the cache.
     #[inline(always)]
     fn fetch_ahead(&self, turns: &[u32], network: &Network) {
         let at = |places: usize| turns.get(places - 1).map(|&slot| slot as usize);
@@ -453,7 +453,7 @@ impl Source {
         }
     }
 
-    /// Frees a slot if none of its packets are in flight. Returns true if it did.
+    /// Frees a slot if none of its packets are in flight. Returns true if the slot was freed.
     fn free_slot(&mut self, slot: usize, network: &mut Network) -> bool {
         let held = &self.slots[slot];
         let counts = network.counts(held.flow, held.packets(network));

@@ -56,8 +56,8 @@ pub fn flow(name: &str, algorithm: &str, start_s: f64, path: &[usize], reverse: 
     })
 }
 
-/// A dumbbell: link 0 is the bottleneck of the forward path, link 1 that of the reverse path; then follow four access
-/// links for each flow, of 1 ms and 1 Gbit/s each.
+/// A dumbbell. Link 0 is the bottleneck of the forward path, and link 1 is the bottleneck of the reverse path. The
+/// other links are four access links for each flow, with 1 ms and 1 Gbit/s each.
 pub fn dumbbell(rate_bps: u64, delay_s: f64, limit: u64, algorithms: &[(&str, f64)], stack: &Value) -> (Value, Value) {
     let mut links = vec![
         link("bottleneck", rate_bps, delay_s, Some(limit)),

@@ -1,8 +1,8 @@
 """Records of all objects that this program creates on a host. Each record is written before its objects are created, so
 that the objects of a crashed run can be removed.
 
-A record is a file in the runtime folder, named after the run, and belongs to a process. :func:`remove_abandoned` only
-removes the objects of processes that have ended.
+A record is a file in the runtime folder. The file is named after the run, and the record belongs to a process.
+:func:`remove_abandoned` only removes the objects of processes that have ended.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Record:
         pid: id of the process that the record belongs to.
         started: start time of that process, in the kernel's units.
         namespaces: names of network namespaces.
-        devices: names of devices outside of them.
+        devices: names of devices outside of these namespaces.
         folders: temporary folders.
     """
 

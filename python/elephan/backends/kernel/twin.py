@@ -1,9 +1,9 @@
 """Twin of a scenario for a real Linux kernel: the same network and flows, with the kernel's own endpoints.
 
 A twin keeps the settings that a socket or a route accepts: segment sizes, initial and receive windows, start times. All
-other properties of the endpoints are the kernel's, and each difference is stated. An algorithm runs as its BPF object,
-with the scenario's parameters as far as the object supports them, or else as Linux's own module. A scenario that would
-become a different experiment is rejected.
+other properties of the endpoints are the kernel's, and each difference is stated. An algorithm that Linux has runs as
+Linux's own module. Any other algorithm runs as its BPF object, with the scenario's parameters as far as the object
+supports them. A scenario that would become a different experiment is rejected.
 """
 
 from __future__ import annotations

@@ -60,8 +60,8 @@ class Log:
         result: sizes of records, starts and completions.
         processor_s: processor time of the guest on the host, s.
         wall_s: wall time of the guest, s.
-        tables: tables of the engine if it is the path: the links, and the flows that it simulates.
-        totals: the engine's summary if it is the path.
+        tables: the engine's tables of links and of simulated flows, if the engine simulates the path.
+        totals: the engine's summary, if the engine simulates the path.
     """
 
     words: bytes

@@ -443,8 +443,10 @@ def _routed(
 
 
 def _stages(form: Spec, i: int, nodes: _Nodes, graph: _Graph, mtu: int) -> list[tuple[int, int]]:
-    """The one or two devices of a link: one for its rate and queue, and one for its delay if the delay must not count
-    in the queue."""
+    """The devices of a link: one device, or two devices if packets in the link's delay must not count in its queue.
+
+    The first of two devices has the link's rate and queue, and the second has the link's delay.
+    """
     link = form.links[i]
     origin, to = nodes.number((i, "in"), graph), nodes.number((i, "out"), graph)
     if origin == to:

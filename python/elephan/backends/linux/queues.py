@@ -156,5 +156,5 @@ _KINDS: dict[str, tuple[Callable[[LinkSpec, int, int], Options], int]] = {
     "red": (_red, 12),
     "fq": (_fq, 80),
 }
-"""By the kernel's name of a discipline: its options, and the offset of the counter of marks in its statistics,
-bytes."""
+"""For each discipline, by its name in the kernel: its options, and the offset of the counter of marks in its
+statistics, bytes."""

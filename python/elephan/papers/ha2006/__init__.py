@@ -1,8 +1,8 @@
 """S. Ha, Y. Kim, L. Le, I. Rhee, L. Xu: A Step toward Realistic Performance Evaluation of High-Speed TCP Variants
 (PFLDnet 2006).
 
-Each of six high-speed protocols competes with TCP-SACK and with a second flow of its own protocol, over 400 Mbit/s and
-16 to 324 ms with a buffer of 2 MB, without and with background traffic.
+Each of six high-speed protocols competes with TCP-SACK and with a second flow of its own protocol. The path has 400
+Mbit/s, an RTT of 16 to 324 ms, and a buffer of 2 MB. The runs are made without and with background traffic.
 """
 
 from __future__ import annotations

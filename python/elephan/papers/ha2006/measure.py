@@ -66,7 +66,7 @@ def _rtt(at: At) -> str:
 
 
 def _named(suite: Suite, at: At) -> list[At]:
-    """The conditions with the round-trip time that they state; if they state none, the conditions once for each
+    """The conditions with their round-trip time; if they state no round-trip time, one copy of the conditions for each
     round-trip time of the figure."""
     named = at.where.get("rtt_ms", at.where.get("rtt2_ms"))
     if ".X0." in at.criterion.experiment:

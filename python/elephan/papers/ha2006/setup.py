@@ -139,10 +139,10 @@ class Setup:
         fast_doubling: true if FAST doubles its window whenever its queueing delay is small.
         fast_knows_rtt: true if FAST knows the RTT of the empty path, instead of using its smallest RTT.
         first_threshold: threshold of the first slow start of BIC and CUBIC, segments; 0 for none.
-        htcp_adapts: true if H-TCP keeps the fraction RTT_min / RTT_max of its window on a loss, and not always a half.
+        htcp_adapts: true if H-TCP keeps the fraction RTT_min / RTT_max of its window on a loss; false for one half.
         rtts: distribution of the background's round-trip times: ``aikat``, ``tmix`` or ``suite``.
         load: the background's load as a fraction of the calibrated load.
-        sack_first: in a pair with TCP-SACK, TCP-SACK starts first.
+        sack_first: true if TCP-SACK starts first in a pair with TCP-SACK.
         stack: recovery of the measured flows and of the background.
         convergence: means of the convergence time: over the last 10 s (``running``) or since the second flow's start
             (``accumulated``).

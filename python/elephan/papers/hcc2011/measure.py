@@ -35,8 +35,8 @@ from elephan.scenario import Scenario
 STEADY_S = (30.0, 300.0)
 """Time window after a lone flow's start-up, s, for values that the paper calls stable or fixed."""
 SETTLED_S = (220.0, 300.0)
-"""Time window that begins 20 s after the start of the last of three flows, s; a flow may take these 20 s to converge
-(Figs 12 and 13)."""
+"""Time window that begins 20 s after the last of three flows has started, s (Figs 12 and 13). The flows may take these
+20 s to converge."""
 ARRIVALS_S = (100.0, 200.0, 300.0)
 
 _WHERE = (

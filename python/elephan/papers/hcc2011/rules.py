@@ -24,8 +24,8 @@ DOUBLING_S = (0.18, 0.30)
 """Time window of one round trip of 120 ms in slow start, from the middle of one round to the middle of the next, s."""
 SECOND_LOSS_S = (10.0, 30.0)
 SLOW, QUICK = 0.5, 0.9
-"""Largest growth of the search just below the loss reference, and smallest growth under control by the delay, relative
-to I_max/2."""
+"""Limits of the growth per round trip, as fractions of I_max/2: the largest growth of the search just below the loss
+reference, and the smallest growth under control by the delay."""
 
 
 def measurer(runs: RunSet, setup: Setup) -> Suite:

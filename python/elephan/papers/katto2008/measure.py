@@ -158,8 +158,11 @@ def _round(part: int) -> Rule:
 
 
 def _border(suite: Suite, subject: str, at: At) -> float:
-    """Loss rate at the border of two cases. If the subject does not state the cases, they are cases 1 and 2 for a claim
-    whose id ends with ``12``, and cases 2 and 3 for a claim whose id ends with ``23``."""
+    """Loss rate at the border of two cases.
+
+    If the subject does not state the cases, they follow from the end of the claim's id: cases 1 and 2 for ``12``, cases
+    2 and 3 for ``23``.
+    """
     if subject in ("hybrid_10g", "hybrid_10m"):
         return float(hybrid.borders(_response_pipe(subject).bdp)[0])
     if subject == "case_2_3":
@@ -196,7 +199,7 @@ def _increase(suite: Suite, subject: str, at: At) -> float:
 
 
 def _keep(suite: Suite, subject: str, at: At) -> float:
-    """Fraction of the window kept on a loss; without a ratio of RTTs, at a queue of half a BDP."""
+    """Fraction of the window kept on a loss, at the stated ratio of RTTs or else at a queue of half a BDP."""
     return float(Setup().model(subject).keep(np.array(at.get("rtt_over_min", 1.5))))
 
 

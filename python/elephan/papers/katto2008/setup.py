@@ -50,10 +50,10 @@ class Setup:
         fast_alpha: segments that FAST keeps in queues.
         fusion_dmin_ms: granularity of the timer, which determines Fusion's growth.
         compound: preset of CTCP.
-        dead_zone_ms: difference to the shortest RTT below which ARENO sees no difference (the resolution of its clock).
+        dead_zone_ms: largest difference from the shortest RTT that ARENO ignores, since its clock cannot resolve it.
         short_size: size of the short flows: ``pareto`` for Pareto-distributed sizes, or a number of bytes for all.
-        short_users: mean size, in bytes, of the transfers of a hundred users, each of whom starts a transfer one second
-            after the end of the previous one; 0 for a hundred flows that start once.
+        short_users: mean size of the transfers of a hundred users, bytes; 0 for a hundred flows that start once. Each
+            user starts a transfer one second after the end of the user's previous transfer.
         short_rate: definition of the throughput of the short flows: while they are ``active``, or in the ``window``.
         time: divisor of the runs' duration.
     """

@@ -37,8 +37,8 @@ _SCALED = (
     "throughput_mbps", "sum_throughput_mbps", "goodput_mbps", "sum_goodput_mbps", "recovery_time_s", "wnd_fill_time_s",
     "convergence_cwnd_time_s", "epoch_duration_s", "epoch_growth_pkts",
 )  # fmt: skip
-"""Metrics that a quick run divides by its scale: rates, numbers of packets, and the times that these take. They are
-multiplied by the scale."""
+"""Metrics whose values in a quick run are smaller by the factor of its scale: rates, numbers of packets, and times that
+depend on them. These values are multiplied by the scale."""
 Place = Callable[[Setup, str, At], Scenario]
 REFILL_S = (float(paths.F2_LOSS_S), 400.0)
 
@@ -173,8 +173,8 @@ def _reverse(metric: str, **options: Any) -> Rule:
 
 
 def _long_epochs(suite: Suite, subject: str, at: At) -> Measurement:
-    """Mean simulated epoch, s. For conditions with their own path: the computed time of growth from one BDP to two, by
-    a segment each round trip."""
+    """Mean simulated epoch, s. If the conditions state a path, the result is computed: the time in which a window grows
+    from one BDP to two BDPs by one segment each round trip."""
 
     def number(suite: Suite, subject: str, at: At) -> float:
         line = Line(at.get("rate_mbps", 0.0), at.get("rtt_ms", 0), 0)

@@ -1,9 +1,9 @@
 """Tests of the rules of §II, one by one, with a flow on a path without queues and with a controlled delay.
 
 The link is down for the first 100 ms, so the first RTT sample is the largest: the base RTT plus 100 ms. From 10 s on,
-the delay is longer by a fraction of 100 ms, and the flow takes this fraction for a queueing delay. One packet is lost
-after the growth has been measured. The rules are as in the algorithms' papers, in real numbers, and every packet is
-acknowledged. The other experiments use the rules of kernels.
+the delay is longer by a fraction of 100 ms, which the flow measures as a queueing delay. One packet is lost after the
+growth has been measured. The rules are as in the algorithms' papers, in real numbers, and every packet is acknowledged.
+The other experiments use the rules of kernels.
 """
 
 from __future__ import annotations

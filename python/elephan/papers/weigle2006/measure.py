@@ -119,8 +119,8 @@ def _value(metric: str) -> Rule:
 
 
 def _flow(metric: str) -> Rule:
-    """A rule for a metric of one flow. The subject ``a:flow2`` is flow 2 of two flows of protocol a, and ``a`` the flow
-    of protocol a in the pair that the conditions name."""
+    """A rule for a metric of one flow. The subject ``a:flow2`` is flow 2 of two flows of protocol a. The subject ``a``
+    is the flow of protocol a in the pair that the conditions name."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         protocol, _, which = subject.partition(":flow")
@@ -178,7 +178,8 @@ def _region(suite: Suite, subject: str, at: At) -> Measurement:
 def _members(pairs: Sequence[Pair], *regions: int, forced: bool = False, most: int = MOST_NAMED) -> Rule:
     """A rule for the number of pairs in some regions, among the subject's pairs if it lists any.
 
-    If ``forced`` is set and regions are defined by rank, the result follows from the paper's numbers of members.
+    If ``forced`` is set and regions are defined by rank, the claim is not judged: the result then follows from the
+    paper's numbers of members.
     """
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
@@ -192,8 +193,8 @@ def _members(pairs: Sequence[Pair], *regions: int, forced: bool = False, most: i
 
 
 def _pairs_where(metric: str, pairs: Iterable[Pair], holds: Callable[[float], bool], winner: str = "") -> Rule:
-    """A rule for the number of pairs whose value satisfies a condition; with ``winner``, values are signed from that
-    protocol's side."""
+    """A rule for the number of pairs whose value satisfies a condition; with ``winner``, a value is positive if this
+    protocol has the larger share."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
         # An asymmetry is measured under the paper's main conditions, a utilization under those of the claim.
@@ -244,7 +245,7 @@ def _queue(metric: str) -> Rule:
 
 
 def _packets(suite: Suite, subject: str, at: At) -> float:
-    """The BDP in the paper's segments, without headers; or the buffer of the experiment, in packets."""
+    """The BDP in segments of the paper, whose headers do not count, or the buffer of the experiment in packets."""
     buffers = {"bdp": BUFFER, "b20": BUFFER, "b40": 40}
     if subject not in buffers:
         raise CriterionError(f"'{subject}' is not a number of packets of the setup")

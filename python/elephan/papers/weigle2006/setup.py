@@ -22,7 +22,7 @@ MOVED: tuple[Pair, ...] = (
     ("hstcp", "hstcp"), ("stcp", "stcp"), ("stcp", "fast"), ("htcp", "cubic"), ("bic", "hstcp"), ("bic", "stcp"),
     ("bic", "htcp"), ("bic", "bic"), ("bic", "cubic"), ("cubic", "hstcp"), ("cubic", "bic"),
 )  # fmt: skip
-"""The pairs, of all 36, whose A varied by 0.01 or more among three seeds."""
+"""The pairs, among all 36 pairs, whose asymmetry A varied by 0.01 or more over three seeds."""
 # Unordered pairs, the more aggressive protocol first, as in §4.6 of the paper.
 TOGETHER = tuple(combinations_with_replacement(("stcp", "bic", "cubic", "htcp", "hstcp", "fast"), 2))
 

@@ -100,7 +100,8 @@ impl Sender {
             prefetch::element(records, soon);
             sampler.on_delivered(report.newest.into(), delivered, now.0, min_rtt);
         }
-        // A recovery under RACK may end in lost segments above the highest SACK, and these leave no mark.
+        // Under RACK, segments above the highest SACK may also be lost in a recovery; the scoreboard has no mark of
+        // these losses.
         let nothing_lost = self.board.is_clean() && (self.repair.is_open() || !self.rack.enabled);
         let losses = if nothing_lost { Losses::default() } else { self.detect_on_ack(now) };
         let in_flight = self.board.in_flight(self.next);

@@ -8,8 +8,8 @@ pub(super) const LARGEST_BYTES: u32 = 65_279;
 /// Largest window that a SYN-ACK can announce, bytes: the window field of a SYN-ACK is not scaled (RFC 7323 section
 /// 2.2).
 const UNSCALED_WINDOW_BYTES: u64 = 65_535;
-/// Send buffer, bytes, which the application fills before the first ACK: that of `--on linux` on a path with a small
-/// BDP. The size counts the data of each buffer and Linux's structures around the data (`SKB_TRUESIZE`).
+/// Send buffer, bytes, which the application fills before the first ACK. The size is that of `--on linux` on a path
+/// with a small BDP. It counts the data of each buffer and Linux's structures around the data (`SKB_TRUESIZE`).
 const SEND_BUFFER_BYTES: u64 = 7_000_064;
 const STRUCTURES_BYTES: u64 = 832;
 

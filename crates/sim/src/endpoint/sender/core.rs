@@ -1,4 +1,4 @@
-//! The TCP sender: its parts.
+//! The parts of the TCP sender.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub struct Sender {
     pub(super) started: bool,
     /// True if [`Sender::remember`] has anything to do.
     pub(super) remembers: bool,
-    /// True if the algorithm or a log is told of each segment sent.
+    /// True if the algorithm or a log handles each sent segment.
     pub(super) watches: bool,
     pub(super) log: Option<Box<SenderLog>>,
     pub(super) sampler: Option<Box<DeliverySampler>>,

@@ -114,7 +114,7 @@ impl Sender {
         }
     }
 
-    /// Reports the segments below `edge` that are about to be marked lost: those neither SACKed nor marked.
+    /// Reports the segments below `edge` that are about to be marked lost: all that are not yet SACKed or marked.
     fn report_lost_below(&mut self, edge: u32, now: Time) {
         for segment in self.board.marked_below().max(self.board.una())..edge {
             if !self.board.is_sacked(segment) {
@@ -251,8 +251,8 @@ impl Sender {
         self.repair.state = State::Recovery(Episode::begin(self.stack.recovery, window, outstanding, target, floor));
         self.repair.point = self.next;
         // Linux keeps `retrans_stamp` while a retransmission is in flight: a segment retransmitted by the last recovery
-        // is no original. In stacks before RACK each recovery sets it anew; the studies that use these stacks are
-        // reproduced with that rule.
+        // is no original. In stacks before RACK each recovery sets the time anew; the studies that use these stacks are
+        // reproduced with this rule.
         if !self.rack.enabled || !self.board.has_resent() {
             self.repair.first = now;
         }

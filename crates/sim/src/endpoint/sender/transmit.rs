@@ -14,7 +14,7 @@ use crate::sidecar::Header;
 use crate::time::Time;
 
 impl Sender {
-    /// Size of its packets, bytes.
+    /// Size of the sender's packets, bytes.
     #[must_use]
     pub fn packet_bytes(&self) -> u16 {
         self.bytes
@@ -24,7 +24,7 @@ impl Sender {
     pub fn inherit(&mut self, old: &mut Self) {
         self.board.inherit(&mut old.board);
         if self.rack.sent_at.capacity() == 0 && old.rack.sent_at.capacity() <= MOST_INHERITED {
-            // Its contents are never read before they are written.
+            // The contents of the ring are never read before they are written.
             self.rack.sent_at = std::mem::take(&mut old.rack.sent_at);
         }
     }
