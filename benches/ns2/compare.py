@@ -310,10 +310,10 @@ are made eight times, on the large paths four times. The delays of these runs di
 transmission time of a packet (104 µs at 10 Mbit/s, 3 µs at 300 Mbit/s). Runs of one flow have changes of −10, 0 and 10
 µs. The differences between these runs are due to chance, so another simulator need not agree with them. A cell has the
 mean of these runs and their range. The difference of the two means has a 95 % confidence interval (Welch's). The
-verdict is *same* if the interval lies within ±1 %, or for drops within one packet if that is more. The verdict is
-*differs* if the interval lies outside of these limits. Otherwise the verdict is *not settled*, because one of the two
-means varies too much by chance. The verdict of a line is the worst verdict of its goodputs and drops. If a line has no
-cause, the cause is not known.
+verdict is *same* if the interval lies within ±1 %. For drops the limit is one packet if 1 % is less than one packet.
+The verdict is *differs* if the interval lies outside of these limits. Otherwise the verdict is *not settled*, because
+one of the two means varies too much by chance. The verdict of a line is the worst verdict of its goodputs and drops. If
+a line has no cause, the cause is not known.
 
 With a *gentle start*, the first slow-start threshold is 1.04 times the number of packets that path and queue hold
 (`window_` in ns-2, `initial_ssthresh` in Elephan), so that slow start loses a few packets and not a whole window.
@@ -329,14 +329,14 @@ DIFFERENCES = """## SACKs forgotten
 ns-2's TCP/Linux clears its scoreboard at the end of a recovery. If segments beyond the recovery point were lost too,
 ns-2 then knows only the three SACK blocks of the next ACK. ns-2 takes all other segments for lost, retransmits
 thousands of segments that had arrived, and overfills the queue with them. A row of the table names this cause if ns-2
-has 5 % more retransmissions than drops. Elephan keeps its scoreboard, as Linux does. The cause needs a window that
-still exceeds path and queue after the first reduction. Slow start leaves a window of this size to algorithms with a
-small reduction (BIC, CUBIC) or with an overshoot of more than a factor of two (Hybla).
+has 5 % more retransmissions than drops. Elephan keeps its scoreboard, as Linux does. This error only occurs if
+the window still exceeds path and queue after the first reduction. Slow start leaves a window of this size to algorithms
+with a small reduction (BIC, CUBIC) or with an overshoot of more than a factor of two (Hybla).
 """
 PECULIAR = """### What else is ns-2's own
 
-Presets named `ns2` stand for a module as ns-2's agent runs it, where that differs from the kernel. The table
-shows the effect of each difference by leaving the difference out:
+A preset named `ns2` exists where ns-2's agent runs a module in another way than the kernel does. The table shows the
+effect of each difference by leaving the difference out:
 
 - CUBIC without timestamps never learns the smallest RTT, and its cap on growth is off; in this run the cap costs
   nothing.

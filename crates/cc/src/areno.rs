@@ -92,8 +92,8 @@ impl Areno {
         source: "Shimonishi, Hama & Murase, PFLDnet 2006",
         doc: "Reno plus a probe window. The probe window grows fast while queues are empty and shrinks again as the \
               RTT approaches the RTT at which losses happened. A loss reduces the window by a fraction between 0 and \
-              one half, which grows as the RTT approaches the RTT at which losses happened. The default follows what \
-              the implementations agree on, in segments.",
+              one half, which grows as the RTT approaches the RTT at which losses happened. The default uses the \
+              rules on which the implementations agree, counted in segments.",
         presets: &[Preset::new("", "PFLDnet 2006 as implemented, in segments", &[])],
         tables: &[ArenoParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],

@@ -195,8 +195,9 @@ impl Bbr {
         source: "Cardwell, Cheng, Gunn, Hassas Yeganeh & Jacobson, ACM Queue 14(5), 2016; Linux tcp_bbr.c",
         doc: "Measures the bottleneck's rate and the path's smallest RTT. BBR sends at the bottleneck's rate, and \
               allows twice the product of this rate and the smallest RTT in flight. BBR probes for more bandwidth \
-              every eight round trips and measures the RTT anew every ten seconds. Losses change only the first round \
-              of a recovery. The default is Linux's arithmetic with exact gains.",
+              every eight round trips and measures the RTT anew every ten seconds. In the first round trip of a \
+              recovery, BBR sends one segment for each segment acknowledged. The default is Linux's arithmetic with \
+              exact gains.",
         presets: &[
             Preset::new("", "Linux's rules, exact gains", &[]),
             Preset::new(

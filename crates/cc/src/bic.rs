@@ -138,9 +138,9 @@ impl Bic {
         kind: Kind::Loss,
         signals: &["loss"],
         source: "Xu, Harfoush, Rhee, INFOCOM 2004",
-        doc: "After a loss the window grows back towards the window at the loss: by at most 32 segments a round trip \
-              far from it, and by half of the distance near it. Beyond the window at the loss, BIC probes slowly first \
-              and then faster. The default is the paper's pseudo-code and constants.",
+        doc: "After a loss the window grows back towards the window at the loss. Far from this window, it grows by \
+              at most 32 segments a round trip; near this window, by half of the distance. Beyond the window at the \
+              loss, BIC probes slowly first and then faster. The default is the paper's pseudo-code and constants.",
         presets: &[
             Preset::new("", "INFOCOM 2004, pseudo-code", &[]),
             Preset::new(

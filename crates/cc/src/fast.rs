@@ -115,10 +115,10 @@ impl Fast {
         kind: Kind::Delay,
         signals: &["RTT", "loss"],
         source: "Jin, Wei, Low, INFOCOM 2004; Wei et al., ToN 2006; ns-2 tcp-fast 1.1.3",
-        doc: "FAST keeps alpha of its own segments in queues on any path: the window w moves towards w times base RTT \
-              over averaged RTT, plus alpha. FAST needs a buffer larger than the sum of all alphas. A late-starting \
-              flow gets more than its share, since it counts the queue of the other flows as propagation delay. The \
-              default updates the window every other round trip.",
+        doc: "FAST keeps alpha of its own segments in queues on any path: the window w moves towards \
+              w · (base RTT / averaged RTT) + alpha. FAST needs a buffer larger than the sum of all alphas. A \
+              late-starting flow gets more than its share, since it counts the queue of the other flows as propagation \
+              delay. The default updates the window every other round trip.",
         presets: &[
             Preset::new("", "INFOCOM 2004, every other round trip", &[]),
             Preset::new("ns2", "ns-2 module 1.1.3", &Self::ns2_preset(2.0)),

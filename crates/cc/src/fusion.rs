@@ -76,8 +76,8 @@ impl Fusion {
         signals: &["loss", "RTT", "bandwidth"],
         source: "Kaneko, Fujikawa, Su & Katto, PFLDnet 2007",
         doc: "The window grows by the bandwidth times 1 ms in each round trip with less than 4 ms of queueing delay, \
-              stays constant up to 12 ms, and shrinks above. A loss reduces the window by the flow's segments in the \
-              queue, but by at most one half. The window is never smaller than that of a virtual Reno flow. The \
+              stays constant up to 12 ms, and shrinks above 12 ms. A loss reduces the window by the flow's segments \
+              in the queue, but by at most one half. The window is never smaller than that of a virtual Reno flow. The \
               default follows the implementations, in segments.",
         presets: &[Preset::new("", "PFLDnet 2007 as implemented, in segments", &[])],
         tables: &[FusionParams::TABLE, LossParams::TABLE],

@@ -166,8 +166,9 @@ impl Hcc {
         source: "Xu, Zhou, Pham, Ji, Yang, Liu, JNCA 34, 2011",
         doc: "HCC steers the window by the forward queueing delay, so that alpha segments wait on the forward path. \
               The window changes by at most half of gamma alpha a round trip. Queues on the reverse path have no \
-              effect. A loss halves the window and starts a binary search for the window at the loss, until the window \
-              exceeds it. The window oscillates by some hundred segments if the pipe holds more than twice alpha.",
+              effect. A loss halves the window and starts a binary search for the window at the loss. The search ends \
+              when the window exceeds the window at the loss. The window oscillates by some hundred segments if the \
+              pipe holds more than twice alpha.",
         presets: &[
             Preset::new("", "JNCA 2011, Table 1", &[]),
             Preset::new(

@@ -102,9 +102,10 @@ impl Htcp {
         kind: Kind::Loss,
         signals: &["loss", "RTT", "throughput"],
         source: "Shorten & Leith, PFLDnet 2004; draft-leith-tcp-htcp-06",
-        doc: "The increase grows with the time since the last loss. A loss keeps the fraction of the window that just \
-              empties the queue: the smallest RTT over the largest. By default, adaptive backoff and the bandwidth \
-              switch are on and RTT scaling is off, as is assumed of the ns-2 code of 2005.",
+        doc: "The increase grows with the time since the last loss. A loss reduces the window just so far that the \
+              queue empties, to the fraction smallest RTT / largest RTT. By default, adaptive backoff and the \
+              bandwidth switch are on and RTT scaling is off, which is assumed to be the setting of the ns-2 code of \
+              2005.",
         presets: &[
             Preset::new("", "PFLDnet 2004, as in ns-2 in 2005 (RTT scaling off)", &[]),
             Preset::new(

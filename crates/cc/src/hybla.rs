@@ -65,8 +65,8 @@ impl Hybla {
         signals: &["loss", "ECN", "RTT"],
         source: "Caini & Firrincieli, Int. J. Satellite Communications and Networking 22(5), 2004",
         doc: "Hybla is standard TCP without the disadvantage of long round trips: the increase for each segment \
-              acknowledged is multiplied, so that the sending rate grows as on a path of 25 ms. The default has ρ from \
-              the smallest RTT and real-valued arithmetic.",
+              acknowledged is multiplied, so that the sending rate grows as on a path of 25 ms. The default computes \
+              ρ from the smallest RTT, in real-valued arithmetic.",
         presets: &[
             Preset::new("", "Hybla with RTT_0 = 25 ms", &[]),
             Preset::new("ns3", "ns-3: RTT_0 = 50 ms", &[value("rtt0", 0.05)]),

@@ -73,8 +73,9 @@ impl Ledbat {
         signals: &["one-way delay", "loss"],
         source: "RFC 6817",
         doc: "LEDBAT steers the queueing delay of the forward path to a target of 100 ms. Below the target the window \
-              grows by up to one segment a round trip; above the target it shrinks in proportion to the excess. A flow \
-              that fills the queue further starves it. The default is the RFC's pseudocode, without a slow start.",
+              grows by up to one segment a round trip; above the target it shrinks in proportion to the excess. LEDBAT \
+              starves if another flow fills the queue further. The default is the RFC's pseudocode, without a slow \
+              start.",
         presets: &[
             Preset::new("", "RFC 6817, target 100 ms, gain 1", &[]),
             Preset::new(

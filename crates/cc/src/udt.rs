@@ -184,9 +184,10 @@ impl Udt {
         doc: "UDT is rate control over datagrams, not TCP. The sender spaces its packets by a period. The receiver \
               acknowledges every 10 ms and reports losses by negative acknowledgements (NAKs). Every 10 ms the rate \
               grows by a step that depends only on the order of magnitude of the unused bandwidth, measured by packet \
-              pairs, and not on the RTT. A congestion period lowers the rate by a ninth, and some of its further NAKs \
-              by another ninth. A window, the arrival rate times RTT + 10 ms, limits the packets in flight. The \
-              default is the library since January 2012, with periods that are not rounded to microseconds.",
+              pairs, and not on the RTT. The first NAK of a congestion period lowers the rate by a ninth; some of the \
+              period's further NAKs lower it by another ninth. A window of arrival rate × (RTT + 10 ms) + 16 packets \
+              limits the packets in flight. The default is the library since January 2012, with periods that are not \
+              rounded to microseconds.",
         presets: &[
             Preset::new("", "the UDT library, version 4, since January 2012", &[]),
             Preset::new(

@@ -1,6 +1,6 @@
 //! VCP, the variable-structure congestion control protocol (Xia Y, Subramanian L, Stoica I, Kalyanaraman S, "One More
-//! Bit Is Enough", SIGCOMM 2005). Routers write into the two ECN bits if their load is low, high or in overload. The
-//! sender then increases its window multiplicatively, increases it additively, or decreases it.
+//! Bit Is Enough", SIGCOMM 2005). Routers write into the two ECN bits whether they have a low load, a high load or an
+//! overload. The sender then increases its window multiplicatively, increases it additively, or decreases it.
 //!
 //! Variant: the parameters scale with the smoothed RTT, so that flows of different RTTs get the same rate. A round trip
 //! multiplies the window by (1 + ξ)^(T/t_ρ), or adds α (T/t_ρ)² segments. After a decrease the window is frozen for
@@ -84,12 +84,12 @@ impl Vcp {
         kind: Kind::Router,
         signals: &["VCP routers"],
         source: "Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005",
-        doc: "Routers report by two bits if their load is low, high or in overload. A router (`queue = \"vcp\"`) \
-              compares the arrivals of the last 200 ms and its queue with its capacity. The router writes the load \
-              into the ECN bits of each segment, unless an earlier router was more loaded, and the receiver echoes the \
-              load. Below a load of 80 % the sender increases its window multiplicatively, from 80 % additively, and \
-              above 100 % it reduces the window by an eighth and waits for the effect. Queues stay short and drops are \
-              rare, but shares converge only at the speed of additive increase and decrease.",
+        doc: "Routers report with two bits whether they have a low load, a high load or an overload. A router \
+              (`queue = \"vcp\"`) compares the arrivals of the last 200 ms and its queue with its capacity. The router \
+              writes the load into the ECN bits of each segment, unless an earlier router was more loaded, and the \
+              receiver echoes the load. Below a load of 80 % the sender increases its window multiplicatively, from \
+              80 % additively, and above 100 % it reduces the window by an eighth and waits for the effect. Queues \
+              stay short and drops are rare, but shares converge only at the speed of additive increase and decrease.",
         presets: &[
             Preset::new("", "SIGCOMM 2005", &[]),
             Preset::new(

@@ -118,9 +118,9 @@ impl Vegas {
         kind: Kind::Delay,
         signals: &["RTT", "loss"],
         source: "Brakmo & Peterson, JSAC 13(8), 1995",
-        doc: "Once a round trip, Vegas compares its window with the window needed at the base RTT. With fewer than \
-              alpha segments in queues the window grows by one segment, with more than beta it shrinks by one. The \
-              default is the paper's arithmetic.",
+        doc: "Once a round trip, Vegas compares its window with the window needed at the base RTT. The window \
+              grows by one segment if fewer than alpha segments are in queues, and shrinks by one segment if more than \
+              beta are. The default is the paper's arithmetic.",
         presets: &[
             Preset::new("", "JSAC 1995, alpha 2, beta 4", &[]),
             Preset::new(

@@ -79,9 +79,9 @@ impl Yeah {
         signals: &["loss", "RTT"],
         source: "Baiocchi, Castellani & Vacirca, PFLDnet 2007; Linux tcp_yeah.c",
         doc: "YeAH behaves like Scalable TCP while at most 80 of its segments wait in queues and the RTT exceeds its \
-              base by at most an eighth, and like standard TCP otherwise. In the latter mode, YeAH also empties the \
-              queue by an early decrease, unless sixteen round trips of this mode in a row indicate a competing Reno \
-              flow. The default has the authors' Linux rules in real numbers.",
+              base by at most an eighth, and like standard TCP otherwise. In the standard-TCP mode, YeAH also \
+              empties the queue by an early decrease, unless sixteen round trips of this mode in a row indicate a \
+              competing Reno flow. The default has the authors' Linux rules in real numbers.",
         presets: &[
             Preset::new("", "PFLDnet 2007 as in the authors' module, real numbers", &[]),
             Preset::new("linux", "Linux", &[word("arithmetic", "linux"), switch("forget_base", true)]),

@@ -74,7 +74,7 @@ def harm(
 ) -> float:
     """Fraction of one quantity, such as goodput, that flows lose because of other flows.
 
-    The harm is (x − y)/x for a quantity of which more is better, and (y − x)/y otherwise; x is the value in the
+    The harm is (x − y)/x for a quantity that should be large, and (y − x)/y otherwise; x is the value in the
     reference and y the value in this run. The harm is 0 if the flows lose nothing, 1 if they are starved, and below 0
     if they gain. The reference is a run of the flows alone, or beside other flows for comparison. ``of`` names the
     quantity:

@@ -313,7 +313,7 @@ def mean_flow_rate_mbps(
 def mean_size_over_mean_duration_mbps(
     run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
 ) -> float:
-    """E[b]/E[T]: payload bits of the transfers that start in the window, and finish, over their durations' sum.
+    """E[b]/E[T]: payload bits of the transfers that start in the window, and finish, over the sum of their durations.
 
     Each second of a transfer has the same weight, so the value describes the few long transfers.
 
@@ -409,7 +409,7 @@ def slowdown_p99(run: Run, window: Window | None = None, flows: Flows = None, *,
 
 @metric("offered_mbps", "Mbit/s", "Elephan's own definition")
 def offered_mbps(run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None) -> float:
-    """Offered load: bits of the transfers that start in the window, divided by its length.
+    """Offered load: bits of the transfers that start in the window, divided by the window's length.
 
     Headers count, and retransmissions do not. With ``record = "summary"`` the value is computed from the source's sums,
     and is exact.
@@ -423,7 +423,7 @@ def offered_mbps(run: Run, window: Window | None = None, flows: Flows = None, *,
 
 @metric("short_flow_total_mbps", "Mbit/s", "katto2008 fig. 8", aliases=("carried_mbps",))
 def short_flow_total_mbps(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """Carried load: throughput in the window of the flows with a size and of the sources.
+    """Carried load: throughput of the flows with a size and of the sources, in the measurement window.
 
     Transfers that started before the window count too.
 

@@ -383,12 +383,12 @@ RESPONSES: dict[str, Response] = {
         _aimd(
             "illinois", 10, 0.125, "sqrt(75) / sqrt(p)", "Liu, Başar, Srikant, VALUETOOLS 2006", published=False,
             highest_p=1e-3,
-            note=f"{_NO_QUEUE}: its upper bound; the lower is sqrt(0.45) / sqrt(p)",
+            note=f"{_NO_QUEUE}: the upper bound; the lower bound is sqrt(0.45) / sqrt(p)",
         ),
         Response(
             "compound", "0.25528 / p^0.8", _at_least_reno(_power(0.25528, -0.8), 38.0),
             "Tan, Song, Zhang, Sridharan, INFOCOM 2006", published=False, highest_p=3e-4, cycle=_COMPOUND_CYCLE,
-            note=f"{_NO_QUEUE}, and well above 38 segments, below which its delay window is 0",
+            note=f"{_NO_QUEUE}, for windows well above 38 segments; below 38 segments the delay window is 0",
         ),
         Response(
             "yeah", "0.0749 / p", _yeah_law, "Baiocchi, Castellani, Vacirca, PFLDnet 2007", published=False,

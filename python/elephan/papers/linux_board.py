@@ -126,14 +126,14 @@ def _page(document: Mapping[str, Any]) -> Iterator[str]:
         f"This page was made by `{command}` from saved runs ({document['made']}). Each experiment of a paper runs on a "
         "real Linux kernel in virtual time ([Linux in virtual time](linux.md)), with the paper's network and flows and "
         "with Linux's own endpoints. The algorithms are Linux's own where Linux has them, and otherwise Elephan's C "
-        "source, compiled into that kernel. This page is no reproduction of a paper; it tells which of the paper's "
-        "findings hold today. One seed each."
+        "source, compiled into that kernel. This page does not reproduce a paper; it shows which of the "
+        "paper's results hold today. One seed each."
     )
     if document["quick"]:
         yield ""
         yield (
-            "These are the small experiments of `--quick`: the same shapes at about a tenth of the work. Verdicts are "
-            "a first look."
+            "These are the small experiments of `--quick`: the same experiments at about a tenth of the work. "
+            "Verdicts are preliminary."
         )
     yield ""
     yield from _table(

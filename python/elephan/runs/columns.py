@@ -134,8 +134,8 @@ _SAMPLES = TableOf(
 )  # fmt: skip
 
 _LINKS = TableOf(
-    "one recorded link at one sample time; counts are from the beginning of the run, "
-    "`queue_mean`, `queue_min` and `queue_max` from the sample before",
+    "one recorded link at one sample time; counts are from the beginning of the run; "
+    "`queue_mean`, `queue_min` and `queue_max` cover the time since the previous sample",
     (
         _TIME,
         Column("link", "Categorical", "", "Name of the link."),

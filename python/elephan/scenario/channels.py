@@ -363,7 +363,8 @@ MODELS: dict[str, Model] = {
         lambda parameters: lte(parameters).mean_bps(),
     ),
     "sprout": Model(
-        "a cell as Sprout sees it: Poisson opportunities, their rate a Brownian motion, outages",
+        "a cell as in Sprout's model: Poisson arrivals of send opportunities, a rate that follows a Brownian motion, "
+        "outages",
         "Winstein, Sivaraman and Balakrishnan, NSDI 2013",
         {
             "most": Parameter(1000.0, "packets/s", 10.0, 100_000.0, "largest rate"),

@@ -568,7 +568,7 @@ class HostClock(Table):
 
 
 class Application(Table):
-    """``application``: a flow's data arrives over time; without it all data is available at the start."""
+    """``application``: a flow's data arrives over time; without an application all data is available at the start."""
 
     rate: Rate = Field(
         description="rate in on periods: of user data for an application, on the wire for datagrams",

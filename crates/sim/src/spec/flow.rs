@@ -149,10 +149,11 @@ impl FlowSpec {
     }
 }
 
-/// Application that hands its data over at a rate.
+/// Application that supplies its data at a rate.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct ApplicationSpec {
-    /// Rate in on periods, bit/s: of user data, or on the wire if the segments are datagrams.
+    /// Rate during on periods, bit/s. The rate counts user data; if the segments are datagrams, it counts all bits on
+    /// the wire.
     pub rate_bps: u64,
     /// Segments arrive as a Poisson process instead of at equal intervals.
     #[serde(default)]

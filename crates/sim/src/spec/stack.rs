@@ -121,7 +121,7 @@ pub enum Detection {
     Fack,
 }
 
-/// Loss recovery, by the number of segments sent during it.
+/// Rule for the number of segments sent during loss recovery.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoveryRule {

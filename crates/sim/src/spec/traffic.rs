@@ -17,8 +17,9 @@ pub struct SourceSpec {
     /// Sizes of the transfers; absent if `arrivals` lists them.
     #[serde(default)]
     pub sizes: Option<SizeSpec>,
-    /// Propagation round-trip times of the transfers; the path's if absent. The excess over the path's time is added
-    /// behind the last link of the ACKs; a time below the path's time becomes the path's time.
+    /// Propagation round-trip times of the transfers; the path's if absent. If a transfer's time is longer than the
+    /// path's, the difference is added as a delay behind the last link of the ACKs. If it is shorter, the path's time
+    /// is used.
     #[serde(default)]
     pub rtts: Option<RttSpec>,
     /// Form of the records of the transfers.

@@ -24,7 +24,7 @@ from elephan.scenario.units import format_time
 
 BESIDE_THE_RULES = {
     "halve_in_slow_start": "ns-2's agent halves on a loss in slow start whatever the algorithm",
-    "known_owd": "time stamps of two hosts have no common zero, and the smallest delay that was seen stands for it",
+    "known_owd": "the clocks of two hosts have no common zero, so the smallest delay seen is used instead",
 }
 """Parameters of the simulator's model and not of the algorithm's rules; a twin may leave them out, and states this."""
 
