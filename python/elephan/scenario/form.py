@@ -94,10 +94,11 @@ class RateStep(Form, frozen=True, kw_only=True):
 
 
 class ApplicationSpec(Form, frozen=True, kw_only=True):
-    """Application that hands its data over at a rate.
+    """Application that supplies its data at a rate.
 
     Attributes:
-        rate_bps: Rate in on periods, bit/s: of user data, or on the wire if the segments are datagrams.
+        rate_bps: Rate during on periods, bit/s. The rate counts user data; if the segments are datagrams, it counts all
+            bits on the wire.
         bursts: Distributions of the on and off periods; always on if absent.
         frames: Segments arrive in frames, as in a video, instead of at equal intervals.
         poisson: Segments arrive as a Poisson process instead of at equal intervals.
@@ -152,7 +153,7 @@ Values:
 
 
 RecoveryRule = Literal["prr", "rate_halving", "rate_halving_ns2", "pipe_sack1", "pipe"]
-"""Loss recovery, by the number of segments sent during it.
+"""Rule for the number of segments sent during loss recovery.
 
 Values:
     prr: Proportional rate reduction, RFC 9937.
@@ -190,9 +191,9 @@ class StackSpec(Form, frozen=True, kw_only=True):
         time_one_segment: Estimates the timeout from one segment each round trip (RFC 6298 section 3 without timestamps)
             instead of from every ACK.
         undo: Detects and undoes a spurious loss event or timeout (RFC 3522).
-        acks_counted: Number of ACKs for which the sender counts each packet that acknowledges new data, instead of the
-            acknowledged segments (RFC 5681 without RFC 3465); 0: count segments. A receiver that divides an ACK into
-            several sends them as one packet of their total size.
+        acks_counted: Number of ACKs as which the sender counts each packet that acknowledges new data (RFC 5681 without
+            RFC 3465); 0: the sender counts the acknowledged segments. A receiver that divides an ACK into several sends
+            them as one packet of their total size.
         ecn: Explicit congestion notification by RFC 3168, for algorithms without their own form of ECN.
         handshake: Measures the RTT of the handshake as the first sample of the smallest and the smoothed RTT. The
             handshake precedes the start, on an empty path with the links' properties at the start.
@@ -363,7 +364,7 @@ class ExponentialJitter(Form, frozen=True, kw_only=True, tag_field="kind", tag="
 
 
 class SamplesJitter(Form, frozen=True, kw_only=True, tag_field="kind", tag="samples"):
-    """A sample of a list, each with equal probability.
+    """One of the listed delays, all with equal probability.
 
     Attributes:
         samples_ps: Samples, ps.
@@ -564,7 +565,7 @@ class PoissonArrivals(Form, frozen=True, kw_only=True, tag_field="kind", tag="po
 
 
 class LoadArrivals(Form, frozen=True, kw_only=True, tag_field="kind", tag="load"):
-    """Poisson process with as many transfers as give a load by their drawn sizes.
+    """Poisson process with a stated load: transfers are drawn until the sum of their sizes gives the load.
 
     Attributes:
         bps: Load on the wire, bit/s, without ACKs and retransmissions.
@@ -697,8 +698,9 @@ class SourceSpec(Form, frozen=True, kw_only=True):
             start. Size, application and clocks are absent.
         arrivals: Start times of the transfers.
         record: Form of the records of the transfers.
-        rtts: Propagation round-trip times of the transfers; the path's if absent. The excess over the path's time is
-            added behind the last link of the ACKs; a time below the path's time becomes the path's time.
+        rtts: Propagation round-trip times of the transfers; the path's if absent. If a transfer's time is longer than
+            the path's, the difference is added as a delay behind the last link of the ACKs. If it is shorter, the
+            path's time is used.
         sizes: Sizes of the transfers; absent if ``arrivals`` lists them.
     """
 

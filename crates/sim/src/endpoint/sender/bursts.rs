@@ -30,7 +30,7 @@ pub(super) struct Bursts {
     /// End of the first buffer that was still unsent after the first transmission; the other buffers follow. `None`
     /// until the first transmission is over: the application refills the head of the queue after each burst.
     pub(super) grid: Option<u32>,
-    /// End of the data that were written before the first ACK.
+    /// End of the last buffer that was full before the first ACK.
     written: u32,
 }
 
@@ -48,14 +48,14 @@ impl Bursts {
     }
 
     /// Records that the application has filled the send buffer at the start; `next` is the first segment that was not
-    /// sent.
+    /// sent. The last buffer gets more data after the first ACK, when a full buffer is larger.
     pub(super) fn lay_out(&mut self, next: u32, payload_bytes: u32) {
         let payload = u64::from(payload_bytes);
         let left = SEND_BUFFER_BYTES.saturating_sub(u64::from(next) * payload);
         let buffers = left.div_ceil(u64::from(self.first) * payload + STRUCTURES_BYTES).max(1);
         self.buffer_end = next.saturating_add(self.first);
         self.grid = Some(self.buffer_end);
-        self.written = next.saturating_add(buffers as u32 * self.first);
+        self.written = next.saturating_add((buffers as u32 - 1) * self.first);
     }
 
     /// End of the buffer that contains segment `next`.
@@ -80,7 +80,7 @@ mod tests {
         bursts.lay_out(10, 1448);
         let ends = [10, 31, 32, 53, 54].map(|next| bursts.end_of_buffer(next));
         assert_eq!(ends, [32, 32, 54, 54, 76], "half of 65,535 bytes has 22 segments");
-        let written = 10 + 214 * 22;
+        let written = 10 + 213 * 22;
         let ends = [written - 1, written, written + 44, written + 45].map(|next| bursts.end_of_buffer(next));
         assert_eq!(ends, [written, written + 45, written + 45, written + 90], "65,279 bytes have 45 segments");
     }
