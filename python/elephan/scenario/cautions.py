@@ -51,7 +51,7 @@ def epoch_s(algorithm: str, window: float, rtt_s: float) -> float | None:
     closed form.
 
     Reno climbs from half the window to the window at one segment a round trip (RFC 5681). CUBIC takes K = cbrt(W (1 -
-    0.7) / 0.4) seconds (RFC 9438 §4.2), or Reno's time if that is shorter, as in its Reno-friendly region.
+    0.7) / 0.4) seconds (RFC 9438 §4.2). In its Reno-friendly region, CUBIC takes Reno's time, which is shorter.
     """
     name = algorithm.partition(":")[0]
     reno_s = window / 2 * rtt_s

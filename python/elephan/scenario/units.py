@@ -538,17 +538,17 @@ _DECIMAL_TIMES = {unit: size for unit, size in TIME_UNITS.items() if unit not in
 
 
 def format_rate(rate_bps: int) -> str:
-    """Text of a rate: Text of a rate, ``622 Mbit/s`` for ``622000000``; parsing the text gives the same integer."""
+    """Text of a rate, ``622 Mbit/s`` for ``622000000``; parsing the text gives the same integer."""
     return _spelled(rate_bps, RATE_UNITS)
 
 
 def format_time(time_ps: int) -> str:
-    """Text of a time: Text of a time, ``48 ms`` for ``48000000000``; parsing the text gives the same integer."""
+    """Text of a time, ``48 ms`` for ``48000000000``; parsing the text gives the same integer."""
     return "0 s" if time_ps == 0 else _spelled(time_ps, _DECIMAL_TIMES)
 
 
 def format_offset(offset_ps: int) -> str:
-    """Text of an offset: Text of an offset, ``-3 ms`` for ``-3000000000``; parsing the text gives the same integer."""
+    """Text of an offset, ``-3 ms`` for ``-3000000000``; parsing the text gives the same integer."""
     return "-" * (offset_ps < 0) + format_time(abs(offset_ps))
 
 
@@ -558,7 +558,7 @@ def format_drift(drift_ppb: int) -> str:
 
 
 def format_size(octets: int) -> str:
-    """Text of a size: Text of a size, ``2 MB`` for ``2000000``; parsing the text gives the same integer."""
+    """Text of a size, ``2 MB`` for ``2000000``; parsing the text gives the same integer."""
     return f"{octets} B" if octets < 10**4 else _spelled(octets, SIZE_UNITS)
 
 
