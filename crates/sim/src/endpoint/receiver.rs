@@ -15,6 +15,16 @@ use crate::sidecar::{SackEntry, Sidecar};
 use crate::spec::{Detection, FlowSpec, Measure, Spec};
 use crate::time::Time;
 
+/// Compression of ACKs above a gap in Linux 6.12 (`__tcp_ack_snd_check`): after this number of duplicate ACKs for a gap,
+/// an ACK waits for further segments, up to this number of segments.
+const UNCOMPRESSED: u32 = 3;
+const MOST_COMPRESSED: u32 = 44;
+/// Longest wait (`tcp_comp_sack_delay_ns`), as a fraction of the RTT and as a time, and the slack of its timer
+/// (`tcp_comp_sack_slack_ns`).
+const WAIT_FRACTION: u64 = 20;
+const LONGEST_WAIT: Time = Time::MILLISECOND;
+const WAIT_SLACK: Time = Time(Time::MILLISECOND.0 / 10);
+
 /// Kind of router signals that a receiver echoes to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Echo {
@@ -37,6 +47,18 @@ enum Expected {
     Noted,
     /// The segment needs the slow path; the receiver's state is unchanged.
     Not,
+}
+
+/// State of the compression of ACKs above a gap.
+#[derive(Clone, Copy, Debug)]
+struct Compression {
+    /// Time for which an ACK waits for further segments.
+    wait: Time,
+    /// The gap of the duplicate ACKs: its first segment, and the number of ACKs sent for it.
+    gap: u32,
+    duplicates: u32,
+    /// Segments since the last ACK.
+    segments: u32,
 }
 
 /// The receiving end of a flow.
@@ -70,6 +92,8 @@ pub struct Receiver {
     /// True if segments out of order count as quick ACKs too. Linux acknowledges each segment while the receive window
     /// grows, and it grows with each segment that arrives (`tcp_grow_window`).
     counts_held: bool,
+    /// `Some` if ACKs above a gap are compressed.
+    compression: Option<Compression>,
     unacknowledged: u32,
     /// The latest segment not yet acknowledged, for a delayed ACK's echo.
     pending: Packet,
@@ -140,6 +164,7 @@ impl Receiver {
             quick_acks: stack.quick_acks,
             // The studies that use other stacks are reproduced without this rule.
             counts_held: stack.detection == Detection::Rack,
+            compression: None,
             unacknowledged: 0,
             pending: Packet::default(),
             ack_due: Time::NEVER,
@@ -167,6 +192,13 @@ impl Receiver {
     pub fn latch_marks(&mut self) {
         self.echo = Echo::Latch;
         (self.simple, self.delays_acks) = (false, false);
+    }
+
+    /// Compresses ACKs above a gap from now on, if the receiver delays ACKs; `rtt` is the RTT of the handshake.
+    pub fn compress_acks(&mut self, rtt: Time) {
+        let wait = Time(rtt.0 / WAIT_FRACTION).min(LONGEST_WAIT).later(WAIT_SLACK);
+        let unused = Compression { wait, gap: 0, duplicates: 0, segments: 0 };
+        self.compression = (self.ack_every > 1).then_some(unused);
     }
 
     /// Echoes the signal of routers of this kind from now on.
@@ -303,10 +335,14 @@ impl Receiver {
             return None;
         }
         let segment = packet.segment();
+        let is_quick = self.quick_acks > 0;
         if segment > self.next && self.extend_latest(segment) {
             self.marked = packet.is_marked() && !self.hides_marks;
             self.pending = *packet;
             self.note_held();
+            if !is_quick && self.is_compressed(now) {
+                return None;
+            }
         } else {
             if segment == self.next && self.ack_every == 1 && self.out_of_order.is_empty() {
                 if let Echo::Load | Echo::Feedback = self.echo {
@@ -319,6 +355,9 @@ impl Receiver {
             let in_order = self.take(segment);
             if !in_order && self.totals.delivered > delivered {
                 self.note_held();
+                if segment > self.next && !is_quick && self.is_compressed(now) {
+                    return earlier;
+                }
             }
             if self.ack_every > 1 && in_order && !self.is_ack_due() {
                 if self.ack_due == Time::NEVER {
@@ -329,6 +368,28 @@ impl Receiver {
             }
         }
         Some(self.acknowledge(now, beside))
+    }
+
+    /// True if the ACK of a new segment above a gap waits for further segments.
+    #[inline]
+    fn is_compressed(&mut self, now: Time) -> bool {
+        let Some(state) = self.compression.as_mut().filter(|_| !self.marked) else { return false };
+        if state.segments >= MOST_COMPRESSED {
+            return false;
+        }
+        if state.gap != self.next {
+            (state.gap, state.duplicates) = (self.next, 0);
+        }
+        if state.duplicates < UNCOMPRESSED {
+            state.duplicates += 1;
+            return false;
+        }
+        state.segments += 1;
+        if state.segments == 1 {
+            self.ack_due = self.ack_due.min(now + state.wait);
+            self.timer = self.timer.min(self.ack_due);
+        }
+        true
     }
 
     /// Counts a new segment out of order as a quick ACK.
@@ -525,6 +586,9 @@ impl Receiver {
         self.acks_sent += 1;
         self.unacknowledged = 0;
         self.ack_due = Time::NEVER;
+        if let Some(state) = &mut self.compression {
+            state.segments = 0;
+        }
         ack
     }
 }
@@ -598,6 +662,28 @@ mod tests {
             wire.sent.len()
         };
         segments.iter().enumerate().map(arrive).collect()
+    }
+
+    #[test]
+    fn acks_above_a_gap_wait_for_a_twentieth_of_the_rtt_after_three_duplicates() {
+        let mut flow = FlowSpec::bulk("f", "reno", Time::ZERO, &[0], &[1]);
+        flow.stack = Arc::new(StackSpec { quick_acks: 0, ..StackSpec::linux() });
+        let times: Arc<[Time]> = Arc::new([us(1_000_000)]);
+        let (mut receiver, mut wire) = (Receiver::starting(Time::ZERO, FlowId(0), &flow, &times), Wire::default());
+        receiver.compress_acks(us(4000));
+        // A segment each 120 µs, and segment 0 is lost. 200 µs and the slack of 100 µs contain two more segments.
+        let mut sent = Vec::new();
+        for segment in 1..=10 {
+            let at = us(120 * u64::from(segment));
+            while receiver.timer() <= at {
+                receiver.on_timer(&mut wire);
+            }
+            receiver.on_packet(&Packet::new(at, Time::ZERO, FlowId(0), segment, 1500, 0, 0), &mut wire);
+            sent.push(wire.sent.len());
+        }
+        assert_eq!(sent, [1, 2, 3, 3, 3, 3, 4, 4, 4, 5]);
+        receiver.on_packet(&Packet::new(us(1300), Time::ZERO, FlowId(0), 0, 1500, 0, 0), &mut wire);
+        assert_eq!(wire.sent.len(), 6, "a segment that fills the gap is acknowledged at once");
     }
 
     #[test]

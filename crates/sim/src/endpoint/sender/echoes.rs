@@ -8,8 +8,11 @@ use crate::endpoint::receiver::Receiver;
 use crate::time::Time;
 
 impl Sender {
-    /// Sets the receiver's form of echoing marks and routers' reports.
+    /// Sets the receiver's form of echoing marks and routers' reports, and its compression of ACKs.
     pub fn instruct(&self, receiver: &mut Receiver) {
+        if self.rack.enabled && self.rack.handshake < f64::INFINITY {
+            receiver.compress_acks(Time::from_seconds(self.rack.handshake));
+        }
         if self.marks.mode == Mode::Classic {
             receiver.latch_marks();
         }

@@ -173,7 +173,6 @@ enum Burst {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::endpoint::bench::Bench;
 
     fn largest_burst(bench: &Bench) -> u32 {
