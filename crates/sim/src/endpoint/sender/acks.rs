@@ -180,6 +180,12 @@ impl Sender {
         self.latest_rtt = sample;
         self.stats.note_rtt(rtt, sample);
         self.rack.note_delivered(report.newest, packet.stamp, rtt);
+        let acknowledged = packet.segment();
+        if self.rack.enabled && report.was_clean && report.newest >= acknowledged && acknowledged > una {
+            if let Some(sent) = self.rack.sent_at.get(u64::from(acknowledged) - 1) {
+                self.rack.note_acknowledged(sent, packet.at);
+            }
+        }
         if self.rack.enabled && packet.flags() & flag::RETRANSMIT != 0 {
             return self.measure_rtt_of_retransmission(packet, una);
         }

@@ -49,6 +49,14 @@ impl Rack {
         }
     }
 
+    /// Records an ACK at `now` that begins with SACKs and also acknowledges segments cumulatively, the last of them sent at
+    /// `sent`. Linux processes the SACKs first and keeps the RTT of the segment that it processes last
+    /// (`tcp_rack_advance`); RFC 8985 keeps the RTT of the segment that was sent last.
+    #[cold]
+    pub(super) fn note_acknowledged(&mut self, sent: Time, now: Time) {
+        self.rtt = now - sent;
+    }
+
     /// True if a segment sent after `segment`, which was last sent at `sent`, has arrived. Segments of one burst have the
     /// same send time, so their numbers decide (RACK_sent_after in RFC 8985 section 6.2).
     #[inline]
