@@ -19,9 +19,9 @@
 //! measurement lags by one round trip, the characteristic equation is z² - z/2 + b/2 = 0, and the window is stable
 //! below b = 2. Above b = 2 the clip bounds the oscillation. The window oscillates by some hundred segments around the
 //! equilibrium, and a buffer not much above alpha loses packets. For example, at 200 Mbit/s, 40 ms and alpha 400, b is
-//! 2.5 and the queue varies between 300 and 520 segments. Spreading the increases lowers the mean queue below alpha, by
-//! alpha/16 if every update is a full step (b from about 6 on). With `reference` "fast" an update multiplies the error
-//! by 1 - gamma, and the window does not oscillate.
+//! 2.5 and the queue varies between 300 and 520 segments. Spreading the increases lowers the mean queue below alpha. If b
+//! is above about 6, every update is a full step, and the mean queue is alpha/16 lower. With `reference` "fast" an update
+//! multiplies the error by 1 - gamma, and the window does not oscillate.
 //!
 //! No code of the authors is public. The `forward_delay` module states the effects of the hosts' clocks.
 

@@ -19,6 +19,8 @@ use crate::time::Time;
 /// an ACK waits for further segments, up to this number of segments.
 const UNCOMPRESSED: u32 = 3;
 const MOST_COMPRESSED: u32 = 44;
+/// SACK blocks that each ACK has room for even with further options (`TCP_SACK_BLOCKS_EXPECTED`).
+const KEPT_BLOCKS: usize = 2;
 /// Longest wait (`tcp_comp_sack_delay_ns`), as a fraction of the RTT and as a time, and the slack of its timer
 /// (`tcp_comp_sack_slack_ns`).
 const WAIT_FRACTION: u64 = 20;
@@ -349,12 +351,17 @@ impl Receiver {
                     return Some(self.answer_to_router(packet, beside));
                 }
             }
+            let released = self.release_compressed(segment, now, beside);
             let earlier = self.note_mark(packet, beside);
             self.pending = *packet;
             let delivered = self.totals.delivered;
             let in_order = self.take(segment);
             if !in_order && self.totals.delivered > delivered {
                 self.note_held();
+                // The ACK that was released counts as that of this segment too, as in Linux.
+                if released.is_some() {
+                    return released;
+                }
                 if segment > self.next && !is_quick && self.is_compressed(now) {
                     return earlier;
                 }
@@ -368,6 +375,17 @@ impl Receiver {
             }
         }
         Some(self.acknowledge(now, beside))
+    }
+
+    /// Returns the ACK that waits, if `segment` changes a SACK block that the next ACK may no longer have: a new block
+    /// beside two others, or an older block than the two latest (`tcp_sack_new_ofo_skb`).
+    #[inline]
+    fn release_compressed(&mut self, segment: u32, now: Time, beside: &mut Sidecar) -> Option<Packet> {
+        self.compression.as_ref().filter(|state| state.segments > 0 && segment > self.next)?;
+        let latest = &self.recent[..usize::from(self.recent_count).min(KEPT_BLOCKS)];
+        let extends = latest.iter().any(|&(first, past)| past >= segment && segment + 1 >= first);
+        let is_new = !extends && latest.len() == KEPT_BLOCKS && !self.out_of_order.contains(segment);
+        is_new.then(|| self.acknowledge_earlier(now, beside))
     }
 
     /// True if the ACK of a new segment above a gap waits for further segments.
@@ -684,6 +702,21 @@ mod tests {
         assert_eq!(sent, [1, 2, 3, 3, 3, 3, 4, 4, 4, 5]);
         receiver.on_packet(&Packet::new(us(1300), Time::ZERO, FlowId(0), 0, 1500, 0, 0), &mut wire);
         assert_eq!(wire.sent.len(), 6, "a segment that fills the gap is acknowledged at once");
+    }
+
+    #[test]
+    fn a_third_sack_block_releases_the_ack_that_waits() {
+        let mut flow = FlowSpec::bulk("f", "reno", Time::ZERO, &[0], &[1]);
+        flow.stack = Arc::new(StackSpec { quick_acks: 0, ..StackSpec::linux() });
+        let times: Arc<[Time]> = Arc::new([us(1_000_000)]);
+        let (mut receiver, mut wire) = (Receiver::starting(Time::ZERO, FlowId(0), &flow, &times), Wire::default());
+        receiver.compress_acks(us(100_000));
+        let mut arrive = |segment: u32| {
+            receiver.on_packet(&Packet::new(us(segment.into()), Time::ZERO, FlowId(0), segment, 1500, 0, 0), &mut wire);
+            wire.sent.len()
+        };
+        let sent = [1, 2, 3, 4, 6, 7, 9, 10, 12].map(&mut arrive);
+        assert_eq!(sent, [1, 2, 3, 3, 3, 3, 4, 4, 5], "segments 9 and 12 begin the third and the fourth block");
     }
 
     #[test]
