@@ -266,7 +266,7 @@ The authors of the discipline published the raw data of their runs for the ICCRG
 {dualpi2}
 ![goodput over time](aqm-dualpi2.svg)
 
-**Reproduced:** both rates are within 5 % of the published rates, and both mean RTTs within 1 %. Prague's packets wait
+**Reproduced:** both rates are within 5 % of the published rates, and both mean RTTs within 2 %. Prague's packets wait
 for a fraction of a millisecond, and CUBIC's for about the target of 15 ms. Dotted lines are the published means. There
 is no published run with Reno; in Elephan, Reno is close to CUBIC, which is in its Reno-friendly region on this path.
 """

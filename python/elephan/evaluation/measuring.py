@@ -137,7 +137,7 @@ class Suite:
 Rule = Callable[[Suite, str, At], Measurement]
 """Measures one metric, given the suite, a subject and the conditions."""
 Cases = Callable[[Suite, At], Iterable[At]]
-"""The conditions over which a rule is combined."""
+"""Returns the conditions under which a rule measures; the rule combines these measurements."""
 
 
 @dataclass(frozen=True)

@@ -95,10 +95,11 @@ def test_pie_keeps_its_reference_under_each_load(algorithm: str, load: str) -> N
 
 
 def test_dualpi2_shares_as_in_the_runs_of_its_authors() -> None:
-    """Means over ten seeds; one run's goodput has a standard deviation of 2.0 Mbit/s, 6.4 % of CUBIC's."""
+    """Means over ten seeds beside one published run. One run's goodput has a standard deviation of 2.0 Mbit/s, which is
+    6.4 % of CUBIC's, so the goodput may differ by 10 %: less than two standard deviations."""
     found = [AQM.measure_dualpi2("cubic", seed) for seed in range(1, 11)]
     for flow, published in AQM.DUAL_PUBLISHED.items():
-        for column, apart in (("goodput_mbps", 0.05), ("rtt_mean_ms", 0.02)):
+        for column, apart in (("goodput_mbps", 0.1), ("rtt_mean_ms", 0.02)):
             mean = sum(one[flow][column] for one in found) / len(found)
             assert mean == pytest.approx(published[column], rel=apart)
     assert {one["prague"]["retransmits"] for one in found} == {0}
