@@ -71,8 +71,8 @@ def cancel_after(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     runs.
     """
 
-    def cancelled(jobs: Sequence[Scenario], **options: Any) -> None:
-        sweep(jobs[:runs], **options)
+    def cancelled(scenarios: Sequence[Scenario], **options: Any) -> None:
+        sweep(scenarios[:runs], **options)
         raise Cancelled
 
     monkeypatch.setattr(schedule, "sweep", cancelled)

@@ -31,8 +31,6 @@ def test_standard_tcp_cannot_fill_10_gbit_over_100_ms_at_a_realistic_loss(store:
 
 def test_illinois_is_unfair_after_one_late_sample_and_standard_tcp_is_not(store: Store) -> None:
     """Leith et al., PFLDnet 2008, section VIII.A and figure 12: the largest RTT is never forgotten."""
-    illinois, cubic, reno = evaluate(
-        ["illinois:linux-2.6.23", "cubic", "reno"], SUITE, only=["sample"], quick=True, store=store
-    )
+    illinois, cubic, reno = evaluate(["illinois:linux-2.6.23", "cubic", "reno"], SUITE, only=["sample"], store=store)
     assert illinois.outcome("late-sample-harm").verdict == "concern"
     assert {one.outcome("late-sample-harm").verdict for one in (cubic, reno)} == {"pass"}
