@@ -74,8 +74,8 @@ impl Connection {
         let at_once = match spec {
             _ if spec.starts_with("fast:ns2") => 100.0,
             _ if spec.starts_with("hybla") => 8.0 * 65536.0,
-            // Linux counts segments at a small α, up to w/α, and multiplies them by the next α: the ratio is up to
-            // 10/0.3.
+            // Linux's Illinois counts acknowledged segments while α is small, and multiplies the count by the next α.
+            // α is between 0.3 and 10, so the window grows by at most 10/0.3 segments at once.
             _ if spec.starts_with("illinois:") => 34.0,
             _ if spec.starts_with("hcc") || spec.starts_with("eefast") => 200.0,
             // VCP adds (T/200 ms)² segments a round trip, which is 100 segments at 2 s. With a window of one, each of 8
