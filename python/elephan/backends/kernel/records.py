@@ -15,8 +15,9 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -163,7 +164,22 @@ def to_its_end(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a short program that changes the host, and wait for its end even if a signal arrives.
 
     Python raises a signal's exception in the main thread only. An exception while the main thread starts a program
-    would leave the program running, and the program's objects would remain after the cleanup.
+    would leave the program running, and the program's objects would remain after the cleanup. Therefore another thread
+    starts the program. An exception while the main thread starts this thread cancels the program, or waits for its end
+    if the program runs already.
     """
-    with ThreadPoolExecutor(1, thread_name_prefix="elephan-command") as other:
-        return other.submit(lambda: subprocess.run(arguments, capture_output=True, text=True, check=False)).result()
+    outcome: Future[subprocess.CompletedProcess[str]] = Future()
+
+    def work() -> None:
+        if outcome.set_running_or_notify_cancel():
+            try:
+                outcome.set_result(subprocess.run(arguments, capture_output=True, text=True, check=False))
+            except BaseException as error:  # noqa: BLE001  (the caller raises it)
+                outcome.set_exception(error)
+
+    try:
+        threading.Thread(target=work, name="elephan-command").start()
+        return outcome.result()
+    finally:
+        if not outcome.cancel():
+            wait([outcome])
