@@ -15,7 +15,7 @@ from fcntl import ioctl
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 from tests.runs import synthetic
@@ -50,6 +50,7 @@ def test_a_table_at_each_width(width: int | None, snapshot: SnapshotAssertion) -
     assert "\n".join(table_lines(Page(width), "three algorithms", HEADER, rows)) == snapshot
 
 
+@example(width=20, rows=[("", None, "aaaaa\u4e2d\u4e2d ")], title="", plain=False)
 @given(
     width=st.integers(20, 200),
     rows=st.lists(

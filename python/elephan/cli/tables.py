@@ -214,7 +214,7 @@ def _records(place: Page, names: Sequence[str], cells: Sequence[Sequence[str]]) 
                 continue
             if max(map(width_of, text.split()), default=0) > room:
                 # A long name is put on its own line unbroken, which makes it easier to copy.
-                both = [*wrapped(name, place.width), *(f"  {line}" for line in wrapped(text, place.width - 2))]
+                both = [*wrapped(name, place.width), *(f"  {line}".rstrip() for line in wrapped(text, place.width - 2))]
             else:
                 both = _laid_out([name, text], [label, room], [False, False])
             bold = _bold(both[0][: len(name)], place) + both[0][len(name) :] if width_of(name) <= label else both[0]
