@@ -5,6 +5,7 @@
 #[cfg(test)]
 mod bench;
 pub mod boundary;
+mod compression;
 mod copies;
 mod datagrams;
 mod departures;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use elephan_cc::{Load, Router};
 
 use super::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
+use super::compression::Compression;
 use super::copies::Arrived;
 use crate::events::{Kind, Log, NONE};
 use crate::packet::{FlowId, OWD_UNIT_PS, Packet, flag};
@@ -14,18 +15,6 @@ use crate::runs::RunSet;
 use crate::sidecar::{SackEntry, Sidecar};
 use crate::spec::{Detection, FlowSpec, Measure, Spec};
 use crate::time::Time;
-
-/// Compression of ACKs above a gap in Linux 6.12 (`__tcp_ack_snd_check`): after this number of duplicate ACKs for a gap,
-/// an ACK waits for further segments, up to this number of segments.
-const UNCOMPRESSED: u32 = 3;
-const MOST_COMPRESSED: u32 = 44;
-/// SACK blocks that each ACK has room for even with further options (`TCP_SACK_BLOCKS_EXPECTED`).
-const KEPT_BLOCKS: usize = 2;
-/// Longest wait (`tcp_comp_sack_delay_ns`), as a fraction of the RTT and as a time, and the slack of its timer
-/// (`tcp_comp_sack_slack_ns`).
-const WAIT_FRACTION: u64 = 20;
-const LONGEST_WAIT: Time = Time::MILLISECOND;
-const WAIT_SLACK: Time = Time(Time::MILLISECOND.0 / 10);
 
 /// Kind of router signals that a receiver echoes to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,18 +38,6 @@ enum Expected {
     Noted,
     /// The segment needs the slow path; the receiver's state is unchanged.
     Not,
-}
-
-/// State of the compression of ACKs above a gap.
-#[derive(Clone, Copy, Debug)]
-struct Compression {
-    /// Time for which an ACK waits for further segments.
-    wait: Time,
-    /// The gap of the duplicate ACKs: its first segment, and the number of ACKs sent for it.
-    gap: u32,
-    duplicates: u32,
-    /// Segments since the last ACK.
-    segments: u32,
 }
 
 /// The receiving end of a flow.
@@ -198,9 +175,7 @@ impl Receiver {
 
     /// Compresses ACKs above a gap from now on, if the receiver delays ACKs; `rtt` is the RTT of the handshake.
     pub fn compress_acks(&mut self, rtt: Time) {
-        let wait = Time(rtt.0 / WAIT_FRACTION).min(LONGEST_WAIT).later(WAIT_SLACK);
-        let unused = Compression { wait, gap: 0, duplicates: 0, segments: 0 };
-        self.compression = (self.ack_every > 1).then_some(unused);
+        self.compression = (self.ack_every > 1).then(|| Compression::new(rtt));
     }
 
     /// Echoes the signal of routers of this kind from now on.
@@ -381,10 +356,9 @@ impl Receiver {
     /// beside two others, or an older block than the two latest (`tcp_sack_new_ofo_skb`).
     #[inline]
     fn release_compressed(&mut self, segment: u32, now: Time, beside: &mut Sidecar) -> Option<Packet> {
-        self.compression.as_ref().filter(|state| state.segments > 0 && segment > self.next)?;
-        let latest = &self.recent[..usize::from(self.recent_count).min(KEPT_BLOCKS)];
-        let extends = latest.iter().any(|&(first, past)| past >= segment && segment + 1 >= first);
-        let is_new = !extends && latest.len() == KEPT_BLOCKS && !self.out_of_order.contains(segment);
+        self.compression.as_ref().filter(|state| state.is_waiting() && segment > self.next)?;
+        let blocks = &self.recent[..usize::from(self.recent_count)];
+        let is_new = Compression::loses_block(blocks, segment) && !self.out_of_order.contains(segment);
         is_new.then(|| self.acknowledge_earlier(now, beside))
     }
 
@@ -392,21 +366,9 @@ impl Receiver {
     #[inline]
     fn is_compressed(&mut self, now: Time) -> bool {
         let Some(state) = self.compression.as_mut().filter(|_| !self.marked) else { return false };
-        if state.segments >= MOST_COMPRESSED {
-            return false;
-        }
-        if state.gap != self.next {
-            (state.gap, state.duplicates) = (self.next, 0);
-        }
-        if state.duplicates < UNCOMPRESSED {
-            state.duplicates += 1;
-            return false;
-        }
-        state.segments += 1;
-        if state.segments == 1 {
-            self.ack_due = self.ack_due.min(now + state.wait);
-            self.timer = self.timer.min(self.ack_due);
-        }
+        let Some(wait) = state.admit(self.next) else { return false };
+        self.ack_due = self.ack_due.min(now.later(wait));
+        self.timer = self.timer.min(self.ack_due);
         true
     }
 
@@ -605,7 +567,7 @@ impl Receiver {
         self.unacknowledged = 0;
         self.ack_due = Time::NEVER;
         if let Some(state) = &mut self.compression {
-            state.segments = 0;
+            state.release();
         }
         ack
     }
