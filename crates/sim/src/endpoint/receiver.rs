@@ -630,12 +630,16 @@ mod tests {
     use crate::endpoint::bench::{Wire, us};
     use crate::spec::StackSpec;
 
+    /// A receiver of a flow with this stack, and its outlet.
+    fn receiver(stack: StackSpec) -> (Receiver, Wire) {
+        let flow = FlowSpec { stack: Arc::new(stack), ..FlowSpec::bulk("f", "reno", Time::ZERO, &[0], &[1]) };
+        let times: Arc<[Time]> = Arc::new([us(1_000_000)]);
+        (Receiver::starting(Time::ZERO, FlowId(0), &flow, &times), Wire::default())
+    }
+
     /// Number of ACKs sent after each of the segments, with four quick ACKs.
     fn acks(detection: Detection, segments: &[u32]) -> Vec<usize> {
-        let mut flow = FlowSpec::bulk("f", "reno", Time::ZERO, &[0], &[1]);
-        flow.stack = Arc::new(StackSpec { quick_acks: 4, detection, ..StackSpec::linux() });
-        let times: Arc<[Time]> = Arc::new([us(1_000_000)]);
-        let (mut receiver, mut wire) = (Receiver::starting(Time::ZERO, FlowId(0), &flow, &times), Wire::default());
+        let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 4, detection, ..StackSpec::linux() });
         let arrive = |(i, &segment): (usize, &u32)| {
             let at = us(10 * i as u64);
             receiver.on_packet(&Packet::new(at, Time::ZERO, FlowId(0), segment, 1500, 0, 0), &mut wire);
@@ -646,10 +650,7 @@ mod tests {
 
     #[test]
     fn acks_above_a_gap_wait_for_a_twentieth_of_the_rtt_after_three_duplicates() {
-        let mut flow = FlowSpec::bulk("f", "reno", Time::ZERO, &[0], &[1]);
-        flow.stack = Arc::new(StackSpec { quick_acks: 0, ..StackSpec::linux() });
-        let times: Arc<[Time]> = Arc::new([us(1_000_000)]);
-        let (mut receiver, mut wire) = (Receiver::starting(Time::ZERO, FlowId(0), &flow, &times), Wire::default());
+        let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
         receiver.compress_acks(us(4000));
         // A segment each 120 µs, and segment 0 is lost. 200 µs and the slack of 100 µs contain two more segments.
         let mut sent = Vec::new();
@@ -668,10 +669,7 @@ mod tests {
 
     #[test]
     fn a_third_sack_block_releases_the_ack_that_waits() {
-        let mut flow = FlowSpec::bulk("f", "reno", Time::ZERO, &[0], &[1]);
-        flow.stack = Arc::new(StackSpec { quick_acks: 0, ..StackSpec::linux() });
-        let times: Arc<[Time]> = Arc::new([us(1_000_000)]);
-        let (mut receiver, mut wire) = (Receiver::starting(Time::ZERO, FlowId(0), &flow, &times), Wire::default());
+        let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
         receiver.compress_acks(us(100_000));
         let mut arrive = |segment: u32| {
             receiver.on_packet(&Packet::new(us(segment.into()), Time::ZERO, FlowId(0), segment, 1500, 0, 0), &mut wire);
