@@ -11,11 +11,14 @@ use std::process::{Child, Command};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::capture::Captures;
 use crate::clock::Clock;
 use crate::device::Device;
 
 /// Names of the sockets in the guest's folder.
-pub const SOCKETS: [&str; 3] = ["clock", "senders", "receivers"];
+pub const SOCKETS: [&str; 3] = ["clock", DEVICES[0], DEVICES[1]];
+/// Names of the guest's devices.
+pub const DEVICES: [&str; 2] = ["senders", "receivers"];
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 /// A frame for the guest, with the header of its device.
@@ -38,6 +41,7 @@ pub struct Guest {
     /// Time at which the waiting guest wants to continue, ns.
     wanted_ns: u64,
     ended: bool,
+    captures: Option<Captures>,
 }
 
 /// Callback for each frame of the guest. The arguments are the time in ns, the device, header and frame, and the future
@@ -45,9 +49,10 @@ pub struct Guest {
 pub type Sent<'a> = &'a mut dyn FnMut(u64, usize, Vec<u8>, &mut VecDeque<Arrival>);
 
 impl Guest {
-    /// Starts a guest, and lets it boot up to a time.
+    /// Starts a guest, and lets it boot up to a time. `captures` get the frames of its devices.
     pub fn boot(
         command: &mut Command,
+        captures: Option<Captures>,
         until_ns: u64,
         arrivals: &mut VecDeque<Arrival>,
         sent: Sent<'_>,
@@ -59,7 +64,7 @@ impl Guest {
             alive(&mut child)?;
         }
         let clock = Clock::new(clock.accept()?.0)?;
-        let mut this = Self { child, clock, devices, wanted_ns: u64::MAX, ended: false };
+        let mut this = Self { child, clock, devices, wanted_ns: u64::MAX, ended: false, captures };
         this.follow(0, arrivals, sent)?;
         this.run_until(until_ns, arrivals, sent)?;
         if this.ended {
@@ -95,6 +100,9 @@ impl Guest {
         let mut told = [false; 2];
         while arrivals.front().is_some_and(|arrival| arrival.at_ns <= now_ns) {
             let Some(mut arrival) = arrivals.pop_front() else { break };
+            if let Some(captures) = &mut self.captures {
+                captures.write(now_ns, arrival.side, &arrival.frame)?;
+            }
             self.devices[arrival.side].give(&mut arrival.frame)?;
             told[arrival.side] = true;
         }
@@ -131,6 +139,9 @@ impl Guest {
         let mut frames = Vec::new();
         for side in [0, 1] {
             self.devices[side].take(&mut frames)?;
+            if let Some(captures) = &mut self.captures {
+                frames.iter().try_for_each(|frame| captures.write(now_ns, side, frame))?;
+            }
             frames.drain(..).for_each(|frame| sent(now_ns, side, frame, arrivals));
         }
         self.wanted_ns = self.clock.wanted_ns()?;
@@ -160,6 +171,7 @@ impl Guest {
         if !self.ended {
             return Err(io::Error::other("the guest does not end"));
         }
+        self.captures.take().map_or(Ok(()), Captures::finish)?;
         self.child.wait().map(drop)
     }
 }

@@ -11,6 +11,7 @@ use elephan_sim::packet::{FlowId, Packet, flag};
 use elephan_sim::spec::{FlowSpec, Spec};
 use etherparse::IpEcn;
 
+use crate::capture::Captures;
 use crate::frame::{self, Seen};
 use crate::guest::{Arrival, Guest};
 use crate::plan::Plan;
@@ -123,9 +124,11 @@ impl LinuxHost {
     pub fn boot(plan: Plan, spec: &Spec, failure: Failure) -> io::Result<Self> {
         let (mut command, map) = (plan.command(), Map::new(&plan, spec));
         let (mut arrivals, mut wrong) = (VecDeque::new(), None);
-        let guest = Guest::boot(&mut command, map.zero_ns, &mut arrivals, &mut |now_ns, side, frame, arrivals| {
-            wrong = wrong.take().or(map.shorten(now_ns, side, frame, arrivals).err());
-        })?;
+        let captures = plan.capture.then(|| Captures::create(map.zero_ns)).transpose()?;
+        let guest =
+            Guest::boot(&mut command, captures, map.zero_ns, &mut arrivals, &mut |now_ns, side, frame, arrivals| {
+                wrong = wrong.take().or(map.shorten(now_ns, side, frame, arrivals).err());
+            })?;
         unless_failed(wrong)?;
         Ok(Self { guest, map, arrivals, failure })
     }

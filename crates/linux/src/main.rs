@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! elephan-linux run    in the guest's folder: reads spec.json and path.json, boots the guest, and is its clock and its network;
-//!                      writes an Arrow file for each table of the engine, and summary.json
+//!                      writes an Arrow file for each table of the engine, and summary.json;
+//!                      writes captures of the guest's frames if the plan asks for them
 //! ```
 //!
 //! The tables have the flows that the engine simulates; the guest writes records of its own flows.
 //! Exit status 2: the scenario cannot be run; standard error has one line, `field: reason`.
 
+mod capture;
 mod clock;
 mod device;
 mod frame;

@@ -19,6 +19,9 @@ pub struct Plan {
     pub command: Vec<String>,
     /// Environment variables of the guest.
     pub environment: BTreeMap<String, String>,
+    /// True if the frames of the guest's devices are written to `senders.pcapng` and `receivers.pcapng`.
+    #[serde(default)]
+    pub capture: bool,
     /// Flows on the guest.
     pub flows: Vec<HostedFlow>,
 }

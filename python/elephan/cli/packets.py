@@ -68,11 +68,12 @@ class Packets:
         self._check_flows(run)
         if run.backend == "quic":
             return self._write_quinn(run)
+        if run.backend.startswith("linux"):
+            return self._write_guest(run)
         events = self._events(run)
         written = []
         if self.pcapng is not None:
-            side = cast("Literal['sender', 'receiver']", self.at or "sender")
-            export.write_pcapng(run, events, self.pcapng, side)
+            export.write_pcapng(run, events, self.pcapng, self._side())
             written.append(Path(self.pcapng))
         if self.qlog is not None:
             export.write_qlog(run, events, self.qlog)
@@ -90,6 +91,23 @@ class Packets:
         total_s = run.form.duration_ps / 1e12
         with meter() as progress:
             return export.write_quinn_qlog(run, self.qlog, self.flows, _reporting(progress, total_s))
+
+    def _write_guest(self, run: Run) -> list[Path]:
+        """Write the frames of the guest's devices, whole: Wireshark selects flows and times."""
+        from elephan import export
+
+        if self.pcapng is None or self.qlog is not None:
+            raise ScenarioError("a run on 'linux' has no qlog; write --pcapng FILE", path="--qlog", source="show")
+        if self.window is not None or self.flows:
+            option = "--window" if self.window is not None else "--flow"
+            raise ScenarioError("the capture has all frames of the guest; leave it out", path=option, source="show")
+        total_s = run.form.duration_ps / 1e12
+        with meter() as progress:
+            export.write_guest_pcapng(run, self.pcapng, self._side(), _reporting(progress, total_s))
+        return [Path(self.pcapng)]
+
+    def _side(self) -> Literal["sender", "receiver"]:
+        return cast("Literal['sender', 'receiver']", self.at or "sender")
 
     def _check_flows(self, run: Run) -> None:
         names = [flow.name for flow in run.form.flows]

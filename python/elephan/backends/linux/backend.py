@@ -76,8 +76,15 @@ class LinuxBackend(Backend):
         """Always true: the seed sets the kernel's randomness and the phase of its timer interrupts."""
         return True
 
-    def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
-        """Run a scenario in a guest of its own.
+    def run(
+        self,
+        scenario: Scenario,
+        seed: int | None = None,
+        progress: Progress | None = None,
+        captures: Path | None = None,
+    ) -> RawResult:
+        """Run a scenario in a guest of its own. The folder ``captures``, if given, gets ``senders.pcapng`` and
+        ``receivers.pcapng``, the frames of the guest's devices.
 
         Raises:
             ScenarioError: the scenario cannot be run here; the message has the reason.
@@ -89,6 +96,12 @@ class LinuxBackend(Backend):
         kernel = _kernel_for(one)
         plan = Plan.of(one, kernel.hz, seed)
         _require_outside(plan, kernel)
+        if captures is not None and not plan.outside:
+            raise ScenarioError(
+                "the path of this run is netem in the guest, which captures nothing; give a flow backend = 'linux', "
+                "and the engine is the path",
+                path="--pcapng",
+            )
         memory_bytes = plan.memory_bytes + _engine_bytes(plan)
         if memory_bytes > self.memory.all_bytes():
             raise ScenarioError(
@@ -104,7 +117,7 @@ class LinuxBackend(Backend):
             if share is None:
                 raise Cancelled
             kernel = self._changed(kernel, plan)
-            log = guest.run(plan, kernel, progress)
+            log = guest.run(plan, kernel, progress, captures)
         seen = looks(plan, log)
         found = tables(plan, seen)
         summary = _summary(plan, kernel, log, seen)

@@ -32,6 +32,8 @@ PROGRAM = "elephan-guest"
 ENVIRONMENT = "ELEPHAN_GUEST"
 """Environment variable with the path of the guest's program, if it is not the package's."""
 PATH_PROGRAM = "elephan-linux"
+DEVICES = ("senders", "receivers")
+"""The guest's network devices."""
 PATH_ENVIRONMENT = "ELEPHAN_LINUX_PATH"
 """Environment variable with the path of the program that simulates the path outside a guest, if it is not the
 package's."""
@@ -89,8 +91,8 @@ def _named(variable: str, program: str) -> Path | None:
     return path if path.is_file() and os.access(path, os.X_OK) else None
 
 
-def run(plan: Plan, kernel: Kernel, progress: Progress | None) -> Log:
-    """Run a plan.
+def run(plan: Plan, kernel: Kernel, progress: Progress | None, captures: Path | None = None) -> Log:
+    """Run a plan. The captures of both devices, if the engine is the path, go to the folder ``captures``.
 
     Raises:
         ScenarioError: a program is missing, or the engine rejects the scenario.
@@ -100,7 +102,7 @@ def run(plan: Plan, kernel: Kernel, progress: Progress | None) -> Log:
     first = required(program(), PROGRAM)
     with _root(plan, first) as folder:
         began = time.monotonic()
-        with _started(plan, kernel, first, folder) as process:
+        with _started(plan, kernel, first, folder, capture=captures is not None) as process:
             processor_s = _follow(process, folder, progress)
         root = folder / "root"
         if plan.outside and process.returncode == _REFUSED:
@@ -111,6 +113,9 @@ def run(plan: Plan, kernel: Kernel, progress: Progress | None) -> Log:
             raise GuestError(f"the guest ended without a result: {_console(folder)}")
         if plan.outside and process.returncode != 0:
             raise GuestError(f"the path of the guest failed: {_console(folder)}")
+        if captures is not None:
+            for device in DEVICES:
+                shutil.move(folder / f"{device}.pcapng", captures)
         result = json.loads((root / "result.json").read_text(encoding="utf-8"))
         tables, totals = _of_engine(folder) if plan.outside else ({}, {})
         return Log((root / "log").read_bytes(), result, processor_s, time.monotonic() - began, tables, totals)
@@ -183,7 +188,7 @@ def arguments(plan: Plan) -> list[str]:
     """The kernel's command line. The kernel uses the command line as entropy, so the line must not differ between
     runs."""
     clock = "ext:clock" if plan.outside else "inf-cpu"
-    devices = [f"virtio_uml.device={name}:1" for name in ("senders", "receivers")]
+    devices = [f"virtio_uml.device={name}:1" for name in DEVICES]
     outside = [*devices, "virtio_net.napi_tx=0"] if plan.outside else []
     return [
         f"mem={plan.memory_bytes >> 20}M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/proc/self/cwd/root", "rw",
@@ -193,7 +198,9 @@ def arguments(plan: Plan) -> list[str]:
 
 
 @contextlib.contextmanager
-def _started(plan: Plan, kernel: Kernel, first: Path, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def _started(
+    plan: Plan, kernel: Kernel, first: Path, folder: Path, *, capture: bool
+) -> Iterator[subprocess.Popen[bytes]]:
     """Start the guest's process; at the end of the context this process and all its children are ended."""
     environment = {
         "LD_PRELOAD": str(kernel.folder / SEEDED), "ELEPHAN_GUEST_SEED": str(plan.form.seed), "HOME": "/", "PATH": "/",
@@ -202,7 +209,7 @@ def _started(plan: Plan, kernel: Kernel, first: Path, folder: Path) -> Iterator[
     with contextlib.ExitStack() as stack:
         if plan.outside:
             processor = stack.enter_context(_processor(folder.parent))
-            words = _behind_path(plan, words, environment, first, folder, processor)
+            words = _behind_path(plan, words, environment, first, folder, processor, capture=capture)
             environment = {"PATH": "/"}
         words = [str(first), "launch", str(os.getpid()), *words]
         with (folder / "console").open("wb") as console:
@@ -231,7 +238,14 @@ def _processor(above: Path) -> Iterator[int | None]:
 
 
 def _behind_path(
-    plan: Plan, words: list[str], environment: dict[str, str], first: Path, folder: Path, processor: int | None
+    plan: Plan,
+    words: list[str],
+    environment: dict[str, str],
+    first: Path,
+    folder: Path,
+    processor: int | None,
+    *,
+    capture: bool,
 ) -> list[str]:
     """The command of the path's program, which starts the guest and ends it when the program itself ends."""
     hosted = [
@@ -241,6 +255,7 @@ def _behind_path(
     path = {
         "zero_ns": plan.document["zero_ns"],
         "processor": processor,
+        "capture": capture,
         "command": [str(first), "launch", "PARENT", *words],
         "environment": environment,
         "flows": hosted,
