@@ -20,6 +20,8 @@ const UNSENT_BYTES: libc::c_int = 32 << 10;
 const CHUNK_BYTES: usize = 256 << 10;
 /// More than a receive buffer can have.
 const WHOLE_BUFFER: u32 = 1 << 30;
+/// A congestion control that every kernel has.
+const OTHER_CONGESTION_CONTROL: &str = "reno";
 /// Time before the first connection for which the guest must be ready, ns.
 const LEAD_NS: u64 = 1_000_000_000;
 /// `SOF_TIMESTAMPING_TX_ACK`, `SOFTWARE` and `OPT_TSONLY`.
@@ -29,6 +31,8 @@ const UNACKNOWLEDGED: usize = 24;
 const NOT_SENT: usize = 144;
 /// Number of progress reports of a run.
 const REPORTS: u64 = 100;
+/// A whole number of the units in which Linux counts timers of up to 16 s (64 jiffies), for each usual HZ.
+const ALIGNED_NS: u64 = 32_000_000_000;
 const TIMER: u64 = u64::MAX;
 
 /// Number of words of a flow in a record: see [`Transfer::record`].
@@ -58,6 +62,14 @@ struct Transfer<'a> {
     listener: OwnedFd,
     sender: Option<OwnedFd>,
     receiver: Option<OwnedFd>,
+}
+
+/// Starts a socket's congestion control anew, as if the connection were made now. The measured RTT of the handshake
+/// remains.
+fn restart_congestion_control(socket: &OwnedFd, name: &str) -> io::Result<()> {
+    // Linux does nothing if the name does not change.
+    sys::set_congestion_control(socket, OTHER_CONGESTION_CONTROL)?;
+    sys::set_congestion_control(socket, name)
 }
 
 /// Records of a run, in words of eight bytes, and the start and completion of each flow.
@@ -96,10 +108,10 @@ pub fn run(plan: &Plan, path: &mut Path) -> io::Result<Log> {
         transfers.push(Transfer::new(plan, i, flow, &set).map_err(at(&flow.name))?);
     }
     path.enter(SENDERS)?;
-    let lead_ns = LEAD_NS + plan.flows.iter().map(|flow| flow.connect_before_ns).max().unwrap_or(0);
-    // The time is rounded up to whole seconds, so that the phase is the plan's phase, however long the configuration of
-    // the path took.
-    let earliest_ns = (sys::now_ns() + lead_ns).next_multiple_of(1_000_000_000) + plan.phase_ns;
+    let first_ns = plan.flows.iter().map(|flow| flow.connect_ns).min().unwrap_or(0);
+    let lead_ns = LEAD_NS + first_ns.min(0).unsigned_abs();
+    // The time is rounded up, so that the phase is the plan's phase, however long the configuration of the path took.
+    let earliest_ns = (sys::now_ns() + lead_ns).next_multiple_of(ALIGNED_NS) + plan.phase_ns;
     let zero_ns = plan.zero_ns.unwrap_or(earliest_ns);
     if zero_ns < earliest_ns {
         return Err(io::Error::other(format!("the guest was not ready at {zero_ns} ns, but at {earliest_ns} ns")));
@@ -193,7 +205,7 @@ impl<'a> Transfer<'a> {
     /// Time of the flow's next action by the clock.
     fn next_ns(&self, zero_ns: u64) -> Option<u64> {
         match self.stage {
-            Stage::Waiting => Some(zero_ns + self.start_ns - self.flow.connect_before_ns),
+            Stage::Waiting => Some(zero_ns.saturating_add_signed(self.flow.connect_ns)),
             Stage::Connecting => Some(zero_ns + self.start_ns),
             Stage::Sending => {
                 let due = self.application.as_ref().map(Application::due).filter(|due| *due < Time::NEVER);
@@ -212,6 +224,7 @@ impl<'a> Transfer<'a> {
                 Stage::Connecting => {
                     self.stage = Stage::Sending;
                     if let Some(sender) = &self.sender {
+                        restart_congestion_control(sender, &self.flow.congestion)?;
                         sys::watch(set, sender.as_raw_fd(), libc::EPOLLOUT | libc::EPOLLET, key(i, Socket::Sender))?;
                     }
                     self.send(chunk)?;

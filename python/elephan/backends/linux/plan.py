@@ -35,6 +35,8 @@ _LINUX = STACKS["linux"]
 _HEADER_BYTES = _LINUX.header_bytes
 # Time in which a guest boots and configures its path, before the first connection.
 _BOOT_NS = 8_000_000_000
+ALIGNED_NS = 32_000_000_000
+"""A whole number of the units in which Linux counts timers of up to 16 s (64 jiffies), for each usual HZ."""
 STATED = "flows say where they run"
 _UNBOUNDED_QUEUE_BYTES = 16 << 20
 _SPARE_S = 0.05
@@ -46,6 +48,8 @@ _LEAST_WINDOW = 20
 # buffer.
 _PACKET_OVERHEAD_BYTES = 856
 _HANDSHAKE_NS = 100_000_000
+# Largest size of the packets of a handshake together, bits.
+_HANDSHAKE_BITS = 4 * 800
 _LOOK_MIN_NS, _LOOK_MAX_NS, _LOOK_EACH_NS = 1_000_000, 20_000_000, 250_000
 _LOOKS_A_ROUND_TRIP = 4
 _MEMORY_BYTES, _NAMESPACE_BYTES = 96 << 20, 1 << 20
@@ -549,14 +553,35 @@ def _document(form: Spec, real: list[int], hz: int, modules: list[str], graph: _
         "sysctls": SYSCTLS,
         "devices": graph.devices,
         "routes": list(graph.routes.values()),
-        "flows": [_flow(form, i, module) for i, module in zip(real, modules, strict=True)],
+        "flows": [
+            _flow(form, i, module, connect_ns)
+            for i, module, connect_ns in zip(real, modules, _connections_ns(form, real), strict=True)
+        ],
     }
 
 
+def _connections_ns(form: Spec, real: list[int]) -> list[int]:
+    """Time of each connection, ns since the start of the run.
+
+    A handshake in the queue of a busy path would add the queueing delay to the first RTT, and a lost SYN would delay
+    the start by a second. All connections are therefore made before the run begins, one after the other on the empty
+    path. Only a flow whose path changes over time connects shortly before its start.
+    """
+    slowest_bps = min(link.rate_bps for link in form.links)
+    gap_ns = _HANDSHAKE_BITS * _NS_PER_S // slowest_bps
+    times = []
+    for k, i in enumerate(real):
+        flow = form.flows[i]
+        lead_ns = _HANDSHAKE_NS + 2 * base_rtt_ps(form, flow) // _PS_PER_NS
+        changes = any(form.links[link].impairments is not None for link in (*flow.path, *flow.reverse_path))
+        times.append(flow.start_ps // _PS_PER_NS - lead_ns if changes else -lead_ns - k * gap_ns)
+    return times
+
+
 def _zero_ns(document: dict[str, Any]) -> int:
-    """The guest's time at the start of the run: whole seconds plus the phase."""
-    lead_ns = max(flow["connect_before_ns"] for flow in document["flows"])
-    return int(_BOOT_NS + -(-lead_ns // _NS_PER_S) * _NS_PER_S + document["phase_ns"])
+    """The guest's time at the start of the run: a multiple of :data:`ALIGNED_NS` plus the phase."""
+    lead_ns = -min(0, *(flow["connect_ns"] for flow in document["flows"]))
+    return int(-(-(_BOOT_NS + lead_ns) // ALIGNED_NS) * ALIGNED_NS + document["phase_ns"])
 
 
 def _look_ns(form: Spec, real: list[int]) -> int:
@@ -572,7 +597,7 @@ def _look_ns(form: Spec, real: list[int]) -> int:
     return period // parts
 
 
-def _flow(form: Spec, i: int, module: str) -> dict[str, Any]:
+def _flow(form: Spec, i: int, module: str, connect_ns: int) -> dict[str, Any]:
     flow = form.flows[i]
     sender, receiver = addresses(i)
     stack, buffer = flow.stack, _buffer_bytes(form, flow)
@@ -584,7 +609,7 @@ def _flow(form: Spec, i: int, module: str) -> dict[str, Any]:
         "congestion": module,
         "receiver_congestion": None,
         "start_ps": flow.start_ps,
-        "connect_before_ns": _HANDSHAKE_NS + 2 * base_rtt_ps(form, flow) // _PS_PER_NS,
+        "connect_ns": connect_ns,
         "stop_ns": None if flow.stop_ps is None else flow.stop_ps // _PS_PER_NS,
         "size_segments": flow.size_segments,
         "payload_bytes": stack.payload_bytes,
@@ -601,6 +626,8 @@ def _flow(form: Spec, i: int, module: str) -> dict[str, Any]:
 def _buffer_bytes(form: Spec, flow: FlowSpec) -> int:
     """Value of the socket options for the buffer sizes, bytes. Linux doubles this value, and expects data to fill half
     of the doubled size."""
+    if flow.stack.send_buffer_bytes is not None:
+        return min(_BUFFER_MAX_BYTES, -(-flow.stack.send_buffer_bytes // 2))
     growth_bytes = _growth_segments(flow) * flow.stack.payload_bytes
     wanted = max(2 * _window_bytes(form, flow), int(growth_bytes / _learned(flow)))
     return min(_BUFFER_MAX_BYTES, wanted + _BUFFER_MIN_BYTES)
