@@ -75,6 +75,8 @@ TRAFFIC = {"alone": "One flow", "two": "Two flows", "cubic": "One flow beside CU
 SECOND_STARTS_S = 2
 HZ = 250
 """Timer interrupts per second in the guest, and in the stack `linux` of the simulator."""
+WAKE_NS = 1088
+"""Time from the start of a flow to the guest's first segment, ns: the guest's clock advances with each system call."""
 BACKENDS = ("sim", "linux")
 QUANTITIES = ("goodput_mbps", "cwnd_mean", "retransmits", "loss_events", "timeouts")
 BOUND = 0.02
@@ -104,7 +106,7 @@ class Cell:
         are lost in both backends.
         """
         way = PATHS[self.path]
-        phase = phase_ns(self.seed, HZ) if as_guest else 0
+        phase = phase_ns(self.seed, HZ) + WAKE_NS if as_guest else 0
         real = {"backend": "linux"} if way.loss and not as_guest else {}
         second = {"two": self.algorithm, "cubic": "cubic"}.get(self.traffic)
         flows: list[dict[str, Any]] = [
@@ -116,7 +118,11 @@ class Cell:
         if as_guest:
             for flow, real_flow in zip(flows, Plan.of(self.scenario(), HZ).document["flows"], strict=True):
                 segments = real_flow["receive_window_bytes"] // real_flow["payload_bytes"]
-                flow["stack"] = {"base": "linux", "receive_window": f"{segments} segments"}
+                flow["stack"] = {
+                    "base": "linux",
+                    "receive_window": f"{segments} segments",
+                    "send_buffer": f"{2 * real_flow['send_buffer_bytes']} B",
+                }
         return Scenario.dumbbell(
             flows,
             rate=way.rate,

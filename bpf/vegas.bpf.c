@@ -179,9 +179,14 @@ static void on_ack(struct state *s, const struct ack *ack)
 
 static void reduce(struct state *s)
 {
+	fx given_up = fx_mul(p_decrease, s->win.w);
+
 	save(&s->win);
 	s->saved_slow_starting = s->slow_starting;
-	s->win.ssthresh = fx_max(s->win.w - whole(fx_mul(p_decrease, s->win.w)), FLOOR);
+	/* Linux rounds the remaining window down (tcp_reno_ssthresh); the other forms round the decrease down. */
+	if (p_diff == FX(LINUX))
+		given_up += FX(1) - 1;
+	s->win.ssthresh = fx_max(s->win.w - whole(given_up), FLOOR);
 	leave_slow_start(s);
 	forget_round(s);
 }
@@ -197,6 +202,8 @@ static void on_timeout(struct state *s, const struct signal *signal)
 {
 	fx half = fx_half(s->win.w);
 
+	if (p_diff == FX(LINUX))
+		half = whole(half);
 	reduce(s);
 	s->win.ssthresh = fx_max(half, FLOOR);
 	s->win.w = p_timeout_window;

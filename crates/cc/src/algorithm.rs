@@ -217,6 +217,8 @@ pub struct Sample {
     pub state: Recovery,
     /// Segments that the ACK acknowledges cumulatively, SACKed ones included.
     pub acked: f64,
+    /// Largest burst that segmentation offload sends, segments (`sk_gso_max_size`); 0 without offload.
+    pub largest_burst: f64,
 }
 
 /// One ACK that acknowledges new data, cumulatively or by SACK.

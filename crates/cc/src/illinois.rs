@@ -556,7 +556,7 @@ mod tests {
         let (mut d, mut i) = at("linux", &[], 100.0);
         let before = i.window();
         let ack = d.make_ack(&i, 1.0, 0.1, false);
-        i.on_ack(&Ack { sample: Some(Sample { state: Recovery::Repair, acked: before }), ..ack });
+        i.on_ack(&Ack { sample: Some(Sample { state: Recovery::Repair, acked: before, largest_burst: 0.0 }), ..ack });
         assert_eq!(i.window(), before + i.alpha.floor(), "one segment is newly delivered, a window acknowledged");
     }
 

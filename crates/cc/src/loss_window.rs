@@ -214,7 +214,10 @@ impl LossWindow {
         let grow = match self.slow_start.on_ack(ack, self.w) {
             Step::Leave => {
                 self.ssthresh = self.w;
-                return 0.0;
+                // Linux sets the threshold before the ACK is counted (tcp_cong_avoid), which is then one of congestion
+                // avoidance.
+                let counts = self.arithmetic == Arithmetic::Linux && ack.window_limited;
+                return if counts { ack.acked } else { 0.0 };
             }
             Step::Grow(grow) if ack.window_limited => grow,
             Step::Grow(_) => return 0.0,

@@ -1,8 +1,7 @@
 //! Slow starts, shared by the algorithms: standard (RFC 5681), limited (RFC 3742), HyStart (Linux's) and
 //! HyStart++ (RFC 9406).
 //!
-//! Differences from Linux: HyStart's ACK-train test assumes an unpaced sender, and has no allowance for segmentation
-//! offload, since segments here are sent one by one. HyStart++ counts at most L = 8 segments of an ACK for every
+//! Difference from Linux: HyStart's ACK-train test assumes an unpaced sender. HyStart++ counts at most L = 8 segments of an ACK for every
 //! sender; RFC 9406 requires this only of senders that do not pace.
 
 use crate::algorithm::Ack;
@@ -23,6 +22,12 @@ choices! {
 const LOW_WINDOW: f64 = 16.0;
 /// Largest gap between two ACKs of one train, s (Linux `hystart_ack_delta_us`).
 const ACK_DELTA_S: f64 = 0.002;
+/// Allowance of an ACK train for segmentation offload (Linux `hystart_ack_delay`): the time of this number of largest
+/// bursts at the pacing rate, and its largest value, s.
+const ALLOWED_BURSTS: f64 = 4.0;
+const MOST_ALLOWED_S: f64 = 0.001;
+/// Linux's pacing rate in slow start, windows for each round trip (`tcp_pacing_ss_ratio`).
+const PACING_FACTOR: f64 = 2.0;
 /// Number of RTT samples in a round from which the round's minimum is used (RFC 9406 §4.3 N_RTT_SAMPLE; Linux).
 const MIN_SAMPLES: u32 = 8;
 /// Divisor of the growth in the conservative phase (RFC 9406 §4.3).
@@ -36,6 +41,12 @@ const CSS_ROUNDS: u32 = 5;
 #[must_use]
 pub fn delay_threshold(rtt: f64) -> f64 {
     (rtt / 8.0).clamp(0.004, 0.016)
+}
+
+/// Time by which segmentation offload may lengthen an ACK train, s; 0 without offload.
+fn allowance_s(ack: &Ack, window: f64) -> f64 {
+    let bursts = ALLOWED_BURSTS * ack.sample.map_or(0.0, |sample| sample.largest_burst);
+    (bursts * ack.srtt / (PACING_FACTOR * window)).min(MOST_ALLOWED_S)
 }
 
 /// Segments by which the window grows for each segment acknowledged beyond `max_ssthresh` (RFC 3742 §2).
@@ -136,7 +147,7 @@ impl SlowStart {
             r.train_end = ack.now;
             // The limit is half of the RTT, since without pacing a train that fills the pipe spans only one forward
             // delay.
-            r.found |= ack.now - r.start > ack.min_rtt / 2.0;
+            r.found |= ack.now - r.start > (ack.min_rtt + allowance_s(ack, window)) / 2.0;
         }
         r.rtt_min = r.rtt_min.min(rtt);
         if r.samples < MIN_SAMPLES {
@@ -184,7 +195,7 @@ impl SlowStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::Algorithm;
+    use crate::algorithm::{Algorithm, Recovery, Sample};
     use crate::param::Setting;
     use crate::reno::Reno;
     use crate::testing::{Driver, close, settings};
@@ -259,6 +270,15 @@ mod tests {
         d.start(&mut r, 20.0);
         d.burst(&mut r, 0.1, 0.09);
         assert!(r.ssthresh().is_infinite());
+    }
+
+    #[test]
+    fn segmentation_offload_lengthens_the_largest_ack_train() {
+        let sample = Sample { state: Recovery::Open, acked: 1.0, largest_burst: 45.0 };
+        let ack = Ack { srtt: 0.1, sample: Some(sample), ..Ack::default() };
+        assert_eq!(allowance_s(&ack, 100.0), 0.001, "90 ms of four bursts, at most 1 ms");
+        close(allowance_s(&ack, 1e5), 180.0 * 0.1 / 2e5, 1e-15);
+        assert_eq!(allowance_s(&Ack { sample: None, ..ack }, 100.0), 0.0);
     }
 
     #[test]

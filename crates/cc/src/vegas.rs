@@ -369,8 +369,9 @@ impl Vegas {
         self.win.save();
         self.saved = self.slow_starting;
         let given_up = self.p.decrease * self.win.w;
-        // Linux 2.6 rounds the remaining window; the other forms round the decrease.
-        let given_up = if self.p.diff == Diff::Linux26 { given_up.ceil() } else { given_up.floor() };
+        // Linux rounds the remaining window down (tcp_reno_ssthresh); the other forms round the decrease down.
+        let given_up =
+            if matches!(self.p.diff, Diff::Linux | Diff::Linux26) { given_up.ceil() } else { given_up.floor() };
         if self.p.diff == Diff::Ns3 {
             self.lower_threshold();
         } else {
@@ -445,7 +446,7 @@ impl Algorithm for Vegas {
         self.reduce();
         let half = if self.p.diff == Diff::Ns3 {
             ssthresh.min(w - 1.0)
-        } else if self.p.diff == Diff::Linux26 {
+        } else if matches!(self.p.diff, Diff::Linux | Diff::Linux26) {
             (w / 2.0).floor()
         } else {
             w / 2.0

@@ -211,6 +211,9 @@ class StackSpec(Form, frozen=True, kw_only=True):
         max_burst: Maximum number of segments that one ACK releases; unlimited if absent.
         pacing: Paces segments over the round trip as Linux does with ``fq``, if the algorithm has no pacing of its own.
         receive_window: Advertised receive window, segments; unlimited if absent.
+        send_buffer_bytes: Send buffer in Linux's accounting, bytes, which the application fills before the first ACK;
+            7,000,064 if absent. With ``tso``, its end begins larger buffers of unsent data. It does not limit the data
+            in flight.
         tso: Segmentation offload as in Linux 6.12: new segments leave in bursts of the data of 1 ms at the pacing rate,
             two segments at least. A smaller burst is deferred if the next ACK is expected within 1 ms
             (``tcp_tso_autosize``, ``tcp_tso_should_defer``).
@@ -247,6 +250,7 @@ class StackSpec(Form, frozen=True, kw_only=True):
     max_burst: int | None = None
     pacing: bool = False
     receive_window: int | None = None
+    send_buffer_bytes: int | None = None
     tso: bool = False
 
 

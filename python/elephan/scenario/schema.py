@@ -156,6 +156,11 @@ class StackSpec(Table):
         description="the handshake before the flow gives the first sample of the smallest and the smoothed RTT",
     )
     tso: Switch | None = Field(None, description="segmentation offload: new segments leave in bursts, as in Linux")
+    send_buffer: Size | None = Field(
+        None,
+        description="send buffer, filled before the first ACK; with tso it shapes bursts, and only Linux is limited by it",
+        examples=["7 MB"],
+    )
     hide_losses: Switch | None = Field(
         None, description="a misbehaving receiver: it acknowledges lost segments as if they had arrived"
     )
@@ -203,6 +208,7 @@ STACK_FIELDS = {
     "max_rto": "max_rto_ps",
     "initial_rto": "initial_rto_ps",
     "rto_granularity": "rto_granularity_ps",
+    "send_buffer": "send_buffer_bytes",
     "host_ack": "host_ack_ps",
     "host_scan": "host_scan_ps",
 } | {

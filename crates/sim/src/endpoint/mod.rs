@@ -4,12 +4,15 @@
 
 #[cfg(test)]
 mod bench;
+mod blocks;
 pub mod boundary;
 mod compression;
 mod copies;
 mod datagrams;
 mod departures;
 pub mod host;
+mod jiffies;
+mod patience;
 mod receiver;
 mod recovery;
 mod reported;

@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use elephan_cc::{Load, Router};
 
+use super::blocks::Blocks;
 use super::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
 use super::compression::Compression;
 use super::copies::Arrived;
+use super::jiffies;
+use super::patience::Patience;
 use crate::events::{Kind, Log, NONE};
 use crate::packet::{FlowId, OWD_UNIT_PS, Packet, flag};
 use crate::record::{Clock, OneWayDelays, ReceiverRecord, ReceiverSample};
@@ -46,8 +49,7 @@ pub struct Receiver {
     flow: FlowId,
     next: u32,
     out_of_order: RunSet,
-    recent: [(u32, u32); 3],
-    recent_count: u8,
+    blocks: Blocks,
     ack_bytes: u16,
     sack_block_bytes: u16,
     ack_every: u32,
@@ -67,7 +69,16 @@ pub struct Receiver {
     load: Load,
     feedback: f64,
     delayed_ack: Time,
+    /// Length of a jiffy; zero if the timer of delayed ACKs is exact.
+    jiffy: Time,
+    /// Time at which the timer of delayed ACKs was last set, and its timeout then.
+    delayed_from: Time,
+    delayed_by: Time,
+    /// True if `ack_due` is the earliest time of the timer's expiry, and not the expiry itself.
+    is_earliest: bool,
     quick_acks: u32,
+    /// `Some` if the timeout of delayed ACKs adapts.
+    patience: Option<Patience>,
     /// True if segments out of order count as quick ACKs too. Linux acknowledges each segment while the receive window
     /// grows, and it grows with each segment that arrives (`tcp_grow_window`).
     counts_held: bool,
@@ -125,8 +136,7 @@ impl Receiver {
             flow,
             next: 0,
             out_of_order: RunSet::default(),
-            recent: [(0, 0); 3],
-            recent_count: 0,
+            blocks: Blocks::new(stack.detection == Detection::Rack),
             ack_bytes: stack.ack_bytes as u16,
             sack_block_bytes: stack.sack_block_bytes as u16,
             ack_every: stack.ack_every,
@@ -140,7 +150,12 @@ impl Receiver {
             load: Load::Low,
             feedback: 0.0,
             delayed_ack: Time(stack.delayed_ack_ps),
+            jiffy: jiffies::jiffy(stack),
+            delayed_from: Time::NEVER,
+            delayed_by: Time::ZERO,
+            is_earliest: false,
             quick_acks: stack.quick_acks,
+            patience: None,
             // The studies that use other stacks are reproduced without this rule.
             counts_held: stack.detection == Detection::Rack,
             compression: None,
@@ -173,9 +188,15 @@ impl Receiver {
         (self.simple, self.delays_acks) = (false, false);
     }
 
-    /// Compresses ACKs above a gap from now on, if the receiver delays ACKs; `rtt` is the RTT of the handshake.
-    pub fn compress_acks(&mut self, rtt: Time) {
-        self.compression = (self.ack_every > 1).then(|| Compression::new(rtt));
+    /// Tells the receiver the RTT of the handshake. If the receiver delays ACKs, it compresses ACKs above a gap from now
+    /// on, and returns to quick ACKs after a pause.
+    pub fn note_handshake(&mut self, rtt: Time) {
+        if self.ack_every > 1 {
+            self.compression = Some(Compression::new(rtt));
+            if self.jiffy > Time::ZERO {
+                self.patience = Some(Patience::new(rtt, self.delayed_ack, self.jiffy));
+            }
+        }
     }
 
     /// Echoes the signal of routers of this kind from now on.
@@ -207,9 +228,38 @@ impl Receiver {
     fn on_timer_due(&mut self, beside: &mut Sidecar) -> Option<Packet> {
         let now = self.timer;
         self.sample_until(now);
-        let ack = (self.ack_due <= now).then(|| self.acknowledge_earlier(now, beside));
+        if self.ack_due <= now {
+            self.set_expiry();
+        }
+        let ack = (self.ack_due <= now).then(|| {
+            let is_compressed = self.compression.is_some_and(|state| state.is_waiting());
+            if let Some(patience) = self.patience.as_mut().filter(|_| !is_compressed) {
+                patience.on_expiry();
+                self.delayed_ack = patience.timeout();
+            }
+            self.acknowledge_earlier(now, beside)
+        });
         self.timer = self.clock.due().min(self.ack_due);
         ack
+    }
+
+    /// Replaces the earliest time of a delayed ACK by its expiry. The expiry is needed only if no segment arrives before
+    /// the earliest time, and most do.
+    fn set_expiry(&mut self) {
+        if self.is_earliest && self.ack_due < Time::NEVER {
+            self.ack_due = jiffies::expiry(self.jiffy, self.delayed_from, self.delayed_by);
+        }
+        self.is_earliest = false;
+    }
+
+    /// Delays the ACK of a segment that arrives now.
+    #[inline(always)]
+    fn delay_ack(&mut self, now: Time) {
+        if self.ack_due == Time::NEVER {
+            self.ack_due = now + self.delayed_ack;
+            (self.delayed_from, self.delayed_by, self.is_earliest) = (now, self.delayed_ack, true);
+            self.timer = self.timer.min(self.ack_due);
+        }
     }
 
     /// Drops the `count` oldest samples.
@@ -266,7 +316,10 @@ impl Receiver {
         let now = packet.at;
         assert!(now >= self.now, "a receiver's clock went back");
         let in_order = packet.segment() == self.next && self.out_of_order.is_empty();
-        if !in_order || !self.delays_acks || self.marked || packet.is_marked() {
+        if !in_order || !self.delays_acks || self.marked || packet.is_marked() || self.is_urgent(packet) {
+            return Expected::Not;
+        }
+        if self.patience.as_mut().is_some_and(|patience| !patience.is_steady(now)) {
             return Expected::Not;
         }
         self.now = now;
@@ -275,10 +328,7 @@ impl Receiver {
         self.next += 1;
         if !self.is_ack_due() {
             self.pending = *packet;
-            if self.ack_due == Time::NEVER {
-                self.ack_due = now + self.delayed_ack;
-                self.timer = self.timer.min(self.ack_due);
-            }
+            self.delay_ack(now);
             return Expected::Noted;
         }
         self.acks_sent += 1;
@@ -312,7 +362,12 @@ impl Receiver {
             return None;
         }
         let segment = packet.segment();
-        let is_quick = self.quick_acks > 0;
+        if let Some(patience) = &mut self.patience {
+            self.quick_acks = self.quick_acks.max(patience.on_segment(now, segment.cmp(&self.next)));
+            self.delayed_ack = patience.timeout();
+        }
+        let is_urgent = self.is_urgent(packet);
+        let is_quick = self.quick_acks > 0 || is_urgent;
         if segment > self.next && self.extend_latest(segment) {
             self.marked = packet.is_marked() && !self.hides_marks;
             self.pending = *packet;
@@ -341,11 +396,8 @@ impl Receiver {
                     return earlier;
                 }
             }
-            if self.ack_every > 1 && in_order && !self.is_ack_due() {
-                if self.ack_due == Time::NEVER {
-                    self.ack_due = now + self.delayed_ack;
-                    self.timer = self.timer.min(self.ack_due);
-                }
+            if self.ack_every > 1 && in_order && !self.is_ack_due() && !is_urgent {
+                self.delay_ack(now);
                 return earlier;
             }
         }
@@ -353,13 +405,17 @@ impl Receiver {
     }
 
     /// Returns the ACK that waits, if `segment` changes a SACK block that the next ACK may no longer have: a new block
-    /// beside two others, or an older block than the two latest (`tcp_sack_new_ofo_skb`).
+    /// beside two others, or an older block than the two latest. The ACK has this older block with the segment, still in its
+    /// old place (`tcp_sack_new_ofo_skb`).
     #[inline]
     fn release_compressed(&mut self, segment: u32, now: Time, beside: &mut Sidecar) -> Option<Packet> {
         self.compression.as_ref().filter(|state| state.is_waiting() && segment > self.next)?;
-        let blocks = &self.recent[..usize::from(self.recent_count)];
-        let is_new = Compression::loses_block(blocks, segment) && !self.out_of_order.contains(segment);
-        is_new.then(|| self.acknowledge_earlier(now, beside))
+        let has_arrived = segment < self.out_of_order.top() && self.out_of_order.contains(segment);
+        let is_new = !has_arrived && Compression::loses_block(self.blocks.known(), segment);
+        is_new.then(|| {
+            self.blocks.extend_in_place(segment);
+            self.acknowledge_earlier(now, beside)
+        })
     }
 
     /// True if the ACK of a new segment above a gap waits for further segments.
@@ -367,15 +423,39 @@ impl Receiver {
     fn is_compressed(&mut self, now: Time) -> bool {
         let Some(state) = self.compression.as_mut().filter(|_| !self.marked) else { return false };
         let Some(wait) = state.admit(self.next) else { return false };
-        self.ack_due = self.ack_due.min(now.later(wait));
+        self.set_expiry();
+        // Linux does not cancel the timer of a delayed ACK when it sends the ACK. A later expiry sends an ACK that waits
+        // for further segments (tcp_delack_timer_handler).
+        let earlier = jiffies::expiry(self.jiffy, self.delayed_from, self.delayed_by);
+        let due = now.later(wait);
+        self.ack_due = self.ack_due.min(if earlier > now { due.min(earlier) } else { due });
         self.timer = self.timer.min(self.ack_due);
         true
+    }
+
+    /// True if the ACK of a segment must not wait: the segment reports a reduction of the window, so the window may be very
+    /// small (`tcp_ecn_accept_cwr`).
+    #[inline(always)]
+    fn is_urgent(&self, packet: &Packet) -> bool {
+        self.counts_held && packet.flags() & flag::CWR != 0
     }
 
     /// Counts a new segment out of order as a quick ACK.
     #[inline]
     fn note_held(&mut self) {
-        self.quick_acks = self.quick_acks.saturating_sub(u32::from(self.counts_held));
+        if self.counts_held && self.quick_acks > 0 {
+            self.count_quick_ack();
+        }
+    }
+
+    /// Counts a quick ACK.
+    #[inline]
+    fn count_quick_ack(&mut self) {
+        self.quick_acks -= 1;
+        if let Some(patience) = self.patience.as_mut().filter(|_| self.quick_acks == 0) {
+            patience.on_end_of_quick_acks();
+            self.delayed_ack = patience.timeout();
+        }
     }
 
     /// Counts and keeps a segment. Returns true if the segment was the next one, and no later segment had arrived
@@ -407,8 +487,8 @@ impl Receiver {
     /// false in any other case, and does nothing then.
     #[inline]
     fn extend_latest(&mut self, segment: u32) -> bool {
-        let [(first, past), ..] = self.recent;
-        let follows = self.recent_count > 0 && past == segment && segment == self.out_of_order.top();
+        let Some((first, past)) = self.blocks.latest() else { return false };
+        let follows = past == segment && segment == self.out_of_order.top();
         if !follows || self.hides_losses || self.echo != Echo::Marks {
             return false;
         }
@@ -416,7 +496,7 @@ impl Receiver {
         if !self.out_of_order.extend(first) {
             return false;
         }
-        self.recent[0].1 = segment + 1;
+        self.blocks.extend_latest(segment + 1);
         self.totals.delivered += 1;
         true
     }
@@ -489,7 +569,9 @@ impl Receiver {
     fn is_ack_due(&mut self) -> bool {
         self.unacknowledged += 1;
         let quick = self.quick_acks > 0;
-        self.quick_acks = self.quick_acks.saturating_sub(1);
+        if quick {
+            self.count_quick_ack();
+        }
         quick || self.unacknowledged >= self.ack_every
     }
 
@@ -502,22 +584,7 @@ impl Receiver {
         }
         self.totals.delivered += 1;
         let run = self.out_of_order.insert(segment, self.next);
-        if self.recent_count > 0 && run == (self.recent[0].0, segment + 1) {
-            // The latest run has become longer, and is not adjacent to another one.
-            self.recent[0] = run;
-            return;
-        }
-        let older: [(u32, u32); 3] = self.recent;
-        let mut count = 1;
-        for block in older.into_iter().take(usize::from(self.recent_count)) {
-            let inside = block.0 >= run.0 && block.1 <= run.1;
-            if !inside && count < 3 {
-                self.recent[count] = block;
-                count += 1;
-            }
-        }
-        self.recent[0] = run;
-        self.recent_count = count as u8;
+        self.blocks.note(segment, run);
     }
 
     /// Closes the lowest gap, which was filled: the segments after it are in order too.
@@ -527,15 +594,7 @@ impl Receiver {
             self.out_of_order.remove_range(self.next, past);
             self.next = past;
         }
-        let older = self.recent;
-        let mut count = 0;
-        for block in older.into_iter().take(usize::from(self.recent_count)) {
-            if block.1 > self.next {
-                self.recent[count] = block;
-                count += 1;
-            }
-        }
-        self.recent_count = count as u8;
+        self.blocks.forget_below(self.next);
     }
 
     /// Calls [`Receiver::acknowledge`] for segments that arrived earlier.
@@ -556,10 +615,11 @@ impl Receiver {
         let trigger = segment.segment();
         let stamp = segment.stamp;
         let feedback = if self.echo == Echo::Marks { 0.0 } else { self.echo_router(&mut flags) };
-        if self.recent_count > 0 || trigger + 1 != self.next || self.echo == Echo::Feedback {
+        let count = self.blocks.reported();
+        if count > 0 || trigger + 1 != self.next || self.echo == Echo::Feedback {
             flags |= flag::BESIDE;
-            bytes += self.sack_block_bytes * u16::from(self.recent_count);
-            let entry = SackEntry { blocks: self.recent, count: self.recent_count, owd, trigger, feedback };
+            bytes += self.sack_block_bytes * u16::from(count);
+            let entry = SackEntry { blocks: self.blocks.report(), count, owd, trigger, feedback };
             extra = beside.sacks.put(entry);
         }
         let ack = Packet::new(now, stamp, self.flow, self.next, bytes, flags, extra);
@@ -651,7 +711,7 @@ mod tests {
     #[test]
     fn acks_above_a_gap_wait_for_a_twentieth_of_the_rtt_after_three_duplicates() {
         let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
-        receiver.compress_acks(us(4000));
+        receiver.note_handshake(us(4000));
         // A segment each 120 µs, and segment 0 is lost. 200 µs and the slack of 100 µs contain two more segments.
         let mut sent = Vec::new();
         for segment in 1..=10 {
@@ -670,7 +730,7 @@ mod tests {
     #[test]
     fn a_third_sack_block_releases_the_ack_that_waits() {
         let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
-        receiver.compress_acks(us(100_000));
+        receiver.note_handshake(us(100_000));
         let mut arrive = |segment: u32| {
             receiver.on_packet(&Packet::new(us(segment.into()), Time::ZERO, FlowId(0), segment, 1500, 0, 0), &mut wire);
             wire.sent.len()

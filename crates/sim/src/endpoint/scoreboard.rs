@@ -17,6 +17,28 @@ pub struct Retransmission {
     pub at: Time,
 }
 
+/// Segments that an ACK delivers, either cumulatively or by SACK.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Delivered {
+    /// The lowest and the highest segment that was not retransmitted.
+    pub originals: Option<(u32, u32)>,
+    /// The highest segment.
+    pub highest: Option<u32>,
+    /// True if a segment was retransmitted.
+    pub any_resent: bool,
+}
+
+impl Delivered {
+    fn note(&mut self, segment: u32, is_resent: bool) {
+        self.highest = self.highest.max(Some(segment));
+        self.any_resent |= is_resent;
+        if !is_resent {
+            let (first, last) = self.originals.unwrap_or((segment, segment));
+            self.originals = Some((first.min(segment), last.max(segment)));
+        }
+    }
+}
+
 /// A SACK block as one word, so that two blocks are compared by one comparison.
 #[inline(always)]
 fn word((first, past): (u32, u32)) -> u64 {
@@ -41,6 +63,7 @@ pub struct Scoreboard {
     retransmissions: Fifo<Retransmission>,
     /// The SACK blocks of the last ACK that had any.
     latest: [(u32, u32); 3],
+    fresh: Delivered,
 }
 
 impl Scoreboard {
@@ -141,6 +164,7 @@ impl Scoreboard {
         if let Some(fresh) = self.extend_latest(blocks, next) {
             return fresh;
         }
+        self.fresh = Delivered::default();
         let mut fresh = 0;
         for (place, &(first, past)) in blocks.iter().enumerate().take(self.latest.len()) {
             let (known_first, known_past) = std::mem::replace(&mut self.latest[place], (first, past));
@@ -167,7 +191,23 @@ impl Scoreboard {
         known.1 = past;
         self.unmark(top);
         self.marked = true;
+        self.fresh = Delivered { originals: Some((top, top)), highest: Some(top), any_resent: false };
         Some(1)
+    }
+
+    /// Segments that the SACK blocks of the last ACK with blocks newly delivered.
+    #[inline]
+    pub fn fresh(&self) -> Delivered {
+        self.fresh
+    }
+
+    /// Segments that a cumulative ACK below `past` would deliver and that are not SACKed.
+    pub fn missing_below(&self, past: u32) -> Delivered {
+        let mut found = Delivered::default();
+        for segment in (self.una..past).filter(|&segment| !self.sacked.contains(segment)) {
+            found.note(segment, self.resent_count > 0 && self.resent.get(segment));
+        }
+        found
     }
 
     /// Removes the marks of a segment that has been SACKed.
@@ -199,6 +239,7 @@ impl Scoreboard {
             }
             let (_, run_past) = self.sacked.insert(segment, self.una);
             fresh += 1;
+            self.fresh.note(segment, self.resent_count > 0 && self.resent.get(segment));
             self.unmark(segment);
             segment = run_past;
         }

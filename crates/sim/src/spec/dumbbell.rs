@@ -47,6 +47,7 @@ impl StackSpec {
             hz: Some(250),
             handshake: true,
             tso: true,
+            send_buffer_bytes: None,
             hide_losses: false,
             hide_marks: false,
             acks_counted: 0,

@@ -83,6 +83,10 @@ pub struct StackSpec {
     /// `tcp_tso_should_defer`).
     #[serde(default)]
     pub tso: bool,
+    /// Send buffer in Linux's accounting, bytes, which the application fills before the first ACK; 7,000,064 if absent.
+    /// With `tso`, its end begins larger buffers of unsent data. It does not limit the data in flight.
+    #[serde(default)]
+    pub send_buffer_bytes: Option<u64>,
     /// The receiver acknowledges every segment as if all earlier segments had arrived, which hides losses from its
     /// sender (lazy optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005). A segment that arrives
     /// after a later one counts as a duplicate.

@@ -7,6 +7,7 @@ use super::core::Sender;
 use super::repair::State;
 use crate::endpoint::boundary::Outlet;
 use crate::endpoint::recovery::Losses;
+use crate::endpoint::scoreboard::Delivered;
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
 use crate::prefetch;
 use crate::spec::ClockSpec;
@@ -30,6 +31,13 @@ struct Report {
     feedback: f32,
 }
 
+/// The segments that an ACK delivers cumulatively, and by SACK.
+#[derive(Clone, Copy, Debug, Default)]
+struct Parts {
+    acknowledged: Delivered,
+    sacked: Delivered,
+}
+
 impl Sender {
     #[inline(always)]
     pub(super) fn on_acknowledgement(&mut self, packet: &Packet, out: &mut impl Outlet) {
@@ -43,6 +51,7 @@ impl Sender {
         let newest = cumulative.wrapping_sub(1);
         let was_clean = self.board.is_clean();
         let mut report = Report { owd: packet.extra(), newest, oldest: newest, was_clean, feedback: 0.0 };
+        let mut parts = None;
         let mut delivered = 0;
         if was_clean && !has_sack {
             if cumulative <= una {
@@ -56,6 +65,10 @@ impl Sender {
             if let Some(entry) = entry {
                 self.note_overtaken(entry.trigger);
             }
+            let has_blocks = entry.is_some_and(|entry| entry.count > 0);
+            if self.rack.enabled && !self.stack.time_one_segment && (has_blocks || !was_clean) {
+                parts = Some(Parts { acknowledged: self.board.missing_below(cumulative), ..Parts::default() });
+            }
             if cumulative > una && was_clean {
                 // The entry exists for the routers' feedback.
                 delivered += cumulative - una;
@@ -68,21 +81,35 @@ impl Sender {
                 (report.newest, report.oldest) = (entry.trigger, entry.trigger);
                 if entry.count > 0 {
                     delivered += self.board.sack_blocks(&entry.blocks[..usize::from(entry.count)], self.next);
+                    if let Some(parts) = &mut parts {
+                        parts.sacked = self.board.fresh();
+                    }
                 }
             }
         }
         if delivered == 0 && cumulative <= una {
             return;
         }
-        self.digest(packet, report, una, delivered, out);
+        self.digest(packet, report, parts, una, delivered, out);
     }
 
     #[inline(always)]
-    fn digest(&mut self, packet: &Packet, report: Report, una: u32, delivered: u32, out: &mut impl Outlet) {
+    fn digest(
+        &mut self,
+        packet: &Packet,
+        report: Report,
+        parts: Option<Parts>,
+        una: u32,
+        delivered: u32,
+        out: &mut impl Outlet,
+    ) {
         let now = packet.at;
         let cumulative = packet.segment();
-        let taken = self.rack.enabled.then(|| self.take_sample(report.was_clean, cumulative - una));
-        let (sample, min_rtt) = self.measure_rtt(packet, report, una);
+        let taken = self.rack.enabled.then(|| self.take_sample(report.was_clean, cumulative.saturating_sub(una)));
+        let (sample, min_rtt) = match parts {
+            None => self.measure_rtt(packet, report),
+            Some(parts) => self.measure_rtt_of_parts(packet, report, parts, una),
+        };
         if self.repair.undo_possible {
             self.try_undo(now, *packet, una);
         }
@@ -157,7 +184,7 @@ impl Sender {
             (true, false) => Recovery::Disorder,
             (false, _) => Recovery::Repair,
         };
-        Sample { state, acked: f64::from(acked) }
+        Sample { state, acked: f64::from(acked), largest_burst: self.bursts.largest }
     }
 
     /// True if the ACK reports an original transmission that left before the lowest segment was last sent. Linux then
@@ -170,25 +197,12 @@ impl Sender {
         self.rack.enabled && original && head.is_some_and(|sent| packet.stamp < sent)
     }
 
-    /// Takes the RTT sample of an ACK of the segments from `una` on. Returns the sample, if there is one, and the smallest
-    /// RTT so far, s. The smoothed RTT of Linux uses the oldest segment that an ACK acknowledges; all other estimates use
-    /// the newest (`first_ackt` and `last_ackt` in `tcp_clean_rtx_queue`).
+    /// Takes the RTT sample of an ACK. Returns the sample, if there is one, and the smallest RTT so far, s. The smoothed RTT
+    /// of Linux uses the oldest segment that an ACK acknowledges; all other estimates use the newest (`first_ackt` and
+    /// `last_ackt` in `tcp_clean_rtx_queue`).
     #[inline(always)]
-    fn measure_rtt(&mut self, packet: &Packet, report: Report, una: u32) -> (Option<f64>, f64) {
-        let rtt = if self.host.is_slow { self.when_host_looks(*packet) } else { packet.at } - packet.stamp;
-        let sample = rtt.seconds();
-        self.latest_rtt = sample;
-        self.stats.note_rtt(rtt, sample);
-        self.rack.note_delivered(report.newest, packet.stamp, rtt);
-        let acknowledged = packet.segment();
-        if self.rack.enabled && report.was_clean && report.newest >= acknowledged && acknowledged > una {
-            if let Some(sent) = self.rack.sent_at.get(u64::from(acknowledged) - 1) {
-                self.rack.note_acknowledged(sent, packet.at);
-            }
-        }
-        if self.rack.enabled && packet.flags() & flag::RETRANSMIT != 0 {
-            return self.measure_rtt_of_retransmission(packet, una);
-        }
+    fn measure_rtt(&mut self, packet: &Packet, report: Report) -> (Option<f64>, f64) {
+        let (rtt, sample) = self.note_rtt(packet, report);
         let min_rtt = self.min_rtt.update(sample);
         if !self.stack.time_one_segment {
             let oldest = if self.rack.enabled && report.oldest != report.newest {
@@ -197,7 +211,11 @@ impl Sender {
                 packet.stamp
             };
             let waited = packet.stamp.since(oldest);
-            self.rto.sample(if waited == Time::ZERO { sample } else { (rtt + waited).seconds() });
+            self.rto.sample_at(
+                if waited == Time::ZERO { sample } else { (rtt + waited).seconds() },
+                self.board.una(),
+                self.next,
+            );
         } else if let Some((segment, at)) = self.timed {
             if packet.segment() > segment {
                 self.rto.sample((packet.at - at).seconds());
@@ -207,19 +225,45 @@ impl Sender {
         (Some(sample), min_rtt)
     }
 
-    /// Takes the RTT sample of an ACK that a retransmission triggered, as Linux does (`tcp_ack_update_rtt`). The sample
-    /// comes from the timestamps, which count milliseconds. There is a sample only if the ACK advances the left edge of
-    /// the window (RFC 7323 section 4.1).
-    #[cold]
-    fn measure_rtt_of_retransmission(&mut self, packet: &Packet, una: u32) -> (Option<f64>, f64) {
-        if packet.segment() <= una {
-            return (None, self.min_rtt.get());
+    /// Records the RTT of the newest segment that an ACK acknowledges, which is returned as a time and in s.
+    #[inline(always)]
+    fn note_rtt(&mut self, packet: &Packet, report: Report) -> (Time, f64) {
+        let rtt = if self.host.is_slow { self.when_host_looks(*packet) } else { packet.at } - packet.stamp;
+        let sample = rtt.seconds();
+        self.latest_rtt = sample;
+        self.stats.note_rtt(rtt, sample);
+        self.rack.note_delivered(report.newest, packet.stamp, rtt);
+        (rtt, sample)
+    }
+
+    /// Takes the RTT samples of an ACK of the segments from `una` on that has SACK blocks, or that follows SACKs or losses,
+    /// as Linux does (`tcp_sacktag_one`, `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`). The smoothed RTT takes the lowest
+    /// acknowledged segment, or else the lowest SACKed one; all other estimates take the highest SACKed segment, or else
+    /// the highest acknowledged one. Retransmitted segments give no sample. If there is no sample, and the ACK advances the
+    /// left edge of the window, the sample comes from the timestamps, which count milliseconds (RFC 7323 section 4.1).
+    #[inline(never)]
+    fn measure_rtt_of_parts(&mut self, packet: &Packet, report: Report, parts: Parts, una: u32) -> (Option<f64>, f64) {
+        let _ = self.note_rtt(packet, report);
+        let Parts { acknowledged, sacked } = parts;
+        // RACK keeps the RTT of the segment that Linux processes last.
+        if let Some(sent) = acknowledged.highest.or(sacked.highest).and_then(|last| self.rack.sent_at.get(last.into()))
+        {
+            self.rack.note_processed(packet.at - sent, self.smallest_rtt());
         }
-        let ticks = packet.at.0 / Time::MILLISECOND.0 - packet.stamp.0 / Time::MILLISECOND.0;
-        let sample = Time(ticks.max(1) * Time::MILLISECOND.0).seconds();
-        if !self.stack.time_one_segment {
-            self.rto.sample(sample);
-        }
+        let clear = acknowledged.originals.filter(|_| !acknowledged.any_resent);
+        let first = clear.or(sacked.originals).map(|(first, _)| first);
+        let last = sacked.originals.or(clear).map(|(_, last)| last);
+        let rtt = |segment: u32| self.rack.sent_at.get(segment.into()).map(|sent| (packet.at - sent).seconds());
+        let (smoothed, sample) = match (first.and_then(rtt), last.and_then(rtt)) {
+            (Some(smoothed), Some(sample)) => (smoothed, sample),
+            _ if packet.segment() <= una => return (None, self.min_rtt.get()),
+            _ => {
+                let ticks = packet.at.0 / Time::MILLISECOND.0 - packet.stamp.0 / Time::MILLISECOND.0;
+                let sample = Time(ticks.max(1) * Time::MILLISECOND.0).seconds();
+                (sample, sample)
+            }
+        };
+        self.rto.sample_at(smoothed, self.board.una(), self.next);
         (Some(sample), self.min_rtt.update(sample))
     }
 
@@ -309,8 +353,13 @@ mod tests {
         let before = bench.sender.rto.srtt;
         bench.arrive(0, 4, Some((1, 5)), 10_030);
         assert!((bench.sender.rto.srtt - before).abs() > 1e-9, "an original does");
+        let mut bench = Bench::start(30, 10_000, None);
+        for segment in 2..=8 {
+            bench.arrive(0, segment, Some((2, segment + 1)), 9990 + 10 * u64::from(segment));
+        }
+        assert_eq!(bench.retransmitted(), [0, 1]);
         let before = bench.sender.rto.srtt;
-        bench.arrive(0, 0, Some((1, 6)), 20_990);
+        bench.arrive(0, 1, Some((1, 9)), 20_990);
         assert!((bench.sender.rto.srtt - before).abs() < 1e-15);
     }
 }

@@ -8,9 +8,9 @@ pub(super) const LARGEST_BYTES: u32 = 65_279;
 /// Largest window that a SYN-ACK can announce, bytes: the window field of a SYN-ACK is not scaled (RFC 7323 section
 /// 2.2).
 const UNSCALED_WINDOW_BYTES: u64 = 65_535;
-/// Send buffer, bytes, which the application fills before the first ACK. The size is that of `--on linux` on a path
-/// with a small BDP. It counts the data of each buffer and Linux's structures around the data (`SKB_TRUESIZE`).
+/// Send buffer if the stack states none, bytes: that of `--on linux` on a path with a small BDP.
 const SEND_BUFFER_BYTES: u64 = 7_000_064;
+/// Size of Linux's structures around the data of a buffer, which the send buffer counts too, bytes (`SKB_TRUESIZE`).
 const STRUCTURES_BYTES: u64 = 832;
 
 /// State of the bursts.
@@ -22,6 +22,8 @@ pub(super) struct Bursts {
     pub(super) last: Time,
     /// First segment after the buffer at the head of the queue of unsent data.
     pub(super) buffer_end: u32,
+    /// Largest burst, segments; 0 without segmentation offload.
+    pub(super) largest: f64,
     /// Segments of a full buffer.
     pub(super) full: u32,
     /// Segments of a buffer that is written before the first ACK, while the sender knows no scaled window of the receiver
@@ -41,6 +43,7 @@ impl Bursts {
         let segments = |window: u64| (u64::from(LARGEST_BYTES).min(window / 2) / payload).max(1) as u32;
         Self {
             active: stack.tso,
+            largest: if stack.tso { f64::from(LARGEST_BYTES) / payload as f64 } else { 0.0 },
             full: segments(window),
             first: segments(window.min(UNSCALED_WINDOW_BYTES)),
             ..Self::default()
@@ -49,9 +52,10 @@ impl Bursts {
 
     /// Records that the application has filled the send buffer at the start; `next` is the first segment that was not
     /// sent. The last buffer gets more data after the first ACK, when a full buffer is larger.
-    pub(super) fn lay_out(&mut self, next: u32, payload_bytes: u32) {
-        let payload = u64::from(payload_bytes);
-        let left = SEND_BUFFER_BYTES.saturating_sub(u64::from(next) * payload);
+    pub(super) fn lay_out(&mut self, next: u32, stack: &StackSpec) {
+        let payload = u64::from(stack.payload_bytes);
+        let filled = stack.send_buffer_bytes.unwrap_or(SEND_BUFFER_BYTES);
+        let left = filled.saturating_sub(u64::from(next) * payload);
         let buffers = left.div_ceil(u64::from(self.first) * payload + STRUCTURES_BYTES).max(1);
         self.buffer_end = next.saturating_add(self.first);
         self.grid = Some(self.buffer_end);
@@ -77,7 +81,7 @@ mod tests {
     fn buffers_are_smaller_before_the_first_ack() {
         let mut bursts = Bursts::new(&StackSpec::linux());
         assert_eq!(bursts.end_of_buffer(5), 27, "the application fills the head of the queue after each burst");
-        bursts.lay_out(10, 1448);
+        bursts.lay_out(10, &StackSpec::linux());
         let ends = [10, 31, 32, 53, 54].map(|next| bursts.end_of_buffer(next));
         assert_eq!(ends, [32, 32, 54, 54, 76], "half of 65,535 bytes has 22 segments");
         let written = 10 + 213 * 22;

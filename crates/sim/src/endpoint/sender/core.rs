@@ -92,16 +92,18 @@ impl Sender {
         let needs = algorithm.needs();
         let application = Application::of_flow(spec, this, start);
         let name = Name::default().and("flow ").and(&this.name);
+        let rto = Rto::new(
+            Time(stack.initial_rto_ps),
+            Time(stack.min_rto_ps),
+            Time(stack.max_rto_ps),
+            Time(stack.rto_granularity_ps),
+        );
+        let rto = if stack.detection == Detection::Rack { rto.with_deviation_of_linux() } else { rto };
         Self {
             flow,
             board: Scoreboard::default(),
             next: 0,
-            rto: Rto::new(
-                Time(stack.initial_rto_ps),
-                Time(stack.min_rto_ps),
-                Time(stack.max_rto_ps),
-                Time(stack.rto_granularity_ps),
-            ),
+            rto,
             timer: start.min(stats.due()),
             quiet_until: Time::ZERO,
             repair: Repair::new(),

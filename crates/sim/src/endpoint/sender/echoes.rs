@@ -8,10 +8,10 @@ use crate::endpoint::receiver::Receiver;
 use crate::time::Time;
 
 impl Sender {
-    /// Sets the receiver's form of echoing marks and routers' reports, and its compression of ACKs.
+    /// Sets the receiver's form of echoing marks and routers' reports, and tells it the RTT of the handshake.
     pub fn instruct(&self, receiver: &mut Receiver) {
         if self.rack.enabled && self.rack.handshake < f64::INFINITY {
-            receiver.compress_acks(Time::from_seconds(self.rack.handshake));
+            receiver.note_handshake(Time::from_seconds(self.rack.handshake));
         }
         if self.marks.mode == Mode::Classic {
             receiver.latch_marks();

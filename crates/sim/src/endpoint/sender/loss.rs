@@ -257,6 +257,8 @@ impl Sender {
             self.repair.first = now;
         }
         self.repair.undo_possible = self.stack.undo && cause == Cause::Loss;
+        // Linux signals every reduction of the window to an ECN receiver (tcp_init_cwnd_reduction).
+        self.marks.answered |= self.rack.enabled && self.marks.signals_losses();
     }
 }
 

@@ -41,6 +41,11 @@ impl Marks {
         Self { mode, data, answered: false, until: 0 }
     }
 
+    /// True if segments also report reductions after losses (CWR): under RFC 3168's code points, as in Linux.
+    pub(super) fn signals_losses(&self) -> bool {
+        self.data == flag::ECT0
+    }
+
     /// Flags of the first new segment of a transmission; it reports an earlier reduction of the window (CWR).
     #[inline(always)]
     pub(super) fn on_first(&mut self) -> u8 {

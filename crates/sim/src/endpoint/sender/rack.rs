@@ -49,12 +49,14 @@ impl Rack {
         }
     }
 
-    /// Records an ACK at `now` that begins with SACKs and also acknowledges segments cumulatively, the last of them sent at
-    /// `sent`. Linux processes the SACKs first and keeps the RTT of the segment that it processes last
-    /// (`tcp_rack_advance`); RFC 8985 keeps the RTT of the segment that was sent last.
+    /// Records the RTT of the segment that Linux processes last of those that an ACK delivers (`tcp_rack_advance`); RFC 8985
+    /// keeps the RTT of the segment that was sent last. An RTT below `smallest`, s, is that of a segment whose original
+    /// arrived after its retransmission was sent, and does not count.
     #[cold]
-    pub(super) fn note_acknowledged(&mut self, sent: Time, now: Time) {
-        self.rtt = now - sent;
+    pub(super) fn note_processed(&mut self, rtt: Time, smallest: f64) {
+        if rtt.seconds() >= smallest {
+            self.rtt = rtt;
+        }
     }
 
     /// True if a segment sent after `segment`, which was last sent at `sent`, has arrived. Segments of one burst have the

@@ -12,12 +12,14 @@ pub(super) struct RetransmissionTimer {
     pub(super) may_probe: bool,
     /// Start of the probe timeout: the last ACK or transmission of new data.
     pub(super) probe_from: Time,
+    /// True if new data were sent since the last restart.
+    pub(super) has_sent: bool,
     /// Lower bound of the timeout.
     pub(super) shortest: Time,
 }
 
 impl RetransmissionTimer {
     pub(super) fn new(shortest: Time) -> Self {
-        Self { armed: Time::NEVER, may_probe: false, probe_from: Time::ZERO, shortest }
+        Self { armed: Time::NEVER, may_probe: false, probe_from: Time::ZERO, has_sent: false, shortest }
     }
 }

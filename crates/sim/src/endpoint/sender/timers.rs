@@ -5,6 +5,7 @@ use elephan_cc::{Algorithm, Cause, Signal, Start};
 use super::core::Sender;
 use super::repair::State;
 use crate::endpoint::boundary::Outlet;
+use crate::endpoint::jiffies;
 use crate::record::SenderSample;
 use crate::spec::Detection;
 use crate::time::Time;
@@ -77,38 +78,39 @@ impl Sender {
         self.timer = self.timer.min(at);
     }
 
-    /// Expiry of the retransmission timer, unless an event restarts it.
+    /// Expiry of the retransmission timer, unless an event restarts it. A probe comes before a timeout.
     fn timeout_due(&self) -> Time {
-        if self.timeout.armed == Time::NEVER {
+        if self.timeout.armed == Time::NEVER || self.has_probe() {
             Time::NEVER
         } else {
             self.expiry(self.timeout.armed, self.rto.timeout())
         }
     }
 
-    /// Time of a tail loss probe, unless an event restarts its timer (RFC 8985 section 7.2).
-    fn probe_due(&self) -> Time {
-        if !self.timeout.may_probe || self.timeout.armed == Time::NEVER || !self.board.is_clean() {
-            return Time::NEVER;
-        }
-        let alone = self.next - self.board.una() == 1;
-        let margin = if alone { Time(self.stack.min_rto_ps) } else { PROBE_MARGIN };
-        self.expiry(self.timeout.probe_from, Time::from_seconds(2.0 * self.rto.srtt).later(margin))
+    /// True if the next timer of the oldest segment is a tail loss probe.
+    fn has_probe(&self) -> bool {
+        self.timeout.may_probe && self.timeout.armed < Time::NEVER && self.board.is_clean()
     }
 
-    /// Expiry of a timer of duration `wait` set at `from`. A stack with timer interrupts rounds the duration up to
-    /// whole jiffies as Linux does (`usecs_to_jiffies`). The stack then adds one jiffy, since the current jiffy has
-    /// begun (`calc_index` in kernel/time/timer.c). Stacks before RACK have exact timers, since the studies that use
-    /// them state no interrupt rate.
-    fn expiry(&self, from: Time, wait: Time) -> Time {
-        match self.stack.hz {
-            Some(hz) if self.rack.enabled => {
-                let jiffy = Time::SECOND.0 / u64::from(hz.max(1));
-                let ticks = (from.0 / jiffy).saturating_add(wait.0.div_ceil(jiffy)).saturating_add(1);
-                Time(ticks.saturating_mul(jiffy))
-            }
-            _ => from.later(wait),
+    /// Time of a tail loss probe, unless an event restarts its timer (RFC 8985 section 7.2): two round trips after the
+    /// last ACK or transmission, or when the retransmission timer would expire if that is earlier.
+    fn probe_due(&self) -> Time {
+        if !self.has_probe() {
+            return Time::NEVER;
         }
+        let (una, from) = (self.board.una(), self.timeout.probe_from);
+        let margin = if self.next - una == 1 { Time(self.stack.min_rto_ps) } else { PROBE_MARGIN };
+        let two_round_trips = Time::from_seconds(2.0 * self.rto.srtt).later(margin);
+        let timeout = self.rto.timeout();
+        // After an ACK, the timer begins anew; after a transmission, it counts from that of the oldest segment
+        // (tcp_rto_delta_us).
+        let oldest = if self.timeout.has_sent { self.rack.sent_at.get(una.into()) } else { None };
+        let left = oldest.map_or(timeout, |sent| sent.later(timeout).since(from));
+        self.expiry(from, if left > Time::ZERO { two_round_trips.min(left) } else { two_round_trips })
+    }
+
+    fn expiry(&self, from: Time, wait: Time) -> Time {
+        jiffies::expiry(jiffies::jiffy(&self.stack), from, wait)
     }
 
     /// Time at which an overtaken segment counts as lost if its reordering window ends in `wait`
@@ -122,7 +124,7 @@ impl Sender {
         self.started = true;
         let handshake = Some(self.rack.handshake).filter(|rtt| rtt.is_finite());
         if let Some(rtt) = handshake {
-            self.rto.sample(rtt);
+            self.rto.sample_at(rtt, self.board.una(), self.next);
         }
         self.algorithm.on_start(&Start {
             now: now.seconds(),
@@ -135,7 +137,7 @@ impl Sender {
         });
         self.stats.note_window(now, self.algorithm.window());
         self.transmit(now, out);
-        self.bursts.lay_out(self.next, self.stack.payload_bytes);
+        self.bursts.lay_out(self.next, &self.stack);
     }
 
     pub(super) fn sample_until(&mut self, now: Time) {
@@ -204,7 +206,7 @@ impl Sender {
     /// Restarts the retransmission timer.
     #[inline]
     pub(super) fn arm(&mut self, now: Time) {
-        (self.timeout.armed, self.timeout.probe_from) = (now, now);
+        (self.timeout.armed, self.timeout.probe_from, self.timeout.has_sent) = (now, now, false);
         if self.rack.enabled {
             self.timeout.may_probe = self.rto.srtt > 0.0;
         }
@@ -213,13 +215,16 @@ impl Sender {
 
     /// A lower bound of the time of a timeout or a probe, since `timer` may be early but never late. The timeout is at
     /// least `min_rto`, and two smoothed RTTs are at least twice the smallest RTT (before the first sample, the
-    /// handshake's RTT).
+    /// handshake's RTT). A timeout that counts from the transmission of the oldest segment is earlier than one that counts
+    /// from the last ACK, by the excess of the latest RTT over the smoothed RTT at most.
     #[inline]
     pub(super) fn earliest_repair(&self) -> Time {
         let timeout = self.timeout.armed + self.timeout.shortest;
         if !self.timeout.may_probe {
             return timeout;
         }
+        let excess = self.latest_rtt - self.rto.srtt;
+        let timeout = if excess > 0.0 { timeout.since(Time::from_seconds(excess)).max(self.now) } else { timeout };
         timeout.min(self.timeout.probe_from + Time::from_seconds(2.0 * self.smallest_rtt()))
     }
 }

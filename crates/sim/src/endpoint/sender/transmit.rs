@@ -160,7 +160,7 @@ impl Sender {
         if una == self.next {
             self.arm(now);
         }
-        self.timeout.probe_from = now;
+        (self.timeout.probe_from, self.timeout.has_sent) = (now, true);
         let first = self.next;
         if self.stack.time_one_segment && self.timed.is_none() {
             self.timed = Some((first, now));

@@ -1,0 +1,145 @@
+"""Comparison of the simulator with Linux segment by segment: the first transmission and the first ACK that differ.
+
+    .venv/bin/python benches/linux_frames.py cubic "100 Mbit/s × 40 ms, 333 packets"
+    .venv/bin/python benches/linux_frames.py --traffic two --seconds 6 reno "10 Mbit/s × 100 ms, 1 BDP"
+
+Runs a cell of ``linux_agreement.py`` in the simulator with an event log, and on Linux with the engine as the path and a
+capture. Flow by flow, it pairs the transmissions of the two senders, then the ACKs of the two receivers, in order of
+time. It prints how many pairs are equal, and the packets around the first difference. A packet has its time in ms since
+the start of the run, and its segment; an ACK has the acknowledged segment and its SACK blocks. Needs tshark.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+from linux_agreement import HZ, PATHS, TRAFFIC, WAKE_NS, Cell
+
+from elephan import Scenario
+from elephan.backends import get
+from elephan.backends.linux.backend import LinuxBackend
+from elephan.backends.linux.plan import Plan, phase_ns
+from elephan.backends.sim import SimBackend
+from elephan.runs import tables
+
+LATE_MS = 0.1
+"""Largest difference of the times of equal packets, ms."""
+START_EPOCH_S = 946_684_800
+FIELDS = ("frame.time_epoch", "ip.src", "tcp.seq", "tcp.len", "tcp.ack", "tcp.options.sack_le", "tcp.options.sack_re")
+BLOCKS = (1, 2, 3)
+
+
+@dataclass(frozen=True)
+class Packet:
+    """A transmission or an ACK: time in ms, segment, and SACK blocks as segments."""
+
+    at_ms: float
+    segment: int
+    blocks: tuple[tuple[int, int], ...] = ()
+
+    def equals(self, other: Packet) -> bool:
+        same = (self.segment, self.blocks) == (other.segment, other.blocks)
+        return same and abs(self.at_ms - other.at_ms) <= LATE_MS
+
+    def __str__(self) -> str:
+        return f"{self.at_ms:12.3f} {self.segment:8d} {' '.join(f'{a}-{b}' for a, b in self.blocks)}"
+
+
+Streams = dict[tuple[int, str], list[Packet]]
+
+
+def simulated(scenario: Scenario) -> Streams:
+    """Transmissions and ACKs of each flow in the simulator."""
+    found = tables.to_polars(SimBackend().run(scenario).tables)
+    names = [flow.name for flow in scenario.form.flows]
+    streams: Streams = {(i, kind): [] for i in range(len(names)) for kind in ("sent", "ack_sent")}
+    events = found[tables.EVENTS].filter(pl.col("kind").cast(pl.String).is_in(["sent", "ack_sent"]))
+    for row in events.with_columns(pl.col("flow", "kind").cast(pl.String)).iter_rows(named=True):
+        edges = [(row[f"sack_{block}_first"], row[f"sack_{block}_past"]) for block in BLOCKS]
+        blocks = tuple((a, b) for a, b in edges if a is not None)
+        streams[names.index(row["flow"]), row["kind"]].append(Packet(row["time_s"] * 1e3, row["segment"], blocks))
+    return streams
+
+
+def captured(scenario: Scenario) -> Streams:
+    """Transmissions and ACKs of each flow on Linux."""
+    backend = get("linux")
+    assert isinstance(backend, LinuxBackend)
+    plan = Plan.of(scenario, HZ)
+    addresses = [(flow["sender"], flow["receiver"]) for flow in plan.document["flows"]]
+    payload = plan.document["flows"][0]["payload_bytes"]
+    streams: Streams = {(i, kind): [] for i in range(len(addresses)) for kind in ("sent", "ack_sent")}
+    with tempfile.TemporaryDirectory() as folder:
+        backend.run(scenario, captures=Path(folder))
+        for device, kind in (("senders", "sent"), ("receivers", "ack_sent")):
+            for line in fields_of(Path(folder) / f"{device}.pcapng"):
+                time, source, seq, length, ack, *edges = line.split("\t")
+                flow = [pair[kind == "ack_sent"] for pair in addresses]
+                if source not in flow or (kind == "sent") != (int(length) > 0) or int(ack) == 0:
+                    continue
+                lefts, rights = ([(int(edge) - 1) // payload for edge in side.split(",") if edge] for side in edges)
+                blocks = tuple(zip(lefts, rights, strict=True))[: len(BLOCKS)]
+                first = (int(seq if kind == "sent" else ack) - 1) // payload
+                whole, _, fraction = time.partition(".")
+                at_ms = (int(whole) - START_EPOCH_S) * 1e3 + int(fraction) / 10 ** (len(fraction) - 3)
+                # The SYN-ACK of a handshake acknowledges nothing.
+                if kind == "sent" or first > 0 or blocks:
+                    streams[flow.index(source), kind].append(Packet(at_ms, first, blocks))
+    return streams
+
+
+def fields_of(capture: Path) -> list[str]:
+    """tshark's fields of each packet of a capture."""
+    words = [word for field in FIELDS for word in ("-e", field)]
+    out = subprocess.run(
+        ["tshark", "-r", str(capture), "-T", "fields", *words], check=True, capture_output=True, text=True
+    )
+    return out.stdout.splitlines()
+
+
+def report(name: str, ours: list[Packet], theirs: list[Packet], late_ms: float, around: int) -> None:
+    """Print the number of equal pairs, and the packets around the first pair that differs; the simulator's flows start
+    ``late_ms`` later."""
+    ours = [replace(packet, at_ms=packet.at_ms - late_ms) for packet in ours]
+    pairs = zip(ours, theirs, strict=False)
+    equal = next((i for i, (one, other) in enumerate(pairs) if not one.equals(other)), min(len(ours), len(theirs)))
+    print(f"{name}: {equal} of {len(ours)} (simulator) and {len(theirs)} (Linux) equal")
+    if equal == len(ours) == len(theirs):
+        return
+    for i in range(max(0, equal - around), equal + around):
+        left, right = (str(side[i]) if i < len(side) else "" for side in (ours, theirs))
+        print(f"  {'*' if i >= equal else ' '} {left:60s} | {right}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("algorithm")
+    parser.add_argument("path", choices=PATHS)
+    parser.add_argument("--traffic", choices=TRAFFIC, default="alone")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--around", type=int, default=6, help="packets shown on each side of the difference")
+    given = parser.parse_args()
+    late_ms = (phase_ns(given.seed, HZ) + WAKE_NS) / 1e6
+    cell = Cell(given.traffic, given.path, given.algorithm, given.seed)
+    streams = []
+    for as_guest, run in ((True, simulated), (False, captured)):
+        form = cell.scenario(as_guest).to_dict() | {"duration": f"{given.seconds} s"}
+        form.pop("measure", None)
+        if as_guest:
+            form["events"] = True
+        else:
+            form["flow"] = [flow | {"backend": "linux"} for flow in form["flow"]]
+        streams.append(run(Scenario.from_dict(form)))
+    ours, theirs = streams
+    for flow, kind in ours:
+        report(f"flow {flow}, {kind}", ours[flow, kind], theirs[flow, kind], late_ms, given.around)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+//! Timers that expire at timer interrupts, as in Linux 6.12 (`kernel/time/timer.c`).
+
+use crate::spec::{Detection, StackSpec};
+use crate::time::Time;
+
+/// A level of Linux's timer wheel has timers of fewer than this number of the level's units.
+const UNITS_OF_LEVEL: u64 = 63;
+/// Ratio of the units of two levels. The unit of the lowest level is a jiffy.
+const RATIO: u64 = 8;
+
+/// Length of a jiffy of a stack's timers; zero if its timers are exact. Stacks before RACK have exact timers, since the
+/// studies that use them state no interrupt rate.
+pub(super) fn jiffy(stack: &StackSpec) -> Time {
+    let hz = stack.hz.filter(|_| stack.detection == Detection::Rack);
+    hz.map_or(Time::ZERO, |hz| Time(Time::SECOND.0 / u64::from(hz.max(1))))
+}
+
+/// Expiry of a timer of duration `wait` set at `from`. Linux rounds the duration up to whole jiffies
+/// (`usecs_to_jiffies`), and the expiry up to the next unit of the timer's level, so that no timer expires early
+/// (`calc_index`). Time zero is a multiple of all units.
+pub(super) fn expiry(jiffy: Time, from: Time, wait: Time) -> Time {
+    if jiffy == Time::ZERO {
+        return from.later(wait);
+    }
+    let ticks = wait.0.div_ceil(jiffy.0);
+    let mut unit = 1;
+    while ticks >= UNITS_OF_LEVEL.saturating_mul(unit) {
+        unit *= RATIO;
+    }
+    let expires = (from.0 / jiffy.0).saturating_add(ticks);
+    let rounded = (expires / unit).saturating_add(1).saturating_mul(unit);
+    Time(rounded.saturating_mul(jiffy.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Time = Time::MILLISECOND;
+    const JIFFY: Time = Time(4 * MS.0);
+
+    fn expiry_ms(from_ms: u64, wait_ms: u64) -> u64 {
+        expiry(JIFFY, Time(from_ms * MS.0), Time(wait_ms * MS.0)).0 / MS.0
+    }
+
+    #[test]
+    fn a_short_timer_expires_one_or_two_interrupts_late() {
+        assert_eq!([0, 1, 3, 4].map(|from| expiry_ms(from, 40)), [44, 44, 44, 48]);
+        assert_eq!(expiry_ms(0, 37), 44, "37 ms are 10 jiffies");
+        assert_eq!(expiry_ms(0, 248), 252);
+    }
+
+    #[test]
+    fn a_long_timer_expires_at_a_multiple_of_its_level() {
+        assert_eq!([0, 4, 20, 28].map(|from| expiry_ms(from, 252)), [256, 288, 288, 288], "multiples of 8 jiffies");
+        assert_eq!(expiry_ms(0, 2016), 2048, "a multiple of 64 jiffies");
+    }
+
+    #[test]
+    fn the_timers_of_other_stacks_are_exact() {
+        assert_eq!(jiffy(&StackSpec { detection: Detection::Dupack, ..StackSpec::linux() }), Time::ZERO);
+        assert_eq!(expiry(Time::ZERO, Time(5), Time(7)), Time(12));
+        assert_eq!(expiry(JIFFY, Time::NEVER, Time::NEVER), Time::NEVER);
+    }
+}

@@ -1,0 +1,144 @@
+//! Adaptive timeout of delayed ACKs, and the return to quick ACKs, as in Linux 6.12 (`tcp_event_data_recv`,
+//! `tcp_send_delayed_ack`, `tcp_delack_timer_handler`).
+
+use std::cmp::Ordering;
+
+use crate::time::Time;
+
+/// Smallest deviation in the first retransmission timeout (`TCP_RTO_MIN`).
+const MIN_DEVIATION: Time = Time(Time::SECOND.0 / 5);
+/// Most quick ACKs at a time (`TCP_MAX_QUICKACKS`).
+const QUICK_ACKS: u32 = 16;
+
+/// State of a receiver that delays ACKs. Intervals are in jiffies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    jiffy: Time,
+    /// Estimate of the interval between segments (`icsk_ack.ato`), and its initial value, which is its minimum.
+    ato: u64,
+    min_ato: u64,
+    /// Largest timeout: the RTT.
+    most: u64,
+    /// Pause after which the sender may have begun again with a small window: the receiver's retransmission timeout.
+    pause: u64,
+    /// Arrival of the last segment in order.
+    last: Time,
+    /// Longest interval that leaves the estimate at its minimum, as a time.
+    steady: Time,
+}
+
+impl Patience {
+    /// Patience for a path whose handshake took `rtt`; `delayed_ack` is the initial timeout.
+    pub(super) fn new(rtt: Time, delayed_ack: Time, jiffy: Time) -> Self {
+        let min_ato = delayed_ack.0.div_ceil(jiffy.0);
+        let timeout = rtt.later(rtt.later(rtt).max(MIN_DEVIATION));
+        Self {
+            jiffy,
+            ato: min_ato,
+            min_ato,
+            most: rtt.0.div_ceil(jiffy.0).max(min_ato),
+            pause: timeout.0.div_ceil(jiffy.0),
+            last: Time::NEVER,
+            steady: Time(min_ato / 2 * jiffy.0),
+        }
+    }
+
+    /// Takes the next expected segment if it changes nothing but the time of the last segment. Returns false in any other
+    /// case, and does nothing then.
+    #[inline(always)]
+    pub(super) fn is_steady(&mut self, now: Time) -> bool {
+        let is_steady = self.ato == self.min_ato && now.since(self.last) < self.steady;
+        if is_steady {
+            self.last = now;
+        }
+        is_steady
+    }
+
+    /// Takes a segment that is equal to, below or above the next expected one. Returns the least number of quick ACKs
+    /// from now on: those after a pause, or after a segment that had arrived before.
+    pub(super) fn on_segment(&mut self, now: Time, order: Ordering) -> u32 {
+        match order {
+            Ordering::Less => {
+                self.ato = self.min_ato;
+                QUICK_ACKS
+            }
+            Ordering::Greater => 0,
+            Ordering::Equal => {
+                let interval = (now.0 / self.jiffy.0).saturating_sub(self.last.0 / self.jiffy.0);
+                self.last = now;
+                if interval <= self.min_ato / 2 {
+                    self.ato = self.ato / 2 + self.min_ato / 2;
+                } else if interval < self.ato {
+                    self.ato = (self.ato / 2 + interval).min(self.pause);
+                } else if interval > self.pause {
+                    return QUICK_ACKS;
+                }
+                0
+            }
+        }
+    }
+
+    /// Records that a delayed ACK's timer expired: segments arrive more slowly than estimated.
+    pub(super) fn on_expiry(&mut self) {
+        self.ato = (2 * self.ato).min(self.pause);
+    }
+
+    /// Records that the last quick ACK was sent (`tcp_dec_quickack_mode`).
+    pub(super) fn on_end_of_quick_acks(&mut self) {
+        self.ato = self.min_ato;
+    }
+
+    /// Timeout of an ACK that is delayed now.
+    #[inline]
+    pub(super) fn timeout(&self) -> Time {
+        Time(self.ato.min(self.most) * self.jiffy.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time(ms * Time::MILLISECOND.0)
+    }
+
+    fn patience(rtt_ms: u64) -> Patience {
+        Patience::new(at(rtt_ms), at(40), at(4))
+    }
+
+    #[test]
+    fn a_pause_of_more_than_the_timeout_brings_quick_acks() {
+        for (rtt_ms, pause_ms) in [(100, 300), (40, 240), (300, 900)] {
+            let mut state = patience(rtt_ms);
+            assert_eq!(state.on_segment(at(4), Ordering::Equal), 0, "the first segment has its own quick ACKs");
+            assert_eq!(state.on_segment(at(200), Ordering::Greater), 0);
+            assert_eq!(state.on_segment(at(4 + pause_ms), Ordering::Equal), 0);
+            assert_eq!(state.on_segment(at(8 + 2 * pause_ms), Ordering::Equal), 16);
+        }
+    }
+
+    #[test]
+    fn a_segment_that_had_arrived_before_brings_quick_acks() {
+        assert_eq!(patience(100).on_segment(at(1), Ordering::Less), 16);
+    }
+
+    #[test]
+    fn an_expiry_doubles_the_timeout_up_to_the_rtt_and_segments_halve_it() {
+        let mut state = patience(100);
+        state.on_segment(at(0), Ordering::Equal);
+        assert_eq!(state.timeout(), at(40));
+        state.on_expiry();
+        assert_eq!(state.timeout(), at(80));
+        state.on_expiry();
+        assert_eq!(state.timeout(), at(100));
+        assert!(!state.is_steady(at(1)));
+        for (now, timeout) in [(4, 100), (8, 68), (12, 52), (16, 44), (20, 40), (24, 40)] {
+            state.on_segment(at(now), Ordering::Equal);
+            assert_eq!(state.timeout(), at(timeout), "{now} ms");
+        }
+        assert!(state.is_steady(at(28)));
+        state.on_segment(at(60), Ordering::Equal);
+        assert_eq!(state.timeout(), at(52), "20 ms and the interval of 32 ms");
+    }
+}
