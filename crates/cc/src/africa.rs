@@ -29,9 +29,9 @@ params! {
 states! {
     /// Increase rule in use.
     enum Mode {
-        /// Standard TCP's.
+        /// Increase of standard TCP.
         Slow = "slow",
-        /// HighSpeed TCP's.
+        /// Increase of HighSpeed TCP.
         Fast = "fast",
     }
 }

@@ -105,8 +105,8 @@ pub enum Answer {
     Load(Load),
 }
 
-/// Signals that an algorithm needs besides ACKs, losses and timeouts. The endpoint computes only the signals asked for;
-/// the others cost nothing.
+/// Signals that an algorithm needs besides ACKs, losses and timeouts. The endpoint computes only the signals that are
+/// set; the others cost nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// [`Ack::window_at_send`].
@@ -124,7 +124,7 @@ pub struct Needs {
     /// The algorithm's window also applies during recovery, in place of the endpoint's recovery rule (Linux
     /// `cong_control`).
     pub own_recovery: bool,
-    /// ECN.
+    /// Use of ECN.
     pub ecn: Ecn,
     /// Kind of router that the algorithm, a [`RouterAssisted`] one, needs.
     pub router: Option<Router>,
@@ -159,7 +159,7 @@ pub struct Delivery {
     pub delivered: f64,
     /// Value of `delivered` at the time when the segment was sent.
     pub prior_delivered: f64,
-    /// The application, not the window, limited the sender when the segment was sent.
+    /// True if the application, not the window, limited the sender when the segment was sent.
     pub app_limited: bool,
     /// Segments outstanding when the segment was sent, itself included.
     pub tx_in_flight: f64,
@@ -179,7 +179,7 @@ pub struct Lost {
     pub delivered: f64,
     /// Value of `delivered` at the time when the segment was sent.
     pub prior_delivered: f64,
-    /// The application, not the window, limited the sender when the segment was sent.
+    /// True if the application, not the window, limited the sender when the segment was sent.
     pub app_limited: bool,
     /// Segments outstanding when the segment was sent, itself included.
     pub tx_in_flight: f64,
@@ -194,7 +194,7 @@ pub struct Sent {
     pub now: f64,
     /// Segments outstanding, itself included.
     pub in_flight: f64,
-    /// The segment was sent before.
+    /// True if the segment was sent before.
     pub retransmission: bool,
 }
 
@@ -209,8 +209,8 @@ pub enum Recovery {
     Repair,
 }
 
-/// Linux's sample of an ACK (`ack_sample`), which its modules take before the ACK changes the state of loss recovery
-/// (`pkts_acked` in `tcp_clean_rtx_queue`). The ACK that ends a recovery is therefore a sample of this recovery.
+/// Linux's sample of an ACK (`ack_sample`). Linux calls its modules' `pkts_acked` in `tcp_clean_rtx_queue`, before the
+/// ACK changes the state of loss recovery. The ACK that ends a recovery is therefore a sample of this recovery.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     /// State before the ACK.
@@ -245,14 +245,15 @@ pub struct Ack {
     /// Congestion window in force when the newest acknowledged segment was sent; only with [`Needs::window_at_send`],
     /// otherwise 0.
     pub window_at_send: f64,
-    /// First ACK of a new round: all segments that were outstanding when the last round began are acknowledged.
+    /// True for the first ACK of a new round: all segments that were outstanding when the last round began are
+    /// acknowledged.
     pub round_start: bool,
-    /// The endpoint is in fast recovery, or this duplicate ACK may begin a fast recovery. While this flag is true the
-    /// window must not change; only estimators are updated.
+    /// True if the endpoint is in fast recovery, or if this duplicate ACK may begin a fast recovery. While this flag is
+    /// true the window must not change; only estimators are updated.
     pub in_recovery: bool,
     /// Linux's sample; `None` for other stacks, whose samples depend on `acked` and `in_recovery`.
     pub sample: Option<Sample>,
-    /// The window or the pacing rate, and not the application or the receiver, limited the sender.
+    /// True if the window or the pacing rate, and not the application or the receiver, limited the sender.
     pub window_limited: bool,
     /// Newly delivered segments that carried an ECN mark of a queue; only with [`Ecn::Accurate`] and [`Ecn::L4s`].
     pub marked: f64,
@@ -322,15 +323,14 @@ pub struct Signal {
     pub repeated: bool,
 }
 
-/// A congestion control algorithm.
-///
-/// The endpoint sends while its estimate of the segments in flight is below [`Algorithm::window`]. In fast recovery the
-/// endpoint's recovery rule (PRR, rate halving, RFC 6675) moves from the old window to the new one instead.
+/// A congestion control algorithm.  The endpoint sends while its estimate of the segments in flight is below
+/// [`Algorithm::window`]. In fast recovery the endpoint's recovery rule (PRR, rate halving, RFC 6675) determines the
+/// transition from the old window to the new one.
 ///
 /// [`Observe`] reports the algorithm's internal variables. An algorithm without internal variables implements the trait
 /// with an empty body.
 pub trait Algorithm: Observe {
-    /// The connection begins.
+    /// Handles the start of the connection.
     fn on_start(&mut self, start: &Start);
     /// Handles an ACK that delivers new data.
     fn on_ack(&mut self, ack: &Ack);
@@ -386,7 +386,7 @@ pub trait Algorithm: Observe {
 /// An algorithm assisted by routers: it writes requests into its segments, and its ACKs carry the routers' feedback.
 pub trait RouterAssisted {
     /// Congestion header of a segment that is about to leave. `limited` is true if the window, and not the application
-    /// or the receiver, limited the sender last. Only with [`Router::Xcp`].
+    /// or the receiver, ended the last transmission. Only with [`Router::Xcp`].
     fn request(&mut self, _limited: bool) -> Request {
         Request::default()
     }

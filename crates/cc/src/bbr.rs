@@ -266,7 +266,7 @@ impl Bbr {
         Ok(Self { p: Box::new(p), s: Box::new(s) })
     }
 
-    /// Segments/s.
+    /// Bandwidth estimate, segments/s.
     #[inline]
     fn bandwidth(&self) -> f64 {
         if self.s.policer.in_use { self.s.policer.rate } else { self.s.bandwidth.get() }

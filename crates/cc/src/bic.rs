@@ -13,8 +13,9 @@
 //!   by 1/5 segment a round trip near the maximum and resets its state after a timeout. Linux also divides by an
 //!   estimate of segments per ACK. If each segment is acknowledged by itself, the estimate makes the window grow almost
 //!   twice as fast as intended.
-//! * Since Linux 5.7 the counter adds segments and not ACKs, and is still divided by this estimate. With delayed ACKs
-//!   too, the window then grows twice as fast as intended (preset `linux`; preset `linux-5.6` is Linux 3.18 to 5.6).
+//! * Since Linux 5.7 the counter counts segments and not ACKs, but the divisor is still divided by this estimate. With
+//!   delayed ACKs too, the window then grows twice as fast as intended (preset `linux`; preset `linux-5.6` is Linux
+//!   3.18 to 5.6).
 //! * Linux's first form (preset `linux-2.6.11`) kept the paper's S_max 32 and β 1/8. This form has no estimate of
 //!   segments per ACK, and moves by 4/11 segment a round trip near the maximum.
 

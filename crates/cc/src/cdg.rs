@@ -36,7 +36,7 @@ params! {
 }
 
 /// Noise of a gradient sum, s. A gradient sum at or below the negative of this noise shows that a back-off had an
-/// effect. The tolerance of losses ignores sums below the noise.
+/// effect. With `use_tolerance`, a sum below the noise counts as no rise of the RTT.
 const NOISE_S: f64 = 32e-6;
 /// Smallest thresholds of the slow start, s.
 const HYSTART_MIN_S: f64 = 125e-6;

@@ -13,7 +13,7 @@
 //! * In drafts -00 and -01 the growth is computed from dwnd and not from the whole window (preset `draft-00`).
 //! * Andrew's Linux module has three presets. Preset `linux` is release 1.3 with whole segments and counted ACKs, and
 //!   `linux-1.1` is the same without spreading. Preset `linux-jan2008` tunes by a half, has no low window, uses dwnd
-//!   also in slow start, and takes a loss from Reno's share.
+//!   also in slow start, and subtracts the decrease at a loss from Reno's component.
 //! * The module that Linux 2.6.18 had for a short time has no tuning (`linux-2.6`). ns-2's TCP/Linux has that module.
 //!   While timestamps are off, ns-2 gives the module one RTT sample a round trip. The module updates dwnd only with
 //!   more samples, so it behaves as Reno (`ns2`).
@@ -158,8 +158,8 @@ impl Compound {
     };
 
     /// # Errors
-    /// Like [`Settings::read`], and [`BuildError::Conflict`] if γ's limits are in the wrong order or the arithmetic
-    /// does not fit the rules.
+    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] if γ's limits are in the wrong order or the
+    /// arithmetic does not fit the rules.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = CompoundParams::read(settings)?;
         if p.gamma_low > p.gamma_high {

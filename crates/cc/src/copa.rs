@@ -1,7 +1,7 @@
 //! Copa (Arun V, Balakrishnan H, "Copa: practical delay-based congestion control for the internet", NSDI 2018). The
 //! sending rate is steered to 1/(δ dq), with dq the queueing delay, in steps that grow while the direction stays the
 //! same. In equilibrium a flow has 1/δ segments in the queue. The oscillation of the rate empties the queue about every
-//! five round trips. A queue that does not empty belongs to other flows, and δ then follows losses.
+//! five round trips. If the queue does not empty, other flows fill it, and δ then follows losses.
 //!
 //! Variant: the paper's rules, as the authors' sender and other implementations state them. The paper's text was not
 //! available, and its parameters are marked unverified. The velocity is bounded at every step so that a round trip at
@@ -11,8 +11,9 @@
 //! that doubles the window at once every round trip. The unbounded velocity of mvfst and its pacing over the smoothed
 //! RTT are left out.
 //!
-//! Not modelled: the authors' later senders slow down beyond 30 % of loss. On slow links a flow has a few dozen
-//! segments of its own in the pipe. Several flows in phase with each other may then miss the empty queue and compete.
+//! Not modelled: the slowdown of the authors' later senders at more than 30 % of loss. On slow links a flow has a few
+//! dozen segments of its own in the pipe. Several flows in phase with each other may then not see the queue empty, and
+//! enter competitive mode.
 
 use crate::algorithm::{Ack, Algorithm, Lost, Needs, Signal, Start};
 use crate::observe::{observed, states};
@@ -48,7 +49,7 @@ params! {
         /// Round trips without a nearly empty queue after which competitive mode begins.
         patience: f64 = num(5.0, 1.0, 1e3, Unit::None), "Arun & Balakrishnan 2018 (unverified)";
         /// Reset the velocity at once when the direction changes, and not at the next round trip.
-        turn_at_once: bool = flag(true), "mvfst; the authors' sender has a like rule; Arun & Balakrishnan 2018 (unverified)";
+        turn_at_once: bool = flag(true), "mvfst; similar in the authors' sender; Arun & Balakrishnan 2018 (unverified)";
         /// Double the window in one step every round trip of slow start, and not by one segment for each segment
         /// acknowledged.
         double_at_once: bool = flag(false), "mvfst; the authors' sender: no";
@@ -65,7 +66,7 @@ const RANGE_RTTS: f64 = 4.0;
 states! {
     /// Source of the δ in use.
     enum Mode {
-        /// The parameter's.
+        /// The value of the parameter `delta`.
         Default = "default",
         /// A δ that follows losses, against flows that fill the queue.
         Competitive = "competitive",
@@ -165,7 +166,7 @@ impl Copa {
         Ok(Self { p: Box::new(p), w, initial_window, slow_starting: true, standing: 0.0, s: Box::new(s) })
     }
 
-    /// Segments/s; infinite without a queue.
+    /// Target rate, segments/s; infinite without a queue.
     fn target_rate(&self, queueing: f64) -> f64 {
         1.0 / (self.s.delta * queueing)
     }

@@ -8,9 +8,10 @@
 //!
 //! Presets:
 //! * `2005` keeps 0.8 of the window on a loss, grows by at most `s_max` segments/s (value not verified in the paper)
-//!   and estimates Reno's window from the time. This preset does not bound a round trip's growth by 1.5.
-//! * `linux` is Linux 5.x and later with whole segments, 1/1024 s and a divisor computed once a millisecond. The cube
-//!   root is exact here; Linux's is within 0.2 %.
+//!   and estimates Reno's window from the time. This preset does not bound the growth in a round trip to a factor of
+//!   1.5.
+//! * `linux` is Linux 5.x and later with whole segments, time in units of 1/1024 s and a divisor computed once a
+//!   millisecond. The cube root is exact here; Linux's is within 0.2 %.
 //! * `linux-2.6` is Linux 2.6.22, with the growth cap above the origin only and an estimate of segments per ACK.
 //! * `ns2` is `linux-2.6` without TCP timestamps, which ns-2's TCP/Linux does not use by default. The smallest RTT
 //!   stays unknown, which disables the cap.
@@ -70,7 +71,7 @@ const LINUX_PERIOD_S: f64 = 1.0 / 32.0;
 const LINUX_EARLY_S: f64 = 1.0;
 /// Time units per second of Linux's cubic function.
 const BICTCP_HZ: f64 = 1024.0;
-/// Linux's largest divisor before the first loss today, and its divisor in 2.6.22.
+/// Linux's divisor before the first loss: the largest value in Linux 5.x, and the only value in 2.6.22.
 const UNKNOWN_CNT: f64 = 20.0;
 const UNKNOWN_CNT_26: f64 = 50.0;
 
@@ -97,7 +98,7 @@ struct Linux {
     at_time: f64,
     /// Segments (ACKs, in 2.6) counted towards the next segment of `w_est`.
     acked: f64,
-    /// s; 0 while unknown.
+    /// Smallest RTT, s; 0 while unknown.
     delay_min: f64,
     beta_scale: f64,
     ratio: AckRatio,
@@ -364,7 +365,7 @@ impl Cubic {
         if self.epoch.begun { value } else { f64::NAN }
     }
 
-    /// W_est; NaN if it is not estimated, or if it is a function of the time, which has no state.
+    /// W_est; NaN if Reno's window is not estimated, or is a function of the time, which has no state.
     fn reno_estimate(&self) -> f64 {
         match self.p.reno_estimate {
             RenoEstimate::Off => f64::NAN,
@@ -373,7 +374,7 @@ impl Cubic {
         }
     }
 
-    /// Moves the epoch's start forward by a time that does not count, such as an idle period.
+    /// Excludes a period of `seconds`, such as an idle period, from the epoch: moves the epoch's start forward.
     fn freeze(&mut self, seconds: f64, now: f64) {
         for epoch in [&mut self.epoch, &mut self.saved] {
             epoch.start = (epoch.start + seconds).min(now);

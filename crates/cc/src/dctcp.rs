@@ -1,13 +1,13 @@
 //! DCTCP (RFC 8257; Alizadeh M et al., "Data Center TCP (DCTCP)", SIGCOMM 2010). On marks the window falls by half of
 //! the smoothed fraction of the segments that queues had marked.
 //!
-//! Variant: α from the marks of each round trip (RFC 8257 §3.3, steps 1 to 8). The window is reduced at the first mark
-//! of a window of data, as in RFC 3168, the paper and all kernels. The RFC's step 9 reduces the window at the end of
-//! the window of data (`reaction = window-end`). Losses halve the window (RFC 8257 §3.5). A loss after a mark in the
-//! same window of data halves the window that held before the mark, so that there is one reduction. Preset `linux`:
-//! whole segments, and no growth in the window of data after a reduction. The kernel computes α by shifts in units of
-//! 1/1024: α becomes 0 below 16/1024, and ignores fractions of marks below one in 64. Marks in fast recovery, and
-//! during the recovery after a timeout, count towards α but do not reduce the window.
+//! Variant: α is computed from the marks of each round trip (RFC 8257 §3.3, steps 1 to 8). The window is reduced at the
+//! first mark of a window of data, as in RFC 3168, the paper and all kernels. The RFC's step 9 reduces the window at
+//! the end of the window of data (`reaction = window-end`). Losses halve the window (RFC 8257 §3.5). A loss after a
+//! mark in the same window of data halves the window that was in force before the mark, so that there is only one
+//! reduction. Preset `linux`: whole segments, and no growth in the window of data after a reduction. The kernel
+//! computes α by shifts in units of 1/1024: α becomes 0 below 16/1024, and ignores fractions of marks below one in 64.
+//! Marks in fast recovery, and during the recovery after a timeout, count towards α but do not reduce the window.
 
 use crate::algorithm::{Ack, Ecn, Needs, Signal};
 use crate::loss_based::{LossBased, own_window};

@@ -6,10 +6,10 @@
 //! anticipated window is alpha D/Q, and FAST's largest increment is gamma alpha. Variant: FAST's update with one-way
 //! delays, every other round trip, spread over the next round (unverified). Preset `anticipated` goes straight to the
 //! anticipated window, by at most gamma alpha (unverified). The HCC paper presents the halving of this step as an
-//! improvement of HCC. The gain of `anticipated` is twice HCC's. Let b be the pipe divided by the sum of all alphas. An
-//! update turns an error e into -b e, so the window is stable below b = 1. On any long fat path the window therefore
-//! oscillates by gamma alpha. The doubling of the window and the reactions to losses and timeouts are those of FAST. As
-//! with FAST, the buffer must be larger than the sum of all alphas.
+//! improvement of HCC. The gain of `anticipated` is twice HCC's. Let b be the bandwidth-delay product divided by the
+//! sum of all alphas. An update turns an error e into -b e, so the window is stable below b = 1. On a long fat path b
+//! is larger, and the window oscillates by gamma alpha. The doubling of the window and the reactions to losses and
+//! timeouts are those of FAST. As with FAST, the buffer must be larger than the sum of all alphas.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::forward_delay::{ForwardDelay, ForwardDelayParams};

@@ -11,9 +11,9 @@
 //!
 //! Differences:
 //! * ns-2's module (preset `ns2`, version 1.1.3) moves the window every 10 ms, several times within an update round.
-//!   Each change starts from the window in force when the acknowledged segment was sent. The module has no 2w bound,
-//!   filters with min(3/flight, 1/256), applies increases one segment at a time and takes no samples from ACKs in
-//!   recovery.
+//!   Each change starts from the window in force when the acknowledged segment was sent. The module does not limit an
+//!   update to a doubling of the window, filters with min(3/flight, 1/256), applies increases one segment at a time and
+//!   takes no samples from ACKs in recovery.
 //! * Version 1.1 (preset `ns2-1.1`) updates every round. The module's retransmission of holes older than two RTTs
 //!   belongs to the endpoint and is not modelled.
 //! * Two rules here differ from ns-2's module. First, the module's earlier window is the flight size at the last ACK

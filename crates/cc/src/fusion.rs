@@ -4,8 +4,8 @@
 //!
 //! Variant: windows are real numbers of segments, and there is one decision a round trip, which is applied over the
 //! next round trip. Only the paper's abstract was available; the rules are those of two independent implementations and
-//! of later papers by its authors. Differences: one implementation applies the step that is meant for each ACK only
-//! once a round trip. The growth of this implementation is w times too slow; the error is not copied. The virtual Reno
+//! of the authors' later papers. Differences: one implementation applies the step that is meant for each ACK only once
+//! a round trip. The growth of this implementation is w times too slow; the error is not copied. The virtual Reno
 //! window after a loss is not documented; half of the window before the loss is the only choice that fits the published
 //! model (`reno_reset` has the other choice). The decrease at a loss follows the newest RTT sample. In slow start, the
 //! RTT of the last round trip is that of a much shorter queue, and the decrease would be too small. The window grows by

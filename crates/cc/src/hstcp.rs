@@ -6,11 +6,12 @@
 //! least 1 and b(w) at least `min_decrease`.
 //!
 //! Differences:
-//! * P_0 is 10⁻³ as in the RFC's text. ns-2 has 1.5/38² (preset `ns2`, which also halves on the first loss and in slow
-//!   start).
-//! * Linux has the RFC's table but uses a and b of the upper end of each bin, up to one segment a round trip more than
-//!   the closed form. Linux counts ACKs. Linux looks up the row only in congestion avoidance, so a loss in the first
-//!   slow start halves the window (preset `linux`; preset `linux-2.6` also has Linux 2.6's slow start rule).
+//! * P_0 is 10⁻³ as in the RFC's text. ns-2 has 1.5/38² (preset `ns2`, which also halves the window on the first loss
+//!   and on losses in slow start).
+//! * Linux has the RFC's table but uses a and b of the upper end of each bin, so its increase exceeds that of the
+//!   closed form by up to one segment a round trip. Linux counts ACKs. Linux looks up the row only in congestion
+//!   avoidance, so a loss in the first slow start halves the window (preset `linux`; preset `linux-2.6` also has Linux
+//!   2.6's slow start rule).
 
 use crate::algorithm::{Ack, Signal};
 use crate::loss_based::{LossBased, own_window};

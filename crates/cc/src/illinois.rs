@@ -70,7 +70,7 @@ params! {
 
 /// α and β of standard TCP, which apply below the window threshold and after a timeout.
 const STANDARD: (f64, f64) = (1.0, 0.5);
-/// Linux's fixed point for α and for β.
+/// Linux's fixed-point scales of α and of β.
 const ALPHA_SCALE: f64 = 128.0;
 const BETA_SCALE: f64 = 64.0;
 /// Limit to which Linux truncates RTT samples, µs.

@@ -43,7 +43,7 @@
 //! | [`dctcp`] | DCTCP, RFC 8257 |
 //! | [`prague`] | TCP Prague |
 //! | [`fast`] | FAST TCP |
-//! | [`eefast`] | Enhanced FAST: FAST by the forward delay |
+//! | [`eefast`] | Enhanced FAST: FAST with the queueing delay of the forward path alone |
 //! | [`vegas`] | TCP Vegas |
 //! | [`cdg`] | CDG, CAIA delay gradient |
 //! | [`nv`] | TCP NV |
@@ -61,7 +61,7 @@
 //! | [`bbr3`] | BBR, version 3 |
 //! | [`vivace`] | PCC Vivace |
 //! | [`hcc`] | HCC TCP |
-//! | [`udt`] | UDT, which has its own endpoint, since it is no TCP |
+//! | [`udt`] | UDT, which is not TCP and has its own endpoint |
 //! | [`fixed`] | no congestion control, for comparison |
 //! | [`xcp`] | XCP: routers ask for a change of the rate |
 //! | [`vcp`] | VCP: routers report their load |

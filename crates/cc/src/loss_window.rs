@@ -1,7 +1,7 @@
 //! The window arithmetic that all loss-based algorithms share: slow start, growth in real numbers or by Linux's integer
 //! counters, reduction, timeout, idle restart and undo.
 //!
-//! Common rules and their sources: A repeated timeout of the same segment leaves `ssthresh` alone (RFC 5681 §3.1;
+//! Common rules and their sources: A repeated timeout of the same segment does not change `ssthresh` (RFC 5681 §3.1;
 //! ns-2's TCP/Linux reduces it each time). A timeout inside recovery reduces `ssthresh` again (RFC 5681, ns-2; Linux
 //! keeps the first reduction). After an idle period the window is at most the initial one (RFC 5681 §4.1).
 
@@ -135,14 +135,14 @@ impl LossWindow {
         })
     }
 
-    /// Builds the window as [`LossWindow::new`] does, for algorithms that are known in real numbers only.
+    /// Builds the window as [`LossWindow::new`] does, for algorithms that have no form in whole segments.
     ///
     /// # Errors
     /// The errors of [`Settings::read`], and [`BuildError::Conflict`] if the arithmetic is one of whole segments.
     pub fn real_valued(settings: &Settings) -> Result<Self, BuildError> {
         let window = Self::new(settings)?;
         if window.integer() {
-            return settings.conflict("arithmetic must be 'fluid': it is not known in whole segments");
+            return settings.conflict("arithmetic must be 'fluid': the algorithm has no form in whole segments");
         }
         Ok(window)
     }
@@ -154,7 +154,7 @@ impl LossWindow {
         self.ssthresh = start.initial_ssthresh.max(FLOOR);
     }
 
-    /// The window that the connection began with, segments.
+    /// Initial window, segments.
     #[must_use]
     pub fn initial(&self) -> f64 {
         self.initial_window
@@ -362,9 +362,10 @@ impl LossWindow {
     }
 }
 
-/// Estimate of the segments per ACK in Linux's BIC and early CUBIC: an EWMA with gain 1/16, truncated to sixteenths. It
-/// starts at 2. If every segment is acknowledged by itself, the truncation stops the estimate at 31/16. The divisor of
-/// the window's growth is divided by the estimated ratio, so growth is then almost twice as fast as intended.
+/// Estimate of the segments per ACK in Linux's BIC and early CUBIC: an EWMA with gain 1/16, truncated to sixteenths.
+/// The estimate starts at 2. If every segment is acknowledged by itself, the truncation stops the estimate at 31/16.
+/// The divisor of the window's growth is divided by the estimated ratio, so growth is then almost twice as fast as
+/// intended.
 #[derive(Clone, Copy, Debug)]
 pub struct AckRatio(i32);
 

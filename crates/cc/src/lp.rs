@@ -52,9 +52,9 @@ params! {
     pub struct LpParams {
         /// Threshold of congestion (δ), as a fraction of the range of one-way delays above the smallest.
         threshold: f64 = num(0.15, 0.0, 1.0, Unit::None), "Kuzmanovic & Knightly 2003; Linux tcp_lp.c";
-        /// Resolution of timestamps: a delay less than this above the smallest is no congestion. Otherwise the flow's
-        /// own bursts would count as congestion on a path without queues.
-        tick: f64 = num(0.001, 0.0, 1.0, Unit::Seconds), "Linux's TCP timestamps tick in ms; the paper's in more";
+        /// Resolution of timestamps: a delay that exceeds the smallest delay by less than this is not congestion.
+        /// Otherwise the flow's own bursts would count as congestion on a path without queues.
+        tick: f64 = num(0.001, 0.0, 1.0, Unit::Seconds), "Linux's TCP timestamps tick in ms; the paper's are coarser";
         /// Weight of a new sample of the delay (γ).
         smoothing: f64 = num(0.125, 0.001, 1.0, Unit::None), "Kuzmanovic & Knightly 2003; Linux tcp_lp.c";
         /// Time without growth after a reaction.
@@ -99,7 +99,7 @@ enum Early {
 #[derive(Clone, Debug)]
 struct Watch {
     p: LpParams,
-    /// None before the first sample.
+    /// Smoothed delay; `None` before the first sample.
     smoothed: Option<f64>,
     /// Extremes of the current memory period and of the one before.
     now: (f64, f64),

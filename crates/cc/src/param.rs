@@ -65,7 +65,7 @@ pub enum Type {
     Switch,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A time, which a user writes with its unit. A time is stored in ps; a float is exact up to 2.5 hours.
+    /// A time, which a user writes with its unit. A time is stored as a float in ps, which is exact up to 2.5 hours.
     Duration,
     /// A queue length in packets.
     Packets,
@@ -406,7 +406,7 @@ impl fmt::Display for Value {
 }
 
 impl Domain {
-    /// Formats a number of this domain; the unit is added if it differs from the unit of the range.
+    /// Formats a number of this domain; only a duration or a number of packets is followed by its unit.
     fn shown(&self, x: f64) -> String {
         match self.kind {
             Type::Duration => shown_time(x),
@@ -564,7 +564,7 @@ impl Settings {
     }
 }
 
-/// A type of a field of a parameter struct.
+/// Type of a field in a parameter struct.
 pub trait Field: Sized {
     /// Converts a value that passed [`Parameter::check`]; `None` if the declared type differs from the field's type.
     fn of(parameter: &Parameter, value: &Value) -> Option<Self>;
@@ -653,7 +653,7 @@ macro_rules! params {
             /// Reads the values for an algorithm or a queue.
             ///
             /// # Errors
-            /// As `Settings::read`.
+            /// The errors of `Settings::read`.
             pub fn read(settings: &$crate::param::Settings) -> Result<Self, $crate::param::BuildError> {
                 let [$($field),+] = Self::TABLE else { unreachable!("the table has one row a field") };
                 Ok(Self { $($field: settings.read($field)?),+ })

@@ -35,8 +35,8 @@ macro_rules! algorithms {
         }
 
         /// Passes an ACK to an algorithm that needs only ACKs, and returns its reaction. The test of the algorithm's
-        /// needs costs nothing, since the compiler knows the result. The exception is the few algorithms whose needs
-        /// depend on parameters.
+        /// needs costs nothing, since the compiler knows the result, except for the few algorithms whose needs depend
+        /// on parameters.
         macro_rules! fast_path {
             ($self:ident, $ack:ident) => {
                 match $self {

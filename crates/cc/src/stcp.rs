@@ -9,8 +9,8 @@
 //! * Linux has no legacy window. Linux's window grows by one segment for each min(w, C) segments acknowledged, which is
 //!   standard TCP's growth below C. A loss reduces any window by an eighth, truncated, so a window of fewer than 8
 //!   segments is not reduced.
-//! * C was 50 for each ACK, chosen for delayed ACKs. With a receiver that acknowledges every segment, the growth was 2
-//!   % a round trip (preset `linux-2.6`, and ns-2's TCP/Linux). Today C is 100 for each segment (preset `linux`).
+//! * Originally C was 50 ACKs, chosen for delayed ACKs. With a receiver that acknowledges every segment, the
+//!   growth was 2 % a round trip (preset `linux-2.6`, and ns-2's TCP/Linux). Today C is 100 segments (preset `linux`).
 
 use crate::algorithm::{Ack, Signal};
 use crate::loss_based::{LossBased, own_window};

@@ -8,9 +8,9 @@
 //!
 //! A segment of the algorithm is one datagram of the current MTU.
 //!
-//! Every input is accepted. An instant before the last one counts as the last one, a packet that was never sent counts
-//! as sent at the start, and more than 2⁴⁰ bytes in one event count as 2⁴⁰. A datagram size is clamped to 1 to 65,527
-//! bytes.
+//! Every input is accepted. An instant earlier than that of the previous event is replaced by that instant, a packet
+//! that was never sent counts as sent at the start, and more than 2⁴⁰ bytes in one event count as 2⁴⁰. A datagram size
+//! is clamped to 1 to 65,527 bytes.
 
 use crate::algorithm::{Ack, Algorithm, Cause, Ecn, Lost, Needs, Sent, Signal, Start};
 use crate::estimators::{DeliverySampler, MinRtt, RoundCounter, SegmentRing, seconds};
@@ -28,7 +28,7 @@ const GRANULARITY: f64 = 0.001;
 const MOST_SKIPPED: u64 = 1024;
 /// Largest number of bytes in one event, 1 TiB.
 const MOST_BYTES: u64 = 1 << 40;
-/// Largest window, 1 PiB: 24 hours at 100 Gbit/s.
+/// Largest window, 1 PiB: the data of 25 hours at 100 Gbit/s.
 const MOST_WINDOW_BYTES: u64 = 1 << 50;
 /// The largest UDP payload, bytes.
 const LARGEST_MTU: u32 = 65_527;
@@ -61,18 +61,18 @@ impl Connection {
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Offers {
-    /// Packets leave at [`ByteDriver::pacing_rate`].
+    /// True if packets leave at [`ByteDriver::pacing_rate`].
     pub pacing: bool,
-    /// Each lost packet is reported by its number ([`ByteDriver::on_lost`]).
+    /// True if each lost packet is reported by its number ([`ByteDriver::on_lost`]).
     pub losses: bool,
-    /// Each ACK brings the one-way delay of its newest packet ([`Acked::owd_ps`]).
+    /// True if each ACK brings the one-way delay of its newest packet ([`Acked::owd_ps`]).
     pub one_way_delay: bool,
-    /// Each ACK brings the number of marked packets ([`Acked::marked_bytes`]).
+    /// True if each ACK brings the number of marked bytes ([`Acked::marked_bytes`]).
     pub marks: bool,
 }
 
 impl Offers {
-    /// The first of the algorithm's needs that the transport does not meet, in words; `None` if it meets all.
+    /// Describes the first need of the algorithm that the transport does not meet; `None` if the transport meets all.
     #[must_use]
     pub fn missing(&self, needs: &Needs) -> Option<&'static str> {
         let cases = [
@@ -99,7 +99,7 @@ pub struct Acked {
     pub newest_sent_ps: u64,
     /// Bytes in flight after this ACK.
     pub in_flight_bytes: u64,
-    /// The application, not the window, limited the sender.
+    /// True if the application, not the window, limited the sender.
     pub app_limited: bool,
     /// One-way delay of the newest packet plus the offset of the two clocks, ps, if the transport measures it.
     pub owd_ps: Option<i64>,
@@ -197,7 +197,7 @@ impl ByteDriver {
         });
     }
 
-    /// Converts an instant to s; an instant before the last one counts as the last one.
+    /// Converts an instant to s; an instant earlier than that of the previous event is replaced by that instant.
     fn at(&mut self, now_ps: u64) -> f64 {
         self.now_ps = self.now_ps.max(now_ps.min(LATEST_PS));
         seconds(self.now_ps)
@@ -302,7 +302,7 @@ impl ByteDriver {
         }
     }
 
-    /// Probe timeout, s (RFC 9002 §6.2.1); a sender that sent nothing for longer was idle.
+    /// Probe timeout, s (RFC 9002 §6.2.1); a sender that sent nothing for longer counts as idle.
     fn probe_timeout(&self) -> f64 {
         self.path.srtt + (4.0 * self.path.rtt_var).max(GRANULARITY) + MAX_ACK_DELAY
     }

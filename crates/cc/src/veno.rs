@@ -6,8 +6,8 @@
 //! congestion for any N. Growth at a backlog of β or more is half a segment a round trip; the paper has one segment
 //! every other round trip. An ECN mark always counts as congestion and halves the window.
 //!
-//! Differences: Linux (presets `linux`, `linux-2.6`) computes N on every ACK from the samples since the last one, in
-//! halves of a segment. Linux counts RTT samples once for the whole connection, adds a segment every second window and
+//! Differences: Linux (presets `linux`, `linux-2.6`) computes N on every ACK, in halves of a segment, from the samples
+//! since the last ACK. Linux counts RTT samples once for the whole connection, adds a segment every second window and
 //! also uses N in slow start. ns-2's TCP/Linux is `linux-2.6`.
 
 use crate::algorithm::{Ack, Cause, Signal};

@@ -3,7 +3,7 @@
 /// Longest list of words that a message names.
 const LONGEST_LIST: usize = 16;
 
-/// End of a message about an unknown word, which is `did you mean 'cubic'?`, or the allowed words if none is near.
+/// End of a message about an unknown word: `did you mean 'cubic'?`, or the allowed words if no known word is near.
 #[must_use]
 pub fn hint(word: &str, known: &[&str]) -> String {
     match nearest(word, known) {
@@ -13,8 +13,8 @@ pub fn hint(word: &str, known: &[&str]) -> String {
     }
 }
 
-/// The known word nearest to `word`. Up to a third of the letters may differ, and at least one letter may always
-/// differ. Case is ignored, and so is the choice between `-`, `_` and a space.
+/// The known word nearest to `word`. Up to a third of the letters may differ, and one letter in words of fewer than six
+/// letters. Case is ignored, and so is the choice between `-`, `_` and a space.
 fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = |text: &str| -> Vec<char> {
         text.chars().flat_map(char::to_lowercase).map(|c| if c == '-' || c == ' ' { '_' } else { c }).collect()

@@ -46,9 +46,9 @@ params! {
 states! {
     /// Increase rule in use.
     enum Mode {
-        /// Standard TCP's.
+        /// Increase of standard TCP.
         Slow = "slow",
-        /// Scalable TCP's.
+        /// Increase of Scalable TCP.
         Fast = "fast",
     }
 }

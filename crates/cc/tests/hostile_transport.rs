@@ -1,5 +1,6 @@
-//! A hostile transport drives every algorithm through `ByteDriver`: time goes back, RTTs are zero, one ACK is for 10⁹ bytes,
-//! packets are lost that were never sent. No algorithm may panic, and no window may be infinite or below two datagrams.
+//! A hostile transport drives every algorithm through `ByteDriver`: time goes back, RTTs are zero, one ACK is for 10⁹
+//! bytes, and packets that were never sent are lost. No algorithm may panic, and no window may be infinite or below two
+//! datagrams.
 //!
 //! `PROPTEST_CASES=100000 cargo test --release -p elephan-cc --test hostile_transport` searches for longer.
 

@@ -47,8 +47,7 @@ pub struct DeliverySampler {
     newest: Option<Newest>,
 }
 
-/// A sample before its conversion to seconds and floating point; [`DeliverySampler::sample`] makes this conversion at
-/// once where the sample is used.
+/// A sample in integers. [`DeliverySampler::sample`] converts it to seconds and floating point when the sample is read.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     interval_ps: u64,

@@ -48,10 +48,10 @@ pub struct Timestamps {
     most: u64,
     /// Largest sample; it becomes the largest delay only if a still larger sample arrives.
     reserve: u64,
-    /// Ticks.
+    /// Inference time, ticks.
     inference: u64,
     now: u64,
-    /// 0 before the first reaction.
+    /// Local timestamp of the last reaction, ticks; 0 before the first reaction.
     reacted_at: u64,
     within_inference: bool,
 }

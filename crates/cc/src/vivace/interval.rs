@@ -66,11 +66,11 @@ pub struct Interval {
     pub began: f64,
     /// Time at which the interval's last segment left, s.
     pub last_sent: f64,
-    /// Segments.
+    /// Segments sent.
     pub sent: f64,
-    /// Segments.
+    /// Segments acknowledged.
     pub acked: f64,
-    /// Segments.
+    /// Segments lost.
     pub lost: f64,
     /// RTT over send time from `began`.
     pub line: Line,
