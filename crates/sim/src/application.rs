@@ -140,7 +140,7 @@ impl Application {
         self.due == Time::NEVER
     }
 
-    /// True if all of a stated total has been handed over.
+    /// True if the application has a fixed number of segments and has handed over all of them.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.handed == self.total
@@ -152,7 +152,7 @@ impl Application {
         let before = self.handed;
         while self.due <= now {
             if !self.pausing {
-                // All segments of a frame come at one time; there may be a thousand million.
+                // All segments of a frame are handed over at once; a frame may have a billion segments.
                 let together = match &self.pace {
                     Pace::Frames { ready, .. } => (*ready).min(self.total - self.handed).max(1),
                     Pace::Even | Pace::Poisson { .. } => 1,
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn short_bursts_keep_the_mean_rate() {
-        // On and off periods last 3/4 of the interval between segments each. The mean rate is half of the stated rate,
+        // Each period, on or off, lasts 3/4 of the interval between segments. The mean rate is half of the stated rate,
         // and not one segment per on period.
         let half = DurationSpec::Constant { mean_ps: 3 * SECOND / 4 };
         let spec = ApplicationSpec {

@@ -20,7 +20,7 @@ pub const QUANTILES: [f64; 7] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0];
 /// Largest number of sampling intervals in a slice, since the samples of all flows are kept until its end.
 pub(crate) const SAMPLES_AT_ONCE: u64 = 4;
 
-/// A value for each of [`QUANTILES`]; NaN if no flow has one.
+/// A value for each of [`QUANTILES`]; NaN if no flow has a value.
 pub type Spread = [f64; QUANTILES.len()];
 
 /// The `q`-quantile of values in ascending order, interpolated linearly between two of them; `None` without values.

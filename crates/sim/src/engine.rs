@@ -41,8 +41,8 @@ const LAID_OUT_AT_ONCE: u32 = 512;
 /// prefetched twice as far ahead, and so on.
 const STEP: usize = 2;
 
-/// The turn of a node. A turn has all the times that show if its node has an event in a slice. With thousands of flows,
-/// most turns have no event, and reading the endpoint itself would cost a cache miss each.
+/// The turn of a node. A turn has all the times that determine whether its node has an event in a slice. With thousands
+/// of flows, most turns have no event, and reading the endpoint itself would cost a cache miss each.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     /// Turn of one end of a flow: the time of its timer, its mailbox, and its position among all ends.

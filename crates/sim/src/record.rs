@@ -179,7 +179,7 @@ pub struct Sending<'a> {
 
 /// A sender whose samples can be reduced and dropped during the run.
 pub(crate) trait Sampled {
-    /// Its samples so far.
+    /// The sender's samples so far.
     fn sampled(&self) -> Sending<'_>;
 
     /// Drops the `count` oldest samples.

@@ -47,7 +47,7 @@ impl<T: Copy + Default> Fifo<T> {
         (ahead < self.len).then(|| self.slots[(self.head + ahead) & (self.slots.len() - 1)])
     }
 
-    /// Appends.
+    /// Appends an element.
     #[inline]
     pub fn push(&mut self, value: T) {
         *self.append() = value;
@@ -72,7 +72,7 @@ impl<T: Copy + Default> Fifo<T> {
         prefetch::element(&self.slots, self.head);
     }
 
-    /// Removes the oldest.
+    /// Removes and returns the oldest element.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         if self.len == 0 {
@@ -80,7 +80,7 @@ impl<T: Copy + Default> Fifo<T> {
         }
         let value = self.slots[self.head];
         self.len -= 1;
-        // An empty ring restarts at the memory used last.
+        // An empty ring restarts at its first slot, whose memory was used last.
         self.head = if self.len == 0 { 0 } else { (self.head + 1) & (self.slots.len() - 1) };
         Some(value)
     }

@@ -22,7 +22,7 @@ fn stack(pick: u8) -> Value {
     }
 }
 
-/// A parking lot: Spec of `hops` links in a row, with a flow over all of them, one over each, and one on the reverse
+/// Spec of a parking lot: `hops` links in a row, with a flow over all of them, one over each, and one on the reverse
 /// path.
 fn parking_lot(hops: usize, rate: u64, delay_s: f64, limit: u64, loss: f64, picks: &[(u8, u8)]) -> (Value, Value) {
     let mut links = Vec::new();

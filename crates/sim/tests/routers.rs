@@ -167,7 +167,7 @@ fn xcp_stands_reverse_traffic() {
     assert!(other >= 0.99, "{other}");
 }
 
-/// Figure 8 b: round-trip times from 40 to 330 ms in steps of 10 ms over 30 Mbit/s, and no bias against the longer ones.
+/// Figure 8 b: flows with round-trip times from 40 to 330 ms in steps of 10 ms over 30 Mbit/s have equal rates.
 #[test]
 fn xcp_does_not_favor_short_round_trips() {
     let path = Path::new("xcp", 30_000_000, 0.04);
@@ -186,7 +186,7 @@ fn xcp_does_not_favor_short_round_trips() {
     assert!((long / short - 1.0).abs() < 0.1, "{long} {short}");
 }
 
-/// Spec of links in a row, with flows over all links and flows over each link.
+/// Outcome of a run over links in a row, with flows over all links and flows over each link.
 fn parking_lot(rates_bps: &[u64], through: usize, cross: usize, seconds: f64) -> Outcome {
     let hops = rates_bps.len();
     let mut links = Vec::new();
@@ -241,8 +241,8 @@ fn the_tighter_of_two_xcp_routers_wins_and_the_other_gives_its_flows_the_rest() 
     assert!(first > 0.9 && second >= 0.98 && dropped + also == 0, "{first} {second} {dropped} {also}");
 }
 
-/// Figure 9: nine links of 100 Mbit/s, the fifth of 50; utilization is above 90 % on each, and no packet is dropped.
-/// The paper has 50 flows over all links and 50 over each; this test has 10 and 10.
+/// Figure 9: nine links of 100 Mbit/s, except for the fifth with 50 Mbit/s; utilization is above 90 % on each, and no
+/// packet is dropped. The paper has 50 flows over all links and 50 over each; this test has 10 and 10.
 #[test]
 fn nine_xcp_routers_in_a_row_all_keep_their_links_above_90_percent() {
     let rates = [100, 100, 100, 100, 50, 100, 100, 100, 100].map(|mbps| mbps * 1_000_000);

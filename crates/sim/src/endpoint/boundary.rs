@@ -8,8 +8,8 @@
 //! ```
 //!
 //! An endpoint never sees the network. The engine calls [`EndpointState::timer`] for the time of the endpoint's next
-//! own action. The engine passes events in the order of time, a timer before an arrival of the same instant. Therefore
-//! an endpoint of another crate, for example a kernel in virtual time, needs no internals of the engine.
+//! own action. The engine passes events in the order of time, with a timer before an arrival at the same instant.
+//! Therefore an endpoint of another crate, for example a kernel in virtual time, needs no internals of the engine.
 
 use std::ops::RangeInclusive;
 

@@ -23,7 +23,7 @@ pub struct Episode {
     allowance: u32,
     /// ns-2's `next_pkts_in_flight`.
     next: u32,
-    /// The estimate of `TCP/Sack1`.
+    /// Estimate of the segments in flight by `TCP/Sack1`.
     pipe: u32,
     /// Linux's `prior_cwnd`: the window at the start of the recovery, used as `RecoverFS` of RFC 9937 on the assumption
     /// that the window was full.

@@ -142,8 +142,8 @@ impl Network {
             delay: link.delay,
             tail: hop.tail,
         };
-        // The end computes departures only if even the largest number of outstanding packets is sent before the end of
-        // time.
+        // The end computes departures only if even the largest number of outstanding packets is sent before
+        // [`Time::FAR`].
         let slowest = access.times(u16::MAX.into()).transmission;
         let quick = slowest.0.saturating_mul(u64::from(MOST_IN_FLIGHT)) < Time::FAR.0 / 2;
         if !link.is_plain() || !quick {
@@ -180,8 +180,8 @@ impl Attachment {
         self.inbox
     }
 
-    /// Takes the turn of an endpoint: all of its events before `horizon`, in the order of time, a timer before an
-    /// arrival of the same instant. Returns the time of the endpoint's next timer, which does not change before the
+    /// Takes the turn of an endpoint: all of its events before `horizon`, in the order of time, with a timer before an
+    /// arrival at the same instant. Returns the time of the endpoint's next timer, which does not change before the
     /// endpoint's next turn. `LOGGED` is true in a run with an event log.
     pub fn give_turn<const LOGGED: bool, E>(&mut self, endpoint: &mut E, horizon: Time, network: &mut Network) -> Time
     where
@@ -189,7 +189,7 @@ impl Attachment {
     {
         let inbox = self.inbox;
         let mut exit = Exit { network, attachment: self };
-        // Instant of the logged arrivals that are not settled yet.
+        // Instant of the logged arrivals for which `log_settled` has not been called yet.
         let mut unsettled = Time::NEVER;
         loop {
             let arrival = exit.network.ports.mailboxes.head(inbox);

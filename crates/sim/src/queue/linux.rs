@@ -25,7 +25,7 @@ elephan_cc::params! {
 elephan_cc::params! {
     /// Parameters of Linux's PIE, whose burst allowance (150 ms) and threshold for marks (0.1) are fixed.
     pub struct PieOfLinux {
-        /// Queueing delay aimed at.
+        /// Target queueing delay.
         target: Time = duration(15.0 * MS, 1.0 * US, 100.0 * S), "RFC 8033 section 4.2; Linux 6.12, include/net/pie.h";
         /// Interval between two updates of the probability; the kernel rounds up to whole jiffies.
         update: Time = duration(15.0 * MS, 1.0 * MS, 100.0 * S), "RFC 8033 section 4.2; Linux 6.12, include/net/pie.h";

@@ -37,7 +37,7 @@ const NEW: f64 = 0.25;
 #[derive(Clone, Debug)]
 struct Router {
     p: VcpParameters,
-    /// Bytes/s.
+    /// Capacity of the link, bytes/s.
     capacity: f64,
     /// Bytes that arrived in this interval.
     input: f64,

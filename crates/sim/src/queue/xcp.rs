@@ -24,7 +24,7 @@ elephan_cc::params! {
         beta: f64 = num(0.226, 0.0, 10.0, Unit::None), "SIGCOMM 2002 section 4";
         /// Fraction of the traffic redistributed between flows in a mean RTT.
         gamma: f64 = num(0.1, 0.0, 1.0, Unit::None), "SIGCOMM 2002 section 3.5.2";
-        /// Time in mean propagation delays for which a standing queue is never empty.
+        /// Interval whose smallest queue counts as the standing queue, in mean propagation delays.
         standing: f64 = num(1.0, 0.01, 10.0, Unit::None), "SIGCOMM 2002 section 3.5.1; ns-2: 0.5";
     }
 }

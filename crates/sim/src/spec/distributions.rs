@@ -38,11 +38,11 @@ impl DurationSpec {
                 (mean_ps < SHORTEST_TIMER_PS).then_some("must be at least 1 us")
             }
             Self::Pareto { shape, .. } if shape <= 1.0 || shape.is_nan() => {
-                Some("needs a shape above 1, or it has no mean")
+                Some("needs a shape above 1, so that the mean is finite")
             }
             // Most draws are close to the smallest one.
             Self::Pareto { mean_ps, shape } => (mean_ps as f64 * (shape - 1.0) / shape < SHORTEST_TIMER_PS as f64)
-                .then_some("must be at least 1 us, as the shortest draw, mean x (shape - 1) / shape, must"),
+                .then_some("is too small: the shortest draw, mean x (shape - 1) / shape, must be at least 1 us"),
         }
     }
 }

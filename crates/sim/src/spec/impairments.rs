@@ -181,7 +181,7 @@ impl Impairments {
         check(trace.is_empty() || steps.is_empty(), "rate_trace_ms", "excludes rate_steps")?;
         let steps: Vec<u64> = self.delay_steps.iter().map(|step| step.at_ps).collect();
         check(rising(&steps), "delay_steps", "must be in the order of their times")?;
-        check(self.delay_steps.iter().all(|step| step.delay_ps <= MOST_PS), "delay_steps", "is at most an hour")?;
+        check(self.delay_steps.iter().all(|step| step.delay_ps <= MOST_PS), "delay_steps", "must be at most an hour")?;
         let longest_ps = match &self.jitter {
             None => 0,
             Some(JitterSpec::Uniform { max_ps }) => *max_ps,
@@ -189,7 +189,7 @@ impl Impairments {
             Some(JitterSpec::Exponential { mean_ps }) => *mean_ps,
             Some(JitterSpec::Samples { samples_ps }) => samples_ps.iter().copied().max().unwrap_or(u64::MAX),
         };
-        check(longest_ps <= MOST_PS, "jitter", "needs at least one sample, and is at most an hour")?;
+        check(longest_ps <= MOST_PS, "jitter", "needs at least one sample, and must be at most an hour")?;
         if let Some(reorder) = &self.reorder {
             check((0.0..=1.0).contains(&reorder.p), "reorder.p", "must be in [0, 1]")?;
             check((1..=MOST_PS).contains(&reorder.delay_ps), "reorder.delay_ps", "must be above 0, at most an hour")?;
@@ -197,14 +197,14 @@ impl Impairments {
         if let Some(bursts) = &self.aggregation {
             check(bursts.packets >= 1, "aggregation.packets", "must be at least 1")?;
             let longest_ps = bursts.access_ps.max(bursts.contention_ps);
-            check(longest_ps <= MOST_PS, "aggregation", "has times of at most an hour")?;
-            check(trace.is_empty(), "aggregation", "cannot be there with rate_trace_ms")?;
+            check(longest_ps <= MOST_PS, "aggregation", "must have times of at most an hour")?;
+            check(trace.is_empty(), "aggregation", "cannot be combined with rate_trace_ms")?;
         }
         if let Some(again) = &self.retransmission {
             check((0.0..1.0).contains(&again.p), "retransmission.p", "must be in [0, 1)")?;
             check((1..=1000).contains(&again.tries), "retransmission.tries", "must be from 1 to 1000")?;
-            check(again.delay_ps <= MOST_PS, "retransmission.delay_ps", "is at most an hour")?;
-            check(trace.is_empty(), "retransmission", "cannot be there with rate_trace_ms")?;
+            check(again.delay_ps <= MOST_PS, "retransmission.delay_ps", "must be at most an hour")?;
+            check(trace.is_empty(), "retransmission", "cannot be combined with rate_trace_ms")?;
         }
         check((0.0..=1.0).contains(&self.duplicate), "duplicate", "must be in [0, 1]")
     }

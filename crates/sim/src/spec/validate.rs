@@ -77,26 +77,26 @@ impl Spec {
                 check(few, "arrivals.bps", "needs more than 500 million transfers for its load")?;
             }
             ArrivalsSpec::Users { users, think } => {
-                check((1..=MOST_LISTED).contains(users), "arrivals.users", "are from 1 to 20 million")?;
+                check((1..=MOST_LISTED).contains(users), "arrivals.users", "must be from 1 to 20 million")?;
                 check(think.problem().is_none(), "arrivals.think", think.problem().unwrap_or_default())?;
             }
             ArrivalsSpec::List { starts_ps, sizes_bytes, rtts_ps } => {
                 let n = starts_ps.len();
                 check((1..=MOST_LISTED as usize).contains(&n), "arrivals.starts_ps", "has 1 to 20 million transfers")?;
                 check(starts_ps.is_sorted(), "arrivals.starts_ps", "must not decrease")?;
-                check(sizes_bytes.len() == n, "arrivals.sizes_bytes", "needs one for each start")?;
+                check(sizes_bytes.len() == n, "arrivals.sizes_bytes", "needs one size for each start")?;
                 check(!sizes_bytes.contains(&0), "arrivals.sizes_bytes", "must be at least 1 byte")?;
                 check(
                     rtts_ps.is_empty() || rtts_ps.len() == n,
                     "arrivals.rtts_ps",
                     "needs one for each start, or none",
                 )?;
-                check(rtts_ps.iter().all(|&r| r <= ps_of(3600)), "arrivals.rtts_ps", "is at most an hour")?;
+                check(rtts_ps.iter().all(|&r| r <= ps_of(3600)), "arrivals.rtts_ps", "must be at most an hour")?;
             }
         }
         let listed = matches!(source.arrivals, ArrivalsSpec::List { .. });
         check(source.sizes.is_some() != listed, "sizes", "must be given, unless the arrivals are a list")?;
-        check(source.rtts.is_none() || !listed, "rtts", "are in the list")?;
+        check(source.rtts.is_none() || !listed, "rtts", "must be absent, since the arrivals list them")?;
         for problem in
             [source.sizes.as_ref().and_then(SizeSpec::problem), source.rtts.as_ref().and_then(RttSpec::problem)]
         {
@@ -118,9 +118,9 @@ impl Spec {
         validate_stack(place, &flow.stack)?;
         let stack = &flow.stack;
         for (field, clock) in [("sender_clock", flow.sender_clock), ("receiver_clock", flow.receiver_clock)] {
-            check(clock.offset_ps.unsigned_abs() <= ps_of(86_400), field, "is at most a day off")?;
-            check(clock.drift_ppb.unsigned_abs() <= 10_000_000, field, "drifts by at most 1 %")?;
-            check(clock.resolution_ps <= ps_of(1), field, "ticks at least once a second")?;
+            check(clock.offset_ps.unsigned_abs() <= ps_of(86_400), field, "must be off by at most a day")?;
+            check(clock.drift_ppb.unsigned_abs() <= 10_000_000, field, "must drift by at most 1 %")?;
+            check(clock.resolution_ps <= ps_of(1), field, "must tick at least once a second")?;
         }
         let links = || flow.path.iter().chain(&flow.reverse_path).map(|&l| &self.links[l]);
         let longest_ps = links().map(LinkSpec::longest_ps).fold(0, u64::saturating_add);
@@ -130,17 +130,17 @@ impl Spec {
             "and the reverse path take 26 days or more; the limit on a round trip is 26 days",
         )?;
         let round_trip_ps: u64 = links().map(LinkSpec::shortest_ps).sum();
-        check(flow.base_rtt_error_ps <= ps_of(3600) as i64, "base_rtt_error_ps", "is at most an hour")?;
+        check(flow.base_rtt_error_ps <= ps_of(3600) as i64, "base_rtt_error_ps", "must be at most an hour")?;
         check(
             flow.base_rtt_error_ps.saturating_add_unsigned(round_trip_ps) > 0 || flow.base_rtt_error_ps == 0,
             "base_rtt_error_ps",
-            "must leave something of the round trip",
+            "must leave a round-trip time above 0",
         )?;
-        check(stack.host_ack_ps.max(stack.host_scan_ps) <= ps_of(1), "stack.host_ack_ps", "is at most a second")?;
-        check(stack.hz.is_none_or(|hz| (1..=1_000_000).contains(&hz)), "stack.hz", "is from 1 to 1000000 a second")?;
+        check(stack.host_ack_ps.max(stack.host_scan_ps) <= ps_of(1), "stack.host_ack_ps", "must be at most a second")?;
+        check(stack.hz.is_none_or(|hz| (1..=1_000_000).contains(&hz)), "stack.hz", "must be 1 to 1000000 a second")?;
         check(flow.size_segments != Some(0), "size_segments", "must be at least 1 segment")?;
         check(flow.size_segments.unwrap_or(1) < 1 << 31, "size_segments", "must be below 2^31 segments")?;
-        check(!flow.datagrams || flow.application.is_some(), "application", "must say when the datagrams come")?;
+        check(!flow.datagrams || flow.application.is_some(), "application", "must be given for datagrams")?;
         if let Some(application) = &flow.application {
             self.validate_application(place, flow, application)?;
         }
@@ -216,10 +216,10 @@ impl Spec {
         let check = checker(place);
         let stack = &flow.stack;
         check(self.events.is_none(), "algorithm", "is UDT, whose packets have no event log; leave events out")?;
-        check(!flow.datagrams, "datagrams", "are not UDT's, which brings its own")?;
-        check(stack.header_bytes == udt::HEADER_BYTES, "stack.header_bytes", "are 44 with UDT")?;
+        check(!flow.datagrams, "datagrams", "must be false for UDT, which has its own packets")?;
+        check(stack.header_bytes == udt::HEADER_BYTES, "stack.header_bytes", "must be 44 with UDT")?;
         check(stack.payload_bytes >= 24, "stack.payload_bytes", "must be at least 24 with UDT, as much as in an ACK")?;
-        check(!stack.ecn && !stack.pacing, "stack", "has no meaning for UDT, but for the sizes of packets")?;
+        check(!stack.ecn && !stack.pacing, "stack", "has no meaning for UDT except for the sizes of packets")?;
         let (sender, receiver) = (flow.sender_clock, flow.receiver_clock);
         let true_clocks = sender == ClockSpec::default() && receiver == ClockSpec::default();
         check(true_clocks, "sender_clock", "has no meaning for UDT, which compares no clocks")?;
@@ -245,7 +245,11 @@ fn validate_stack(place: &str, stack: &StackSpec) -> Result<(), SpecError> {
     let windows = 1..=MOST_IN_FLIGHT;
     check(windows.contains(&stack.initial_window), "stack.initial_window", "must be from 1 to 2^28 segments")?;
     check(stack.receive_window != Some(0), "stack.receive_window", "must be at least 1 segment")?;
-    check(stack.receive_window.unwrap_or(1) <= MOST_IN_FLIGHT, "stack.receive_window", "is at most 2^28 segments")?;
+    check(
+        stack.receive_window.unwrap_or(1) <= MOST_IN_FLIGHT,
+        "stack.receive_window",
+        "must be at most 2^28 segments",
+    )?;
     check(stack.dup_threshold > 0, "stack.dup_threshold", "must be at least 1 segment")?;
     check(stack.ack_every > 0, "stack.ack_every", "must be at least 1 segment")?;
     check(
@@ -274,9 +278,9 @@ fn validate_link(place: &str, link: &LinkSpec) -> Result<(), SpecError> {
     }
     if let LossSpec::GilbertElliott { to_bad, to_good, in_good, in_bad } = link.loss {
         let shares = [to_bad, to_good, in_good, in_bad].iter().all(|p| (0.0..=1.0).contains(p));
-        check(shares, "loss", "has probabilities in [0, 1]")?;
-        check(to_bad > 0.0 && to_good > 0.0, "loss", "must change its state both ways")?;
-        check(in_good < 1.0, "loss.in_good", "must let packets through")?;
+        check(shares, "loss", "must have probabilities in [0, 1]")?;
+        check(to_bad > 0.0 && to_good > 0.0, "loss", "must change its state in both directions")?;
+        check(in_good < 1.0, "loss.in_good", "must be below 1")?;
     }
     if let Some(impairments) = &link.impairments {
         impairments.validate(&format!("{place}.impairments"))?;

@@ -250,9 +250,9 @@ impl Sender {
         let floor = self.algorithm.recovery_floor() as u32;
         self.repair.state = State::Recovery(Episode::begin(self.stack.recovery, window, outstanding, target, floor));
         self.repair.point = self.next;
-        // Linux keeps `retrans_stamp` while a retransmission is in flight: a segment retransmitted by the last recovery
-        // is no original. In stacks before RACK each recovery sets the time anew; the studies that use these stacks are
-        // reproduced with this rule.
+        // Linux keeps `retrans_stamp` while a retransmission is in flight: a segment that the last recovery
+        // retransmitted does not count as an original. In stacks before RACK each recovery sets the time anew; the
+        // studies that use these stacks are reproduced with this rule.
         if !self.rack.enabled || !self.board.has_resent() {
             self.repair.first = now;
         }

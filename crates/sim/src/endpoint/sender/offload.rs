@@ -123,8 +123,8 @@ impl Sender {
         self.within_rate(segments, first)
     }
 
-    /// True if a lower bound of the window's rate is sufficient for a burst of `segments`, which most bursts of large
-    /// windows are. The test needs no division.
+    /// True if a lower bound of the window's rate is sufficient for a burst of `segments`. This test needs no division,
+    /// and is true for most bursts of large windows.
     #[inline(always)]
     fn is_within_lowest_rate(&self, segments: u32) -> bool {
         let srtt = self.rto.srtt;

@@ -20,7 +20,7 @@ pub(super) struct Pace {
 /// Limits of the transmission of a sender that paces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Segments/s.
+    /// Pacing rate, segments/s.
     pub(super) rate: f64,
     /// Segments that may be in flight.
     pub(super) allowance: u32,
@@ -38,7 +38,7 @@ impl Pace {
         }
     }
 
-    /// Records that a segment leaves at `now`; the next one leaves the inverse of the rate later.
+    /// Records that a segment leaves at `now`; the next segment may leave later by the inverse of the rate.
     #[inline]
     pub(super) fn note_sent(&mut self, now: Time) {
         let rate = self.limits.rate;

@@ -25,7 +25,7 @@ pub(super) struct Repair {
     pub(super) first: Time,
     /// True if the recovery may still turn out to be spurious.
     pub(super) undo_possible: bool,
-    /// Retransmissions that are lost by the current ACK.
+    /// Retransmissions that the current ACK shows to be lost.
     pub(super) lost_again: Vec<u32>,
 }
 
