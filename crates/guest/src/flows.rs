@@ -18,7 +18,7 @@ const RECEIVER_PORT: u16 = 5002;
 /// stop.
 const UNSENT_BYTES: libc::c_int = 32 << 10;
 const CHUNK_BYTES: usize = 256 << 10;
-/// More than a receive buffer can have.
+/// Number of bytes larger than any receive buffer.
 const WHOLE_BUFFER: u32 = 1 << 30;
 /// A congestion control that every kernel has.
 const OTHER_CONGESTION_CONTROL: &str = "reno";

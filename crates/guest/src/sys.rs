@@ -211,7 +211,7 @@ pub fn receive(socket: &OwnedFd, into: &mut [u8]) -> io::Result<usize> {
     done(count as i64).map(|count| count as usize)
 }
 
-/// Sends a frame, Ethernet header and all, through a device.
+/// Sends a frame, including its Ethernet header, through a device.
 pub fn send_frame(device: u32, frame: &[u8]) -> io::Result<()> {
     // SAFETY: no memory is passed.
     let socket = owned(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })?;

@@ -59,7 +59,10 @@ impl Map {
         let ends = if side == SENDERS { (seen.source, seen.destination) } else { (seen.destination, seen.source) };
         let flow = self.flows.get(&ends);
         flow.map(|&flow| (flow, seen)).ok_or_else(|| {
-            format!("a packet of {} B from {} to {}, which is of no flow", seen.bytes, seen.source, seen.destination)
+            format!(
+                "a packet of {} B from {} to {}, which belongs to no flow",
+                seen.bytes, seen.source, seen.destination
+            )
         })
     }
 

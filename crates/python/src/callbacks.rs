@@ -76,7 +76,7 @@ told! {
         now: f64 = 0.0,
         /// Segments outstanding, itself included.
         in_flight: f64 = 1.0,
-        /// The segment was sent before.
+        /// True if the segment was sent before.
         retransmission: bool = false,
     }
 }
@@ -93,7 +93,7 @@ told! {
         delivered: f64 = 0.0,
         /// Value of `delivered` at the time when the segment was sent.
         prior_delivered: f64 = 0.0,
-        /// The application, not the window, limited the sender when the segment was sent.
+        /// True if the application, not the window, limited the sender when the segment was sent.
         app_limited: bool = false,
         /// Segments outstanding when the segment was sent, itself included.
         tx_in_flight: f64 = 0.0,
@@ -114,7 +114,7 @@ told! {
         delivered: f64 = 0.0,
         /// Value of `delivered` at the time when the segment was sent.
         prior_delivered: f64 = 0.0,
-        /// The application, not the window, limited the sender when the segment was sent.
+        /// True if the application, not the window, limited the sender when the segment was sent.
         app_limited: bool = false,
         /// Segments outstanding when the segment was sent, itself included.
         tx_in_flight: f64 = 0.0,
@@ -215,17 +215,17 @@ impl PyAck {
     fn window_at_send(&self) -> f64 {
         self.0.window_at_send
     }
-    /// First ACK of a new round trip.
+    /// True for the first ACK of a new round trip.
     #[getter]
     fn round_start(&self) -> bool {
         self.0.round_start
     }
-    /// The endpoint is in fast recovery, or this duplicate ACK may begin one; the window must not change.
+    /// True if the endpoint is in fast recovery, or if this duplicate ACK may begin one; the window must not change.
     #[getter]
     fn in_recovery(&self) -> bool {
         self.0.in_recovery
     }
-    /// The window, and not the application or the receiver, limited the sender.
+    /// True if the window, and not the application or the receiver, limited the sender.
     #[getter]
     fn window_limited(&self) -> bool {
         self.0.window_limited

@@ -30,6 +30,6 @@ pub fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Defect> {
         let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let message = text.or_else(|| payload.downcast_ref::<String>().cloned());
         let place = PLACE.with(|cell| cell.take());
-        Defect { message: message.unwrap_or_else(|| "a panic without words".to_owned()), place }
+        Defect { message: message.unwrap_or_else(|| "a panic without a message".to_owned()), place }
     })
 }

@@ -17,7 +17,7 @@ fn count(bytes: i64) {
 }
 
 // SAFETY: every call goes to the system's allocator unchanged; counting neither allocates nor unwinds.
-#[allow(unsafe_code, reason = "an allocator cannot be written without")]
+#[allow(unsafe_code, reason = "an allocator cannot be written without unsafe code")]
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as i64);

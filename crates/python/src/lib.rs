@@ -244,7 +244,7 @@ fn check(spec_json: &str) -> PyResult<()> {
 }
 
 /// The memory that a canonical scenario is certain to need, bytes, without the growth of windows and unbounded queues.
-/// Raises `ValueError` as `check`.
+/// Raises `ValueError` as `check` does.
 #[pyfunction]
 fn memory(spec_json: &str) -> PyResult<u64> {
     let spec = Spec::read(spec_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
@@ -269,7 +269,7 @@ fn algorithms() -> String {
     describe::algorithms().to_string()
 }
 
-/// Every queue discipline, as a JSON list; the disciplines of Linux have a backend, since the engine does not run them.
+/// Every queue discipline, as a JSON list. The entry of a discipline that only one backend can run names the backend.
 #[pyfunction]
 fn queues() -> String {
     describe::queues().to_string()

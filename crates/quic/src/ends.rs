@@ -352,7 +352,7 @@ impl ReceivingEnd {
                 Err(quinn_proto::ReadError::Reset(_)) => break true,
             }
         };
-        let _ = chunks.finalize(); // whatever is to be sent for it, the loop around sends
+        let _ = chunks.finalize(); // the enclosing loop sends any resulting frames
         if over {
             self.stream = None;
         }

@@ -1,10 +1,10 @@
 //! `elephan-quic`: runs a canonical scenario with quinn's connections as its flows.
 //!
 //! ```text
-//! elephan-quic run FOLDER     reads FOLDER/spec.json; writes flows.arrow, samples.arrow, links.arrow and summary.json there;
-//!                             a line on standard output is the simulated fraction
-//! elephan-quic qlog FOLDER    the same as run, and writes quinn's own log of the flow at position N to FOLDER/N.sqlog
-//! elephan-quic check          reads a scenario from standard input, and rejects it where it cannot be run
+//! elephan-quic run FOLDER     reads FOLDER/spec.json; writes flows.arrow, samples.arrow, links.arrow and summary.json
+//! there; each line on standard output is the simulated fraction elephan-quic qlog FOLDER    the same as run, and
+//! writes quinn's own log of the flow at position N to FOLDER/N.sqlog elephan-quic check          reads a scenario from
+//! standard input, and rejects it if it cannot be run
 //! ```
 //!
 //! Exit status 2: the scenario cannot be run; standard error has one line, `field: reason`.

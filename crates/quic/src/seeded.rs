@@ -29,9 +29,9 @@ fn next() -> u64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getrandom(buffer: *mut u8, length: usize, _flags: u32) -> isize {
     if buffer.is_null() {
-        return 0; // asked whether there is one, with a length of 0
+        return 0; // a call without a buffer tests whether the function exists
     }
-    // SAFETY: the caller's promise, as of the C library's function.
+    // SAFETY: the caller guarantees a valid buffer, as for the C library's function.
     let buffer = unsafe { std::slice::from_raw_parts_mut(buffer, length) };
     for piece in buffer.chunks_mut(8) {
         piece.copy_from_slice(&next().to_le_bytes()[..piece.len()]);

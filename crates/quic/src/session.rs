@@ -221,7 +221,7 @@ impl Session for NullSession {
                 }
                 (Side::Client, Step::Keyed) => Step::Confirmed,
                 (Side::Server, Step::Finishing) => Step::Done,
-                (_, step) => step, // a peer of this program sends none out of turn
+                (_, step) => step, // this program's peer sends no message out of order
             };
         }
         Ok(false)

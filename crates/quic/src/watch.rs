@@ -39,7 +39,7 @@ pub fn with<T>(seen: &Shared, use_it: impl FnOnce(&mut Seen) -> T) -> T {
 pub struct Watching {
     /// Makes the controllers.
     pub inner: Arc<dyn ControllerFactory + Send + Sync>,
-    /// Their observations.
+    /// Observations of the controllers.
     pub seen: Shared,
 }
 

@@ -1,5 +1,5 @@
 //! Test: drives every algorithm that quinn supports with invalid calls, which quinn itself never makes. Time goes back,
-//! RTTs are zero, one ACK frame acknowledges 10⁹ bytes or more, packets are lost that were never sent, and time stamps
+//! RTTs are zero, one ACK frame acknowledges 10⁹ bytes or more, packets that were never sent are lost, and time stamps
 //! are wrong. No algorithm may panic, and no window may be infinite or below two datagrams.
 //!
 //! `make fuzz` searches for longer.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 /// Bytes that a stamp adds to a datagram.
 pub const STAMP_BYTES: usize = 16;
 
-/// No delay is known.
+/// Value of an unknown delay.
 const UNKNOWN: i64 = i64::MIN;
 
 /// Latest forward delay of a connection, shared by the socket that measures it and the controller that reads it.

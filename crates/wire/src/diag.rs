@@ -1,4 +1,4 @@
-//! The TCP connections of this namespace to one peer, of any process (`sock_diag`).
+//! The TCP connections of all processes in this namespace to one peer (`sock_diag`).
 
 use std::io;
 use std::net::Ipv4Addr;

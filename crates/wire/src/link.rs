@@ -335,7 +335,7 @@ impl<'a> Bottleneck<'a> {
         let totals: Vec<_> = self.emulator.totals().copied().collect();
         let dropped: u64 = totals.iter().map(|t| t.dropped).sum();
         let lost: u64 = totals.iter().map(|t| t.lost).sum();
-        assert_eq!(self.carried, self.delivered + dropped + lost + under_way, "a packet is neither here nor there");
+        assert_eq!(self.carried, self.delivered + dropped + lost + under_way, "packets unaccounted for");
         let overflowed = self.ports.iter_mut().map(|port| port.count_overflow().map(|()| port.overflowed));
         let overflowed: Result<Vec<u64>, _> = overflowed.collect();
         json!({

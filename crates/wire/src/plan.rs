@@ -24,7 +24,7 @@ pub enum Problem {
     System {
         /// The rejected request.
         what: String,
-        /// Why.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The plan is invalid.
@@ -32,7 +32,7 @@ pub enum Problem {
     Plan {
         /// Path of the file.
         path: String,
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// The scenario in the plan is wrong.
@@ -43,7 +43,7 @@ pub enum Problem {
     Flow {
         /// Name of the flow.
         flow: String,
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// The program's arguments are wrong.
@@ -118,7 +118,7 @@ impl Plan {
         plan.spec.validate().map_err(|e| wrong(e.to_string()))?;
         elephan_sim::queue::check(&plan.spec.links).map_err(|e| wrong(e.to_string()))?;
         if plan.flows.len() != plan.spec.flows.len() {
-            return Err(wrong("its numbers of ends and of flows differ".into()));
+            return Err(wrong("it has different numbers of ends and flows".into()));
         }
         Ok(plan)
     }

@@ -12,7 +12,7 @@ pub(crate) fn started() -> Result<i64, Problem> {
     writeln!(stdout(), "ready").and_then(|()| stdout().flush()).map_err(doing("standard output"))?;
     let mut line = String::new();
     stdin().lock().read_line(&mut line).map_err(doing("standard input"))?;
-    let started_ns = line.trim().parse().map_err(|_| Problem::Usage("no time to start at".into()))?;
+    let started_ns = line.trim().parse().map_err(|_| Problem::Usage("no start time in the first line".into()))?;
     thread::spawn(|| {
         let mut rest = String::new();
         while stdin().lock().read_line(&mut rest).is_ok_and(|read| read > 0) {}

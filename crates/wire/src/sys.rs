@@ -91,11 +91,7 @@ pub fn die_with(parent: i32) -> io::Result<()> {
     // SAFETY: no pointers.
     checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) })?;
     // SAFETY: the call always succeeds.
-    if unsafe { libc::getppid() } == parent {
-        Ok(())
-    } else {
-        Err(io::Error::other("the process that started it is gone"))
-    }
+    if unsafe { libc::getppid() } == parent { Ok(()) } else { Err(io::Error::other("the parent process has ended")) }
 }
 
 #[repr(C)]

@@ -80,7 +80,7 @@ pub struct Receiver {
     /// `Some` if the timeout of delayed ACKs adapts.
     patience: Option<Patience>,
     /// True if segments out of order count as quick ACKs too. Linux acknowledges each segment while the receive window
-    /// grows, and it grows with each segment that arrives (`tcp_grow_window`).
+    /// grows, and the window grows with each segment that arrives (`tcp_grow_window`).
     counts_held: bool,
     /// `Some` if ACKs above a gap are compressed.
     compression: Option<Compression>,
@@ -522,7 +522,8 @@ impl Receiver {
     }
 
     /// Records a segment's mark. If the mark differs from the last segment's while an ACK is delayed, returns the ACK
-    /// for the earlier segments. No ACK is therefore for both marked and unmarked segments (RFC 8257 section 3.2).
+    /// for the earlier segments. Therefore no ACK acknowledges both marked and unmarked segments (RFC 8257 section
+    /// 3.2).
     fn note_mark(&mut self, packet: &Packet, beside: &mut Sidecar) -> Option<Packet> {
         let marked = packet.is_marked() && !self.hides_marks;
         if self.echo != Echo::Marks {
