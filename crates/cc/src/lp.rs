@@ -242,7 +242,7 @@ impl Watch {
         let early = if let Some(linux) = &mut self.linux {
             self.armed && linux.is_early()
         } else {
-            // The delay of data sent before the reaction is no sign of new congestion.
+            // The delay of data sent before the reaction does not indicate new congestion.
             let known = again && self.reacted_at.is_some_and(|at| ack.sent_at() < at);
             self.armed && !ack.in_recovery && self.is_early() && !known
         };

@@ -93,7 +93,8 @@ params! {
         pairs: f64 = num(64.0, 2.0, 1024.0, Unit::Pairs), "UDT4 (CPktTimeWindow); draft-gg-udt-03 §6.2 has 16";
         /// Compute the capacity from the mean of the pairs near the median, and not from the median.
         mean_of_pairs: bool = flag(true), "UDT4 getBandwidth; off: draft-gg-udt-03 §6.2";
-        /// Packets after which the receiver sends a light ACK, which has only a packet number, between two ACKs.
+        /// Number of packets after which the receiver sends a light ACK, which has only a packet number, between two
+        /// ACKs.
         light_ack: f64 = num(64.0, 1.0, 1e6, Unit::Packets), "UDT4 (self-clocking interval)";
         /// Report a loss again k RTT after its last report, with k = 2, 3, ….
         repeat_naks: bool = flag(false), "UDT4 (periodic NAKs disabled); on: draft-gg-udt-03 §6.2";

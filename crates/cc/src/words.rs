@@ -14,7 +14,7 @@ pub fn hint(word: &str, known: &[&str]) -> String {
 }
 
 /// The known word nearest to `word`. Up to a third of the letters may differ, and one letter in words of fewer than six
-/// letters. Case is ignored, and so is the choice between `-`, `_` and a space.
+/// letters. Case is ignored, and `-`, `_` and a space are equal.
 fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = |text: &str| -> Vec<char> {
         text.chars().flat_map(char::to_lowercase).map(|c| if c == '-' || c == ' ' { '_' } else { c }).collect()

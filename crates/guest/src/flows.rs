@@ -14,8 +14,8 @@ use crate::sys;
 
 const SENDER_PORT: u16 = 5001;
 const RECEIVER_PORT: u16 = 5002;
-/// Largest amount of unsent data of a flow with a stop time, bytes. It is small, since these data are sent after the
-/// stop.
+/// Largest amount of unsent data of a flow with a stop time, bytes. The amount is small, since these data are sent
+/// after the stop.
 const UNSENT_BYTES: libc::c_int = 32 << 10;
 const CHUNK_BYTES: usize = 256 << 10;
 /// Number of bytes larger than any receive buffer.

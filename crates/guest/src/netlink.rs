@@ -281,7 +281,7 @@ fn discipline(index: u32, handle: u32, parent: u32, kind: &str) -> Vec<u8> {
     body
 }
 
-/// Options of HTB: `struct tc_htb_glob`, which sends all packets into the one class.
+/// Options of HTB: `struct tc_htb_glob`, which sends all packets into the only class.
 fn shaper() -> Vec<u8> {
     let words = [HTB_VERSION, 1, CLASS & 0xffff, 0, 0].map(u32::to_ne_bytes).concat();
     let mut options = Vec::new();

@@ -107,8 +107,8 @@ told! {
     PyDelivery(Delivery) as "Delivery" {
         /// Delivery rate, segments/s; `None` if the interval is too short for a reliable rate.
         rate: Option<f64> = None,
-        /// The longer of two times, s: the one in which the sample's segments were sent, and the one in which they were
-        /// acknowledged.
+        /// Interval of the sample, s: the longer of the time in which its segments were sent and the time in which they
+        /// were acknowledged.
         interval: f64 = 0.0,
         /// Segments delivered on this connection so far, this ACK included.
         delivered: f64 = 0.0,

@@ -33,7 +33,7 @@ pub mod flag {
 }
 
 /// Upper bound of the memory of one packet in flight, bytes: a slot of 32 bytes in a ring that has just doubled, and
-/// its sender's record of it.
+/// the sender's record of the packet.
 pub const BYTES_PER_PACKET: u64 = 90;
 
 /// Resolution of a one-way delay carried by an ACK, ps (16 ns: a `u32` then reaches 68 s).

@@ -30,7 +30,7 @@ impl Time {
         elephan_cc::estimators::seconds(self.0)
     }
 
-    /// The instant nearest to `seconds`; it converts an estimate (RTO, RACK) to a timer.
+    /// The instant nearest to `seconds`, for timers that follow from an estimate (RTO, RACK).
     #[must_use]
     #[inline]
     pub fn from_seconds(seconds: f64) -> Self {

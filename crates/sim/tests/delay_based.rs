@@ -254,7 +254,7 @@ fn with_a_buffer_below_alpha_hcc_searches_for_the_window_of_the_loss() {
 }
 
 /// Xu et al. (2011), table 2(b) and figure 12: with a buffer above the sum of all alphas, flows that know their base
-/// delays have equal shares whatever their round-trip times. Table 2(a): with a smaller buffer the flow with the
+/// delays have equal shares regardless of their round-trip times. Table 2(a): with a smaller buffer the flow with the
 /// shorter round-trip time has the larger share.
 #[test]
 fn hcc_flows_of_different_round_trips_share_alike_where_the_buffer_holds_their_alphas() {

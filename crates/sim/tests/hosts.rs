@@ -77,7 +77,7 @@ fn a_host_sees_its_arrivals_in_the_order_of_time() {
     assert!(seen.is_sorted_by_key(|(at, ..)| *at));
     let [data, answers] = [false, true].map(|ack| seen.iter().filter(|one| one.2 == ack).count());
     assert!(data > 1000 && answers > 1000, "{data} packets and {answers} answers");
-    // The packets of the host are neither lost nor invented: the engine checks that by itself, packet by packet.
+    // The engine itself checks that every packet of the host is accounted for.
     assert!(outcome.conservation.dropped > 0, "the queue should overflow");
     // The first packet: 1,000 bytes in 1 ms and half of the round trip, and the queue is empty.
     assert!(seen[0].0 >= Time(12 * MS) && seen[0].0 < Time(13 * MS), "{:?}", seen[0]);

@@ -67,7 +67,7 @@ fn blocking(load: f64, k: usize) -> f64 {
 
 #[test]
 fn m_d_1_k_blocking_has_its_known_values() {
-    // K = 1 is Erlang's loss formula with one server, whatever the service time's distribution.
+    // K = 1 is Erlang's loss formula with one server, for any distribution of the service time.
     assert!((blocking(0.8, 1) - 0.8 / 1.8).abs() < 1e-12);
     // K = 2: 1 − 1/(π₀ + ρ) with π₀ = e^−ρ.
     assert!((blocking(0.5, 2) - (1.0 - 1.0 / ((-0.5_f64).exp() + 0.5))).abs() < 1e-12);

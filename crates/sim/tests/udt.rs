@@ -62,8 +62,8 @@ fn first_above(outcome: &Outcome, mbps: f64) -> f64 {
 #[test]
 fn the_rate_climbs_to_nine_tenths_of_a_gigabit_in_7_5_seconds() {
     // Result of Gu and Grossman (Computer Networks 51(7), 2007): a flow reaches 90 % of a link's rate in 7.5 s,
-    // whatever its RTT. The first packet is lost, so slow start ends before any measurement and the rate starts near
-    // zero.
+    // regardless of its RTT. The first packet is lost, so slow start ends before any measurement and the rate starts
+    // near zero.
     for rtt_s in [0.01, 0.1] {
         let (mut links, flows) = parallel(1_000_000_000, 8333, &[("udt", rtt_s, 0.0)]);
         links[0]["loss"] = json!({"kind": "list", "packets": [0]});

@@ -42,7 +42,7 @@ impl TcpInfo {
     /// Reads the kernel's report about a socket.
     ///
     /// # Errors
-    /// The socket is no TCP socket.
+    /// The socket is not a TCP socket.
     pub fn read(socket: &impl AsRawFd) -> io::Result<Self> {
         let mut bytes = [0; 512];
         let length = sys::read_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;

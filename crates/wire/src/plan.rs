@@ -110,7 +110,7 @@ impl Plan {
     /// Reads a plan.
     ///
     /// # Errors
-    /// The file does not exist or is no plan.
+    /// The file does not exist or is not a plan.
     pub fn load(path: &Path) -> Result<Self, Problem> {
         let wrong = |why: String| Problem::Plan { path: path.display().to_string(), why };
         let file = File::open(path).map_err(|e| wrong(e.to_string()))?;

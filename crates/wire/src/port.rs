@@ -39,7 +39,7 @@ impl Port {
     /// There is no such device, or this process may not open it.
     pub fn open(device: &str, packet_bytes: usize, frames: usize) -> io::Result<Self> {
         let index = device_index(device)?;
-        // SAFETY: no pointers; the descriptor is nobody else's. Without a protocol the socket receives nothing before
+        // SAFETY: no pointers; the descriptor has no other owner. Without a protocol the socket receives nothing before
         // it is bound.
         let socket = unsafe {
             let made = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);

@@ -236,7 +236,7 @@ pub fn set_congestion_control(socket: &impl AsRawFd, name: &str) -> io::Result<(
 /// # Errors
 /// The kernel returns an error.
 pub fn tcp_socket() -> io::Result<OwnedFd> {
-    // SAFETY: no pointers; the descriptor is nobody else's.
+    // SAFETY: no pointers; the descriptor has no other owner.
     unsafe {
         let made = checked(libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0))?;
         let socket = OwnedFd::from_raw_fd(made);
@@ -290,7 +290,7 @@ pub fn listen(socket: &impl AsRawFd) -> io::Result<()> {
 /// # Errors
 /// The socket does not listen.
 pub fn accept(socket: &impl AsRawFd) -> io::Result<OwnedFd> {
-    // SAFETY: the address is not asked for; the descriptor is nobody else's.
+    // SAFETY: no address is requested; the descriptor has no other owner.
     unsafe {
         let made = libc::accept4(socket.as_raw_fd(), std::ptr::null_mut(), std::ptr::null_mut(), libc::SOCK_CLOEXEC);
         Ok(OwnedFd::from_raw_fd(checked(made)?))
@@ -331,7 +331,7 @@ pub fn device_index(device: &str) -> io::Result<u32> {
 pub fn ask_routing(message: &[u8]) -> io::Result<()> {
     const ERROR_AT: usize = 16;
     let mut answer = [0; 512];
-    // SAFETY: the bytes live as long as the calls, and their numbers are stated; the descriptor is nobody else's.
+    // SAFETY: the bytes live as long as the calls, and their numbers are stated; the descriptor has no other owner.
     let read = unsafe {
         let made = libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE);
         let socket = OwnedFd::from_raw_fd(checked(made)?);
@@ -356,7 +356,7 @@ pub fn ask_routing(message: &[u8]) -> io::Result<()> {
 pub fn ask_sockets(message: &[u8], mut read: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
     const NETLINK_SOCK_DIAG: c_int = 4;
     let mut answer = vec![0; 32 << 10];
-    // SAFETY: the bytes live as long as the calls, and their numbers are stated; the descriptor is nobody else's.
+    // SAFETY: the bytes live as long as the calls, and their numbers are stated; the descriptor has no other owner.
     unsafe {
         let made = libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
         let socket = OwnedFd::from_raw_fd(checked(made)?);

@@ -26,9 +26,9 @@ struct Record {
 /// divided by the elapsed time ([`Ack::delivery`](crate::Ack::delivery), [`Lost`]).
 ///
 /// The sampler follows draft-ietf-ccwg-bbr §4.1 (Delivery Rate Samples; earlier
-/// draft-cheng-iccrg-delivery-rate-estimation), and keeps the names of the draft's variables. It counts in segments. A
-/// sample is taken from the newest segment that an ACK reports, so the sampler is given this segment and the total
-/// number of delivered segments.
+/// draft-cheng-iccrg-delivery-rate-estimation), and keeps the names of the draft's variables. The sampler counts in
+/// segments. A sample is taken from the newest segment that an ACK reports, so the sampler is given this segment and
+/// the total number of delivered segments.
 #[derive(Clone, Debug, Default)]
 pub struct DeliverySampler {
     records: SegmentRing<Record>,

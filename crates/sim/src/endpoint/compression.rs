@@ -64,7 +64,7 @@ impl Compression {
     }
 
     /// True if the next ACK may have no room for a block that `segment` changes: `segment` extends none of the latest
-    /// SACK blocks, and there are as many as an ACK has room for.
+    /// SACK blocks, and an ACK has no room for more blocks.
     pub(super) fn loses_block(blocks: &[(u32, u32)], segment: u32) -> bool {
         let latest = &blocks[..blocks.len().min(KEPT_BLOCKS)];
         let extends = latest.iter().any(|&(first, past)| past >= segment && segment + 1 >= first);

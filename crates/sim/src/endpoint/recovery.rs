@@ -106,7 +106,7 @@ impl Episode {
     }
 
     /// The pipe of `TCP/Sack1`: the estimate of segments in flight falls by three at the start of the recovery (three
-    /// duplicate ACKs). The lost segment is retransmitted whatever the estimate is.
+    /// duplicate ACKs). The lost segment is retransmitted regardless of the estimate.
     fn estimate_pipe(&mut self, in_flight: u32, in_order: bool, first: bool) {
         self.pipe = self.pipe.saturating_sub(if first { 3 } else { 1 + u32::from(in_order) });
         let room = self.target.saturating_sub(self.pipe).max(u32::from(first));

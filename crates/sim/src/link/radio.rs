@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(carry(&mut radio, 1000, 0), (1500, 2500));
         // The packet arrives before the medium is gained.
         assert_eq!(carry(&mut radio, 1500, 2500), (2500, 3500));
-        // This packet arrives later, and so do two others; the fourth exceeds the burst.
+        // This packet and two others arrive later; the fourth exceeds the burst.
         assert_eq!(carry(&mut radio, 1501, 3500), (4000, 5000));
         assert_eq!(carry(&mut radio, 1502, 5000), (5000, 6000));
         assert_eq!(carry(&mut radio, 4000, 6000), (6000, 7000));

@@ -279,7 +279,7 @@ impl Parts {
         let start = Time(flow.start_ps);
         let stop = Time(flow.stop_ps.unwrap_or(spec.duration_ps).min(spec.duration_ps));
         let wire_bits = u64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * 8;
-        // The measurement window by itself has the load, not only the run as a whole.
+        // The measurement window alone also has the load, not only the whole run.
         let inner = [spec.measure.from_ps, spec.measure.to_ps].map(|ps| Time(ps).clamp(start, stop));
         let (mut parts, mut count) = (Vec::new(), 0_u64);
         for (from, to) in [(start, inner[0]), (inner[0], inner[1]), (inner[1], stop)] {

@@ -109,8 +109,8 @@ pub struct Source {
     turns: Vec<u32>,
     /// Time of the next own event of each slot's receiver, and its mailbox.
     sinks: Vec<(Time, MailboxId)>,
-    /// Slots whose transfer ended in the last turn; slots of ended transfers that still have packets in flight; and
-    /// free slots.
+    /// Three lists: slots whose transfer ended in the last turn, slots of ended transfers that still have packets in
+    /// flight, and free slots.
     ending: Vec<u32>,
     draining: VecDeque<u32>,
     free: Vec<u32>,

@@ -46,7 +46,8 @@ impl Sender {
         let retransmission = self.probe_due().min(self.timeout_due()).min(self.rack.reorder_due);
         let others = self.stats.due().min(retransmission).min(self.application_due());
         let others = if self.started { others } else { others.min(self.start) };
-        // A timeout that became shorter after the timer was armed may be overdue; it then expires now, not in the past.
+        // A timeout that became shorter after the timer was armed may be overdue; the timer then expires now, not in
+        // the past.
         self.quiet_until = others.max(now);
         self.timer = self.quiet_until.min(self.pace.wake());
     }

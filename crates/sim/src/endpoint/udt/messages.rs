@@ -40,7 +40,7 @@ impl Message {
         bytes.into()
     }
 
-    /// Reads a payload; `None` if it is no message.
+    /// Reads a payload; `None` if the payload is not a message.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (&kind, rest) = bytes.split_first()?;
         match kind {

@@ -160,8 +160,8 @@ impl UdtSender {
         if !self.started {
             timer = timer.min(self.start);
         }
-        // The expiration time may be overdue because it became shorter with the RTT; it then expires now, not in the
-        // past.
+        // The expiration time may be overdue because it became shorter with the RTT; the timer then expires now, not in
+        // the past.
         self.timer = timer.max(now);
     }
 
