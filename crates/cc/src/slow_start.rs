@@ -265,7 +265,7 @@ mod tests {
         assert!(r.ssthresh().is_infinite());
         d.burst(&mut r, 0.1, 0.06);
         assert!(r.ssthresh().is_finite());
-        // ACKs that are more than 2 ms apart are no train.
+        // ACKs that are more than 2 ms apart do not form a train.
         let (mut d, mut r) = (Driver::new(), reno("hystart"));
         d.start(&mut r, 20.0);
         d.burst(&mut r, 0.1, 0.09);

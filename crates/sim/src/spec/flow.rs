@@ -20,7 +20,8 @@ pub struct FlowSpec {
     pub name: String,
     /// Congestion control: `name` or `name:preset`.
     pub algorithm: String,
-    /// SHA-256 of the source of an algorithm in Python; the caller supplies its object. Absent for built-in algorithms.
+    /// SHA-256 of the source of an algorithm in Python, whose object the caller supplies. Absent for built-in
+    /// algorithms.
     #[serde(default)]
     pub source_sha256: Option<String>,
     /// Parameters of the algorithm that differ from its preset.

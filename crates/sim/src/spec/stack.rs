@@ -70,7 +70,7 @@ pub struct StackSpec {
     #[serde(default)]
     pub host_scan_ps: u64,
     /// Timer interrupts a second of the sending host (Linux's `HZ`), for algorithms that count in jiffies; 1000 if
-    /// absent. With `detection = "rack"`, timers expire at such an interrupt as in Linux; they are exact if `hz` is
+    /// absent. With `detection = "rack"`, timers expire at such an interrupt, as in Linux, or at exact times if `hz` is
     /// absent.
     #[serde(default)]
     pub hz: Option<u32>,
@@ -78,9 +78,9 @@ pub struct StackSpec {
     /// precedes the start, on an empty path with the links' properties at the start.
     #[serde(default)]
     pub handshake: bool,
-    /// Segmentation offload as in Linux 6.12: new segments leave in bursts of the data of 1 ms at the pacing rate, two
-    /// segments at least. A smaller burst is deferred if the next ACK is expected within 1 ms (`tcp_tso_autosize`,
-    /// `tcp_tso_should_defer`).
+    /// Segmentation offload as in Linux 6.12: new segments leave in bursts, each with the data of 1 ms at the pacing
+    /// rate, at least two segments. A smaller burst is deferred if the next ACK is expected within 1 ms
+    /// (`tcp_tso_autosize`, `tcp_tso_should_defer`).
     #[serde(default)]
     pub tso: bool,
     /// Send buffer in Linux's accounting, bytes, which the application fills before the first ACK; 7,000,064 if absent.
@@ -131,7 +131,7 @@ pub enum Detection {
 pub enum RecoveryRule {
     /// Proportional rate reduction, RFC 9937.
     Prr,
-    /// One segment less for every two ACKs (Linux until 3.x).
+    /// Rate halving: the window falls by one segment for every two ACKs (Linux until 3.x).
     RateHalving,
     /// Rate halving as in ns-2's TCP/Linux: the window falls to the floor at once if the flight size is already below
     /// it.

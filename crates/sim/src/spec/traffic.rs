@@ -18,8 +18,8 @@ pub struct SourceSpec {
     #[serde(default)]
     pub sizes: Option<SizeSpec>,
     /// Propagation round-trip times of the transfers; the path's if absent. If a transfer's time is longer than the
-    /// path's, the difference is added as a delay behind the last link of the ACKs. If it is shorter, the path's time
-    /// is used.
+    /// path's, the difference is added as a delay behind the last link of the ACKs. If a transfer's time is shorter,
+    /// the path's time is used.
     #[serde(default)]
     pub rtts: Option<RttSpec>,
     /// Form of the records of the transfers.
