@@ -193,11 +193,11 @@ scenarios and writes this page; `tests/reference/aqm` has the measured values an
 
 ## RED
 
-Floyd, Gummadi and Shenker, *Adaptive RED* (2001), show a link with two long flows; twenty other flows join them at
-25 s. The scenario is in ns-2's own test suite, by the first author (`red2` with fixed parameters, `red2Adapt` with
-adaptive ones). The link has 1.5 Mbit/s, a buffer of 25 packets, and thresholds of 5 and 15 packets. Adaptive RED aims
-at an average queue in the middle fifth between the thresholds, 9 to 11 packets. Each row has the means over 10–25 s,
-30–40 s and 40–50 s, of five seeds.
+Floyd, Gummadi and Shenker, *Adaptive RED* (2001), show a link with two long flows; twenty other flows join them at 25
+s. The scenario is in ns-2's own test suite, by the first author (`red2` with fixed parameters, `red2Adapt` with
+adaptive ones). The link has 1.5 Mbit/s, a buffer of 25 packets, and thresholds of 5 and 15 packets. The target range of
+adaptive RED is the middle fifth between the thresholds: an average queue of 9 to 11 packets. Each row has the means
+over 10–25 s, 30–40 s and 40–50 s, of five seeds.
 
 {red}
 ![packets waiting over time](aqm-red.svg)
@@ -206,10 +206,9 @@ at an average queue in the middle fifth between the thresholds, 9 to 11 packets.
 seconds, with Reno and with CUBIC. With fixed parameters the queue more than doubles.
 
 **ns-2 with its defaults differs, because of `wait_`.** ns-2's RED lets 1/p packets pass after a drop before it may drop
-again; RED of the paper of 1993 (Figure 2) and of Elephan does not. So ns-2 drops fewer packets at the same average
-queue length, and the average has to be larger. With `wait_` off, the queues of ns-2
-and Elephan agree within 10 %. With CUBIC, ns-2 drops up to a tenth less, since its CUBIC has another sender
-(TCP/Linux).
+again; the RED of the 1993 paper (Figure 2) and Elephan's RED do not. So ns-2 drops fewer packets at the same average
+queue length, and the average has to be larger. With `wait_` off, the queues of ns-2 and Elephan agree within 10 %. With
+CUBIC, ns-2 drops up to a tenth less, since its CUBIC has another sender (TCP/Linux).
 
 ## CoDel
 
@@ -235,12 +234,12 @@ packets are carried in the two parts at 100 Mbit/s, where the queue is short. A 
 of the throughput, and not three quarters. The paper names neither the version of its TCP nor the transfers; no
 experiment here explains these two differences.
 
-Figure 5 of the same paper has fixed rates. For long flows alone, and packets that take less than 5 ms, the paper says
-that the median delay should approach the target of 5 ms, and that Reno gives slightly lower utilization than CUBIC.
-The table has Elephan's values at an RTT of 100 ms:
+Figure 5 of the same paper has fixed rates. For long flows alone, and packets with a transmission time below 5 ms, the
+paper says that the median delay should approach the target of 5 ms, and that Reno gives slightly lower utilization than
+CUBIC. The table has Elephan's values at an RTT of 100 ms:
 
 {static}
-Reno's utilization is the lower one in nearly every row. The median is near the target with 20 flows at 45 and 100
+Reno's utilization is lower than CUBIC's in nearly every row. The median is near the target with 20 flows at 45 and 100
 Mbit/s. The median is below the target where few flows leave the queue empty for most of the time. The median is above
 the target where many flows share a slow link, since each flow keeps a few packets in the queue, whatever is dropped.
 

@@ -1,6 +1,6 @@
 """Comparison of the simulator's endpoint with Linux itself in virtual time; writes docs/reference/linux.md.
 
-    .venv/bin/python benches/linux_agreement.py            # runs what is not measured yet, then writes the page
+    .venv/bin/python benches/linux_agreement.py            # runs the missing cells, then writes the page
     .venv/bin/python benches/linux_agreement.py --page     # the page from tests/reference/linux/measured.json
 
 Each of Linux's congestion controls that Elephan knows is run on eight paths: as one flow, as two flows, and as one flow
@@ -180,7 +180,7 @@ def cells(seeds: int) -> Iterator[Cell]:
         for traffic in TRAFFIC:
             for path in PATHS:
                 for algorithm in MODULES:
-                    if (traffic, algorithm) != ("cubic", "cubic"):  # two flows of CUBIC already
+                    if (traffic, algorithm) != ("cubic", "cubic"):  # "two" already has two flows of CUBIC
                         yield Cell(traffic, path, algorithm, seed)
 
 
@@ -292,11 +292,11 @@ def page(measured: list[dict[str, Any]], causes: list[dict[str, str]]) -> str:
         ".venv/bin/python benches/linux_agreement.py",
         "```",
         "",
-        "Each of Linux's congestion controls on eight paths, in the simulator (stack and preset `linux`) and in",
-        f"[Linux itself in virtual time](../linux.md) ({releases}, HZ=250), with the same seeds. Goodput and mean",
-        "window are of the measured part, without the beginning; retransmissions and timeouts are of the whole",
-        f"run. If a path has two flows, the second flow starts after {SECOND_STARTS_S} s; goodput, window and",
-        "retransmissions are sums, and the share is the first flow's share of the goodput. The trajectory error is the",
+        "This page compares each of Linux's congestion controls on eight paths, in the simulator (stack and preset",
+        f"`linux`) and in [Linux itself in virtual time](../linux.md) ({releases}, HZ=250), with the same seeds.",
+        "Goodput and mean window are measured without the beginning of a run; retransmissions and timeouts are counted",
+        f"over the whole run. If a path has two flows, the second flow starts after {SECOND_STARTS_S} s; goodput, window",
+        "and retransmissions are sums, and the share is the first flow's share of the goodput. The trajectory error is the",
         "mean distance of the two windows, sampled every 100 ms, as a fraction of the mean window; it is the smallest",
         "over shifts in time. In both backends, flows start 0 to 4 ms after a timer interrupt, drawn from the seed,",
         "since timers end at interrupts. The simulator's flows have the largest receive window of the guest's flows.",
@@ -304,9 +304,9 @@ def page(measured: list[dict[str, Any]], causes: list[dict[str, str]]) -> str:
         "the same packets. On all other paths, netem in the guest emulates the path. Each cell is simulator / Linux,",
         "averaged over its seeds.",
         "",
-        f"A row is marked where goodput or mean window differ by more than {100 * BOUND:.0f} %, retransmissions by",
+        f"A row is marked if goodput or mean window differ by more than {100 * BOUND:.0f} %, retransmissions by",
         f"more than {100 * BOUND_LOSSES:.0f} % and {SMALL} segments, shares by more than {100 * BOUND:.0f} points, or",
-        f"where the trajectory error of one flow is above {100 * BOUND_LOSSES:.0f} %.",
+        f"if the trajectory error of one flow is above {100 * BOUND_LOSSES:.0f} %.",
         "",
         "| | rows | within all bounds | goodput and window within 2 % |",
         "| --- | --- | --- | --- |",
@@ -317,7 +317,7 @@ def page(measured: list[dict[str, Any]], causes: list[dict[str, str]]) -> str:
         lines.append(f"| {title} | {len(of_traffic)} | {sum(not row.apart for row in of_traffic)} | {close} |")
     planned = len({(one.traffic, one.path, one.algorithm) for one in cells(1)})
     if len(found) < planned:
-        lines += ["", f"{len(found)} of {planned} rows are measured so far; the command above goes on with the others."]
+        lines += ["", f"{len(found)} of {planned} rows are measured so far; the command above measures the others."]
     for traffic, title in TRAFFIC.items():
         for path in PATHS:
             chosen = [row for row in found if (row.traffic, row.path) == (traffic, path)]
@@ -366,7 +366,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--page", action="store_true", help="write the page only")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--minutes", type=float, default=120, help="begin no further run after so long")
+    parser.add_argument("--minutes", type=float, default=120, help="begin no further run after this time")
     parser.add_argument("--jobs", type=int, default=2, help="cells at a time")
     options = parser.parse_args()
     if options.page:

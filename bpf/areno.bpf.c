@@ -49,8 +49,8 @@ static fx exp_minus(fx x)
 }
 
 /*
- * Increase of the probe part at the level c of congestion, segments a round trip (W_inc), for an increase of `most`
- * without the rest of the curve. Its value at 1 and its integral from 0 to 1 are the constant.
+ * Increase of the probe window at the congestion level c (0 to 1), segments a round trip (W_inc). At c = 1 the increase
+ * is increase_constant, and so is its integral from 0 to 1. `most` scales the exponential term.
  */
 static fx probe_increase(fx c, fx most)
 {

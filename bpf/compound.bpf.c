@@ -232,7 +232,7 @@ static void on_recovery_exit(struct state *s, __u64 now)
 
 static void on_undo(struct state *s)
 {
-	/* A window that has since grown beyond the old one stays Reno's. */
+	/* If the window has since grown beyond the saved window, dwnd is not restored. */
 	if (undo(&s->win) && s->win.w <= s->win.saved_w)
 		s->dwnd = s->saved_dwnd;
 }

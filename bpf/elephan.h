@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Input and state of an algorithm, in the words of crates/cc: windows in segments, times in microseconds,
- * both fixed-point. An algorithm's file includes this one, defines
+ * Input and state of an algorithm, under the names of crates/cc. Windows are in segments and times in microseconds, both
+ * fixed-point. An algorithm's file includes this file and defines
  *
- *	struct state			what it keeps of a connection; its first member is `struct window win`
+ *	struct state			its state of a connection; the first member is `struct window win`
  *	on_start on_ack on_congestion on_timeout on_idle on_recovery_exit on_undo moderate
- *	INTERNALS(variable)		its own variables: variable(name, value) for each
+ *	INTERNALS(variable)		its internal variables: variable(name, value) for each
  *
- * and ends with ALGORITHM, which makes it a tcp_congestion_ops (hooks.h).
+ * The file ends with ALGORITHM, which defines its tcp_congestion_ops (hooks.h).
  *
- * The kernel's window is a whole number of segments and the kernel's own: it walks it down in recovery, moderates it,
- * restores it. The algorithm's window has a fraction beside it, which counts as long as its whole part equals the
- * kernel's.
+ * The kernel's window is a whole number of segments. The kernel changes it without the algorithm: it lowers the window in
+ * recovery, moderates it and restores it. The algorithm's window also has a fraction, which is valid as long as the whole
+ * part equals the kernel's window.
  */
 #ifndef ELEPHAN_H
 #define ELEPHAN_H
@@ -54,7 +54,7 @@ struct signal {
 	fx min_rtt;
 };
 
-/* Window, threshold and what belongs to them: loss_window.rs in real numbers, and what the plumbing needs. */
+/* Window, threshold and related state: loss_window.rs in real numbers, and the state of hooks.h. */
 struct window {
 	fx w;
 	fx ssthresh;
@@ -62,15 +62,16 @@ struct window {
 	fx saved_w;
 	fx saved_ssthresh;
 	bool has_saved;
-	/* True from a loss to the end of its recovery, and true from a timeout in it on. */
+	/* True from a loss to the end of its recovery. */
 	bool recovering;
+	/* True from a timeout within the recovery to the recovery's end. */
 	bool timed_out;
 	/* The kernel has just asked for a threshold, and has not yet reported the reason. */
 	bool asked;
 	/* An ACK for which the kernel has not yet reported if the window may change. */
 	bool has_pending;
 	bool has_origin;
-	/* After a timeout or an idle time: the algorithm's window and threshold count, not what the kernel made of them. */
+	/* After a timeout or an idle time: the algorithm's window and threshold apply, and not the kernel's. */
 	bool restarted;
 	/* Segments sent when the round began, segments delivered so far, and the first difference of timestamps. */
 	__u32 round_end;

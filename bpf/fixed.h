@@ -3,7 +3,7 @@
  * Fixed-point arithmetic. BPF has no floating point and, in this dialect, no signed division.
  *
  * A number is a signed count of 2^-32: windows in segments, times in microseconds, both up to 2^31. A result that
- * would be larger is FX_MAX, which stands for infinity; products are exact but for their last bit, and quotients have
+ * would be larger is FX_MAX, which stands for infinity; products are exact except for their last bit, and quotients have
  * a relative error of about 2^-31.
  */
 #ifndef ELEPHAN_FIXED_H

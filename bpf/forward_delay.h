@@ -3,15 +3,16 @@
  * Estimates of the forward path from one-way delays: the smallest so far, and averages of the forward queueing
  * delay and of the round-trip time (forward_delay.rs).
  *
- * In the kernel a one-way delay is the difference of the two hosts' timestamps in an ACK, which carries a constant that
- * cancels. Its grain is a microsecond where the route has tcp_usec_ts (Linux 6.7), a millisecond otherwise.
+ * In the kernel a one-way delay is the difference of the two hosts' timestamps in an ACK. It includes a constant, which
+ * cancels in differences. Its resolution is a microsecond if the route has tcp_usec_ts (Linux 6.7), and a millisecond
+ * otherwise.
  */
 #ifndef ELEPHAN_FORWARD_DELAY_H
 #define ELEPHAN_FORWARD_DELAY_H
 
 #include "elephan.h"
 
-/* Average of delays: each ACK weighs 3/w, or 3/flight; the mean or the smallest of a round trip; the last sample. */
+/* Average of delays: weighted by 3/w or 3/flight for each ACK; mean or minimum of a round trip; last sample. */
 enum { FAST_FILTER, NS2_FILTER, MEAN_ROUND, MIN_ROUND, LAST_SAMPLE };
 CHOICE(filter, FAST_FILTER, LAST_SAMPLE);
 
@@ -19,7 +20,7 @@ CHOICE(filter, FAST_FILTER, LAST_SAMPLE);
 #define FILTER_SEGMENTS FX(3)
 
 struct forward_delay {
-	/* All us. Smallest one-way delay, of any sign; averaged forward queueing delay and round-trip time. */
+	/* Smallest one-way delay (may be negative), averaged forward queueing delay, averaged round-trip time; all in us. */
 	fx base;
 	fx queueing;
 	fx rtt;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The kernel's calls, told to the algorithm that includes this file at its end.
+ * Translates the kernel's calls into callbacks of the algorithm that includes this file at its end.
  *
- * pkts_acked comes with every ACK, cong_avoid later and only where the window may move: an ACK waits for the second
- * call, and if none came before the next ACK, it was one of recovery. This asks for no cong_control, whose arguments
- * differ between kernels.
+ * The kernel calls pkts_acked for every ACK. It calls cong_avoid later, and only if the window may change. So an ACK is
+ * kept until cong_avoid is called. If cong_avoid was not called before the next ACK, the kept ACK belongs to a recovery.
+ * The hook cong_control is not used, because its arguments differ between kernels.
  *
- * The kernel asks for a threshold before it says whether a loss or a timeout is the reason. What was done for a loss
- * is taken back where it was a timeout. In a recovery it only says that its state is that of a timeout.
+ * The kernel asks for a threshold before it reports whether a loss or a timeout is the reason. After a timeout, the
+ * response to a loss is undone. For a timeout within a recovery, the kernel only reports the new state.
  */
 #ifndef ELEPHAN_HOOKS_H
 #define ELEPHAN_HOOKS_H
@@ -56,7 +56,7 @@ struct {
 	__uint(max_entries, 1 << 20);
 } events SEC(".maps");
 
-/* Events that found the ring full. */
+/* Number of events that were lost because the ring buffer was full. */
 __u64 events_lost = 0;
 
 static __always_inline struct flow *flow_of(struct sock *sk)
@@ -243,7 +243,7 @@ static __always_inline void read_owd(const struct tcp_sock *tp, struct window *w
 	ack->has_owd = true;
 }
 
-/* An ACK after which cong_avoid did not come. */
+/* Handles a kept ACK that was not followed by cong_avoid. */
 static __always_inline void flush(struct sock *sk, struct flow *f)
 {
 	struct ack *ack = &f->now.win.pending;
@@ -407,8 +407,8 @@ HOOK(void, el_set_state, struct sock *sk, __u8 new_state)
 		}
 	} else if ((new_state == CA_RECOVERY || new_state == CA_CWR) && !asked && !win->recovering) {
 		/*
-		 * Linux 6.18 was seen to skip the threshold, where one processor handled two sockets' ACKs, and to accept any number
-		 * as its answer.
+		 * If one processor handled the ACKs of two sockets, Linux 6.18 sometimes did not ask for the threshold, and used an
+		 * arbitrary number.
 		 */
 		adopt_window(tcp_sk(sk)->snd_cwnd, &f->now);
 		tcp_sk(sk)->snd_ssthresh = tell_congestion(f);
@@ -434,7 +434,7 @@ HOOK(__u32, el_undo_cwnd, struct sock *sk)
 	return cwnd > tp->snd_cwnd ? (__u32)cwnd : tp->snd_cwnd;
 }
 
-/* Name that sockets select; the compiler's command line gives that of this run. */
+/* Name that sockets select; the compiler's command line sets the name of a run. */
 #ifndef EL_NAME
 #define EL_NAME "el_unnamed"
 #endif

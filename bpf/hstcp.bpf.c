@@ -2,7 +2,7 @@
 /*
  * HighSpeed TCP (RFC 3649): crates/cc/src/hstcp.rs, the closed form of section 5.
  *
- * Logarithms are to the base of two; of the loss rates at both ends it is given those.
+ * All logarithms have base two. The parameters have the logarithms of the loss rates at both ends.
  */
 #include "elephan.h"
 

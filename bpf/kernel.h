@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Types of the kernel that are used here, with only the members that are read or written. libbpf finds their
- * places in the running kernel's BTF when an object is loaded (CO-RE), so that no header of a certain kernel is needed.
+ * Types of the kernel that are used here, with only the members that are read or written. libbpf finds the offsets of
+ * these members in the running kernel's BTF when an object is loaded (CO-RE), so no kernel headers are needed.
  */
 #ifndef ELEPHAN_KERNEL_H
 #define ELEPHAN_KERNEL_H
@@ -94,7 +94,7 @@ struct tcp_congestion_ops {
 
 /* Set when the object is loaded. */
 #define PARAM(name, value) const volatile fx p_##name = FX(value)
-/* A choice, by its index among those of the Rust twin; only those up to `last` exist here. */
+/* A choice, by its index in the Rust twin; only the choices up to `last` exist here. */
 #define CHOICE(name, value, last)                                                                                      \
 	PARAM(name, value);                                                                                            \
 	const volatile fx last_##name = FX(last)

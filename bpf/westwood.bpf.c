@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * TCP Westwood+ (L. A. Grieco, S. Mascolo, CCR 2004): crates/cc/src/westwood.rs in real numbers, the window a loss
- * leaves set at once.
+ * TCP Westwood+ (L. A. Grieco, S. Mascolo, CCR 2004): crates/cc/src/westwood.rs in real numbers; a loss sets
+ * the window at once.
  */
 #include "elephan.h"
 

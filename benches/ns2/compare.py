@@ -29,11 +29,11 @@ from elephan.runs.execute import compute
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "tests" / "reference" / "ns2" / "table.json"
 PAGE = ROOT / "docs" / "reference" / "ns2.md"
-# Limit of "same": a difference of 1 %, of drops also one packet.
+# Limit of "same": a difference of 1 %; for drops, also a difference of one packet.
 AGREES = 0.01
 ONE_DROP = 1.0
 CONFIDENCE = 0.95
-# ns-2's name of a module, and what it is called here.
+# Names of modules in ns-2, and of the same algorithms in Elephan.
 NAMES = {"highspeed": "hstcp", "scalable": "stcp"}
 WINDOW = 67_000
 Row = dict[str, Any]
@@ -117,32 +117,18 @@ def ours_for(algorithm: str, *, timestamps: bool) -> str:
     return f"{NAMES.get(algorithm, algorithm)}:linux-2.6"
 
 
-def scenario(case: Case, table: Row, moved_us: int, preset: str | None = None) -> Scenario:
-    """The scenario of dumbbell.tcl, with ``preset``, or by default with the preset that corresponds to the module."""
-    path = table["paths"][case.path]
-    # An agent's window_ is its first ssthresh and bounds its cwnd; data above a hole does not count against it.
-    ssthresh = int(path["gentle"]) if case.start == "gentle" else WINDOW
-    stack: Row = {"base": "ns2", "receive_window": f"{WINDOW} segments", "initial_ssthresh": f"{ssthresh} segments"}
-    if case.timestamps:
-        stack |= {"header": "50 B", "time_one_segment": False}
-    access_s = path.get("access_s", [0.001] * case.flows)
-    rtts_us = [round(2e6 * path["delay_s"] + 4e6 * access) + 2 * moved_us for access in access_s]
-    algorithm = preset or ours_for(case.algorithm, timestamps=case.timestamps)
-    return Scenario.dumbbell(
-        [{"algorithm": algorithm, "rtt": f"{rtt_us} us"} for rtt_us in rtts_us[: case.flows]],
-        rate=f"{path['rate_bps'] / 1e6:g} Mbit/s",
-        rtt=f"{rtts_us[0]} us",
-        buffer=f"{path['buffer']:.0f} packets",
-        starts=[f"{table['second_starts_s'] * i:g} s" for i in range(case.flows)],
-        duration=f"{path['duration_s']:g} s",
-        queue="droptail:ns2",
-        access_rate="1 Gbit/s",
-        access_delay=f"{access_s[0] * 1e6:.0f} us",
-        stack=stack,
-        start_jitter="0 s",
-        sample_period="1 s",
-        measure={"from": f"{path['from_s']:g} s"},
-    )
+def scenario(case: Case, table: Row, moved_us: int, preset: str | None = None) -> Scenario: """The scenario of
+dumbbell.tcl, with ``preset``, or by default with the preset that corresponds to the module.""" path =
+table["paths"][case.path] # An agent's window_ is its first ssthresh and bounds its cwnd; data above a hole does not
+count against it. ssthresh = int(path["gentle"]) if case.start == "gentle" else WINDOW stack: Row = {"base": "ns2",
+"receive_window": f"{WINDOW} segments", "initial_ssthresh": f"{ssthresh} segments"} if case.timestamps: stack |=
+{"header": "50 B", "time_one_segment": False} access_s = path.get("access_s", [0.001] * case.flows) rtts_us = [round(2e6
+* path["delay_s"] + 4e6 * access) + 2 * moved_us for access in access_s] algorithm = preset or ours_for(case.algorithm,
+timestamps=case.timestamps) return Scenario.dumbbell( [{"algorithm": algorithm, "rtt": f"{rtt_us} us"} for rtt_us in
+rtts_us[: case.flows]], rate=f"{path['rate_bps'] / 1e6:g} Mbit/s", rtt=f"{rtts_us[0]} us", buffer=f"{path['buffer']:.0f}
+packets", starts=[f"{table['second_starts_s'] * i:g} s" for i in range(case.flows)], duration=f"{path['duration_s']:g}
+s", queue="droptail:ns2", access_rate="1 Gbit/s", access_delay=f"{access_s[0] * 1e6:.0f} us", stack=stack,
+start_jitter="0 s", sample_period="1 s", measure={"from": f"{path['from_s']:g} s"}, )
 
 
 def run_ours(case: Case, table: Row, moved_us: int, preset: str | None = None) -> Row:
@@ -299,10 +285,10 @@ INTRODUCTION = """<!-- written by benches/ns2/compare.py from tests/reference/ns
 # Side by side with ns-2
 
 This page compares every congestion control module that both ns-2's TCP/Linux and Elephan have, on the same paths. In
-ns-2.35 (Debian's `ns2`), the modules are those of Linux 2.6.22.6. Elephan has the stack `ns2` and the preset that
-stands for the module. Goodput is the data that arrives in order, 1,000 bytes a packet. Seven paths have two flows, the
-second of which starts after 5 s. For these paths, goodput is measured from 5 to 10 s on, and drops over the whole run
-of 15 to 60 s. Timestamps are on for the modules that read them, and add 10 bytes to a packet. Four longer runs have one
+ns-2.35 (Debian's `ns2`), the modules are those of Linux 2.6.22.6. Elephan uses the stack `ns2` and the preset that
+corresponds to the module. Goodput is the data that arrives in order, 1,000 bytes a packet. Seven paths have two flows,
+and the second flow starts after 5 s. For these paths, the measurement of goodput begins after 5 to 10 s, and drops are counted
+over the whole run of 15 to 60 s. Timestamps are on for the modules that read them, and add 10 bytes to a packet. Four longer runs have one
 flow.
 
 Each run is made several times, in ns-2 and in Elephan, with small changes of the bottleneck's delay. Runs of two flows
@@ -327,30 +313,30 @@ Elephan and judges the differences.
 DIFFERENCES = """## SACKs forgotten
 
 ns-2's TCP/Linux clears its scoreboard at the end of a recovery. If segments beyond the recovery point were lost too,
-ns-2 then knows only the three SACK blocks of the next ACK. ns-2 takes all other segments for lost, retransmits
+ns-2 then knows only the three SACK blocks of the next ACK. ns-2 counts all other segments as lost, retransmits
 thousands of segments that had arrived, and overfills the queue with them. A row of the table names this cause if ns-2
-has 5 % more retransmissions than drops. Elephan keeps its scoreboard, as Linux does. This error only occurs if
-the window still exceeds path and queue after the first reduction. Slow start leaves a window of this size to algorithms
-with a small reduction (BIC, CUBIC) or with an overshoot of more than a factor of two (Hybla).
+has 5 % more retransmissions than drops. Elephan keeps its scoreboard, as Linux does. This error only occurs if the
+window still exceeds path and queue after the first reduction. Algorithms with a small reduction (BIC, CUBIC) or with an
+overshoot of more than a factor of two (Hybla) have a window of this size after slow start.
 """
-PECULIAR = """### What else is ns-2's own
+PECULIAR = """### Other differences of ns-2
 
-A preset named `ns2` exists where ns-2's agent runs a module in another way than the kernel does. The table shows the
-effect of each difference by leaving the difference out:
+An algorithm has a preset `ns2` if ns-2's agent runs the module differently from the kernel. The table shows the effect
+of each difference, with results with and without the difference:
 
 - CUBIC without timestamps never learns the smallest RTT, and its cap on growth is off; in this run the cap costs
   nothing.
-- Westwood's module uses its bandwidth estimate when it hears that a recovery ended; the agent never reports this, so
-  the module behaves as Reno.
+- Westwood's module uses its bandwidth estimate at the end of a recovery; the agent never reports this end, so the
+  module behaves like Reno.
 - Compound without timestamps has one RTT sample a round trip and falls back to Reno.
-- LP without timestamps has no one-way delays and is Reno.
+- LP without timestamps has no one-way delays and behaves like Reno.
 """
 
 
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", nargs="+", metavar="MODULE", help="print these instead of writing the page")
+    parser.add_argument("--only", nargs="+", metavar="MODULE", help="print these modules instead of writing the page")
     parser.add_argument("--path", nargs="+", help="with --only: these paths")
     arguments = parser.parse_args()
     table = json.loads(TABLE.read_text(encoding="utf-8"))

@@ -1,11 +1,11 @@
-# How much a delivered segment costs ns-2 with many flows: CUBIC flows (TCP/Linux) over one bottleneck, on the path of
-# the crowds of `elephan bench`: packets of 1500 B, SACK, an ACK for every second packet, a buffer of half a BDP.
+# Time of a delivered segment in ns-2 with many flows: CUBIC flows (TCP/Linux) over one bottleneck, on the path of the
+# crowds of `elephan bench`: packets of 1500 B, SACK, an ACK for every second packet, a buffer of half a BDP.
 #
 #   ns crowd.tcl flows rate_bps from_s to_s [headers]      headers: all (default) or tcp, as in speed.tcl
 #
-# The flows start within the first second. The clock runs from from_s to to_s of simulated time, with no monitor and no
-# trace; building the topology and what comes before from_s are left out. Segments are those delivered in order at the
-# sinks in that stretch. The answer is the one line of stdout that starts with a brace.
+# The flows start within the first second. The time is measured from from_s to to_s of simulated time, without monitor
+# and trace; the time to build the topology and the time before from_s are excluded. Segments are counted if they are
+# delivered in order at the sinks in this interval. The result is the one line of stdout that starts with a brace.
 
 proc fail {message} {
     puts stderr "crowd.tcl: $message"
@@ -20,7 +20,7 @@ foreach number [list $rate_bps $from_s $to_s] {
     if {![string is double -strict $number]} { fail "$number is not a number" }
 }
 if {$from_s < 0 || $to_s <= $from_s} { fail "needs 0 <= from_s < to_s" }
-# A sink counts bytes in a C int: one difference can stand one wrap but not two.
+# A sink counts bytes in a C int: a difference of two counts is correct after one overflow, but not after two.
 if {$rate_bps / 8 * ($to_s - $from_s) / $flows >= 4294967296} { fail "the stretch is too long to count a flow's bytes" }
 
 if {$headers eq "tcp"} {
@@ -31,7 +31,7 @@ set rtt_s 0.1
 set wire_bytes 1500
 set bdp [expr {$rate_bps * $rtt_s / 8 / $wire_bytes}]
 set ns [new Simulator]
-# Routes are given, since ns-2 takes a minute to compute those of 1,000 flows.
+# The script sets the routes, since ns-2 takes a minute to compute those of 1,000 flows.
 $ns rtproto Manual
 Agent/TCP set packetSize_ [expr {$wire_bytes - 40}]
 Agent/TCP set windowInit_ 10

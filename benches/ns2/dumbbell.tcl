@@ -2,8 +2,8 @@
 #
 #   ns dumbbell.tcl key value [key value ...]
 #
-# It writes no packet trace: queues are read by a monitor, agents by periodic reads of their variables.
-# What is asked for is echoed in the output, so a file made from it states where it came from.
+# The script writes no packet trace: a monitor reads the queues, and the agents' variables are read periodically.
+# The output repeats the options, so a file of results states its origin.
 
 array set arg {
     algorithms   reno
@@ -48,12 +48,12 @@ if {[llength $arg(starts)] != $flows} { fail "starts has [llength $arg(starts)] 
 if {[llength $arg(access_s)] ni [list 1 $flows]} { fail "access_s has one entry for all flows, or one for each" }
 if {$arg(seed) < 1} { fail "seed must be at least 1: ns-2 reads 0 as the time of day" }
 
-# ns-2 and its modules print to stdout as they please, so the document goes to the file `out` when one is named.
+# ns-2 and its modules also print to stdout, so the document is written to the file `out` if this option is given.
 ns-random $arg(seed)
 set jitter [new RNG]
 $jitter seed $arg(seed)
 
-# Packets carry every protocol's header unless told otherwise; with TCP's alone the same run takes half the time.
+# By default, a packet has the headers of all protocols; with only TCP's headers the same run takes half the time.
 if {$arg(headers) ni {all tcp}} { fail "headers are all or tcp, not $arg(headers)" }
 if {$arg(headers) eq "tcp"} {
     remove-all-packet-headers
@@ -114,7 +114,7 @@ set followed [open $arg(follow_file) w]
 for {set i 0} {$i < $flows} {incr i} {
     set source [$ns node]
     set target [$ns node]
-    # One delay for all flows, or one for each.
+    # One access delay for all flows, or one for each flow.
     set access_s [lindex $arg(access_s) [expr {[llength $arg(access_s)] == 1 ? 0 : $i}]]
     foreach {a b} [list $source $left $right $target] {
         $ns duplex-link $a $b $arg(access_bps) ${access_s}s DropTail
@@ -127,7 +127,7 @@ for {set i 0} {$i < $flows} {incr i} {
     $ns attach-agent $source $tcp($i)
     $ns attach-agent $target $sink($i)
     $ns connect $tcp($i) $sink($i)
-    # Every change of these agent variables goes to the file: cheap for ssthresh_, a line a packet for ack_.
+    # Every change of these agent variables is written to the file: few lines for ssthresh_, one line a packet for ack_.
     if {[llength $arg(follow)]} {
         $tcp($i) attach $followed
         foreach variable $arg(follow) { $tcp($i) trace $variable }
@@ -139,8 +139,8 @@ for {set i 0} {$i < $flows} {incr i} {
     $ns at $start "$ftp($i) start"
 }
 
-# Bytes delivered in order to a sink. ns-2 keeps them in a C int, which wraps in half a minute at 622 Mbit/s; read at
-# least once in 4 GiB, the differences add up to the true count.
+# Bytes delivered in order to a sink. ns-2 counts them in a C int, which overflows after half a minute at 622 Mbit/s. If
+# the count is read at least once in 4 GiB, the sum of the differences is the true count.
 proc bytes_in_order {i} {
     global sink bytes_seen bytes_total
     set now [$sink($i) set bytes_]

@@ -1,10 +1,10 @@
-# RED while twenty flows join two: ns-2's own tests red2 and red2Adapt (tcl/test/test-suite-adaptive-red.tcl), which S. Floyd
-# wrote beside "Adaptive RED: An Algorithm for Increasing the Robustness of RED's Active Queue Management" (2001).
+# RED with two flows, which twenty flows join: ns-2's own tests red2 and red2Adapt (tcl/test/test-suite-adaptive-red.tcl),
+# which S. Floyd wrote for the paper "Adaptive RED: An Algorithm for Increasing the Robustness of RED's Active Queue Management" (2001).
 #
 #   ns red.tcl ADAPTIVE ALGORITHM WAIT SEED       0|1  sack1|cubic  0|1  1, 2, ...
 #
-# WAIT is RED's wait_: whether a drop waits for 1/p packets since the one before. Prints every 10 ms: the time, the packets that
-# wait, those that left and those that were dropped.
+# WAIT is RED's wait_: with 1, at least 1/p packets pass between two drops. Every 10 ms the script prints the time and the
+# numbers of packets that wait, that have left, and that were dropped.
 
 lassign $argv adaptive algorithm wait seed
 if {[llength $argv] != 4 || $algorithm ni {sack1 cubic}} {

@@ -1,7 +1,7 @@
 """Run ns-2 (`apt-get install ns2`) and save the results with which the engine is compared.
 
     python benches/ns2/reference.py single --out tests/reference/ns2            # one flow of each algorithm
-    python benches/ns2/reference.py sensitivity --out tests/reference/ns2       # the same with microseconds moved
+    python benches/ns2/reference.py sensitivity --out tests/reference/ns2       # with delays changed by microseconds
     python benches/ns2/reference.py sawtooth --out tests/reference/ns2          # one Reno flow, three buffers
     python benches/ns2/reference.py pairs --out tests/reference/ns2 --pair htcp,bic
 
@@ -271,7 +271,7 @@ def main() -> int:
     parser.add_argument(
         "--timestamps", action="store_true", help="for single: TCP timestamps on (10 more bytes a packet)"
     )
-    parser.add_argument("--pair", action="append", help="for pairs: FIRST,SECOND; may be repeated; default six of them")
+    parser.add_argument("--pair", action="append", help="for pairs: FIRST,SECOND; may be repeated; default six pairs")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     try:

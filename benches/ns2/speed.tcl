@@ -1,14 +1,14 @@
-# How fast ns-2 is on the engine's own benchmark: two CUBIC flows (TCP/Linux), 622 Mbit/s, 100 ms, 1555 packets.
+# Speed of ns-2 on the engine's own benchmark: two CUBIC flows (TCP/Linux), 622 Mbit/s, 100 ms, 1555 packets.
 #
 #   ns speed.tcl [from_s to_s [headers]]          default 15 25 all
 #
-# The clock runs over a stretch of simulated time in which the link is full and nothing is being recovered, with no
-# monitor and no trace. Building the topology, slow start and the recovery after it are left out. Segments are those
-# delivered in order at the two sinks in that stretch. The answer is the one line of stdout that starts with a brace;
-# select_ca prints lines of its own, which nothing can turn off.
+# The time is measured over an interval of simulated time in which the link is full and no flow is in recovery, without
+# monitor and trace. The time to build the topology, slow start and the recovery after slow start are excluded. Segments
+# are counted if they are delivered in order at the two sinks in this interval. The result is the one line of stdout that
+# starts with a brace; select_ca prints further lines, which cannot be turned off.
 #
-# headers = all: every protocol's header in every packet, which is what ns-2 does unless a script says otherwise.
-# headers = tcp: only those that TCP needs, ns-2 at its best: about twice as fast.
+# headers = all: each packet has the headers of all protocols, the default of ns-2.
+# headers = tcp: each packet has only the headers that TCP needs, which makes ns-2 about twice as fast.
 
 set from_s 15.0
 set to_s 25.0
@@ -23,7 +23,7 @@ if {$headers ni {all tcp}} {
     puts stderr "speed.tcl: headers are all or tcp, not $headers"
     exit 2
 }
-# A sink counts bytes in a C int: 4 GiB pass in 55 s, and one difference can stand one wrap but not two.
+# A sink counts bytes in a C int: 4 GiB pass in 55 s, and a difference is correct after one overflow, but not after two.
 set numbers [expr {[string is double -strict $from_s] && [string is double -strict $to_s]}]
 if {!$numbers || $from_s < 0 || $to_s <= $from_s || $to_s - $from_s > 50} {
     puts stderr "speed.tcl: needs 0 <= from_s < to_s <= from_s + 50"

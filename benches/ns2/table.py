@@ -30,16 +30,16 @@ from typing import Any
 from elephan.rates import payload_rate_mbps
 from reference import ALGORITHMS, FLOW_COLUMNS, Options, at_mark, provenance, simulate
 
-# Without timestamps TCP/Linux times one segment a round trip; these modules read it, or the timestamps, or both.
+# Without timestamps, TCP/Linux measures one RTT a round trip. These modules read the RTT, the timestamps, or both.
 TIMESTAMPED = ["cubic", "htcp", "vegas", "illinois", "westwood", "veno", "yeah", "hybla", "lp", "compound"]
 SECOND_STARTS_S = 5.0
 MOVED_US = (-10, 0, 10)
 PATHS: dict[str, dict[str, Any]] = {
     "100M": {"rate_bps": 100e6, "delay_s": 0.018, "buffer": 480, "duration_s": 200, "from_s": 50, "gentle": 1000},
     "622M": {"rate_bps": 622e6, "delay_s": 0.048, "buffer": 1555, "duration_s": 60, "from_s": 20, "gentle": 9400},
-    # Judged flow by flow: two flows, with the delay of each flow's access links. The bottleneck's delay moves by steps
-    # of an eighth of the time that a packet takes there: smaller ones leave the order of the packets as it was. The
-    # bandwidth-delay products, with the mean round trip, are 24, 48, 361, 240, 2404, 1082 and 3245 packets.
+    # Paths of two flows, each with the delay of its own access links; the page judges each flow. The bottleneck's delay
+    # changes in steps of an eighth of a packet's transmission time, since smaller steps do not change the order of the
+    # packets. The BDPs, with the mean RTT, are 24, 48, 361, 240, 2404, 1082 and 3245 packets.
     "10M-0.5": {
         "rate_bps": 10e6, "delay_s": 0.006, "access_s": [0.002, 0.002], "buffer": 12, "duration_s": 60, "from_s": 10,
         "step_us": 104,
@@ -69,8 +69,8 @@ PATHS: dict[str, dict[str, Any]] = {
         "step_us": 3,
     },
 }  # fmt: skip
-# Scope of the page: the paths, whether slow start overshoots there, how often each run is made, and the modules. The
-# large paths have fewer runs, so that all of them take some ten minutes.
+# Scope of the page. Each path has the kind of start, the number of runs, and the modules. The large paths have fewer
+# runs, so that all runs take about ten minutes.
 LARGE = ["reno", "cubic", "bic", "htcp", "illinois", "westwood", "yeah", "compound"]
 JUDGED: dict[str, tuple[str, int, list[str]]] = {
     "10M-0.5": ("slow", 8, ALGORITHMS),
@@ -81,7 +81,7 @@ JUDGED: dict[str, tuple[str, int, list[str]]] = {
     "100M-1": ("gentle", 4, LARGE),
     "300M-0.5": ("slow", 4, ["yeah", "compound"]),
 }
-# The paths of one flow and of two that are compared line by line.
+# Paths whose runs with one flow and with two flows are compared line by line.
 LINE_BY_LINE = ("100M", "622M")
 
 
@@ -139,7 +139,7 @@ def save(path: Path, rows: list[dict[str, Any]]) -> None:
     temporary.replace(path)
 
 
-# Arguments of the calls that made the file that is kept.
+# Arguments of the calls that wrote the file in the repository.
 CALLS = ("", " --timestamps", " --start gentle --flows 1", " --judged --jobs 2")
 KEYS = ("algorithm", "path", "flows", "timestamps", "start", "moved_us")
 
@@ -152,7 +152,7 @@ def main() -> int:
     parser.add_argument("--path", action="append", choices=tuple(PATHS), help="may be repeated; default all")
     parser.add_argument("--flows", action="append", type=int, choices=(1, 2), help="may be repeated; default both")
     parser.add_argument("--timestamps", action="store_true", help="TCP timestamps on, for the modules that read them")
-    parser.add_argument("--start", choices=("slow", "gentle"), default="slow", help="whether slow start overshoots")
+    parser.add_argument("--start", choices=("slow", "gentle"), default="slow", help="gentle: slow start ends at the capacity")
     parser.add_argument("--judged", action="store_true", help="the paths of two flows that the page judges")
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
     arguments = parser.parse_args()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * In place of ../kernel.h when an algorithm is compiled into a Linux kernel as a congestion control of its own (--on
- * linux): the kernel's own headers, and other names where the two clash.
+ * Replaces ../kernel.h when an algorithm is compiled into a Linux kernel as a congestion control of its own (--on
+ * linux). It includes the kernel's headers, and renames identifiers that clash with them.
  */
 #ifndef ELEPHAN_KERNEL_H
 #define ELEPHAN_KERNEL_H

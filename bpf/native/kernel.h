@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* In place of ../kernel.h where the algorithms are compiled as an ordinary program: a small tcp_sock of our own. */
+/* Replaces ../kernel.h when the algorithms are compiled as ordinary programs; it defines a small tcp_sock. */
 #ifndef ELEPHAN_KERNEL_H
 #define ELEPHAN_KERNEL_H
 

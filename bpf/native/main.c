@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * Drives an algorithm through a recorded connection: one event a line on standard input, and after each the window and
- * the threshold on standard output. Times are in microseconds, the rest in segments; the kernel's part in between (its
- * walk to the threshold in recovery, its restart after an idle time) is played by this program.
+ * the threshold on standard output. Times are in microseconds, the rest in segments. This program also does the kernel's part:
+ * the reduction to the threshold in recovery, and the restart after an idle time.
  */
 #include "kernel.h"
 
@@ -104,7 +104,7 @@ static void handle(struct sock *sk, char event, const long long *v)
 	case 'A': /* ACK: now, una, next, delivered, RTT, difference of timestamps, SACKed, in flight, flags */
 		acknowledge(sk, v);
 		break;
-	case 'T': /* timeout: now, whether in a recovery, which keeps the kernel's threshold */
+	case 'T': /* timeout: now, 1 in a recovery (the kernel then keeps its threshold) */
 		if (!v[1]) {
 			tp->snd_ssthresh = el_ssthresh(sk);
 			el_cwnd_event(sk, EVENT_LOSS);
@@ -113,7 +113,7 @@ static void handle(struct sock *sk, char event, const long long *v)
 		el_set_state(sk, CA_LOSS);
 		el_set_state(sk, CA_OPEN);
 		break;
-	case 'U': /* it was spurious: now, threshold before it */
+	case 'U': /* the last signal was spurious: now, threshold before the signal */
 		tp->snd_cwnd = el_undo_cwnd(sk);
 		if ((__u32)v[1] > tp->snd_ssthresh)
 			tp->snd_ssthresh = (__u32)v[1];
