@@ -117,18 +117,32 @@ def ours_for(algorithm: str, *, timestamps: bool) -> str:
     return f"{NAMES.get(algorithm, algorithm)}:linux-2.6"
 
 
-def scenario(case: Case, table: Row, moved_us: int, preset: str | None = None) -> Scenario: """The scenario of
-dumbbell.tcl, with ``preset``, or by default with the preset that corresponds to the module.""" path =
-table["paths"][case.path] # An agent's window_ is its first ssthresh and bounds its cwnd; data above a hole does not
-count against it. ssthresh = int(path["gentle"]) if case.start == "gentle" else WINDOW stack: Row = {"base": "ns2",
-"receive_window": f"{WINDOW} segments", "initial_ssthresh": f"{ssthresh} segments"} if case.timestamps: stack |=
-{"header": "50 B", "time_one_segment": False} access_s = path.get("access_s", [0.001] * case.flows) rtts_us = [round(2e6
-* path["delay_s"] + 4e6 * access) + 2 * moved_us for access in access_s] algorithm = preset or ours_for(case.algorithm,
-timestamps=case.timestamps) return Scenario.dumbbell( [{"algorithm": algorithm, "rtt": f"{rtt_us} us"} for rtt_us in
-rtts_us[: case.flows]], rate=f"{path['rate_bps'] / 1e6:g} Mbit/s", rtt=f"{rtts_us[0]} us", buffer=f"{path['buffer']:.0f}
-packets", starts=[f"{table['second_starts_s'] * i:g} s" for i in range(case.flows)], duration=f"{path['duration_s']:g}
-s", queue="droptail:ns2", access_rate="1 Gbit/s", access_delay=f"{access_s[0] * 1e6:.0f} us", stack=stack,
-start_jitter="0 s", sample_period="1 s", measure={"from": f"{path['from_s']:g} s"}, )
+def scenario(case: Case, table: Row, moved_us: int, preset: str | None = None) -> Scenario:
+    """The scenario of dumbbell.tcl, with ``preset``, or by default with the preset that corresponds to the module."""
+    path = table["paths"][case.path]
+    # An agent's window_ is its first ssthresh and bounds its cwnd; data above a hole does not count against it.
+    ssthresh = int(path["gentle"]) if case.start == "gentle" else WINDOW
+    stack: Row = {"base": "ns2", "receive_window": f"{WINDOW} segments", "initial_ssthresh": f"{ssthresh} segments"}
+    if case.timestamps:
+        stack |= {"header": "50 B", "time_one_segment": False}
+    access_s = path.get("access_s", [0.001] * case.flows)
+    rtts_us = [round(2e6 * path["delay_s"] + 4e6 * access) + 2 * moved_us for access in access_s]
+    algorithm = preset or ours_for(case.algorithm, timestamps=case.timestamps)
+    return Scenario.dumbbell(
+        [{"algorithm": algorithm, "rtt": f"{rtt_us} us"} for rtt_us in rtts_us[: case.flows]],
+        rate=f"{path['rate_bps'] / 1e6:g} Mbit/s",
+        rtt=f"{rtts_us[0]} us",
+        buffer=f"{path['buffer']:.0f} packets",
+        starts=[f"{table['second_starts_s'] * i:g} s" for i in range(case.flows)],
+        duration=f"{path['duration_s']:g} s",
+        queue="droptail:ns2",
+        access_rate="1 Gbit/s",
+        access_delay=f"{access_s[0] * 1e6:.0f} us",
+        stack=stack,
+        start_jitter="0 s",
+        sample_period="1 s",
+        measure={"from": f"{path['from_s']:g} s"},
+    )
 
 
 def run_ours(case: Case, table: Row, moved_us: int, preset: str | None = None) -> Row:
@@ -287,9 +301,9 @@ INTRODUCTION = """<!-- written by benches/ns2/compare.py from tests/reference/ns
 This page compares every congestion control module that both ns-2's TCP/Linux and Elephan have, on the same paths. In
 ns-2.35 (Debian's `ns2`), the modules are those of Linux 2.6.22.6. Elephan uses the stack `ns2` and the preset that
 corresponds to the module. Goodput is the data that arrives in order, 1,000 bytes a packet. Seven paths have two flows,
-and the second flow starts after 5 s. For these paths, the measurement of goodput begins after 5 to 10 s, and drops are counted
-over the whole run of 15 to 60 s. Timestamps are on for the modules that read them, and add 10 bytes to a packet. Four longer runs have one
-flow.
+and the second flow starts after 5 s. For these paths, the measurement of goodput begins after 5 to 10 s, and drops are
+counted over the whole run of 15 to 60 s. Timestamps are on for the modules that read them, and add 10 bytes to a
+packet. Four longer runs have one flow.
 
 Each run is made several times, in ns-2 and in Elephan, with small changes of the bottleneck's delay. Runs of two flows
 are made eight times, on the large paths four times. The delays of these runs differ by multiples of an eighth of the

@@ -152,7 +152,7 @@ def main() -> int:
     parser.add_argument("--path", action="append", choices=tuple(PATHS), help="may be repeated; default all")
     parser.add_argument("--flows", action="append", type=int, choices=(1, 2), help="may be repeated; default both")
     parser.add_argument("--timestamps", action="store_true", help="TCP timestamps on, for the modules that read them")
-    parser.add_argument("--start", choices=("slow", "gentle"), default="slow", help="gentle: slow start ends at the capacity")
+    parser.add_argument("--start", choices=("slow", "gentle"), default="slow", help="gentle: without an overshoot")
     parser.add_argument("--judged", action="store_true", help="the paths of two flows that the page judges")
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
     arguments = parser.parse_args()
