@@ -1,4 +1,4 @@
-"""Sphinx's settings, and the playground's file beside the pages."""
+"""Settings of Sphinx; the build also writes the file of the playground."""
 
 from pathlib import Path
 

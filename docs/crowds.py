@@ -1,9 +1,9 @@
-"""Draws the cost of a delivered segment against the number of flows, from what `elephan bench --json` printed.
+"""Draws the cost of a delivered segment against the number of flows, from the output of `elephan bench --json`.
 
     .venv/bin/elephan bench --json > docs/bench.json && .venv/bin/python docs/crowds.py
 
-Writes docs/crowds.svg: the engine, ns-2 where the document has it, and the budgets. Take the measurement on a machine
-that does nothing else: ten minutes on one core, with ns-2.
+Writes docs/crowds.svg with the engine, ns-2 if the document has it, and the budgets. Measure on an otherwise idle
+machine; the measurement takes ten minutes on one core, with ns-2.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 FOLDER = Path(__file__).parent
 OURS, OTHER, LIGHT = "#1f5fa8", "#c03a2b", "#999999"
 BUDGETS = (2, 3, 5)
-"""Multiples of the cost with two flows."""
+"""Budgets: multiples of the time of a segment with two flows."""
 
 
 def draw(document: dict[str, Any], path: Path) -> None:

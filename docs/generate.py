@@ -1,7 +1,7 @@
 """Writes docs/reference and docs/algorithms from the program's own data, so that pages and program agree.
 
-Run it after a change of the schema, the command line, a metric or an algorithm; a test compares its output with the
-pages.
+Run this script after a change of the schema, the command line, a metric or an algorithm; a test compares its output
+with the pages.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def form_page() -> str:
 
 
 def _keys(schema: dict[str, Any]) -> list[str]:
-    """The table of an object's keys: those that must be there first."""
+    """The table of an object's keys, with the required keys first."""
     properties, required = schema["properties"], schema.get("required", [])
     names = [*required, *sorted(properties.keys() - set(required))]
     rows = [
@@ -206,7 +206,7 @@ class whose name begins with the kind: `"kind": "gilbert_elliott"` of `LossSpec`
 
 
 def command_page() -> str:
-    """The help of every verb."""
+    """The help text of every command."""
     from elephan.cli.main import VERBS, cli
 
     parts = ["# Command line\n", "This is the output of `elephan --help` and `elephan VERB --help`.\n"]
@@ -231,7 +231,7 @@ MANUAL = "../wheel/data/share/man/man1/elephan.1"
 
 
 def man_page() -> str:
-    """The help of every verb as a man page."""
+    """The help text of every command as a man page."""
     from elephan.cli.main import VERBS, cli
     from elephan.version import __version__
 
@@ -261,7 +261,7 @@ def man_page() -> str:
 
 
 def _man_of(command: click.Command, context: click.Context) -> list[str]:
-    """The section of a verb, and of the verbs below it."""
+    """The section of a command, and of its subcommands."""
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     lines = [f".SS {_roff(usage)}", _roff(command.help or "")]
     for parameter in command.params:
@@ -274,7 +274,7 @@ def _man_of(command: click.Command, context: click.Context) -> list[str]:
 
 
 def _roff(text: str) -> str:
-    """Text for roff: paragraphs, with what roff would take for commands escaped."""
+    """Text for roff: paragraphs, with escaped characters that roff would interpret as commands."""
     paragraphs = [" ".join(part.split()) for part in text.replace("\b", "").split("\n\n")]
     safe = (one.replace("\\", "\\e").replace("-", "\\-") for one in paragraphs if one)
     return "\n.PP\n".join("\\&" + one if one[0] in ".'" else one for one in safe)
@@ -354,7 +354,7 @@ In a scenario file, a duration is written with its unit (`"5 ms"`). A length in 
 
 
 def _tables(name: str, entry: dict[str, Any]) -> list[str]:
-    """Presets and parameters, where there are any."""
+    """Tables of presets and parameters; empty if there are none."""
     from elephan.scenario import catalog
 
     parts = []
@@ -459,11 +459,11 @@ COMMAND = """To make the first example run at the command line, save this file a
 
 
 RARE = 1 / 6
-"""A criterion that at least this fraction of the measured algorithms do not pass distinguishes those that do."""
+"""A passed criterion is listed if at least this fraction of the measured algorithms do not pass it."""
 
 
 def _judged(name: str) -> list[str]:
-    """The matrix about an algorithm: criteria that it misses, and those that it meets where others do not."""
+    """Verdicts of the matrix on an algorithm: criteria that it misses, and criteria that it meets and others miss."""
     found = json.loads((ROOT / "rfc9743.json").read_text(encoding="utf-8"))
     rows = {row["algorithm"]: row["criteria"] for row in found["algorithms"]}
     if name not in rows:
@@ -511,7 +511,7 @@ LIVE: dict[str, dict[str, Any]] = {
     "dctcp": {"queue": "codel", "ecn": True},
     "prague": {"queue": "dualpi2", "ecn": True},
 }
-"""Settings of live pictures that differ: buffers for the queue that an algorithm keeps, and queues that mark."""
+"""Other settings of live pictures: larger buffers for algorithms that keep a queue, and queues that mark."""
 
 
 def _live(name: str) -> list[str]:
@@ -525,7 +525,7 @@ def _live(name: str) -> list[str]:
     path = {"rate_mbps": 100, "rtt_ms": 60, "buffer_packets": 250, "duration_s": 60} | LIVE.get(name, {})
     address = _playground(whole(path | {"flows": flows}))
     queue = f", queue {path['queue']} with ECN" if "queue" in path else ""
-    text = f"Two flows on 100 Mbit/s × 60 ms with {path['buffer_packets']} packets of buffer{queue}."
+    text = f"Two flows run on 100 Mbit/s × 60 ms with {path['buffer_packets']} packets of buffer{queue}."
     frame = f'class="playground" src="{address}" title="Playground: two flows of {name}" loading="lazy"'
     return ["## Run it here\n", f"{text} The second flow starts after 20 s.\n", f"<iframe {frame}></iframe>\n"]
 
@@ -562,9 +562,9 @@ are rare, so this page has no response function. [Routers that help](../scenario
 VARIABLES = """With `internals = true` in the scenario, a run has these variables in its table
 [`internals`](../results.md#internal-variables).
 """
-MARKING = " and marks above a tenth of a BDP"
-PICTURE = """Left: two flows on 100 Mbit/s × 60 ms with a buffer of half a BDP{queue}. The second flow starts a minute
-after the first. Right: the mean window of one flow with random losses, at an RTT of 100 ms.
+MARKING = ", where packets are marked above a tenth of a BDP"
+PICTURE = """The left panel has two flows on 100 Mbit/s × 60 ms with a buffer of half a BDP{queue}. The second flow starts
+a minute after the first. The right panel has the mean window of one flow with random losses, at an RTT of 100 ms.
 """
 
 
@@ -647,7 +647,7 @@ def _beside(name: str) -> Any:
 
 
 def algorithms_index() -> str:
-    """All algorithms in one table, with what was measured of each."""
+    """All algorithms in one table, with the measured exponents of each."""
     from elephan.scenario import catalog
 
     rows = []
@@ -754,8 +754,8 @@ def matrix_page() -> str:
         "*fail*: a *must* is not met; *concern*: a *should* or a *consider* is not met; "
         "*open*: eight seeds do not settle the verdict; –: no run can judge the section.\n",
         *([f"{found['note']}\n"] if "note" in found else []),
-        *([f"Not measured yet: {', '.join(f'`{name}`' for name in missing)}.\n"] if missing else []),
-        *([f"Newer than this measurement: {', '.join(f'`{name}`' for name in newer)}.\n"] if newer else []),
+        *([f"Algorithms not measured yet: {', '.join(f'`{name}`' for name in missing)}.\n"] if missing else []),
+        *([f"Criteria newer than this measurement: {', '.join(f'`{name}`' for name in newer)}.\n"] if newer else []),
         *_newer_criteria(found.get("newer"), newer, marks),
         "## Summary\n\nThe numbers in parentheses are the measured values of the criteria.\n",
         _matrix_words(rows),
@@ -776,7 +776,7 @@ def matrix_page() -> str:
 
 
 def _newer_criteria(found: dict[str, Any] | None, newer: Sequence[str], marks: dict[str, str]) -> list[str]:
-    """Table of the criteria that the suite got after the matrix was measured."""
+    """Table of the criteria that were added to the suite after the matrix was measured."""
     if not found or not newer:
         return []
     rows = found["algorithms"]
@@ -786,13 +786,13 @@ def _newer_criteria(found: dict[str, Any] | None, newer: Sequence[str], marks: d
     ]
     return [
         "## Newer criteria\n",
-        f"Measured on {found['measured']}, and not part of the sections' verdicts below.\n",
+        f"These criteria were measured on {found['measured']}. The verdicts of sections below do not include them.\n",
         table(["algorithm", *(f"`{one}`" for one in newer)], cells),
     ]
 
 
 def _matrix_words(rows: Sequence[dict[str, Any]]) -> str:
-    """For each *must* the algorithms that fail it, and the largest value; then those without a failure."""
+    """For each *must* the algorithms that fail it, with their values; then the algorithms without a failure."""
     said = []
     musts = [name for name, row in rows[0]["criteria"].items() if row["force"] == "must"]
     for name in musts:
@@ -846,7 +846,7 @@ def render(name: str) -> str:
 
 
 def main() -> None:
-    """Write the pages that are named, or all of them."""
+    """Write the named pages, or all pages."""
     for name in sys.argv[1:] or pages():
         (ROOT / name).parent.mkdir(parents=True, exist_ok=True)
         (ROOT / name).write_text(render(name), encoding="utf-8")

@@ -1,7 +1,7 @@
-"""Measures which delay-based loops swing, over paths, and draws it beside what the models say.
+"""Measures on which paths delay-based loops oscillate, and draws the results beside the models' predictions.
 
     .venv/bin/python docs/loops.py          # measures (three minutes on one core) and draws
-    .venv/bin/python docs/loops.py --draw   # draws what was measured
+    .venv/bin/python docs/loops.py --draw   # draws the saved measurements
 
 Writes docs/loops.json and docs/loops.svg.
 """
@@ -33,7 +33,7 @@ FILLS = (0.5, 0.8, 1.2, 1.6, 1.9, 2.2, 2.6, 3.2, 4.0, 6.0, 10.0)
 DURATION_S, SETTLED_S = 60, 30
 PAYLOAD = 1000
 LEAST_ALPHA = 8.0
-# The fluid needs fewer round trips than the engine to be seen at rest: it has no noise. One rate tells all, since its
+# The fluid model has no noise, so it needs fewer round trips than the engine. One rate is enough, since the model's
 # steps are fractions of a round trip.
 MODEL_ROUNDS, MODEL_MBPS, MODEL_FLOWS = 500, 50, (1, 2)
 SWINGS = 0.05
@@ -42,7 +42,7 @@ SWINGS = 0.05
 def scenario(
     algorithm: str, mbps: int, rtt_ms: int, alpha: float, flows: int, duration_s: float = DURATION_S
 ) -> elephan.Scenario:
-    """Flows that start together, within 5 ms, with room for whatever waits."""
+    """Scenario with flows that start within 5 ms, and a buffer that never overflows."""
     return elephan.Scenario.dumbbell(
         [{"algorithm": algorithm, "parameters": {"alpha": alpha}} for _ in range(flows)],
         rate=f"{mbps} Mbit/s",
@@ -59,8 +59,9 @@ def scenario(
 
 
 def measure() -> list[dict[str, Any]]:
-    """Mean and standard deviation of the queue, over n alpha: 30 s in the engine at each point of the plane,
-    250 round trips in the fluid model at some.
+    """Mean and standard deviation of the queue, as fractions of n alpha.
+
+    Each point is measured over 30 s in the engine, and some points over 250 round trips in the fluid model.
     """
     points: list[dict[str, Any]] = []
     for algorithm, mbps, rtt_ms, flows, fill in product(("hcc", "fast"), RATES_MBPS, RTTS_MS, FLOWS, FILLS):
@@ -73,7 +74,7 @@ def measure() -> list[dict[str, Any]]:
 
 
 def add(backend: str, prefix: str, points: list[dict[str, Any]]) -> None:
-    """Run points in a backend and put their means and deviations into them."""
+    """Run points in a backend, and add the mean and the standard deviation of the queue to each point."""
     ends_s = [DURATION_S if backend == "sim" else MODEL_ROUNDS * p["rtt_ms"] / 1e3 for p in points]
     wanted = [
         scenario(p["algorithm"], p["mbps"], p["rtt_ms"], p["alpha"], p["flows"], end_s)
@@ -88,13 +89,13 @@ def add(backend: str, prefix: str, points: list[dict[str, Any]]) -> None:
 
 
 def fill_of(point: dict[str, Any]) -> float:
-    """b of a point."""
+    """The parameter b of a point: BDP / (n alpha)."""
     rate = point["mbps"] * 1e6 / 8 / PAYLOAD
     return float(delay.fill(rate, point["rtt_ms"] / 1e3, point["alpha"], point["flows"]))
 
 
 def draw(points: list[dict[str, Any]]) -> None:
-    """How far the queue swings, against b; and over the plane of paths, who swings."""
+    """Draws the standard deviation of the queue against b, and the paths on which the queue oscillates."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained", width_ratios=(5, 4))
     draw_swings(left, points)
     draw_plane(right, [point for point in points if point["algorithm"] == "hcc"])
@@ -108,7 +109,7 @@ def draw(points: list[dict[str, Any]]) -> None:
 
 
 def draw_swings(axes: Any, points: list[dict[str, Any]]) -> None:
-    """Points of the engine and of the fluid, and HCC's rounds."""
+    """Draws the points of the engine and of the fluid model, and the line of HCC's rule computed round by round."""
     axes.text(2.1, 0.1, "HCC's loop swings\n(model: b > 2)", fontsize=8, va="top")
     fills = np.geomspace(0.45, 11, 160)
     rounds = [delay.hcc_rounds(b, 100.0)[-100:].std() / 100.0 for b in fills]
@@ -131,7 +132,7 @@ def draw_swings(axes: Any, points: list[dict[str, Any]]) -> None:
 
 
 def draw_plane(axes: Any, points: list[dict[str, Any]]) -> None:
-    """A row for each capacity, round trip and number of flows: filled where the engine swings."""
+    """Draws a row for each rate, RTT and number of flows; a point is filled if the queue oscillates in the engine."""
     rows = list(product(RATES_MBPS, RTTS_MS, FLOWS))
     for swinging in (False, True):
         mine = [point for point in points if (point["deviation"] > SWINGS) == swinging]
@@ -148,7 +149,7 @@ def draw_plane(axes: Any, points: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    """Measure unless told not to, and draw."""
+    """Measure, unless ``--draw`` is given, and draw."""
     path = FOLDER / "loops.json"
     if "--draw" not in sys.argv[1:]:
         path.write_text(json.dumps(measure(), indent=0) + "\n", encoding="utf-8")

@@ -1,13 +1,14 @@
-"""Measures Reno, HSTCP, STCP and H-TCP under random losses from 1e-6 to 1e-2, and draws that beside the models.
+"""Measures Reno, HSTCP, STCP and H-TCP under random losses from 1e-6 to 1e-2, and draws the results beside the models.
 
     .venv/bin/python docs/losses.py          # measures (eight minutes on one core) and draws
-    .venv/bin/python docs/losses.py --draw   # draws what was measured
+    .venv/bin/python docs/losses.py --draw   # draws the saved measurements
 
 Writes docs/losses.json and docs/losses.svg.
 
-One flow alone on a path that holds ten times its window, endpoints as in docs/measure.py. Each point is twelve runs.
-The number of segments that happen to be lost decides a window more than the algorithm does. So a point stands at the
-loss rate that its runs had and not at the nominal one; its interval is the jackknife's over the runs.
+One flow runs alone on a path that holds ten times its window, with Linux's endpoints and an ACK for every segment. Each
+point has twelve runs. The number of segments that are lost by chance has a larger effect on the window than the
+algorithm. So a point is drawn at the loss rate of its runs and not at the nominal loss rate. Its interval is the
+jackknife's over the runs.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ ALGORITHMS = {"reno": "#1f5fa8", "hstcp": "#2a9d5c", "stcp": "#c03a2b", "htcp": 
 LOSSES = tuple(float(f"{10 ** (-6 + step / 2):.3g}") for step in range(9))
 RTT_S = 0.1
 RUNS = 12
-# In each run, where losses are rare and where they are not.
+# Number of losses in each run, at p below RARE and at p of RARE or more.
 EVENTS_RARE, EVENTS, RARE = 30, 100, 5e-6
-# STCP's window follows the loss rate itself and not a root of it, so that chance moves it more.
+# STCP's window is proportional to 1 / p, and not to a root of it, so it depends more on chance.
 LONGER = {"stcp": 2}
 WARM_UP = 1 / 6
 ROOM = 10.0
@@ -48,7 +49,7 @@ Point = dict[str, Any]
 
 
 def planned(algorithm: str, p: float) -> Point:
-    """A path that holds ten windows, and a duration for so many losses, by the model."""
+    """A point with a path that holds ten windows, and a duration that gives the number of losses, by the model."""
     window = float(mean_window(algorithm, p, RTT_S, "random"))
     events = LONGER.get(algorithm, 1) * EVENTS_RARE if p < RARE else EVENTS
     return {
@@ -61,7 +62,7 @@ def planned(algorithm: str, p: float) -> Point:
 
 
 def scenario(point: Point) -> elephan.Scenario:
-    """Slow start ends at the model's window, so that little has to be forgotten."""
+    """Scenario of a point; slow start ends at the model's window, so the warm-up can be short."""
     algorithm = point["algorithm"]
     return elephan.Scenario.dumbbell(
         [{"algorithm": algorithm, "parameters": dict(RESPONSES[algorithm].settings)}],
@@ -77,13 +78,13 @@ def scenario(point: Point) -> elephan.Scenario:
 
 
 def replicates(point: Point, count: int) -> list[elephan.Scenario]:
-    """The first seeds of a point; nothing but its losses and the starts differs."""
+    """Scenarios of a point with the first seeds; only losses and start times differ."""
     stated = scenario(point)
     return [stated.with_seed(stated.seed + i) for i in range(count)]
 
 
 def measured(point: Point, runs: list[elephan.Run]) -> Point:
-    """With the windows (segments delivered in a round trip of the path) and the loss rates of its runs."""
+    """The point with the windows (segments delivered in a round trip of the path) and the loss rates of its runs."""
     payload = scenario(point).form.flows[0].stack.payload_bytes
     windows, rates = [], []
     for run in runs:
@@ -105,10 +106,10 @@ def measure() -> list[Point]:
 
 
 def compared(point: Point, losses: str = "random") -> tuple[float, float, float, float]:
-    """Loss rate, mean window, that over the model's at this loss rate, and half of the ratio's 95 % interval."""
+    """Loss rate, mean window, ratio of this window to the model's, and half the width of the ratio's 95 % interval."""
     windows, rates = np.array(point["windows"]), np.array(point["loss_rates"])
     n = len(windows)
-    # A run's loss rate counts by what the run sent, which is in proportion to its window.
+    # Each run's loss rate is weighted by the segments that the run sent, which are proportional to its window.
     p, window = float(np.average(rates, weights=windows)), float(windows.mean())
     model, nearby = (float(mean_window(point["algorithm"], at, RTT_S, losses)) for at in (p, 1.1 * p))
     exponent = math.log(nearby / model) / math.log(1.1)
@@ -122,7 +123,7 @@ def compared(point: Point, losses: str = "random") -> tuple[float, float, float,
 
 
 def draw(points: list[Point]) -> None:
-    """Windows over loss rates, and what the engine has over what the rules say."""
+    """Draws windows against loss rates, and the ratio of the engine's window to the model's."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", width_ratios=(5, 4))
     p = np.geomspace(LOSSES[0], LOSSES[-1], 33)
     for algorithm, color in ALGORITHMS.items():
@@ -148,7 +149,7 @@ def draw(points: list[Point]) -> None:
 
 
 def main() -> None:
-    """Measure unless told not to, and draw."""
+    """Measure, unless ``--draw`` is given, and draw."""
     path = FOLDER / "losses.json"
     if "--draw" not in sys.argv[1:]:
         rows = ",\n".join(json.dumps(point) for point in measure())

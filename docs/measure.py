@@ -1,11 +1,12 @@
-"""Measures what docs/algorithms says of each algorithm, by simulation, and writes docs/algorithms/response.json.
+"""Measures the response function of each algorithm by simulation, and writes docs/algorithms/response.json.
 
     .venv/bin/python docs/measure.py                 # every algorithm; saved runs are not run again
-    .venv/bin/python docs/measure.py cubic htcp      # those
+    .venv/bin/python docs/measure.py cubic htcp      # these algorithms
 
-One flow alone on a path far faster than it goes, each segment lost with probability p. The window is the payload
-segments delivered in a round trip. Endpoints are today's Linux with an ACK for every segment and without bursts, as
-closed forms assume (UDT has its own). A point carries its duration and rate, so that it can be run again.
+One flow runs alone on a path that is far faster than the flow, and each segment is lost with probability p. The window
+is the number of payload segments delivered in a round trip. Endpoints are those of today's Linux with an ACK for every
+segment and without bursts, as closed forms assume (UDT has its own endpoints). A point has its duration and rate, so it
+can be run again.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ RTT_LOSS = 1e-4
 EVENTS = 700
 SEGMENTS_MOST = 3.0e7
 SEGMENT_BYTES = 1500
-# Compound's window varies so much that 300 losses leave 7 % to chance, from one seed to another.
+# Compound's window varies much: with 300 losses, the mean windows of two seeds differ by 7 %.
 LONGER = {"compound": 4.0}
-# A flow may not number more than 3.7 billion segments on its path, whatever it sends.
+# Largest number of segments that the path can carry in a run (the engine's limit is 3.7 billion).
 SEGMENTS_NUMBERED = 3.6e9
-# A window beyond this fraction of the path's is limited by the path and not by the losses.
+# A window above this fraction of the path's BDP is limited by the path and not by the losses.
 FREE = 0.5
 Point = dict[str, float]
 
@@ -48,7 +49,7 @@ def scenario(algorithm: str, parameters: dict[str, Any], point: Point) -> Scenar
         loss=point["p"],
         duration=f"{point['duration_s']:.0f} s",
         measure={"from": f"{math.ceil(point['duration_s'] / 5):.0f} s"},
-        # Slow start would leave a window of thousands where losses are rare, and long traces of it.
+        # With rare losses, slow start would end at thousands of segments, with a long effect on the window.
         stack={"base": "linux", "ack_every": 1, "tso": False, "initial_ssthresh": "500 segments"},
         sample_period="1 s",
     )
@@ -68,9 +69,9 @@ def path_window(point: Point) -> float:
 
 
 def measure(algorithm: str, parameters: dict[str, Any], p: float, rtt_s: float) -> Point:
-    """One point: a short run to learn how fast it goes, then one that is long enough for many losses.
+    """One point: a short run measures the flow's rate, and a second run is long enough for many losses.
 
-    Rare losses need the faster path, but not for an algorithm that fills any.
+    With rare losses the faster path is used, except for an algorithm that fills any path.
     """
     short: Point = {"p": p, "rtt_s": rtt_s, "rate_mbps": 1000.0, "duration_s": 100.0}
     first = window(algorithm, parameters, short)
@@ -81,14 +82,14 @@ def measure(algorithm: str, parameters: dict[str, Any], p: float, rtt_s: float) 
     rate_mbps, per_second = first["rate_mbps"], max(first["window"], 1.0) / rtt_s
     short["rate_mbps"] = rate_mbps
     longest = SEGMENTS_NUMBERED / (rate_mbps * 1e6 / 8 / SEGMENT_BYTES)
-    # If the path sets the window, a third of the segments tells as much.
+    # If the path limits the window, a third of the segments is enough.
     most = SEGMENTS_MOST if first["window"] < FREE * path_window(first) else SEGMENTS_MOST / 3
     wanted = LONGER.get(algorithm, 1.0) * min(EVENTS / p, most) / per_second
     return window(algorithm, parameters, {**short, "duration_s": round(min(max(wanted, 60.0), longest, 20_000.0))})
 
 
 def points(algorithm: str, parameters: dict[str, Any]) -> dict[str, list[Point]]:
-    """The response function at one round-trip time, and what the round-trip time does at one loss rate."""
+    """Points of the response function at one RTT, and points with several RTTs at one loss probability."""
     asked = [(p, RTT_S) for p in LOSSES] + [(RTT_LOSS, rtt_s) for rtt_s in RTTS_S]
     with ThreadPoolExecutor(max_workers=2) as pool:
         found = list(pool.map(lambda at: measure(algorithm, parameters, *at), asked))
@@ -103,7 +104,7 @@ def modeled(algorithm: str) -> str | None:
 
 
 def slope(found: list[Point], key: str, value: str) -> float | None:
-    """The exponent b in value ~ key^b, by least squares on logarithms; None where the path, not p, set the window."""
+    """The exponent b in value ~ key^b, by least squares on logarithms; None if the path, not p, limits the window."""
     free = [point for point in found if point["window"] < FREE * path_window(point)]
     if len(free) < 3:
         return None
@@ -121,12 +122,12 @@ def exponents(entry: dict[str, Any]) -> tuple[float | None, float | None]:
 
 
 def algorithm_names() -> list[str]:
-    """Every algorithm that responds to losses; algorithms that need routers of their own hardly meet any."""
+    """All algorithms that respond to losses, except those that need routers, since these have few losses."""
     return [name for name, entry in elephan.algorithms().items() if name != "fixed" and entry["router"] is None]
 
 
 def main() -> None:
-    """Measure those that are named, or all, and save after each."""
+    """Measure the named algorithms, or all of them, and save after each."""
     FILE.parent.mkdir(exist_ok=True)
     known = json.loads(FILE.read_text())["algorithms"] if FILE.exists() else {}
     for name in sys.argv[1:] or algorithm_names():
@@ -141,7 +142,7 @@ def main() -> None:
 
 
 def save(known: dict[str, Any]) -> None:
-    """The file, a point a line."""
+    """Write the file with one line for each point."""
     head = {"made_by": ".venv/bin/python docs/measure.py", "elephan": elephan.__version__}
     lines = []
     for name in sorted(known):

@@ -1,9 +1,10 @@
-"""Draws the pictures of docs/algorithms: windows over time and the response function of each, all responses together.
+"""Draws the pictures of docs/algorithms: windows and response function of each algorithm, and all response functions.
 
-    .venv/bin/python docs/pictures.py                # all of them
-    .venv/bin/python docs/pictures.py cubic htcp     # those, and the one of all
+    .venv/bin/python docs/pictures.py                # all pictures
+    .venv/bin/python docs/pictures.py cubic htcp     # the pictures of these, and the picture of all
 
-Points come from docs/algorithms/response.json, windows from a run on the reference path (saved runs are not run again).
+Points are those of docs/algorithms/response.json. Windows are those of a run on the reference path; saved runs are not
+run again.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ FORM, MEASURED, CHANCE = "#1f5fa8", "#c03a2b", "#8fb3dc"
 def reference_path(algorithm: str) -> elephan.Scenario:
     """Two flows of an algorithm, the second a minute later, on 100 Mbit/s x 60 ms with half a BDP of buffer.
 
-    For an algorithm that counts marks the queue marks from a tenth of a BDP on.
+    If the algorithm counts ECN marks, the queue marks packets above a tenth of a BDP.
     """
     counts_marks = "ECN marks counted" in elephan.algorithms()[algorithm]["signals"]
     marking = {"queue": "threshold", "queue_parameters": {"mark": "10% BDP"}} if counts_marks else {}
@@ -69,7 +70,7 @@ def draw_windows(axes: Any, algorithm: str) -> None:
 
 
 def _typical_most(samples: Any) -> float:
-    """The largest window after the first seconds, in which slow start overshoots."""
+    """The largest window after 10 s, that is, after the overshoot of slow start."""
     return float(samples.filter(samples["time_s"] > 10)["cwnd"].quantile(0.999))
 
 
@@ -122,7 +123,7 @@ def draw_one(algorithm: str, entry: dict[str, Any]) -> None:
 
 
 def draw_all(known: dict[str, Any]) -> None:
-    """Every closed form with the points measured as it assumes."""
+    """Draws every closed form, with the points that were measured under its assumptions."""
     figure, axes = plt.subplots(figsize=(9, 6), layout="constrained")
     colors = plt.get_cmap("tab20").colors
     drawn = 0
@@ -144,7 +145,7 @@ def draw_all(known: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Draw those that are named, or all."""
+    """Draw the pictures of the named algorithms, or all pictures."""
     known = json.loads(measure.FILE.read_text())["algorithms"]
     for name in sys.argv[1:] or sorted(known):
         draw_one(name, known[name])

@@ -2,8 +2,8 @@
 
     .venv/bin/python docs/replicates.py
 
-Writes docs/replicates.svg: the goodput of the first flow with each seed, with starts that move a little, starts that
-move over four round trips, and starts and packets that move as on real hosts.
+Writes docs/replicates.svg, the goodput of the first flow with each seed and three kinds of perturbation: start times
+within 10 ms, start times within four round trips, and start times and packets as on real hosts.
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ def measured(more: dict[str, str]) -> tuple[list[float], list[float]]:
 
 
 def covered(values: list[float]) -> int:
-    """How many intervals of eight seeds contain the mean of all."""
+    """Number of the intervals of eight seeds that contain the mean of all seeds."""
     found = [interval(values[at : at + GROUP]) for at in range(0, len(values), GROUP)]
     return sum(one.known and one.low <= fmean(values) <= one.high for one in found)
 
 
 def distinct(values: list[float]) -> int:
-    """Distinct outcomes of one number."""
+    """Number of distinct outcomes among the values."""
     return distinct_outcomes([[value] for value in values])
 
 
 def draw(goodputs: dict[str, list[float]], path: Path) -> None:
-    """Writes the figure: one point a seed, in rows; the first eight seeds are larger."""
+    """Writes the figure: a row for each perturbation, a point for each seed; the first eight seeds are larger."""
     figure, axes = plt.subplots(figsize=(7, 2.6), layout="constrained")
     for row, values in enumerate(goodputs.values()):
         heights = [row + 0.5 * (k / len(values) - 0.5) for k in range(len(values))]

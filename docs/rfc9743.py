@@ -1,8 +1,8 @@
-"""Turns documents of `elephan evaluate ALG --quick --json` into docs/rfc9743.json, from which the matrix is written.
+"""Converts outputs of `elephan evaluate ALG --quick --json` to docs/rfc9743.json, the data of the matrix.
 
-`for a in reno cubic …; do elephan evaluate $a --quick --json > measured/$a.json; done`, then
-`python docs/rfc9743.py measured/*.json`. With `--update`, whole evaluations replace the rows of their algorithms; with
-`--newer`, evaluations by criteria that the suite got later (`--only`) become a table of their own.
+Type `for a in reno cubic …; do elephan evaluate $a --quick --json > measured/$a.json; done`, and then
+`python docs/rfc9743.py measured/*.json`. With `--update`, complete evaluations replace the rows of their algorithms.
+With `--newer`, evaluations by criteria that were added to the suite later (`--only`) become a separate table.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def compact(found: dict) -> dict:
 
 
 def measured(option: str | None, documents: list[dict]) -> dict:
-    """The matrix: of all algorithms, or that of before with changed rows or with newer criteria."""
+    """The matrix of all algorithms; with an option, the old matrix with changed rows or with newer criteria."""
     rows = {row["algorithm"]: row for row in map(compact, documents)}
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     if option is None:

@@ -6,8 +6,8 @@ A block names each state with its column and row, and each transition with its c
     at 1 0: congestion avoidance
     slow start -> congestion avoidance: w ≥ ssthresh
 
-A connection starts in the first state. Transitions connect neighbours in a row, a column or a diagonal: an arrow does
-not avoid a box between two states.
+A connection starts in the first state. Transitions connect neighbors in a row, a column or a diagonal, because arrows
+are straight and would cross a box between two states.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _arrow(start: Point, end: Point) -> str:
 
 
 def _transition(a: tuple[int, int], b: tuple[int, int], label: str, *, both: bool) -> list[str]:
-    """An arrow and its label; of two opposite arrows each lies to the left of its own direction."""
+    """An arrow and its label; each of two opposite arrows is drawn to the left of its own direction."""
     (x1, y1), (x2, y2) = centre(a), centre(b)
     length = math.hypot(x2 - x1, y2 - y1)
     along = ((x2 - x1) / length, (y2 - y1) / length)
@@ -113,7 +113,7 @@ def _transition(a: tuple[int, int], b: tuple[int, int], label: str, *, both: boo
 
 
 def _label(text: str, start: Point, end: Point) -> str:
-    """A condition beside its arrow: above one to the right, below one to the left, beside a vertical one."""
+    """The label of an arrow: above an arrow to the right, below an arrow to the left, beside a vertical arrow."""
     x, y = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2
     down, right = end[1] - start[1], end[0] - start[0]
     if abs(down) < 1:
