@@ -1,4 +1,4 @@
-# Commands for people. `make setup` builds everything into .venv; the other targets call it, and it costs nothing when up to date.
+# Commands for people. `make setup` builds everything into .venv. The other targets depend on it; it does nothing if everything is up to date.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -14,10 +14,10 @@ RUST_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name 'Cargo.toml
 help:
 	@grep -hE '^# make ' Makefile | sed 's/^# //'
 
-# make setup   dependencies and the release build of the engine, into .venv; the page of 'elephan play', where Node.js is; for the kernel backend Debian's clang and others, if root
+# make setup   installs dependencies and builds the engine into .venv; builds the page of 'elephan play' if the host has Node.js; as root on Debian, installs clang and others for the kernel backend
 setup: $(VENV)/.engine $(VENV)/.kernel $(VENV)/.web
 
-# What runs on real Linux TCP needs besides; everything else of Elephan works without, and 'elephan lab check' says what is missing.
+# Packages for real Linux TCP. Everything else in Elephan works without them; 'elephan lab check' lists the missing ones.
 KERNEL_PACKAGES := clang bpftool libbpf-dev iproute2
 $(VENV)/.kernel: | $(VENV)/bin/python
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! { command -v clang && command -v bpftool && command -v ip && test -e /usr/include/bpf/bpf_core_read.h; } >/dev/null; then \
@@ -49,40 +49,40 @@ $(VENV)/.engine: $(VENV)/.dependencies Cargo.toml Cargo.lock $(RUST_SOURCES)
 	@$(BIN)/python -m compileall -q python
 	@touch $@
 
-# make s2n     elephan-quic with the congestion controllers of s2n-quic, s2n:cubic and s2n:bbr, until the next build of the setup
+# make s2n     builds elephan-quic with the congestion controllers of s2n-quic (s2n:cubic and s2n:bbr); the next build by 'make setup' removes them
 s2n: setup
 	cargo build --release --locked --quiet -p quic --features s2n
 	install -m 755 $${CARGO_TARGET_DIR:-target}/release/elephan-quic python/elephan/bin/
 
-# make web     the page of 'elephan play': the engine for the browser and the page's scripts; needs Node.js
+# make web     builds the page of 'elephan play': the engine for the browser and the page's scripts; needs Node.js
 web: $(VENV)/bin/python
 	@scripts/web
 
-# Part of the setup where it can be built; a host without Node.js has everything else, and one line says what is missing.
+# The setup builds the page if it can. Without Node.js, everything else is built, and one line names the missing program.
 WEB_SOURCES := $(wildcard web/src/* web/*.json web/*.mjs)
 $(VENV)/.web: $(VENV)/.engine $(WEB_SOURCES) scripts/web
 	@scripts/web || [ $$? = 3 ]
 	@touch $@
 
-# make dist    a wheel and an sdist in dist/, checked: the page and the programs are in, and run wherever the wheel's tag says
+# make dist    builds a wheel and an sdist in dist/, and checks that they contain the page and the programs, and that the programs meet the wheel's tag
 dist: setup
 	@scripts/dist
 
-# make demo    the 36 runs of weigle2006 at full rate, judged; ends by naming the report
+# make demo    makes the 36 runs of weigle2006 at full rate, judges the claims, and prints the name of the report
 demo: setup
 	$(BIN)/elephan paper weigle2006
 
-# make test    lint, types, all tests of both languages; the last line counts them (captures are read with tshark if it is there)
+# make test    checks lint and types, and runs all tests of both languages; the last line counts the tests (tshark reads captures if it is installed)
 test: setup
 	@scripts/test
 
-# make verify  the long tests, pairs of runs on Linux that must be equal, and the coverage of intervals on 200 paths
+# make verify  runs the long tests, pairs of runs on Linux that must be equal, and the test of the intervals' coverage on 200 paths
 verify: setup
 	$(BIN)/python -m pytest -q -m large
 	$(BIN)/python benches/linux_pairs.py
 	$(BIN)/python -m tests.interval_coverage --rows .elephan/interval_coverage.jsonl
 
-# make fuzz    random scenarios, TIME=60s, JOBS=2 processes, from SEED on; a failure is printed with the seed that replays it. Before that, CALLS=10000 sequences of calls of hostile transports
+# make fuzz    runs CALLS=10000 random sequences of calls, then random scenarios for TIME=60s in JOBS=2 processes, from SEED on; prints each failure with the seed that repeats it
 TIME ?= 60s
 JOBS ?= 2
 CALLS ?= 10000
@@ -91,33 +91,33 @@ fuzz: setup
 	@PROPTEST_CASES=$(CALLS) cargo test --quiet --locked -p elephan-quinn --lib hostile
 	@$(BIN)/python -m tests.fuzz --time $(TIME) --jobs $(JOBS) $(if $(SEED),--first $(SEED))
 
-# make form    the JSON Schema of the canonical form and Python's types of it, after a change of crates/sim/src/spec
+# make form    writes the JSON Schema of the canonical form and its types in Python, after a change of crates/sim/src/spec
 form: setup
 	$(BIN)/python scripts/form.py
 	$(BIN)/python docs/generate.py
 
-# make trajectories    write the tables of trajectories that the tests compare with, after a change of behavior that is meant
+# make trajectories    writes the tables of trajectories that tests compare runs with, after an intended change of behavior
 trajectories: setup
 	$(BIN)/python -m pytest -n 2 -q tests/trajectories --snapshot-update
 
-# make lint    formatting, lint and types only
+# make lint    checks formatting, lint and types only
 lint: setup
 	@scripts/lint
 
-# make advisories    known vulnerabilities of the Rust dependencies, by the RustSec database (needs the Internet)
+# make advisories    lists known vulnerabilities of the Rust dependencies, from the RustSec database (needs the Internet)
 advisories: setup
 	@PATH="$(CURDIR)/$(BIN):$$PATH" cargo-deny --log-level error --locked check advisories
 
-# make bench   the engine's speed, beside its bound and ns-2's where it is installed
+# make bench   measures the speed of the engine, and of ns-2 if it is installed
 bench: setup
 	$(BIN)/elephan bench
 
-# make docs    the documentation as HTML, in docs/_build/html
+# make docs    builds the documentation as HTML in docs/_build/html
 docs: setup
 	$(BIN)/uv sync --quiet --locked --no-install-project --inexact --group docs
 	$(BIN)/python -m sphinx --fail-on-warning --quiet -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-# make clean   removes what was built; results in .elephan stay
+# make clean   removes all build outputs; results in .elephan stay
 clean:
 	rm -rf $(VENV) target dist web/node_modules docs/_build python/elephan/_engine*.so python/elephan/bin python/elephan/web/built .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -563,8 +563,9 @@ VARIABLES = """With `internals = true` in the scenario, a run has these variable
 [`internals`](../results.md#internal-variables).
 """
 MARKING = ", where packets are marked above a tenth of a BDP"
-PICTURE = """The left panel has two flows on 100 Mbit/s × 60 ms with a buffer of half a BDP{queue}. The second flow starts
-a minute after the first. The right panel has the mean window of one flow with random losses, at an RTT of 100 ms.
+PICTURE = """The left panel has two flows on 100 Mbit/s × 60 ms with a buffer of half a BDP{queue}. The second flow
+starts a minute after the first. The right panel has the mean window of one flow with random losses, at an RTT of 100
+ms.
 """
 
 

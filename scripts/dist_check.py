@@ -36,7 +36,7 @@ def problems(wheel: Path, sdist: Path) -> list[str]:
 def _allowed(name: str) -> tuple[int, int]:
     tag = re.search(r"manylinux_(\d+)_(\d+)", name)
     if tag is None:
-        raise SystemExit(f"{name} has no manylinux tag, so that no index would take it")
+        raise SystemExit(f"{name} has no manylinux tag, so no package index accepts it")
     return int(tag[1]), int(tag[2])
 
 
@@ -48,7 +48,7 @@ def _too_new(file: Path, allowed: tuple[int, int]) -> list[str]:
     needed = max((tuple(map(int, v)) for v in re.findall(r"GLIBC_(\d+)\.(\d+)", said)), default=(0, 0))
     if needed <= allowed:
         return []
-    return [f"{file.name} needs glibc {needed[0]}.{needed[1]}, and the tag says {allowed[0]}.{allowed[1]}"]
+    return [f"{file.name} needs glibc {needed[0]}.{needed[1]}, and the tag allows {allowed[0]}.{allowed[1]}"]
 
 
 if __name__ == "__main__":

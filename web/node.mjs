@@ -1,5 +1,5 @@
-// Runs canonical scenarios in the engine for the browser, under Node: a scenario a line on stdin; for each, on stdout, its length
-// in bytes as four bytes (little endian), negative for a refusal, and the answer.
+// Runs canonical scenarios under Node, in the engine for the browser. Each line of stdin is a scenario. For each scenario, stdout
+// gets the answer, preceded by its length in bytes as a 32-bit integer (little endian), which is negative for a refusal.
 import { readFileSync, writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 
@@ -9,7 +9,7 @@ const DONE = 0, MORE = 1, REFUSED = 2;
 
 function run(text) {
   const input = new TextEncoder().encode(text);
-  const at = engine.elephan_input(input.length); // may make the memory another buffer
+  const at = engine.elephan_input(input.length); // may replace the memory's buffer
   new Uint8Array(memory.buffer, at, input.length).set(input);
   let state = engine.elephan_begin();
   while (state === MORE) {

@@ -13,8 +13,9 @@ export interface Template {
   access_rates: number;
   flow: Form;
   stacks: { plain: Form; ecn: Form };
-  /** Timer interrupts per second of a host, and the algorithms that count them. */
+  /** Timer interrupts per second of a host. */
   hz: number;
+  /** Names of the algorithms that count timer interrupts. */
   counts_hz: string[];
   packet_bytes: number;
 }

@@ -20,7 +20,7 @@ function offer(): void {
   const $ = (id: string) => document.getElementById(`living-${id}`)!;
   const say = (text: string) => ($("status").textContent = text);
   if (typeof WebAssembly === "undefined" || typeof DecompressionStream === "undefined") {
-    say("This browser has no WebAssembly, so that nothing can be run here; the figures above are the published ones.");
+    say("This browser has no WebAssembly, so nothing can be run here; the figures above are those of the report.");
     return;
   }
   const begin = document.createElement("button");
@@ -90,7 +90,7 @@ async function start($: (id: string) => HTMLElement, say: (text: string) => void
       const slider = document.createElement("input");
       Object.assign(slider, { type: "range", min: "-100", max: "100", value: "0", id: `living-${name}` });
       const words = document.createElement("small");
-      const shown = () => (words.textContent = `${(changes[name] ?? 1).toPrecision(3)} times the published`);
+      const shown = () => (words.textContent = `${(changes[name] ?? 1).toPrecision(3)} times the published value`);
       slider.oninput = () => {
         changes[name] = 10 ** (Number(slider.value) / 100);
         slider.setAttribute("aria-valuetext", shown());

@@ -105,7 +105,7 @@ export function numbers(tables: Tables, summary: Record<string, unknown>, form: 
   };
 }
 
-/** Index of the first recorded link, which is the bottleneck of most flows. */
+/** Numbers of the first recorded link, which is the bottleneck of most flows, over the measured part of the run. */
 function atBottleneck(tables: Tables, form: Record<string, any>) {
   const { links } = tables;
   const { names, rows } = parts(links, "link");

@@ -87,7 +87,7 @@ function hear(message: FromWorker): void {
   } else if (message.kind === "unable") {
     say(`The engine could not be started: ${message.message}`, true);
   } else if (message.id !== id || asked === null) {
-    return; // of an older setting
+    return; // the message belongs to an older setting
   } else if (message.kind === "refused") {
     say(message.message, true);
   } else {
@@ -180,7 +180,7 @@ function tell({ numbers: n, wall_ms, settings: s }: Result): void {
   const rate = n.segments / (wall_ms / 1e3) / 1e6;
   say(
     `Utilization ${percent(n.utilization)}${n.flows.length > 1 && Number.isFinite(n.jain) ? `, Jain's index ${n.jain.toFixed(2)}` : ""}. ` +
-      `${n.segments.toLocaleString("en")} segments in ${Math.round(wall_ms)} ms, ${rate.toFixed(1)} million a second. Numbers are of the second half, ${s.duration_s / 2} s to ${s.duration_s} s.`,
+      `${n.segments.toLocaleString("en")} segments in ${Math.round(wall_ms)} ms, ${rate.toFixed(1)} million a second. The numbers are measured over the second half, from ${s.duration_s / 2} s to ${s.duration_s} s.`,
   );
 }
 
@@ -343,7 +343,7 @@ function parameterList(flow: Flow, i: number): HTMLElement {
       if (parameter.max !== null) input.max = String(parameter.max);
     } else {
       const words = parameter.type === "switch" ? ["true", "false"] : parameter.choices;
-      input = element("select", { id }, element("option", { value: "", textContent: `${String(usual)} (usual)` }), ...words.map((word) => element("option", { value: word, textContent: word })));
+      input = element("select", { id }, element("option", { value: "", textContent: `${String(usual)} (default)` }), ...words.map((word) => element("option", { value: word, textContent: word })));
     }
     const given = flow.parameters[parameter.name];
     if (given !== undefined) input.value = String(given);
@@ -449,7 +449,7 @@ buildControls();
 buildLessons();
 buildButtons();
 const linked = readLink();
-if (!linked && location.hash.length > 1) say("The link carries no setting that this page knows; here is the first lesson.", true);
+if (!linked && location.hash.length > 1) say("The link has no valid setting; this is the first lesson.", true);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 addEventListener("hashchange", () => {
   if (location.hash !== `#${toHash(settings)}` && readLink()) {

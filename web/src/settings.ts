@@ -62,7 +62,7 @@ export function problem(settings: Settings, algorithms: ReadonlySet<string>, que
   return null;
 }
 
-/** The part of a link after `#`. */
+/** Encodes the settings as the part of a link after `#`. */
 export function toHash(settings: Settings): string {
   const bytes = new TextEncoder().encode(JSON.stringify(settings));
   return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");

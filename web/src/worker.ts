@@ -4,7 +4,7 @@ import { Engine, Refusal } from "./engine";
 import { canonical, type Template } from "./layout";
 import type { FromWorker, ToWorker } from "./messages";
 
-const PATIENCE_MS = 12; // between two checks for messages
+const PATIENCE_MS = 12; // longest time between two checks for messages
 const FIRST_PICTURE_MS = 40;
 const NEXT_PICTURE_MS = 120;
 const MOST_SLICES = 4096;
@@ -16,7 +16,7 @@ let newest = 0;
 
 const say = (message: FromWorker) => (self as unknown as Worker).postMessage(message);
 
-/** Lets messages arrive. A timer of zero would wait 4 ms after some calls. */
+/** Channel on which the worker posts to itself, so that waiting messages are handled. A timer of 0 ms would wait 4 ms after some calls. */
 const channel = new MessageChannel();
 let resume: (() => void) | null = null;
 channel.port1.onmessage = () => resume?.();

@@ -21,7 +21,7 @@ const MEMORY: u64 = 1 << 30;
 const DONE: i32 = 0;
 /// Result of a call: the run is not at its end.
 const MORE: i32 = 1;
-/// Result of a call: there is no run; the output has the reason.
+/// Result of a call: the input was refused, or there is no run; the output has the reason.
 const REFUSED: i32 = 2;
 
 struct Run {
@@ -45,7 +45,7 @@ fn refuse(message: &str) -> i32 {
 }
 
 /// Allocates `bytes` for a scenario. Returns the address.
-#[allow(unsafe_code, reason = "its name is how a page finds it")]
+#[allow(unsafe_code, reason = "the page finds it by its name")]
 #[unsafe(no_mangle)]
 pub extern "C" fn elephan_input(bytes: usize) -> *mut u8 {
     INPUT.with_borrow_mut(|input| {
@@ -56,14 +56,14 @@ pub extern "C" fn elephan_input(bytes: usize) -> *mut u8 {
 }
 
 /// Address of the last output.
-#[allow(unsafe_code, reason = "its name is how a page finds it")]
+#[allow(unsafe_code, reason = "the page finds it by its name")]
 #[unsafe(no_mangle)]
 pub extern "C" fn elephan_output() -> *const u8 {
     OUTPUT.with_borrow(|output| output.as_ptr())
 }
 
 /// Length of the last output, bytes.
-#[allow(unsafe_code, reason = "its name is how a page finds it")]
+#[allow(unsafe_code, reason = "the page finds it by its name")]
 #[unsafe(no_mangle)]
 pub extern "C" fn elephan_output_length() -> usize {
     OUTPUT.with_borrow(Vec::len)
@@ -71,7 +71,7 @@ pub extern "C" fn elephan_output_length() -> usize {
 
 /// Writes the default parameters of a queue in the canonical form, as JSON, to the output. The input is the queue's
 /// kind; the arguments are the link's rate and the size of its largest data packets. Returns [`DONE`] or [`REFUSED`].
-#[allow(unsafe_code, reason = "its name is how a page finds it")]
+#[allow(unsafe_code, reason = "the page finds it by its name")]
 #[unsafe(no_mangle)]
 pub extern "C" fn elephan_queue_form(rate_bps: f64, packet_bytes: u32) -> i32 {
     let kind = INPUT.with_borrow(|input| String::from_utf8_lossy(input).into_owned());
@@ -86,7 +86,7 @@ pub extern "C" fn elephan_queue_form(rate_bps: f64, packet_bytes: u32) -> i32 {
 
 /// Lays out the run of the scenario in the input, which replaces the last run. Returns [`MORE`], or [`REFUSED`] with
 /// one line in the output.
-#[allow(unsafe_code, reason = "its name is how a page finds it")]
+#[allow(unsafe_code, reason = "the page finds it by its name")]
 #[unsafe(no_mangle)]
 pub extern "C" fn elephan_begin() -> i32 {
     std::panic::set_hook(Box::new(|info| put_out(info.to_string().into_bytes())));
@@ -113,7 +113,7 @@ fn lay_out(input: &[u8]) -> Result<Run, String> {
 }
 
 /// Runs for at most `slices` slices. Returns [`DONE`], [`MORE`], or [`REFUSED`] with one line in the output.
-#[allow(unsafe_code, reason = "its name is how a page finds it")]
+#[allow(unsafe_code, reason = "the page finds it by its name")]
 #[unsafe(no_mangle)]
 pub extern "C" fn elephan_advance(slices: u32) -> i32 {
     let went_on = RUN.with_borrow_mut(|run| run.as_mut().map(|run| run.engine.advance(slices)));
@@ -126,14 +126,14 @@ pub extern "C" fn elephan_advance(slices: u32) -> i32 {
 }
 
 /// Fraction of the run that is done.
-#[allow(unsafe_code, reason = "its name is how a page finds it")]
+#[allow(unsafe_code, reason = "the page finds it by its name")]
 #[unsafe(no_mangle)]
 pub extern "C" fn elephan_fraction() -> f64 {
     RUN.with_borrow(|run| run.as_ref().map_or(0.0, |run| run.engine.fraction()))
 }
 
 /// Writes the samples so far to the output: the tables `samples` and `links`.
-#[allow(unsafe_code, reason = "its name is how a page finds it")]
+#[allow(unsafe_code, reason = "the page finds it by its name")]
 #[unsafe(no_mangle)]
 pub extern "C" fn elephan_so_far() -> i32 {
     RUN.with_borrow_mut(|run| {
@@ -146,7 +146,7 @@ pub extern "C" fn elephan_so_far() -> i32 {
 }
 
 /// Ends a complete run: writes its tables and its summary to the output, and drops the run.
-#[allow(unsafe_code, reason = "its name is how a page finds it")]
+#[allow(unsafe_code, reason = "the page finds it by its name")]
 #[unsafe(no_mangle)]
 pub extern "C" fn elephan_finish() -> i32 {
     let Some(Run { spec, engine }) = RUN.take() else { return refuse("there is no run") };
