@@ -127,7 +127,7 @@ def _page(document: Mapping[str, Any]) -> Iterator[str]:
         "real Linux kernel in virtual time ([Linux in virtual time](linux.md)), with the paper's network and flows and "
         "with Linux's own endpoints. The algorithms are Linux's own where Linux has them, and otherwise Elephan's C "
         "source, compiled into that kernel. This page does not reproduce a paper; it shows which of the "
-        "paper's results hold today. One seed each."
+        "paper's results hold today. Each experiment has one seed."
     )
     if document["quick"]:
         yield ""
@@ -213,7 +213,7 @@ def _section(row: Mapping[str, Any]) -> Iterator[str]:
     yield f"## {row['paper']}: {row['title']}"
     yield ""
     if "nothing" in row:
-        yield f"Nothing of it runs on Linux in virtual time: {row['nothing']}."
+        yield f"No experiment of this paper runs on Linux in virtual time: {row['nothing']}."
         yield ""
         return
     column = row["kernel"]
