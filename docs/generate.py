@@ -801,9 +801,9 @@ def _matrix_words(rows: Sequence[dict[str, Any]]) -> str:
         if failed:
             section = failed[0]["criteria"][name]["section"]
             listed = ", ".join(f"`{row['algorithm']}` ({row['criteria'][name]['value']:.3g})" for row in failed)
-            said.append(f"- §{section}, {name}: fails with {listed}.")
+            said.append(f"- §{section}, failures of the *must* {name}: {listed}.")
     clean = [row["algorithm"] for row in rows if all(row["criteria"][name]["verdict"] == "pass" for name in musts)]
-    said.append(f"- Every *must* passes with {', '.join(f'`{name}`' for name in clean) or 'none'}.")
+    said.append(f"- Algorithms that pass every *must*: {', '.join(f'`{name}`' for name in clean) or 'none'}.")
     for name in ("standing-queue", "shallow-loss", "own-share"):
         kept = [row["algorithm"] for row in rows if row["criteria"][name]["verdict"] == "concern"]
         text = {
