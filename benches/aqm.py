@@ -1,6 +1,6 @@
 """Comparison of the queue disciplines with figures of their papers; writes docs/reference/aqm.md and its pictures.
 
-    .venv/bin/python benches/aqm.py --ns2      # tests/reference/aqm/ns2.json first: RED in ns-2 (needs ns)
+    .venv/bin/python benches/aqm.py --ns2      # first: writes ns2.json in tests/reference/aqm (needs ns)
     .venv/bin/python benches/aqm.py            # measures, writes measured.json beside it, the page and the pictures
     .venv/bin/python benches/aqm.py --page     # the page and the pictures from measured.json
 
@@ -42,9 +42,9 @@ def run(scenario: Scenario, seed: int = 1) -> tuple[Any, Row]:
 
 # ---- RED: Floyd, Gummadi and Shenker 2001 ----------------------------------------------------------------------------
 
-# Parts of the run: two flows alone, and twice 10 s with twenty more.
+# Parts of the run: one with two flows alone, and two of 10 s with twenty more flows.
 RED_PARTS_S = ((10, 25), (30, 40), (40, 50))
-# The stack of ns-2's sender, and the preset that stands for its module.
+# For each algorithm: sender in ns-2, and preset and stack in Elephan.
 RED_SIDES = {"reno": ("sack1", "reno:linux-2.6", "ns2-sack1"), "cubic": ("cubic", "cubic:ns2", "ns2")}
 
 
@@ -242,7 +242,7 @@ def measure_pie(algorithm: str, flows: int, datagrams: int) -> Row:
 
 # ---- DualPI2: the L4S team's own runs, 2020 --------------------------------------------------------------------------
 
-# iperf3's answers: what the receiver got over 40 s, and the mean of the sender's RTT.
+# Output of iperf3: goodput of the receiver over 40 s, and mean RTT of the sender.
 DUAL_PUBLISHED = {
     "prague": {"goodput_mbps": 65.764242, "rtt_mean_ms": 20.317, "retransmits": 0},
     "cubic": {"goodput_mbps": 29.682713, "rtt_mean_ms": 33.717, "retransmits": 31},

@@ -18,7 +18,7 @@ from elephan.models.hybrid import Pipe
 
 PIPE = Pipe(100e6, 0.04, 12_000)
 BUDGET_S = 1.0
-# Solved by bisection or a linear system at each point: they have no budget.
+# Closed forms that solve an equation or a linear system at each point; these have no budget.
 SOLVED = 10_000
 Model = Callable[[Floats], object]
 

@@ -120,7 +120,7 @@ def ours_for(algorithm: str, *, timestamps: bool) -> str:
 def scenario(case: Case, table: Row, moved_us: int, preset: str | None = None) -> Scenario:
     """The scenario of dumbbell.tcl, with ``preset``, or by default with the preset that corresponds to the module."""
     path = table["paths"][case.path]
-    # An agent's window_ is its first ssthresh and bounds its cwnd; data above a hole does not count against it.
+    # An agent's window_ is its first ssthresh and bounds its cwnd; data above a hole does not count toward this bound.
     ssthresh = int(path["gentle"]) if case.start == "gentle" else WINDOW
     stack: Row = {"base": "ns2", "receive_window": f"{WINDOW} segments", "initial_ssthresh": f"{ssthresh} segments"}
     if case.timestamps:

@@ -84,7 +84,7 @@ def window_cuts(changes: list[tuple[float, str, float]]) -> list[dict[str, float
         if variable == "ncwndcuts_" and value > 0:
             cuts.append({"time_s": time_s, "cwnd_before": latest["cwnd_"], "ssthresh": latest["ssthresh_"]})
         elif variable == "ssthresh_" and cuts and time_s == cuts[-1]["time_s"]:
-            # The agent counts the cut first and publishes its ssthresh at the end of the same ACK.
+            # The agent first counts the reduction, and sets ssthresh at the end of the same ACK.
             cuts[-1]["ssthresh"] = value
         latest[variable] = value
     return cuts
@@ -189,7 +189,7 @@ def single(out: Path, algorithms: list[str], timestamps: bool) -> None:
 def sensitivity(out: Path) -> None:
     """Repeat the `single` runs of the loss-based algorithms with a delay that differs by a few microseconds.
 
-    A result that changes by much depends on chance in ns-2's loss recovery and not on the algorithm. Another simulator
+    A result that changes much depends on chance in ns-2's loss recovery and not on the algorithm. Another simulator
     need not agree with such a result.
     """
     rows = []
