@@ -21,7 +21,8 @@ TITLES = {
 
 
 def main() -> None:
-    """Draw the means over 100 ms of each model's rate, and the delay of the satellite."""
+    """Draw each model's rate, averaged over 100 ms, with its long-term mean as a dashed line, and the delay of the
+    satellite."""
     mpl.use("svg")
     mpl.rcParams.update({"svg.hashsalt": "elephan", "svg.fonttype": "none", "font.size": 8})
     import matplotlib.pyplot as plt
@@ -42,7 +43,7 @@ def main() -> None:
 
 
 def mean_mbps(drawn: channels.Drawn) -> np.ndarray:
-    """Mean rate in each bin, Mbit/s; the dashed line of a panel is the long-term mean."""
+    """Mean rate in each bin, Mbit/s."""
     edges_s = np.arange(0, DURATION_S + BIN_S / 2, BIN_S)
     if drawn.opportunities_ms:
         counts, _ = np.histogram(np.array(drawn.opportunities_ms) / 1000, edges_s)

@@ -28,7 +28,7 @@ BUDGETS = (2, 3, 5)
 
 
 def draw(document: dict[str, Any], path: Path) -> None:
-    """Writes the figure of a document of ``elephan bench``: the cost of a segment against the number of flows."""
+    """Write the figure of a document of ``elephan bench``: the cost of a segment over the number of flows."""
     crowds = document["crowds"]
     figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
     flows = [row["flows"] for row in crowds]

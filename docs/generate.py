@@ -33,7 +33,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def scenario_page() -> str:
-    """Every table and field of a scenario file, and every named stack."""
+    """The page of every table and field of a scenario file, and of every named stack."""
     from elephan.scenario import channels, units
     from elephan.scenario.schema import TABLES, ScenarioTable
     from elephan.scenario.stacks import STACKS, TITLES, Stack
@@ -112,7 +112,7 @@ def _example(examples: list[Any] | None) -> str:
 
 
 def _default(field: FieldInfo) -> str:
-    """A field's default as a user would write it; empty if it has none."""
+    """A field's default as a user would write it; empty if the field has no default."""
     from pydantic import TypeAdapter
 
     from elephan.scenario.toml import write_value
@@ -137,7 +137,7 @@ def _stack_value(field: str, value: Any) -> str:
 
 
 def form_page() -> str:
-    """Every definition of the JSON Schema of the canonical form."""
+    """The page of every definition in the JSON Schema of the canonical form."""
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     definitions = {schema["title"]: schema} | schema["$defs"]
     parts = [FORM_INTRODUCTION]
@@ -227,7 +227,7 @@ def command_page() -> str:
 
 
 MANUAL = "../wheel/data/share/man/man1/elephan.1"
-"""The man page, in the tree of data files that a wheel installs beside the command."""
+"""Path of the man page, in the tree of data files that a wheel installs beside the command."""
 
 
 def man_page() -> str:
@@ -281,7 +281,7 @@ def _roff(text: str) -> str:
 
 
 def metrics_page() -> str:
-    """The registry of metrics."""
+    """The page of the registry of metrics."""
     from elephan import metrics
 
     known = metrics.registry()
@@ -297,7 +297,7 @@ def metrics_page() -> str:
 
 
 def tables_page() -> str:
-    """Every column of every table of a run."""
+    """The page of every column of every table of a run."""
     from elephan.runs.columns import TABLES
 
     parts = [TABLES_INTRODUCTION]
@@ -335,7 +335,7 @@ In Python, `elephan.runs.columns.TABLES` has the same information.
 
 
 def queues_page() -> str:
-    """Every queue discipline with its presets and parameters."""
+    """The page of every queue discipline with its presets and parameters."""
     from elephan.scenario import catalog
 
     parts = ["# Queues\n", QUEUES_INTRODUCTION]
@@ -380,13 +380,13 @@ def _variables(entry: dict[str, Any]) -> list[str]:
 
 
 def measured() -> dict[str, Any]:
-    """Measurements of docs/measure.py, by algorithm."""
+    """The measurements of docs/measure.py, by algorithm."""
     known: dict[str, Any] = json.loads((ROOT / "algorithms" / "response.json").read_text(encoding="utf-8"))
     return dict(known["algorithms"])
 
 
 def algorithm_page(name: str) -> str:
-    """One algorithm: its description, picture, presets, parameters and measured response function."""
+    """The page of one algorithm: its description, picture, presets, parameters and measured response function."""
     from elephan.scenario import catalog
 
     entry = catalog.algorithms()[name]
@@ -515,7 +515,7 @@ LIVE: dict[str, dict[str, Any]] = {
 
 
 def _live(name: str) -> list[str]:
-    """The playground with two flows of an algorithm."""
+    """The playground, embedded in a page, with two flows of an algorithm."""
     from elephan.web.lessons import whole
     from elephan.web.page import plain_algorithms
 
@@ -570,7 +570,7 @@ ms.
 
 
 def _response(name: str, found: dict[str, Any]) -> list[str]:
-    """The measured points beside the closed form."""
+    """The section on the measured response function and its closed form."""
     from elephan.models import RESPONSES, mean_window
 
     module = _measure()
@@ -627,12 +627,12 @@ def _cell(value: float | None) -> str:
 
 
 def _measure() -> Any:
-    """docs/measure.py, which is beside this file."""
+    """The module docs/measure.py, which is beside this file."""
     return _beside("measure")
 
 
 def states() -> Any:
-    """docs/states.py, which is beside this file."""
+    """The module docs/states.py, which is beside this file."""
     return _beside("states")
 
 
@@ -709,7 +709,7 @@ def _literal(value: Any) -> str:
 
 
 def suite_page() -> str:
-    """Every table and field of a suite's file."""
+    """The page of every table and field of a suite's file."""
     from elephan.suites.schema import TABLES, SuiteTable
 
     parts = [
@@ -737,7 +737,7 @@ def suite_page() -> str:
 
 
 def matrix_page() -> str:
-    """Verdicts of algorithms by the suite rfc9743, from the measured docs/rfc9743.json."""
+    """The page of the algorithms' verdicts by the suite rfc9743, from the measurements in docs/rfc9743.json."""
     from elephan.scenario import catalog
     from elephan.suites import load
 
@@ -840,7 +840,7 @@ def pages() -> dict[str, Callable[[], str]]:
 
 
 def render(name: str) -> str:
-    """One page."""
+    """The text of one page."""
     os.environ["COLUMNS"] = "100"
     note = NOTE if name.endswith(".md") else '.\\" written by docs/generate.py: change the program, not this page\n'
     return note + pages()[name]()

@@ -64,7 +64,7 @@ def window(algorithm: str, parameters: dict[str, Any], point: Point) -> Point:
 
 
 def path_window(point: Point) -> float:
-    """Segments that fill the path without a queue."""
+    """The path's BDP, segments."""
     return point["rate_mbps"] * 1e6 / 8 / SEGMENT_BYTES * point["rtt_s"]
 
 
@@ -97,7 +97,7 @@ def points(algorithm: str, parameters: dict[str, Any]) -> dict[str, list[Point]]
 
 
 def modeled(algorithm: str) -> str | None:
-    """The spelling under which `elephan.models` has a closed form for an algorithm's own rules."""
+    """The name of the closed form in `elephan.models` for an algorithm's own rules; ``None`` if there is none."""
     if algorithm in RESPONSES:
         return algorithm
     return next((name for name in RESPONSES if name.startswith(f"{algorithm}:")), None)
@@ -116,7 +116,7 @@ def slope(found: list[Point], key: str, value: str) -> float | None:
 
 
 def exponents(entry: dict[str, Any]) -> tuple[float | None, float | None]:
-    """Exponent of p in the window, from p = 1e-5 to 1e-3; exponent of the round-trip time in the rate, at p = 1e-4."""
+    """Exponent of p in the window, for p from 1e-5 to 1e-3, and exponent of the RTT in the rate, at p = 1e-4."""
     small = [point for point in entry["losses"] if point["p"] <= 1e-3]
     return slope(small, "p", "window"), slope(entry["round_trips"], "rtt_s", "rate")
 

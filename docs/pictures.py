@@ -36,7 +36,8 @@ FORM, MEASURED, CHANCE = "#1f5fa8", "#c03a2b", "#8fb3dc"
 
 
 def reference_path(algorithm: str) -> elephan.Scenario:
-    """Two flows of an algorithm, the second a minute later, on 100 Mbit/s x 60 ms with half a BDP of buffer.
+    """Two flows of an algorithm at 100 Mbit/s and 60 ms with a buffer of half a BDP; the second flow starts a minute
+    later.
 
     If the algorithm counts ECN marks, the queue marks packets above a tenth of a BDP.
     """
@@ -55,7 +56,7 @@ def reference_path(algorithm: str) -> elephan.Scenario:
 
 
 def draw_windows(axes: Any, algorithm: str) -> None:
-    """Both flows' congestion windows."""
+    """Draw the congestion windows of both flows."""
     run = elephan.run(reference_path(algorithm))
     order = list(run.flows["name"])
     samples = run.samples.sort("time_s")
@@ -82,7 +83,7 @@ def curve(form: str, losses: str = "even", count: int = 25) -> tuple[Any, Any]:
 
 
 def draw_response(axes: Any, algorithm: str, entry: dict[str, Any]) -> None:
-    """Measured points, the closed form, and its mean under random losses."""
+    """Draw the measured points, the closed form, and the mean window under random losses."""
     form = measure.modeled(algorithm)
     if form is not None and not RESPONSES[form].marks:
         axes.plot(*curve(form), color=FORM, linewidth=1, label="closed form")
@@ -106,7 +107,7 @@ def _columns(points: list[dict[str, float]]) -> tuple[list[float], list[float]]:
 
 
 def save(figure: Any, path: Path) -> None:
-    """Writes a figure as SVG, with coordinates to a tenth of a point, a seventh of a pixel, and no indentation."""
+    """Write a figure as SVG without indentation; coordinates are rounded to a tenth of a point."""
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None})
     plt.close(figure)
@@ -115,7 +116,7 @@ def save(figure: Any, path: Path) -> None:
 
 
 def draw_one(algorithm: str, entry: dict[str, Any]) -> None:
-    """The two panels of an algorithm's page."""
+    """Draw the two panels of an algorithm's page."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), width_ratios=(3, 2), layout="constrained")
     draw_windows(left, algorithm)
     draw_response(right, algorithm, entry)

@@ -20,9 +20,9 @@ from html import escape
 
 BLOCK = re.compile(r"```states\n(.*?)```\n", re.DOTALL)
 BOX, PITCH, MARGIN = (176, 44), (344, 150), (44, 26)
-"""Width and height of a box, distance of columns and rows, and margins, px."""
+"""Width and height of a box, distances between columns and between rows, and margins, px."""
 LINE, APART = 15, 9
-"""Height of a line of text, and half the distance of two arrows between the same boxes, px."""
+"""Height of a line of text, and half of the distance between two arrows that connect the same boxes, px."""
 
 Point = tuple[float, float]
 
@@ -54,7 +54,7 @@ def parse(text: str) -> States:
 
 
 def drawn(text: str) -> str:
-    """A page's text with its blocks replaced by pictures."""
+    """The text of a page with its blocks ``states`` replaced by pictures."""
     return BLOCK.sub(lambda found: picture(parse(found[1])) + "\n", text)
 
 

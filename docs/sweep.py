@@ -12,7 +12,7 @@ _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def main() -> None:
-    """Run the page's blocks up to its figure, and save that as SVG."""
+    """Run the page's blocks of code up to its figure, and save the figure as SVG."""
     mpl.use("svg")
     mpl.rcParams.update({"svg.hashsalt": "elephan", "svg.fonttype": "none", "font.size": 9})
     names: dict[str, object] = {}
