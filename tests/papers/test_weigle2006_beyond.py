@@ -48,9 +48,9 @@ def test_the_answer_counts_who_wins_in_which_order() -> None:
     assert values["bic", "reno"] == pytest.approx(0.8)
     shares, orders, own = subject.answer(found, scenarios, everyone)
     assert "most bic" in shares
-    assert "Of 3 pairs of different algorithms, one algorithm wins in both orders in 1, who came first in 1" in orders
-    assert "who came late in 0; 1 are even" in orders
-    assert own.startswith("With itself an algorithm shares evenly in 3 of 3")
+    assert "Of 3 pairs of different algorithms, one algorithm wins in both orders in 1, the first flow in 1" in orders
+    assert "and the late-starting flow in 0; 1 are even" in orders
+    assert own.startswith("Two flows of one algorithm share evenly in 3 of 3")
     of_these = [run for run in runs if run.manifest["title"] != scenarios["vegas>vegas"].title]
     assert " evenly in 2 of 2 cases" in subject.answer(RunSet(of_these), scenarios, everyone)[2]
     (figure,) = subject.figures(found, scenarios, everyone)

@@ -82,7 +82,7 @@ def _experiments(setup: Setup, seeds: Mapping[str, int]) -> Iterable[Experiment]
     start together."""
     rows = [
         ("F2", "all ordered pairs, buffer 1555 packets (20 % of the BDP)", "Fig 2", _scenarios(setup, PAIRS)),
-        ("F2s", "those of them that the seed moves, again", "Fig 2", _scenarios(setup, MOVED)),
+        ("F2s", "further seeds of the pairs whose asymmetry depends on the seed", "Fig 2", _scenarios(setup, MOVED)),
         ("B40", "the same with a buffer of 40 packets", "§4", _scenarios(setup, PAIRS, buffer=40)),
         ("B100", "the same with a buffer of 7775 packets (the BDP)", "§4", _scenarios(setup, PAIRS, buffer=7775)),
         ("S46", "pairs that start together, 1555 packets", "§4.6", _scenarios(setup, TOGETHER, late_s=0)),
@@ -111,7 +111,7 @@ def _variants(setup: Setup, placed: Mapping[Pair, int]) -> Iterable[Variant]:
         ("period-code", "Linux 2.6.22's and ns-2's code instead of the papers' rules", _period(setup)),
         ("regions-by-fifths", "regions as equal fifths of |A|", replace(setup, regions="fifths")),
         ("bic-2.6.11", "BIC-TCP as Linux had it up to 2.6.11", _with(setup, "bic", "bic:linux-2.6.11")),
-        ("bic-letter", "BIC-TCP's pseudo-code to the letter", _with(setup, "bic", "bic:2004")),
+        ("bic-letter", "BIC-TCP's pseudo-code taken literally", _with(setup, "bic", "bic:2004")),
     ]
     for name, title, other in others:
         scenarios = tuple(other.scenario(pair) for pair in PAIRS)

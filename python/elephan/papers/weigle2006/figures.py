@@ -17,12 +17,18 @@ from elephan.report.series import flow_curve
 CAPTIONS = {
     "weigle2006.F3": "Region 1 in the paper: the H-TCP flows meet near 150 s, the CUBIC flows near 450 s.",
     "weigle2006.F4": "Region 2 in the paper: HS-TCP gets more than H-TCP in both orders.",
-    "weigle2006.F5": "Region 3 in the paper: FAST keeps its share against S-TCP, and of BIC-TCP and HS-TCP the first "
-    "stays ahead.",
+    "weigle2006.F5": (
+        "Region 3 in the paper: FAST keeps its share against S-TCP, and of BIC-TCP and HS-TCP the first flow stays "
+        "ahead."
+    ),
     "weigle2006.F6": "Region 4 in the paper: CUBIC gets less than BIC-TCP in both orders.",
-    "weigle2006.F7": "Region 5 in the paper: S-TCP pushes BIC-TCP aside, and H-TCP, coming late, is not to be seen.",
-    "weigle2006.F8": "In the paper the late S-TCP flow is not to be seen (top), and the two are equal when they start "
-    "together (bottom).",
+    "weigle2006.F7": (
+        "Region 5 in the paper: S-TCP suppresses BIC-TCP, and the late-starting H-TCP flow has no visible window."
+    ),
+    "weigle2006.F8": (
+        "In the paper the late-starting S-TCP flow has no visible window (top), and two flows that start together are "
+        "equal (bottom)."
+    ),
 }
 
 
@@ -76,10 +82,10 @@ def _asymmetry(runs: RunSet, setup: Setup, claims: ClaimSet) -> PairBars | None:
     return PairBars(
         id="figure2",
         title="Figure 2: asymmetry of the ordered pairs, by the paper's regions",
-        caption="Each experiment is two rectangles, flow 1 on the left and flow 2 on the right; the taller one has the "
-        "larger share and is as high as |A|. Experiments stand in the region where the paper has them; the gray band "
-        "is where our experiments of that region are, so that a taller rectangle that ends in its band is where the "
-        "paper has it. The paper does not place the last ones.",
+        caption="Each experiment has two rectangles, flow 1 on the left and flow 2 on the right. The taller rectangle "
+        "belongs to the flow with the larger share, and its height is |A|. Experiments are grouped by the "
+        "paper's region. The gray band is the range of our experiments in that region: if the taller rectangle "
+        "ends in the band, our region is the paper's region. The paper states no region for the last experiments.",
         y_label="|A|, median over seeds",
         series=tuple(TITLES.values()),
         groups=tuple(
@@ -96,7 +102,7 @@ def _asymmetry(runs: RunSet, setup: Setup, claims: ClaimSet) -> PairBars | None:
 
 
 def _bar(pair: Pair, values: Sequence[float], published: int | None, between: Sequence[float]) -> PairBar:
-    """``values`` are the asymmetries of the replicates, in order."""
+    """The bar of a pair; ``values`` are the asymmetries of its replicates, in ascending order."""
     middle = median(values)
     ours = f"Region {bisect(between, median(map(abs, values))) + 1}" if between else "Region unknown"
     paper = f"Region {published}" if published else "not placed"

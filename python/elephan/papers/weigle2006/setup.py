@@ -142,29 +142,30 @@ ASSUMPTIONS = (
     Assumption(
         "size on the wire",
         "1040 bytes a packet: 1000 of payload, 40 of headers",
-        "ns-2 adds 40 bytes to its packet size; the paper counts in 1000-byte segments. Changes no ordering by itself; "
-        "the variant with 1000 bytes shows what depends on it",
+        "ns-2 adds 40 bytes to its packet size; the paper counts in 1000-byte segments. The choice changes no order "
+        "by itself; the variant with 1000 bytes shows the results that depend on it",
     ),
     Assumption(
         "base TCP",
-        "ns-2's Sack1: three duplicate ACKs, then a count of what is in the pipe; an ACK of 40 bytes for every packet",
+        "ns-2's Sack1: three duplicate ACKs start the recovery, which then counts the packets in flight; an ACK of "
+        "40 bytes for every packet",
         "ns-2's high-speed code of 2005 was built on its SACK agent, whose sink acknowledges every packet by default; "
         "TCP/Linux came later and is a variant",
     ),
     Assumption(
         "slow start",
-        "standard, to the first loss: the initial threshold is the maximum window, 67000 segments",
-        "ns-2 sets the threshold to the window; limited slow start is off by default there",
+        "standard slow start until the first loss: the initial threshold is the maximum window, 67000 segments",
+        "ns-2 sets the threshold to the maximum window; limited slow start is off by default in ns-2",
     ),
     Assumption(
         "first loss",
         "the first loss, and any loss in slow start, halves the window of every loss-based protocol",
-        "ns-2's TcpAgent does so for all of its window rules, on which the authors' patches were built",
+        "ns-2's TcpAgent, on which the authors' patches were built, does this for all of its window rules",
     ),
     Assumption(
         "queue bound",
-        "a limit of N packets holds N − 1 waiting, and the one being sent is not counted",
-        "ns-2's drop-tail test",
+        "with a limit of N packets, at most N − 1 packets wait; the packet in transmission is not counted",
+        "ns-2's drop-tail queue drops in this way",
     ),
     Assumption(
         "FAST's alpha",
@@ -175,9 +176,9 @@ ASSUMPTIONS = (
     Assumption(
         "FAST's growth",
         "the INFOCOM 2004 update every other round trip, and nothing else",
-        "what the paper describes. ns-2's module also doubles the window whenever the averaged queueing delay is under "
-        "0.75 ms, after a loss too; in a buffer of 20 % of the BDP such a flow overshoots again and again, while the "
-        "paper saw a stable queue. A variant has it",
+        "the paper describes this rule. ns-2's module also doubles the window whenever the averaged queueing delay "
+        "is below 0.75 ms, even after a loss; with a buffer of 20 % of the BDP such a flow overshoots again and "
+        "again, while the paper reports a stable queue. A variant doubles the window",
     ),
     Assumption(
         "HS-TCP",
@@ -188,20 +189,21 @@ ASSUMPTIONS = (
     Assumption(
         "H-TCP",
         "Δ_L 1 s, β from the ratio of RTTs between 0.5 and 0.8, bandwidth switch on, no RTT scaling",
-        "the paper names the first two; the rest is as in the ns-2 code of the time, as far as known",
+        "the paper states the first two; the rest is as in the ns-2 code of the time, as far as it is known",
     ),
     Assumption(
         "BIC-TCP",
         "the pseudo-code of INFOCOM 2004 with β 0.125, S_max 32, S_min 0.01, low window 14, fast convergence",
-        "the paper has β; the other numbers are on the page of ns-2 scripts for INFOCOM 2004 by BIC's authors. The "
-        "code that the paper ran (2005) is not public. Three others were tried, the pseudo-code to the letter and "
-        "Linux up to 2.6.11 and as of 2.6.22, and are variants: who wins beside BIC depends on how long its search "
-        "takes near the last maximum, and none of them has all of what the paper has",
+        "the paper states β; the other numbers are on the page of ns-2 scripts for INFOCOM 2004 by BIC's authors. "
+        "The code that the paper ran (2005) is not public. Variants have three other versions: the pseudo-code taken "
+        "literally, Linux up to 2.6.11, and Linux as of 2.6.22. The winner beside BIC depends on the number of round "
+        "trips that BIC's search spends near the last maximum, and no version gives all results of the paper",
     ),
     Assumption(
         "CUBIC",
         "C 0.4, keeps 0.8 of the window, at most 160 segments/s of growth",
-        "the paper prints one β, 0.8, for both of its uses; read as the part that is kept, as in the 2005 publication",
+        "the paper prints one β, 0.8, for both of its uses; we interpret it as the fraction that is kept, as in the "
+        "2005 publication",
     ),
     Assumption(
         "throughput",
@@ -211,16 +213,16 @@ ASSUMPTIONS = (
     Assumption(
         "region boundaries",
         "by rank: the four smallest |A| are Region 1, then 5, 13, 5 and 9",
-        "the paper prints no boundary, but it says how many experiments a region holds (four, thirteen, and nine by "
-        "its rule about S-TCP; of the ten left, five are certainly in Region 2). So a pair's region is its place among "
-        "the 36, and needs no number of ours. The claims that only state these counts then hold by construction and "
-        "are not judged. This was settled after both variants had been seen; the variant with equal fifths of |A| "
-        "(0.2, 0.4, 0.6, 0.8) gives its own totals",
+        "the paper prints no boundary, but it states the number of experiments in a region (four, thirteen, and nine "
+        "by its rule about S-TCP; of the remaining ten, five are certainly in Region 2). So the rank of a pair's |A| "
+        "among the 36 pairs determines its region, and no number of ours is needed. The claims that only state these "
+        "counts then hold by construction and are not judged. The choice was made after the verdicts of both "
+        "versions were known; the variant with equal fifths of |A| (0.2, 0.4, 0.6, 0.8) has its own totals",
     ),
     Assumption(
         "order of the regions",
-        "a region is fairer than the next when its median |A| is smaller",
-        "the paper sorts by |A|; how many single pairs agree is given beside the verdict",
+        "a region is fairer than the next region if its median |A| is smaller",
+        "the paper sorts by |A|; the number of single pairs that agree is beside the verdict",
     ),
     Assumption(
         "convergence",
@@ -236,8 +238,9 @@ ASSUMPTIONS = (
         "randomness",
         "starts up to 0.1 s later (of pairs that start together: up to one packet time, 8.32 µs), and each packet up "
         "to one packet time later, by seed",
-        "two flows in perfect phase are an artefact of a simulator without noise; the variant without jitter shows "
-        "what depends on it. Of the 36 pairs of Figure 2 the eleven have three seeds whose A moved by 0.01 or more "
-        "when all had three, the others one; the two S-TCP flows of Figure 8 have five",
+        "a simulator without noise would keep two flows in exactly the same phase, which is an artefact; the variant "
+        "without jitter shows the results that depend on the noise. Of the 36 pairs of Figure 2, the eleven pairs "
+        "whose A varied by 0.01 or more over three seeds have three seeds, and the other pairs have one; the two "
+        "S-TCP flows of Figure 8 have five",
     ),
 )
