@@ -19,7 +19,7 @@ def abstract(judgments: Sequence[Judgment]) -> str:
     firm = totals(judgment for judgment in judgments if judgment.claim.firm)
     if firm["reproduced"] + firm["differs"]:
         sentences.append(
-            "Of the claims that the paper states plainly and that survive other variants of what it leaves open, "
+            "Of the claims that the paper states explicitly and that are robust against variants of its open values, "
             f"{boards.percent(firm)} are reproduced."
         )
     if judged:
@@ -29,10 +29,10 @@ def abstract(judgments: Sequence[Judgment]) -> str:
         sentences.append(_differences(differ))
     noisy = sum(judgment.within_noise for judgment in judgments)
     if noisy:
-        sentences.append(f"Other seeds could turn {_verdicts(noisy)}.")
+        sentences.append(f"Other seeds could change {_verdicts(noisy)}.")
     turned = sum(bool(judgment.depends_on) for judgment in judgments)
     if turned:
-        sentences.append(f"Other variants that were run turn {_verdicts(turned)}.")
+        sentences.append(f"Other variants that were run change {_verdicts(turned)}.")
     return " ".join(sentences)
 
 

@@ -63,10 +63,12 @@ def _beside(result: PaperResult, column: KernelColumn) -> LineChart | None:
         return None
     return LineChart(
         id=f"{PREFIX}beside",
-        title="Each flow in the simulator, over the same flow in the kernel",
-        caption="A point is a flow of a run; on the line both are equal. The simulator has the paper's endpoints, the "
-        "kernel its own. Whiskers reach from the smallest to the largest of the simulator's seeds; the kernel has one "
-        "run each.",
+        title="Each flow in the simulator, compared with the same flow in the kernel",
+        caption=(
+            "A point is a flow of a run; on the line, both values are equal. The simulator has the paper's "
+            "endpoints, and the kernel has its own. Whiskers reach from the smallest to the largest value over the "
+            "simulator's seeds; the kernel has one run of each scenario."
+        ),
         panels=tuple(panels),
     )
 

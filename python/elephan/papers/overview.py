@@ -19,7 +19,7 @@ LESSONS = {
     "holds": "Findings that hold",
     "differs": "Findings that do not hold here",
     "depends": "Findings that depend on what the paper left unstated",
-    "noise": "Findings that lie inside the noise of the seeds",
+    "noise": "Findings that depend on the seed",
 }
 """Sections of the page. A claim whose verdict changes with a variant of the paper belongs to ``depends``. Among the
 other claims, a claim whose verdict changes with the seeds belongs to ``noise``. All remaining claims belong to the

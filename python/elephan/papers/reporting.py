@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from elephan.papers.results import PaperResult
 
 _IN_REAL_TIME = (
-    "in real time, one run each. A path of the emulator carries the packets of real sockets. This is not the paper "
-    "again, and no reproduction of it: it tells which of its claims hold today. A claim is judged where all runs that "
-    "it needs are there and the host was not too busy for any of them."
+    "in real time, one run each. An emulated path carries the packets of real sockets. These runs do not reproduce "
+    "the paper; they show which of its claims hold today. A claim is judged if all of its runs exist and the host "
+    "was not too busy during any of them."
 )
 _IN_VIRTUAL_TIME = (
-    "in virtual time, one run each. netem inside the guest is the path; where datagrams or background traffic are "
-    "simulated, the engine is. This is not the paper again, and no reproduction of it: it tells which of its claims "
-    "hold today. A claim is judged where all runs that it needs are there."
+    "in virtual time, one run each. netem inside the guest emulates the path; if datagrams or background traffic are "
+    "simulated, the engine simulates the path. These runs do not reproduce the paper; they show which of its claims "
+    "hold today. A claim is judged if all of its runs exist."
 )
 VERDICTS = {"reproduced": "reproduced", "differs": "differs", "not_judged": "not judged"}
 

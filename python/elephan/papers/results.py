@@ -124,7 +124,7 @@ class PaperResult:
 
     @property
     def firm(self) -> dict[str, int]:
-        """Totals of the claims that the paper states plainly and that depend little on its open values."""
+        """Totals of the claims that the paper states explicitly and that depend little on its open values."""
         return totals(judgment for judgment in self.claims if judgment.claim.firm)
 
     @property

@@ -39,8 +39,8 @@ from elephan.scenario import Scenario
 
 HERE = Path(__file__).parent
 QUICK_NOTE = (
-    f"rates, the buffer and FAST's alpha are divided by {QUICK_SCALE}, starts and times by {QUICK_PACE}, with "
-    "one seed; the means over 10 s of convergence and stability are not, and times in claims are the paper's"
+    f"rates, the buffer and FAST's alpha are divided by {QUICK_SCALE}, and start times and durations by {QUICK_PACE}; "
+    "one seed. The bins of 10 s for convergence and stability are unchanged, and times in claims are the paper's"
 )
 # The paper states no number of repetitions. The losses of two flows without background depend on random phases, which
 # change some verdicts; a run with background has thousands of losses, and costs five times as much.
@@ -122,14 +122,19 @@ def _variants(setup: Setup) -> Iterable[Variant]:
         ("fast-alpha-400", "FAST with alpha 400", {"fast_alpha": 400}, EVERY),
         (
             "fast-no-doubling",
-            "FAST never doubling while little queues",
+            "FAST without doubling while the queue is short",
             {"fast_doubling": False},
             EVERY,
         ),
-        ("fast-known-rtt", "FAST told the RTT of the empty path", {"fast_knows_rtt": True}, EVERY),
+        ("fast-known-rtt", "FAST that knows the RTT of the empty path", {"fast_knows_rtt": True}, EVERY),
         ("htcp-halves", "HTCP halving on every loss", {"htcp_adapts": False}, EVERY),
         ("no-first-threshold", "BIC and CUBIC with an unlimited first slow start", {"first_threshold": 0}, EVERY),
-        ("convergence-accumulated", "convergence by means since the start", {"convergence": "accumulated"}, EVERY),
+        (
+            "convergence-accumulated",
+            "convergence by means since the second flow's start",
+            {"convergence": "accumulated"},
+            EVERY,
+        ),
         ("modern-recovery", "today's recovery (RACK, PRR) for all flows", {"stack": "linux"}, (*ALONE, "X2.bg")),
         ("sack-first", "TCP-SACK starts before the variant", {"sack_first": True}, ("X1.nobg", "X1.bg")),
         ("rtts-tmix", "background RTTs of ns-2's Tmix trace, median 50 ms", {"rtts": "tmix"}, SAME_RTT_BESIDE),

@@ -43,9 +43,11 @@ def beyond(setup: Setup) -> Beyond:
     }
     return Beyond(
         question="Do its conclusions on fairness, stability and utilization hold with RED, PIE or CoDel?",
-        why="all of its runs have a drop-tail queue of a fixed size; weigle2006 names active queue management as the "
-        "next thing to look at. Much of what the paper explains by synchronized losses should go away where a queue "
-        "drops at random or early",
+        why=(
+            "all runs of the paper have a drop-tail queue of a fixed size; weigle2006 names active queue management "
+            "as the next step. The paper explains many results by synchronized losses, which should be rarer if a "
+            "queue drops packets at random or early"
+        ),
         experiments={experiment.id: experiment for experiment in _experiments(setups)},
         figures=lambda runs: _figures(Answers(runs, setups)),
         answer=lambda runs: list(_answer(Answers(runs, setups))),
@@ -150,7 +152,7 @@ def _answer(answers: Answers) -> Iterator[str]:
     yield _means("Mean utilization with background", beside["utilization"])
     yield _means("Mean coefficient of variation alone", alone["cov_total_throughput"])
     yield _means("Mean Jain's index of two flows of a kind alone", alone["jain_fi"])
-    yield _extremes("The least fair to itself with background", beside["jain_fi"], min)
+    yield _extremes("The least fair algorithm between its own flows, with background", beside["jain_fi"], min)
     yield _extremes("The least stable with background", beside["cov_total_throughput"], max)
     yield _extremes("The lowest utilization with background", beside["utilization"], min)
     yield _moved("Jain's index of two flows", alone["jain_fi"], beside["jain_fi"])

@@ -59,34 +59,39 @@ UTILIZATION = "link utilization"
 JAIN = "Jain's fairness index"
 FIGURES: tuple[tuple[str, str, str, tuple[Plan, ...]], ...] = (
     ("figure2", "Figure 2: link utilization with one TCP-SACK and one flow of a variant",
-     "In the paper all are below 65 % at 324 ms without background; with it most are at 90 to 95 % there, and HTCP, "
-     "FAST and STCP are lower.", _two("utilization", "X1", UTILIZATION)),
+     "In the paper all algorithms are below 65 % at 324 ms without background. With background, most are at 90 to 95 "
+     "%, and HTCP, FAST and STCP are lower.", _two("utilization", "X1", UTILIZATION)),
     ("figure3", "Figure 3: link utilization with two flows of a variant and background traffic",
-     "In the paper HTCP is generally the lowest, in (b) at small RTTs too.",
+     "In the paper HTCP is generally the lowest, in (b) also at small RTTs.",
      (Plan("(a) the same RTT", "utilization", Kind("X2", True), UTILIZATION),
       Plan("(b) different RTTs", "utilization", Kind("X3", True), UTILIZATION))),
     ("figure4", "Figure 4: stability: coefficient of variation of the total throughput, 10 s bins",
-     "In the paper HTCP, STCP and TCP-SACK vary most without background, all vary less with it, HTCP still much, "
-     "and FAST more the longer the RTT.", _two("cov_total_throughput", "X2", "coefficient of variation")),
+     "In the paper HTCP, STCP and TCP-SACK vary most without background. With background all algorithms vary less; "
+     "HTCP still varies much, and FAST varies more with a longer RTT.",
+     _two("cov_total_throughput", "X2", "coefficient of variation")),
     ("figure5", "Figure 5: packet loss rate at the bottleneck",
-     "In the paper HTCP loses most from 80 ms on, STCP more the longer the RTT, FAST least.",
+     "In the paper HTCP has the highest loss rate from 80 ms on, STCP's loss rate grows with the RTT, and FAST has "
+     "the lowest.",
      _two("loss_rate", "X2", "packet loss rate")),
     ("figure6", "Figure 6: RTT fairness",
-     "In the paper FAST is at 1 without background, CUBIC a little lower, HTCP near HSTCP, and HSTCP above BIC "
-     "above STCP; background moves FAST most.", _two("jain_fi", "X3", JAIN)),
+     "In the paper FAST is at 1 without background, CUBIC a little lower, HTCP near HSTCP, and HSTCP above BIC above "
+     "STCP; background changes FAST's index most.", _two("jain_fi", "X3", JAIN)),
     ("figure7", "Figure 7: TCP friendliness: Jain's index of a variant and TCP-SACK",
-     "In the paper HTCP is best at 16 ms and falls with the RTT; all but FAST are friendlier with background.",
+     "In the paper HTCP is the friendliest at 16 ms, and its index falls with the RTT; all algorithms except FAST "
+     "are friendlier with background.",
      _two("jain_fi", "X1", JAIN)),
     ("figure8", "Figure 8: intra-protocol fairness",
-     "In the paper HSTCP, TCP-SACK and STCP are the least fair without background; with it all are very fair but FAST.",
+     "In the paper HSTCP, TCP-SACK and STCP are the least fair without background; with background, all algorithms "
+     "except FAST are very fair.",
      _two("jain_fi", "X2", JAIN)),
     ("figure9", "Figure 9: convergence time",
-     "Until the second flow's throughput reaches 80 % of the first's; never in the run counts as 1070 s. In the "
-     "paper BIC and CUBIC need up to 150 s without background, HSTCP mostly never gets there, and FAST needs longer "
-     "with background.",
+     "Time until the second flow's throughput reaches 80 % of the first flow's throughput; 1070 s if this does not "
+     "happen in the run. In the paper BIC and CUBIC need up to 150 s without background, HSTCP mostly never reaches "
+     "80 %, and FAST needs longer with background.",
      _two("convergence_time_s", "X2", "convergence time (s)")),
     ("figure7slow", "Section 4.5: TCP friendliness on 100 Mbit/s",
-     "The paper says in words that the effects are as in Figure 7 and stronger, most of all for HSTCP, CUBIC and BIC.",
+     "The paper has no figure; its text says that the effects are as in Figure 7 but stronger, most of all for "
+     "HSTCP, CUBIC and BIC.",
      (Plan("(a) without background traffic", "jain_fi", Kind("X1", False, SLOW_RATE_MBPS), JAIN, SLOW_VARIANTS),
       Plan("(b) with background traffic", "jain_fi", Kind("X1", True, SLOW_RATE_MBPS), JAIN, SLOW_VARIANTS))),
 )  # fmt: skip

@@ -16,7 +16,7 @@ from elephan.scenario.traffic import RTTS
 # In the order in which the paper names them; TCP-SACK is the reference.
 VARIANTS = ("bic", "cubic", "fast", "hstcp", "htcp", "stcp")
 ALGORITHMS = (*VARIANTS, "sack")
-# Variants of the paper's statements on 100 Mbit/s.
+# The algorithms in the paper's statements on 100 Mbit/s.
 SLOW_VARIANTS = ("bic", "cubic", "hstcp")
 TITLES = MappingProxyType(
     {
@@ -46,8 +46,8 @@ RTO_FLOOR_MS = 200
 QUICK_SCALE = 10
 QUICK_PACE = 12
 
-# Fractions of the capacity: the limit of long-lived background flows by their receive windows, and the offered load
-# of short ones.
+# Fractions of the capacity: the limit of long-lived background flows by their receive windows, and the offered load of
+# short background flows.
 LONG_SHARE = 0.5
 SHORT_SHARE = 0.6
 REVERSE_SHARE = 0.5
@@ -58,7 +58,7 @@ TMIX = ((0, 9), (0.05, 12), (0.1, 14), (0.25, 23), (0.5, 50), (0.75, 107), (0.9,
 SUITE_MS = (5, 28, 54, 74, 98, 124, 150, 174, 200)
 
 # Linux 2.6.13. BIC: net/ipv4/tcp_bic.c before 2.6.14.2 had 32 segments a round trip and a first threshold of
-# 100; CUBIC's first version in the kernel kept that threshold.
+# 100; CUBIC's first version in the kernel also had this threshold.
 LINUX = MappingProxyType(
     {
         "bic": "bic:linux-2.6", "cubic": "cubic:linux-2.6", "fast": "fast", "hstcp": "hstcp:linux-2.6",

@@ -93,10 +93,12 @@ def beyond(scale: int) -> Beyond:
         "reverse": ("a full reverse path", {a: today.reverse(a) for a in ALGORITHMS}),
     }
     return Beyond(
-        question="How does HCC do at 10 Gbit/s and 100 ms, beside CUBIC, BBR and BBR version 3?",
-        why="The paper stops at 1 Gbit/s and at the protocols of 2010, lets each flow know its propagation delay, and "
-        "leaves a real environment to future work. Here packets are jumbo frames of 9000 B, HCC learns the delay, and "
-        "keeps 16 ms of queue as in the paper.",
+        question="How does HCC perform at 10 Gbit/s and 100 ms, beside CUBIC, BBR and BBR version 3?",
+        why=(
+            "The paper stops at 1 Gbit/s and at the protocols of 2010, lets each flow know its propagation delay, "
+            "and leaves a real environment to future work. Here packets are jumbo frames of 9000 B. HCC measures the "
+            "propagation delay, and keeps a queue of 16 ms as in the paper."
+        ),
         experiments={
             f"hcc2011.beyond.{name}": Experiment(f"hcc2011.beyond.{name}", f"beyond: {title}", "beyond", scenarios)
             for name, (title, scenarios) in groups.items()
@@ -134,7 +136,7 @@ def _lone_chart(runs: RunSet, today: Today) -> BarChart:
     return BarChart(
         "beyond-alone",
         "One flow at 10 Gbit/s and 100 ms" if today.scale == 1 else "One flow at 1 Gbit/s and 100 ms",
-        "From 20 s on: how much of the link it uses, and how long packets wait.",
+        "Utilization of the link, and mean wait of packets, from 20 s on.",
         (
             BarPanel("use of the link", "utilization (%)", names, tuple(fill)),
             BarPanel("queue", "mean wait at the bottleneck (ms)", names, tuple(wait)),
@@ -164,7 +166,9 @@ def _kind_traces(runs: RunSet, today: Today) -> Traces:
             flows = [f"{algorithm}-{n}" for n in (1, 2)]
             curves = tuple(throughput_curve(run, flow, flow, color) for color, flow in enumerate(flows))
             panels.append(Panel(f"two {TITLES[algorithm]} flows", "rate (Mbit/s)", curves))
-    return Traces("beyond-own-kind", "Two of a kind, the second 10 s later", "Rates in bins of 1 s.", tuple(panels))
+    return Traces(
+        "beyond-own-kind", "Two flows of one algorithm, the second 10 s later", "Rates in bins of 1 s.", tuple(panels)
+    )
 
 
 def _answer(runs: RunSet, today: Today) -> Sequence[str]:

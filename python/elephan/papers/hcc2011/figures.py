@@ -120,10 +120,11 @@ class Drawing:
             yield LineChart(
                 f"figure{number:02}",
                 f"Figure {number}: {name} against buffer size",
-                "One flow of 300 s. In the paper FAST falls below 400 packets, and HCC is nearly flat."
+                "One flow of 300 s. In the paper FAST's throughput falls with buffers below 400 packets, and HCC's "
+                "is nearly constant."
                 if number == 6
                 else "One flow of 300 s; packets waiting along the path. In the paper the queue of the loss-based "
-                "protocols grows with the buffer; a star is a number that it prints.",
+                "protocols grows with the buffer; a star is a number that the paper prints.",
                 (LinePanel("", label, what, series),),
             )
 
@@ -172,8 +173,8 @@ class Drawing:
         yield BarChart(
             "figure10",
             "Figure 10: throughput of three users with an RTT of 120 ms",
-            "Medians over seeds, and the range over seeds. In the paper all are fair with 2000 packets, and STCP, "
-            "Illinois and FAST are not with 600.",
+            "Medians over seeds, and the range over seeds. In the paper all protocols are fair with 2000 packets, "
+            "and STCP, Illinois and FAST are not fair with 600 packets.",
             tuple(panels),
         )
 
@@ -203,8 +204,8 @@ class Drawing:
         yield Traces(
             "figure11",
             "Figure 11: rates of two HCC users, 600 packets",
-            "Rates in bins of 1 s. In the paper the equal ones share evenly after 80 s, and of the others the one "
-            "with the shorter RTT gets more.",
+            "Rates in bins of 1 s. In the paper the flows with equal RTTs share evenly after 80 s; of the flows with "
+            "different RTTs, the flow with the shorter RTT gets more.",
             tuple(panels),
         )
 
@@ -236,8 +237,8 @@ class Drawing:
         yield BarChart(
             "figure14",
             "Figure 14: two flows of a protocol and two of TCP Reno",
-            "Medians over seeds, and the range over seeds. In the paper Reno gains with the buffer beside FAST and "
-            "HCC, shares evenly with them at 2000 packets, and overtakes Illinois.",
+            "Medians over seeds, and the range over seeds. In the paper Reno's throughput beside FAST and HCC grows "
+            "with the buffer and equals theirs at 2000 packets, and Reno overtakes Illinois.",
             panels,
         )
 
@@ -253,7 +254,7 @@ class Drawing:
         yield LineChart(
             "figure15",
             "Figure 15: throughput against buffer size with reverse traffic",
-            "The reverse source is on for 0.9 of the time, and always.",
+            "The reverse source is on for 0.9 of the time, or always.",
             (LinePanel("", "buffer size (packets)", THROUGHPUT, tuple(series)),),
         )
 
@@ -274,7 +275,7 @@ class Drawing:
         yield Traces(
             "figure16",
             "Figure 16: windows with and without reverse traffic",
-            "2000 packets either way, the reverse source always on.",
+            "Buffers of 2000 packets in both directions; the reverse source is always on.",
             (Panel("", "window (packets)", tuple(windows)),),
         )
         curves: list[Curve] = []

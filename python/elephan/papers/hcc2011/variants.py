@@ -58,7 +58,7 @@ def _rows(setup: Setup) -> Iterable[VariantRow]:
         lambda other: [*_few_shared(other), *_alone(other, PROTOCOLS)],
     )  # fmt: skip
     fast_access = replace(setup, access=5, access_bounded=False)
-    yield "access-1g", "access links of 1 Gbit/s, no limit to their queues", fast_access, _few_shared
+    yield "access-1g", "access links of 1 Gbit/s, without a limit of their queues", fast_access, _few_shared
     yield "noise", "each packet up to one packet time of the access link later", replace(setup, noise=1.0), _few_shared
     yield "no-jitter", "starts and departures exactly in time", replace(setup, jitter=False, noise=0.0), _tables
     newer = tuple((code | {"fast": "fast:ns2"}).items())

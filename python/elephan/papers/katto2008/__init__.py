@@ -37,7 +37,9 @@ FUSION = ("fusion",)
 CTCP = ("ctcp_1/2", "ctcp_7/8")
 ARENO = ("areno",)
 SEEDS = {"F7a": 3, "F7b": 3, "S3B": 3, "F8": 5}
-QUICK_NOTE = "runs of Figures 7 and 9 and of the tuning last a tenth of the time; one seed; no variants unless asked"
+QUICK_NOTE = (
+    "runs of Figures 7 and 9 and of the tuning last a tenth of the time; one seed; no variants unless requested"
+)
 
 
 def paper(quick: bool = False) -> Paper:
@@ -78,14 +80,14 @@ def _experiments(setup: Setup, quick: bool) -> Iterable[Experiment]:
     rows: list[tuple[str, str, str, dict[str, Scenario]]] = [
         ("F7a", "throughput over the loss rate, one flow", "Fig 7(a)", _sweep(setup, PROTOCOLS, 1)),
         ("F7b", "throughput over the loss rate, beside TCP-Reno", "Fig 7(b)", _sweep(setup, PROTOCOLS, 2)),
-        ("S3B", "the same of tuned YeAH and CTCP", "§III.B", tuned),
+        ("S3B", "throughput over the loss rate, tuned YeAH and CTCP", "§III.B", tuned),
         ("F8", "a long flow and 100 short ones", "Fig 8", {name: setup.short(name) for name in CANDIDATES}),
     ]
     for name, title, figure, scenarios in rows:
         yield Experiment(f"katto2008.{name}", title, figure, scenarios, 1 if quick else SEEDS[name])
     for name, title, figure in (
-        ("M1", "the model of one flow", "Fig 2"),
-        ("M2", "the model of two flows", "Fig 4"),
+        ("M1", "windows in the model of one flow", "Fig 2"),
+        ("M2", "windows in the model of two flows", "Fig 4"),
     ):
         flows = int(name[1])
         yield Experiment(f"katto2008.{name}", title, figure, windows.scenarios(setup, flows, ideal=True))
@@ -109,12 +111,24 @@ def _variants(setup: Setup) -> Iterable[Variant]:
             ("fusion",),
             FUSION,
         ),
-        ("ctcp-draft", "CTCP growing from dwnd", replace(setup, compound="compound:draft-00"), ("ctcp",), CTCP),
-        ("rtt-1ms", "RTTs no finer than 1 ms for ARENO", replace(setup, dead_zone_ms=1.0), ARENO, ARENO),
+        (
+            "ctcp-draft",
+            "CTCP whose growth depends on dwnd alone",
+            replace(setup, compound="compound:draft-00"),
+            ("ctcp",),
+            CTCP,
+        ),
+        ("rtt-1ms", "ARENO with RTTs rounded to 1 ms", replace(setup, dead_zone_ms=1.0), ARENO, ARENO),
         ("short-50kB", "short flows of 50 kB each", replace(setup, short_size=50_000), (), CANDIDATES),
         ("short-users", "100 users instead of 100 flows", _users(setup, SHORT_MEAN_BYTES), (), CANDIDATES),
         ("short-users-100kB", "100 users with transfers of 100 kB", _users(setup, 100_000), (), CANDIDATES),
-        ("short-in-window", "short flows by what arrives in the window", replace(setup, short_rate="window"), (), ()),
+        (
+            "short-in-window",
+            "throughput of short flows by the bits that arrive in the window",
+            replace(setup, short_rate="window"),
+            (),
+            (),
+        ),
         ("tcp-linux", "TCP/Linux as the base", replace(setup, base="ns2"), (*PROTOCOLS, *TUNED), CANDIDATES),
     ]
     for name, title, other, swept, short in others:

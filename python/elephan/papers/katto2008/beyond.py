@@ -1,4 +1,5 @@
-"""A question of katto2008: over which loss rates do its models hold for all four hybrids, and why not elsewhere?"""
+"""A question of katto2008: at which loss rates do its models hold for all four hybrids, and why do they fail at
+others?"""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from elephan.scenario import Scenario
 
 FINE = tuple(float(f"{10 ** (-6 + step / 4):.3g}") for step in range(21))
 DEAD_ZONE_MS = 1.0
-# The simulated sender's smallest timeout, s, and the window below which Compound's implementations behave as Reno.
+# Smallest timeout of the simulated sender, s, and window below which Compound's implementations behave as Reno.
 T0_S = 0.2
 LOW_WINDOW = 38.0
 HELD = 0.15
@@ -30,12 +31,12 @@ FREQUENT = 1e-2
 STYLES = {"ctcp": 2, "areno": 3, "yeah": 4, "fusion": 5, "areno-1ms": 1}
 
 QUESTION = (
-    "Over which loss rates do the models hold for all four hybrids, and what is the error in case 3, where losses are "
-    "frequent, made of?"
+    "At which loss rates do the models hold for all four hybrids, and which causes does the error have in case 3, in "
+    "which losses are frequent?"
 )
 WHY = (
     "the paper ends with the problem that its models are 'not sufficient especially in Case 3 region', and gives no "
-    "reason; who has the reason need not repeat the simulations"
+    "reason. With a correct model, the simulations need not be repeated"
 )
 
 
@@ -123,7 +124,7 @@ def own_rules(setup: Setup, name: str, p: Floats) -> Floats:
 STEPS: tuple[tuple[str, Model], ...] = (
     ("as printed", printed),
     ("1: losses 1/p packets apart", in_packets),
-    ("2: and timeouts only where a loss ends in one", rare_timeouts),
+    ("2: and timeouts only for losses that end in one", rare_timeouts),
     ("3: and CTCP as Reno below 38 packets", own_rules),
 )
 
@@ -157,8 +158,9 @@ def figures(runs: RunSet, setup: Setup) -> Sequence[Figure]:
     chart = LineChart(
         "models-over-loss",
         "Simulated throughput over that of the models",
-        "One is a model that holds. Dashed lines are the borders of the cases. The first panel is the paper's; the "
-        "next two take back what the models simplify; the last is the paper's model of two flows.",
+        "A ratio of 1 means that the model holds. Dashed lines are the borders of the cases. The first panel has the "
+        "paper's model; the next two panels have models without one or both of its simplifications; the last panel "
+        "has the paper's model of two flows.",
         tuple(panels),
     )
     return [chart, _table(setup, alone, coarse)]
@@ -195,8 +197,8 @@ def _table(setup: Setup, alone: Sequence[Measured], coarse: Measured) -> DataTab
     return DataTable(
         "models-error",
         f"Mean error in case 3, up to p = {FREQUENT:g}",
-        "Mean of |simulated - model| / model of one flow alone. Each row has the correction of its line and all above "
-        "it; in the last one the runs are others, not the model.",
+        "Mean of |simulated - model| / model of one flow alone. Each row has its own correction and the corrections "
+        "above it; the last row has other runs, and the same model.",
         ("model", *(TITLES[row.name] for row in alone)),
         tuple(rows),
     )

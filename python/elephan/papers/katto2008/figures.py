@@ -57,10 +57,10 @@ def _throughputs(runs: RunSet, setup: Setup) -> Iterator[Figure]:
         yield LineChart(
             "figure7",
             "Figure 7: throughput over the loss rate",
-            "Lines are the models (equation 4), markers simulations: the median over seeds and their range. Dashed "
-            "lines are the borders between cases 1, 2 and 3. With a buffer of one BDP the simulated window cannot "
-            "exceed two, so that a flow's own losses at the full queue keep it at the first border, left of which the "
-            "models go on.",
+            "Lines are the models (equation 4). Markers are simulations: the median over the seeds, and the range. "
+            "Dashed lines are the borders between cases 1, 2 and 3. With a buffer of one BDP, the simulated window "
+            "cannot exceed two BDPs: a flow's own losses at the full queue keep its throughput at the value of the "
+            "first border. The models continue to grow to the left of this border.",
             tuple(panels),
         )
 
@@ -113,7 +113,7 @@ def _short_flows(runs: RunSet, setup: Setup) -> Iterator[Figure]:
     if panels:
         yield BarChart(
             "figure8",
-            "Figure 8: what a long flow leaves to 100 short TCP-Reno flows",
+            "Figure 8: throughput that a long flow leaves to 100 short TCP-Reno flows",
             "Medians over seeds with their ranges. The paper has the upper panel only.",
             tuple(panels),
         )
@@ -148,8 +148,8 @@ def _responses(runs: RunSet, setup: Setup) -> Figure:
     return LineChart(
         "figure9",
         "Figure 9: response functions at 100 ms",
-        "Lines are formulas (of the hybrid, equation 6 with equation 4 in case 3), markers runs on such a path where "
-        "they need no hours.",
+        "Lines are formulas; the hybrid's line is equation 6, with equation 4 in case 3. Markers are runs on the "
+        "same path, at loss rates with acceptable run times.",
         (panel,),
     )
 

@@ -24,7 +24,8 @@ from elephan.scenario.lookups import link_named, wire_bytes
 IDEALS = ("loss", "delay", "hybrid")
 RESPONSE_RTT_S = 0.1
 BANDWIDTHS_MBPS = (10, 100, 1_000, 10_000)
-# Window of a claim about the abstracted models that states none: that of the check of Table 2 in the same case.
+# Window for a claim about the abstracted models that states no window: the window at which Table 2 is checked in the
+# same case.
 CASE_2_WINDOW = 250.0
 MODEL_GRID = np.geomspace(1e-6, 1e-1, 401)
 _WHERE = ("w", "W", "R", "q", "p", "case", "cwnd", "B_mbps", "B", "Dmin", "N", "PS_bits", "rtt_over_min", "bandwidth")

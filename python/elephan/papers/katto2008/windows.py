@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 5
 SHOWN = 24
-# Windows at the loss: those at which Tables 1 and 2 are checked, and one of case 3-2.
+# Windows at the loss: the windows at which Tables 1 and 2 are checked, and a window of case 3-2.
 CASES = {1: (("1", 800.0), ("2", 500.0), ("3", 200.0)), 2: (("1", 500.0), ("2", 250.0), ("3", 100.0))}
 ABSTRACTED = {1: (("2", 500.0), ("3-1", 200.0), ("3-2", 20.0)), 2: (("2", 250.0), ("3-1", 100.0), ("3-2", 20.0))}
 IDEAL = {1: ("reno", "fast", "fusion"), 2: ("reno", "fusion")}
@@ -123,9 +123,10 @@ _TITLES = {
     ("6", "cwnd"): "Figure 6: abstracted windows beside a TCP-Reno flow",
 }
 _CAPTION = (
-    "Lines are the models over one congestion avoidance round, markers runs in which each flow loses one packet in as "
-    "many as its model sends in a round; w is the window at a loss of the Reno flow. A run's round ends where its "
-    "next loss is: earlier where it sends more than the model, and after a round trip of recovery."
+    "Lines are the models over one congestion avoidance round. Markers are runs in which each flow loses one packet "
+    "in K, the number of packets that its model sends in a round; w is the window at a loss of the Reno flow. The "
+    "round of a run ends at the flow's next loss, which is earlier if the flow sends more than its model, and "
+    "follows a round trip of recovery."
 )
 
 

@@ -65,10 +65,10 @@ def paper(quick: bool = False) -> Paper:
 def experiments(setup: Setup) -> Iterable[Experiment]:
     """All experiments that can be simulated, in the paper's order."""
     table: list[tuple[str, str, str, list[Scenario]]] = [
-        ("F10", "a long flow, cross traffic, and a flow against it", "Fig 10", [
+        ("F10", "a long flow with cross traffic and a reverse flow", "Fig 10", [
             paths.crossed(setup, name, case) for name in ("ctcp", "illinois", "cubic") for case in (1, 2, 3, 4)
         ]),
-        ("T1", "what the cross traffic gets", "Table I", [
+        ("T1", "throughput of the cross traffic", "Table I", [
             paths.crossed(setup, name, 2) for name in ("ctcp", "illinois", "reno", "cubic")
         ]),
         ("ALG", "the rules of Illinois and Compound, one by one", "§II", [
@@ -142,27 +142,27 @@ def _variants(setup: Setup) -> Iterable[Variant]:
     beside = ("F8a", "F8b", "F9a", "F9b")
     compound = ("F1", "F2b", "F5", "F6", "F9a", "F9b", "F11", "F13", "T1")
     others = [
-        ("acks-counted", "Reno and Compound grow by the ACK, as Linux 2.6.23 does unless told otherwise",
+        ("acks-counted", "Reno and Compound count ACKs, as Linux 2.6.23 does by default",
          replace(setup, acks_counted=True), (*compound, "F2a", "F3", "F3b", "F8a", "F8b")),
-        ("compound-from-dwnd", "Compound's delay-based window grows from itself, as drafts -00 and -01 have it",
+        ("compound-from-dwnd", "Compound's delay-based window grows by its own size alone, as in drafts -00 and -01",
          replace(setup, grow_from_dwnd=True), compound),
-        ("compound-mean-rtt", "Compound takes the mean RTT of a round trip and not the smallest",
+        ("compound-mean-rtt", "Compound uses the mean RTT of a round trip instead of the smallest RTT",
          replace(setup, compound_rtt="mean"), compound),
-        ("no-burst", "nothing takes the windows of Figure 2 down before 25 s", replace(setup, burst=False),
+        ("no-burst", "no datagrams reduce the windows of Figure 2 before 25 s", replace(setup, burst=False),
          ("F2a", "F2b")),
         ("outlier-half", "the outlier of Figures 8(a) and 12 half as large", replace(setup, outlier=half),
          ("F8a", "F12")),
         ("outlier-twice", "the outlier of Figures 8(a) and 12 twice as large", replace(setup, outlier=twice),
          ("F8a", "F12")),
-        ("slow-host-100ns", "hosts that take 0.1 us for each outstanding segment, instead of the outlier",
+        ("slow-host-100ns", "hosts that need 0.1 us for each outstanding segment, instead of the outlier",
          replace(setup, scan_ns=100), ("F8a", "F12")),
-        ("slow-host-400ns", "hosts that take 0.4 us for each outstanding segment, instead of the outlier",
+        ("slow-host-400ns", "hosts that need 0.4 us for each outstanding segment, instead of the outlier",
          replace(setup, scan_ns=400), ("F8a", "F12")),
-        ("every-packet-acknowledged", "no delayed ACKs, and so no timer of 40 ms in RTT samples",
+        ("every-packet-acknowledged", "no delayed ACKs, and therefore no timer of 40 ms in RTT samples",
          replace(setup, delayed_acks=False), ("F7", "F8a", "F8b")),
-        ("no-framing", "the links of Figures 8 and 9 carry nothing but IP packets",
+        ("no-framing", "no Ethernet framing on the links of Figures 8 and 9",
          replace(setup, framing_bytes=0), beside),
-        ("reverse-6MB", "the reverse flows of Figure 2 with a window of 6 MB, against the paper's words",
+        ("reverse-6MB", "the reverse flows of Figure 2 with a window of 6 MB, contrary to the paper's text",
          replace(setup, reverse_window=6_000_000), ("F2a", "F2b")),
         ("no-jitter", "starts and departures exactly in time", replace(setup, jitter=False),
          (*beside, "F5", "F6", "F11", "F13")),

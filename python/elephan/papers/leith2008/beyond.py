@@ -42,9 +42,11 @@ SEEDS = 2
 def beyond(scale: int = 1) -> Beyond:
     """The question and its runs; ``scale`` divides the rates."""
     return Beyond(
-        question="How do recovery, congestion epochs, convergence and fairness go on to 10 Gbit/s?",
-        why="the paper found irregular behavior of all algorithms at 1 Gbit/s, put it down to its hosts, and asked "
-        "its readers to extrapolate; a simulation has no such hosts",
+        question="How do recovery, congestion epochs, convergence and fairness change up to 10 Gbit/s?",
+        why=(
+            "the paper found irregular behavior of all algorithms at 1 Gbit/s, suspected its hosts as the cause, and "
+            "asked its readers to extrapolate; a simulation has no such hosts"
+        ),
         experiments={experiment.id: experiment for experiment in _experiments(scale)},
         figures=lambda runs: _figures(Answers(runs, scale)),
         answer=lambda runs: list(_answer(Answers(runs, scale))),
@@ -162,7 +164,7 @@ def _figures(answers: Answers) -> Sequence[Figure]:
     if not panels:
         return []
     caption = (
-        f"RTT {RTT_MS} ms, a buffer of one BDP, packets of {PACKET_BYTES} B, today's Linux. What is missing takes "
+        f"RTT {RTT_MS} ms, a buffer of one BDP, packets of {PACKET_BYTES} B, today's Linux. A missing point takes "
         f"longer than its run: {RUN_S} s, for epochs {ALONE_S[1000]} s and at 10 Gbit/s {ALONE_S[10_000]} s."
     )
     return [LineChart("very-high-speeds", "Very high speeds: from 100 Mbit/s to 10 Gbit/s", caption, tuple(panels))]

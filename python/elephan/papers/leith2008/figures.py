@@ -92,9 +92,9 @@ class _Drawing:
             for letter, name in (("a", "illinois"), ("b", "ctcp"))
         ]
         caption = (
-            "One flow over 250 Mbit/s and 100 ms; from 25 s on connections of 5 s each come on the reverse path, one "
-            "every 6 s. In the paper Illinois takes some 60 s to fill the link after the loss at 25 s, and Compound "
-            "some 200 s."
+            "One flow over 250 Mbit/s and 100 ms; from 25 s on, a connection of 5 s starts on the reverse path every "
+            "6 s. In the paper Illinois takes some 60 s to fill the link after the loss at 25 s, and Compound some "
+            "200 s."
         )
         yield from self._traces("figure2", "Figure 2: behaviour with reverse path traffic", caption, rows)
 
@@ -111,13 +111,13 @@ class _Drawing:
         """Figures 4, 5, 6 and 13."""
         rows_of: tuple[tuple[str, str, Line, tuple[float, float], str], ...] = (
             ("4", "illinois", paths.F3B, paths.late(self._setup), "In the paper the second flow takes some 300 s at "
-             "best, and where a flow misses a loss they part again."),
-            ("5", "ctcp", paths.F5, paths.F5_TIMES_S, "The second flow starts at 100 s. In the paper (Vista) it takes "
-             "as long as with Reno."),
+             "best, and the flows diverge again if a flow misses a loss."),
+            ("5", "ctcp", paths.F5, paths.F5_TIMES_S, "The second flow starts at 100 s. In the paper (Vista) the "
+             "convergence takes as long as with Reno."),
             ("6", "ctcp", paths.F6, paths.F6_TIMES_S, "A buffer of 0.1 BDP. In the paper (Vista) the flows are not "
              "equal after 300 s."),
             ("13", "ctcp", paths.F13, paths.F5_TIMES_S, "In the paper (Vista) the second flow grows more slowly than "
-             "the first, which is a fault of that implementation; here both follow the rule."),
+             "the first, which is an error of that implementation; here both flows follow the rule."),
         )  # fmt: skip
         for number, algorithm, line, times, caption in rows_of:
             scenario = paths.newcomer(self._setup, algorithm, line, *times)
@@ -144,7 +144,7 @@ class _Drawing:
                     f"{means['reno']:g} Mbit/s for Reno."
                 )
                 if name == "F8a":
-                    caption += " The largest RTT is over-estimated, as the paper supposes of its own run."
+                    caption += " Illinois over-estimates the largest RTT, as the paper suspects for its own run."
                 rows = [(where, scenario, flows, RATE), ("", scenario, flows, CWND)]
                 title = f"Figure {number}({letter}): {TITLES[algorithm]} beside Reno"
                 for figure in self._traces(f"figure{number}{letter}", title, caption, rows):
@@ -156,7 +156,7 @@ class _Drawing:
         for name in ("ctcp", "illinois"):
             flows = [(f"{name}-1", "base RTT right"), (f"{name}-2", "base RTT 20 ms too long")]
             rows.append((TITLES[name], paths.misled(self._setup, name), flows, CWND))
-        caption = "150 Mbit/s, 100 ms, 1.6 BDP of buffer. In the paper both stay reasonably fair."
+        caption = "150 Mbit/s, 100 ms, a buffer of 1.6 BDP. In the paper both algorithms stay reasonably fair."
         yield from self._traces("figure11", "Figure 11: errors of the base RTT", caption, rows)
 
     def overestimated(self) -> Iterator[Figure]:
@@ -209,9 +209,9 @@ class _Drawing:
                 )
         if panels:
             caption = (
-                "100 Mbit/s with 10 % of cross traffic; flow 2 has 120 ms. Bars are the smallest and the largest over "
-                "seeds. In the paper all three are alike with the large buffer; with the small one Compound is "
-                "slightly fairer than Reno and Illinois slightly less fair."
+                "100 Mbit/s with 10 % of cross traffic; flow 2 has 120 ms. Error bars reach from the smallest to the "
+                "largest value over seeds. In the paper all three algorithms are similar with the large buffer. With "
+                "the small buffer, Compound is slightly fairer than Reno, and Illinois is slightly less fair."
             )
             yield LineChart("figure7", "Figure 7: RTT fairness", caption, tuple(panels))
 
@@ -231,9 +231,9 @@ class _Drawing:
         if series:
             panel = BarPanel("400 Mbit/s, 4096 packets", RATE, tuple(TITLES[name] for name in names), tuple(series))
             caption = (
-                "Mean throughput of the long flow of 120 ms from 200 s to 1800 s. In the paper cross traffic costs the "
-                "hybrids slightly more than its own 40 Mbit/s, the reverse flow costs them much and Cubic little, and "
-                "small packets alone cost next to nothing."
+                "Mean throughput of the long flow of 120 ms from 200 s to 1800 s. In the paper cross traffic reduces "
+                "the hybrids' throughput by slightly more than its own 40 Mbit/s. The reverse flow reduces their "
+                "throughput much and Cubic's little, and small packets alone have almost no effect."
             )
             yield BarChart("figure10", "Figure 10: the long flow with cross traffic", caption, (panel,))
 
@@ -258,7 +258,7 @@ class _Drawing:
             panel = LinePanel("400 Mbit/s, 200 ms", "loss rate", RATE, tuple(series), log_x=True, log_y=True)
             caption = (
                 "One flow and random losses. The paper puts Illinois between the two; AIMD halves its window on a "
-                "loss, where Illinois gives up an eighth while its queueing delay is small."
+                "loss, while Illinois reduces its window by only an eighth if its queueing delay is small."
             )
             yield LineChart("response", "Response function of Illinois (§IV.A)", caption, (panel,))
 

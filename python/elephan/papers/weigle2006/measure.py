@@ -197,7 +197,7 @@ def _pairs_where(metric: str, pairs: Iterable[Pair], holds: Callable[[float], bo
     protocol has the larger share."""
 
     def rule(suite: Suite, subject: str, at: At) -> Measurement:
-        # An asymmetry is measured under the paper's main conditions, a utilization under those of the claim.
+        # An asymmetry is measured under the paper's main conditions, and a utilization under the claim's conditions.
         here = _plain(at) if metric == "asymmetry" else at
         found = {label(pair): _value(metric)(suite, label(pair), here) for pair in pairs}
         leads = {name: part.times(1 if name.startswith(f"{winner}>") else -1) for name, part in found.items()}
