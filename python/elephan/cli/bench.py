@@ -16,7 +16,7 @@ from elephan.cli import common
     metavar="N",
     default=3,
     show_default=True,
-    help="Timings of each; the result is the median.",
+    help="Timings of each workload; the result is the median.",
 )
 @click.option("--no-ns2", is_flag=True, help="Omit ns-2 even if it is installed.")
 @common.json_option

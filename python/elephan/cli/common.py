@@ -74,7 +74,7 @@ class Word(click.Choice[str]):
 
 seeds_option = click.option("--seeds", type=Count(1, 10_000), metavar="N", help="Run this many seeds.")
 jobs_option = click.option(
-    "--jobs", type=Count(1, 1024), metavar="N", help="Runs at a time. [default: one for each core]"
+    "--jobs", type=Count(1, 1024), metavar="N", help="Simultaneous runs. [default: one for each core]"
 )
 
 

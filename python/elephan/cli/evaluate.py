@@ -34,7 +34,7 @@ LEVELS = ("concern", "fail", "worse")
 )  # fmt: skip
 @click.option(
     "--on", "backend", default="sim", metavar="BACKEND,…",
-    help="Where to run it; with several backends, their differences come first. [default: sim]",
+    help="Where to run the suite; with several backends, their differences are first. [default: sim]",
 )  # fmt: skip
 @click.option("--quick", is_flag=True, help="Fewer cells, shorter runs and 8 seeds; verdicts are preliminary.")
 @click.option(
@@ -43,7 +43,10 @@ LEVELS = ("concern", "fail", "worse")
 )  # fmt: skip
 @click.option("--junit", metavar="FILE", callback=targets.writable_file, help="Write the verdicts as JUnit XML.")
 @click.option(
-    "--markdown", metavar="FILE", callback=targets.writable_file, help="Write them as Markdown, for a pull request."
+    "--markdown",
+    metavar="FILE",
+    callback=targets.writable_file,
+    help="Write the verdicts as Markdown, for a pull request.",
 )
 @click.option(
     "--budget", metavar="TIME",

@@ -12,10 +12,16 @@ from elephan.cli import common
 @click.command("install")
 @click.argument("algorithm", metavar="ALG")
 @click.option("--set", "assignments", multiple=True, metavar="NAME=VALUE", help="A parameter.")
-@click.option("--as", "name", metavar="NAME", help="Name of it for sockets. [default: the algorithm's name]")
-@click.option("--allow", is_flag=True, help="Allow unprivileged processes to use it.")
-@click.option("--default", "as_default", is_flag=True, help="Make it the default of all new sockets of this host.")
-@click.option("--print-unit", is_flag=True, help="Print a systemd unit that does it at each start; install nothing.")
+@click.option("--as", "name", metavar="NAME", help="Name of the algorithm for sockets. [default: the algorithm's name]")
+@click.option("--allow", is_flag=True, help="Allow unprivileged processes to use the algorithm.")
+@click.option(
+    "--default", "as_default", is_flag=True, help="Make the algorithm the default of all new sockets of this host."
+)
+@click.option(
+    "--print-unit",
+    is_flag=True,
+    help="Print a systemd unit that installs the algorithm at each start; install nothing.",
+)
 @common.json_option
 def install(
     algorithm: str,

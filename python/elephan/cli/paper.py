@@ -27,7 +27,9 @@ _REAL = ("kernel", "linux")
 @click.argument("paper", metavar="ID")
 @click.option("--figure", metavar="F", help="Only the experiments of this figure.")
 @click.option(
-    "--quick", is_flag=True, help="The same shapes at about a tenth of the work, one seed; verdicts are preliminary."
+    "--quick",
+    is_flag=True,
+    help="The same experiments at about a tenth of the work, one seed; verdicts are preliminary.",
 )
 @click.option(
     "--seeds",
@@ -46,7 +48,8 @@ _REAL = ("kernel", "linux")
     "backend",
     default="sim",
     metavar="BACKEND",
-    help="linux: also run what real Linux can carry, in virtual time; kernel: in real time. [default: sim]",
+    help="linux: also run the supported experiments on real Linux in virtual time; kernel: in real time. "
+    "[default: sim]",
 )
 @click.option(
     "--only",
@@ -58,7 +61,8 @@ _REAL = ("kernel", "linux")
 @click.option(
     "--budget",
     metavar="TIME",
-    help="With --on linux or kernel: no run there is begun later; what is saved counts, and a second call goes on.",
+    help="With --on linux or kernel: time after which no run is started there; saved runs count, and a second call "
+    "continues.",
 )
 @click.option(
     "--out", metavar="DIR", callback=targets.writable_folder, help="Folder of the report. [default: reports/ID]"

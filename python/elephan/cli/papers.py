@@ -14,7 +14,9 @@ _BACKENDS = ("sim", "linux")
 
 
 @click.command("papers")
-@click.option("--quick", is_flag=True, help="The same shapes at about a tenth of the work; verdicts are preliminary.")
+@click.option(
+    "--quick", is_flag=True, help="The same experiments at about a tenth of the work; verdicts are preliminary."
+)
 @click.option(
     "--sensitivity/--no-sensitivity",
     default=None,
@@ -26,12 +28,12 @@ _BACKENDS = ("sim", "linux")
     "backend",
     default="sim",
     metavar="BACKEND",
-    help="linux: one seed of what real Linux can carry, in virtual time, beside the simulator. [default: sim]",
+    help="linux: also run the supported experiments on real Linux in virtual time, one seed each. [default: sim]",
 )
 @click.option(
     "--budget",
     metavar="TIME",
-    help="With --on linux: no run there is begun later; what is saved counts, and a second call goes on.",
+    help="With --on linux: time after which no run is started there; saved runs count, and a second call continues.",
 )
 @click.option(
     "--out", metavar="DIR", callback=targets.writable_folder, help="Folder of the reports. [default: reports]"

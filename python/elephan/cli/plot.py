@@ -38,9 +38,11 @@ DEFAULT = "plot.html"
 @click.option("--from", "begin", metavar="TIME", help="Start of the shown time. [default: 0 s]")
 @click.option("--to", "end", metavar="TIME", help="End of the shown time. [default: the end of the longest run]")
 @click.option(
-    "--size", metavar="SIZE", help="Of PDF, SVG and PNG: page (7.16 in), column (3.5 in), or '12x8 cm'. [default: page]"
+    "--size",
+    metavar="SIZE",
+    help="Size of a PDF, SVG or PNG: page (7.16 in), column (3.5 in), or '12x8 cm'. [default: page]",
 )
-@click.option("--title", metavar="TEXT", help="Over the figure. [default: the runs' common title]")
+@click.option("--title", metavar="TEXT", help="Title over the figure. [default: the runs' common title]")
 @click.option(
     "--out", "outs", multiple=True, metavar="FILE",
     help=f"File to write: .pdf, .svg, .png, or .html to zoom in. May be repeated. [default: {DEFAULT}]",

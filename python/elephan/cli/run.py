@@ -73,10 +73,8 @@ _SOURCE_COLUMNS = {
 @click.option("--before-after", is_flag=True, help="With --patch: also run the kernel without it, and compare.")
 @common.set_option
 @common.seeds_option
-@click.option(
-    "--out", metavar="DIR", callback=targets.writable_folder, help="Also put a copy of each run's folder there."
-)
-@click.option("--force", is_flag=True, help="Run it again even if the result is saved.")
+@click.option("--out", metavar="DIR", callback=targets.writable_folder, help="Also copy each run's folder to DIR.")
+@click.option("--force", is_flag=True, help="Run the scenario again even if the result is saved.")
 @common.jobs_option
 @memory_option
 @common.store_option

@@ -227,8 +227,8 @@ def verify(names: Sequence[str], store: str | None, as_json: bool) -> None:
 
 
 @command.command("prune", short_help="remove unused runs")
-@click.option("--older-than", metavar="AGE", help="Runs made longer ago: 30d, 12h, 2w.")
-@click.option("--unused", is_flag=True, help="Runs whose scenario no file in the folders of reports names.")
+@click.option("--older-than", metavar="AGE", help="Runs older than this: 30d, 12h, 2w.")
+@click.option("--unused", is_flag=True, help="Runs whose scenario is named in no file of the report folders.")
 @click.option(
     "--reports", multiple=True, metavar="DIR", help="Folders of reports for --unused. [default: reports]"
 )  # fmt: skip
