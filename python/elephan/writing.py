@@ -57,5 +57,5 @@ def naming(path: str | Path) -> Iterator[None]:
     except OSError as error:
         if error.filename is not None:
             raise
-        # Polars reports only a text.
+        # An error of Polars has a text and no error number.
         raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(path)) from error

@@ -120,7 +120,7 @@ class Backend(ABC):
 
     Attributes:
         name: name in ``--on`` and in the ids of runs.
-        title: one line.
+        title: description in one line.
         measures: true if runs are measurements, so that runs with the same seed differ, as on real hosts.
         perturbs: true if the scenario's jitter delays the starts.
         cost: processor time for a segment, relative to the simulator's; used to estimate the duration of runs.

@@ -23,7 +23,8 @@ STEADY_S = 200
 ALGORITHMS_S, PYTHON_S = 60, 10
 MY_RENO = ROOT / "examples" / "my_reno.py"
 BOUND_SPARE_PACKETS = 300
-# Recovery takes less than 2 ms, so it is timed in many pairs of runs, until it has taken this long in all of them.
+# Recovery takes less than 2 ms of processor time. It is therefore timed in many pairs of runs, until the sum over all
+# pairs reaches RECOVERY_S.
 RECOVERY_S, FEWEST_PAIRS = 0.2, 40
 
 

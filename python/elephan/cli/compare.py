@@ -199,8 +199,10 @@ def print_comparison(found: Comparison) -> None:
         cells.append(_mean(means.get((name, _late(), "late_share"))))
         rows.append(cells)
     common.print_table(found.path.title, header, rows)
-    common.say("goodput and queueing delay: alone. loses: of the goodput beside as many flows of its own kind.")
-    common.say("late share: of the goodput of an earlier and a late-starting flow of one kind; 0.5 is equal.")
+    common.say("goodput and queueing delay: of the algorithm alone.")
+    common.say("loses: fraction of goodput that a rival's flows lose, relative to their goodput")
+    common.say("beside as many flows of their own kind.")
+    common.say("late share: share of a late-starting flow in its goodput and that of an earlier flow; 0.5 is equal.")
     seeds = found.answer.seeds
     common.say(
         f"{len(found.runs)} runs of {found.evidence.duration_s:g} s, {seeds} seed{'s' if seeds != 1 else ''}, "

@@ -26,7 +26,7 @@ from elephan.scenario.words import hint
 from elephan.version import __version__
 
 DONE, FAILED, WRONG_INPUT = 0, 1, 2
-THREADS = "elephan-sweep"  # as in elephan.runs.sweeps, which takes time to import
+THREADS = "elephan-sweep"  # the same text as in elephan.runs.sweeps, which is slow to import
 _KEPT = "finished runs are kept, and the same command goes on from there"
 
 VERBS = {
@@ -46,7 +46,7 @@ VERBS = {
     "lab": "the capabilities of this host for --on kernel and --on linux",
     "bench": "the engine's speed on this machine",
 }
-_COMPLETE = "_ELEPHAN_COMPLETE"  # as in elephan.cli.completion
+_COMPLETE = "_ELEPHAN_COMPLETE"  # the same text as in elephan.cli.completion
 TASKS = {"runs": ("diff", "find", "prune", "size", "verify"), "lab": ("calibrate", "check", "clean", "install")}
 """Subcommands of verbs that a user may mistake for verbs."""
 
@@ -218,7 +218,7 @@ def _complain(line: str, status: int) -> int:
     try:
         click.echo(f"elephan: {one_line(line)}", err=True)
     except OSError:
-        sys.stderr = None  # only the status can report it
+        sys.stderr = None  # stderr is closed: only the exit status reports the error
     return status
 
 

@@ -77,8 +77,8 @@ def _trade_off(found: Comparison) -> TradeOff | None:
         return None
     return TradeOff(
         "trade-off", "Goodput against queueing delay, each algorithm alone",
-        "Up and to the left is better. Bars are 95 % intervals of the mean over seeds (Student's t); where there is "
-        "none, the seeds do not differ or there is one.",
+        "Up and to the left is better. Bars are 95 % intervals of the mean over seeds (Student's t); without a bar, "
+        "the values of all seeds are equal or there is one seed.",
         "mean queueing delay (ms)", "goodput (Mbit/s)", tuple(spots),
     )  # fmt: skip
 
@@ -101,8 +101,9 @@ def _harm(found: Comparison) -> Matrix | None:
     )
     return Matrix(
         "harm", "Harm to rival flows",
-        "Fraction of goodput that flows of a column's algorithm lose beside flows of a row's algorithm, in comparison "
-        "with as many flows of their own algorithm (after Ware et al. 2019). Below 0 they gain.",
+        "Fraction of goodput that flows of a column's algorithm lose beside flows of a row's algorithm, in "
+        "comparison with as many flows of their own algorithm (after Ware et al. 2019). A negative fraction is a "
+        "gain.",
         tuple(names), tuple(rivals), values, "fraction lost", (-1.0, 1.0), "algorithm", "rival",
     )  # fmt: skip
 
@@ -185,7 +186,7 @@ def _assumptions(found: Comparison) -> list[tuple[str, str]]:
         ("simulated time", f"{evidence.duration_s:g} s a run, of which the second half is measured"),
         ("late-starting flows", f"begin after {evidence.duration_s / 4:g} s"),
         ("simulated rate", scale),
-        ("seeds", f"{found.decision.seeds} of each situation that decides; starts and send times differ (perturb)"),
+        ("seeds", f"{found.decision.seeds} of each deciding situation; start times and send times differ (perturb)"),
         ("settled", "yes" if found.answer.settled else "no"),
         ("time", f"{found.wall_seconds:.1f} s of {found.budget_s:g} s"),
     ]

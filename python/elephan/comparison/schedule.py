@@ -49,7 +49,7 @@ _USUAL_S = 24
 _LEAST_RTTS = 60
 _MOST_S = 240
 _SEGMENT_S = 2e-7
-"""Initial estimate of the processor time of a segment, seconds; too long rather than too short."""
+"""Initial estimate of the processor time of a segment, seconds; the estimate is rather too long than too short."""
 _OWN_SEGMENT_S = 6e-6
 """Initial estimate of the processor time of a segment with an algorithm written in Python, seconds."""
 _SHARE = 0.8

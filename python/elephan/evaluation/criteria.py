@@ -40,10 +40,10 @@ class Criterion:
         relation: a name in :data:`~elephan.evaluation.relations.RELATIONS`.
         limit: expected value, bound or smallest margin, in the metric's unit.
         tol_abs: absolute slack; tol_rel: slack as a fraction of the reference.
-        values: range, allowed values, subjects or parameter, by the relation.
+        values: range, allowed values, subjects or parameter; the relation determines the meaning.
         other: subjects to compare with, under ``other_conditions`` or else under ``conditions``.
         conditions: the conditions of the measurement.
-        force: strength of the document's wording.
+        force: strength of the document's wording: must, should or consider.
         margin: tolerance of verdicts, in the metric's unit. A *must* that is missed by at most the margin is a concern.
             A difference from a baseline counts as no difference if it is within the margin
             (:mod:`elephan.evaluation.verdicts`).

@@ -21,7 +21,7 @@ class Experiment:
     """A set of runs under one name.
 
     Attributes:
-        id: its id in criteria.
+        id: the experiment's id in criteria.
         title: one line.
         figure: figure or section of the document.
         scenarios: scenarios, by label; one scenario may be in several experiments and is run once.
@@ -49,8 +49,8 @@ class RunSet:
         from elephan.runs import Run
 
         run = next(run for run in self if run.id == run_id)
-        # A second object for the same folder, whose tables are released with it; those of the first would stay in
-        # memory.
+        # Read the tables through a second object for the same folder. They are released with this object, while tables
+        # that the first object has read would stay in memory.
         return Run.load(run.dir) if run.saved else run
 
     def __iter__(self) -> Iterator[Run]:

@@ -30,7 +30,7 @@ from elephan.scenario import Scenario, ScenarioError
 _SEGMENT_S = 9e-6
 """Estimated processor time of a guest for one segment, s; a second of traffic at 622 Mbit/s takes 0.5 s."""
 _BEHIND_ENGINE = 5.0
-"""Factor of ``_SEGMENT_S`` if the guests' packets pass through the engine of the simulator."""
+"""Factor on ``_SEGMENT_S`` for a run in which the simulator's engine carries the guest's packets."""
 _BOOT_S = 1.5
 
 

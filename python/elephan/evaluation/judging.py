@@ -25,15 +25,15 @@ class Assessment:
     """A criterion compared with the measurements.
 
     Attributes:
-        passed: true if it holds.
+        passed: true if the criterion holds.
         measured: measured value in the unit of the criterion's limit; infinite for a time that was not reached.
         margin: distance from the bounds of the allowed range; negative outside it.
         low: lower end of the bootstrap interval over seeds; ``None`` without one.
         high: upper end.
         no_interval: reason for a missing interval, in one clause; empty if there is one.
-        support: fraction of the bootstrap draws in which it holds; ``None`` without replicates.
+        support: fraction of the bootstrap draws in which the criterion holds; ``None`` without replicates.
         detail: the compared values.
-        runs: ids of its runs.
+        runs: ids of the measured runs.
     """
 
     passed: bool

@@ -30,7 +30,7 @@ class Terms:
         limit: expected value, bound, or smallest margin.
         tol_abs: absolute slack, in the metric's unit.
         tol_rel: slack as a fraction of the reference.
-        values: range, allowed values, or subjects, by the relation.
+        values: range, allowed values, or subjects; the relation determines the meaning.
     """
 
     limit: float

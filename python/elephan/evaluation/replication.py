@@ -125,7 +125,7 @@ def outcomes(runs: Sequence[Run]) -> Outcomes:
 
 
 def _numbers(row: dict[str, Any], fields: Sequence[str]) -> list[float]:
-    """Numbers of a row. A missing number is infinite, since infinity can be sorted and NaN cannot."""
+    """Numbers of a row. Infinity replaces a missing number, since infinity can be sorted and NaN cannot."""
     return [float("inf") if row.get(field) is None else float(row[field]) for field in fields]
 
 

@@ -27,7 +27,7 @@ def run_views(experiments: Iterable[Experiment], runs: RunSet, where: str = "") 
             if run is None or scenario.hash in seen:
                 continue
             seen.add(scenario.hash)
-            names = flow_names(run) if run.form.flows else []  # only background
+            names = flow_names(run) if run.form.flows else []  # the scenario has only background traffic
             windows = tuple(flow_curve(run, name, "cwnd", name, color, VIEW_BINS) for color, name in enumerate(names))
             queue = (link_curve(run, bottleneck(run), "queue_mean", "queue", 6, VIEW_BINS),)
             yield RunView(where + experiment.title, label, where + (scenario.title or label), windows, queue)

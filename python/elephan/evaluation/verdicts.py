@@ -291,7 +291,7 @@ def weakness(terms: Terms, reference: float, *, baseline: Judged | None = None) 
 
     Args:
         terms: terms of the criterion.
-        reference: value to which its tolerance applies: its limit, or the baseline's value.
+        reference: value to which the tolerance applies: the limit, or the baseline's value.
         baseline: the baseline's own verdict.
     """
     slack = terms.slack(reference)

@@ -22,8 +22,8 @@ class Metric:
         name: name in claims, tables and JSON.
         unit: unit of the value; ``1`` for a ratio.
         source: the paper, RFC or convention that the definition comes from.
-        scope: ``run`` and ``link`` metrics give one number, a ``flow`` metric one for each flow, in order of start.
-        function: function that computes it.
+        scope: ``run`` and ``link`` metrics give one number, and a ``flow`` metric gives one number for each flow, in
+        order of start. function: function that computes it.
         aliases: other names of the same definition.
     """
 
@@ -59,7 +59,7 @@ def metric(
     """Register the decorated function as the definition of ``name``.
 
     Raises:
-        ValueError: the name is taken, or the function has no docstring to be its definition.
+        ValueError: the name is taken, or the function has no docstring, which is the definition.
     """
 
     def register(function: F) -> F:

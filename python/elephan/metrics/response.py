@@ -39,11 +39,11 @@ def recovery_time_s(
 
     The disturbance is at the window's start.
 
-    Throughputs are in bins of 1 s, forwards and backwards from the disturbance. After the first bin below the level of
-    95 %, the metric finds the first bin at or above the level. The value is the time from the disturbance to the
-    beginning of this bin. The value is 0 if the flow never falls below the level, and infinite if the flow does not
-    reach the level again before the window's end. The paper gives times until the link is fully used again; the 95 %
-    and the bins are our choice.
+    Throughputs are taken in bins of 1 s, counted forwards and backwards from the disturbance. After the first bin below
+    the level of 95 %, the metric finds the first bin at or above the level. The value is the time from the disturbance
+    to the beginning of this bin. The value is 0 if the flow never falls below the level, and infinite if the flow does
+    not reach the level again before the window's end. The paper gives times until the link is fully used again; the
+    95 % and the bins are our choice.
 
     Raises:
         MetricError: no window is given, or the flow was not active for a whole bin before the window.

@@ -1,7 +1,7 @@
 """Confidence intervals over replicates.
 
-The interval of a mean is by Student's t, and the interval of a paired difference is by the paired t. The interval of a
-median or another statistic is by the percentile bootstrap, which is too narrow for a mean of few replicates.
+The interval of a mean is by Student's t, and the interval of a paired difference is by the paired t test. The interval
+of a median or another statistic is by the percentile bootstrap, which is too narrow for a mean of few replicates.
 """
 
 from __future__ import annotations

@@ -230,7 +230,10 @@ def response_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows =
 
 @metric("receive_window_limited_fraction", "1", "design: limits of a run", scope="flow")
 def receive_window_limited_fraction(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Fraction of the flow's time in which the receive window, and not the algorithm, limited the flow; whole run.
+    """Fraction of the sender's bursts that ended at the receive window, and not at the congestion window.
+
+    The count begins with the measured part. On real Linux, the value is the fraction of the time with data to send in
+    which the receive window limited the sender.
 
     Raises:
         MetricError: a window other than the whole run is requested.

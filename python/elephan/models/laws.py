@@ -31,8 +31,8 @@ class View:
         since_s: time since the last loss.
         burst_s: mean delay caused by the flow's own bursts during slow start. Two segments for each ACK arrive at twice
             the bottleneck's rate, so half of the window waits at the end of each round trip.
-        average_s: queueing delay with the average of FAST and HCC: each ACK has the weight 3/w, a time constant of a
-            third of a round trip.
+        average_s: queueing delay, averaged as in FAST and HCC: each ACK has the weight 3/w, which gives a time constant
+            of a third of a round trip.
         rate: rate of acknowledged segments, segments/s, one round trip old.
         leaving: the flow's rate at the bottleneck's output, segments/s.
         rounds_in_all: round trips since the flow's start.
@@ -328,13 +328,13 @@ class Fast(Law):
         return min(view.window, self._gamma * (self._alpha - queued))
 
     def on_loss(self, view: View) -> float:
-        """Keeps all but ``decrease``."""
+        """The window, reduced by the fraction ``decrease``."""
         return view.window * (1.0 - self._keep)
 
 
 class Hcc(Law):
-    """HCC (Xu et al., 2011): moves half of the way to ``alpha`` segments in the forward queue, clipped; after a loss a
-    search for the window at the loss.
+    """HCC (Xu et al., 2011): each step covers half of the clipped distance to ``alpha`` segments in the forward queue.
+    After a loss, HCC searches for the window at the loss.
     """
 
     by_rounds = True
@@ -393,7 +393,7 @@ class Vegas(Law):
         return 1.0 if view.queued < self._least else -1.0 if view.queued > self._most else 0.0
 
     def on_loss(self, view: View) -> float:
-        """Keeps all but ``decrease``."""
+        """The window, reduced by the fraction ``decrease``."""
         return view.window * (1.0 - self._cut)
 
 

@@ -28,14 +28,14 @@ class Response:
     """The response function of one algorithm.
 
     Attributes:
-        algorithm: name, with the preset if it holds for one only.
+        algorithm: name of the algorithm, with a preset if the function holds for this preset only.
         formula: the closed form, as text.
         law: the closed form, as a function.
         source: the paper or RFC it comes from.
         published: true if the source states this form, and not only the rules behind it.
         lowest_p: smallest loss probability for which the form was derived.
-        highest_p: largest loss probability for which it was derived.
-        settings: parameters under which it holds, if they are not the defaults.
+        highest_p: largest loss probability for which the form was derived.
+        settings: parameters for which the form holds, if they are not the defaults.
         cycle: the rules, for random losses; None if the algorithm's memory is more than the window at its last loss.
         marks: true if p counts ECN marks and not losses.
         note: further assumptions.

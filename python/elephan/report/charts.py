@@ -40,8 +40,8 @@ class Points:
         low: lower ends of the intervals over replicates; empty without intervals.
         high: upper ends.
         style: index into :data:`~elephan.report.figures.COLORS` and :data:`MARKERS`.
-        drawn: ``line`` for a model, ``markers`` for measurements that are compared with a model, ``both``, or
-            ``published`` for published numbers.
+        drawn: ``line`` for a model, ``markers`` for measurements that are compared with a model, ``published`` for
+            published numbers, otherwise ``both`` (markers on a line).
     """
 
     name: str
@@ -219,9 +219,9 @@ class DataTable:
     """A table as a figure, shown as HTML in a page and drawn for print.
 
     Attributes:
-        id: short.
-        title: one line.
-        caption: what is seen.
+        id: short name.
+        title: title in one line.
+        caption: description of the content.
         header: header of the columns.
         rows: texts; the first of a row names its subject.
         emphasis: positions (row, column) of emphasized cells.
@@ -369,7 +369,7 @@ def _legend(figure: MplFigure, axes: Sequence[Axes]) -> None:
             named.setdefault(name, handle)
     handles, names = list(named.values()), list(named)
     if len(handles) > 1:
-        # The largest number of columns that fit: a row has about 110 small letters, 8 of them for the handle of each
-        # entry.
+        # Use as many columns as fit: a row has room for about 110 small letters, and the line sample of each entry
+        # takes 8.
         columns = max(1, min(5, len(handles), 110 // (max(map(len, names)) + 8)))
         figure.legend(handles, names, loc="outside upper center", ncols=columns, fontsize="x-small")

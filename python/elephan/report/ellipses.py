@@ -38,9 +38,9 @@ class Ellipses:
     """Points with their ellipses; the x axis is reversed, so that up and to the right is better.
 
     Attributes:
-        id: short.
-        title: one line.
-        caption: what is seen.
+        id: short name.
+        title: title in one line.
+        caption: description of the content.
         x_label, y_label: labels of the axes, with their units.
         blobs: one for each series and case.
     """

@@ -83,9 +83,9 @@ class Traces:
     """Panels, one above the other, with a common x axis.
 
     Attributes:
-        id: short.
-        title: one line.
-        caption: what is seen.
+        id: short name.
+        title: title in one line.
+        caption: description of the content.
         panels: panels, from top to bottom.
         x_label: label of the x axis, with its unit.
         shaded: an interval of the x axis that is shaded, and its meaning.
@@ -196,8 +196,8 @@ class PairBar:
     note: str = ""
 
     def heights(self) -> tuple[float, float]:
-        """Heights of the two rectangles. The height of the flow with the larger share is the absolute value; the other
-        height is lower by the ratio of the shares."""
+        """Heights of the two rectangles. The height of the flow with the larger share is A, the absolute value of the
+        difference; the height of the other flow is A (1 - A)/(1 + A)."""
         top = abs(self.value)
         other = top * (1 - top) / (1 + top)
         return (top, other) if self.value >= 0 else (other, top)
@@ -223,9 +223,9 @@ class PairBars:
     """Groups of pairs side by side; each pair is drawn as two rectangles with the patterns of their series.
 
     Attributes:
-        id: short.
-        title: one line.
-        caption: what is seen.
+        id: short name.
+        title: title in one line.
+        caption: description of the content.
         y_label: label of the y axis, with its unit.
         series: names in the order of colors and patterns.
         groups: groups, from left to right.

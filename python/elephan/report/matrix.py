@@ -21,9 +21,9 @@ class Matrix:
     """A matrix whose numbers are shown as colors.
 
     Attributes:
-        id: short.
-        title: one line.
-        caption: what is seen.
+        id: short name.
+        title: title in one line.
+        caption: description of the content.
         rows: names from top to bottom.
         columns: names from left to right.
         values: values, by row; ``nan`` for a missing one.

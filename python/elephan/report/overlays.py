@@ -264,7 +264,7 @@ def legend(figure: MplFigure, axes: Sequence[Axes], width_in: float) -> None:
         for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
             named.setdefault(name, handle)
     if len(named) > 1 and not set(named) <= {ax.get_title(loc="left") for ax in axes}:
-        # About 15 small letters an inch, 6 of them for the handle of each name.
+        # An inch has room for about 15 small letters, and the line sample of each name takes 6.
         columns = max(1, min(len(named), int(15 * width_in / (max(map(len, named)) + 6))))
         figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=columns, fontsize="small")
 

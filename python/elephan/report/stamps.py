@@ -16,7 +16,8 @@ from elephan.report import pages
 NAME = "made-from.json"
 _LIBRARIES = ("jinja2", "matplotlib", "numpy", "plotly")
 _COMPILED = {".pyc", ".so", ""}
-"""Suffixes of files that the digest excludes: compiled files do not draw, and each run states its engine version."""
+"""Suffixes of files that the digest excludes: compiled files do not affect the drawing, and each run states its engine
+version."""
 
 
 def stamp(made_from: Any) -> str:

@@ -36,9 +36,9 @@ class TradeOff:
     """One point for each series, on two axes that both begin at 0.
 
     Attributes:
-        id: short.
-        title: one line.
-        caption: what is seen.
+        id: short name.
+        title: title in one line.
+        caption: description of the content.
         x_label, y_label: labels of the axes, with their units.
         spots: the points.
     """

@@ -12,7 +12,7 @@ class RunView:
     """One run that the page shows.
 
     Attributes:
-        experiment: its group.
+        experiment: group under which the page lists the run.
         label: label in the list.
         title: title over the plot.
         windows: congestion windows.

@@ -58,7 +58,7 @@ class TableOf:
 
 _TIME = Column("time_s", "Float64", "s", "Sample time, from the beginning of the run.")
 _DATAGRAMS = "flow of datagrams"
-_NO_SAMPLE = "no RTT sample in the measured part, as of datagrams"
+_NO_SAMPLE = "no RTT sample in the measured part, for example a flow of datagrams"
 _NOT_DATAGRAMS = "flow of TCP or UDT, or no datagram arrived in the measured part"
 _RECORD = 'scenarios with `record` other than `"all"`'
 _NOT_SPEAKING = "event that is not at the sender: neither `sent` nor `acked`"
@@ -78,7 +78,7 @@ _FLOWS = TableOf(
         Column("retransmits", "UInt64", "segments", "Retransmissions."),
         Column("loss_events", "UInt64", "1", "Recovery episodes that began with a loss."),
         Column("timeouts", "UInt64", "1", "Retransmission timeouts."),
-        Column("spurious_retransmits", "UInt64", "segments", "Segments that arrived although they had arrived before."),
+        Column("spurious_retransmits", "UInt64", "segments", "Arrivals of segments that had arrived before."),
         Column("rtt_min_ms", "Float64", "ms", "Smallest RTT sample.", _NO_SAMPLE),
         Column("rtt_mean_ms", "Float64", "ms", "Mean of the RTT samples.", _NO_SAMPLE),
         Column("rtt_p50_ms", "Float64", "ms", "Median RTT sample, to 0.2 %.", _NO_SAMPLE),
@@ -87,8 +87,9 @@ _FLOWS = TableOf(
         Column("cwnd_mean", "Float64", "segments", "Time average of the congestion window.", _DATAGRAMS),
         Column("cwnd_max", "Float64", "segments", "Largest congestion window.", _DATAGRAMS),
         Column("receive_window_limited_fraction", "Float64", "1",
-               "Fraction of the sender's bursts that the receive window ended, from the measured part on."),
-        Column("ecn_events", "UInt64", "1", "Window reductions in answer to ECN echoes.", required=False),
+               "Fraction of the sender's bursts that ended at the receive window, from the beginning of the measured "
+               "part."),
+        Column("ecn_events", "UInt64", "1", "Window reductions in response to ECN echoes.", required=False),
         Column("marked_segments", "UInt64", "segments", "Segments acknowledged with an ECN echo.", required=False),
         Column("owd_min_ms", "Float64", "ms", "Smallest one-way delay of the datagrams.", _NOT_DATAGRAMS,
                required=False),
@@ -139,15 +140,15 @@ _LINKS = TableOf(
     (
         _TIME,
         Column("link", "Categorical", "", "Name of the link."),
-        Column("queue_packets", "UInt64", "packets", "Packets that wait, without the one that is being transmitted."),
-        Column("queue_mean", "Float64", "packets", "Time average of the packets that wait."),
-        Column("queue_min", "UInt64", "packets", "Fewest packets that waited at any moment."),
-        Column("queue_max", "UInt64", "packets", "Most packets that waited at any moment."),
-        Column("queue_integral_packet_s", "Float64", "packets × s", "Integral of the waiting packets over time."),
+        Column("queue_packets", "UInt64", "packets", "Number of waiting packets, without the packet in transmission."),
+        Column("queue_mean", "Float64", "packets", "Time average of the number of waiting packets."),
+        Column("queue_min", "UInt64", "packets", "Smallest number of waiting packets at any time."),
+        Column("queue_max", "UInt64", "packets", "Largest number of waiting packets at any time."),
+        Column("queue_integral_packet_s", "Float64", "packets × s", "Time integral of the number of waiting packets."),
         Column("arrived_packets", "UInt64", "packets", "Packets that have arrived at the queue."),
         Column("dropped_packets", "UInt64", "packets", "Packets that the queue has dropped or the link has lost."),
         Column("marked_packets", "UInt64", "packets", "Packets that the queue has marked (ECN).", required=False),
-        Column("reordered_packets", "UInt64", "packets", "Packets that the link has put behind later ones.",
+        Column("reordered_packets", "UInt64", "packets", "Packets that the link has reordered behind later packets.",
                required=False),
         Column("duplicated_packets", "UInt64", "packets", "Packets that the link has duplicated.", required=False),
         Column("delivered_packets", "UInt64", "packets", "Packets whose last bit has left the transmitter."),
@@ -216,9 +217,9 @@ _EVENTS = TableOf(
         Column("retransmit", "Boolean", "", "True for a retransmission, and for an ACK that answers one."),
         Column("ect0", "Boolean", "", "ECN-capable transport, code point ECT(0)."),
         Column("ect1", "Boolean", "", "ECN-capable transport, code point ECT(1)."),
-        Column("ce", "Boolean", "", "Congestion experienced: a router has marked the packet."),
+        Column("ce", "Boolean", "", "ECN code point CE (congestion experienced): a router has marked the packet."),
         Column("ece", "Boolean", "", "ECN echo of an ACK."),
-        Column("cwr", "Boolean", "", "Congestion window reduced, in answer to an ECN echo."),
+        Column("cwr", "Boolean", "", "ECN flag CWR (congestion window reduced), in response to an ECN echo."),
         Column("cwnd", "Float64", "segments", "Congestion window of the sender after the event.",
                f"{_NOT_SPEAKING}; {_DATAGRAMS}"),
         Column("in_flight", "UInt32", "segments", "Pipe of the sender after the event.", _NOT_SPEAKING),
@@ -263,7 +264,7 @@ _CROWD = TableOf(
         Column("srtt_s", "Float64", "s", "Smoothed RTT.", _NO_FLOW),
         Column("in_flight_segments", "Float64", "segments", "Pipe (RFC 6675).", _NO_FLOW),
         Column("goodput_mbps", "Float64", "Mbit/s",
-               "Payload bits of distinct segments that arrived since the sample before.",
+               "Payload bits of distinct segments that arrived since the previous sample.",
                "first sample, and a group without active flows"),
     ),
     f"{_RECORD}; `Run.crowd` computes the same table for other runs",

@@ -28,7 +28,7 @@ QUANTILES = {0.0: "least", 0.05: "5 %", 0.25: "25 %", 0.5: "median", 0.75: "75 %
 MEDIAN = 0.5
 
 SAMPLED = {"cwnd_segments": "cwnd", "srtt_s": "srtt_s", "in_flight_segments": "in_flight"}
-"""Columns of ``crowd``, and the columns of ``samples`` that they are quantiles of."""
+"""Columns of ``crowd``, with the columns of ``samples`` from which the quantiles are computed."""
 
 _PS_PER_S = 10**12
 

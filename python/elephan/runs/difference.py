@@ -42,7 +42,8 @@ class Difference:
     """Comparison of two runs.
 
     Attributes:
-        scenario: fields that differ, by their path as ``--set`` takes it; backend, seed and engine too.
+        scenario: fields that differ, by their path in the form of ``--set``; also the backend, the seed and the engine
+            version.
         results: numbers of the summaries that differ.
         same_tables: true if all tables are equal, value by value.
     """

@@ -32,7 +32,7 @@ def run(
     Args:
         scenario: the scenario to run.
         on: the backend.
-        seed: start of the random streams; the scenario's seed by default.
+        seed: seed of the random streams; the scenario's seed by default.
         store: folder of the results; ``$ELEPHAN_STORE`` or ``.elephan/runs`` by default.
         force: true to run the scenario even if a result is saved.
         progress: called regularly with the simulated fraction of the duration; returning ``False`` cancels the run.

@@ -148,7 +148,9 @@ def listing(store: Store) -> Listing:
         found = read_entry(folder)
         if found is not None and found.id == folder.name:
             entries.append(found)
-        elif saved.looks_like_run(folder) and os.path.lexists(folder):  # another process may have removed it meanwhile
+        elif saved.looks_like_run(folder) and os.path.lexists(
+            folder
+        ):  # another process may have removed the file meanwhile
             damaged.append(folder)
     entries.sort(key=lambda entry: (entry.created, entry.written_ns, entry.id), reverse=True)
     return Listing(entries, damaged)

@@ -86,7 +86,7 @@ class Run:
             scenario: the scenario of the run.
             tables: ``flows``, ``samples`` and ``links``, and ``events`` if the scenario asks for it.
             backend: name of the backend.
-            seed: start of the random streams; the scenario's seed by default.
+            seed: seed of the random streams; the scenario's seed by default.
             summary: the backend's totals.
             extra: additional fields of the manifest.
 
@@ -127,7 +127,7 @@ class Run:
             return self
         return Run(self.manifest, folder=self._folder, scenario=self._scenario, cached=self.cached)
 
-    # ---- what it is ----
+    # ---- identity and scenario ----
 
     @property
     def dir(self) -> Path:
@@ -424,7 +424,7 @@ class Run:
         """Metrics of the run as a whole, over the measurement window; ``None`` for a time that was not reached."""
         return defined(self._summary)
 
-    # ---- looking at it ----
+    # ---- plots and reports ----
 
     def plot_cwnd(
         self,

@@ -65,7 +65,7 @@ class Store:
         except DamagedRunError as error:
             self._tell(error, consequence)
         except RunError:
-            pass  # of another engine, or removed meanwhile by another process
+            pass  # the result is of another engine, or another process has removed it meanwhile
         return None
 
     def _tell(self, error: DamagedRunError, consequence: str) -> None:

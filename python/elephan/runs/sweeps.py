@@ -36,8 +36,8 @@ THREADS = "elephan-sweep"
 
 _LOOK_AGAIN_S = 0.1
 _PATIENCE_S = 0.15
-"""Time for the runs of an interrupted sweep to stop, s; they are then interrupted themselves, and have this time
-again."""
+"""Time in which the runs of an interrupted sweep should stop, s. Runs that have not stopped are then interrupted
+themselves, and have the same time again."""
 
 
 @dataclass(frozen=True)

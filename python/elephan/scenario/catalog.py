@@ -187,7 +187,8 @@ def check_parameters(algorithm: str, parameters: Mapping[str, Parameter]) -> Non
         _check_parameters(algorithm, tuple(parameters.items()))
 
 
-# Thousands of flows and links have the same parameters. Wrong parameters raise an error, which is not cached.
+# Results are cached, since thousands of flows and links may have the same parameters. An error for wrong parameters is
+# not cached.
 @lru_cache(maxsize=1024, typed=True)
 def _check_parameters(algorithm: str, parameters: tuple[tuple[str, Parameter], ...]) -> None:
     with _told("parameters", "algorithm"):

@@ -82,7 +82,7 @@ def _short_run(scenario: ScenarioTable, graph: Graph) -> list[str]:
         window = (rate_bps * rtt_s / wire_bits + limit_packets) / sharing
         receive_window = graph.stacks[i].receive_window
         if receive_window is not None and receive_window < window:
-            continue  # it causes no losses, so there are no epochs; another caution says so
+            continue  # the receive window prevents losses, so there are no epochs; another caution reports this
         loaded_rtt_s = rtt_s + limit_packets / 2 * wire_bits / rate_bps
         period_s = epoch_s(flow.algorithm, window, loaded_rtt_s)
         measured_s = (to_ps - max(from_ps, flow.start)) / PS_PER_S

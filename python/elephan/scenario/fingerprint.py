@@ -70,7 +70,7 @@ class Walk:
             self.text("again", self._seen[id(value)])
             return
         self._seen[id(value)] = len(self._seen)
-        self._kept.append(value)  # a reference prevents that another object gets its id
+        self._kept.append(value)  # the reference keeps the object alive, so that no other object gets its id
         for kind, follow in _KINDS:
             if isinstance(value, kind):
                 follow(self, value)

@@ -459,7 +459,7 @@ def _pin_imported(name: str, shown: str) -> str:
 @cache
 def points() -> dict[str, EntryPoint]:
     """The algorithms of installed packages, by name; built-in names take precedence."""
-    from importlib.metadata import entry_points  # slow: a tenth of the time of a saved result
+    from importlib.metadata import entry_points  # slow: a tenth of the time that a command with a saved result takes
 
     built_in = catalog.algorithms()
     return {point.name: point for point in entry_points(group=GROUP) if point.name not in built_in}

@@ -479,8 +479,10 @@ class Path(Table):
     )
     loss: LossModel = Field(
         default_factory=Loss,
-        description="loss on the bottleneck's link to the right, like all fields up to channel: a probability, "
-        "positions in order of arrival, from 1, or bursts",
+        description=(
+            "loss on the bottleneck's link to the right: a probability, positions in order of arrival, from 1, or "
+            "bursts; the fields from loss to channel apply to this link only, except the delays of a channel"
+        ),
         examples=[
             "0.01%",
             {"probability": "20%", "from": "20 s", "to": "25 s"},
@@ -521,7 +523,9 @@ class ParkingLot(Path):
 class Link(Table):
     """``[[link]]``: one link of a graph, between two nodes."""
 
-    name: Name = Field(description="unique; a duplex link's other direction is called name/reverse", examples=["west"])
+    name: Name = Field(
+        description="unique name; the opposite direction of a duplex link is called name/reverse", examples=["west"]
+    )
     from_: Name = Field(alias="from", description="node at which the link starts", examples=["a"])
     to: Name = Field(description="node at which the link ends", examples=["b"])
     rate: Rate = Field(description="rate of the link", examples=["622 Mbit/s"])
@@ -553,7 +557,7 @@ class Link(Table):
     channel: _ChannelField = None
     duplex: Switch = Field(
         True,
-        description="a second, opposite link of the same kind; losses, jitter and changes are on the first only",
+        description="a second, opposite link of the same kind; losses, jitter and changes are on the first link only",
     )
     record: Switch | None = Field(
         None, description="record the queue over time; by default if the buffer is limited and data crosses the link"
@@ -590,8 +594,10 @@ class Application(Table):
     )
     frame_shape: Annotated[float, BeforeValidator(reported(parse_weibull))] = Field(
         0.8099,
-        description="shape of the Weibull distribution of the frames' sizes: 1 is exponential, more is steadier "
-        "(the default is that of IEEE 802.11ax's evaluation methodology for video)",
+        description=(
+            "shape of the Weibull distribution of the frames' sizes: 1 is exponential, and a larger shape is "
+            "steadier (the default is that of IEEE 802.11ax's evaluation methodology for video)"
+        ),
         examples=[3.0],
     )
     rate_steps: tuple[RateStep, ...] = Field(
@@ -706,7 +712,7 @@ class Sizes(Table):
     distribution: Annotated[str, BeforeValidator(reported(one_of(SIZES, "a distribution of sizes")))] = Field(
         "lognormal-pareto", description=f"{listed(SIZES)}", examples=["pareto"]
     )
-    mean: Size = Field(25_000, description="mean of constant, exponential and pareto", examples=["25 kB"])
+    mean: Size = Field(25_000, description="mean of a constant, exponential or pareto distribution", examples=["25 kB"])
     shape: Annotated[float, BeforeValidator(reported(parse_shape))] = Field(
         1.2, description="shape of pareto: above 1; up to 2 the variance is infinite", examples=[1.2]
     )
@@ -773,7 +779,10 @@ class Traffic(Table):
     )  # fmt: skip
     record: Annotated[str, BeforeValidator(reported(one_of(RECORDS, "a record of transfers")))] = Field(
         "all",
-        description="record of the transfers: all, a row for each, or summary, sums and distributions of constant size",
+        description=(
+            "record of the transfers: all (a row for each transfer) or summary (sums, and distributions whose size "
+            "is constant)"
+        ),
         examples=["summary"],
     )
     start: Time = Field(0, description="earliest start of a transfer", examples=["10 s"])
@@ -802,8 +811,11 @@ class ScenarioTable(Table):
     )
     perturb: Annotated[str, BeforeValidator(reported(one_of(PERTURBATIONS, "a perturbation")))] | None = Field(
         None,
-        description="random delays that depend on the seed: hosts, starts over 4 times the longest RTT and packets by "
-        "up to 0.2 ms or 1 % of the shortest RTT; none, no delays; a given start_jitter or send_jitter has priority",
+        description=(
+            "random delays that depend on the seed. hosts: starts within 4 times the longest RTT, and packets up to "
+            "0.2 ms or 1 % of the shortest RTT late; none: no delays; a given start_jitter or send_jitter has "
+            "priority"
+        ),
         examples=[HOSTS],
     )
     start_jitter: Time = Field(

@@ -119,7 +119,7 @@ def _places(
             try:
                 run, value = evidence.read(scenario, seed, _probe(stated, flow))
             except NotJudgedError:
-                continue  # a metric that is not defined for this run: the criteria report it
+                continue  # the metric is not defined for this run; the criteria report the reason
             runs.append(run)
             values.append(value)
         if values:

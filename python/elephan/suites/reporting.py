@@ -25,9 +25,9 @@ from elephan.suites.words import paragraph, said_of
 from elephan.version import __version__
 
 _CAPTION = (
-    "A dot is one run, a large symbol the medians, an ellipse the 1-sigma contour of the normal distribution that "
-    "explains the runs best: its tilt is their covariance. The delay grows to the left: up and to the right is better. "
-    "After RFC 7928, section 2.7."
+    "A dot is one run, and a large symbol marks the medians. An ellipse is the 1-sigma contour of the normal "
+    "distribution fitted to the runs; its tilt shows their covariance. The delay grows to the left, so up and to the "
+    "right is better. After RFC 7928, section 2.7."
 )
 _CURVES = "Means over seeds with their 95 % intervals by Student's t, where replicates differ."
 
@@ -101,7 +101,7 @@ def _blob(series: str, found: TradeOff) -> Blob:
     x, y = [point.delay for point in found.points], [point.goodput for point in found.points]
     try:
         contour = found.ellipse().contour()
-    except ValueError:  # too few points, or equal ones: they are drawn alone
+    except ValueError:  # too few points, or equal points: they are drawn without an ellipse
         contour = None
     return Blob(series, found.cell, x, y, (median(x), median(y)), contour)
 
@@ -183,7 +183,7 @@ def _provenance(found: Sequence[Evaluation]) -> list[tuple[str, str]]:
         ("runs", str(sum(len(one.manifests) for one in by_backend))),
         ("time of the runs", f"{sum(one.run_seconds for one in by_backend):.1f} s"),
         ("computed", f"{created[0]} to {created[-1]}" if created else ""),
-        ("one run again", "elephan show RUN has its scenario; elephan run makes it again"),
+        ("one run again", "elephan show RUN shows the scenario of a run; elephan run repeats it"),
         ("command", command),
     ]
     return [(name, value) for name, value in rows if value]

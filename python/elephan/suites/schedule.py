@@ -2,8 +2,8 @@
 settled.
 
 Saved runs are reused, so an interrupted evaluation continues, and a second evaluation uses the runs of the first
-evaluation. With a budget, the cells that do not fit by an estimate are omitted before the first run, later cells of a
-list first. Cells without runs at the end of the budget are omitted too. An omitted cell never passes.
+evaluation. With a budget, the cells that do not fit by an estimate are omitted before the first run; the last cells of
+each list are omitted first. Cells without runs at the end of the budget are omitted too. An omitted cell never passes.
 """
 
 from __future__ import annotations

@@ -131,20 +131,20 @@ class CriterionTable(SuiteTableBase):
         None, description="measured part as fractions of the duration; the scenario's by default", examples=[[0.5, 1.0]]
     )
     per: Annotated[Literal["rtt", "rate"], _word(PER, "a divisor")] | None = Field(
-        None, description="divide by the cell's rtt (of a time in ms or s) or rate (of a rate in Mbit/s)"
+        None, description="divide a time in ms or s by the cell's rtt, or a rate in Mbit/s by the cell's rate"
     )
     baseline: BaselineTable | None = Field(None, description="compare with a second run")
     relation: Annotated[str, _word(RELATIONS, "a relation")] = Field(
         description="comparison of the value with the limit"
     )
-    limit: _Number | None = Field(None, description="expected value or bound, by the relation")
+    limit: _Number | None = Field(None, description="expected value or bound; the relation determines the meaning")
     range: tuple[_Number, _Number] | None = Field(
         None, description="smallest and largest value, for the relation in_range"
     )
     reason: Text = Field(description="source of the limit: a number of the document, or another source")
     margin: _Margin = Field(0.0, description="tolerance: a must that is missed by at most this margin is a concern")
     same: _Margin | None = Field(
-        None, description="difference from --against that counts as equal; 2 % of its value by default"
+        None, description="difference from --against that counts as equal; 2 % of the value of --against by default"
     )
     better: Annotated[Literal["higher", "lower"], _word(("higher", "lower"), "a direction")] | None = Field(
         None, description="direction of a better value; by default lower for <= and higher for >="

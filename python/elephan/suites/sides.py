@@ -33,7 +33,7 @@ class Difference:
     """A cell in which backends disagree.
 
     Attributes:
-        criterion: its id.
+        criterion: id of the criterion.
         section: section of the document.
         cell: name of the cell.
         values: a value for each backend.

@@ -21,7 +21,7 @@ class Point:
     """One run.
 
     Attributes:
-        run: its id.
+        run: id of the run.
         seed: seed of the run.
         delay: value of the x axis, in the unit of its metric.
         goodput: value of the y axis, in the unit of its metric.
@@ -108,5 +108,5 @@ def _points(evidence: Evidence, stated: EllipseTable, scenario: Scenario) -> Ite
             run, delay = evidence.read(scenario, seed, plain_probe(stated.delay))
             _, goodput = evidence.read(scenario, seed, plain_probe(stated.goodput))
         except NotJudgedError:
-            continue  # a metric that is not defined for this run: the criteria report it
+            continue  # the metric is not defined for this run; the criteria report the reason
         yield Point(run, seed, delay, goodput)

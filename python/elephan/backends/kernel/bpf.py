@@ -265,7 +265,7 @@ def registered(
 
 
 def internals_path(workdir: Path, name: str) -> Path:
-    """File of the internals of an algorithm registered as ``name``, once its registration has ended."""
+    """File that receives the internals of the algorithm registered as ``name`` when its registration ends."""
     return workdir / f"{name}.internals.parquet"
 
 

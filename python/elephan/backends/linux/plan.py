@@ -585,8 +585,8 @@ def _zero_ns(document: dict[str, Any]) -> int:
 
 
 def _look_ns(form: Spec, real: list[int]) -> int:
-    """Interval of records, ns: a fraction of the sampling interval, near a quarter of the shortest base RTT within
-    bounds."""
+    """Interval of records, ns: an integer fraction of the sampling interval, close to a quarter of the shortest base
+    RTT, within bounds."""
     shortest_ns = min(base_rtt_ps(form, form.flows[i]) for i in real) // _PS_PER_NS
     wanted = min(_LOOK_MAX_NS, max(_LOOK_MIN_NS, shortest_ns // _LOOKS_A_ROUND_TRIP, _LOOK_EACH_NS * len(real)))
     period = (form.sample_period_ps or form.duration_ps) // _PS_PER_NS
