@@ -198,7 +198,11 @@ def _print_kernel(result: PaperResult, column: KernelColumn) -> None:
         common.print_table(f"claims that runs in {column.plan.carrier.words} judge", header, rows)
     totals, words = column.totals, column.plan.carrier.words
     other, by_twin = len(column.other_verdicts(result.claims)), len(column.by_twin(result.claims))
-    also = f"; to {by_twin} of them the simulator gives the kernel's when it runs what the kernel ran" if other else ""
+    also = (
+        f"; {by_twin} of these have the kernel's verdict if the simulator runs the same scenarios as the kernel"
+        if other
+        else ""
+    )
     common.say(
         f"in {words}: {totals['reproduced']} claims reproduced, {totals['differs']} differ, {totals['not_judged']} "
         f"are not judged; {other} with another verdict than in the simulator{also}"

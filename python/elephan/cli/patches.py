@@ -72,7 +72,7 @@ def _values(group: Sequence[Mapping[str, Any]], part: str, position: int, key: s
 
 
 def print_difference(before: Sequence[Run], after: Sequence[Run]) -> None:
-    """Before and after as a table."""
+    """Print the values before and after the patch as a table."""
     rows = []
     for row in document(before, after):
         span = "" if row["why"] else f" [{common.show_cell(row['low'])}, {common.show_cell(row['high'])}]"

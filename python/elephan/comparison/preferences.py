@@ -32,7 +32,7 @@ class Preference:
     """Weights of the objective.
 
     Attributes:
-        name: its name for ``--prefer``.
+        name: name for ``--prefer``.
         text: the objective in words.
         goodput, delay, harm, start, short: weights of the terms.
     """

@@ -31,8 +31,8 @@ class Criterion:
 
     Attributes:
         id: unique.
-        document: its source.
-        section: its section in the document.
+        document: source of the criterion.
+        section: section in the document.
         text: the statement in a few words of our own.
         experiment: id of its experiment.
         metric: name of the measured metric, in the metric registry or of the measurer.

@@ -96,7 +96,7 @@ def carried(
         experiments: the experiments.
         only: patterns of the runs to make: a run's label, its experiment, or ``EXPERIMENT/LABEL``. Saved runs are used
             even if no pattern matches them.
-        store: where results are kept.
+        store: folder of the results.
         carrier: the backend of the runs.
         path: name of the request, for error messages.
         again: repeat the runs whose saved result is not valid.
@@ -173,7 +173,7 @@ def outcomes(
 
     Args:
         planned: the runs.
-        store: where results are kept.
+        store: folder of the results.
         progress: called with the total progress.
         jobs: number of simultaneous runs, for a carrier in virtual time; one per core by default.
         until_s: monotonic time at which the budget is spent; unfinished runs are cancelled then.

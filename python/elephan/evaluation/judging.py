@@ -54,7 +54,7 @@ def within_noise(support: float | None) -> bool:
 
 
 def assess(criterion: _Stated, measurer: Measurer[_Stated], *, intervals: bool = True) -> Assessment:
-    """Measure the subjects of a criterion, and compare.
+    """Measure the subjects of a criterion, and compare the values.
 
     Without ``intervals`` only outcomes and values are computed, which is fast.
 

@@ -50,7 +50,7 @@ class Piece:
     Attributes:
         experiments: ids of its experiments.
         title: title of its first experiment.
-        label: its label in that experiment.
+        label: label of the run in that experiment.
         scenario: the experiment's scenario.
         twin: the scenario that is run.
         chosen: true if it is to be run; otherwise only a saved run counts.

@@ -76,5 +76,5 @@ def combined(children: Iterable[Measurement], combine: Callable[[list[float]], f
     """
     parts = tuple(children)
     if not parts:
-        raise NotJudgedError("nothing that it speaks of was run")
+        raise NotJudgedError("none of its runs was made")
     return Measurement(children=parts, combine=combine, detail=detail)

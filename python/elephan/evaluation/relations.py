@@ -89,7 +89,7 @@ class Relation:
     """One kind of comparison.
 
     Attributes:
-        name: its name in criteria.
+        name: name of the relation in criteria.
         rule: condition of a pass, in words.
         needs: measurements that it needs.
         judge: function that compares.

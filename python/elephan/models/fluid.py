@@ -36,12 +36,12 @@ class Sender:
 
     Attributes:
         name: name of the flow.
-        law: its rules.
+        law: rules of the algorithm.
         rtt_s: base round trip.
-        start_s: its start.
-        stop_s: its end.
+        start_s: start of the flow.
+        stop_s: end of the flow.
         segments: number of segments to send.
-        initial_window: segments.
+        initial_window: initial window, segments.
         threshold: window at which slow start ends.
         limit: the receive window, segments.
         loss: loss probability of a segment on its whole path.
@@ -65,7 +65,7 @@ class Trajectory:
 
     Attributes:
         times_s: the requested times.
-        windows: segments; NaN before a flow's start and after its end.
+        windows: congestion windows, segments; NaN before a flow's start and after its end.
         rtts_s: RTTs at these times.
         rates: segments/s that leave the bottleneck.
         sent: segments delivered so far.

@@ -47,7 +47,7 @@ class Round(NamedTuple):
 
     Attributes:
         packets: packets that the flow transmits.
-        seconds: its duration.
+        seconds: duration of the round.
     """
 
     packets: Floats

@@ -24,7 +24,7 @@ class View:
 
     Attributes:
         now_s: time.
-        window: segments.
+        window: congestion window, segments.
         rtt_s: measured RTT, one round trip old.
         base_s: smallest measured RTT.
         rounds: round trips since the last loss.

@@ -173,7 +173,7 @@ def transfer_s(
         p: fraction of the segments that begin a loss event; may be 0.
         rtt_s: round-trip time.
         t0_s: length of the first timeout.
-        initial_window: segments.
+        initial_window: initial window, segments.
         max_window: receive window, segments.
         ack_every: segments for each ACK, b.
         delayed_ack_s: mean wait for a delayed ACK of the first window.

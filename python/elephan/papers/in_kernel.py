@@ -45,7 +45,7 @@ def plan(
         only: run only runs that match one of these patterns: a run's label, its experiment, or ``EXPERIMENT/LABEL``.
             Saved runs are used in any case.
         again: true to repeat runs whose saved result is not valid.
-        store: where results are kept.
+        store: folder of the results.
         on: the backend of the runs, a name of :data:`elephan.evaluation.in_kernel.CARRIERS`.
 
     Raises:

@@ -56,8 +56,8 @@ class Beyond:
 
     Attributes:
         question: the question in one sentence.
-        why: its relevance, and the paper's statement about it.
-        experiments: its experiments, by id.
+        why: relevance of the question, and the paper's statement about it.
+        experiments: experiments that answer the question, by id.
         figures: draws the answer; figures whose runs are missing are left out.
         answer: sentences built from measured values only.
     """
@@ -74,11 +74,11 @@ class Paper:
     """A paper that can be reproduced.
 
     Attributes:
-        id: its id in claims and commands.
+        id: id in claims and commands.
         title: the paper's title.
         reference: authors, venue, year.
-        claims: its claims.
-        experiments: its experiments by id, with the main one first.
+        claims: claims of the paper.
+        experiments: experiments by id, with the main experiment first.
         quick: true for small experiments as a first look, with about a tenth of the work.
         quick_note: the reductions of ``quick``.
         assumptions: assumptions for its open values.

@@ -103,7 +103,7 @@ def reproduce(
         paper: the paper.
         wanted: the selection; all by default.
         jobs: number of simultaneous runs; one per core by default.
-        store: where results are kept.
+        store: folder of the results.
         out: folder of the report; ``reports/<id>`` by default.
         progress: called with the progress.
 

@@ -34,7 +34,7 @@ class Points:
     """A series over a parameter.
 
     Attributes:
-        name: its name in the legend.
+        name: name in the legend.
         x: positions.
         y: values; ``None`` for a missing one.
         low: lower ends of the intervals over replicates; empty without intervals.
@@ -143,7 +143,7 @@ class Bars:
     """A series of a bar chart: one bar in each group.
 
     Attributes:
-        name: its name in the legend.
+        name: name in the legend.
         values: one value for each group; ``None`` for a missing one.
         low: lower ends of the intervals over replicates; empty without intervals.
         high: upper ends.

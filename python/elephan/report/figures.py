@@ -53,7 +53,7 @@ class Curve:
     """A series at equal steps.
 
     Attributes:
-        name: its name in the legend.
+        name: name in the legend.
         start: first position, in the unit of the x axis.
         step: interval between two values, in the unit of the x axis.
         values: values; ``None`` for a missing one.

@@ -58,7 +58,7 @@ class Line:
     """A series over time.
 
     Attributes:
-        name: its name in the legend.
+        name: name in the legend.
         times: times, in s, ascending.
         values: values; NaN for a missing one.
         color: ``#rrggbb``.

@@ -50,7 +50,7 @@ class Drawing:
 
     Attributes:
         name: name of the metric, as requested.
-        metric: its definition.
+        metric: definition of the metric.
         x: axis from left to right.
         y: axis from bottom to top of a heat map; ``None`` for lines.
         lines: one for each combination of the other axes, or for each value of ``y``.

@@ -119,7 +119,7 @@ def load(
     """The manifest of a saved run whose files are all intact.
 
     Args:
-        folder: where it is saved.
+        folder: folder in which the run is saved.
         name: the id that it must have; by default the folder's name, if that is an id.
         check: called with the manifest before other files are read; raises a :class:`RunError` for an unwanted run.
         record: file in which the verification of a large run is recorded for other processes.

@@ -33,7 +33,7 @@ class CFile:
 
     Attributes:
         path: the file.
-        text: its content.
+        text: content of the file.
         digest: SHA-256 of the content.
         name: name of the congestion control, which the file registers in the kernel.
         parameters: types of its module parameters by name.

@@ -36,8 +36,8 @@ class DirectedLink:
     """One direction of a link: queue, transmitter, delay line.
 
     Attributes:
-        field: its field in the scenario, for messages.
-        impairments: its impairments.
+        field: field of the link in the scenario, for messages.
+        impairments: impairments of the link.
         copies: number of copies: one for each flow of a group.
         delays_ps: the delay of each copy; empty if all have ``delay_ps``, which is otherwise the longest.
         source: node at which the link starts; ``target``: node at which it ends.

@@ -363,7 +363,7 @@ def _refuse_huge(value: Any, *place: str | int) -> None:
     exception.
 
     Raises:
-        ScenarioError: with the field.
+        ScenarioError: an integer is too large; the message has the field.
     """
     if isinstance(value, int):
         if value.bit_length() > _MOST_BITS:

@@ -69,7 +69,7 @@ def check_parameters(algorithm: str, parameters: Iterable[str]) -> None:
     transport without the name of a controller is rejected too.
 
     Raises:
-        ScenarioError: with the field.
+        ScenarioError: a parameter or the name is rejected; the message has the field.
     """
     name = algorithm.partition(":")[0]
     if name == algorithm:

@@ -46,7 +46,7 @@ class Curve:
     """One line of a figure.
 
     Attributes:
-        stated: its entry in the suite.
+        stated: entry of the curve in the suite.
         flow: name of the measured flow; ``None`` for a metric of the run.
         axis: axis, from left to right, with the values of all cells.
         places: places, in the order of the axis.

@@ -148,8 +148,8 @@ class Section:
     Attributes:
         name: name of the document.
         title: title of the section.
-        outcomes: its criteria.
-        obligations: its requirements that are not judged.
+        outcomes: outcomes of the section's criteria.
+        obligations: requirements of the section that are not judged.
     """
 
     name: str

@@ -38,7 +38,7 @@ class TradeOff:
     """The replicates of one cell.
 
     Attributes:
-        stated: its entry in the suite.
+        stated: entry of the trade-off in the suite.
         cell: name of the cell.
         points: a point for each seed.
     """

@@ -230,10 +230,10 @@ def registered(
     or in the list ``into`` if it is given.
 
     Args:
-        algorithm: its name, with or without a preset.
-        parameters: its parameters, in the form of a scenario.
+        algorithm: name of the algorithm, with or without a preset.
+        parameters: parameters of the algorithm, in the form of a scenario.
         workdir: folder for files.
-        trace: how often each connection reports its internals: ``none``, ``round`` or ``ack``.
+        trace: frequency of each connection's reports of its internals: ``none``, ``round`` or ``ack``.
         into: list that gets the table of internals in place of the file.
 
     Raises:

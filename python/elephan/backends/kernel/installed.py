@@ -39,8 +39,8 @@ class Installed:
     """An algorithm that this host's sockets may select.
 
     Attributes:
-        name: its name for ``TCP_CONGESTION`` and the sysctl.
-        algorithm: its name in Elephan, with or without a preset.
+        name: name of the algorithm for ``TCP_CONGESTION`` and the sysctl.
+        algorithm: name in Elephan, with or without a preset.
         parameters: the parameters that were set.
         allowed: true if processes without privileges may use it.
         previous_default: the host's earlier default; empty if the algorithm was not made the default.
@@ -91,9 +91,9 @@ def install(
     """Register an algorithm for the whole host, until :func:`uninstall` or a restart.
 
     Args:
-        algorithm: its name, with or without a preset.
-        parameters: its parameters.
-        name: its name for sockets; the algorithm's own name by default.
+        algorithm: name of the algorithm, with or without a preset.
+        parameters: parameters of the algorithm.
+        name: name for sockets; the algorithm's own name by default.
         allow: true to let processes without privileges use it.
         as_default: true to make it the default of every new socket, which also allows it for all processes.
 

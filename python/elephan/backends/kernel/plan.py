@@ -52,7 +52,7 @@ class Flow:
         parameters: parameters of the algorithm.
         built_in: the kernel's own name of the algorithm; ``None`` if the kernel lacks it.
         sender: address of the sender; ``receiver``: address of the receiver.
-        initial_window: segments.
+        initial_window: initial window, segments.
         window_bytes: the largest amount of data in flight and in queues.
     """
 

@@ -70,7 +70,7 @@ class Outcome:
     """Exit status and output of a program.
 
     Attributes:
-        status: its exit status.
+        status: exit status of the program.
         scenario: the path, with the program's duration.
         raw: the tables; ``None`` if the program ended before there was anything to measure.
     """

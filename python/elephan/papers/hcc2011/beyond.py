@@ -186,8 +186,8 @@ def _filling(runs: RunSet, today: Today) -> Sequence[str]:
         use = {a: f"{100 * _link(runs, s, 'utilization'):.1f} %" for a, s in scenarios.items()}
         wait = {a: f"{_link(runs, s, 'mean_queue_delay_ms'):.1f} ms" for a, s in scenarios.items()}
         lines.append(
-            f"Alone, with a buffer of {buffer} % of the BDP, they use of the link: {_listed(use)}; "
-            f"packets wait on average: {_listed(wait)}."
+            f"Utilization of the link by a lone flow, with a buffer of {buffer} % of the BDP: {_listed(use)}; "
+            f"mean wait of packets: {_listed(wait)}."
         )
     return lines
 
@@ -200,7 +200,9 @@ def _sharing(runs: RunSet, today: Today) -> Sequence[str]:
             scenario = today.against(rival, buffer)
             own, other = _rate(runs, scenario, "hcc-1"), _rate(runs, scenario, f"{rival}-2")
             shares[rival] = f"{100 * own / (own + other):.0f} %"
-        lines.append(f"Beside one other flow, with {buffer} % of the BDP, HCC's share is, beside {_listed(shares)}.")
+        lines.append(
+            f"HCC's share beside one other flow, with a buffer of {buffer} % of the BDP: beside {_listed(shares)}."
+        )
     return lines
 
 
@@ -210,7 +212,7 @@ def _own_kind(runs: RunSet, today: Today) -> Sequence[str]:
         scenario = today.own_kind(algorithm)
         first, second = (_rate(runs, scenario, f"{algorithm}-{n}") for n in (1, 2))
         shares[algorithm] = f"{100 * second / (first + second):.0f} %"
-    return [f"Of two of a kind the one that comes 10 s later has from 20 s on: {_listed(shares)}."]
+    return [f"Share of the second of two flows of one algorithm, 10 s later, from 20 s on: {_listed(shares)}."]
 
 
 def _on_the_way_back(runs: RunSet, today: Today) -> Sequence[str]:
@@ -218,4 +220,4 @@ def _on_the_way_back(runs: RunSet, today: Today) -> Sequence[str]:
     for algorithm in ALGORITHMS:
         alone = _link(runs, today.alone(algorithm, 100), "utilization")
         kept[algorithm] = f"{100 * _link(runs, today.reverse(algorithm), 'utilization') / alone:.0f} %"
-    return [f"With the reverse path full of datagrams they keep of what they use alone: {_listed(kept)}."]
+    return [f"Utilization with a reverse path full of datagrams, relative to that without: {_listed(kept)}."]

@@ -227,7 +227,7 @@ def _where(setup: Setup, alone: dict[str, Measured]) -> Iterator[str]:
     errors = ", ".join(
         f"{TITLES[n]} {error(found.chosen(keep), partial(printed, setup, n)):.0%}" for n, found in alone.items()
     )
-    yield f"One flow, case 3 up to p = {FREQUENT:g}: as printed the mean errors are {errors}."
+    yield f"One flow, case 3 up to p = {FREQUENT:g}: the mean errors of the paper's model are {errors}."
 
 
 def _worst(found: Measured, model: Callable[[Floats], Floats]) -> tuple[float, str, float]:
@@ -245,14 +245,15 @@ def _why(setup: Setup, alone: dict[str, Measured]) -> Iterator[str]:
         return f"{TITLES[name]} from {errors[0]:.0%} to {errors[1]:.0%}"
 
     yield (
-        "Counting a round in packets and not in Reno's round trips moves those that give up a constant part: "
-        f"{moved('ctcp', printed, in_packets)}, {moved('yeah', printed, in_packets)}; those that keep a full pipe "
-        f"do not notice ({moved('fusion', printed, in_packets)})."
+        "If a round counts packets instead of Reno's round trips, the mean error changes for hybrids that give up a "
+        f"constant fraction of the window: {moved('ctcp', printed, in_packets)}, "
+        f"{moved('yeah', printed, in_packets)}; it hardly changes for hybrids that keep the path full "
+        f"({moved('fusion', printed, in_packets)})."
     )
     shares = fmean(float(found.chosen(keep).timeouts.mean()) for found in alone.values())
     yield (
-        f"The paper charges a timeout for each loss; in the runs there are {shares:.4f} for each loss event. With "
-        "timeouts only where Padhye's Q has them the errors move further: "
+        f"The paper adds a timeout for each loss; the runs have {shares:.4f} timeouts for each loss event. With "
+        "timeouts only at the frequency Q of Padhye et al., the mean errors change further: "
         f"{moved('fusion', in_packets, rare_timeouts)}, "
         f"{moved('yeah', in_packets, rare_timeouts)}, {moved('ctcp', in_packets, rare_timeouts)}."
     )
@@ -266,9 +267,10 @@ def _areno(runs: RunSet, setup: Setup, exact: Measured) -> Iterator[str]:
     keep, model = in_case(3, most=FREQUENT), partial(own_rules, setup, "areno")
     before, after = (error(found.chosen(keep), model) for found in (exact, coarse))
     yield (
-        f"ARENO is off by {before:.0%} with all of that: on a path without a queue the RTTs of its losses differ from "
-        "the shortest by microseconds; it takes these for a full queue, gives up to one half and stops probing. With a "
-        f"clock to which RTTs within {DEAD_ZONE_MS:g} ms of the shortest are the shortest, it is off by {after:.0%}."
+        f"ARENO's mean error with all these corrections is {before:.0%}: on a path without a queue, the RTTs at its "
+        "losses exceed the shortest RTT by microseconds. ARENO interprets this as a full queue, reduces its window by "
+        f"up to one half, and stops probing. With a clock that does not resolve differences of {DEAD_ZONE_MS:g} ms, "
+        f"the mean error is {after:.0%}."
     )
 
 
@@ -282,4 +284,4 @@ def _two(runs: RunSet, setup: Setup) -> Iterator[str]:
         errors = [error(found.chosen(keep), partial(printed, setup, name, flows=2)) for name, found in beside.items()]
         listed = ", ".join(f"{TITLES[name]} {value:.0%}" for name, value in zip(beside, errors, strict=True))
         parts.append(f"case {case}: {listed}")
-    yield f"Beside a TCP-Reno flow, as printed, the mean errors up to p = {FREQUENT:g} are, {'; '.join(parts)}."
+    yield f"Beside a TCP-Reno flow, the paper's mean errors up to p = {FREQUENT:g} are: {'; '.join(parts)}."
