@@ -19,7 +19,7 @@ from click.shell_completion import BashComplete, CompletionItem, add_completion_
 
 VARIABLE = "_ELEPHAN_COMPLETE"
 MOST_RUNS = 50
-"""Largest number of offered runs, the newest ones; typing more letters of an id reduces the number."""
+"""Largest number of offered runs; the newest runs are offered, and more letters of an id select among older runs."""
 
 _RUN_ID = re.compile(r"[0-9a-f]{8,}-.+-s\d+")
 _METRIC = re.compile(r'^@metric\(\s*"(\w+)"', re.MULTILINE)

@@ -81,7 +81,7 @@ def command(
     """Judge algorithms by a suite of criteria, such as those of RFC 9743.
 
     Saved results are reused, so an interrupted evaluation continues. A criterion that fails is a result; the
-    exit status is 0 unless --fail-on asks for another.
+    exit status is 0 unless --fail-on is given.
     """
     from elephan import runs
     from elephan.suites import document, evaluate, reporting, writing

@@ -222,7 +222,7 @@ def _plots(done: Sweep[Any], folder: Path, names: Sequence[str]) -> list[Path]:
         try:
             figure = done.plot(name)
         except (MetricError, ScenarioError):
-            continue  # the report says why
+            continue  # the report states the reason
         for kind in ("pdf", "svg"):
             path = folder / f"{name}.{kind}"
             with whole_file(path) as file, mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}):

@@ -67,7 +67,7 @@ def compare(
         algorithms: names, with presets where wanted (``cubic:2005``), or your own: ``./mine.py:Mine``, or the class.
         rate, rtt, buffer: settings of the bottleneck, with units.
         loss: random loss on the path, as in a scenario.
-        flows: number of flows of the algorithm, and of the others.
+        flows: number of flows of each algorithm.
         background: load of background traffic in each direction: a fraction of the bottleneck's rate (``"20%"``) or a
             rate.
         queue: queue discipline of the bottleneck.

@@ -135,7 +135,7 @@ def asymmetry(run: Run, window: Window | None = None, flows: Flows = None) -> fl
 
 @metric("abs_asymmetry", "1", "weigle2006 §3")
 def abs_asymmetry(run: Run, window: Window | None = None, flows: Flows = None) -> float:
-    """Absolute value of the asymmetry of two flows; 0 for equal shares, 1 if one flow has all."""
+    """Absolute value of the asymmetry of two flows; 0 for equal shares, 1 if one flow has all of the throughput."""
     return abs(asymmetry(run, window, flows))
 
 

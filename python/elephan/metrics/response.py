@@ -130,7 +130,7 @@ def throughput_cov(
 ) -> dict[str, float]:
     """Standard deviation over mean of a flow's throughput in bins of 1 s, or of ``bin_s``.
 
-    An incomplete bin at the end is left out. The deviation is that of the population (over n).
+    An incomplete bin at the end is left out. The standard deviation is that of the population (divisor n).
 
     Raises:
         MetricError: there are fewer than two bins, or nothing of a flow arrived.

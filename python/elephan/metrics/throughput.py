@@ -170,7 +170,7 @@ def cov_total_throughput(
 ) -> float:
     """Standard deviation over mean of the bottleneck's throughput in bins of 10 s, counted from the window's start.
 
-    An incomplete bin at the end is left out. The deviation is that of the population (over n).
+    An incomplete bin at the end is left out. The standard deviation is that of the population (divisor n).
 
     Raises:
         MetricError: there are fewer than two bins, or nothing left the link.

@@ -99,7 +99,8 @@ class Red:
     def losses(self, now_s: float, waiting: float, segments: float, transmissions: float) -> int:
         """Number of dropped segments among ``segments`` arrivals while ``waiting`` segments are queued.
 
-        The average queue is updated at each arrival; after an idle time it decays as if small packets had arrived.
+        The average queue is updated at each arrival; after an idle time, the average decays as if small packets had
+        arrived.
         """
         if self._settings.adaptive:
             self._adapt(now_s)

@@ -31,7 +31,7 @@ class Response:
         algorithm: name of the algorithm, with a preset if the function holds for this preset only.
         formula: the closed form, as text.
         law: the closed form, as a function.
-        source: the paper or RFC it comes from.
+        source: paper or RFC of the form.
         published: true if the source states this form, and not only the rules behind it.
         lowest_p: smallest loss probability for which the form was derived.
         highest_p: largest loss probability for which the form was derived.

@@ -58,7 +58,7 @@ class SeedCheck:
     """Verdicts with fewer seeds.
 
     Attributes:
-        seeds: number of seeds that are used, the first ones of each scenario.
+        seeds: number of seeds that are used, the first seeds of each scenario.
         claims: number of claims whose runs have more than one seed.
         other_verdict: number of these claims whose verdict differs from the verdict with all seeds.
     """

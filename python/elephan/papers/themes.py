@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from elephan.papers.judging import Judgment
 
-OTHER = "do its rules and models say what it does?"
+OTHER = "do its rules and models describe its behavior?"
 _METRICS = {
     "does it fill the pipe?": (
         "utilization", "mean_utilization", "throughput_mbps", "sum_throughput_mbps", "max_sum_throughput_mbps",

@@ -95,7 +95,7 @@ def sweep(
         on: the backend.
         jobs: number of simultaneous runs; one per core by default. On a cluster, ``jobs`` is the number of workers.
         store: folder of the results; ``$ELEPHAN_STORE`` or ``.elephan/runs`` by default.
-        cluster: address of a Dask scheduler, ``tcp://host:port``; the results come into this store.
+        cluster: address of a Dask scheduler, ``tcp://host:port``; the results are saved in this store.
         progress: called with the progress several times a second, in the calling thread. ``True`` shows the progress,
             with an estimate of the time left, on stderr or in the notebook; ``False`` does not. By default the progress
             is shown in a notebook and where stderr is a terminal.

@@ -189,7 +189,7 @@ NS2 = Stack(
 )
 
 # ns-2's Agent/TCP/Sack1, on which the high-speed patches of 2003 to 2006 were built, before TCP/Linux existed: the
-# third duplicate ACK begins recovery, the window falls at once, lost segments stay in the estimate of the pipe, a
+# third duplicate ACK begins recovery, the window falls at once, lost segments stay in the estimate of the pipe, and a
 # lost retransmission waits for the timeout.
 NS2_SACK1 = replace(
     NS2,

@@ -121,7 +121,7 @@ def parameters_of(form: Spec, files: Mapping[int, CFile | None]) -> list[str]:
     set.
 
     Raises:
-        ScenarioError: a module has no such parameter, or two flows state different ones.
+        ScenarioError: a module has no such parameter, or two flows state different values.
     """
     stated: dict[str, dict[str, int]] = {}
     for i, file in files.items():

@@ -29,7 +29,8 @@ _LENGTH, _DROPPED, _SENT, _SENT_BYTES, _QUEUE_MARKED = range(5)
 
 _ETHERNET_BYTES = 14
 _NO_THRESHOLD = 0x7FFF_FFFF
-# Linux's states of a sender (enum tcp_ca_state): in this state and all later ones the sender recovers from a loss.
+# Linux's states of a sender (enum tcp_ca_state): in this state and in all later states of the enum, the sender recovers
+# from a loss.
 _RECOVERY = 3
 _NS_PER_S = 1e9
 

@@ -184,7 +184,7 @@ def _long_epochs(suite: Suite, subject: str, at: At) -> Measurement:
 
 
 def _unnamed(suite: Suite, subject: str, at: At) -> Measurement:
-    raise NotJudgedError("the paper says that it is so on some paths, and names none")
+    raise NotJudgedError("the paper says this about some paths, and names none")
 
 
 def _soonest(suite: Suite, subject: str, at: At) -> Measurement:
