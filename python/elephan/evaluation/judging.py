@@ -168,7 +168,7 @@ class _Question(Generic[_Stated]):
             return _Case(series=[(str(point), self._measure(criterion.subject, at)) for point, at in along])
         case = _Case(subject=self._measure(criterion.subject, where))
         if needs == "other":
-            # A condition of the other side replaces the same condition of the subject's side.
+            # For the other subjects, the values of ``other_conditions`` replace the conditions of the same name.
             beside = where if criterion.other_conditions is None else self._other_where(where)
             case.others = [(name, self._measure(name, beside)) for name in criterion.other]
         return case

@@ -3,9 +3,9 @@
 Table 3 and equation 5 of the paper give each algorithm's window growth while the path has free capacity, and the
 fraction of the window kept at a loss; figures 5 and 6 draw the windows. The paper "omitted" the number of packets of a
 round; this module derives the number. Case 1 is the same as for the ideal hybrid. In cases 2 and 3 a window begins at
-its value after the loss, grows to the BDP, and stays there until Reno's line exceeds it (case 2) or the next loss
-happens (case 3-1). In case 3-2 the loss happens before the window reaches the BDP. Losses happen every w/2 round trips,
-as in the ideal models.
+its value after the loss, grows to the BDP, and stays there until the line of Reno's window exceeds the BDP (case 2) or
+the next loss happens (case 3-1). In case 3-2 the loss happens before the window reaches the BDP. Losses happen every
+w/2 round trips, as in the ideal models.
 
 Further interpretations:
 

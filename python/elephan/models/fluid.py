@@ -231,7 +231,7 @@ class _Link:
             flow.sent += got
             self.served += got
             if flow.sent >= flow.sender.segments and math.isnan(flow.ended_s):
-                # The ACK of the fluid that leaves the bottleneck last arrives a fraction of a round trip later.
+                # The flow ends one base RTT later, when the ACK of its last segment arrives.
                 flow.ended_s = now_s + step_s + flow.sender.rtt_s
 
     def _drop_early(self, now_s: float, step_s: float, delay_s: float, busy: Sequence[float]) -> None:

@@ -268,7 +268,7 @@ def _draw_sprout(parameters: dict[str, float], seed: int, duration_s: float) -> 
 def _next_rate(rate: float, most: float, step: float, stay: float, uniform: Callable[[], float]) -> float:
     radius = step * math.sqrt(-2 * math.log(1.0 - uniform()))
     if rate == 0:
-        # A Brownian motion that leaves 0 is this far from it after a tick, so that rates above 0 remain uniformly
+        # A Brownian motion that leaves 0 has this distance from 0 after a tick; rates above 0 then remain uniformly
         # distributed.
         return 0.0 if uniform() < stay else min(uniform() * radius, most)
     rate += radius * math.cos(2 * math.pi * uniform())
