@@ -13,7 +13,7 @@ from elephan.scenario.words import hint
 
 _HELP = f"""The names that can be used in a scenario, in a claim, or on this command line.
 
-KIND is one list of it, by default all: {", ".join(KINDS[:-1])} or {KINDS[-1]}.
+KIND selects one list; the default is all of them: {", ".join(KINDS[:-1])} or {KINDS[-1]}.
 """
 
 

@@ -157,13 +157,13 @@ def fairness_excursion_s(
     diverge.
 
     Raises:
-        MetricError: the errors of ``convergence_time_s``, or the flows never meet.
+        MetricError: the errors of ``convergence_time_s``, or the flows never converge.
     """
     _, _, first, second = _rates(run, window, flows)
     means = [_running_mean(rates, mean_s) for rates in (first, second)]
     met = (means[1] >= reached * means[0]) & (means[1] > 0)
     if not met.any():
-        raise MetricError("the flows never meet, so that they cannot part again")
+        raise MetricError("the flows never converge, so they cannot diverge again")
     since = int(np.argmax(met))
     apart = np.minimum(*means)[since:] < reached * np.maximum(*means)[since:]
     longest = run_length = 0
@@ -192,7 +192,7 @@ def jain_convergence_time_s(
     """
     names = flow_names(run, flows)
     if len(names) < 2:
-        raise MetricError("one flow has nobody to be fair to")
+        raise MetricError("one flow has no other flow to share with")
     from_s, to_s = resolve_window(run, window or (0.0, duration_s(run)))
     started_s = max(start_s(run, name) for name in names)
     begin_s = float(math.ceil(max(from_s, started_s)))
@@ -256,7 +256,7 @@ def rates_close_time_s(
     """
     names = flow_names(run, flows)
     if len(names) < 2:
-        raise MetricError("one flow has nobody to come close to")
+        raise MetricError("one flow has no other flow to compare with")
     from_s, to_s = resolve_window(run, window or (0.0, duration_s(run)))
     started_s = max(start_s(run, name) for name in names)
     begin_s = float(math.ceil(max(from_s, started_s)))

@@ -49,7 +49,7 @@ def recovery_time_s(
         MetricError: no window is given, or the flow was not active for a whole bin before the window.
     """
     if window is None:
-        raise MetricError("give the window: it begins with the disturbance and ends when there is no more hope")
+        raise MetricError("give the window: it begins with the disturbance and ends after the latest expected recovery")
     since_s, _ = window = resolve_window(run, window)
     times = {}
     for name in flow_names(run, flows):

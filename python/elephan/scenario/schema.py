@@ -665,7 +665,10 @@ class Flow(Table):
     )
     stack: StackChoice | None = Field(None, description="its stack; omitted fields come from the scenario's")
     rtt: PositiveTime | None = Field(
-        None, description="dumbbell: its two-way propagation delay; the difference is added to its access links",
+        None, description=(
+            "dumbbell: two-way propagation delay of the flow; the difference from the dumbbell's rtt is added to the "
+            "flow's access links"
+        ),
         examples=["200 ms"],
     )  # fmt: skip
     rtts: _RttDistribution | None = Field(
@@ -674,12 +677,14 @@ class Flow(Table):
         examples=["aikat", [[0, "20 ms"], [0.5, "60 ms"], [1, "200 ms"]]],
     )  # fmt: skip
     sender_clock: HostClock | None = Field(
-        None, description="clock of its sender, for one-way delays: offset, drift, resolution",
+        None, description="clock of the flow's sender, for one-way delays: offset, drift, resolution",
         examples=[{"offset": "3 ms", "resolution": "1 ms"}],
     )  # fmt: skip
-    receiver_clock: HostClock | None = Field(None, description="clock of its receiver", examples=[{"drift": "50 ppm"}])
+    receiver_clock: HostClock | None = Field(
+        None, description="clock of the flow's receiver", examples=[{"drift": "50 ppm"}]
+    )
     base_rtt_error: Offset = Field(
-        0, description="error of the base RTT that its algorithm assumes; may be negative",
+        0, description="error of the base RTT that the flow's algorithm assumes; may be negative",
         examples=["20 ms"],
     )  # fmt: skip
     direction: Annotated[str, BeforeValidator(reported(one_of(("right", "left"), "a direction")))] = Field(

@@ -172,7 +172,7 @@ class EllipseTable(SuiteTableBase):
     id: Name = Field(description="unique", examples=["goodput-delay"])
     section: Text = Field(description="of the document", examples=["8.2"])
     title: Text = Field(description="one line")
-    experiment: Name = Field(description="its experiment; a criterion of the section must use it, too")
+    experiment: Name = Field(description="experiment that is plotted; a criterion of the section must use it too")
     delay: Name = Field("mean_queue_delay_ms", description="metric of the x axis, one number for each run")
     goodput: Name = Field("sum_goodput_mbps", description="metric of the y axis, one number for each run")
 
@@ -183,7 +183,7 @@ class CurveTable(SuiteTableBase):
     id: Name = Field(description="unique", examples=["goodput-buffer"])
     section: Text = Field(description="of the document")
     title: Text = Field(description="one line")
-    experiment: Name = Field(description="its experiment; a criterion of the section must use it, too")
+    experiment: Name = Field(description="experiment that is plotted; a criterion of the section must use it too")
     x: Name = Field(description="value of the cells on the x axis", examples=["buffer"])
     metric: Name = Field(description="metric of the y axis", examples=["sum_goodput_mbps"])
     flows: tuple[Name, ...] | None = Field(
