@@ -158,7 +158,7 @@ class StackSpec(Table):
     tso: Switch | None = Field(None, description="segmentation offload: new segments leave in bursts, as in Linux")
     send_buffer: Size | None = Field(
         None,
-        description="send buffer, filled before the first ACK; with tso it shapes bursts, and only Linux is limited by it",
+        description="send buffer, filled before the first ACK; it shapes the bursts of tso, and limits only real Linux",
         examples=["7 MB"],
     )
     hide_losses: Switch | None = Field(

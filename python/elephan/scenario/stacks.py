@@ -59,8 +59,9 @@ class Stack:
             is then the first sample of the smoothed RTT and of the smallest RTT of ``rack``.
         tso: true if new segments leave in bursts, as with segmentation offload in Linux 6.12: the data of 1 ms at the
             pacing rate, at least two segments. A smaller burst is deferred if the next ACK is expected within 1 ms.
-        send_buffer_bytes: send buffer in Linux's accounting, which the application fills before the first ACK; ``None`` for
-            a size that the backend chooses. In the simulator it shapes the bursts of ``tso`` and limits nothing.
+        send_buffer_bytes: send buffer in Linux's accounting, which the application fills before the first ACK;
+            ``None`` for a size that the backend chooses. In the simulator it shapes the bursts of ``tso`` and limits
+            nothing.
         hide_losses: true if the receiver acknowledges every segment as if all earlier ones had arrived (lazy optimistic
             acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005).
         hide_marks: true if the receiver echoes no ECN marks.
