@@ -177,8 +177,8 @@ def trajectory_error(ours: np.ndarray, theirs: np.ndarray) -> float:
 
 def cells(seeds: int) -> Iterator[Cell]:
     for seed in range(1, seeds + 1):
-        for traffic in TRAFFIC:
-            for path in PATHS:
+        for path in PATHS:
+            for traffic in TRAFFIC:
                 for algorithm in MODULES:
                     if (traffic, algorithm) != ("cubic", "cubic"):  # "two" already has two flows of CUBIC
                         yield Cell(traffic, path, algorithm, seed)

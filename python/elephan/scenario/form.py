@@ -157,7 +157,7 @@ RecoveryRule = Literal["prr", "rate_halving", "rate_halving_ns2", "pipe_sack1", 
 
 Values:
     prr: Proportional rate reduction, RFC 9937.
-    rate_halving: One segment less for every two ACKs (Linux until 3.x).
+    rate_halving: Rate halving: the window falls by one segment for every two ACKs (Linux until 3.x).
     rate_halving_ns2: Rate halving as in ns-2's TCP/Linux: the window falls to the floor at once if the flight size is
         already below it.
     pipe_sack1: Recovery of ns-2's ``TCP/Sack1``. The window is reduced at once. The estimate of the pipe falls by one
@@ -205,8 +205,8 @@ class StackSpec(Form, frozen=True, kw_only=True):
         host_scan_ps: Additional processing time for each outstanding segment if an ACK carries SACK blocks, ps (Leith
             and others 2008, section VIII.A, where Linux 2.6 walks the list of all outstanding segments).
         hz: Timer interrupts a second of the sending host (Linux's ``HZ``), for algorithms that count in jiffies; 1000
-            if absent. With ``detection = "rack"``, timers expire at such an interrupt as in Linux; they are exact if
-            ``hz`` is absent.
+            if absent. With ``detection = "rack"``, timers expire at such an interrupt, as in Linux, or at exact times
+            if ``hz`` is absent.
         initial_ssthresh: Initial slow-start threshold, segments; unlimited if absent.
         max_burst: Maximum number of segments that one ACK releases; unlimited if absent.
         pacing: Paces segments over the round trip as Linux does with ``fq``, if the algorithm has no pacing of its own.
@@ -214,8 +214,8 @@ class StackSpec(Form, frozen=True, kw_only=True):
         send_buffer_bytes: Send buffer in Linux's accounting, bytes, which the application fills before the first ACK;
             7,000,064 if absent. With ``tso``, its end begins larger buffers of unsent data. It does not limit the data
             in flight.
-        tso: Segmentation offload as in Linux 6.12: new segments leave in bursts of the data of 1 ms at the pacing rate,
-            two segments at least. A smaller burst is deferred if the next ACK is expected within 1 ms
+        tso: Segmentation offload as in Linux 6.12: new segments leave in bursts, each with the data of 1 ms at the
+            pacing rate, at least two segments. A smaller burst is deferred if the next ACK is expected within 1 ms
             (``tcp_tso_autosize``, ``tcp_tso_should_defer``).
     """
 
@@ -277,7 +277,7 @@ class FlowSpec(Form, frozen=True, kw_only=True):
         receiver_clock: Clock of the receiver.
         sender_clock: Clock of the sender, which its timestamps show.
         size_segments: Length of the transfer; unlimited if absent.
-        source_sha256: SHA-256 of the source of an algorithm in Python; the caller supplies its object. Absent for
+        source_sha256: SHA-256 of the source of an algorithm in Python, whose object the caller supplies. Absent for
             built-in algorithms.
         start_spread_ps: Time over which a group's flows start, at equal intervals, ps.
         stop_ps: Time after which no new data is sent, ps; the end of the run if absent.
@@ -703,8 +703,8 @@ class SourceSpec(Form, frozen=True, kw_only=True):
         arrivals: Start times of the transfers.
         record: Form of the records of the transfers.
         rtts: Propagation round-trip times of the transfers; the path's if absent. If a transfer's time is longer than
-            the path's, the difference is added as a delay behind the last link of the ACKs. If it is shorter, the
-            path's time is used.
+            the path's, the difference is added as a delay behind the last link of the ACKs. If a transfer's time is
+            shorter, the path's time is used.
         sizes: Sizes of the transfers; absent if ``arrivals`` lists them.
     """
 
