@@ -102,12 +102,21 @@ def fields_of(capture: Path) -> list[str]:
     return out.stdout.splitlines()
 
 
-def report(name: str, ours: list[Packet], theirs: list[Packet], late_ms: float, around: int) -> None:
-    """Print the number of equal pairs, and the packets around the first pair that differs; the simulator's flows start
-    ``late_ms`` later."""
-    ours = [replace(packet, at_ms=packet.at_ms - late_ms) for packet in ours]
+def shifted(ours: list[Packet], seed: int) -> list[Packet]:
+    """The simulator's packets at the times of the guest, where timer interrupts have another phase."""
+    late_ms = (phase_ns(seed, HZ) + WAKE_NS) / 1e6
+    return [replace(packet, at_ms=packet.at_ms - late_ms) for packet in ours]
+
+
+def equal_pairs(ours: list[Packet], theirs: list[Packet]) -> int:
+    """Number of packets before the first one that differs."""
     pairs = zip(ours, theirs, strict=False)
-    equal = next((i for i, (one, other) in enumerate(pairs) if not one.equals(other)), min(len(ours), len(theirs)))
+    return next((i for i, (one, other) in enumerate(pairs) if not one.equals(other)), min(len(ours), len(theirs)))
+
+
+def report(name: str, ours: list[Packet], theirs: list[Packet], around: int) -> None:
+    """Print the number of equal pairs, and the packets around the first pair that differs."""
+    equal = equal_pairs(ours, theirs)
     print(f"{name}: {equal} of {len(ours)} (simulator) and {len(theirs)} (Linux) equal")
     if equal == len(ours) == len(theirs):
         return
@@ -116,7 +125,23 @@ def report(name: str, ours: list[Packet], theirs: list[Packet], late_ms: float, 
         print(f"  {'*' if i >= equal else ' '} {left:60s} | {right}")
 
 
+def streams(cell: Cell, seconds: float) -> tuple[Streams, Streams]:
+    """The packets of the first seconds of a cell in the simulator, and on Linux."""
+    found = []
+    for as_guest, run in ((True, simulated), (False, captured)):
+        form = cell.scenario(as_guest).to_dict() | {"duration": f"{seconds} s"}
+        form.pop("measure", None)
+        if as_guest:
+            form["events"] = True
+        else:
+            form["flow"] = [flow | {"backend": "linux"} for flow in form["flow"]]
+        found.append(run(Scenario.from_dict(form)))
+    ours, theirs = found
+    return ours, theirs
+
+
 def main() -> None:
+    """Compare, and print the first differences."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("algorithm")
     parser.add_argument("path", choices=PATHS)
@@ -125,20 +150,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--around", type=int, default=6, help="packets shown on each side of the difference")
     given = parser.parse_args()
-    late_ms = (phase_ns(given.seed, HZ) + WAKE_NS) / 1e6
-    cell = Cell(given.traffic, given.path, given.algorithm, given.seed)
-    streams = []
-    for as_guest, run in ((True, simulated), (False, captured)):
-        form = cell.scenario(as_guest).to_dict() | {"duration": f"{given.seconds} s"}
-        form.pop("measure", None)
-        if as_guest:
-            form["events"] = True
-        else:
-            form["flow"] = [flow | {"backend": "linux"} for flow in form["flow"]]
-        streams.append(run(Scenario.from_dict(form)))
-    ours, theirs = streams
+    ours, theirs = streams(Cell(given.traffic, given.path, given.algorithm, given.seed), given.seconds)
     for flow, kind in ours:
-        report(f"flow {flow}, {kind}", ours[flow, kind], theirs[flow, kind], late_ms, given.around)
+        report(f"flow {flow}, {kind}", shifted(ours[flow, kind], given.seed), theirs[flow, kind], given.around)
 
 
 if __name__ == "__main__":

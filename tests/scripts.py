@@ -14,6 +14,8 @@ ROOT = Path(__file__).resolve().parents[1]
 @cache
 def load(path: str) -> ModuleType:
     """The module of a file, whose path is relative to the repository's root; loaded once."""
+    # A program finds its neighbors, as when it is started.
+    sys.path.append(str((ROOT / path).parent))
     name = path.removesuffix(".py").replace("/", "_")
     spec = importlib.util.spec_from_file_location(name, ROOT / path)
     assert spec is not None

@@ -1,0 +1,89 @@
+"""Frames of real Linux flows: the capture, and the simulator's packets beside it. Skipped where no kernel is built."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from pathlib import Path
+
+import pytest
+from tests import scripts
+
+from elephan import Scenario, ScenarioError, export, runs
+from elephan.backends.kernel.lab import can_run
+from elephan.backends.linux import lab
+from elephan.cli.main import run_command
+
+LACKING = "; ".join(f"{item.name}: {item.help}" for item in lab.check() if item.needed and not item.ok)
+pytestmark = [
+    pytest.mark.skipif(not can_run(lab.check()), reason=LACKING or "this host can"),
+    pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (Debian: apt install tshark)"),
+]
+FRAMES = scripts.load("benches/linux_frames.py")
+PACKET_BLOCK = 6
+PATH = "10 Mbit/s × 100 ms, 1 BDP"
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "path", "traffic", "seconds"),
+    [
+        ("reno", PATH, "alone", 5),
+        ("cubic", PATH, "alone", 5),
+        ("vegas", PATH, "alone", 5),
+        ("westwood", PATH, "alone", 5),
+        ("hstcp", "100 Mbit/s × 40 ms, 333 packets", "alone", 1.5),
+        ("bic", "1 Mbit/s × 100 ms, 4 BDP", "two", 20),
+    ],
+)
+def test_each_packet_is_that_of_linux(algorithm: str, path: str, traffic: str, seconds: float) -> None:
+    ours, theirs = FRAMES.streams(FRAMES.Cell(traffic, path, algorithm, 1), seconds)
+    for stream in ours:
+        mine, real = FRAMES.shifted(ours[stream], 1), theirs[stream]
+        # Packets after the last one in the simulator arrive at the end of the run.
+        assert 0.98 * len(real) - 20 < len(mine) <= len(real), stream
+        assert FRAMES.equal_pairs(mine, real) == len(mine), stream
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> runs.Run:
+    scenario = Scenario.dumbbell(
+        [{"algorithm": "reno:linux", "backend": "linux"}],
+        rate="5 Mbit/s", rtt="20 ms", buffer="1 BDP", duration="2 s",
+    )  # fmt: skip
+    return runs.run(scenario, on="linux", store=runs.Store(tmp_path_factory.mktemp("store")))
+
+
+@pytest.mark.parametrize("side", ["sender", "receiver"])
+def test_the_capture_has_each_frame_of_a_device(run: runs.Run, side: str, tmp_path: Path) -> None:
+    export.write_guest_pcapng(run, tmp_path / "frames.pcapng", side)
+    data, at, frames = (tmp_path / "frames.pcapng").read_bytes(), 0, 0
+    while at < len(data):
+        kind, size = struct.unpack_from("<II", data, at)
+        frames += kind == PACKET_BLOCK
+        at += size
+    assert at == len(data)
+    flow = run.flows.row(0, named=True)
+    lines = [line.split("\t") for line in FRAMES.fields_of(tmp_path / "frames.pcapng")]
+    assert frames == len(lines)
+    segments = sum(int(fields[3]) > 0 for fields in lines)
+    expected = flow["segments_sent"] if side == "sender" else flow["segments_delivered"]
+    assert segments == pytest.approx(expected, abs=30)
+
+
+def test_a_run_without_the_engine_as_its_path_has_no_capture(run: runs.Run, tmp_path: Path) -> None:
+    scenario = run.scenario.replace(flow=[{"algorithm": "reno:linux"}])
+    plain = runs.run(scenario, on="linux", store=runs.Store(tmp_path))
+    with pytest.raises(ScenarioError, match="netem in the guest, which captures nothing"):
+        export.write_guest_pcapng(plain, tmp_path / "frames.pcapng")
+    assert not (tmp_path / "frames.pcapng").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"), [(["--flow", "x"], "is not a flow"), (["--qlog", "x.qlog"], "has no qlog")]
+)
+def test_other_files_of_a_linux_run_are_refused(
+    run: runs.Run, more: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["show", str(run.folder), "--pcapng", str(tmp_path / "a.pcapng"), *more]
+    assert run_command(words) == 2
+    assert message in capsys.readouterr().err
