@@ -16,8 +16,8 @@
 //! The update by delay is not stable on every path. Let b = C R / (N alpha), with C the capacity in segments/s, R the
 //! RTT without a queue and N the number of flows. The anticipated window falls by b segments for each segment that the
 //! window rises above the equilibrium. Without a lag, an update would turn an error e into e (1/2 - b/2), and the
-//! window would be stable below b = 3. Since the measurement lags by one round trip, the characteristic equation is z²
-//! - z/2 + b/2 = 0, and the window is stable below b = 2. Above b = 2 the clip bounds the oscillation. The window
+//! window would be stable below b = 3. Since the measurement lags by one round trip, the characteristic equation is
+//! z² - z/2 + b/2 = 0, and the window is stable below b = 2. Above b = 2 the clip bounds the oscillation. The window
 //! oscillates by some hundred segments around the equilibrium, and a buffer not much above alpha loses packets. For
 //! example, at 200 Mbit/s, 40 ms and alpha 400, b is 2.5 and the queue varies between 300 and 520 segments. Spreading
 //! the increases lowers the mean queue below alpha. If b is above about 6, every update is a full step, and the mean

@@ -91,6 +91,8 @@ pub struct Htcp {
     b_old: f64,
     packets: f64,
     packets_since: f64,
+    /// Segments that the next ACK counts on Linux (`pkts_acked`).
+    pending: f64,
     saved: (f64, f64, f64),
 }
 
@@ -158,6 +160,7 @@ impl Htcp {
             b_old: 0.0,
             packets: 0.0,
             packets_since: 0.0,
+            pending: 1.0,
             saved: (0.0, 0.0, 0.0),
         })
     }
@@ -313,12 +316,12 @@ impl Htcp {
     }
 
     /// Segments of an ACK that count towards the growth of Linux's window; `n` of the ACK's segments are left for
-    /// congestion avoidance. Linux counts the segments of its sample (`pkts_acked`) if the connection was without
-    /// losses and SACKs, and one segment otherwise.
-    fn counted(&self, ack: &Ack, n: f64) -> f64 {
+    /// congestion avoidance. Linux counts the segments of the last sample (`pkts_acked`) that it took without losses and
+    /// SACKs, and one segment for each further ACK. The sample of the first duplicate ACK has no segment, so the ACK that
+    /// ends the recovery counts none.
+    fn counted(&mut self, ack: &Ack, n: f64) -> f64 {
         match ack.sample {
-            Some(_) if ack.was_open() => ack.sampled(),
-            Some(_) => 1.0,
+            Some(_) => std::mem::replace(&mut self.pending, 1.0),
             None if self.win.arithmetic == Arithmetic::Linux26 => ack.acked,
             None => n,
         }
@@ -369,6 +372,9 @@ impl LossBased for Htcp {
 
     #[inline]
     fn measure(&mut self, ack: &Ack) {
+        if ack.was_open() {
+            self.pending = ack.sampled();
+        }
         self.measure_rtt(ack);
         if self.p.bandwidth_switch {
             self.measure_throughput(ack);
@@ -382,13 +388,14 @@ impl LossBased for Htcp {
     #[inline]
     fn grow(&mut self, ack: &Ack, n: f64) {
         if self.win.integer() {
+            let counted = self.counted(ack, n);
             // Linux 2.6 and later compare the counter before they add this ACK.
             if self.win.counter * self.alpha >= self.win.w {
                 self.win.w += 1.0;
                 self.win.counter = 0.0;
                 self.update_alpha(ack.now);
             } else {
-                self.win.counter += self.counted(ack, n);
+                self.win.counter += counted;
             }
             return;
         }

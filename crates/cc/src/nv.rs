@@ -254,7 +254,8 @@ impl LossBased for Nv {
     #[inline]
     fn acknowledge(&mut self, ack: &Ack) {
         self.una += ack.acked;
-        if ack.in_recovery {
+        // The ACK that ends a recovery is still one of the recovery (tcpnv_acked).
+        if ack.in_recovery || ack.was_repairing() {
             return;
         }
         self.measure(ack);

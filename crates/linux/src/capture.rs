@@ -10,8 +10,7 @@ use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 use pcap_file::{DataLink, PcapError};
 
-use crate::device::NET_HEADER_BYTES;
-use crate::guest::DEVICES;
+use crate::device::{DEVICES, NET_HEADER_BYTES};
 
 /// Bytes kept of each frame, which hold all headers: the payload is zeros.
 const SNAPLEN: u32 = 192;

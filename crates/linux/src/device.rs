@@ -39,6 +39,8 @@ const QUEUE_SIZE: u16 = 256;
 const INTO_GUEST: usize = 0;
 const OUT_OF_GUEST: usize = 1;
 
+/// Names of the guest's devices.
+pub const DEVICES: [&str; 2] = ["senders", "receivers"];
 /// Bytes of `struct virtio_net_hdr_v1`, which precedes each frame.
 pub const NET_HEADER_BYTES: usize = 12;
 const BUFFER_COUNT: usize = 10;

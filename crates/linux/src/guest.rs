@@ -13,12 +13,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::capture::Captures;
 use crate::clock::Clock;
-use crate::device::Device;
+use crate::device::{DEVICES, Device};
 
 /// Names of the sockets in the guest's folder.
 pub const SOCKETS: [&str; 3] = ["clock", DEVICES[0], DEVICES[1]];
-/// Names of the guest's devices.
-pub const DEVICES: [&str; 2] = ["senders", "receivers"];
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 /// A frame for the guest, with the header of its device.

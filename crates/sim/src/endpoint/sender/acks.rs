@@ -29,6 +29,8 @@ struct Report {
     was_clean: bool,
     /// Feedback of XCP routers for the segment and for earlier ones, bytes/s.
     feedback: f32,
+    /// `Some` if the RTT samples are those of an ACK with SACKs, or after SACKs or losses.
+    parts: Option<Parts>,
 }
 
 /// The segments that an ACK delivers cumulatively, and by SACK.
@@ -50,8 +52,7 @@ impl Sender {
         let has_sack = packet.flags() & flag::BESIDE != 0;
         let newest = cumulative.wrapping_sub(1);
         let was_clean = self.board.is_clean();
-        let mut report = Report { owd: packet.extra(), newest, oldest: newest, was_clean, feedback: 0.0 };
-        let mut parts = None;
+        let mut report = Report { owd: packet.extra(), newest, oldest: newest, was_clean, feedback: 0.0, parts: None };
         let mut delivered = 0;
         if was_clean && !has_sack {
             if cumulative <= una {
@@ -67,7 +68,7 @@ impl Sender {
             }
             let has_blocks = entry.is_some_and(|entry| entry.count > 0);
             if self.rack.enabled && !self.stack.time_one_segment && (has_blocks || !was_clean) {
-                parts = Some(Parts { acknowledged: self.board.missing_below(cumulative), ..Parts::default() });
+                report.parts = Some(Parts { acknowledged: self.board.missing_below(cumulative), ..Parts::default() });
             }
             if cumulative > una && was_clean {
                 // The entry exists for the routers' feedback.
@@ -81,7 +82,7 @@ impl Sender {
                 (report.newest, report.oldest) = (entry.trigger, entry.trigger);
                 if entry.count > 0 {
                     delivered += self.board.sack_blocks(&entry.blocks[..usize::from(entry.count)], self.next);
-                    if let Some(parts) = &mut parts {
+                    if let Some(parts) = &mut report.parts {
                         parts.sacked = self.board.fresh();
                     }
                 }
@@ -90,26 +91,15 @@ impl Sender {
         if delivered == 0 && cumulative <= una {
             return;
         }
-        self.digest(packet, report, parts, una, delivered, out);
+        self.digest(packet, report, una, delivered, out);
     }
 
     #[inline(always)]
-    fn digest(
-        &mut self,
-        packet: &Packet,
-        report: Report,
-        parts: Option<Parts>,
-        una: u32,
-        delivered: u32,
-        out: &mut impl Outlet,
-    ) {
+    fn digest(&mut self, packet: &Packet, report: Report, una: u32, delivered: u32, out: &mut impl Outlet) {
         let now = packet.at;
         let cumulative = packet.segment();
         let taken = self.rack.enabled.then(|| self.take_sample(report.was_clean, cumulative.saturating_sub(una)));
-        let (sample, min_rtt) = match parts {
-            None => self.measure_rtt(packet, report),
-            Some(parts) => self.measure_rtt_of_parts(packet, report, parts, una),
-        };
+        let (sample, min_rtt) = self.measure(packet, report, una);
         if self.repair.undo_possible {
             self.try_undo(now, *packet, una);
         }
@@ -174,6 +164,15 @@ impl Sender {
             self.quiet_until = self.quiet_until.min(self.earliest_repair());
         }
         self.transmit(now, out);
+    }
+
+    /// Takes the RTT samples of an ACK of the segments from `una` on.
+    #[inline(always)]
+    fn measure(&mut self, packet: &Packet, report: Report, una: u32) -> (Option<f64>, f64) {
+        match report.parts {
+            None => self.measure_rtt(packet, report),
+            Some(parts) => self.measure_rtt_of_parts(packet, report, parts, una),
+        }
     }
 
     /// Linux's sample of an ACK that acknowledges `acked` segments cumulatively.
