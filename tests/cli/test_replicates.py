@@ -29,7 +29,7 @@ algorithm = "cubic"
 [[flow]]
 algorithm = "cubic"
 """
-BARE = ("--set", "perturb=none", "--set", "start_jitter=10 ms")
+BARE = ("--set", "perturb=none", "--set", "start_jitter=10 ms", "--set", "stack=rfc6675")
 FAST = ("--set", "dumbbell.rate=100 Mbit/s")
 
 

@@ -82,8 +82,14 @@ def test_a_run_without_the_engine_as_its_path_has_no_capture(run: runs.Run, tmp_
     ("more", "message"), [(["--flow", "x"], "is not a flow"), (["--qlog", "x.qlog"], "has no qlog")]
 )
 def test_other_files_of_a_linux_run_are_refused(
-    run: runs.Run, more: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: runs.Run,
+    more: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    words = ["show", str(run.folder), "--pcapng", str(tmp_path / "a.pcapng"), *more]
+    monkeypatch.setenv("ELEPHAN_STORE", str(run.store.root))
+    words = ["show", run.id, "--pcapng", str(tmp_path / "a.pcapng"), *more]
     assert run_command(words) == 2
     assert message in capsys.readouterr().err

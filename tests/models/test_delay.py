@@ -143,8 +143,8 @@ def test_the_plane_of_paths_in_the_documentation() -> None:
             assert point["mean"] == pytest.approx(1, rel=0.03, abs=1.01 / (point["flows"] * point["alpha"]))
     hcc = sum(point["algorithm"] == "hcc" for point in points)
     page = " ".join((root / "docs" / "models.md").read_text(encoding="utf-8").split())
-    assert f"on {hcc - wrong} of {hcc} of them" in page
-    assert f"of {len(points)} runs" in page
+    assert f"{hcc} of the {len(points)} runs are of HCC" in page
+    assert f"For {hcc - wrong} of these {hcc} runs" in page
 
 
 def test_the_fluid_model_on_paths_of_the_documentation() -> None:
@@ -163,7 +163,7 @@ def test_the_fluid_model_on_paths_of_the_documentation() -> None:
         else:
             wrong += 1
     page = (root / "docs" / "models.md").read_text(encoding="utf-8")
-    assert f"predicts for {len(both) - wrong} of {len(both)} paths whether they swing" in page
+    assert f"predicts for {len(both) - wrong} of {len(both)} paths whether the queue oscillates" in page
 
 
 @pytest.mark.parametrize("algorithm", ["fast", "hcc"])

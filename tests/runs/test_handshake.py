@@ -32,10 +32,13 @@ def completed(scenario: Scenario) -> float:
 
 
 def test_the_first_timeout_follows_from_the_handshake() -> None:
-    """RFC 6298 section 2: one sample R gives R + max(4 R/2, G), and G is 200 ms in Linux; without one, it is 1 s."""
+    """RFC 6298 section 2: one sample R gives R + max(4 R/2, G), and G is 200 ms in Linux; without one, it is 1 s.
+
+    The timeout has 76 jiffies, and such a timer expires at a multiple of 8 jiffies, up to 8 jiffies late.
+    """
     with_sample, without = completed(one_segment(True)), completed(one_segment(False))
     expected = SMALL_S + 2 * SMALL_S + 0.1  # the timeout, and a round trip
-    assert with_sample == pytest.approx(expected, abs=0.012)  # two timer interrupts, and the segment's transmission
+    assert expected < with_sample < expected + 8 * 0.004 + 0.005  # the segment's transmission takes 2.5 ms
     assert without > 1.0
 
 
