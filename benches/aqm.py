@@ -1,7 +1,7 @@
 """Comparison of the queue disciplines with figures of their papers; writes docs/reference/aqm.md and its pictures.
 
     .venv/bin/python benches/aqm.py --ns2      # first: writes ns2.json in tests/reference/aqm (needs ns)
-    .venv/bin/python benches/aqm.py            # measures, writes measured.json beside it, the page and the pictures
+    .venv/bin/python benches/aqm.py            # measures; writes measured.json, the page and the pictures
     .venv/bin/python benches/aqm.py --page     # the page and the pictures from measured.json
 
 Every scenario is run with Reno and CUBIC. The mean queue is a time average. Quantiles of CoDel's delay are over
@@ -42,7 +42,7 @@ def run(scenario: Scenario, seed: int = 1) -> tuple[Any, Row]:
 
 # ---- RED: Floyd, Gummadi and Shenker 2001 ----------------------------------------------------------------------------
 
-# Parts of the run: one with two flows alone, and two of 10 s with twenty more flows.
+# Parts of the run: one part with two flows, and two parts of 10 s with twenty more flows.
 RED_PARTS_S = ((10, 25), (30, 40), (40, 50))
 # For each algorithm: sender in ns-2, and preset and stack in Elephan.
 RED_SIDES = {"reno": ("sack1", "reno:linux-2.6", "ns2-sack1"), "cubic": ("cubic", "cubic:ns2", "ns2")}
@@ -107,7 +107,8 @@ def smooth(values: Any, count: int) -> Any:
 
 
 def measure_ns2() -> Row:
-    """Results of ns-2 in the form of `measure_red`, with RED's option wait_ on (1, ns-2's default) and off (0)."""
+    """Results of ns-2 in the form that `measure_red` returns, with RED's option wait_ on (1, ns-2's default) and off
+    (0)."""
     found: Row = {}
     for algorithm, (kind, _, _) in RED_SIDES.items():
         for adaptive in (1, 0):

@@ -84,7 +84,7 @@ BOUND = 0.02
 BOUND_LOSSES = 0.05
 """Largest relative difference of the retransmissions, and largest trajectory error, that count as agreement."""
 SMALL = 5
-"""Largest difference of the numbers of retransmissions that always counts as agreement."""
+"""A difference of at most this number of retransmissions always counts as agreement."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def cells(seeds: int) -> Iterator[Cell]:
         for path in PATHS:
             for traffic in TRAFFIC:
                 for algorithm in MODULES:
-                    if (traffic, algorithm) != ("cubic", "cubic"):  # "two" already has two flows of CUBIC
+                    if (traffic, algorithm) != ("cubic", "cubic"):  # the same as "two"
                         yield Cell(traffic, path, algorithm, seed)
 
 

@@ -3,10 +3,11 @@
     .venv/bin/python benches/linux_frames.py cubic "100 Mbit/s × 40 ms, 333 packets"
     .venv/bin/python benches/linux_frames.py --traffic two --seconds 6 reno "10 Mbit/s × 100 ms, 1 BDP"
 
-Runs a cell of ``linux_agreement.py`` in the simulator with an event log, and on Linux with the engine as the path and a
-capture. Flow by flow, it pairs the transmissions of the two senders, then the ACKs of the two receivers, in order of
-time. It prints how many pairs are equal, and the packets around the first difference. A packet has its time in ms since
-the start of the run, and its segment; an ACK has the acknowledged segment and its SACK blocks. Needs tshark.
+Runs a cell of ``linux_agreement.py`` in the simulator and on Linux. The simulator writes an event log. On Linux, the
+engine simulates the path, and the packets are captured. For each flow, the script pairs the transmissions of the two
+senders, and then the ACKs of the two receivers, in order of time. It prints the number of equal pairs, and the packets
+around the first difference. For each packet, it prints the time in ms since the start of the run, and the segment; for
+an ACK, the acknowledged segment and the SACK blocks. The script needs tshark.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def fields_of(capture: Path) -> list[str]:
 
 
 def shifted(ours: list[Packet], seed: int) -> list[Packet]:
-    """The simulator's packets at the times of the guest, where timer interrupts have another phase."""
+    """The simulator's packets with their times shifted to the phase of the guest's timer interrupts."""
     late_ms = (phase_ns(seed, HZ) + WAKE_NS) / 1e6
     return [replace(packet, at_ms=packet.at_ms - late_ms) for packet in ours]
 

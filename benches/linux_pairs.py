@@ -1,4 +1,4 @@
-"""Test of determinism on Linux in virtual time: both runs of each of twenty pairs must give the same bytes.
+"""Test of determinism on Linux in virtual time with twenty pairs of runs: both runs of a pair must give the same bytes.
 
 In the last ten pairs, two busy loops load the host during the second run. In every second pair, the engine simulates
 the path and a BBRv3 flow, which competes with the flows on Linux.

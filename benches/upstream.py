@@ -1,15 +1,15 @@
 """Differences of quinn and s2n-quic from the RFCs, each shown by runs with the unchanged and with a changed crate.
 
     .venv/bin/python benches/upstream.py                     # every difference, one table row for each run
-    .venv/bin/python benches/upstream.py quinn-window        # one of them
+    .venv/bin/python benches/upstream.py quinn-window        # one difference
     .venv/bin/python benches/upstream.py --program quinn-window+quinn-cubic-friendly
 
-The last command prints the path of a program that is built with these changes. A suite judges this program by
+The last command prints the path of a program that is built with these changes. To judge this program by a suite, type
 ``ELEPHAN_QUIC=PROGRAM elephan evaluate quinn:cubic --on quic``.
 
 Each change is a patch in benches/upstream. The script copies the crate that Cargo.lock names to .elephan/upstream and
-applies the patch to the copy. The programs in this folder differ only by these patches. The first build takes some
-minutes of processor time, and each further build takes half a minute.
+applies the patch to the copy. The programs in .elephan/upstream differ only by these patches. The first build takes
+some minutes of processor time, and each further build takes half a minute.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Case:
     path: dict[str, Any]
     measures: tuple[Measure, ...]
     changes: tuple[str, ...]
-    """Sets of patches, each with names joined by plus signs; a run with the unchanged crate precedes them."""
+    """Sets of patches, each with names joined by plus signs; the unchanged crate is run first."""
     title: str = ""
     run: dict[str, Any] = field(default_factory=lambda: {"duration": "120 s", "measure": {"from": "10 s"}})
 
@@ -258,7 +258,7 @@ CALLED = {
         ("quinn-cubic-persistent+quinn-newreno-persistent", "quinn-cubic-threshold"),
     ),
 }
-"""Differences shown by direct calls of a controller: for each, the argument of controller.rs and sets of patches."""
+"""Differences shown by direct calls of a controller. Each has the argument of controller.rs and sets of patches."""
 
 
 def cargo(*arguments: str, folder: Path = ROOT) -> str:

@@ -2,8 +2,8 @@
 
     .venv/bin/elephan bench --json > docs/bench.json && .venv/bin/python docs/crowds.py
 
-Writes docs/crowds.svg with the engine, ns-2 if the document has it, and the budgets. Measure on an otherwise idle
-machine; the measurement takes ten minutes on one core, with ns-2.
+Writes docs/crowds.svg with the cost in the engine, the cost in ns-2 if the document has it, and the budgets. Measure on
+an otherwise idle machine. With ns-2, the measurement takes ten minutes on one core.
 """
 
 from __future__ import annotations

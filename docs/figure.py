@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> None:
-    """Run the example and save its congestion windows as SVG, every tenth sample."""
+    """Run the example, and save every tenth sample of its congestion windows as SVG."""
     mpl.use("svg")
     mpl.rcParams["svg.hashsalt"] = "elephan"
     import matplotlib.pyplot as plt

@@ -463,7 +463,8 @@ RARE = 1 / 6
 
 
 def _judged(name: str) -> list[str]:
-    """Verdicts of the matrix on an algorithm: criteria that it misses, and criteria that it meets and others miss."""
+    """Verdicts of the matrix on an algorithm: criteria that it misses, and criteria that it meets but other algorithms
+    miss."""
     found = json.loads((ROOT / "rfc9743.json").read_text(encoding="utf-8"))
     rows = {row["algorithm"]: row["criteria"] for row in found["algorithms"]}
     if name not in rows:
@@ -534,7 +535,7 @@ OPEN = ("unstated", "unverified", "not verified", "not in ", "ours", "does not s
 
 
 def _sources(name: str, entry: dict[str, Any]) -> list[str]:
-    """Differences of the sources: presets, and parameters that the source leaves open."""
+    """Differences between sources: presets, and parameters that a source leaves open."""
     presets = [preset for preset in entry["presets"] if preset["name"]]
     unsaid = [one for one in entry["parameters"] if any(word in one["source"] for word in OPEN)]
     if not presets and not unsaid:

@@ -7,8 +7,8 @@ Writes docs/losses.json and docs/losses.svg.
 
 One flow runs alone on a path that holds ten times its window, with Linux's endpoints and an ACK for every segment. Each
 point has twelve runs. The number of segments that are lost by chance has a larger effect on the window than the
-algorithm. So a point is drawn at the loss rate of its runs and not at the nominal loss rate. Its interval is the
-jackknife's over the runs.
+algorithm. So a point is drawn at the loss rate of its runs and not at the nominal loss rate. The interval of a point is
+a jackknife interval over the runs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ RTT_S = 0.1
 RUNS = 12
 # Number of losses in each run, at p below RARE and at p of RARE or more.
 EVENTS_RARE, EVENTS, RARE = 30, 100, 5e-6
-# STCP's window is proportional to 1 / p, and not to a root of it, so it depends more on chance.
+# STCP's window is proportional to 1 / p and not to a root of 1 / p, so the window depends more on chance.
 LONGER = {"stcp": 2}
 WARM_UP = 1 / 6
 ROOM = 10.0
@@ -49,7 +49,7 @@ Point = dict[str, Any]
 
 
 def planned(algorithm: str, p: float) -> Point:
-    """A point with a path that holds ten windows, and a duration that gives the number of losses, by the model."""
+    """A point whose path holds ten times the model's window; its duration gives the wanted number of losses."""
     window = float(mean_window(algorithm, p, RTT_S, "random"))
     events = LONGER.get(algorithm, 1) * EVENTS_RARE if p < RARE else EVENTS
     return {

@@ -5,8 +5,8 @@
 
 One flow runs alone on a path that is far faster than the flow, and each segment is lost with probability p. The window
 is the number of payload segments delivered in a round trip. Endpoints are those of today's Linux with an ACK for every
-segment and without bursts, as closed forms assume (UDT has its own endpoints). A point has its duration and rate, so it
-can be run again.
+segment and without bursts, as closed forms assume (UDT has its own endpoints). Each point is saved with its duration
+and rate, so it can be run again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Draws the pictures of docs/algorithms: windows and response function of each algorithm, and all response functions.
 
     .venv/bin/python docs/pictures.py                # all pictures
-    .venv/bin/python docs/pictures.py cubic htcp     # the pictures of these, and the picture of all
+    .venv/bin/python docs/pictures.py cubic htcp     # these two algorithms, and response.svg
 
 Points are those of docs/algorithms/response.json. Windows are those of a run on the reference path; saved runs are not
 run again.

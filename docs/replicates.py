@@ -2,8 +2,8 @@
 
     .venv/bin/python docs/replicates.py
 
-Writes docs/replicates.svg, the goodput of the first flow with each seed and three kinds of perturbation: start times
-within 10 ms, start times within four round trips, and start times and packets as on real hosts.
+Writes docs/replicates.svg: the goodput of the first flow with each seed, for three kinds of perturbation. Start times
+differ within 10 ms, or within four round trips; the third kind is ``perturb = "hosts"``.
 """
 
 from __future__ import annotations

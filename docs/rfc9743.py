@@ -2,7 +2,7 @@
 
 Type `for a in reno cubic …; do elephan evaluate $a --quick --json > measured/$a.json; done`, and then
 `python docs/rfc9743.py measured/*.json`. With `--update`, complete evaluations replace the rows of their algorithms.
-With `--newer`, evaluations by criteria that were added to the suite later (`--only`) become a separate table.
+With `--newer`, evaluations by newer criteria alone (`--only`) become a separate table.
 """
 
 from __future__ import annotations

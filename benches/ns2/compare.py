@@ -29,7 +29,7 @@ from elephan.runs.execute import compute
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "tests" / "reference" / "ns2" / "table.json"
 PAGE = ROOT / "docs" / "reference" / "ns2.md"
-# Limit of "same": a difference of 1 %; for drops, also a difference of one packet.
+# Largest differences for the verdict "same": 1 %, and for drops also one packet.
 AGREES = 0.01
 ONE_DROP = 1.0
 CONFIDENCE = 0.95
@@ -120,7 +120,8 @@ def ours_for(algorithm: str, *, timestamps: bool) -> str:
 def scenario(case: Case, table: Row, moved_us: int, preset: str | None = None) -> Scenario:
     """The scenario of dumbbell.tcl, with ``preset``, or by default with the preset that corresponds to the module."""
     path = table["paths"][case.path]
-    # An agent's window_ is its first ssthresh and bounds its cwnd; data above a hole does not count toward this bound.
+    # An agent's window_ is its first ssthresh and bounds its cwnd; data above a hole in the received data does not
+    # count toward this bound.
     ssthresh = int(path["gentle"]) if case.start == "gentle" else WINDOW
     stack: Row = {"base": "ns2", "receive_window": f"{WINDOW} segments", "initial_ssthresh": f"{ssthresh} segments"}
     if case.timestamps:
@@ -233,7 +234,7 @@ def lines(found: dict[Case, tuple[Figures, Figures]], flows: int) -> str:
 def tally(pairs: Iterable[tuple[Figures, Figures]]) -> str:
     """Sentence with the number of lines for each verdict.
 
-    The sentence also states in how many of the lines that are not *same* ns-2 forgot SACKs.
+    The sentence also states the number of lines without the verdict *same* in which ns-2 forgot SACKs.
     """
     pairs = list(pairs)
     words = [verdict(*pair) for pair in pairs]
@@ -242,7 +243,8 @@ def tally(pairs: Iterable[tuple[Figures, Figures]]) -> str:
     return f"{len(words)} lines: {counts}; ns-2 forgot its SACKs in {own} of the lines that are not *same*.\n"
 
 
-# Runs of a preset that lacks one peculiarity of ns-2, beside the preset that has it: (case, preset without it).
+# Pairs of a case and a preset without one peculiarity of ns-2. The case itself is run with the preset that has the
+# peculiarity.
 ISOLATED = [
     (Case("cubic", "622M", 1, False, "gentle"), "cubic:linux-2.6"),
     (Case("westwood", "622M", 1, False, "slow"), "westwood:linux-2.6"),

@@ -66,7 +66,7 @@ def provenance(options: Options) -> dict[str, str]:
 
 
 def follow(options: Options, variables: str) -> tuple[dict[str, Any], list[tuple[float, str, float]]]:
-    """Run once with agent variables traced; returns the document and (time_s, variable, new value), in order."""
+    """Run once with agent variables traced; returns the document and (time_s, variable, new value) by time."""
     with tempfile.NamedTemporaryFile(mode="r", suffix=".trace") as trace:
         document = simulate({**options, "follow": variables, "follow_file": trace.name})
         changes = []

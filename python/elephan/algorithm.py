@@ -47,7 +47,7 @@ class Algorithm(ABC):
         ssthresh: slow start threshold, segments; infinite before the first loss.
         pacing_rate: segments per second, or ``None``; only with the need ``"pacing"``.
         recovery_floor: smallest window during a recovery by rate halving, segments.
-        needs: words of `NEEDS`; the endpoint computes only the signals asked for, and the others cost nothing.
+        needs: words of `NEEDS`; the endpoint computes only the signals that these words select.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
@@ -58,8 +58,8 @@ class Algorithm(ABC):
 
     @property
     def recovery_floor(self) -> float:
-        """The slow start threshold, unless a class overrides this property. In Linux 2.6, the window may fall to half
-        of the threshold."""
+        """Smallest window during recovery: the slow start threshold, unless a class overrides this property. In Linux
+        2.6, the window may fall to half of the threshold."""
         return self.ssthresh
 
     def on_start(self, start: Start) -> None:

@@ -75,7 +75,7 @@ def kind(name: str) -> type[Backend]:
 def _offered() -> Mapping[str, EntryPoint]:
     """The backends that installed packages offer, by name, without the backends that are named like a built-in
     backend."""
-    from importlib.metadata import entry_points  # slow: a tenth of the time that a command with a saved result takes
+    from importlib.metadata import entry_points  # slow: a tenth of the time of a command with a saved result
 
     return {point.name: point for point in entry_points(group=GROUP) if point.name not in _BUILT_IN}
 

@@ -20,7 +20,7 @@ Progress = Callable[[float], bool]
 """A callback that is called repeatedly with the simulated fraction, 0 to 1; returning ``False`` cancels the run."""
 
 
-class Cancelled(Exception):  # noqa: N818  (it is not an error: someone asked for it)
+class Cancelled(Exception):  # noqa: N818  (not an error: the caller cancelled the run)
     """The progress callback stopped the run; no result is saved."""
 
 
@@ -113,7 +113,7 @@ def refuse_other_transports(name: str, scenario: Scenario) -> None:
 
 
 class Backend(ABC):
-    """Base class of all backends, which run scenarios.
+    """Base class of all backends.
 
     A package offers its own backend by an entry point of the group ``elephan.backends``. The name of the entry point is
     the backend's name, and its value is the class.

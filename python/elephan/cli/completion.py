@@ -29,7 +29,7 @@ Source = Callable[[click.Context, str], Iterable[str | Item]]
 
 
 def answer(cli: click.Command) -> int:
-    """Print the completions that a shell requests on stdout; returns the exit status."""
+    """Print on stdout the completions that a shell requests; returns the exit status."""
     return shell_complete(cli, {}, "elephan", VARIABLE, os.environ[VARIABLE])
 
 
@@ -140,7 +140,7 @@ def scenarios(context: click.Context, incomplete: str) -> Iterable[str | Item]:
         names = sorted(entry.name for entry in os.scandir(folder or ".") if entry.name.startswith(begin))
     except OSError:
         names = []
-    found = [os.path.join(folder, name) for name in names if name.endswith(".toml")]  # noqa: PTH118 (as it is written)
+    found = [os.path.join(folder, name) for name in names if name.endswith(".toml")]  # noqa: PTH118 (as typed)
     return found or [Item(incomplete, type="file")]
 
 

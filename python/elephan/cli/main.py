@@ -111,7 +111,7 @@ def main(args: Sequence[str] | None = None) -> None:
     with signals.terminable(), signals.watched(_last_words):
         status = run_command(sys.argv[1:] if args is None else list(args))
     if any(thread.name.startswith(THREADS) for thread in threading.enumerate()):
-        # A run inside a sleeping algorithm cannot be stopped, and Python would wait for its thread.
+        # A run whose Python algorithm sleeps cannot be stopped, and Python would wait for the thread of the run.
         _flush()
         os._exit(status)
     sys.exit(status)

@@ -33,7 +33,7 @@ def run_of(name: str, store: Store, verb: str) -> Run:
 
     Raises:
         ScenarioError: no run has this name; the message names the most similar name.
-        DamagedRunError: its files are damaged.
+        DamagedRunError: the files of the run are damaged.
     """
     from elephan.runs import Run, index
 

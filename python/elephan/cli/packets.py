@@ -43,7 +43,7 @@ class Packets:
         return self.pcapng is not None or self.qlog is not None
 
     def check(self) -> None:
-        """Check that the side ``at`` exists, and that it is given with a capture only.
+        """Check that the side ``at`` exists, and that ``at`` is given only together with a capture.
 
         Raises:
             ScenarioError: the check fails.
@@ -93,7 +93,7 @@ class Packets:
             return export.write_quinn_qlog(run, self.qlog, self.flows, _reporting(progress, total_s))
 
     def _write_guest(self, run: Run) -> list[Path]:
-        """Write the frames of the guest's devices, whole: Wireshark selects flows and times."""
+        """Write all frames of the guest's devices; Wireshark can select flows and times."""
         from elephan import export
 
         if self.pcapng is None or self.qlog is not None:

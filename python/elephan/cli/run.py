@@ -37,7 +37,7 @@ _LEAST = (
     "timeouts", "start s", "on the wire Mbit/s", "begun", "RTT p99 ms", "one-way p99 ms", "losses", "target Mbit/s",
     "queue max packets", "drops", "cwnd mean", "retransmits",
 )  # fmt: skip
-"""Columns that a narrow terminal may leave out, the least important first."""
+"""Columns that may be left out on a narrow terminal, the least important first."""
 _REASONS = {
     "rtt_": "no round trip was sampled in the measured part",
     "owd_": "only datagrams have one-way delays, and only those of the measured part count",
@@ -134,7 +134,7 @@ def command(
     elif len(done) == 1:
         print_run(done[0])
     else:
-        from elephan.cli.sweep import print_sweep  # its imports are not needed for one run
+        from elephan.cli.sweep import print_sweep  # slow, and not needed for one run
 
         print_sweep([], [{}] * len(done), done)
         print_intervals(document(done))

@@ -116,7 +116,7 @@ def find_run(name: str, store: str | None) -> Path | None:
 
 
 def show_side_by_side(names: Sequence[str], store: str | None, as_json: bool) -> None:
-    """Print the numbers of several runs, with one column for each.
+    """Print the numbers of several runs, with one column for each run.
 
     Raises:
         ScenarioError: a name is not the name of a run.

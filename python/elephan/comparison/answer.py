@@ -33,8 +33,8 @@ class Harm:
         to: the rival.
         harm: fraction of goodput that the rival loses, relative to a run of the rival alone; mean over seeds.
         low, high: ends of the interval of ``harm``.
-        excess: fraction of goodput that the rival loses, relative to a run in which its flows compete with equally many
-            flows of the rival itself; mean over seeds.
+        excess: fraction of goodput that the rival's flows lose, relative to a run in which they compete with equally
+            many other flows of the rival; mean over seeds.
         excess_low, excess_high: ends of the interval of ``excess``.
         seeds: replicates.
     """

@@ -72,7 +72,7 @@ def compare(
             rate.
         queue: queue discipline of the bottleneck.
         ecn: explicit congestion notification (RFC 3168) in the endpoints.
-        trace: Mahimahi trace of both directions, or two: forward, reverse. The trace replaces ``rate``.
+        trace: Mahimahi trace of both directions, or a forward and a reverse trace. The trace replaces ``rate``.
         scenario: a scenario or its file, instead of all arguments above; its flows get the algorithms.
         prefer: the objective: balanced (default), goodput, delay, fairness or short-flows.
         rivals: the algorithms of other hosts.

@@ -5,13 +5,13 @@ two algorithms is the logarithm of a ratio:
 
     U = w_goodput ln(goodput alone / rate of the bottleneck)
       - w_delay   ln((base RTT + mean queueing delay alone) / base RTT)
-      + w_harm    min(0, ln(goodput of the others beside it / goodput of the others beside as many of their own kind))
+      + w_harm    min(0, ln(goodput of rivals beside the algorithm / goodput of rivals beside their own kind))
       + w_start   min(0, ln(2 x share of a late-starting flow beside an earlier one))
       - w_short   ln(mean slowdown of the background transfers)
 
 The first two terms are from Remy's objective (Winstein and Balakrishnan 2013). The third term is the harm of Ware et
-al. (2019) beyond the harm that the other flows do to each other. The minimum with 0 prevents a reward for an algorithm
-that starves itself.
+al. (2019) in excess of the harm that the rivals' flows do to each other. The minimum with 0 prevents a reward for an
+algorithm that starves itself.
 """
 
 from __future__ import annotations

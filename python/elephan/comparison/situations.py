@@ -72,7 +72,7 @@ class Cast:
     rivals: tuple[str, ...]
 
     def situations(self, path: Path, duration_s: float, among: Sequence[str] | None = None) -> list[Situation]:
-        """All situations on a path, the most important first: alone, beside each rival, with its own kind.
+        """All situations on a path, the most important first: an algorithm alone, beside each rival, with its own kind.
 
         ``among`` restricts the algorithms to those that need more replicates; the situations of rivals alone are always
         included.

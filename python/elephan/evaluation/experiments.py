@@ -102,7 +102,7 @@ class RunSet:
     def of_scenarios(self, scenarios: Iterable[Scenario]) -> RunSet:
         """The runs of some scenarios. Computed metrics are shared."""
         hashes = {scenario.hash for scenario in scenarios}
-        # In the order of the runs: the order of a set, and so the report, would differ between processes.
+        # Keep the order of the runs: the order of a set differs between processes, and the report has this order.
         fewer = RunSet(run for name, runs in self._by_hash.items() if name in hashes for run in runs.values())
         fewer._values = self._values
         return fewer

@@ -53,7 +53,7 @@ class Piece:
         label: label of the run in that experiment.
         scenario: the experiment's scenario.
         twin: the scenario that is run.
-        chosen: true if it is to be run; otherwise only a saved run counts.
+        chosen: true if the run is to be made; otherwise only a saved run counts.
         saved: true if there is a saved result.
         again: true if the saved result is not valid and the run is to be repeated.
         takes_s: estimated processing time of the run on the host, s.

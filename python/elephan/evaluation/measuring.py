@@ -94,7 +94,7 @@ class Suite:
         """Measurement of a metric for a subject under conditions.
 
         Raises:
-            NotJudgedError: its runs are missing.
+            NotJudgedError: the runs of the subject are missing.
             CriterionError: there is no rule for the metric.
         """
         if self.keys is not None and (unknown := set(where).difference(self.keys)):

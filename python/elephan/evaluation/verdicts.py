@@ -257,7 +257,7 @@ _Found = TypeVar("_Found", bound=_Look)
 
 @dataclass(frozen=True)
 class Stopped(Generic[_Found]):
-    """The result of looks.
+    """Result of judging at increasing numbers of seeds (looks).
 
     Attributes:
         found: result of the last look.

@@ -22,7 +22,7 @@ from elephan.runs import Run, RunError, tables
 def write_guest_pcapng(
     run: Run, path: str | Path, at: Literal["sender", "receiver"] = "sender", progress: Progress | None = None
 ) -> None:
-    """Repeat a run of the linux backend, and write the frames that its senders or its receivers send and get.
+    """Repeat a run of the linux backend, and write the frames that its senders or its receivers send and receive.
 
     Args:
         run: the run; the repeated run must be equal.

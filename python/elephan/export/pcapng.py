@@ -62,7 +62,7 @@ def write_pcapng(run: Run, events: pl.DataFrame, path: str | Path, at: Side = "s
         run: run of the packets.
         events: its event log, from :func:`elephan.export.events_of`.
         path: the file.
-        at: at the senders (segments as they leave, ACKs as they arrive), or at the receivers.
+        at: side of the capture: the senders (segments as they leave, ACKs as they arrive) or the receivers.
 
     Returns:
         Number of packets in the file.
@@ -147,7 +147,7 @@ def _delay_s(form: Spec, path: Sequence[int]) -> float:
 
 
 def _with_stamps(events: pl.DataFrame, form: Spec) -> pl.DataFrame:
-    """The events at hosts with both fields of the timestamps option, in ms; in the order of the log."""
+    """The events at hosts, in the order of the log, with both fields of the timestamps option in ms."""
     import polars as pl
 
     index = {flow.name: i for i, flow in enumerate(form.flows)}
@@ -159,7 +159,7 @@ def _with_stamps(events: pl.DataFrame, form: Spec) -> pl.DataFrame:
     )
     left = ack_departures(table).select("row", "left_s")
     table = table.join(left, on="row", how="left", maintain_order="left")
-    # Time of the packet with the timestamp: the creation of a segment, the departure of an ACK.
+    # The timestamp is the time at which a segment was created or an ACK was sent.
     made = pl.when("ack").then(pl.coalesce("left_s", "time_s")).otherwise(pl.col("stamp_s"))
     table = table.with_columns(made.alias("made_s"))
     flow = table["flow_index"].to_numpy()
@@ -198,7 +198,7 @@ def _clock_ms(form: Spec, flow: NDArray[Any], time_s: NDArray[np.float64], recei
 
 
 def _payload_bytes(flow: FlowSpec) -> int:
-    """Payload of a full segment; of a datagram, its size on the wire without the headers of IP and UDP."""
+    """Payload of a full segment; for a datagram, its size on the wire without the headers of IP and UDP."""
     if not flow.datagrams:
         return flow.stack.payload_bytes
     return max(0, wire_bytes(flow.stack) - headers.IP_BYTES - headers.UDP_BYTES)

@@ -1,6 +1,6 @@
 """A run as qlog, for qvis (https://qvis.quictools.info) and other viewers of QUIC logs.
 
-The file has version 0.3 of qlog's main schema (draft-ietf-quic-qlog-main-schema). It uses the events of
+The file has version 0.3 of qlog's main schema (draft-ietf-quic-qlog-main-schema). The file uses the events of
 draft-ietf-quic-qlog-quic-events that apply to TCP, and has a trace for each flow from its sender's view. The mapping of
 TCP is:
 

@@ -59,7 +59,7 @@ def metric(
     """Register the decorated function as the definition of ``name``.
 
     Raises:
-        ValueError: the name is taken, or the function has no docstring, which is the definition.
+        ValueError: the name is taken, or the function has no docstring (the text of the definition).
     """
 
     def register(function: F) -> F:

@@ -107,7 +107,7 @@ def summed(run: Run, source: FlowSpec, window: Window | None, *, by_size: bool) 
         wire_bits=sums["offered_segments"] * payload_bits * wire_factor(source),
         bits=sums["segments"] * payload_bits,
         durations_s=Sample(_none(), middles, counts, sums["duration_s"]),
-        # Only the mean is needed: one bucket holds all.
+        # Only the mean is needed, so one bucket holds all rates.
         rates_bps=Sample(_none(), np.zeros(1), np.array([counts.sum()]), sums["segments_per_s"] * payload_bits),
         slowdowns=Sample(_none(), *_buckets(run, source.name, "slowdown"), sums["slowdown"]),
     )

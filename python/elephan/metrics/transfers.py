@@ -246,7 +246,7 @@ def by_size(
         try:
             values[size_bytes] = function(run, window, flows, size_bytes=size_bytes)
         except MetricError:
-            sized_transfers(run, window, flows)  # without any transfer, the missing transfer is the error
+            sized_transfers(run, window, flows)  # raises the error if no class has a transfer
             values[size_bytes] = None
     return values
 

@@ -86,8 +86,10 @@ def yeah_keep(rtt_over_min: ArrayLike) -> Floats:
 
 
 def yeah(factor: float = 1.01) -> Hybrid:
-    """YeAH: Scalable TCP's growth, a factor of 1.01 each round trip or that of section III.B; keeps the fraction of
-    equation 5."""
+    """YeAH: grows by a factor each round trip, as Scalable TCP does; keeps the fraction of equation 5.
+
+    The factor is 1.01, or the factor of section III.B.
+    """
     return Hybrid("YeAH-TCP", Exponential(factor), yeah_keep)
 
 

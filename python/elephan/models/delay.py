@@ -1,7 +1,7 @@
 """Equilibria of delay-based flows, the effect of a wrong base RTT, and the stability of their control loops.
 
-FAST, EEFAST and HCC each keep ``alpha`` of their own segments in the queue, Vegas between ``alpha`` and ``beta``. Rates
-are in segments/s, times in seconds; flows are along the last axis, and all axes before the last broadcast.
+FAST, EEFAST and HCC each keep ``alpha`` of their own segments in the queue; Vegas keeps between ``alpha`` and ``beta``.
+Rates are in segments/s, times in seconds; flows are along the last axis, and all axes before the last broadcast.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def equilibrium(alpha: ArrayLike, rate: ArrayLike, rtt_s: ArrayLike, errors_s: A
         alpha: alpha of each flow, segments.
         rate: capacity, segments/s.
         rtt_s: RTT of each flow without a queue.
-        errors_s: error of each flow's base RTT (the queue that it found when it started); below 0, too short.
+        errors_s: error of each flow's base RTT, s: the queueing delay at the flow's start; negative if the base RTT is
+        too short.
 
     Raises:
         ValueError: an alpha, the capacity or a round trip is not positive.
@@ -105,8 +106,8 @@ def hcc_loop(b: ArrayLike) -> Floats:
     """Coefficients (own, lagged), along the last axis, of HCC's linearized loop z^2 - own z + lagged.
 
     In a round trip the window moves half of the way to w_a = alpha D/Q. If the window is e segments above the
-    equilibrium, w_a is b e segments below it. Measurements are one round trip old, so e' = e/2 - (b/2) e_old (hcc2011
-    equations 1 and 3).
+    equilibrium, w_a is b e segments below the equilibrium. Measurements are one round trip old, so e' = e/2 - (b/2)
+    e_old (hcc2011 equations 1 and 3).
     """
     fullness = floats(b)
     return floats(np.stack([np.full_like(fullness, 0.5), fullness / 2.0], axis=-1))
@@ -147,8 +148,8 @@ def gain_margin(loop: ArrayLike) -> Floats:
     """Gain margin: the factor of a loop's gain at which the loop begins to oscillate; below 1 the loop oscillates
     (Nyquist).
 
-    The loop is opened at the measurement: L(z) = lagged/(z (z - own)). The phase of L is -pi where L is real and
-    negative, at cos(theta) = own/2, where |L| = lagged: the margin is 1/lagged as long as own is at most 2.
+    The loop is opened at the measurement: L(z) = lagged/(z (z - own)). The phase of L is -pi at cos(theta) = own/2. At
+    this angle |L| = lagged, so the margin is 1/lagged; own must be at most 2.
     """
     coefficients = floats(loop)
     with np.errstate(divide="ignore"):

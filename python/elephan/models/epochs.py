@@ -85,7 +85,7 @@ def stcp(on: Path, increase: float = 0.01, keep: float = 0.875) -> Floats:
 def cubic(on: Path, c: float = 0.4, keep: float = 0.7, beyond: float = 1.0, *, friendly: bool = True) -> Floats:
     """CUBIC's epoch, s. The window returns to its last maximum after K = cbrt(W (1-k)/C) (RFC 9438 §4.2). After another
     cbrt(beyond/C) the window exceeds that maximum by ``beyond`` segments, and the flow has a loss. The epoch is shorter
-    if CUBIC's estimate of Reno's window reaches that point first (§4.3).
+    if CUBIC's estimate of Reno's window reaches this window first (§4.3).
 
     Around its maximum the window is almost constant, so its growth by the last segment takes 1.36 s.
     """
@@ -210,7 +210,8 @@ def epochs_to_fairness(keep: ArrayLike, ratio: ArrayLike = 0.95) -> Floats:
     window starts at 0.
 
     Each loss multiplies the difference of the windows by k, ``keep``. The sum of the windows is the same at each loss.
-    After n losses the ratio is therefore (1-k^n)/(1+k^n) (Chiu & Jain 1989; leith2008 §IV for n = 4 or so, k = 1/2).
+    After n losses the ratio is therefore (1-k^n)/(1+k^n) (Chiu & Jain 1989; leith2008 §IV for n of about 4 and k =
+    1/2).
 
     Raises:
         ValueError: a fraction or a ratio is not between 0 and 1.

@@ -216,7 +216,7 @@ class _Link:
         if over and now_s >= self.full_until_s:
             self._lose(now_s, delay_s)
         if over:
-            # The sum of the windows' growth exceeds the capacity; a window that shrinks does not offset it.
+            # The sum of the windows' growth exceeds the capacity; a window that shrinks does not offset this growth.
             self.lost += max(0.0, sum(flow.growth for flow in self.flows if flow.active(now_s))) * step_s
         busy = self._rates(now_s, delay_s)
         if self.early is not None:

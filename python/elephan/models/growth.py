@@ -95,7 +95,7 @@ class Growth(ABC):
         wanted = floats(rounds)
         straight = wanted / (1 - keep) if keep < 1 else np.full_like(wanted, np.inf)
         above_knee = self._self_similar(keep, wanted)
-        # Not every rule has a closed form if c is above the knee and keep c below it.
+        # If c is above the knee and keep c is below the knee, not every rule has a closed form.
         low, high = np.full_like(wanted, self.knee), np.full_like(wanted, self.knee / keep)
         between = (straight > self.knee) & (self.rounds(keep * high, high) > wanted)
         found = np.where(straight <= self.knee, straight, above_knee)
@@ -197,8 +197,8 @@ class Power(Growth):
         return floats(c ** (2 - self.k) / (self.alpha * (2 - self.k)))
 
     def _meet(self, start: Floats, total: Floats) -> Floats:
-        """Solves c + v/slope = total + v(start)/slope, where v = c^(1-k), by Newton's method from above, where it
-        converges."""
+        """Solves c + v/slope = total + v(start)/slope, where v = c^(1-k), by Newton's method, which converges from
+        above."""
         power = 1 / (1 - self.k)
         right = total + self._rounds(start)
         v = np.minimum(right ** (1 - self.k), right * self._slope)

@@ -14,7 +14,7 @@ in seconds, so that W = R/q. Arguments are arrays or numbers and follow NumPy's 
 Errors and omissions of the paper:
 
 * Equation 2 multiplies the expected duration of the timeouts by 1 - p. The underlying sum divides by 1 - p (Padhye et
-  al. 1998). ``form="printed"`` is the paper's equation, which its figures need; ``form="padhye"`` is the sum.
+  al. 1998). ``form="printed"`` is the paper's equation, which the paper's figures use; ``form="padhye"`` is the sum.
 * The paper charges one timeout for each loss. Padhye et al. charge a timeout only for the fraction Q(w) of the losses
   that end in a timeout. The paper states that its model for losses is "completely equal" to the model of Padhye et al.,
   but the models differ in Q(w). :mod:`elephan.models.refined` uses Q(w).

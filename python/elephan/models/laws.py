@@ -178,7 +178,7 @@ class Htcp(Law):
         return 2.0 * (1.0 - self._keep) * (1.0 + 10.0 * late + late * late / 4.0)
 
     def on_loss(self, view: View) -> float:
-        """The window after a loss: the fraction of the window that just empties the queue, or half of the window."""
+        """The window after a loss: the largest window without a queue, within bounds, or half of the window."""
         before, self._best_before = self._best_before, self._best
         switched = self._switch and abs(self._best - before) > self._change * before
         if self._adaptive and self._adapts and not switched:
@@ -303,8 +303,8 @@ class Compound(Law):
 
 
 class Fast(Law):
-    """FAST (Jin, Wei, Low 2004): each ``update_every``-th round trip covers a fraction of the way to ``alpha`` queued
-    segments."""
+    """FAST (Jin, Wei, Low 2004): in each ``update_every``-th round trip, the number of queued segments moves by the
+    fraction ``gamma`` of its distance to ``alpha``."""
 
     by_rounds = True
     slow_start = False

@@ -174,7 +174,8 @@ def _scalable(gain: float, decrease: float, legacy_window: float) -> tuple[Law, 
 
 
 _STCP_LAW, _STCP_CYCLE = _scalable(0.01, 0.125, 16.0)
-# YeAH-TCP grows like Scalable TCP above 100 segments, by one a round trip below; without a queue it keeps 7/8.
+# YeAH-TCP grows like Scalable TCP above 100 segments, and by one segment a round trip below; without a queue it keeps
+# 7/8.
 _YEAH_CYCLE = memoryless(lambda window: np.maximum(window / 100.0, 1.0), _keep(0.125))
 
 
@@ -261,7 +262,7 @@ def _cubic_cycle(keep: float, *, faster_after: bool) -> Cycle:
     return Cycle(_keep(1 - keep), path)
 
 
-# BIC: the INFOCOM 2004 constants, a step a round trip.
+# BIC: the constants of the INFOCOM 2004 paper; one step per round trip.
 _BIC_MAX, _BIC_MIN, _BIC_KEEP, _BIC_LOW = 32.0, 0.01, 0.875, 14.0
 
 

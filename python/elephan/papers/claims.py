@@ -40,8 +40,8 @@ class ClaimError(ValueError):
 
 @checked(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", strict=True))
 class Claim(Criterion):
-    """A criterion with a paper's statement; ``document`` is the paper's id, ``section`` a figure, table or section of
-    it.
+    """A criterion with a paper's statement; ``document`` is the paper's id, ``section`` is its figure, table or
+    section.
 
     Attributes:
         certainty: ``certain`` (the paper says it), ``inferred`` (our interpretation or our threshold), ``conflict``.

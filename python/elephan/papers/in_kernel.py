@@ -2,7 +2,7 @@
 by these runs.
 
 The network and the flows are the paper's; the endpoints are the kernel's TCP, in real time (``kernel``) or in virtual
-time (``linux``). The runs on Linux do not reproduce the paper, since the paper's endpoints were others; a report shows
+time (``linux``). The runs on Linux do not reproduce the paper, since the paper used other endpoints; a report shows
 these runs in an additional column.
 """
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from elephan.runs import Store
 
 ORDER = ("weigle2006", "hcc2011", "leith2008", "katto2008", "ha2006")
-"""The papers in the order in which they are run, which matters if the budget does not suffice."""
+"""The papers in the order of their runs; the order matters if the budget does not suffice."""
 DOCUMENT = "papers-on-linux.json"
 PAGE = "papers-on-linux.md"
 _WORDS = {"reproduced": "holds", "differs": "does not hold", "not_judged": "–"}

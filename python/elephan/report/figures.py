@@ -31,7 +31,7 @@ class Figure(Protocol):
 
     @property
     def title(self) -> str:
-        """One line."""
+        """Title in one line."""
         ...
 
     @property
@@ -376,8 +376,8 @@ def _subplots(rows: int, height_in: float) -> tuple[MplFigure, list[Axes]]:
 def thinned(values: Sequence[float | None], bins: int) -> tuple[list[float | None], float]:
     """A series with at most two values in each bin: the smallest and the largest, in their order.
 
-    The extremes of a trace are kept, so a drop of one sample remains visible. The second value is the ratio of the new
-    step to the old step.
+    The extremes of a trace are kept, so a drop of one sample remains visible. The second returned value is the ratio of
+    the new step to the old step.
     """
     if len(values) <= 2 * bins:
         return list(values), 1.0

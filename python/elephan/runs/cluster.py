@@ -94,7 +94,7 @@ def _collect(plan: Plan, futures: dict[Any, Task], ended: Queue[Any], *, force: 
         frames, summary, origin = future.result()
         _check_version(plan, origin)
         task.run = plan.store.save(_assembled(plan, task, RawResult(frames, summary), origin), replace=force)
-    except Exception as error:  # noqa: BLE001  (it is kept and reported with its scenario; the others continue)
+    except Exception as error:  # noqa: BLE001  (reported with its scenario; the other runs continue)
         task.error = explained(error, plan.store, task.id, task.scenario, task.seed, plan.engine)
     future.release()
 

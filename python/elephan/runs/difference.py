@@ -145,7 +145,7 @@ def scenario_fields(first: Run, second: Run) -> list[Changed]:
 
 
 def _matters(first: Scenario, second: Scenario, path: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> bool:
-    """False if the value does not change the meaning of a scenario, such as a default that is written out."""
+    """False if the value does not change the meaning of a scenario, such as a default value that the file states."""
     scenario, value = (first, right[path]) if path in right else (second, left[path])
     try:
         return scenario.with_overrides({path: value}).hash != scenario.hash

@@ -121,7 +121,7 @@ def write_json(path: Path, document: Any) -> None:
 
 
 def write_bytes(path: Path, content: bytes | memoryview) -> None:
-    """A file with this content.
+    """Write a file with the given content.
 
     Raises:
         OSError: the disk is full, or the folder cannot be written; the error names the file.

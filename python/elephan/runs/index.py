@@ -198,11 +198,11 @@ def _time_of(ns: int) -> datetime:
 def locate(name: str, store: Store) -> Path | None:
     """The folder of a run, intact or damaged; ``None`` if there is no such folder.
 
-    ``name`` is a folder, an id, the beginning of exactly one id, ``last``: the run that was saved last, or ``last~2``:
-    the second run before the last.
+    ``name`` is a folder, an id, the beginning of exactly one id, ``last`` (the run that was saved last) or ``last~2``
+    (the second run before that run).
 
     Raises:
-        RunError: several ids begin with the name, or the store has fewer runs than ``last`` asks for.
+        RunError: several ids begin with the name, or the store has too few runs for ``last~N``.
     """
     if name and os.path.lexists(name) and saved.looks_like_run(Path(name)):
         return Path(name)

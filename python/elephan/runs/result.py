@@ -265,8 +265,10 @@ class Run:
 
     @property
     def distributions(self) -> pl.DataFrame:
-        """Source of transfers × quantity × bucket: number of completed transfers in each bucket that began in the
-        measurement window, for sources with ``record = "summary"``.
+        """Source of transfers × quantity × bucket: number of transfers in each bucket.
+
+        The transfers are those that began in the measurement window and completed, of the sources with ``record =
+        "summary"``.
 
         Raises:
             RunError: the scenario has no such source.

@@ -141,7 +141,8 @@ def load(
         except DamagedRunError:
             if not replaced(folder, before):
                 raise
-            # Another process has replaced the run meanwhile, so some files were read before this and some after.
+            # Another process has replaced the run meanwhile, so some files were read before the replacement and some
+            # after it.
         else:
             return manifest
 

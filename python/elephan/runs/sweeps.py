@@ -36,8 +36,8 @@ THREADS = "elephan-sweep"
 
 _LOOK_AGAIN_S = 0.1
 _PATIENCE_S = 0.15
-"""Time in which the runs of an interrupted sweep should stop, s. Runs that have not stopped are then interrupted
-themselves, and have the same time again."""
+"""Time in which the runs of an interrupted sweep should stop, s. Runs that have not stopped are then interrupted, and
+get the same time again."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class _Pool:
 
     def run(self, progress: SweepProgress | None) -> None:
         """Run all tasks; the calling thread reports the progress and receives Ctrl-C."""
-        # Not `Thread.join`: a Ctrl-C during it marks a thread that still runs as ended (CPython 3.11, bpo-45274).
+        # Not `Thread.join`: a Ctrl-C during this call marks a running thread as ended (CPython 3.11, bpo-45274).
         pool = ThreadPoolExecutor(self._workers, thread_name_prefix=THREADS)
         at_work = {pool.submit(self._work) for _ in range(self._workers)}
         try:
@@ -250,7 +250,7 @@ class _Pool:
                         self._stop.wait(_LOOK_AGAIN_S)
                 except Cancelled:
                     return
-                except BaseException as error:  # noqa: BLE001  (it is kept and reported; the others continue)
+                except BaseException as error:  # noqa: BLE001  (reported later; the other runs continue)
                     if self._stop.is_set():
                         return
                     plan = self._plan

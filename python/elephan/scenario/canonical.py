@@ -261,7 +261,8 @@ def _parameter(value: float | bool | str) -> float | bool | str:
 
 def _stack(stack: Stack, algorithm: str, parameters: Mapping[str, float | bool | str]) -> StackSpec:
     settings: dict[str, Any] = {name: getattr(stack, name) for name in Stack.__dataclass_fields__}
-    # Included only if the algorithm or timers count in jiffies, so that the hashes of all others do not change.
+    # Included only if the algorithm or timers count in jiffies, so that the hashes of all other scenarios do not
+    # change.
     counts = own.pinned(algorithm) or catalog.counts_jiffies(algorithm, parameters)
     if not (counts or stack.detection == "rack"):
         del settings["hz"]

@@ -305,7 +305,8 @@ def _check_frames(given: Application, where: str) -> None:
 
 
 def _check_backend(scenario: ScenarioTable, flow: Flow, where: str) -> None:
-    """Reject flows of another backend that do not use TCP, and records that these backends do not make."""
+    """Reject a flow with ``backend`` that does not use TCP, and records that backends other than the engine do not
+    make."""
     if flow.backend is None:
         return
     if flow.datagrams is not None or is_udt(flow.algorithm) or transports.backend_of(flow.algorithm) is not None:
@@ -322,7 +323,7 @@ def _check_backend(scenario: ScenarioTable, flow: Flow, where: str) -> None:
 
 
 def _check_udt(scenario: ScenarioTable, flow: Flow, where: str) -> None:
-    """Reject fields of TCP on a flow of UDT; its stack is checked at its construction."""
+    """Reject fields of TCP on a flow of UDT; the flow's stack is checked when it is built."""
     if not is_udt(flow.algorithm):
         return
     for field in ("sender_clock", "receiver_clock", "base_rtt_error"):

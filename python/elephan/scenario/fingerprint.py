@@ -213,7 +213,8 @@ def _used_docstring(code: CodeType) -> str:
 
 
 def _names(code: CodeType) -> set[str]:
-    """Global names that a function and the functions in it may look up; attributes among them are harmless."""
+    """Global names that a function and the functions in it may look up; the set may also have names of attributes,
+    which do no harm."""
     found = set(code.co_names)
     for const in code.co_consts:
         if isinstance(const, CodeType):

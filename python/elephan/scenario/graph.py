@@ -39,7 +39,8 @@ class DirectedLink:
         field: field of the link in the scenario, for messages.
         impairments: impairments of the link.
         copies: number of copies: one for each flow of a group.
-        delays_ps: the delay of each copy; empty if all have ``delay_ps``, which is otherwise the longest.
+        delays_ps: the delay of each copy; empty if all copies have the delay ``delay_ps``; otherwise ``delay_ps`` is
+        the longest delay.
         source: node at which the link starts; ``target``: node at which it ends.
     """
 

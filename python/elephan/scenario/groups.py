@@ -40,7 +40,7 @@ def member_rtts_ps(quantiles: Sequence[tuple[float, int]], count: int) -> list[i
             at += 1
         (low, low_ps), (high, high_ps) = quantiles[at], quantiles[at + 1]
         exact_ps = low_ps * (high_ps / low_ps) ** ((share - low) / (high - low))
-        # The last digits of a power differ between computers.
+        # Round, since the last digits of a power differ between computers.
         times[i] = round(exact_ps / PS_PER_US) * PS_PER_US
     return times
 

@@ -3,7 +3,7 @@
 A user gives ``./mine.py:Mine``, the name of an entry point of the group ``elephan.algorithms``, the class itself, or
 ``./tcp_mine.c``, a file in C for the backend ``linux``. A scenario stores the *pinned* name, ``/home/me/mine.py:Mine@``
 with the SHA-256 of the source. A pinned class never changes: a loaded class is used until the process ends, and a file
-that has changed since is an error.
+that has changed since it was pinned is an error.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from elephan.scenario.units import format_time
 from elephan.scenario.words import hint, nearest
 
 REQUIRED = ""
-"""Default of required arguments, so that an error names a misspelled argument and not the missing one."""
+"""Default of required arguments, so that an error names a misspelled argument and not the missing argument."""
 
 
 class Scenario(ScenarioTable):

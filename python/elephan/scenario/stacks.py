@@ -35,12 +35,12 @@ class Stack:
         initial_rto_ps: timeout before the first RTT sample.
         rto_granularity_ps: clock granularity G of RFC 6298: a timeout is srtt + max(G, 4 rttvar).
         detection: loss detection: ``rack`` (RFC 8985), ``dupthresh`` (RFC 6675), ``dupack`` (the third duplicate ACK,
-            as ns-2's TCP/Sack1), ``fack`` (forward ACK).
+            as in ns-2's TCP/Sack1), ``fack`` (forward ACK).
         recovery: rule for the amount of data sent in recovery: ``prr`` (RFC 9937), ``rate_halving`` (Linux 2.6),
             ``rate_halving_ns2`` (ns-2's TCP/Linux), ``pipe`` (RFC 6675), ``pipe_sack1`` (ns-2's TCP/Sack1).
         limited_transmit: true for limited transmit (RFC 3042).
         max_burst: largest number of segments sent after one ACK; ``None`` is unlimited.
-        dup_threshold: number of segments SACKed above a hole from which it counts as lost (RFC 6675: 3; ns-2's
+        dup_threshold: number of SACKed segments above a hole from which the hole counts as lost (RFC 6675: 3; ns-2's
             TCP/Linux: 4).
         any_ack_restarts_timer: true if an ACK without a cumulative acknowledgment of new data restarts the
             retransmission timer.
@@ -49,24 +49,25 @@ class Stack:
         ecn: true for explicit congestion notification by RFC 3168, for algorithms without their own form of ECN.
         pacing: true if segments are paced over the round trip as Linux does with ``fq``, for algorithms without pacing
             of their own.
-        host_ack_ps: the sending host's processing time of an ACK before it reads the clock; it affects RTT samples
-            only.
+        host_ack_ps: the sending host's processing time of an ACK before the host reads the clock; this time affects
+            only RTT samples.
         host_scan_ps: processing time for each outstanding segment of an ACK with SACK blocks (Leith et al. 2008,
         section VIII.A: Linux 2.6 walks the list of all segments).
-        hz: timer interrupts a second of the sending host (Linux's ``HZ``), the clock of Linux's BIC, CUBIC, H-TCP and
-            Westwood+, and before Linux 4.13 of TCP-LP. With ``rack``, timers expire at a timer interrupt, as in Linux.
+        hz: timer interrupts per second of the sending host (Linux's ``HZ``). Linux's BIC, CUBIC, H-TCP and Westwood+
+            (and TCP-LP before Linux 4.13) measure time in these interrupts. With ``rack``, timers expire at a timer
+            interrupt, as in Linux.
         handshake: true if the sender measures the RTT of the handshake before the flow starts. The RTT of the handshake
             is then the first sample of the smoothed RTT and of the smallest RTT of ``rack``.
         tso: true if new segments leave in bursts, as with segmentation offload in Linux 6.12: the data of 1 ms at the
             pacing rate, at least two segments. A smaller burst is deferred if the next ACK is expected within 1 ms.
         send_buffer_bytes: send buffer in Linux's accounting, which the application fills before the first ACK;
-            ``None`` for a size that the backend chooses. In the simulator it shapes the bursts of ``tso`` and limits
-            nothing.
-        hide_losses: true if the receiver acknowledges every segment as if all earlier ones had arrived (lazy optimistic
-            acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005).
+            ``None`` for a size that the backend chooses. In the simulator, the send buffer only affects the bursts of
+            ``tso``; it does not limit the data in flight.
+        hide_losses: true if the receiver acknowledges every segment as if all earlier segments had arrived (lazy
+            optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005).
         hide_marks: true if the receiver echoes no ECN marks.
-        divide_acks: number of ACKs into which the receiver divides each ACK; they travel as one packet of their total
-            size.
+        divide_acks: number of ACKs into which the receiver divides each ACK; these ACKs travel as one packet of their
+            total size.
         count_acks: true if the sender counts ACKs instead of the segments that they acknowledge.
     """
 
@@ -117,7 +118,8 @@ class Stack:
 
 
 # Current Linux: RFC 6928's initial window, RACK-TLP, PRR, RFC 6298 with Linux's 200 ms floor. 1448 bytes of payload and
-# 52 of headers are an Ethernet MTU with timestamps. A SACK block is 8 bytes; the option's own 4 bytes are not counted.
+# 52 bytes of headers with timestamps fill an Ethernet MTU. A SACK block is 8 bytes; the option's own 4 bytes are not
+# counted.
 LINUX = Stack(
     payload_bytes=1448,
     header_bytes=52,
@@ -160,9 +162,9 @@ LINUX_2_6 = replace(
     tso=False,
 )
 
-# ns-2.35's Agent/TCP/Linux with TCPSink/Sack1: 1000-byte packets in 1040 on the wire, an ACK for every packet, 8 bytes
-# a SACK block, two segments at the start, a 1 ms tick (HZ in ns-linux-c.h is 1000); a hole counts as lost with four
-# segments SACKed above it. Its initial threshold is the window_ that a script sets, so a reproduction sets
+# ns-2.35's Agent/TCP/Linux with TCPSink/Sack1: packets of 1000 bytes (1040 bytes on the wire), an ACK for every packet,
+# 8 bytes per SACK block, two segments at the start, a 1 ms tick (HZ in ns-linux-c.h is 1000); a hole counts as lost
+# with four segments SACKed above it. Its initial threshold is the window_ that a script sets, so a reproduction sets
 # receive_window and initial_ssthresh to the same number.
 NS2 = Stack(
     payload_bytes=1000,

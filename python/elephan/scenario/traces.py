@@ -66,7 +66,7 @@ def anchored(value: Any, folder: Path) -> Any:
 
 
 def _values(value: Any, noun: str, content: str) -> Iterator[tuple[str, Any]]:
-    """Each value of a list or a line of a file, with its position for messages."""
+    """Each value of a list, or each line of a file, with its position for messages."""
     if isinstance(value, str):
         try:
             lines = reading.read_text(Path(value), MOST_BYTES).splitlines()

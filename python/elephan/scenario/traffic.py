@@ -45,7 +45,8 @@ RTTS: dict[str, tuple[tuple[float, int], ...]] = {
     ),
 }  # fmt: skip
 """Named distributions of round-trip times. ``aikat``: 60 % are below 100 ms, as Aikat et al. (IMC 2003) found. The
-shape is an assumption: that of the connections in ns-2's Tmix example, scaled to have this quantile."""
+shape of the distribution is an assumption: the connections in ns-2's Tmix example have this shape, and are scaled to
+the quantile."""
 
 
 def source_form(flow: FlowSpec, source: Traffic, where: str, slowest_bps: int) -> SourceSpec:

@@ -1,9 +1,9 @@
 """Quantities with units: conversion of a user's text (``622 Mbit/s``, ``48 ms``, ``20% BDP``) to exact integers, and
 back.
 
-Every quantity is an integer in a base unit, because the engine's clock is an integer and the hash of a scenario must
-not depend on the spelling of a number: rates in bit/s, times in ps, sizes in bytes, counts in packets or segments.
-Decimal prefixes are powers of ten; ``KiB``, ``MiB`` and ``GiB`` are the powers of two.
+Every quantity is an integer in a base unit: rates in bit/s, times in ps, sizes in bytes, counts in packets or segments.
+The reason is that the engine's clock is an integer, and that the hash of a scenario must not depend on the spelling of
+a number. Decimal prefixes are powers of ten; ``KiB``, ``MiB`` and ``GiB`` are the powers of two.
 """
 
 from __future__ import annotations
@@ -475,7 +475,7 @@ def parse_share(value: object) -> float:
     """A share or a probability: ``0.01`` or ``1%``.
 
     Raises:
-        ScenarioError: outside [0, 1].
+        ScenarioError: the value is outside [0, 1].
     """
     share = _probability(value)
     if not 0 <= share <= 1:
@@ -553,7 +553,7 @@ def format_offset(offset_ps: int) -> str:
 
 
 def format_drift(drift_ppb: int) -> str:
-    """Text of a drift: Text of a clock skew, ``50 ppm`` for ``50000``; parsing the text gives the same integer."""
+    """Text of a clock skew, ``50 ppm`` for ``50000``; parsing the text gives the same integer."""
     return "-" * (drift_ppb < 0) + _spelled(abs(drift_ppb), DRIFT_UNITS)
 
 
@@ -570,7 +570,8 @@ _BASES: dict[str, tuple[dict[str, int], int]] = {
     "packets": (PACKET_UNITS | PACKET_ALIASES, 1),
     "segments": (SEGMENT_UNITS | SEGMENT_ALIASES, 1),
 }
-"""By base unit, as it ends a column's name: the units of that kind of quantity, and their factors to the base unit."""
+"""Units of each kind of quantity, with their factors to the base unit; keys are base units as they end names of
+columns."""
 
 
 def base_quantity(text: str) -> tuple[str, float, str] | None:

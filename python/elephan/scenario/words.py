@@ -28,7 +28,7 @@ def nearest(word: str, known: Iterable[str], *, value_of: Callable[[str], Any] |
     """The known word that ``word`` most likely stands for, or ``None`` if no known word is close.
 
     Case and the choice of ``-``, ``_`` or a space are ignored. Up to a third of the letters may be wrong, and at least
-    one. With ``value_of``, the result is ``None`` if the equally near words have different values.
+    one. With ``value_of``, the result is ``None`` if several words are equally near and have different values.
     """
     words = list(known)
     best: list[tuple[int, int, str]] = []

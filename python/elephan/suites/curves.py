@@ -49,7 +49,7 @@ class Curve:
         stated: entry of the curve in the suite.
         flow: name of the measured flow; ``None`` for a metric of the run.
         axis: axis, from left to right, with the values of all cells.
-        places: places, in the order of the axis.
+        places: points of the curve, in the order of the axis.
     """
 
     stated: CurveTable

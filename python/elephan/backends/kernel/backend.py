@@ -222,8 +222,8 @@ def _cautions(plan: Plan, logs: Logs) -> list[str]:
 
 
 def _stolen(logs: Logs) -> str:
-    """Sentence on the time that a hypervisor gave to other machines, if it may explain late packets; otherwise
-    empty."""
+    """Clause on the processor time that a hypervisor gave to other machines; empty if that time is too short to explain
+    late packets."""
     part = logs.processor.get("steal", 0.0)
     if part < _STOLEN_PART_MIN:
         return ""

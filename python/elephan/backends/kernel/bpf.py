@@ -137,8 +137,7 @@ def read_only_data(algorithm: str, parameters: Mapping[str, Parameter], compiled
     """The object's constants, with the parameters filled in.
 
     Raises:
-        ScenarioError: the object lacks a parameter or a choice, or a value is outside the range of fixed
-            point.
+        ScenarioError: the object lacks a parameter or a choice, or a value is outside the range of fixed-point numbers.
     """
     data = bytearray(compiled.section(".rodata"))
     declared = {p["name"]: p for p in algorithms()[algorithm]["parameters"]}
@@ -346,7 +345,7 @@ def _write_record(name: str, map_id: int | None) -> Path:
 
 
 def unregister_recorded() -> list[str]:
-    """Unregister algorithms that ended processes left registered, and return their names."""
+    """Unregister the algorithms of processes that have ended, and return the algorithms' names."""
     removed = []
     for path in sorted((runtime_dir() / "registered").glob("*.json")):
         record = json.loads(path.read_text())

@@ -17,7 +17,7 @@ from elephan.scenario import Scenario
 from elephan.scenario.lookups import wire_bytes
 
 GOODPUT_PART_MIN = 0.99
-"""Smallest fraction of the path's possible goodput at which a valid run counts as honest."""
+"""Smallest goodput of an honest run, as a fraction of the largest possible goodput of the path."""
 
 ALGORITHMS = ("cubic", "reno")
 RATES_MBPS = (100, 400, 622, 1000)
@@ -50,7 +50,7 @@ class Result:
 
     @property
     def honest(self) -> bool:
-        """True if the run on this host had its full rate, and its packets were on time."""
+        """True if the run is valid and had its full rate."""
         return self.valid and self.goodput_part >= GOODPUT_PART_MIN
 
 
@@ -64,8 +64,8 @@ class Calibration:
 
     @property
     def honest_mbps(self) -> int:
-        """The highest rate, Mbit/s, such that all runs at this rate and at lower rates were honest; 0 if there is no
-        such rate."""
+        """The highest rate, Mbit/s, up to which all runs were honest (:attr:`Result.honest`); 0 if there is no such
+        rate."""
         carried = 0
         for rate in sorted({result.rate_mbps for result in self.results}):
             if not all(result.honest for result in self.results if result.rate_mbps == rate):

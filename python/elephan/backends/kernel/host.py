@@ -15,7 +15,7 @@ from elephan.scenario import ScenarioError
 
 PROGRAM = "elephan-wire"
 PATH = "veth and packet sockets"
-"""Requirement that is only checked if no other is missing."""
+"""Requirement that is checked only if no other requirement is missing."""
 
 ENVIRONMENT = "ELEPHAN_WIRE"
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")

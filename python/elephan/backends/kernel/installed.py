@@ -141,7 +141,7 @@ def _register(algorithm: str, values: Mapping[str, Parameter], name: str) -> Non
 
 
 def _mount() -> None:
-    """Mount bpffs at its usual place, if the host's init system has not done so."""
+    """Mount bpffs at its usual path, if the host's init system has not done so."""
     kinds = {line.split()[1]: line.split()[2] for line in Path("/proc/mounts").read_text().splitlines()}
     if kinds.get(str(BPFFS)) == "bpf":
         return

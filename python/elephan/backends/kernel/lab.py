@@ -24,7 +24,7 @@ class Item:
         name: name of the item.
         needed: true if no scenario can run without it.
         ok: true if the host has it.
-        found: the state that was found.
+        found: the state of the item on the host.
         help: a remedy, if the item is missing.
     """
 

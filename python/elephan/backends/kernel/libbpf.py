@@ -230,7 +230,7 @@ def _map_id(library: ctypes.CDLL, fd: int) -> int:
 
 
 def unregister(map_id: int) -> bool:
-    """Unregister an algorithm that an ended process left registered. Returns ``False`` if the algorithm was already
+    """Unregister an algorithm of a process that has ended. Returns ``False`` if the algorithm was already
     unregistered."""
     library = _load_library()
     fd = library.bpf_map_get_fd_by_id(map_id)

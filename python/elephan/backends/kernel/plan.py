@@ -19,8 +19,8 @@ from elephan.scenario.stacks import STACKS
 from elephan.scenario.words import hint
 
 BUILT_IN = {"reno": "reno", "cubic": "cubic", "bbr": "bbr"}
-"""Algorithms that Linux itself has, with their names in the kernel. Its modules have no parameters; they correspond to
-our preset ``linux``."""
+"""Algorithms that Linux itself has, with their names in the kernel. Linux's modules have no parameters, and correspond
+to our preset ``linux``."""
 
 _AS_LINUX = ("", "linux")
 # RFC 2544 sets these addresses apart for measurements.

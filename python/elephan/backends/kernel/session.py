@@ -91,7 +91,7 @@ class Session:
         process = subprocess.Popen(
             [*(["ip", "netns", "exec", namespace] if namespace else []), *arguments, *devices],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            start_new_session=True,  # Ctrl-C reaches this process only, which ends the others
+            start_new_session=True,  # Ctrl-C reaches this process only; it ends the programs
         )  # fmt: skip
         return Program(what, process, written)
 

@@ -202,7 +202,7 @@ def _logs(programs: Sequence[Program], before: dict[str, int], started_ns: int) 
     for each in programs:
         each.process.terminate()
     link, up, down = (each.result() for each in programs)
-    # The log does not state whether timestamps were taken by the route.
+    # The programs' logs do not show whether the route uses fine timestamps.
     send = up | {"flows": [up["flows"][0], down["flows"][0]], "starts_s": [0.0, 0.0], "fine_timestamps": None}
     send["look_gap_s"] = max(up["look_gap_s"], down["look_gap_s"])
     shares = host.processor_shares(before, host.processor_times())

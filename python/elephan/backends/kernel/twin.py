@@ -177,7 +177,7 @@ def check_stated(flow: FlowSpec, lost: Mapping[str, Parameter], where: str) -> N
 
 
 def differences(whose: str, lost: Mapping[str, Parameter], wanted: Mapping[str, Parameter]) -> list[str]:
-    """Clauses on the parameters that the twin lacks: for each, the value in the twin and the wanted value."""
+    """Clauses on the parameters that the kernel does not accept: for each, the kernel's value and the wanted value."""
     beside = [f"{whose}, without {key}: {why}" for key, why in BESIDE_THE_RULES.items() if key in lost]
     rules = [
         f"{key} {_show(value)} and not {_show(wanted[key])}"

@@ -156,7 +156,7 @@ def _max_cwnd_pkts(suite: Suite, subject: str, at: At) -> Measurement:
 TABLE: dict[str, Rule] = {
     **{name: _mean(name) for name in (*METRICS, "convergence_time_s", "converged")},
     "jain_gain_vs_nobg": _change("jain_fi", difference),
-    # Size of the change by background at a round-trip time, in either direction.
+    # Absolute value of the change by background traffic at a round-trip time.
     "abs_change_jain_vs_nobg": _change("jain_fi", lambda values: abs(difference(values))),
     "n_algorithms_with_higher_loss": _counted("loss_rate", ALGORITHMS, 1),
     "n_algorithms_with_higher_jain": _counted("jain_fi", VARIANTS, 1),

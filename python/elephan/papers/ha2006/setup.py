@@ -41,7 +41,7 @@ RECEIVE_WINDOW_BYTES = 65_535
 PACKET_NS = 12_000
 # The shortest path of the background traffic; the delay that all paths have in common is at the bottleneck.
 COMMON_RTT_MS = 5
-# Linux, since 2.4, adds at least 200 ms to the smoothed RTT as the variance term of the RTO.
+# Since version 2.4, Linux adds at least 200 ms to the smoothed RTT as the variance term of the RTO.
 RTO_FLOOR_MS = 200
 QUICK_SCALE = 10
 QUICK_PACE = 12
@@ -57,8 +57,8 @@ REVERSE_SHARE = 0.5
 TMIX = ((0, 9), (0.05, 12), (0.1, 14), (0.25, 23), (0.5, 50), (0.75, 107), (0.9, 275), (0.95, 692), (1, 1000))
 SUITE_MS = (5, 28, 54, 74, 98, 124, 150, 174, 200)
 
-# Linux 2.6.13. BIC: net/ipv4/tcp_bic.c before 2.6.14.2 had 32 segments a round trip and a first threshold of
-# 100; CUBIC's first version in the kernel also had this threshold.
+# Linux 2.6.13. BIC: net/ipv4/tcp_bic.c before 2.6.14.2 added at most 32 segments per round trip, and its first
+# slow-start threshold was 100 segments; CUBIC's first version in the kernel also had this threshold.
 LINUX = MappingProxyType(
     {
         "bic": "bic:linux-2.6", "cubic": "cubic:linux-2.6", "fast": "fast", "hstcp": "hstcp:linux-2.6",
@@ -147,7 +147,7 @@ class Setup:
         convergence: means of the convergence time: over the last 10 s (``running``) or since the second flow's start
             (``accumulated``).
         queue: discipline at the bottleneck.
-        queue_parameters: its parameters other than the defaults.
+        queue_parameters: parameters of the queue discipline that differ from its defaults.
         scale: divisor of rates and of values in packets or bytes, for a scaled-down setup.
         pace: divisor of start times and durations.
     """
@@ -272,7 +272,7 @@ def rtt_quantiles_ms(name: str) -> tuple[tuple[float, float], ...]:
 
 
 def quantile_ms(quantiles: Sequence[tuple[float, float]], share: float) -> float:
-    """The round-trip time below which a fraction of the background's flows are; logarithms are interpolated."""
+    """Quantile of the round-trip times of the background's flows, interpolated on a logarithmic scale."""
     for (left, low_ms), (right, high_ms) in pairwise(quantiles):
         if share <= right:
             part = (share - left) / (right - left)

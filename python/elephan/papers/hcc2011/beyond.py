@@ -57,7 +57,7 @@ class Today:
         )
 
     def flow(self, algorithm: str, position: int, start_s: int = 0) -> dict[str, Any]:
-        """Table of one flow; HCC measures its propagation delay, as on a real host, instead of knowing it."""
+        """Table of one flow; HCC measures the propagation delay, as on a real host."""
         table: dict[str, Any] = {"name": f"{algorithm}-{position}", "algorithm": algorithm, "start": f"{start_s} s"}
         return table | ({"parameters": {"alpha": self.alpha}} if algorithm == "hcc" else {})
 

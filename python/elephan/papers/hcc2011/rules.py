@@ -97,7 +97,7 @@ class Climb:
             raise NotJudgedError("nothing was lost in the run that is meant to lose two packets")
         lost = int(steps[0]) + 1
         # The sample before the loss is a few milliseconds too early. The window after the backoff is exactly half of
-        # the reference, so use this.
+        # the reference, so compute the reference from that window.
         _, ssthresh = flow_series(run, FLOW, "ssthresh", whole)
         return cls(window, 2 * float(ssthresh[lost]), lost, round(base_rtt_s(run, FLOW) / float(times[1] - times[0])))
 

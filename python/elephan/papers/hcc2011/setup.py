@@ -81,7 +81,7 @@ class Setup:
         own_agents: protocols on ns-2's SACK agent; the others are on TCP/Linux.
         header_bytes: size of the headers on the wire, besides the 1000 bytes of a packet.
         access: ratio of an access link's rate to the bottleneck's.
-        access_bounded: true if an access link's queue has the bottleneck's limit; otherwise it has none.
+        access_bounded: true if an access link's queue has the bottleneck's limit; otherwise the queue has no limit.
         jitter: true if starts vary slightly with the seed.
         noise: each packet's departure is delayed by up to this fraction of a packet time of the access link.
         fast_alpha: segments that FAST keeps in queues.
@@ -169,10 +169,10 @@ class Setup:
         return _reverse(self, protocol, buffer, setting, size_bytes) if setting else self.lone(protocol, buffer)
 
     def two_losses(self) -> Scenario:
-        """One HCC flow with a queue that never fills and with two lost packets, which show HCC's rules."""
+        """One HCC flow with a queue that never fills; two lost packets show HCC's rules."""
         return _two_losses(self)
 
-    # ---- their parts ----
+    # ---- parts of the experiments ----
 
     def packets(self, count: float) -> int:
         """A number of packets in the paper, converted to the setup's scale."""

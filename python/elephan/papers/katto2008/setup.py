@@ -54,7 +54,8 @@ class Setup:
         short_size: size of the short flows: ``pareto`` for Pareto-distributed sizes, or a number of bytes for all.
         short_users: mean size of the transfers of a hundred users, bytes; 0 for a hundred flows that start once. Each
             user starts a transfer one second after the end of the user's previous transfer.
-        short_rate: definition of the throughput of the short flows: while they are ``active``, or in the ``window``.
+        short_rate: time over which the throughput of the short flows is measured: while they are ``active``, or the
+        ``window``.
         time: divisor of the runs' duration.
     """
 

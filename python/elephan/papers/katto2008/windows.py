@@ -77,7 +77,7 @@ def trace(setup: Setup, protocol: str, w: float, flows: int) -> Scenario:
         measure={"from": "1 s"},
         sample_period="10 ms",
         start_jitter="0 s",
-        # Large enough for the windows of case 1; only the listed packets are lost.
+        # The buffer is large enough for the windows of case 1, so only the listed packets are lost.
         link=[*links, middle | {"buffer": "2000 packets", "queue": path["queue"]}],
         flow=rows,
         stack=path["stack"] | {"initial_ssthresh": start, "payload": f"{PACKET_BYTES - 40} B"},

@@ -99,7 +99,7 @@ class _Drawing:
         yield from self._traces("figure2", "Figure 2: behaviour with reverse path traffic", caption, rows)
 
     def epochs(self) -> Iterator[Figure]:
-        """Figure 3, as a figure for each rate, since their time scales differ widely."""
+        """Figure 3 as one figure for each rate, since the rates have very different time scales."""
         for letter, line in (("a", paths.F3A), ("b", paths.F3B)):
             scenario = lone(self._setup, "illinois", line)
             rows = [(f"{line.mbps:g} Mbit/s, 100 ms", scenario, [("illinois", TITLES["illinois"])], CWND)]

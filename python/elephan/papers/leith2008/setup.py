@@ -38,7 +38,7 @@ ACK_BYTES = 52
 SMALL_MBPS = 5.0
 F11_ERROR_MS = 20
 SCAN_NS = 100
-"""Processing time for one outstanding segment, ns: a cache miss."""
+"""Processing time for one outstanding segment, ns: the time of a cache miss."""
 LOSS_RATES = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 AIMD = {"aimd_a0.3": 0.3, "aimd_a10": 10.0}
 RENO_MBPS = (25, 50, 100)
@@ -260,7 +260,7 @@ def late(setup: Setup) -> tuple[float, float]:
 
 
 def epochs_s(setup: Setup, line: Line) -> float:
-    """Length of a run of Figure 3, s: about five epochs, which are proportional to the rate."""
+    """Length of a run of Figure 3, s: about five epochs, whose length is proportional to the rate."""
     stated = {F3A: 300.0, F3B: 3000.0}
     return stated.get(line, 800.0) / (setup.scale if line != F3A else 1)
 
@@ -292,7 +292,7 @@ def against_reno(setup: Setup, algorithm: str, name: str, *, overestimate: bool 
         return _against_reno(setup, algorithm, name)
     if setup.scan_ns:
         return on_slow_host(setup, "illinois_stock", name)
-    # No packet leaves the link before that time, which delays the first RTT sample as a busy host does.
+    # No packet leaves the link before that time. This delays the first RTT sample, as a busy host does.
     line = _BESIDE_RENO[name]
     octets = WIRE_BYTES + setup.framing(line)
     late_ms = round(dict(setup.outlier)[name] * line.buffer * 8 * octets / (line.mbps * 1e3))

@@ -36,10 +36,10 @@ from elephan.scenario import Scenario
 HERE = Path(__file__).parent
 SEEDS = {"weigle2006.F2s": 3, "weigle2006.F8": 5}
 """Number of seeds by experiment. Two S-TCP flows keep the ratio of their windows after slow start, so Figure 8 has more
-seeds than the others."""
+seeds than the other experiments."""
 QUICK_SCALE = 10
 QUICK_NOTE = "62.2 Mbit/s instead of 622; buffers, receive window and FAST's alpha a tenth in packets; one seed"
-# Presets of the implementations of about that time; FAST's is ns-2's module.
+# Presets that correspond to implementations of about 2006; FAST has the preset of ns-2's module.
 PERIOD = {
     "hstcp": "hstcp:linux-2.6",
     "stcp": "stcp:linux-2.6",

@@ -18,7 +18,7 @@ from elephan.scenario import Scenario
 from elephan.scenario.catalog import algorithms
 
 EXPERIMENT = "weigle2006.beyond"
-# Smallest |A| with a winner; below it the shares are within 55 to 45 %.
+# Smallest |A| with a winner; below this value, each share is between 45 % and 55 %.
 EVEN = 0.1
 Grid = Mapping[Pair, float]
 

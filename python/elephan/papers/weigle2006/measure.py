@@ -21,7 +21,7 @@ from elephan.scenario.lookups import link_named, present
 
 REGIONS = 5
 # Members of each region that the paper states or implies. Regions 2 and 4 have ten pairs together, of which five are
-# certainly in 2 and three in 4; if each has five, one of the three open pairs is left for Region 3.
+# certainly in 2 and three in 4; if both regions have five pairs, one of the three open pairs is left for Region 3.
 REGION_COUNTS = (4, 5, 13, 5, 9)
 MIB = 2**20
 MIXED = [pair for pair in PAIRS if pair[0] != pair[1]]
@@ -234,7 +234,7 @@ def _queue(metric: str) -> Rule:
         value = partial(_value(metric), suite)
         if subject == "fast>loss based":
             return combined([value(f"fast>{rival}", at) for rival in RIVALS], min, "least of five rivals")
-        # Before flow 2 starts its algorithm has no effect; this is the pair of Figure 5.
+        # Before flow 2 starts, the algorithm of flow 2 has no effect; the pair used is that of Figure 5.
         alone = _plain(at).but(window_s="20..50") if subject == "fast alone" else at
         return value("fast>stcp" if subject in ("fast", "fast alone") else subject, alone)
 

@@ -44,7 +44,7 @@ class Setup:
         fast_doubling: true if FAST doubles its window whenever its queueing delay is small, as in ns-2's module.
         tcp_linux: true for ns-2's TCP/Linux as the base. ns-2's SACK agent has another loss recovery and halves the
             window on the first loss and on any loss in slow start, for every algorithm.
-        header_bytes: added to the paper's 1000-byte segments on the wire.
+        header_bytes: size of the headers on the wire, in addition to the paper's 1000-byte segments.
         jitter: true if starts and departures vary slightly with the seed.
         algorithms: preset of each protocol; any other protocol is run with its own defaults.
         regions: division of |A| into the five regions: by ``ranks``, with the paper's counts, or in ``fifths`` of its
