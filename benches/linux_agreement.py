@@ -99,8 +99,8 @@ class Cell:
     def scenario(self, as_guest: bool = False) -> Scenario:
         """The cell's scenario.
 
-        `as_guest` is for the simulator: its flows then have the guest's receive window, and their start has the same
-        distance from a timer interrupt as in the guest.
+        With `as_guest`, the simulator's flows have the guest's receive window, and start at the same phase of the timer
+        interrupts as in the guest.
 
         On a path with random losses, the engine also simulates the path of the flows on Linux, so the same packets
         are lost in both backends.

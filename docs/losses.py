@@ -109,7 +109,8 @@ def compared(point: Point, losses: str = "random") -> tuple[float, float, float,
     """Loss rate, mean window, ratio of this window to the model's, and half the width of the ratio's 95 % interval."""
     windows, rates = np.array(point["windows"]), np.array(point["loss_rates"])
     n = len(windows)
-    # Each run's loss rate is weighted by the segments that the run sent, which are proportional to its window.
+    # Each run's loss rate is weighted by the number of segments that the run sent, and this number is proportional to
+    # the run's window.
     p, window = float(np.average(rates, weights=windows)), float(windows.mean())
     model, nearby = (float(mean_window(point["algorithm"], at, RTT_S, losses)) for at in (p, 1.1 * p))
     exponent = math.log(nearby / model) / math.log(1.1)

@@ -122,12 +122,13 @@ def exponents(entry: dict[str, Any]) -> tuple[float | None, float | None]:
 
 
 def algorithm_names() -> list[str]:
-    """All algorithms that respond to losses, except those that need routers, since these have few losses."""
+    """All algorithms that respond to losses, except algorithms that need routers, since such algorithms have few
+    losses."""
     return [name for name, entry in elephan.algorithms().items() if name != "fixed" and entry["router"] is None]
 
 
 def main() -> None:
-    """Measure the named algorithms, or all of them, and save after each."""
+    """Measure the named algorithms, or all of them, and save after each algorithm."""
     FILE.parent.mkdir(exist_ok=True)
     known = json.loads(FILE.read_text())["algorithms"] if FILE.exists() else {}
     for name in sys.argv[1:] or algorithm_names():

@@ -1,7 +1,7 @@
 """Comparison of the engine with ns-2, in the cases for which tests/reference/ns2/table.json has results of ns-2.
 
     .venv/bin/python benches/ns2/compare.py                      # writes docs/reference/ns2.md
-    .venv/bin/python benches/ns2/compare.py --only cubic htcp    # prints those rows
+    .venv/bin/python benches/ns2/compare.py --only cubic htcp    # prints these two rows
 
 Both simulators run each case several times, with delays of the bottleneck that differ by a few microseconds. The means
 of each flow's goodput and of the drops are compared. The verdict is *same* if the 95 % confidence interval of the

@@ -121,7 +121,7 @@ def _first_recovery(changes: list[tuple[float, str, float]]) -> dict[str, float]
     latest: dict[str, float] = {}
     for time_s, variable, value in changes:
         if "ended_s" in found:
-            # ns-2 writes cwnd_ after ack_ and only if it changed; ACKs are further apart than the trace's 10 us.
+            # ns-2 writes cwnd_ after ack_, and only if cwnd_ changed; ACKs are further apart than the trace's 10 us.
             same_ack = variable == "cwnd_" and time_s == found["ended_s"]
             return {**found, "cwnd_after": value if same_ack else latest["cwnd_"]}
         if variable == "ssthresh_" and not found and latest.get("ssthresh_", value) != value:

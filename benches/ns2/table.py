@@ -86,7 +86,7 @@ LINE_BY_LINE = ("100M", "622M")
 
 
 def judged(paths: list[str], algorithms: list[str]) -> Iterator[dict[str, Any]]:
-    """The runs on which the page has verdicts, with TCP timestamps for the modules that read them."""
+    """The runs on which the page has verdicts, with TCP timestamps for the modules that read timestamps."""
     for path in paths:
         start, runs, modules = JUDGED[path]
         for algorithm in modules:

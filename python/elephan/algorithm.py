@@ -103,7 +103,8 @@ class Algorithm(ABC):
             self.window = max(window, 1.0)
 
     def on_undo(self, now: float) -> None:
-        """Restores the state before the last congestion signal or timeout, which turned out to be spurious."""
+        """Restores the state before the last congestion signal or timeout; called if the signal or timeout was
+        spurious."""
 
     def observe(self) -> Mapping[str, float]:
         """Internal variables by name, recorded with the samples if the scenario has ``internals = true``.

@@ -161,7 +161,8 @@ def compare_backends(
 def _wanted(scenario: Scenario, backend: backends.Backend, seeds: int, repeats: int) -> list[Scenario]:
     if backend.measures:
         return [scenario.with_seed(scenario.seed + i) for i in range(repeats)]
-    # The simulator gets all seeds even if the scenario is deterministic; its error message then states the reason.
+    # The simulator gets all seeds even if the scenario is deterministic; the simulator's error message then states the
+    # reason.
     return scenario.replicates(seeds if backend.name == REFERENCE or backend.varies(scenario) else 1)
 
 

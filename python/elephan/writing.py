@@ -14,7 +14,7 @@ _READABLE = 0o644
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """A temporary file beside ``path`` to write to; at the end it replaces ``path``, and after an exception it is
+    """A temporary file beside ``path``; at the end the file replaces ``path``, and after an exception the file is
     removed.
 
     A device or a pipe is written directly.

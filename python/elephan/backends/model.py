@@ -370,7 +370,7 @@ def _links(plan: _Plan, found: Trajectory) -> pl.DataFrame:
             "queue_min": np.minimum(before, waiting).astype(np.uint64),
             "queue_max": np.ceil(np.maximum(before, waiting)).astype(np.uint64),
             "queue_integral_packet_s": waited,
-            # After a decrease of the window the excess is still in flight; the flow sends nothing until it has been
+            # After a decrease of the window, the excess data are still in flight; the flow sends nothing until they are
             # served.
             "arrived_packets": np.maximum.accumulate(delivered + dropped + np.round(waiting)).astype(np.uint64),
             "dropped_packets": dropped.astype(np.uint64),

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "elephan-quic"
 ENVIRONMENT = "ELEPHAN_QUIC"
-"""Environment variable with the path of the backend's program, if it is not the package's."""
+"""Environment variable with the path of the backend's program; by default, the program is that of the package."""
 REFUSED = 2
 """Exit status of the program for a scenario that it cannot run."""
 

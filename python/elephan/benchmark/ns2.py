@@ -16,7 +16,7 @@ from elephan.scenario.units import parse_rate
 FOLDER = ROOT / "benches" / "ns2"
 TIMEOUT_S = 300
 MOST_FLOWS = 1000
-"""Largest number of flows for ns-2, which takes minutes for a run of more."""
+"""Largest number of flows for ns-2; a run with more flows takes minutes."""
 
 CROWD_SPAN_S = (3.0, 4.0)
 """Interval of simulated seconds that is timed with many flows; the link is full from the third second on."""
@@ -32,7 +32,7 @@ def time_two_flows(repeat: int, warn: Warn) -> dict[str, float] | None:
 def time_crowd(flows: int, rate: str, repeat: int, warn: Warn) -> dict[str, float] | None:
     """Measure the cost of the CUBIC flows of ``many_flows.crowd`` in ns-2, while the link is full.
 
-    The windows of ns-2's flows are limited such that they fill the link without a loss, which is ns-2's best case.
+    The windows of ns-2's flows are limited such that they fill the link without a loss. This is the best case for ns-2.
     """
     arguments = [str(flows), str(parse_rate(rate)), *map(str, CROWD_SPAN_S)]
     return _timed("crowd.tcl", arguments, repeat, warn)

@@ -12,7 +12,7 @@ from elephan.backends.sim import own_objects
 from elephan.scenario import Scenario, catalog
 
 ROOT = Path(__file__).resolve().parents[3]
-"""The repository, which has the examples and the scripts for ns-2; an installed package has neither."""
+"""Folder of the repository, with the examples and the scripts for ns-2; an installed package has neither."""
 
 
 def timed(scenario: Scenario) -> tuple[float, dict[str, Any]]:

@@ -52,7 +52,7 @@ class _Bash(BashComplete):
         return words[1:], incomplete
 
     def format_completion(self, item: CompletionItem[str]) -> str:
-        """A completion without its beginning up to ``:`` or ``=``, which Bash takes for an earlier word."""
+        """A completion without its beginning up to ``:`` or ``=``; Bash takes this beginning for an earlier word."""
         value = str(item.value)
         if value.startswith(self._incomplete):
             value = value[self._kept :]
@@ -160,7 +160,7 @@ def words(*allowed: str) -> Source:
 
 
 def listed(source: Source) -> Source:
-    """Source of a list of names separated by commas, whose last name is completed."""
+    """Source of a list of names separated by commas; the last name is completed."""
 
     def complete(context: click.Context, incomplete: str) -> Iterable[str | Item]:
         before, comma, _ = incomplete.rpartition(",")

@@ -187,7 +187,7 @@ def _input(name: str, assignments: Sequence[str], store: Store) -> Run | Scenari
 
 
 def alone(scenario: Scenario, algorithm: str) -> Scenario:
-    """The scenario with its first flow only, which gets the algorithm ``algorithm``; sources of transfers are kept.
+    """The scenario with only its first flow, whose algorithm becomes ``algorithm``; sources of transfers are kept.
 
     Raises:
         ScenarioError: the path has no flow, or the algorithm cannot run there.

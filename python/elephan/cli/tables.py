@@ -296,7 +296,7 @@ def width_of(text: str) -> int:
 
 
 def printable(text: str) -> str:
-    """A text in one line without control characters, which a title may have."""
+    """A text, such as a title, in one line and without control characters."""
     if text.isprintable():
         return text
     return " ".join("".join(sign if sign.isprintable() or sign.isspace() else "?" for sign in text).split())

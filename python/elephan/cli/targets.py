@@ -1,4 +1,4 @@
-"""Checks of output folders and files, which are rejected before the run if they cannot be written."""
+"""Checks of output folders and files: a path that cannot be written is rejected before the run."""
 
 from __future__ import annotations
 

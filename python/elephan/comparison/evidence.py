@@ -122,7 +122,7 @@ def own_kind_mbps(observation: Observation, part: int = WHOLE) -> float | None:
     """Goodput of a rival's flows that compete with equally many flows of their own algorithm, Mbit/s: half of the
     goodput of both groups.
 
-    The groups are equal and start together, so either group may be the judged one. The mean of both groups' goodputs
+    The groups are equal and start together, so either group may be the judged group. The mean of both groups' goodputs
     has the same expected value as either group's goodput, and excludes the random difference between the groups.
     """
     mine, theirs = observation.rates[part]

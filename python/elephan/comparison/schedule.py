@@ -42,7 +42,7 @@ _STEP_S = 4
 """Step of durations, s: durations are multiples of this step, so that a quarter of a run is a whole number of
 seconds."""
 _LEAST_S = 4
-"""Shortest run, s. Runs below 14 s have no convergence time, which needs running means over 10 s after the first
+"""Shortest run, s. Runs below 14 s have no convergence time: this metric needs running means over 10 s after the first
 quarter."""
 _USUAL_S = 24
 """Shortest run if the budget allows it, s."""

@@ -189,7 +189,7 @@ def _saved(piece: Piece, carrier: Carrier, store: Store, engine: str) -> Run | N
 def _together(
     planned: KernelRuns, store: Store, progress: Progress | None, jobs: int | None, until_s: float | None
 ) -> Iterator[Outcome]:
-    """Simultaneous runs in virtual time, whose results do not depend on the load of the host."""
+    """Simultaneous runs in virtual time; their results do not depend on the load of the host."""
     carrier = planned.carrier
     engine = backends.get(carrier.backend).version()
     wanted = [(piece.twin.scenario, piece.scenario.seed) for piece in planned.to_run]

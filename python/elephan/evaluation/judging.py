@@ -28,7 +28,7 @@ class Assessment:
         passed: true if the criterion holds.
         measured: measured value in the unit of the criterion's limit; infinite for a time that was not reached.
         margin: distance from the bounds of the allowed range; negative outside it.
-        low: lower end of the bootstrap interval over seeds; ``None`` without one.
+        low: lower end of the bootstrap interval over seeds; ``None`` without an interval.
         high: upper end.
         no_interval: reason for a missing interval, in one clause; empty if there is one.
         support: fraction of the bootstrap draws in which the criterion holds; ``None`` without replicates.

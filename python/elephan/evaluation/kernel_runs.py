@@ -163,7 +163,7 @@ class Outcome:
     Attributes:
         piece: the planned run.
         run: the result; ``None`` if the run was not made or has failed.
-        why: reason for a missing or invalid result; empty for a valid one.
+        why: reason for a missing or invalid result; empty for a valid result.
     """
 
     piece: Piece

@@ -188,7 +188,7 @@ def over(rule: Rule, cases: Cases, combine: Combine, detail: str = "") -> Rule:
 
 
 def along(parameter: str, points: Iterable[Value]) -> Cases:
-    """The conditions with each value of a parameter in turn; for :func:`over`."""
+    """Copies of the conditions, one for each value of a parameter; for :func:`over`."""
     listed = tuple(points)
     return lambda suite, at: [at.but(**{parameter: point}) for point in listed]
 

@@ -12,7 +12,7 @@ Progress = Callable[[float, float, int, int], bool | None]
 
 Job = tuple[Scenario, int]
 Plan = dict[str, list[Job]]
-"""Jobs by phase; a job is listed in the first phase that needs it only."""
+"""Jobs by phase; a job is listed only in the first phase that needs the job."""
 
 
 class Planner:

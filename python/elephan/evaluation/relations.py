@@ -54,7 +54,7 @@ class Measured:
 
     Attributes:
         subject: value of the criterion's subject.
-        others: values that it is compared with, by name.
+        others: values with which the subject's value is compared, by name.
         series: values along a parameter or of the listed subjects, in order, by name.
         position: position of the subject in ``series``.
     """

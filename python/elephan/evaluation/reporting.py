@@ -17,7 +17,7 @@ VIEW_BINS = 400
 
 
 def run_views(experiments: Iterable[Experiment], runs: RunSet, where: str = "") -> Iterator[RunView]:
-    """The run of each scenario with the smallest seed, listed under the first experiment that uses it."""
+    """For each scenario, the run with the smallest seed, listed under the first experiment that uses the scenario."""
     from elephan.metrics.reading import bottleneck, flow_names
 
     seen: set[str] = set()

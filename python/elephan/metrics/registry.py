@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Metric:
-    """A registered metric; call it as its function: ``metric(run, window=(250, 500))``.
+    """A registered metric; a metric is called like its function: ``metric(run, window=(250, 500))``.
 
     Attributes:
         name: name in claims, tables and JSON.

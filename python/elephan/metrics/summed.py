@@ -89,7 +89,7 @@ def summed(run: Run, source: FlowSpec, window: Window | None, *, by_size: bool) 
     """Sums over the transfers of a source with ``record = "summary"`` that start in the measurement window.
 
     Raises:
-        MetricError: another window or a class of sizes is requested, which needs a record of each transfer.
+        MetricError: another window or a class of sizes is requested; both need a record of each transfer.
     """
     if by_size:
         raise MetricError(f"'{source.name}' has record = \"summary\": a class of sizes needs each transfer")

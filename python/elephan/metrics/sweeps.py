@@ -34,7 +34,7 @@ class Row:
     Attributes:
         at: position of the run in the sweep.
         flow: name and algorithm of the flow; ``None`` for the run as a whole.
-        values: values by metric; ``None`` for a missing one.
+        values: values by metric; ``None`` for a missing value.
         whys: reasons for missing values.
     """
 

@@ -146,7 +146,7 @@ def under_random_losses(cycle: Cycle, p: float, rtt_s: float) -> float:
 
 def _stationary(chain: Floats) -> Floats:
     """The stationary distribution of a Markov chain."""
-    # One of the equations follows from the others; the sum of the weights replaces it.
+    # One of the equations follows from the other equations, and is replaced by the sum of the weights, which is 1.
     system = chain.T - np.eye(len(chain))
     system[-1] = 1.0
     right = np.zeros(len(chain))

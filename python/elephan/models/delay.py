@@ -49,8 +49,8 @@ def equilibrium(alpha: ArrayLike, rate: ArrayLike, rtt_s: ArrayLike, errors_s: A
     a, t, e = np.broadcast_arrays(_positive(alpha, "alpha"), _positive(rtt_s, "rtt_s"), floats(errors_s))
     a, t, e = np.atleast_1d(a), np.atleast_1d(t), np.atleast_1d(e)
     capacity = _positive(rate, "rate")[..., None]
-    # The sum of the rates is convex and falls with q. It is too large at the q at which one flow alone has the
-    # capacity: from there Newton's method increases q to the root without passing it.
+    # The sum of the rates is convex and falls with q. At the q at which one flow alone has the capacity, the sum is too
+    # large. From this q, Newton's method increases q to the root without passing the root.
     delay = np.max(e + a / capacity, axis=-1, keepdims=True)
     for _ in range(_NEWTON_MOST):
         rates = a / (delay - e)

@@ -120,7 +120,7 @@ def _htcp_gained(time_s: Floats) -> Floats:
 
 
 def _htcp_time(gained: Floats) -> Floats:
-    """The inverse of ``_htcp_gained``, which is convex, so Newton's method converges from above."""
+    """The inverse of ``_htcp_gained``. The function is convex, so Newton's method converges from above."""
     # The function exceeds its quadratic term and its cubic term, so the smaller inverse of the two is above the root.
     late = np.maximum(gained - 1.0, 0.0)
     time_s = floats(np.where(late > 0, 1.0 + np.minimum(np.sqrt(late / 5.0), np.cbrt(12.0 * late)), gained))

@@ -74,7 +74,7 @@ class Trajectory:
         waiting: segments in the queue.
         served: segments that left the bottleneck so far.
         waited: integral of ``waiting`` so far, segment seconds.
-        ended_s: time at which each flow had sent all of its segments; NaN if it had not.
+        ended_s: time at which each flow had sent all of its segments; NaN for a flow with segments left.
     """
 
     times_s: Floats
@@ -248,7 +248,7 @@ class _Link:
                     break
 
     def _hit(self, flow: _Running, losses: int, now_s: float, delay_s: float) -> None:
-        """Record a loss of a flow, which detects it a round trip later; losses until then belong to the same loss
+        """Record a loss of a flow. The flow detects the loss a round trip later; losses until then belong to the same
         event."""
         self.lost += losses
         if losses and flow.react_s == math.inf:
@@ -262,7 +262,8 @@ class _Link:
     def _move(self, flow: _Running, now_s: float, step_s: float, delay_s: float) -> None:
         view, sender = flow.view, flow.sender
         trip_s = sender.rtt_s + delay_s
-        # The information in an ACK is one round trip old. Steps that end at a requested time are shorter than others.
+        # The information in an ACK is one round trip old. Steps that end at a requested time are shorter than other
+        # steps.
         back = bisect_right(self.clock, now_s - trip_s + self.step_s / 2.0) - 1
         seen = self.history[back] if back >= 0 else 0.0
         view.now_s, view.window = now_s, flow.window
@@ -290,8 +291,8 @@ class _Link:
         if not doubling:
             view.burst_s = 0.0
         if doubling:
-            # The window grows by a segment for each acknowledged segment; below the BDP this doubles it in a round
-            # trip.
+            # The window grows by a segment for each acknowledged segment; below the BDP, the window thus doubles in a
+            # round trip.
             grown = flow.window * math.expm1(math.log(2.0) * step_s / trip_s)
         elif sender.law.by_rounds:
             if flow.rounds >= flow.next_round:

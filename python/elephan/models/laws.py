@@ -31,8 +31,8 @@ class View:
         since_s: time since the last loss.
         burst_s: mean delay caused by the flow's own bursts during slow start. Two segments for each ACK arrive at twice
             the bottleneck's rate, so half of the window waits at the end of each round trip.
-        average_s: queueing delay, averaged as in FAST and HCC: each ACK has the weight 3/w, which gives a time constant
-            of a third of a round trip.
+        average_s: queueing delay, averaged as in FAST and HCC: each ACK has the weight 3/w, so the time constant is a
+            third of a round trip.
         rate: rate of acknowledged segments, segments/s, one round trip old.
         leaving: the flow's rate at the bottleneck's output, segments/s.
         rounds_in_all: round trips since the flow's start.
@@ -62,7 +62,7 @@ class View:
 
 
 class Law(ABC):
-    """The rules of one flow, which may have state."""
+    """The rules of one flow; a law may have state."""
 
     by_rounds = False
     """True if the law changes the window once per round trip, by :meth:`step`."""
@@ -293,7 +293,7 @@ class Compound(Law):
         return 1.0 + self._delay_part - before
 
     def on_loss(self, view: View) -> float:
-        """The window after a loss, which reduces both components alike; gamma moves towards three quarters of the Reno
+        """The window after a loss; a loss reduces both components alike; gamma moves towards three quarters of the Reno
         component's queue (TUBE)."""
         waiting = (view.window - self._delay_part) * (view.queued / view.window)
         low, high = self._bounds

@@ -11,7 +11,7 @@ do not hold for a real flow:
    Q of the losses that end in a timeout (Padhye et al., 1998, equation 24). The timeout has its mean duration T0
    f(p)/(1 - p), with the sender's T0.
 
-An algorithm's own rule for small windows is part of its growth (:class:`elephan.models.growth.Power` has one).
+An algorithm's own rule for small windows is part of its growth (:class:`elephan.models.growth.Power` has such a rule).
 """
 
 from __future__ import annotations

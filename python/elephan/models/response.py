@@ -32,7 +32,7 @@ class Response:
         formula: the closed form, as text.
         law: the closed form, as a function.
         source: paper or RFC of the form.
-        published: true if the source states this form, and not only the rules behind it.
+        published: true if the source states this form, and not only the rules from which the form follows.
         lowest_p: smallest loss probability for which the form was derived.
         highest_p: largest loss probability for which the form was derived.
         settings: parameters for which the form holds, if they are not the defaults.

@@ -46,10 +46,10 @@ class Claim(Criterion):
     Attributes:
         certainty: ``certain`` (the paper says it), ``inferred`` (our interpretation or our threshold), ``conflict``.
         robustness: robustness of the claim against variants of the paper's open values.
-        check: means of judging it, such as a simulation.
+        check: means of judging the claim, such as a simulation.
         tolerance_kind: kind of the statement: a published number, an ordering, a bound, or a shape.
         basis: source of the claim in the paper.
-        formula: formula of ``limit``, if it was computed.
+        formula: formula of ``limit``, if the limit was computed.
         threshold_from: source of a bound's number.
         direction_certain: true if the paper states the direction explicitly, and only the number is our choice.
         discriminating: true if a wrong simulator or control law would probably fail the claim.

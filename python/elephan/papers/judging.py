@@ -26,7 +26,7 @@ class Judgment:
         why: one sentence.
         expectation: allowed values, in words.
         measured: measured value in the unit of ``claim.limit``; ``None`` if not judged, infinite if never reached.
-        low: lower end of the bootstrap interval over seeds; ``None`` without one.
+        low: lower end of the bootstrap interval over seeds; ``None`` without an interval.
         high: upper end.
         no_interval: reason for a missing interval, in one clause; empty if there is one.
         support: fraction of the bootstrap draws in which the claim holds; ``None`` without replicates. With a fraction

@@ -16,7 +16,7 @@ _SHOWN = ("verdict", "measured", "measured_text")
 
 @dataclass(frozen=True)
 class KernelPlan(KernelRuns):
-    """Kernel runs of a paper, or of a selection of it.
+    """Kernel runs of a paper, or of a selection of its experiments.
 
     Attributes:
         paper: the paper.

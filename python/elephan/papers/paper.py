@@ -32,7 +32,7 @@ class Assumption:
 
 @dataclass(frozen=True)
 class Variant:
-    """A variant of the paper's open values, which shows the verdicts that depend on them.
+    """A variant of the paper's open values; its runs show the verdicts that depend on these values.
 
     Attributes:
         id: short name.
@@ -79,11 +79,11 @@ class Paper:
         reference: authors, venue, year.
         claims: claims of the paper.
         experiments: experiments by id, with the main experiment first.
-        quick: true for small experiments as a first look, with about a tenth of the work.
+        quick: true for small experiments with about a tenth of the work, for a first overview.
         quick_note: the reductions of ``quick``.
         assumptions: assumptions for its open values.
         variants: variants of these values.
-        variants_by_default: true to run them with the paper; otherwise only on request, since there are many.
+        variants_by_default: true to run the variants with the paper; otherwise they are run only on request.
         beyond: a question that the paper left open; run only on request.
         measurer: measures its subjects.
         figures: draws its figures from runs; figures whose runs are missing are left out.

@@ -124,7 +124,7 @@ def reproduce_all(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> list[PaperResult]:
-    """Reproduce several papers, each with the folder of its report; progress covers all of them.
+    """Reproduce several papers, each with the folder of its report; progress covers all papers.
 
     All runs are one sweep, and a paper is judged while later papers are run (:func:`sweep_and_judge`).
     """
@@ -182,7 +182,7 @@ def evaluate(paper: Paper, runs: Iterable[Run]) -> list[Judgment]:
 
 
 def select(paper: Paper, figure: str | None) -> tuple[dict[str, Experiment], str]:
-    """The experiments to run, and the selection in words, which is empty for the whole paper.
+    """The experiments to run, and the selection in words; the words are empty for the whole paper.
 
     Raises:
         ScenarioError: no experiment has this figure.

@@ -36,7 +36,7 @@ class Points:
     Attributes:
         name: name in the legend.
         x: positions.
-        y: values; ``None`` for a missing one.
+        y: values; ``None`` for a missing value.
         low: lower ends of the intervals over replicates; empty without intervals.
         high: upper ends.
         style: index into :data:`~elephan.report.figures.COLORS` and :data:`MARKERS`.
@@ -71,7 +71,7 @@ class LinePanel:
     """One part of a line chart, with its own axes.
 
     Attributes:
-        title: title of the panel, which may be empty.
+        title: title of the panel; may be empty.
         x_label: label of the x axis, with its unit.
         y_label: label of the y axis, with its unit.
         series: series, in the order of the legend.
@@ -144,7 +144,7 @@ class Bars:
 
     Attributes:
         name: name in the legend.
-        values: one value for each group; ``None`` for a missing one.
+        values: one value for each group; ``None`` for a missing value.
         low: lower ends of the intervals over replicates; empty without intervals.
         high: upper ends.
         color: index into :data:`~elephan.report.figures.COLORS`.

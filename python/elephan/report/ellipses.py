@@ -22,7 +22,7 @@ class Blob:
         case: label beside the median.
         x, y: coordinates of the points.
         median: median of each coordinate.
-        contour: coordinates around the ellipse; ``None`` without one.
+        contour: coordinates around the ellipse; ``None`` without an ellipse.
     """
 
     series: str
@@ -53,7 +53,7 @@ class Ellipses:
     blobs: tuple[Blob, ...]
 
     def _styled(self) -> Iterator[tuple[Blob, str, str, bool]]:
-        """Each ellipse with its color, its marker, and true if it is the first of its series."""
+        """Each ellipse with its color, its marker, and true for the first ellipse of a series."""
         series = list(dict.fromkeys(blob.series for blob in self.blobs))
         seen: set[str] = set()
         for blob in self.blobs:

@@ -56,7 +56,7 @@ class Curve:
         name: name in the legend.
         start: first position, in the unit of the x axis.
         step: interval between two values, in the unit of the x axis.
-        values: values; ``None`` for a missing one.
+        values: values; ``None`` for a missing value.
         color: index into :data:`COLORS`.
         dashed: the line is dashed, for data that were not measured here.
     """

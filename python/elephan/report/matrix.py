@@ -26,7 +26,7 @@ class Matrix:
         caption: description of the content.
         rows: names from top to bottom.
         columns: names from left to right.
-        values: values, by row; ``nan`` for a missing one.
+        values: values, by row; ``nan`` for a missing value.
         value_label: label of the values, with its unit.
         value_range: the values with the first and the last color.
         row_label: label of the rows.

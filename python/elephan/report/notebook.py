@@ -76,7 +76,7 @@ def _metrics(summary: Mapping[str, Any]) -> str:
 
 
 def _figure(run: Run) -> str:
-    """Congestion windows over time; empty for a large group of flows, whose lines cannot be distinguished."""
+    """Congestion windows over time; empty for a large group of flows, since its lines cannot be distinguished."""
     names = [spec.name for spec in run.form.flows if not spec.datagrams]
     if run.is_crowd or not 0 < len(names) <= len(COLORS):
         return ""

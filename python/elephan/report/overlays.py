@@ -30,7 +30,7 @@ GRAY = "#4d4d4d"
 DASHES = ("solid", "dashed", "dotted", "dashdot")
 _PLOTLY_DASHES = ("solid", "dash", "dot", "dashdot")
 BINS = 2000
-"""Number of bins of a line, which has at most two points in each: the smallest and the largest value."""
+"""Number of bins of a line; a line has at most two points in each bin, the smallest and the largest value."""
 
 COLUMN_IN, PAGE_IN = 3.5, 7.16
 """Widths of a column and of the whole text of a two-column page (IEEE), inches."""
@@ -60,7 +60,7 @@ class Line:
     Attributes:
         name: name in the legend.
         times: times, in s, ascending.
-        values: values; NaN for a missing one.
+        values: values; NaN for a missing value.
         color: ``#rrggbb``.
         dash: index into :data:`DASHES`.
         bands: ranges around the line, the widest first.
@@ -228,7 +228,7 @@ def _figure(width: float, height: float, *, notebook: bool) -> MplFigure:
     import matplotlib.pyplot as plt
 
     figure = plt.figure(figsize=(width, height), layout="constrained")
-    plt.close(figure)  # a notebook displays the returned figure; if it were still open it would be displayed twice
+    plt.close(figure)  # a notebook displays the returned figure; an open figure would be displayed twice
     return figure
 
 
@@ -270,7 +270,7 @@ def legend(figure: MplFigure, axes: Sequence[Axes], width_in: float) -> None:
 
 
 def style(width_in: float) -> AbstractContextManager[None]:
-    """Font sizes that fit the text of a paper, which are 8 pt in a column and 9 pt across a page."""
+    """Font sizes that fit the text of a paper: 8 pt in a column and 9 pt across a page."""
     import matplotlib as mpl
 
     return mpl.rc_context({"font.size": 8 if width_in < 5 else 9, "legend.frameon": False})

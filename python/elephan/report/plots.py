@@ -96,7 +96,7 @@ def plot(
         span: shown times in s; the whole runs for ``None``.
         title: title over the figure; the runs' common title for ``None``.
         labels: names of the runs; by default the differences between them.
-        titles: titles of the runs; by default those that they were saved with.
+        titles: titles of the runs; by default the titles with which the runs were saved.
 
     Raises:
         MetricError: there is no such quantity or flow, there is nothing to draw, or too many small multiples.
@@ -248,7 +248,8 @@ def _bin_s(run: Run, span: Window | None) -> float:
 
 
 def _cut(line: Line, span: Window | None) -> Line:
-    """The section of a line within the shown time, plus one sample on either side, so that axes are scaled to it."""
+    """The section of a line within the shown time, plus one sample on either side, so that axes are scaled to the
+    section."""
     if span is None:
         return line
     first = max(0, int(np.searchsorted(line.times, span[0])) - 1)
@@ -311,7 +312,7 @@ def _lines(found: Sequence[_Series], places: dict[str, int]) -> tuple[Line, ...]
 
 
 def _places(series: dict[str, list[_Series]]) -> dict[str, int]:
-    """Position of each algorithm in the order of appearance over all panels, which determines its color."""
+    """Position of each algorithm in the order of appearance over all panels; the position determines the color."""
     names = dict.fromkeys(one.algorithm for each in series.values() for one in each if one.algorithm)
     return {name: i for i, name in enumerate(names)}
 

@@ -21,7 +21,7 @@ class Spot:
     Attributes:
         name: text beside the point.
         x, y: values.
-        x_ends, y_ends: lower and upper ends of the intervals; ``None`` without one.
+        x_ends, y_ends: lower and upper ends of the intervals; ``None`` without an interval.
     """
 
     name: str

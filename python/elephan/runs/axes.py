@@ -20,9 +20,9 @@ class Axis:
         key: the field, as ``dumbbell.rtt``.
         texts: the values as they were written.
         numbers: the values in the base unit, if all are quantities of one kind; ``None`` otherwise.
-        base: the base unit as it ends the name of a column (``s``, ``bps``, ``bytes``, ``bdp``, ...); empty for numbers
-            without a unit.
-        unit: the unit that all values were written with, ``ms``; empty if they differ.
+        base: the base unit in the form that ends the name of a column (``s``, ``bps``, ``bytes``, ``bdp``, ...); empty
+            for numbers without a unit.
+        unit: the unit of all values as they were written, such as ``ms``; empty if the units differ.
     """
 
     key: str

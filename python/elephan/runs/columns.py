@@ -22,9 +22,9 @@ class Column:
         kind: type.
         unit: ``1`` for ratios and numbers without a unit, empty for names and switches.
         text: definition, one sentence.
-        null: the condition under which the simulator gives no value; empty if it always gives one.
+        null: the condition under which the simulator gives no value; empty if there is always a value.
         only: the runs with the column; empty for all runs that have the table.
-        required: true if the table of every backend has it.
+        required: true if the table of every backend has the column.
     """
 
     name: str

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 MOST_ROWS = 40
-"""Largest number of flows that are shown one by one; more are shown by quantiles."""
+"""Largest number of flows that are shown one by one; more flows are shown by quantiles."""
 
 QUANTILES = {0.0: "least", 0.05: "5 %", 0.25: "25 %", 0.5: "median", 0.75: "75 %", 0.95: "95 %", 1.0: "most"}
 """Quantiles over the flows of a group, with their names."""

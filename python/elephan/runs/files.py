@@ -65,7 +65,7 @@ def _is_file_of(descriptor: int, path: Path) -> bool:
 @contextlib.contextmanager
 def temporary_folder(root: Path) -> Iterator[Path]:
     """A folder in ``root`` that is removed at the end unless it was renamed; after a crash, the next process that
-    writes removes it."""
+    writes removes the folder."""
     while True:
         folder = root / f"{_TEMPORARY}{secrets.token_hex(8)}"
         lock = Lock.take(folder.with_name(folder.name + _LOCK))
@@ -147,7 +147,8 @@ def sync_one(path: Path) -> None:
 
 
 def move_into_place(folder: Path, target: Path) -> bool:
-    """Rename a complete folder to its final name; ``False`` if a folder of that name exists, which is not changed."""
+    """Rename a complete folder to its final name; ``False`` if a folder of that name exists; the existing folder is not
+    changed."""
     try:
         folder.rename(target)
     except OSError as error:

@@ -77,7 +77,7 @@ class Entry:
         backend: name of the backend.
         seed: seed of the random streams.
         created: time of the end of the run, in whole seconds.
-        written_ns: modification time of the manifest, which orders runs of the same second.
+        written_ns: modification time of the manifest, ns; it orders runs of the same second.
         size_bytes: size of its files, as the manifest lists them.
         wall_seconds: computing time in s, if it was recorded.
     """
@@ -157,7 +157,7 @@ def listing(store: Store) -> Listing:
 
 
 def _places(root: Path) -> list[Path]:
-    """Paths of the entries of a store, which may be files instead of folders of runs."""
+    """Paths of the entries of a store; an entry may be a file instead of the folder of a run."""
     try:
         with os.scandir(root) as found:
             return sorted(Path(entry.path) for entry in found if entry.name[0] != ".")

@@ -169,7 +169,8 @@ class Run:
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """The flows of each ``[[flow]]`` table, and the recorded flows among them; a single flow is a group of one.
+        """The flows of each ``[[flow]]`` table, and the recorded flows among them; a single flow is a group with one
+        flow.
 
         Raises:
             RunError: the manifest has no canonical form.
@@ -328,8 +329,8 @@ class Run:
         return self._tables[name]
 
     def _read(self, read: Callable[[Path], T]) -> T:
-        """Call ``read`` with the verified folder of this run; repeat this if another process replaces the folder
-        meanwhile.
+        """Call ``read`` with the verified folder of this run; repeat the call if another process replaces the folder
+        during the call.
 
         Raises:
             RunError: the saved files are damaged, or belong to another result.

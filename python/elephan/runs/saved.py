@@ -1,8 +1,9 @@
 """The files of a saved run: sealed with digests when they are written, verified when they are read.
 
 A manifest lists each file of its run with its size and SHA-256, and has a SHA-256 of itself. Sizes are compared at each
-access; digests are compared once after each change of a file, which is detected by its inode, size and times. Runs of
-earlier versions have one digest of the contents of their tables instead; their summary is computed from the tables.
+access; digests are compared once after each change of a file. A change is detected by the file's inode, size and times.
+Runs of earlier versions have one digest of the contents of their tables instead; their summary is computed from the
+tables.
 """
 
 from __future__ import annotations

@@ -120,7 +120,8 @@ class Store:
         return True
 
     def verify(self) -> dict[str, str]:
-        """Read every file of every saved run, and compare it with its digest even if it is unchanged.
+        """Read every file of every saved run, and compare the file with its digest, even if its size and times are
+        unchanged.
 
         Returns:
             One line about the damage of each damaged run, by the run's id; empty if all runs are intact.

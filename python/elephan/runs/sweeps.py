@@ -72,8 +72,7 @@ class SweepError(Exception):
 
 
 class ReplicateError(Exception):
-    """Two seeds of a scenario gave the same result although its start times are drawn from the seed, which is a
-    defect."""
+    """Two seeds gave the same result although start times are drawn from the seed; this is a defect."""
 
 
 def sweep(
@@ -190,7 +189,7 @@ class _Pool:
     """The worker threads of one sweep: one more than the number of simultaneous runs, since a core is free while a
     result is written.
 
-    Backends that measure this host get no additional thread, which would disturb the measurement.
+    Backends that measure this host get no additional thread, since a thread would disturb the measurement.
     """
 
     def __init__(self, plan: Plan, waiting: Sequence[Task], jobs: int, *, force: bool) -> None:

@@ -77,9 +77,9 @@ class Sweep(Sequence[R], Generic[R]):
     ) -> pl.DataFrame:
         """One row for each run: its values of the axes, its seed, and the metrics.
 
-        An axis has its values as text; a quantity also has them as numbers in a column that ends in the base unit:
-        ``dumbbell.rtt`` and ``dumbbell.rtt_s``. A number without a unit has one column. ``run`` is the run's id, and
-        ``why`` has the reason for a null value: the run failed, or the metric is not defined for it.
+        An axis has its values as text. An axis of quantities also has numbers, in a column whose name ends in the base
+        unit: ``dumbbell.rtt`` and ``dumbbell.rtt_s``. A number without a unit has one column. ``run`` is the run's id,
+        and ``why`` has the reason for a null value: the run failed, or the metric is not defined for it.
 
         Args:
             metrics: names of metrics (``elephan list metrics``); by default goodput, utilization, loss rate, queueing

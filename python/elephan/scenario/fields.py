@@ -267,7 +267,8 @@ QueueParameters = Annotated[dict[str, Any], BeforeValidator(reported(parse_param
 
 
 MOST_LOAD = 10
-"""Largest load, as a fraction of the link's rate. A load above 1 is allowed; the link cannot carry it."""
+"""Largest load, as a fraction of the link's rate. A load above 1 is allowed, although the link cannot carry such a
+load."""
 
 
 def parse_load(value: Any) -> float | int:

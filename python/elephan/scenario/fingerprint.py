@@ -35,7 +35,7 @@ class Walk:
     """Computation of one digest.
 
     Args:
-        written: modules whose functions and classes are digested as text, which the caller adds.
+        written: modules whose functions and classes are digested as text; the caller adds the text.
         lenient: skip objects that cannot be digested, since the text contains their construction.
     """
 
@@ -204,8 +204,8 @@ def _found(module: str, name: str) -> Any:
 
 
 def _used_docstring(code: CodeType) -> str:
-    """The first constant of a function, if its code reads it. A constant that the code does not read is the docstring,
-    and the result is ""."""
+    """The first constant of a function, if the function's code reads this constant. A constant that the code does not
+    read is the docstring, and the result is ""."""
     import dis
 
     read = any(i.opname == "LOAD_CONST" and i.arg == 0 for i in dis.get_instructions(code))

@@ -411,7 +411,7 @@ def _check_link(link: Link, where: str, known: list[str]) -> None:
 
 
 def _walk(names: tuple[str, ...], links: list[DirectedLink], positions: dict[str, int], where: str) -> tuple[int, ...]:
-    """The positions of the links of a path, which must connect and use no link twice.
+    """The positions of the links of a path; the links must connect, and no link may occur twice.
 
     Raises:
         ScenarioError: a link is unknown or used twice, or the path has a gap.

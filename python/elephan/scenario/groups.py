@@ -63,7 +63,7 @@ class Group:
 
 
 def groups_of(form: Spec) -> tuple[Group, ...]:
-    """The groups of a canonical form that lists them; a single flow is a group of one."""
+    """The groups of a canonical form that lists them; a single flow is a group with one flow."""
     found = []
     for flow in form.flows:
         names = [member_name(flow.name, i) for i in range(flow.count)] if flow.count > 1 else [flow.name]

@@ -93,7 +93,7 @@ def _assign(table: Any, steps: list[str | int], value: Any, key: str) -> None:
         if not isinstance(table.get(step), list):
             raise ScenarioError(f"'{step}' is not a list in this scenario", path=key)
     elif isinstance(table.get(step), str) and step == "stack":
-        # stack = "ns2" is short for a table with that base: --set stack.initial_window=… keeps it.
+        # stack = "ns2" is short for a table with that base: --set stack.initial_window=… keeps the base.
         table[step] = {"base": table[step]}
     _assign(table.setdefault(step, {}), rest, value, key)
 

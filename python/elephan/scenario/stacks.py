@@ -113,7 +113,7 @@ class Stack:
 
     @property
     def acks_counted(self) -> int:
-        """Number of ACKs that the sender counts for each packet with ACKs; 0 if it counts segments."""
+        """Number of ACKs that the sender counts for each packet with ACKs; 0 if the sender counts segments."""
         return self.divide_acks if self.count_acks else 0
 
 
@@ -149,7 +149,7 @@ LINUX = Stack(
 )
 
 # Linux 2.6.13 to 2.6.23, the kernels of the high-speed TCP studies: RFC 3390's window, forward acknowledgement, rate
-# halving. HZ is 1000, which i386 has in 2.6.0 to 2.6.12 (include/asm-i386/param.h); since 2.6.13 the build chooses it.
+# halving. HZ is 1000, which i386 has in 2.6.0 to 2.6.12 (include/asm-i386/param.h); since 2.6.13 the build chooses HZ.
 LINUX_2_6 = replace(
     LINUX,
     initial_window=3,
@@ -226,7 +226,7 @@ UDT_LEAST_PAYLOAD_BYTES = 24
 
 
 def is_udt(algorithm: str) -> bool:
-    """True if an algorithm is UDT's, which has its own endpoints."""
+    """True for an algorithm of UDT; UDT has its own endpoints."""
     return algorithm.partition(":")[0] == "udt"
 
 

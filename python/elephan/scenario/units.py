@@ -77,7 +77,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Amount:
-    """A number of segments, or a number of bytes, which the stack's payload converts to segments."""
+    """A number of segments, or a number of bytes that is converted to segments by the stack's payload."""
 
     segments: int | None = None
     octets: int | None = None
@@ -526,7 +526,7 @@ def _positions(value: object) -> tuple[int, ...]:
 
 
 def _spelled(amount: int, units: dict[str, int]) -> str:
-    """``amount`` in the largest unit that does not exceed it; exact, since every factor is a power of ten."""
+    """``amount`` in the largest unit that does not exceed the amount; exact, since every factor is a power of ten."""
     name, factor = next(iter(units.items()))
     for unit, size in units.items():
         if amount >= size:

@@ -184,7 +184,7 @@ class Evaluation:
     Attributes:
         suite: the suite.
         subject: the algorithm.
-        against: the algorithm it was compared with.
+        against: the algorithm with which it was compared.
         quick: true for a quick evaluation.
         on: the backend.
         outcomes: the criteria in the order of the sections.

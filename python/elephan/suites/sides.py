@@ -19,7 +19,7 @@ class Value:
     Attributes:
         verdict: verdict of the cell.
         value: value over seeds.
-        low, high: ends of the interval; the value itself without one.
+        low, high: ends of the interval; the value itself without an interval.
     """
 
     verdict: Verdict

@@ -40,7 +40,7 @@ def _escaped(text: str) -> str:
 def junit(found: Sequence[Evaluation], fail_on: str | None = None) -> str:
     """Evaluations as JUnit XML: one test suite for each evaluation, one test case for each criterion.
 
-    A criterion that fails is a failure; with ``fail_on``, a criterion of concern, or one that is worse than the
+    A criterion that fails is a failure; with ``fail_on``, a criterion of concern, or a criterion that is worse than the
     baseline, is a failure too. Criteria that are not judged or not settled are skipped, with the reason.
     """
     root = ElementTree.Element("testsuites", name="elephan evaluate")

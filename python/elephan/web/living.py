@@ -13,7 +13,7 @@ from elephan.web import page
 from elephan.web.template import template
 
 MOST_SEGMENTS = 4_000_000
-"""Largest number of segments of an offered run; a browser would take seconds for a longer one."""
+"""Largest number of segments of an offered run; a browser would take seconds for a longer run."""
 MOST_FLOWS = 8
 _BITS = 12_000  # size of a full packet
 _PS_PER_S = 10**12

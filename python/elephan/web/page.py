@@ -17,7 +17,7 @@ from elephan.web.template import is_plain, template
 
 BUILT = files(__package__) / "built"
 MOST_SEGMENTS = 2_000_000
-"""Largest number of segments of a run, which a browser simulates in about half a second."""
+"""Largest number of segments of a run; a browser simulates such a run in about half a second."""
 QUEUES = ("droptail", "codel", "fq_codel", "pie", "red", "dualpi2")
 """Queue disciplines that can run with their defaults only."""
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 LATE_P99_MAX_US = 500.0
-"""Largest 99 % quantile of the lateness of forwarded packets, µs; a run above it is marked as not valid."""
+"""Largest 99 % quantile of the lateness of forwarded packets, µs; a run above this bound is marked as not valid."""
 
 _DIGEST_DIGITS = 12
 _WAIT_S = 0.1

@@ -70,7 +70,7 @@ def available() -> Mapping[str, str]:
 
 @lru_cache(maxsize=1)
 def digest() -> str:
-    """Digest of the objects' sources, which differs between versions."""
+    """Digest of the objects' sources; the digest differs between versions."""
     total = hashlib.sha256()
     for path in sorted((*sources().glob("*.h"), *sources().glob("*.bpf.c"))):
         total.update(path.name.encode() + b"\0" + path.read_bytes())

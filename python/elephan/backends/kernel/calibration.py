@@ -34,7 +34,8 @@ class Result:
         goodput_part: goodput in the second half of the run, as a fraction of the largest possible goodput.
         late_p99_us: 99 % quantile of the lateness of packets at the path's end.
         link_processor: cores used by the path.
-        stolen_part: fraction of the processors' time that a hypervisor gave to others, which makes packets late.
+        stolen_part: fraction of the processors' time that a hypervisor gave to other machines; packets are late during
+        this time.
         valid: true if the run failed no check of the backend.
     """
 
@@ -95,7 +96,7 @@ def place() -> Path:
 
 
 def host_name() -> str:
-    """Name of a calibration, which differs between hosts, kernels and numbers of cores."""
+    """Name of a calibration; the name differs between hosts, kernels and numbers of cores."""
     return f"{platform.node()}, Linux {platform.release()}, {len(os.sched_getaffinity(0))} cores"
 
 

@@ -1,4 +1,4 @@
-"""Reader of the symbols of a compiled BPF object, which give the positions of its parameters."""
+"""Reader of the symbols of a compiled BPF object; the symbols give the positions of the object's parameters."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ class Plan:
 
 
 def _buffer_bytes(window_bytes: int) -> int:
-    """Value of a socket's buffer option, bytes; the kernel doubles it for its own overhead."""
+    """Value of a socket's buffer option, bytes; the kernel doubles this value for its own overhead."""
     return min(_BUFFER_MAX_BYTES, 2 * window_bytes + _BUFFER_MIN_BYTES)
 
 

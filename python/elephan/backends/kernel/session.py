@@ -1,6 +1,6 @@
 """A run on this host: three namespaces, two pairs of devices, and three programs for the path and its hosts.
 
-The senders have one namespace, the receivers another, and a third one between them has the path. The devices are not
+One namespace has the senders, another has the receivers, and the third, between them, has the path. The devices are not
 visible in the host's own namespace.
 """
 
@@ -33,7 +33,7 @@ SYSCTLS = {
     "net/ipv4/tcp_rmem": _BUFFER_SYSCTL,
     "net/ipv4/tcp_wmem": _BUFFER_SYSCTL,
 }
-"""Sysctls of the hosts' namespaces; all others keep the kernel's defaults."""
+"""Sysctls of the hosts' namespaces; all other sysctls keep the kernel's defaults."""
 
 
 class KernelError(RuntimeError):
@@ -91,7 +91,7 @@ class Session:
         process = subprocess.Popen(
             [*(["ip", "netns", "exec", namespace] if namespace else []), *arguments, *devices],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            start_new_session=True,  # Ctrl-C reaches this process only; it ends the programs
+            start_new_session=True,  # Ctrl-C reaches only this process, which ends the programs
         )  # fmt: skip
         return Program(what, process, written)
 
@@ -165,8 +165,8 @@ class Program:
 
 @contextlib.contextmanager
 def opened() -> Iterator[Session]:
-    """Create namespaces connected by pairs of devices, without addresses; they are always removed at the end of the
-    context."""
+    """Create namespaces connected by pairs of devices, without addresses; the namespaces are always removed at the end
+    of the context."""
     record = Record.new()
     session = Session(record, record.folder(), *(f"{record.name}-{part}" for part in ("send", "path", "receive")))
     record.namespaces = [session.senders, session.path, session.receivers]

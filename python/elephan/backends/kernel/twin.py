@@ -113,7 +113,7 @@ def endpoints(form: Spec) -> Iterator[str]:
 
 
 def stack_table(stack: StackSpec) -> dict[str, Any]:
-    """The stack of a twin's flow, which is Linux's stack with the settings of the scenario that a socket or a route
+    """The stack of a twin's flow: Linux's stack with the settings of the scenario that a socket or a route
     accepts."""
     window = stack.receive_window
     table = {

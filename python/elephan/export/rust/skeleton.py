@@ -1,4 +1,4 @@
-"""The files of a crate skeleton, generated from a Python class, with ``todo!`` in place of its arithmetic."""
+"""The files of a crate skeleton, generated from a Python class, with ``todo!`` in place of the class's arithmetic."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ QUICK_NOTE = (
     f"rates, the buffer and FAST's alpha are divided by {QUICK_SCALE}, and start times and durations by {QUICK_PACE}; "
     "one seed. The bins of 10 s for convergence and stability are unchanged, and times in claims are the paper's"
 )
-# The paper states no number of repetitions. The losses of two flows without background depend on random phases, which
-# change some verdicts; a run with background has thousands of losses, and costs five times as much.
+# The paper states no number of repetitions. The losses of two flows without background depend on random phases, and the
+# phases change some verdicts. A run with background has thousands of losses, and costs five times as much.
 SEEDS: Mapping[str, int] = {"ha2006.X2.nobg": 3, "ha2006.X3.nobg": 3}
 
 
@@ -143,7 +143,8 @@ def _variants(setup: Setup) -> Iterable[Variant]:
     ]
     for name, title, changed, experiments in others:
         other = replace(setup, **changed)
-        # An experiment with background traffic also needs the runs without it; those of the paper are already saved.
+        # An experiment with background traffic also needs the runs without background traffic; the paper's own runs are
+        # already saved.
         wanted = {f"ha2006.{kind}" for kind in (*experiments, *ALONE)}
         scenarios = [s for e in _experiments(other, {}) if e.id in wanted for s in e.scenarios.values()]
         yield Variant(name, title, tuple(scenarios), partial(measurer, setup=other))

@@ -109,7 +109,7 @@ class Case(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """The runs of an experiment, which differ in the algorithm and the round-trip time.
+    """The runs of an experiment; they differ in the algorithm and the round-trip time.
 
     Attributes:
         experiment: ``X1`` (a variant and TCP-SACK), ``X2`` (two of a variant) or ``X3`` (two of a variant with

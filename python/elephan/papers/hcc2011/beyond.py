@@ -28,7 +28,7 @@ STEADY_S = (20.0, float(DURATION_S))
 QUEUE_MS = 16
 """Queueing delay that corresponds to the paper's alpha, ms: 400 packets of 1000 B at 200 Mbit/s, 2000 at 1 Gbit/s."""
 PACKET_BYTES = 9000
-"""Jumbo frames, as hosts at such a rate use them; 52 bytes are headers."""
+"""Jumbo frames, which hosts use at such rates; 52 bytes are headers."""
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ class Setup:
     Attributes:
         rtt_ms: RTT of the experiments with one flow, Figs 6 to 9 and 15 to 19.
         code: preset of each protocol.
-        own_agents: protocols on ns-2's SACK agent; the others are on TCP/Linux.
+        own_agents: protocols on ns-2's SACK agent; the other protocols are on TCP/Linux.
         header_bytes: size of the headers on the wire, besides the 1000 bytes of a packet.
         access: ratio of an access link's rate to the bottleneck's.
         access_bounded: true if an access link's queue has the bottleneck's limit; otherwise the queue has no limit.
@@ -128,8 +128,8 @@ class Setup:
         """One flow (Figs 6 to 9); ``loss`` is the loss probability of packets that have left the queue."""
         rtt_ms = rtt_ms or self.rtt_ms
         title = f"{TITLES[protocol]}, {buffer} packets, {rtt_ms} ms" + (f", loss {loss:g}" if loss else "")
-        # A scaled-down setup divides windows by ``scale``. The loss rate is multiplied by the square of ``scale``,
-        # which divides Reno's window by the same factor.
+        # A scaled-down setup divides windows by ``scale``. The loss rate is multiplied by the square of ``scale``, so
+        # Reno's window is divided by ``scale`` too.
         return _dumbbell(self, title, (protocol,), (rtt_ms,), buffer, loss=loss * self.scale**2, record=not loss)
 
     def equal(self, protocol: str, buffer: int) -> Scenario:

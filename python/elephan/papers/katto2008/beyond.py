@@ -1,5 +1,5 @@
-"""A question of katto2008: at which loss rates do its models hold for all four hybrids, and why do they fail at
-others?"""
+"""A question of katto2008: at which loss rates do its models hold for all four hybrids, and why do they fail at other
+loss rates?"""
 
 from __future__ import annotations
 

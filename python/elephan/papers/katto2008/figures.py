@@ -124,7 +124,7 @@ RESPONSE_NAMES = {"reno": "TCP-Reno", "hstcp": "HSTCP", "stcp": "STCP", "fusion"
 
 
 def _responses(runs: RunSet, setup: Setup) -> Figure:
-    """Response functions of the models, which need no run."""
+    """Response functions of the models; they need no run."""
     series = [
         Points(RESPONSE_NAMES[name], RESPONSE_LINE.tolist(), _packets(name), style=style, drawn="line")
         for style, name in enumerate(("reno", "hstcp", "stcp"))

@@ -50,7 +50,8 @@ class Setup:
         fast_alpha: segments that FAST keeps in queues.
         fusion_dmin_ms: granularity of the timer, which determines Fusion's growth.
         compound: preset of CTCP.
-        dead_zone_ms: largest difference from the shortest RTT that ARENO ignores, since its clock cannot resolve it.
+        dead_zone_ms: largest difference from the shortest RTT that ARENO ignores, since ARENO's clock cannot resolve
+        this difference.
         short_size: size of the short flows: ``pareto`` for Pareto-distributed sizes, or a number of bytes for all.
         short_users: mean size of the transfers of a hundred users, bytes; 0 for a hundred flows that start once. Each
             user starts a transfer one second after the end of the user's previous transfer.

@@ -37,8 +37,8 @@ _SCALED = (
     "throughput_mbps", "sum_throughput_mbps", "goodput_mbps", "sum_goodput_mbps", "recovery_time_s", "wnd_fill_time_s",
     "convergence_cwnd_time_s", "epoch_duration_s", "epoch_growth_pkts",
 )  # fmt: skip
-"""Metrics whose values in a quick run are smaller by the factor of its scale: rates, numbers of packets, and times that
-depend on them. These values are multiplied by the scale."""
+"""Metrics whose values in a quick run are smaller by the factor of the run's scale: rates, numbers of packets, and
+times that depend on rates. These values are multiplied by the scale."""
 Place = Callable[[Setup, str, At], Scenario]
 REFILL_S = (float(paths.F2_LOSS_S), 400.0)
 
@@ -298,7 +298,7 @@ LONE: tuple[Place, dict[str, Rule]] = (
 FRIENDLY: tuple[Place, dict[str, Rule]] = (
     _beside_reno,
     {
-        # The captions' sums of 89 and 90 Mbit/s are payload: headers would make them 92 to 93.
+        # The captions' sums of 89 and 90 Mbit/s are payload; with headers, the sums would be 92 to 93 Mbit/s.
         "throughput_mbps": of("goodput_mbps", "{}"),
         "sum_throughput_mbps": of("sum_goodput_mbps"),
         "throughput_ratio": of("throughput_ratio"),

@@ -88,7 +88,7 @@ class Setup:
         acks_counted: true if Reno and Compound count ACKs, as Linux 2.6.23 does without byte counting. With such
             counting and delayed ACKs, windows grow by half a segment a round trip.
         grow_from_dwnd: true if Compound's delay-based window grows from itself and not from the whole window.
-        burst: true for datagrams from 20 s to 25 s, which reduce the windows of Figure 2.
+        burst: true for datagrams from 20 s to 25 s; the datagrams reduce the windows of Figure 2.
         outlier: excess of the first RTT sample of Figures 8(a) and 12, in units of the largest queueing delay.
         scan_ns: instead of ``outlier``, a host's processing time per outstanding segment for an ACK with SACK blocks,
             ns.

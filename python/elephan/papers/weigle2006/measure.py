@@ -176,7 +176,7 @@ def _region(suite: Suite, subject: str, at: At) -> Measurement:
 
 
 def _members(pairs: Sequence[Pair], *regions: int, forced: bool = False, most: int = MOST_NAMED) -> Rule:
-    """A rule for the number of pairs in some regions, among the subject's pairs if it lists any.
+    """A rule for the number of pairs in some regions, among the subject's pairs if the subject lists any.
 
     If ``forced`` is set and regions are defined by rank, the claim is not judged: the result then follows from the
     paper's numbers of members.
@@ -245,7 +245,7 @@ def _queue(metric: str) -> Rule:
 
 
 def _packets(suite: Suite, subject: str, at: At) -> float:
-    """The BDP in segments of the paper, whose headers do not count, or the buffer of the experiment in packets."""
+    """The BDP in the paper's segments, without headers, or the buffer of the experiment in packets."""
     buffers = {"bdp": BUFFER, "b20": BUFFER, "b40": 40}
     if subject not in buffers:
         raise CriterionError(f"'{subject}' is not a number of packets of the setup")
