@@ -8,8 +8,8 @@ that competes with a CUBIC flow. A cell is one algorithm with one path, one kind
 of all cells is run before the second seed, so an interrupted measurement has a value for every cell.
 
 Runs are saved in the store (`$ELEPHAN_STORE`). The results of each cell are saved together with the versions of both
-backends. If the version of a backend has changed, its cells are measured again; the saved runs of the other backend are
-reused.
+backends. If the version of a backend has changed, the cells are run again in this backend; the saved runs of the other
+backend are reused.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ class Row:
 
     @property
     def apart(self) -> list[str]:
-        """Names of the quantities whose difference exceeds its bound."""
+        """Names of the quantities whose difference exceeds the bound of the quantity."""
         found = [word for name, word in (("goodput_mbps", "goodput"), ("cwnd_mean", "window")) if self._beyond(name)]
         again = abs(self.linux["retransmits"] - self.sim["retransmits"])
         if again > max(SMALL, BOUND_LOSSES * self.sim["retransmits"]):

@@ -5,10 +5,10 @@
 
 Writes docs/losses.json and docs/losses.svg.
 
-One flow runs alone on a path that holds ten times its window, with Linux's endpoints and an ACK for every segment. Each
-point has twelve runs. The number of segments that are lost by chance has a larger effect on the window than the
-algorithm. So a point is drawn at the loss rate of its runs and not at the nominal loss rate. The interval of a point is
-a jackknife interval over the runs.
+One flow runs alone on a path that holds ten times the flow's window, with Linux's endpoints and an ACK for every
+segment. Each point has twelve runs. The number of segments that are lost by chance has a larger effect on the window
+than the algorithm. So a point is drawn at the loss rate of its runs and not at the nominal loss rate. The interval of a
+point is a jackknife interval over the runs.
 """
 
 from __future__ import annotations

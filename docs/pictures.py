@@ -124,7 +124,7 @@ def draw_one(algorithm: str, entry: dict[str, Any]) -> None:
 
 
 def draw_all(known: dict[str, Any]) -> None:
-    """Draws every closed form, with the points that were measured under its assumptions."""
+    """Draws every closed form, with the points that were measured under the assumptions of the form."""
     figure, axes = plt.subplots(figsize=(9, 6), layout="constrained")
     colors = plt.get_cmap("tab20").colors
     drawn = 0

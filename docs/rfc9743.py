@@ -1,8 +1,8 @@
 """Converts outputs of `elephan evaluate ALG --quick --json` to docs/rfc9743.json, the data of the matrix.
 
 Type `for a in reno cubic …; do elephan evaluate $a --quick --json > measured/$a.json; done`, and then
-`python docs/rfc9743.py measured/*.json`. With `--update`, complete evaluations replace the rows of their algorithms.
-With `--newer`, evaluations by newer criteria alone (`--only`) become a separate table.
+`python docs/rfc9743.py measured/*.json`. With `--update`, complete evaluations replace the old rows of the same
+algorithms. With `--newer`, evaluations by newer criteria alone (`--only`) become a separate table.
 """
 
 from __future__ import annotations

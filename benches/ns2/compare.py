@@ -61,7 +61,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Difference:
-    """Difference of the engine's mean from ns-2's mean, with half the width of its confidence interval.
+    """Difference of the engine's mean from ns-2's mean, with half the width of the difference's confidence interval.
 
     All three numbers are fractions of ns-2's mean. A difference of at most ``allowed`` counts as none.
     """

@@ -7,11 +7,11 @@
 
 Runs that are already in the file are kept, so the script can be interrupted and continued, and algorithms can be added.
 
-Each case is repeated with delays of the bottleneck that differ by a few microseconds. A result that then changes by
-much depends on chance in ns-2 itself, and another simulator need not agree with such a result.
+Each case is repeated with delays of the bottleneck that differ by a few microseconds. A result that changes by much
+between these runs depends on chance in ns-2 itself, and another simulator need not agree with such a result.
 
-With `--start gentle`, the agents' `window_`, which is also their first ssthresh, is 1.04 times the capacity of the path
-and its queue. Slow start then ends with a few losses instead of the loss of a whole window.
+With `--start gentle`, the agents' `window_` is 1.04 times the capacity of the path and its queue. The agents' first
+ssthresh is equal to `window_`. Slow start then ends with a few losses instead of the loss of a whole window.
 
 `--judged` runs the paths with two flows for which the page has a verdict on each flow. Each case is run up to eight
 times, and each time the delay is longer by an eighth of a packet's transmission time. A run takes about a second.

@@ -28,7 +28,8 @@ NEEDS = {
     "accurate_ecn": "ECT(0), and Ack.marked with every ACK (RFC 8257)",
     "l4s": "ECT(1), and Ack.marked with every ACK (RFC 9331)",
 }
-"""Needs that an algorithm may declare besides ACKs, losses and timeouts, each with the signal that it then receives."""
+"""Needs that an algorithm may declare besides ACKs, losses and timeouts, each with the signal that the algorithm then
+receives."""
 
 FLOOR = 2.0
 """Smallest slow-start threshold, segments (RFC 5681 §3.1)."""
@@ -38,8 +39,8 @@ class Algorithm(ABC):
     """A congestion control algorithm; one object is made for each flow of each run.
 
     A subclass must define only `on_ack` and `on_congestion`. The attributes must depend on the callbacks alone: the
-    object reads no clock and no file, keeps its state in itself, and draws random numbers from a generator seeded with
-    ``Start.seed``.
+    object reads no clock and no file, keeps its state in its own attributes, and draws random numbers from a generator
+    seeded with ``Start.seed``.
 
     Attributes:
         window: congestion window, segments, at least 1; the endpoint sends whole segments, so it rounds the window

@@ -28,7 +28,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         if path.exists() and not path.is_file():
             yield path
             return
-        # A symbolic link is kept; its target is replaced.
+        # If the path is a symbolic link, the link remains and its target is replaced.
         target = Path(os.path.realpath(path))
         try:
             descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:200]}.")

@@ -37,7 +37,7 @@ def get(name: str, memory: MemoryPool | None = None) -> Backend:
 
     Args:
         name: one of :func:`names`.
-        memory: limit on the memory of all its runs together; only the simulator needs much memory.
+        memory: limit on the memory of all runs of the object together; only the simulator needs much memory.
 
     Raises:
         ScenarioError: the same errors as :func:`kind`.

@@ -54,7 +54,7 @@ class ModelBackend(Backend):
     perturbs = False
 
     def varies(self, scenario: Scenario) -> bool:
-        """True if packets are lost at random, since only then the result depends on the seed."""
+        """True if packets are lost at random; otherwise the result does not depend on the seed."""
         return any(isinstance(link.loss, BernoulliLoss) or link.queue.kind == "red" for link in scenario.form.links)
 
     def version(self) -> str:

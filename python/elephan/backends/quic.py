@@ -58,7 +58,7 @@ class QuicBackend(Backend):
         return f"{__version__}+{_digest(program())}"
 
     def varies(self, scenario: Scenario) -> bool:
-        """Always true: the packet numbers that quinn skips and its transport parameters depend on the seed."""
+        """Always true: quinn's transport parameters, and the packet numbers that quinn skips, depend on the seed."""
         return True
 
     def check(self, scenario: Scenario) -> None:

@@ -1,4 +1,4 @@
-"""Measurements of ``elephan bench``: the engine's speed, its upper bound, and ns-2's speed.
+"""Measurements of ``elephan bench``: the engine's speed, the upper bound of this speed, and ns-2's speed.
 
 Each measurement is repeated, and the result is the median.
 """

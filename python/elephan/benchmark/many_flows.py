@@ -55,7 +55,7 @@ def crowd(flows: int, rate: str, duration_s: float) -> Scenario:
 def time_crowds(repeat: int) -> list[dict[str, Any]]:
     """Measure the cost per delivered segment, tables included, with increasing numbers of long-lived flows.
 
-    Each row also has the ratio of its cost to the cost in the first row.
+    Each row also has the ratio of the row's cost to the cost in the first row.
     """
     rows: list[dict[str, Any]] = []
     for flows, rate, duration_s in CROWDS:

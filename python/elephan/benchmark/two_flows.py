@@ -1,5 +1,5 @@
-"""Benchmarks with two flows on one path: the engine, its upper bound, recovery, every algorithm, and an algorithm
-written in Python.
+"""Benchmarks with two flows on one path: the engine, the upper bound of its speed, recovery, every algorithm, and an
+algorithm written in Python.
 
 The path has 622 Mbit/s, 100 ms, a buffer of 20 % of the BDP, and packets of 1040 bytes; the stack has SACK and an ACK
 for every packet, as in ns-2.

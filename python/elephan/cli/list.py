@@ -81,7 +81,7 @@ def _with_presets(entry: catalog.Descriptor) -> list[dict[str, Any]]:
     row = {name: entry.get(name, "") for name in ("name", "kind", "title", "source")}
     if entry.get("router"):
         row |= {"router": entry["router"]}
-    # The name of a transport alone does not select an algorithm.
+    # The name of a transport without a controller does not select an algorithm.
     rows = [] if entry["kind"] == "transport" else [row | {"parameters": entry.get("parameters", [])}]
     for preset in entry.get("presets", []):
         if preset["name"] and preset["name"] != entry["name"]:

@@ -185,7 +185,7 @@ def _options_named() -> Iterator[None]:
 
 
 def _print_kernel(result: PaperResult, column: KernelColumn) -> None:
-    """Prints the kernel's verdicts on the claims, and the state of its runs."""
+    """Prints the kernel's verdicts on the claims, and the state of the kernel's runs."""
     rows = []
     for judgment in result.claims:
         found = column.judgments[judgment.claim.id]

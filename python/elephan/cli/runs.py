@@ -298,7 +298,7 @@ def _limits(older_than: str | None, unused: bool, reports: Sequence[str]) -> tup
 @common.store_option
 @common.json_option
 def size(store: str | None, as_json: bool) -> None:
-    """Print number and size of the saved runs, by their algorithms."""
+    """Print the number and the size of the saved runs, for each set of algorithms."""
     from elephan.runs import Store, index
 
     where = Store(store)

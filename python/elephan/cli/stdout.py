@@ -48,7 +48,8 @@ class _Named:
 
 @contextmanager
 def named() -> Iterator[None]:
-    """Within this context, errors about ``sys.stdout`` have its name. All output is written by the end of the context.
+    """Within this context, errors about ``sys.stdout`` have the name of stdout. All output is written by the end of the
+    context.
 
     Raises:
         OSError: the output cannot be written.

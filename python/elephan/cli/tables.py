@@ -186,7 +186,7 @@ def _columns(place: Page, names: Sequence[str], cells: Sequence[Sequence[str]], 
 
 
 def _laid_out(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool], *, bottom: bool = False) -> list[str]:
-    """Lines of one row of a table; the cell with the most lines determines their number."""
+    """Lines of one row of a table; the cell with the most lines determines the number of lines."""
     cells = [wrapped(text, width, ends=_SOFT if bottom else "") for text, width in zip(row, widths, strict=True)]
     height = max(map(len, cells), default=0)
     lines = []
@@ -213,7 +213,7 @@ def _records(place: Page, names: Sequence[str], cells: Sequence[Sequence[str]]) 
             if not text:
                 continue
             if max(map(width_of, text.split()), default=0) > room:
-                # A long name is put on its own line unbroken, which makes it easier to copy.
+                # A long name is put on its own line unbroken, so that the name is easy to copy.
                 both = [*wrapped(name, place.width), *(f"  {line}".rstrip() for line in wrapped(text, place.width - 2))]
             else:
                 both = _laid_out([name, text], [label, room], [False, False])

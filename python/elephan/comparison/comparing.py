@@ -59,9 +59,9 @@ def compare(
 ) -> Comparison:
     """Compare algorithms on one path, and recommend one.
 
-    Each algorithm runs alone, beside flows of each rival, and with late-starting flows of its own kind, with several
-    seeds. Rates are goodput over the second half of a run. The first answer comes within ten seconds, and is refined
-    until it is settled or the budget is spent. The answer says whether it is settled.
+    Each algorithm runs alone, beside flows of each rival, and with late-starting flows of its own kind. Each of these
+    runs is repeated with several seeds. Rates are goodput over the second half of a run. The first answer comes within
+    ten seconds, and is refined until it is settled or the budget is spent. The answer says whether it is settled.
 
     Args:
         algorithms: names, with presets where wanted (``cubic:2005``), or your own: ``./mine.py:Mine``, or the class.
@@ -73,7 +73,8 @@ def compare(
         queue: queue discipline of the bottleneck.
         ecn: explicit congestion notification (RFC 3168) in the endpoints.
         trace: Mahimahi trace of both directions, or a forward and a reverse trace. The trace replaces ``rate``.
-        scenario: a scenario or its file, instead of all arguments above; its flows get the algorithms.
+        scenario: a scenario or a scenario file, instead of all arguments above; the scenario's flows get the
+        algorithms.
         prefer: the objective: balanced (default), goodput, delay, fairness or short-flows.
         rivals: the algorithms of other hosts.
         seeds: replicates of each run; by default 8, and 16 or 32 if these do not decide.

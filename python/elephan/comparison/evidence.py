@@ -58,8 +58,8 @@ class Evidence:
     # ---- harm ----
 
     def harm(self, algorithm: str, rival: str) -> list[float]:
-        """Harm by seed (Ware et al., 2019): the fraction of its goodput alone that a rival loses when it competes with
-        the algorithm."""
+        """Harm by seed (Ware et al., 2019): the fraction of a rival's goodput without competition that the rival loses
+        when it competes with the algorithm."""
         return self._lost(self.of(rival, ALONE), self.of(algorithm, rival), alone=True)
 
     def excess_harm(self, algorithm: str, rival: str) -> list[float]:

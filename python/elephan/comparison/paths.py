@@ -52,8 +52,8 @@ class Path:
     buffer: Buffer | None = None
 
     def scenario(self, groups: Sequence[tuple[str, str, float]], duration_s: float, title: str) -> Scenario:
-        """The scenario of some groups of flows: each with the prefix of its flows' names, its algorithm, and its start
-        in seconds.
+        """The scenario of some groups of flows: each group has the prefix of the flows' names, the algorithm, and the
+        start in seconds.
 
         Raises:
             ScenarioError: the path is wrong, or does not support an algorithm.
@@ -188,7 +188,7 @@ _EXAMPLES = {"rate": "'10 Gbit/s'", "rtt": "'120 ms'", "buffer": "'4 MB'"}
 
 
 def parse_rate_located(rate: str) -> int:
-    """Parse a rate; an error names its option.
+    """Parse a rate; an error names the option of the rate.
 
     Raises:
         ScenarioError: the text is not a rate.
@@ -265,7 +265,7 @@ def background_traffic(load: str, rate: str) -> list[dict[str, Any]]:
 
 
 def from_scenario(scenario: Scenario) -> Path:
-    """The path of a scenario: its links, stack and traffic; its flows get the algorithms.
+    """The path of a scenario: the scenario's links, stack and traffic; the scenario's flows get the algorithms.
 
     Raises:
         ScenarioError: the scenario has no TCP flow, or does not allow a comparison.

@@ -47,7 +47,7 @@ class Preference:
 
     @property
     def weights(self) -> dict[str, float]:
-        """Weights by the name of their term."""
+        """Weights by the name of the term."""
         return {term: float(getattr(self, term)) for term in TERMS}
 
     def value(self, terms: Mapping[str, float | None]) -> float | None:

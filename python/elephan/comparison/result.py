@@ -81,7 +81,7 @@ class Comparison:
         """One row for each algorithm, situation and metric: ``algorithm``, ``against``, ``metric``, ``mean``, ``low``,
         ``high``, ``seeds``, and ``why`` if there is no interval.
 
-        Means have 95 % intervals by Student's t over the seeds; ``convergence_s`` has its median, with a bootstrap
+        Means have 95 % intervals by Student's t over the seeds; ``convergence_s`` has the median with a bootstrap
         interval. :data:`METRICS` defines each metric.
         """
         return [row for key in self._keys() for row in self._rows_of(key)]

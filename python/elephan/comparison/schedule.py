@@ -190,7 +190,8 @@ class Search:
         return (floor, self.path, 1.0) if scale >= 1 else (floor, self.path.scaled(scale), scale)
 
     def _main(self, first: Evidence, wanted: float) -> Evidence | None:
-        """Eight seeds, or as many as the user states; the plan changes if costs differ from their estimates."""
+        """Eight seeds, or as many as the user states; the plan changes if the costs of runs differ from the
+        estimates."""
         if self._refused:
             return None
         seeds = self.seeds or LEAST_SEEDS

@@ -33,8 +33,8 @@ class Criterion:
         id: unique.
         document: source of the criterion.
         section: section in the document.
-        text: the statement in a few words of our own.
-        experiment: id of its experiment.
+        text: the statement, shortened to a few words.
+        experiment: id of the criterion's experiment.
         metric: name of the measured metric, in the metric registry or of the measurer.
         subject: the subject that is measured.
         relation: a name in :data:`~elephan.evaluation.relations.RELATIONS`.

@@ -1,5 +1,4 @@
-"""Experiments on a real Linux kernel: the scenarios that it supports, their runs, and the same scenarios in the
-simulator.
+"""Experiments on a real Linux kernel: the supported scenarios, their runs, and the same scenarios in the simulator.
 
 The network and the flows are as in the experiment; the endpoints are the kernel's TCP. A *carrier* is a backend that
 runs real Linux endpoints. The carrier ``kernel`` runs in real time, one run at a time

@@ -48,8 +48,8 @@ class Piece:
     """A run that the kernel supports.
 
     Attributes:
-        experiments: ids of its experiments.
-        title: title of its first experiment.
+        experiments: ids of the experiments that contain the run.
+        title: title of the first of these experiments.
         label: label of the run in that experiment.
         scenario: the experiment's scenario.
         twin: the scenario that is run.

@@ -21,7 +21,7 @@ class Measurement:
         sample: the value of each replicate, for a plain value.
         children: the inputs of the value, if it is not the metric itself.
         combine: function of the children's values.
-        runs: ids of its runs.
+        runs: ids of the measured runs.
         detail: the compared values, for a reader; empty if the subject names them.
     """
 

@@ -67,8 +67,8 @@ class Suite:
         table: the rule of each metric that criteria name.
         scenario: the scenario of a subject under conditions.
         keys: known conditions; ``None`` for any.
-        along: the points along each parameter, if a criterion does not list them.
-        factors: by metric, the factor by which its value is multiplied in a scaled-down setup.
+        along: the points along each parameter, for criteria that do not list points.
+        factors: for each metric, the factor by which values are multiplied in a scaled-down setup.
     """
 
     runs: RunSet
@@ -113,7 +113,7 @@ class Suite:
             scenario: the scenario whose runs are measured.
             metric: name in the registry.
             flow: the flow whose value is used, for a metric with a value for each flow.
-            window: window, in seconds; the measurement window if not given.
+            window: time window, in seconds; by default the measurement window.
             then: applied to each value.
             options: the metric's options; ``flows`` is the flow alone if not stated.
 

@@ -25,7 +25,7 @@ class Phase:
     Attributes:
         name: name of the phase.
         runs: number of runs.
-        run_seconds: sum of the durations of the runs, several of which run simultaneously.
+        run_seconds: sum of the durations of the runs, although several runs are simultaneous.
     """
 
     name: str

@@ -28,7 +28,7 @@ Verdict = Literal["pass", "concern", "fail", "not_settled", "not_judged"]
 Change = Literal["better", "worse", "same", "not_settled"]
 VERDICTS: tuple[Verdict, ...] = ("pass", "concern", "fail", "not_settled", "not_judged")
 SAME = 0.02
-"""Fraction of the baseline's value within which a difference counts as no difference, unless a criterion states its
+"""Fraction of the baseline's value within which a difference counts as no difference, unless the criterion has a
 margin."""
 
 

@@ -67,8 +67,8 @@ def _part(run: Run, kept: EventsSpec, from_ps: int, to_ps: int | None) -> pl.Dat
 def ack_departures(events: pl.DataFrame) -> pl.DataFrame:
     """The rows of ACKs that arrived, with the column ``left_s``, the time at which the receiver sent them.
 
-    An ACK is identified by its number and its echoed time; ``left_s`` is null for an ACK that was sent before the log
-    begins.
+    An ACK is identified by its acknowledgment number and its echoed time; ``left_s`` is null for an ACK that was sent
+    before the log begins.
     """
     import polars as pl
 

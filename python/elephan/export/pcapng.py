@@ -1,13 +1,14 @@
 """A run as a packet capture, for Wireshark, tshark, tcptrace and other programs that read pcapng.
 
 The capture holds headers only. Times count from 2000-01-01 00:00 UTC, the beginning of the run. Each flow has its own
-interface and pair of hosts, 10.0.0.1 and 10.128.0.1 for the first; the sender connects from port 40000 on to port 5001.
+interface and pair of hosts; the first flow has 10.0.0.1 and 10.128.0.1. The sender connects from port 40000 on to port
+5001.
 
 - Sequence numbers are bytes: segment × payload, plus one for the SYN. All segments are full.
-- The engine simulates no handshake, even if the stack measures its RTT. The capture has a handshake before a flow's
-  first segment, so that programs know the window scale and the segment size. At a receiver the handshake takes the
-  links' propagation delay. At a sender the handshake takes 1 ns. With a longer handshake, Wireshark would report a
-  retransmission within the handshake's duration after another segment as a reordered segment.
+- The engine simulates no handshake, even if the stack measures the RTT of the handshake. The capture has a handshake
+  before a flow's first segment, so that programs know the window scale and the segment size. At a receiver the
+  handshake takes the links' propagation delay. At a sender the handshake takes 1 ns. With a longer handshake, Wireshark
+  would report a retransmission within the handshake's duration after another segment as a reordered segment.
 - Datagrams are UDP packets with their size on the wire.
 - The advertised window is the stack's receive window, or the largest window of TCP if the stack has no receive window.
 - The timestamps option is present if the stack's header has room for it (52 bytes). The timestamp is the time of the

@@ -290,7 +290,8 @@ def _rows_at(run: Run, table: pl.DataFrame, times: Array, time_s: float, key: st
 
 
 def _snapped(times: Array, wanted: Array) -> Array:
-    """For each time the nearest of ``times`` (ascending, s) within the tolerance, or else the given time itself.
+    """For each given time, the nearest of ``times`` (ascending, s) within the tolerance; if there is none, the given
+    time.
 
     The function takes the nearest sample time because samples may be closer to each other than the tolerance.
     """
@@ -493,7 +494,7 @@ def _most_used(run: Run, names: Sequence[str]) -> str:
 def base_rtts_s(run: Run, flows: Sequence[str] | None = None) -> dict[str, float]:
     """Two-way propagation delays of the flows' paths, seconds; without transmission times and queues.
 
-    If the delay of a path varies, its value at the beginning of the run is used.
+    If the delay of a path varies, the delay at the beginning of the run is used.
     """
     return {spec.name: lookups.base_rtt_ps(run.form, spec) / PS_PER_S for spec in specs(run, flows)}
 
@@ -509,5 +510,5 @@ def wire_bytes(run: Run, flow: str) -> int:
 
 
 def wire_factor(spec: FlowSpec) -> float:
-    """Size on the wire of a segment of a flow or a source, divided by its payload."""
+    """Size on the wire of a segment of a flow or a source, divided by the segment's payload."""
     return lookups.wire_bytes(spec.stack) / spec.stack.payload_bytes

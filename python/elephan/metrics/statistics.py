@@ -55,7 +55,7 @@ INFINITE = "a value is infinite"
 """Reason for a missing interval if an event did not occur with some seeds."""
 _ALL_EQUAL = "{} replicates, all equal"
 ROUNDING = 1e-12
-"""Largest rounding error between equal numbers computed in different order, as a fraction of their inputs."""
+"""Largest rounding error between equal numbers computed in different order, as a fraction of the inputs."""
 
 
 def _all_equal(sample: Sequence[float], scale: float) -> bool:

@@ -42,7 +42,7 @@ def summarize(run: Run) -> dict[str, Any]:
     ``flows`` has the recorded flows; if some flows are not recorded, ``crowd`` has quantiles over all flows of each
     group.
 
-    Counts of ``flows`` are over the whole run, and their rates, RTTs and windows over the measurement window. All
+    In ``flows``, counts are over the whole run, and rates, RTTs and windows are over the measurement window. All
     values of ``links`` and ``metrics`` are over the measurement window, except times of convergence.
     """
     from_s, to_s = window = measure_window(run)

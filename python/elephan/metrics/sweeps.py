@@ -45,7 +45,7 @@ class Row:
 
 
 def chosen(names: Names, per: Per) -> dict[str, Metric]:
-    """The metrics with these names or aliases, by the given names.
+    """The metrics with the given names or aliases; keys are the given names.
 
     Raises:
         MetricError: there is no such metric, or the metric is defined for each flow and the rows are whole runs.

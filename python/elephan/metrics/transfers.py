@@ -82,11 +82,11 @@ class _Rows(NamedTuple):
 def sized_transfers(
     run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
 ) -> Transfers:
-    """The transfers that start in a window, its end excluded; the scenario's ``[measure]`` unless given.
+    """The transfers that start in a window, the end of the window excluded; the scenario's ``[measure]`` unless given.
 
     Args:
         run: the run.
-        window: interval of their starts.
+        window: interval of the transfers' starts.
         flows: flows with a size, and sources of transfers; all for ``None``.
         size_bytes: range of the transfers' payload, without the upper end; any for ``None``.
 

@@ -1,10 +1,10 @@
 """The course of a window between two losses, and its mean.
 
 A response function of the literature assumes a loss at every 1/p-th segment. Random losses give another mean: a Reno
-flow's mean window is larger by 7 %, since the square of its window has the mean 2/p (Ott, Kemperman, Mathis: "The
+flow's mean window is larger by 7 %, since the square of the window has the mean 2/p (Ott, Kemperman, Mathis: "The
 stationary behavior of ideal TCP congestion avoidance", 1996). :func:`under_random_losses` computes that mean for any
-rule whose only memory is the window at its last loss. :func:`under_even_losses` computes the mean under evenly spaced
-losses, which checks the closed forms.
+rule whose only memory is the window at the last loss. :func:`under_even_losses` computes the mean under evenly spaced
+losses; tests compare this mean with the closed forms.
 
 A cycle has three parts: one round trip of recovery at the reduced window, growth until a segment is lost, and one more
 round trip until the sender detects the loss. In the third part of a cycle the window still grows, and further losses

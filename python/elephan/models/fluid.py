@@ -6,8 +6,8 @@ the buffer, every flow that has grown by a segment or more within a round trip h
 round trip later, and then does not grow for one round trip. The model follows Misra, Gong & Towsley 2000, and Bohacek,
 Hespanha, Lee & Obraczka 2003 for the time of a loss.
 
-Losses at random and by early detection (:mod:`elephan.models.prices`) are detected by their flows a round trip later;
-further losses until then belong to the same loss event. Only these losses are random.
+A flow detects random losses and drops by early detection (:mod:`elephan.models.prices`) a round trip later; further
+losses until then belong to the same loss event. Only these losses are random.
 
 The model has no packets, bursts or timeouts.
 """
@@ -44,7 +44,7 @@ class Sender:
         initial_window: initial window, segments.
         threshold: window at which slow start ends.
         limit: the receive window, segments.
-        loss: loss probability of a segment on its whole path.
+        loss: loss probability of a segment on the whole path.
     """
 
     name: str

@@ -18,8 +18,8 @@ Errors and omissions of the paper:
 * The paper charges one timeout for each loss. Padhye et al. charge a timeout only for the fraction Q(w) of the losses
   that end in a timeout. The paper states that its model for losses is "completely equal" to the model of Padhye et al.,
   but the models differ in Q(w). :mod:`elephan.models.refined` uses Q(w).
-* A delay-based or hybrid flow sends more than 1/p packets in a round of Reno: the interval between its losses equals
-  Reno's in round trips, and not in packets. :mod:`elephan.models.refined` counts packets.
+* A delay-based or hybrid flow sends more than 1/p packets in a round of Reno: the interval between the flow's losses
+  equals Reno's interval in round trips, and not in packets. :mod:`elephan.models.refined` counts packets.
 * With a buffer of W packets no window exceeds 2W, since the queue is then full. In the paper's own setup, case 1 (p <
   6.0e-6 for one flow, p < 2.4e-5 for two) is therefore not reached with such a buffer.
 * Equation 6 is in packets a round trip. Equation 4, which replaces equation 6 in case 3, is in packets a second, and

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 Settings = Mapping[str, float]
-"""Values of all parameters of an algorithm, by their names in ``elephan list algorithms``. The value of a choice is its
-word."""
+"""Values of all parameters of an algorithm, by their names in ``elephan list algorithms``. The value of a choice is the
+chosen word."""
 
 
 @dataclass
@@ -261,8 +261,8 @@ class Illinois(Law):
         return k1 / (k2 + view.delay_s)
 
     def on_loss(self, view: View) -> float:
-        """beta(d) of Illinois: its smallest value for delays up to d2 times the longest delay, its largest value from
-        d3 times the longest delay on."""
+        """beta(d) of Illinois: the smallest value for delays up to d2 times the longest delay, and the largest value
+        from d3 times the longest delay on."""
         longest = max(self._longest_s, 1e-9)
         part = min(1.0, max(0.0, (view.delay_s / longest - self._d2) / (self._d3 - self._d2)))
         cut = self._smallest_cut + (self._largest_cut - self._smallest_cut) * part
@@ -303,8 +303,8 @@ class Compound(Law):
 
 
 class Fast(Law):
-    """FAST (Jin, Wei, Low 2004): in each ``update_every``-th round trip, the number of queued segments moves by the
-    fraction ``gamma`` of its distance to ``alpha``."""
+    """FAST (Jin, Wei, Low 2004): in each ``update_every``-th round trip, the window grows by ``gamma`` times the
+    difference of ``alpha`` and the queued segments."""
 
     by_rounds = True
     slow_start = False
@@ -424,7 +424,7 @@ class Bbr(Law):
         self._probing_until_s = math.inf
 
     def _bandwidth(self, view: View) -> float:
-        """Largest rate of the last rounds, kept in a monotonic queue."""
+        """Largest rate of the last rounds, found by a monotonic queue."""
         while self._rates and self._rates[-1][1] <= view.rate:
             self._rates.pop()
         self._rates.append((view.rounds_in_all, view.rate))

@@ -89,7 +89,7 @@ def westwood(p: ArrayLike, rtt_s: ArrayLike, queueing_s: ArrayLike) -> NDArray[n
     """Westwood+: sqrt(RTT / Tq) sqrt((1 - p) / p), with the mean queueing delay Tq = RTT - RTTmin.
 
     Without queueing, Westwood+ has no response function: a reduction then leaves the path's BDP, and the window
-    continues to grow. Source: Grieco and Mascolo, CCR 34(2), 2004 (form not verified in its text).
+    continues to grow. Source: Grieco and Mascolo, CCR 34(2), 2004 (form not verified in the text of the paper).
     """
     loss, rtt, queueing = (np.asarray(x, dtype=np.float64) for x in (p, rtt_s, queueing_s))
     if np.any(queueing <= 0):

@@ -72,8 +72,8 @@ def add(
     """Make the planned runs, judge the claims by them, and add the results to the report of a reproduced paper.
 
     Each run is saved when it ends. A failed run is reported and does not stop the other runs. No run starts after the
-    monotonic time ``until_s``. After the runs on Linux, their twins are simulated, ``jobs`` at a time, to separate the
-    effect of the twin's changes from the effect of the host.
+    monotonic time ``until_s``. After the runs on Linux, the twins are simulated too, ``jobs`` at a time. The simulation
+    separates the effect of the twin's changes from the effect of the host.
 
     Raises:
         Interrupted: the user pressed Ctrl-C; finished results are saved.

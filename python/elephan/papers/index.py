@@ -24,4 +24,4 @@ INDEX = {
         "J. Katto, K. Ogura, Y. Akae, T. Fujikawa, K. Kaneko, S. Zhou, 2008",
     ),
 }
-"""Title and reference of each paper; its folder beside this file has the same name."""
+"""Title and reference of each paper; the key is the name of the paper's folder beside this file."""

@@ -33,7 +33,7 @@ class Judgment:
             between 0.025 and 0.975, other seeds can change the verdict.
         margin: distance from the bounds of the allowed range; negative outside it.
         detail: the compared values.
-        runs: ids of its runs.
+        runs: ids of the measured runs.
         depends_on: ids of variants of the paper that change the verdict, if they were run.
         explained: true if there is an explanation for this claim.
     """

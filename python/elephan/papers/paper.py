@@ -81,12 +81,12 @@ class Paper:
         experiments: experiments by id, with the main experiment first.
         quick: true for small experiments with about a tenth of the work, for a first overview.
         quick_note: the reductions of ``quick``.
-        assumptions: assumptions for its open values.
-        variants: variants of these values.
+        assumptions: assumptions for the paper's open values.
+        variants: variants of the open values.
         variants_by_default: true to run the variants with the paper; otherwise they are run only on request.
         beyond: a question that the paper left open; run only on request.
-        measurer: measures its subjects.
-        figures: draws its figures from runs; figures whose runs are missing are left out.
+        measurer: measures the subjects of the claims.
+        figures: draws the paper's figures from runs; figures whose runs are missing are left out.
         explanations: our explanations of differences, by claim id.
     """
 

@@ -71,7 +71,7 @@ def write(result: PaperResult, out: Path) -> Path:
 
 
 def _made_from(result: PaperResult) -> dict[str, Any]:
-    """Inputs of a report besides the code: its texts, and the runs that it draws. The report is up to date if these
+    """Inputs of a report besides the code: the texts, and the runs in the figures. The report is up to date if these
     inputs are unchanged."""
     answer, column = result.beyond, result.kernel
     runs = [*result.runs, *(answer.runs if answer else ()), *(column.runs if column else ())]

@@ -152,7 +152,7 @@ def _variants(paper: Paper, wanted: Wanted) -> tuple[Variant, ...]:
 
 
 def _dependent(judgment: Judgment, sensitivity: Iterable[Sensitivity]) -> Judgment:
-    """The judgment with the variants that change its verdict."""
+    """The judgment of a claim, with the variants that change the verdict."""
     names = [row.variant.id for row in sensitivity if judgment.claim.id in (*row.gained, *row.lost)]
     return replace(judgment, depends_on=tuple(names)) if names else judgment
 

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Effect of a variant of the paper on its verdicts, one seed each.
+    """Effect of a variant of the paper on the verdicts, with one seed for each run.
 
     Attributes:
         variant: the variant.
-        scenarios: hashes of its scenarios that the paper's own setup does not have.
+        scenarios: hashes of the variant's scenarios that the paper's own setup does not have.
         judged: number of claims judged under the variant and under the paper's own setup.
         reproduced: number of the judged claims that are reproduced under the variant.
         reproduced_before: number of the judged claims that are reproduced under the paper's own setup, same seed.

@@ -223,7 +223,7 @@ class DataTable:
         title: title in one line.
         caption: description of the content.
         header: header of the columns.
-        rows: texts; the first of a row names its subject.
+        rows: texts; the first text of a row names the row's subject.
         emphasis: positions (row, column) of emphasized cells.
         groups: titles over groups of columns, each with the number of columns; may be empty.
         marks: the verdict of cells, by position (row, column).

@@ -88,7 +88,7 @@ class Traces:
         caption: description of the content.
         panels: panels, from top to bottom.
         x_label: label of the x axis, with its unit.
-        shaded: an interval of the x axis that is shaded, and its meaning.
+        shaded: an interval of the x axis that is shaded, and the meaning of the interval.
     """
 
     id: str
@@ -220,7 +220,7 @@ class BarGroup:
 
 @dataclass(frozen=True)
 class PairBars:
-    """Groups of pairs side by side; each pair is drawn as two rectangles with the patterns of their series.
+    """Groups of pairs side by side; each pair is drawn as two rectangles, each with the pattern of its series.
 
     Attributes:
         id: short name.
@@ -374,7 +374,7 @@ def _subplots(rows: int, height_in: float) -> tuple[MplFigure, list[Axes]]:
 
 
 def thinned(values: Sequence[float | None], bins: int) -> tuple[list[float | None], float]:
-    """A series with at most two values in each bin: the smallest and the largest, in their order.
+    """A series with at most two values in each bin: the smallest and the largest value, in order of time.
 
     The extremes of a trace are kept, so a drop of one sample remains visible. The second returned value is the ratio of
     the new step to the old step.

@@ -64,7 +64,7 @@ class Line:
         color: ``#rrggbb``.
         dash: index into :data:`DASHES`.
         bands: ranges around the line, the widest first.
-        steps: true if a value holds from the previous time until its own.
+        steps: true if a value holds from the previous time until the value's own time.
     """
 
     name: str
@@ -326,8 +326,8 @@ def variant(color: str, number: int) -> tuple[str, int]:
 
 
 def thinned_line(times: Array, values: Array, bins: int = BINS) -> tuple[Array, Array]:
-    """A line with at most two points in each bin: the smallest and the largest value, in their order; extremes are
-    kept."""
+    """A line with at most two points in each bin: the smallest and the largest value, in order of time, so extremes
+    remain visible."""
     if len(values) <= 2 * bins:
         return times, values
     width = math.ceil(len(values) / bins)

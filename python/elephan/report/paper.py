@@ -40,7 +40,7 @@ class KernelView:
         host: kernel versions and numbers of cores.
         how: description of the path and of the time (real or virtual) of the runs, in a sentence or two.
         words: name of the backend in a sentence.
-        differences: differences of its runs from the paper's.
+        differences: differences of the backend's runs from the paper's setup.
         runs: rows with ``experiment``, ``label``, ``run``, ``state`` and ``warnings``.
         not_run: number of supported runs that were not requested.
         left_out: rows with ``experiment``, ``count`` and ``why``.

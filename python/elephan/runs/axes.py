@@ -44,7 +44,8 @@ class Axis:
 
     @property
     def shown(self) -> tuple[float, ...]:
-        """The numbers of the axis, in the unit of its texts if all have the same unit, or else in the base unit."""
+        """The numbers of the axis, in the unit of the texts if all texts have the same unit, or else in the base
+        unit."""
         if self.numbers is None or not self.unit:
             return self.numbers or ()
         return tuple(float(text[: -len(self.unit)].replace("_", "")) for text in map(str.strip, self.texts))

@@ -71,8 +71,8 @@ def crowd_table(form: Spec, groups: Sequence[Group], flows: pl.DataFrame, sample
     """The table ``crowd`` of a run with samples of all flows, computed from these samples.
 
     Args:
-        form: the scenario that was run, its flows one by one.
-        groups: the groups of its flows.
+        form: the scenario that was run, with the flows listed one by one.
+        groups: the groups of the scenario's flows.
         flows: one row for each flow.
         samples: all sample times of each flow.
     """

@@ -17,7 +17,8 @@ _FLOW_FIELDS = (
     "rtt_mean_ms", "rtt_p99_ms", "cwnd_mean", "cwnd_max", "completion_s",
 )  # fmt: skip
 _MOST_CHECKED = 60
-"""Largest number of fields that are compared by their meaning; if there are more fields, their texts are compared."""
+"""Largest number of fields that are compared by meaning; if there are more fields, the texts of the fields are
+compared."""
 
 
 @dataclass(frozen=True)

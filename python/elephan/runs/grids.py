@@ -73,8 +73,8 @@ def grid(scenario: Scenario, axes: Axes, *, seeds: Seeds = None) -> Grid:
         scenario: the scenario whose fields are changed.
         axes: values of fields, named as in :meth:`Scenario.replace`. Several fields are crossed. Fields that change
             together have a tuple as their key, and tuples as values; a list of tables has the points themselves.
-        seeds: number of seeds of each point, from the scenario's own seed on, or a list of seeds; by default only its
-            own seed.
+        seeds: number of seeds of each point, from the scenario's own seed on, or a list of seeds; by default only the
+            scenario's own seed.
 
     Raises:
         ScenarioError: an axis has no values, a field or value occurs twice, or a scenario is wrong.

@@ -78,7 +78,7 @@ class Entry:
         seed: seed of the random streams.
         created: time of the end of the run, in whole seconds.
         written_ns: modification time of the manifest, ns; it orders runs of the same second.
-        size_bytes: size of its files, as the manifest lists them.
+        size_bytes: size of the run's files, as listed in the manifest.
         wall_seconds: computing time in s, if it was recorded.
     """
 

@@ -415,7 +415,7 @@ class Run:
         return made
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The result of ``make``, computed at the first call with ``key`` and then kept, so that metrics can share
+        """The result of ``make``, computed at the first call with ``key`` and then stored, so that metrics can share
         parts of the tables."""
         if key not in self._kept:
             self._kept[key] = make()

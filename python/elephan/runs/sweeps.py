@@ -90,7 +90,7 @@ def sweep(
     """Run scenarios, and return their runs in the order of the input.
 
     Args:
-        scenarios: a :func:`grid`, or scenarios; ``(scenario, seed)`` has that seed instead of its own.
+        scenarios: a :func:`grid`, or scenarios; ``(scenario, seed)`` is the scenario with another seed.
         on: the backend.
         jobs: number of simultaneous runs; one per core by default. On a cluster, ``jobs`` is the number of workers.
         store: folder of the results; ``$ELEPHAN_STORE`` or ``.elephan/runs`` by default.

@@ -21,7 +21,7 @@ COLUMNS = {name: TABLES[name].required for name in ALWAYS}
 
 EVENTS = "events"
 EXTRA = {name: table.required for name, table in TABLES.items() if name not in ALWAYS}
-"""Tables that a run has only if its scenario has the table's subject or requests the table."""
+"""Tables that only some runs have, with the columns that every backend must provide."""
 
 
 _FORMULA = r"^[=+\-@\t\r]"

@@ -1,4 +1,4 @@
-"""Congestion control modules in C, in the form of Linux's own, in files that a scenario names (``./tcp_mine.c``).
+"""Congestion control modules in C, written like Linux's own modules, in files that a scenario names (``./tcp_mine.c``).
 
 This module reads a file; only the backend ``linux`` compiles it, into a separate kernel.
 """
@@ -36,7 +36,7 @@ class CFile:
         text: content of the file.
         digest: SHA-256 of the content.
         name: name of the congestion control, which the file registers in the kernel.
-        parameters: types of its module parameters by name.
+        parameters: types of the module parameters by name.
     """
 
     path: Path

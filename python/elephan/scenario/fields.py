@@ -197,7 +197,7 @@ def parse_algorithm(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Channel:
-    """A radio channel: a model, a seed of its own, and the parameters that are not at their default."""
+    """A radio channel: a model, a seed of its own, and the parameters that differ from their defaults."""
 
     model: str
     seed: int = 1

@@ -110,7 +110,8 @@ class Graph:
         return _by_link(len(self.links), [route.forward for route in self.routes])
 
     def bdp_packets(self, link: int) -> float:
-        """Bandwidth-delay product of a link in full data packets; RTT and packet are the largest of its flows."""
+        """Bandwidth-delay product of a link in full data packets; the RTT and the packet size are the largest among the
+        link's flows."""
         users = self.users(link)
         longest_ps = max(self.rtt_ps(flow) for flow in users)
         wire_bytes = max(self.stacks[flow].wire_bytes for flow in users)

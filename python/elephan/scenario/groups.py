@@ -51,8 +51,8 @@ class Group:
 
     Attributes:
         name: name of the table.
-        algorithm: algorithm of its flows.
-        members: names of its flows, in order.
+        algorithm: algorithm of the flows.
+        members: names of the flows, in order.
         recorded: names of the flows whose samples are recorded.
     """
 

@@ -20,7 +20,7 @@ _KINDS = {
 
 
 def check_regular(path: Path, limit_bytes: int) -> None:
-    """Reject a path that is not a regular file of at most ``limit_bytes``; a symbolic link counts as its target.
+    """Reject a path that is not a regular file of at most ``limit_bytes``; for a symbolic link, the target is checked.
 
     Raises:
         ScenarioError: the path is not a regular file, or the file is too large; the message has the reason.

@@ -227,7 +227,7 @@ class Scenario(ScenarioTable):
         return document.write(self._compact)
 
     def canonical(self) -> dict[str, Any]:
-        """The canonical form as a JSON document, without later additions that are at their defaults."""
+        """The canonical form as a JSON document, without fields that were added later and have their defaults."""
         return dict(self._document)
 
     def canonical_json(self) -> str:
@@ -271,8 +271,8 @@ class Scenario(ScenarioTable):
         return self if self.perturb is not None else self.with_overrides({"perturb": HOSTS})
 
     def replicates(self, count: int) -> list[Scenario]:
-        """The scenario with ``count`` seeds, beginning with its own; with several seeds, each scenario is
-        :meth:`perturbed`.
+        """The scenario with ``count`` seeds, beginning with the scenario's own seed; with several seeds, each scenario
+        is :meth:`perturbed`.
 
         Each replicate equals a single run of the same scenario with ``perturb = "hosts"`` and its seed.
 

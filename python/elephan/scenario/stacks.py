@@ -191,7 +191,7 @@ NS2 = Stack(
     undo=False,
 )
 
-# ns-2's Agent/TCP/Sack1, on which the high-speed patches of 2003 to 2006 were built, before TCP/Linux existed: the
+# ns-2's Agent/TCP/Sack1, on which the high-speed patches of 2003 to 2006 were built, before TCP/Linux existed. The
 # third duplicate ACK begins recovery, the window falls at once, lost segments stay in the estimate of the pipe, and a
 # lost retransmission waits for the timeout.
 NS2_SACK1 = replace(

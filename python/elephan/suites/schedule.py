@@ -55,7 +55,7 @@ class Found:
         judged: the verdict; ``None`` if the case is not judged or omitted.
         why: the reason for a missing verdict.
         compared: comparison with the baseline of ``--against``.
-        runs: ids of its runs.
+        runs: ids of the case's runs.
     """
 
     case: Case
@@ -311,8 +311,8 @@ class Schedule:
         return weakened(judged, criterion.weak) if criterion.weak else judged
 
     def _compare(self, case: Case, values: Sequence[float], seeds: Sequence[int]) -> Compared | None:
-        """Compare a case with the baseline. A criterion has the result of its worst cell, so its cells share an error
-        probability of 5 %."""
+        """Compare a case with the baseline. A criterion has the result of its worst cell, so all cells of the criterion
+        share an error probability of 5 %."""
         for beside in self._beside(case):
             baseline = self.evidence.sample(beside, seeds)
             if not all(map(math.isfinite, [*values, *baseline])):

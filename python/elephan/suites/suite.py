@@ -23,7 +23,7 @@ class Subject:
     Attributes:
         label: name in tables.
         spec: name in a scenario.
-        parameters: parameters that differ from its preset.
+        parameters: parameters that differ from the preset.
     """
 
     label: str

@@ -223,7 +223,8 @@ def registered(
     trace: str = "round",
     into: list[pl.DataFrame] | None = None,
 ) -> Iterator[str]:
-    """Register an algorithm for this host's sockets within this context, and return its name for ``TCP_CONGESTION``.
+    """Register an algorithm for this host's sockets within this context, and return the algorithm's name for
+    ``TCP_CONGESTION``.
 
     At the end, the algorithm's reports (:func:`internals_table`) are in the file :func:`internals_path` of ``workdir``,
     or in the list ``into`` if it is given.
@@ -264,7 +265,8 @@ def registered(
 
 
 def internals_path(workdir: Path, name: str) -> Path:
-    """File that receives the internals of the algorithm registered as ``name`` when its registration ends."""
+    """File for the internals of the algorithm registered as ``name``; the file is written when the registration
+    ends."""
     return workdir / f"{name}.internals.parquet"
 
 

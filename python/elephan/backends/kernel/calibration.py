@@ -1,5 +1,5 @@
-"""Calibration of a host: the rates and delays at which its runs are valid, measured once, saved, and used for
-warnings."""
+"""Calibration of a host: the rates and delays at which the host's runs are valid. They are measured once, saved, and
+used for warnings."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Record:
     """Objects of a run on the host.
 
     Attributes:
-        name: name of the run, with which its namespaces' names begin.
+        name: name of the run; the names of its namespaces begin with this name.
         pid: id of the process that the record belongs to.
         started: start time of that process, in the kernel's units.
         namespaces: names of network namespaces.
@@ -148,8 +148,8 @@ def remove_abandoned() -> list[str]:
 
 
 def _end_processes_in(namespace: str) -> None:
-    """Kill the programs that still run in a namespace of the record: they would keep the namespace alive after its name
-    is removed."""
+    """Kill the programs that still run in a namespace of the record: these programs would keep the namespace alive
+    after its name is removed."""
     found = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True, check=False)
     for pid in found.stdout.split():
         with contextlib.suppress(ProcessLookupError):
@@ -161,7 +161,7 @@ def _ip(*arguments: str) -> None:
 
 
 def to_its_end(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a short program that changes the host, and wait for its end even if a signal arrives.
+    """Run a short program that changes the host, and wait for the end of the program even if a signal arrives.
 
     Python raises a signal's exception in the main thread only. An exception while the main thread starts a program
     would leave the program running, and the program's objects would remain after the cleanup. Therefore another thread

@@ -152,8 +152,8 @@ def _opened(plan: Plan, congestion: str) -> Iterator[tuple[Session, int, list[Pr
 
 
 def _end_connections(address: str) -> None:
-    """End the connections that this host opened from its address on the path; their retransmissions would otherwise
-    reach the next path.
+    """End the connections that this host opened from its address on the path; otherwise, retransmissions of these
+    connections would reach the next path.
 
     Without CONFIG_INET_DIAG_DESTROY in the kernel, the connections end by their own timeouts.
     """
@@ -183,8 +183,8 @@ def _run_as_user(opened: Session, program: Sequence[str], plan: Plan) -> int:
     try:
         # This process ignores Ctrl-C, but the program must not.
         restore = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
-        # The program is started in another thread, so that no signal raises an exception between its start and the
-        # wait.
+        # The program is started in another thread, so that no signal raises an exception between the program's start
+        # and the wait.
         with ThreadPoolExecutor(1) as other:
             # The main thread waits, so no other Python code runs during the fork.
             started = other.submit(lambda: subprocess.Popen(arguments, env=environment, preexec_fn=restore))  # noqa: PLW1509

@@ -32,7 +32,7 @@ _LINUX = STACKS["linux"]
 _TOLD = ("payload_bytes", "header_bytes", "initial_window", "initial_ssthresh", "receive_window", "pacing")
 """Settings of Linux's endpoint that a twin takes from the scenario."""
 
-# Linux has fractions in units of 1/1024, so its 0.7 is 0.7002.
+# Linux has fractions in units of 1/1024, so 0.7 is 0.7002 in Linux.
 _SAME_PART = 2e-3
 
 

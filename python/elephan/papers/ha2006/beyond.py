@@ -1,4 +1,4 @@
-"""A question beyond the paper: do its conclusions hold with active queue management at the bottleneck?
+"""A question beyond the paper: do the paper's conclusions hold with active queue management at the bottleneck?
 
 Weigle, Sharma and Freeman announced active queue management as future work in the same year. The setup is the paper's
 setup at 100 Mbit/s and 162 ms, where the buffer of 2 MB holds one bandwidth-delay product. The bottleneck's queue is
@@ -27,7 +27,8 @@ QUEUES: Mapping[str, tuple[str, tuple[tuple[str, bool], ...], str]] = {
     "pie": ("pie", (), "PIE"),
     "codel": ("codel", (), "CoDel"),
 }
-"""Discipline, parameters that differ from its defaults, and title of each queue; the paper's own is the first."""
+"""Discipline, parameters that differ from the discipline's defaults, and title of each queue; the paper's own queue is
+first."""
 
 MANAGED = tuple(QUEUES)[1:]
 SIGNIFICANT = 0.01
@@ -195,7 +196,7 @@ def _moved(what: str, alone: Values, beside: Values) -> str:
 
 
 def _order(what: str, values: Values, algorithms: Sequence[str] = ALGORITHMS) -> str:
-    """Agreement of the order of the algorithms with their order under drop-tail, as Kendall's tau."""
+    """Agreement of the order of the algorithms with the order under drop-tail, as Kendall's tau."""
     first = _of(values, "droptail", algorithms)
     parts = [f"{number(tau(first, _of(values, queue, algorithms)))} with {QUEUES[queue][2]}" for queue in MANAGED]
     return (

@@ -142,8 +142,8 @@ def _receive_window_bytes(suite: Suite, subject: str, at: At) -> float:
 
 
 def _max_cwnd_pkts(suite: Suite, subject: str, at: At) -> Measurement:
-    """For each protocol, the largest window of a flow in its run, packets. The result is the smallest of the protocols'
-    largest windows."""
+    """Smallest of the protocols' largest windows, packets. The largest window of a protocol is that of a flow in its
+    run."""
     parts = {}
     for name in VARIANTS:
         scenario = suite.scenario(suite.setup, name, at)

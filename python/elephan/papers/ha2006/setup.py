@@ -286,7 +286,8 @@ def ceiling_mbps(rtt_ms: float) -> float:
 
 
 def long_lived_rtts_ms(quantiles: Sequence[tuple[float, float]], most_mbps: float) -> list[float]:
-    """Round-trip times of a number of flows such that the sum of their window-limited rates comes nearest to a rate.
+    """Round-trip times of a number of flows such that the sum of the flows' window-limited rates comes nearest to a
+    rate.
 
     The round-trip times are spread evenly over the distribution, so that the amount of background traffic does not
     depend on the draw of a few short paths.

@@ -87,7 +87,7 @@ def _rows(setup: Setup) -> Mapping[str, Row]:
         buffer: {f"{p}, loss {loss:g}": setup.lone(p, buffer, loss) for p in PROTOCOLS for loss in LOSSES}
         for buffer in (200, 2000)
     }
-    # Reno's square-root law is compared with a run at the RTT of its evaluation.
+    # Reno's square-root law is compared with a run at the RTT at which the law is evaluated.
     lossy[2000] |= {f"reno, loss {loss:g}, 40 ms": setup.lone("reno", 2000, loss, 40) for loss in LOSSES}
     rows: dict[str, Row] = {
         "T2a": ("two flows, RTT ratios 1.5, 2 and 6, 600 packets", "Table 2(a)", _ratios(setup, 600)),

@@ -30,8 +30,8 @@ LONE_BUFFERS = (100, 200, 400, 600, 1000, 2000)
 
 
 def variants(setup: Setup, measuring: Measuring) -> Iterable[Variant]:
-    """Variants, each with the runs of its claims; runs that the variant does not change are shared with the paper's own
-    setup."""
+    """Variants, each with the runs for the variant's claims; runs that the variant does not change are shared with the
+    paper's own setup."""
     for name, title, other, scenarios in _rows(setup):
         yield Variant(name, title, tuple(scenarios(other)), measuring(other), by_default=name == PHASES)
 

@@ -1,4 +1,4 @@
-"""A question that the paper left open: very high speeds, since its hosts were overloaded at 1 Gbit/s (§VIII.C).
+"""A question that the paper left open: very high speeds. The paper's hosts were overloaded at 1 Gbit/s (§VIII.C).
 
 Three experiments are repeated from 100 Mbit/s to 10 Gbit/s: one flow after an interruption (Figure 1), one flow alone
 (Figure 3), and two flows, one of which starts later (Figures 4 and 5). The RTT is 100 ms, the buffer one

@@ -264,7 +264,7 @@ class _Drawing:
 
 
 def _with_means(figure: Traces, flows: Sequence[tuple[str, str]], means: Mapping[str, float]) -> Traces:
-    """The figure with the published mean of each flow over the measurement window drawn in its first panel."""
+    """The figure; its first panel also has the published mean of each flow over the measurement window."""
     first, *others = figure.panels
     from_s, to_s = paths.MEASURE_S
     lines = [

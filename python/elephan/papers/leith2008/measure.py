@@ -240,7 +240,7 @@ def _cross_mbps(suite: Suite, subject: str, at: At) -> Measurement:
 
 
 def _datagrams(number: Callable[[Any], float]) -> Rule:
-    """A property of the datagrams of case 4, from its scenario."""
+    """A property of the datagrams of case 4, from the scenario of this case."""
     return stated(lambda suite, subject, at: number(paths.crossed(suite.setup, "ctcp", 4).form.flows[1]))
 
 

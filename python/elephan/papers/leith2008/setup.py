@@ -277,7 +277,7 @@ def rtt_pair(setup: Setup, algorithm: str, rtt_ms: int, buffer_ms: int) -> Scena
         setup.flow(f"{algorithm}-1", algorithm, rtt=f"{rtt_ms} ms"),
         setup.flow(f"{algorithm}-2", algorithm, rtt="120 ms"),
     ]
-    # The RTT of a transfer is at least that of the path, so the path is given the shortest RTT of all.
+    # The RTT of a transfer is at least that of the path, so the path has the shortest RTT of all transfers.
     line = Line(100, 6, F7_BUFFERS[buffer_ms])
     title = f"{TITLES[algorithm]}, {rtt_ms} ms and 120 ms, buffer {buffer_ms} ms"
     more = {"traffic": setup.cross(10, (6, 120)), **setup.measured(setup.cross_s)}

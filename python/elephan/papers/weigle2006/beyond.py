@@ -24,7 +24,8 @@ Grid = Mapping[Pair, float]
 
 
 def names() -> tuple[str, ...]:
-    """Every TCP algorithm without requirements on the path, the paper's six first, then by name."""
+    """Every TCP algorithm without requirements on the path: first the paper's six algorithms, then the others by
+    name."""
     others = sorted(name for name, entry in algorithms().items() if _needs_nothing(name, entry))
     return PROTOCOLS + tuple(name for name in others if name not in PROTOCOLS)
 
@@ -135,7 +136,7 @@ def _sizes(found: Grid, pair: Pair) -> tuple[float, float]:
 
 
 def _share(found: Grid, name: str) -> float:
-    """Mean of an algorithm's share of the two flows' throughput over its pairs with other algorithms; 0.5 is an even
+    """Mean share of an algorithm in the two flows' throughput, over its pairs with other algorithms; 0.5 is an even
     share."""
     first = [(1 + value) / 2 for (a, b), value in found.items() if a == name != b]
     second = [(1 - value) / 2 for (a, b), value in found.items() if b == name != a]

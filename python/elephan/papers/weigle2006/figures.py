@@ -102,7 +102,7 @@ def _asymmetry(runs: RunSet, setup: Setup, claims: ClaimSet) -> PairBars | None:
 
 
 def _bar(pair: Pair, values: Sequence[float], published: int | None, between: Sequence[float]) -> PairBar:
-    """The bar of a pair; ``values`` are the asymmetries of its replicates, in ascending order."""
+    """The bar of a pair; ``values`` are the asymmetries of the pair's replicates, in ascending order."""
     middle = median(values)
     ours = f"Region {bisect(between, median(map(abs, values))) + 1}" if between else "Region unknown"
     paper = f"Region {published}" if published else "not placed"
