@@ -180,7 +180,7 @@ def cells(seeds: int) -> Iterator[Cell]:
         for path in PATHS:
             for traffic in TRAFFIC:
                 for algorithm in MODULES:
-                    if (traffic, algorithm) != ("cubic", "cubic"):  # the same as "two"
+                    if (traffic, algorithm) != ("cubic", "cubic"):  # the same as the traffic "two"
                         yield Cell(traffic, path, algorithm, seed)
 
 

@@ -124,7 +124,7 @@ class Backend(ABC):
         measures: true if runs are measurements, so that runs with the same seed differ, as on real hosts.
         perturbs: true if the scenario's jitter delays the starts.
         cost: processor time for a segment, divided by the simulator's processor time; used to estimate the duration of
-        runs.
+            runs.
         memory: limit on the memory of all runs of this object together.
     """
 

@@ -74,7 +74,7 @@ def compare(
         ecn: explicit congestion notification (RFC 3168) in the endpoints.
         trace: Mahimahi trace of both directions, or a forward and a reverse trace. The trace replaces ``rate``.
         scenario: a scenario or a scenario file, instead of all arguments above; the scenario's flows get the
-        algorithms.
+            algorithms.
         prefer: the objective: balanced (default), goodput, delay, fairness or short-flows.
         rivals: the algorithms of other hosts.
         seeds: replicates of each run; by default 8, and 16 or 32 if these do not decide.

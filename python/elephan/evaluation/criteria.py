@@ -33,7 +33,7 @@ class Criterion:
         id: unique.
         document: source of the criterion.
         section: section in the document.
-        text: the statement, shortened to a few words.
+        text: the statement, paraphrased in a few words.
         experiment: id of the criterion's experiment.
         metric: name of the measured metric, in the metric registry or of the measurer.
         subject: the subject that is measured.

@@ -41,7 +41,7 @@ def equilibrium(alpha: ArrayLike, rate: ArrayLike, rtt_s: ArrayLike, errors_s: A
         rate: capacity, segments/s.
         rtt_s: RTT of each flow without a queue.
         errors_s: error of each flow's base RTT, s: the queueing delay at the flow's start; negative if the base RTT is
-        too short.
+            too short.
 
     Raises:
         ValueError: an alpha, the capacity or a round trip is not positive.

@@ -82,7 +82,7 @@ def padhye(
         max_window: receive window, segments.
         ack_every: segments for each ACK, b.
         delivered: if true, the rate of arrivals instead of transmissions: half of the segments in the last round before
-        a loss are lost (Padhye 1998, section IV; Cardwell 2000, equation 22).
+            a loss are lost (Padhye 1998, section IV; Cardwell 2000, equation 22).
 
     Raises:
         ValueError: p is not a probability above 0, or another argument is not positive.

@@ -40,7 +40,7 @@ class DirectedLink:
         impairments: impairments of the link.
         copies: number of copies: one for each flow of a group.
         delays_ps: the delay of each copy; empty if all copies have the delay ``delay_ps``; otherwise ``delay_ps`` is
-        the longest delay.
+            the longest delay.
         source: node at which the link starts; ``target``: node at which it ends.
     """
 

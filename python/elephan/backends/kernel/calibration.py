@@ -35,7 +35,7 @@ class Result:
         late_p99_us: 99 % quantile of the lateness of packets at the path's end.
         link_processor: cores used by the path.
         stolen_part: fraction of the processors' time that a hypervisor gave to other machines; packets are late during
-        this time.
+            this time.
         valid: true if the run failed no check of the backend.
     """
 

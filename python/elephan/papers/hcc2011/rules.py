@@ -105,9 +105,9 @@ class Climb:
         """True if the window is controlled by the search just below the window at the loss, and by the delay just above
         that window.
 
-        Below the reference the search makes small steps. Below the reference, control by the delay would make the
-        largest possible step, half of ``step_max``, since the window is far from its equilibrium. This largest step
-        appears again in the round trips after the window exceeds the reference.
+        Below the reference the search makes small steps. Control by the delay would make its largest step there, half
+        of ``step_max``, since the window is far from its equilibrium. This largest step appears again in the round
+        trips after the window exceeds the reference.
         """
         passed = self.lost + int(np.argmax(self.window[self.lost :] > self.reference))
         if passed == self.lost:

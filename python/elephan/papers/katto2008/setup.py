@@ -51,12 +51,12 @@ class Setup:
         fusion_dmin_ms: granularity of the timer, which determines Fusion's growth.
         compound: preset of CTCP.
         dead_zone_ms: largest difference from the shortest RTT that ARENO ignores, since ARENO's clock cannot resolve
-        this difference.
+            this difference.
         short_size: size of the short flows: ``pareto`` for Pareto-distributed sizes, or a number of bytes for all.
         short_users: mean size of the transfers of a hundred users, bytes; 0 for a hundred flows that start once. Each
             user starts a transfer one second after the end of the user's previous transfer.
         short_rate: time over which the throughput of the short flows is measured: while they are ``active``, or the
-        ``window``.
+            ``window``.
         time: divisor of the runs' duration.
     """
 
