@@ -79,7 +79,7 @@ def took_s(model: Model, points: int) -> float:
 
 
 def main() -> int:
-    """Times each closed form and prints its time; returns 1 if one exceeds the budget."""
+    """Times each closed form and prints its time; returns 1 if a form exceeds the budget."""
     points = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     slowest = 0.0
     for name, model in models().items():

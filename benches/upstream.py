@@ -258,7 +258,8 @@ CALLED = {
         ("quinn-cubic-persistent+quinn-newreno-persistent", "quinn-cubic-threshold"),
     ),
 }
-"""Differences shown by direct calls of a controller. Each has the argument of controller.rs and sets of patches."""
+"""Differences shown by direct calls of a controller. Each difference has the argument of controller.rs and sets of
+patches."""
 
 
 def cargo(*arguments: str, folder: Path = ROOT) -> str:

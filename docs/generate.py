@@ -649,7 +649,7 @@ def _beside(name: str) -> Any:
 
 
 def algorithms_index() -> str:
-    """All algorithms in one table, with the measured exponents of each."""
+    """All algorithms in one table, with the measured exponents of each algorithm."""
     from elephan.scenario import catalog
 
     rows = []

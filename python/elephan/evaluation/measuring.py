@@ -65,7 +65,7 @@ class Suite:
         runs: finished runs.
         setup: the suite's own setup.
         table: the rule of each metric that criteria name.
-        scenario: the scenario of a subject under conditions.
+        scenario: function that gives the scenario of a subject under conditions.
         keys: known conditions; ``None`` for any.
         along: the points along each parameter, for criteria that do not list points.
         factors: for each metric, the factor by which values are multiplied in a scaled-down setup.

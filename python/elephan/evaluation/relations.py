@@ -19,7 +19,7 @@ from elephan.evaluation.measurement import NotJudgedError
 
 Needs = Literal["subject", "other", "subjects", "parameter"]
 SIGN_FLOOR = 0.02
-"""Smallest absolute value of an asymmetry that has a sign."""
+"""Smallest absolute value at which an asymmetry counts as positive or negative."""
 
 
 @dataclass(frozen=True)

@@ -55,8 +55,8 @@ class Allowed(NamedTuple):
 
 
 def allowed(relation: str, terms: Terms, reference: float = math.nan) -> Allowed:
-    """The allowed values of a relation: of the measured value, or of its difference from ``reference`` if the relation
-    compares with another subject.
+    """The values that a relation allows for the measured value or, if the relation compares with another subject, for
+    the difference of the measured value from ``reference``.
 
     Raises:
         NotJudgedError: the relation is not about a single value.

@@ -87,7 +87,7 @@ class Growth(ABC):
         return floats(np.where(straight <= self.knee, straight, np.maximum(curve, start)))
 
     def cycle(self, keep: float, rounds: Floats) -> Floats:
-        """The window c of a cycle of the given number of round trips.
+        """The window c for a cycle that takes the given number of round trips.
 
         A loss reduces the window from c to ``keep`` c, and the window grows to c again. Returns the smallest window
         whose cycle takes this number of round trips; infinite if the growth needs fewer round trips from any window.

@@ -285,7 +285,7 @@ def saving() -> AbstractContextManager[None]:
 
 
 def inches(size: str | tuple[float, float] | None, rows: int = 1) -> tuple[float, float]:
-    """Width and height of a figure in inches, from ``column``, ``page``, ``"12x8 cm"``, or a pair of inches.
+    """Width and height of a figure in inches, from ``column``, ``page``, ``"12x8 cm"``, or a pair of numbers in inches.
 
     Raises:
         ValueError: the value is not a size, or not between 1 and 40 inches.

@@ -83,7 +83,7 @@ class PaperPage:
         phases: rows with the durations of the work.
         quick_note: the reductions of a quick run; empty at the paper's own size.
         abstract: the verdicts in one paragraph.
-        tables: the paper's tables, with each published number beside ours.
+        tables: the paper's tables, with each published number beside our number.
         seed_checks: rows with the verdicts that fewer seeds would have given.
         within_noise: number of claims whose verdict other seeds could change.
         beyond: the answer to a question that the paper left open, if it was requested.

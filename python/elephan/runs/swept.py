@@ -126,7 +126,7 @@ class Sweep(Sequence[R], Generic[R]):
     ) -> Figure:
         """A metric over the axes: lines with bands (means and 95 % intervals), or a heat map of the means.
 
-        Two axes that are both numbers, or both words, give a heat map. In all other cases the first axis of numbers is
+        Two axes of numbers, or two axes of words, give a heat map. In all other cases the first axis of numbers is
         ``x``, and each combination of values of the other axes is a line; words on the x axis are points with error
         bars. A metric of a flow has a line for each flow.
 

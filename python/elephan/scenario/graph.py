@@ -80,7 +80,7 @@ class Graph:
     """Number of flows of each group: 1 for a single flow and for a source."""
 
     def rtt_ps(self, flow: int) -> int:
-        """Two-way propagation delay of a flow, the longest of a group, in ps."""
+        """Two-way propagation delay of a flow, ps; for a group, the longest delay."""
         route = self.routes[flow]
         return sum(self.links[link].delay_ps for link in (*route.forward, *route.backward))
 

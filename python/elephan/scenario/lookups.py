@@ -42,7 +42,7 @@ def base_rtt_ps(form: Spec, flow: FlowSpec) -> int:
 
 
 def queue_number(queue: QueueSpec, name: str) -> float:
-    """A parameter of a queue discipline that is a number.
+    """A numeric parameter of a queue discipline.
 
     Raises:
         KeyError: the discipline has no such parameter.
@@ -55,7 +55,7 @@ def queue_number(queue: QueueSpec, name: str) -> float:
 
 
 def queue_switch(queue: QueueSpec, name: str) -> bool:
-    """A parameter of a queue discipline that is a switch.
+    """A boolean parameter of a queue discipline.
 
     Raises:
         KeyError: the discipline has no such parameter.

@@ -266,8 +266,8 @@ class Scenario(ScenarioTable):
         return perturbation.sentence(self, self.graph)
 
     def perturbed(self) -> Scenario:
-        """The scenario with the perturbations of real hosts, ``perturb = "hosts"``; unchanged if ``perturb`` is
-        stated."""
+        """The scenario with the perturbations of real hosts, ``perturb = "hosts"``; unchanged if the scenario sets
+        ``perturb``."""
         return self if self.perturb is not None else self.with_overrides({"perturb": HOSTS})
 
     def replicates(self, count: int) -> list[Scenario]:

@@ -51,7 +51,7 @@ _QUANTITY = re.compile(r"\s*(?P<number>[+-]?(?:\d[\d_]*\.?[\d_]*|\.\d+)(?:[eE][+
 
 @dataclass(frozen=True)
 class Buffer:
-    """Limit of a queue: exactly one of the four attributes.
+    """Limit of a queue; exactly one of the four attributes is set.
 
     Attributes:
         packets: maximum number of packets.

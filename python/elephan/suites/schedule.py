@@ -210,7 +210,8 @@ class Schedule:
         return missing * (RUN_S + each_s * self._backend.cost * work(scenario))
 
     def _within_budget(self, cases: Sequence[Case]) -> list[Case]:
-        """Cases whose runs fit into the budget by their estimate, the first cells of all criteria first."""
+        """Cases whose runs fit into the budget by the estimate of their cost; the first cells of all criteria come
+        first."""
         if self.budget_s is None:
             return list(cases)
         position: dict[str, int] = {}
@@ -230,8 +231,8 @@ class Schedule:
         return [case for case in cases if case in kept]
 
     def _affordable(self, cases: Sequence[Case], seeds: Sequence[int]) -> list[Case]:
-        """Cases whose further replicates fit into the remaining time by their estimate; cases of a *must* are
-        considered first."""
+        """Cases whose further replicates fit into the remaining time by estimate; cases of a *must* are considered
+        first."""
         room_s = ((self.budget_s or LATER_S) - (time.monotonic() - self.started_s)) * (self.jobs or cores())
         taken, kept = set[str](), set[Case]()
         for case in sorted(cases, key=lambda case: FORCES.index(case.criterion.force)):

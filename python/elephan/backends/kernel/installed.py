@@ -42,7 +42,7 @@ class Installed:
         name: name of the algorithm for ``TCP_CONGESTION`` and the sysctl.
         algorithm: name in Elephan, with or without a preset.
         parameters: the parameters that were set.
-        allowed: true if processes without privileges may use it.
+        allowed: true if processes without privileges may use the algorithm.
         previous_default: the host's earlier default; empty if the algorithm was not made the default.
     """
 
@@ -94,8 +94,8 @@ def install(
         algorithm: name of the algorithm, with or without a preset.
         parameters: parameters of the algorithm.
         name: name for sockets; the algorithm's own name by default.
-        allow: true to let processes without privileges use it.
-        as_default: true to make it the default of every new socket, which also allows it for all processes.
+        allow: true to let processes without privileges use the algorithm.
+        as_default: true to make the algorithm the default of every new socket; then all processes may use it.
 
     Raises:
         ScenarioError: the algorithm does not exist, or the name for sockets is wrong or taken.

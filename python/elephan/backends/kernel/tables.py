@@ -1,4 +1,4 @@
-"""Conversion of the logs of a run's programs to the tables of a run."""
+"""Conversion of the logs of a run's programs to the run's tables."""
 
 from __future__ import annotations
 

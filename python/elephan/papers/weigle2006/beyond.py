@@ -1,4 +1,4 @@
-"""Beyond weigle2006: its grid of ordered pairs over all end-to-end algorithms, as one figure."""
+"""A question beyond weigle2006: the paper's grid of ordered pairs with all end-to-end algorithms, as one figure."""
 
 from __future__ import annotations
 
