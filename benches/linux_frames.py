@@ -110,7 +110,7 @@ def shifted(ours: list[Packet], seed: int) -> list[Packet]:
 
 
 def equal_pairs(ours: list[Packet], theirs: list[Packet]) -> int:
-    """Number of packets before the first one that differs."""
+    """Number of packets before the first packet that differs."""
     pairs = zip(ours, theirs, strict=False)
     return next((i for i, (one, other) in enumerate(pairs) if not one.equals(other)), min(len(ours), len(theirs)))
 

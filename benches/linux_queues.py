@@ -1,4 +1,4 @@
-"""Comparison of the kernel's queue disciplines with the engine's, with flows on Linux over the same links.
+"""Comparison of the kernel's and the engine's queue disciplines, with flows on Linux over the same links.
 
 .venv/bin/python benches/linux_queues.py
 """

@@ -427,7 +427,7 @@ def observations() -> list[dict[str, Any]]:
 
 
 def _playground(settings: dict[str, Any]) -> str:
-    """Address of the playground with a setting, from an algorithm's page."""
+    """Address of the playground with a setting, relative to an algorithm's page."""
     text = json.dumps(settings, separators=(",", ":")).encode()
     return f"../elephan.html#{base64.urlsafe_b64encode(text).decode().rstrip('=')}"
 

@@ -38,7 +38,7 @@ ALGORITHMS = {"reno": "#1f5fa8", "hstcp": "#2a9d5c", "stcp": "#c03a2b", "htcp": 
 LOSSES = tuple(float(f"{10 ** (-6 + step / 2):.3g}") for step in range(9))
 RTT_S = 0.1
 RUNS = 12
-# Number of losses in each run, at p below RARE and at p of RARE or more.
+# Number of losses in each run, for p below RARE, and for p of at least RARE.
 EVENTS_RARE, EVENTS, RARE = 30, 100, 5e-6
 # STCP's window is proportional to 1 / p and not to a root of 1 / p, so the window depends more on chance.
 LONGER = {"stcp": 2}

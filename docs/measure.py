@@ -71,7 +71,7 @@ def path_window(point: Point) -> float:
 def measure(algorithm: str, parameters: dict[str, Any], p: float, rtt_s: float) -> Point:
     """One point: a short run measures the flow's rate, and a second run is long enough for many losses.
 
-    With rare losses the faster path is used, except for an algorithm that fills any path.
+    With rare losses, the path has 10 Gbit/s instead of 1 Gbit/s, except for an algorithm that fills any path.
     """
     short: Point = {"p": p, "rtt_s": rtt_s, "rate_mbps": 1000.0, "duration_s": 100.0}
     first = window(algorithm, parameters, short)

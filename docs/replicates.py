@@ -52,7 +52,7 @@ def measured(more: dict[str, str]) -> tuple[list[float], list[float]]:
 
 
 def covered(values: list[float]) -> int:
-    """Number of the intervals of eight seeds that contain the mean of all seeds."""
+    """Number of intervals, each over eight seeds, that contain the mean of all seeds."""
     found = [interval(values[at : at + GROUP]) for at in range(0, len(values), GROUP)]
     return sum(one.known and one.low <= fmean(values) <= one.high for one in found)
 

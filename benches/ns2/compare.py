@@ -63,7 +63,7 @@ class Figures:
 class Difference:
     """Difference of the engine's mean from ns-2's mean, with half the width of the difference's confidence interval.
 
-    All three numbers are fractions of ns-2's mean. A difference of at most ``allowed`` counts as none.
+    All three numbers are fractions of ns-2's mean. A difference of at most ``allowed`` counts as no difference.
     """
 
     mean: float
@@ -85,7 +85,7 @@ class Difference:
 
 
 def difference(ours: Sequence[float], theirs: Sequence[float], least: float = 0.0) -> Difference:
-    """Difference of two means with Welch's interval; an absolute difference of up to ``least`` counts as none."""
+    """Difference of two means with Welch's interval; an absolute difference of up to ``least`` counts as 0."""
     base = statistics.fmean(theirs)
     apart = statistics.fmean(ours) - base
     if base == 0:

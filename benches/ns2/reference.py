@@ -147,7 +147,7 @@ def condense(document: dict[str, Any], every_s: float) -> dict[str, Any]:
 
 
 def at_mark(document: dict[str, Any], index: int) -> dict[str, float]:
-    """The row of requested time number `index`, as values by column name."""
+    """The row at the requested time with the number `index`: values by column name."""
     return dict(zip(document["columns"], document["marks"][index], strict=True))
 
 

@@ -127,7 +127,7 @@ def _layout(
         left_out.append(at)
     if not widths_of(shown):
         return list(range(len(names))), []
-    for at in reversed(left_out):  # omitted columns may have been the wide ones
+    for at in reversed(left_out):  # the omitted columns may have been wide
         if widths_of(sorted([*shown, at])):
             shown = sorted([*shown, at])
     return shown, widths_of(shown)

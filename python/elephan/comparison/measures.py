@@ -29,7 +29,7 @@ class Observation:
         queue_ms: mean queueing delay at the bottleneck, by section of the run; ``None`` if no packet left the queue.
         inflation: (base RTT + mean queueing delay) / base RTT, by section of the run.
         capacity_mbps: mean rate of the bottleneck.
-        values: further metrics by name; ``None`` if one is not defined in this run.
+        values: further metrics by name; ``None`` if a metric is not defined in this run.
     """
 
     situation: Situation

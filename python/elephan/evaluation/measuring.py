@@ -40,7 +40,7 @@ class At:
 
     @property
     def experiment(self) -> str:
-        """The experiment, without the suite's name."""
+        """Name of the experiment, without the name of the suite."""
         return str(self.where.get("experiment", self.criterion.experiment)).partition(".")[2]
 
     def get(self, key: str, default: _T) -> _T:
@@ -217,7 +217,7 @@ def stated(number: float | Callable[[Suite, str, At], float], detail: str = "") 
 
 
 def under(rule: Rule, of_subject: str = "", **changed: Value) -> Rule:
-    """The rule with some conditions replaced, and with another subject if one is named."""
+    """The rule with some conditions replaced, and with another subject if ``subject`` is given."""
     return lambda suite, subject, at: rule(suite, of_subject or subject, at.but(**changed))
 
 

@@ -54,8 +54,8 @@ def convergence_time_s(
 ) -> float:
     """Time from the second flow's start until its mean throughput first reaches 80 % of the first flow's.
 
-    The means are running means over the previous 10 s, at whole seconds, from 10 s after the second flow's start.
-    Infinite if this never happens. The window is the whole run unless given.
+    The means are running means over the previous 10 s, at whole seconds, from 10 s after the second flow's start. The
+    value is infinite if this never happens. The window is the whole run unless given.
 
     Raises:
         MetricError: there are not two flows, both start together, or both are active for less time than one running

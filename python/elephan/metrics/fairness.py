@@ -107,7 +107,7 @@ def product_fairness(run: Run, window: Window | None = None, flows: Flows = None
     """Geometric over arithmetic mean of the throughputs; 1 if all are equal, 0 if a flow is starved.
 
     Proportional fairness maximizes the product of the throughputs. The product depends on the unit and on the number of
-    flows; its n-th root, divided by the mean, does not.
+    flows; the n-th root of the product, divided by the mean, does not depend on them.
 
     Raises:
         MetricError: nothing arrived.

@@ -7,7 +7,7 @@ round trip later, and then does not grow for one round trip. The model follows M
 Hespanha, Lee & Obraczka 2003 for the time of a loss.
 
 A flow detects random losses and drops by early detection (:mod:`elephan.models.prices`) a round trip later; further
-losses until then belong to the same loss event. Only these losses are random.
+losses until then belong to the same loss event. Losses at a full buffer are not random.
 
 The model has no packets, bursts or timeouts.
 """

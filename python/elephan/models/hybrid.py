@@ -157,9 +157,9 @@ def two_flows(control: Control, w: ArrayLike, bdp: ArrayLike, rtt_s: ArrayLike, 
 def timeout_penalty_s(p: ArrayLike, t0_s: ArrayLike, form: PenaltyForm = "printed") -> Floats:
     """Equation 2: expected duration of the timeouts after a loss, T0 f(p) (1 - p), s.
 
-    f(p) = 1 + p + 2 p^2 + 4 p^3 + 8 p^4 + 16 p^5 + 32 p^6: T0 doubles with each timeout in a row, six times at most.
-    ``form="padhye"`` is T0 f(p) / (1 - p), the sum over all numbers of timeouts. At p = 0.1 the form "padhye" gives
-    1.250 T0, and the paper's form 1.012 T0.
+    f(p) = 1 + p + 2 p^2 + 4 p^3 + 8 p^4 + 16 p^5 + 32 p^6: the timeout T0 doubles with each successive timeout, at most
+    six times. ``form="padhye"`` is T0 f(p) / (1 - p), the sum over all numbers of timeouts. At p = 0.1 the form
+    "padhye" gives 1.250 T0, and the paper's form 1.012 T0.
     """
     loss = _probability(p)
     factor = backoff(loss)

@@ -115,7 +115,7 @@ def reno(settings: Settings) -> Law:
 
 
 def stcp(settings: Settings) -> Law:
-    """Scalable TCP: adds the fraction ``increase`` of the window; Reno up to ``legacy_window`` (Kelly 2003)."""
+    """Scalable TCP (Kelly 2003): adds the fraction ``increase`` of the window; is Reno up to ``legacy_window``."""
     part, keep, legacy = settings["increase"], 1.0 - settings["decrease"], settings["legacy_window"]
     return Memoryless(
         lambda window: part * window if window > legacy else 1.0, lambda window: keep if window > legacy else 0.5
@@ -203,8 +203,8 @@ class Cubic(Law):
         self._plateau_s = 0.0
 
     def gain(self, view: View) -> float:
-        """Growth towards the cubic's value one round trip later, at most ``target_cap`` times the window if that is not
-        0."""
+        """Growth towards the cubic's value one round trip later, at most ``target_cap`` times the window if
+        ``target_cap`` is not 0."""
         if not self._begun:
             self._begun = self._origin = self._peak = view.window
         ahead = view.since_s + view.rtt_s - self._plateau_s

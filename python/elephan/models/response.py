@@ -163,7 +163,7 @@ def _hstcp_gain(window: Floats) -> Floats:
 _HSTCP = memoryless(_hstcp_gain, lambda window: np.maximum(window * (1 - _hstcp_decrease(window)), 1.0))
 
 
-# Scalable TCP: Kelly 2003; Reno up to 16 segments.
+# Scalable TCP (Kelly 2003), which behaves as Reno up to 16 segments.
 def _scalable(gain: float, decrease: float, legacy_window: float) -> tuple[Law, Cycle]:
     law = _at_least_reno(_power(gain / float(np.log(1 / (1 - decrease))), -1.0), legacy_window)
     cycle = memoryless(

@@ -2,9 +2,9 @@
 Cardwell.
 
 All functions take and return arrays, in segments and seconds; multiply rates by a segment's bits for bit/s. In the
-models of Padhye and Cardwell, losses last until the end of a round trip, as at a drop-tail queue, and the sender has no
-SACK. The rate of a sender with SACK and independent losses lies between Padhye's and Mathis's rates: near Mathis's at 1
-% loss, about halfway at 10 %.
+models of Padhye and Cardwell, a lost segment is followed by losses of all later segments of the round trip, as at a
+drop-tail queue, and the sender has no SACK. The rate of a sender with SACK and independent losses lies between Padhye's
+and Mathis's rates: near Mathis's at 1 % loss, about halfway at 10 %.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def judge_all(
     *,
     intervals: bool = True,
 ) -> list[Judgment]:
-    """Judge every claim, in order. ``explanations`` has the reasons of differences by id; an explanation never changes
+    """Judge every claim, in order. ``explanations`` has the reasons for differences by id; an explanation never changes
     a verdict.
 
     Without ``intervals`` only verdicts and values are computed, which is fast.
@@ -125,7 +125,7 @@ def judge_all(
 def judge(
     claim: Claim, measurer: Measurer[Claim], explanation: str | None = None, *, intervals: bool = True
 ) -> Judgment:
-    """Measure the subjects of a claim, and compare; the reason of a difference begins with our explanation."""
+    """Measure the subjects of a claim, and compare; the reason for a difference begins with our explanation."""
     allowed = expectation(claim)
     try:
         if claim.check == "not_simulable":

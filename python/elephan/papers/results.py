@@ -25,9 +25,10 @@ class Sensitivity:
         scenarios: hashes of the variant's scenarios that the paper's own setup does not have.
         judged: number of claims judged under the variant and under the paper's own setup.
         reproduced: number of the judged claims that are reproduced under the variant.
-        reproduced_before: number of the judged claims that are reproduced under the paper's own setup, same seed.
-        gained: ids that hold in this variant only.
-        lost: ids that hold under the paper's own setup only.
+        reproduced_before: number of the judged claims that are reproduced under the paper's own setup with the same
+            seed.
+        gained: ids of the claims that hold only in this variant.
+        lost: ids of the claims that hold only under the paper's own setup.
     """
 
     variant: Variant

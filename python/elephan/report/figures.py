@@ -229,7 +229,7 @@ class PairBars:
         y_label: label of the y axis, with its unit.
         series: names in the order of colors and patterns.
         groups: groups, from left to right.
-        lines: values at which a line is drawn across.
+        lines: values at which a horizontal line is drawn.
     """
 
     id: str

@@ -94,7 +94,7 @@ class Overlay:
         caption: one or two sentences for the page.
         panels: panels, row by row.
         columns: panels in a row.
-        shaded: measurement window, s; ``None`` if none is shaded.
+        shaded: measurement window, s; ``None`` without shading.
         span: range of the time axis, s.
         provenance: names and values for the file's metadata.
     """

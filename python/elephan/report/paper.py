@@ -35,7 +35,7 @@ class KernelView:
 
     Attributes:
         totals: claims by the kernel's verdict.
-        other: ids of the claims whose verdict differs from the simulator's.
+        other: ids of the claims whose verdict differs from the simulator's verdict.
         by_twin: ids of the claims in ``other`` whose simulated twins have the kernel's verdict.
         host: kernel versions and numbers of cores.
         how: description of the path and of the time (real or virtual) of the runs, in a sentence or two.

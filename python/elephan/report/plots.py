@@ -51,7 +51,7 @@ _SAMPLES = {"cwnd": "cwnd", "rtt": "srtt_s"}
 _SCALE = {"rtt": 1e3}
 
 MOST_LINES = 12
-"""Largest number of lines in a panel; more are reduced to a median and bands for each algorithm."""
+"""Largest number of lines in a panel; more lines are reduced to a median and bands for each algorithm."""
 
 MOST_COLUMNS = 6
 """Largest number of columns of small multiples if the rows show several quantities."""

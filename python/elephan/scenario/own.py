@@ -413,8 +413,8 @@ def _pin_object(maker: Any) -> str:
 
 
 def _digest_of_object(maker: Any, name: str) -> str:
-    """Digest of the code and the values that the class refers to; for an installed package, of the text of the class's
-    module."""
+    """Digest of the code and the values that the class refers to; for an installed package, the digest of the text of
+    the class's module."""
     walk = Walk()
     walk.text(_contract_text())
     home = str(getattr(maker, "__module__", "") or "")
@@ -459,7 +459,7 @@ def _pin_imported(name: str, shown: str) -> str:
 @cache
 def points() -> dict[str, EntryPoint]:
     """The algorithms of installed packages, by name; built-in names take precedence."""
-    from importlib.metadata import entry_points  # slow: a tenth of the time that a command with a saved result takes
+    from importlib.metadata import entry_points  # slow: a tenth of the time of a command with a saved result
 
     built_in = catalog.algorithms()
     return {point.name: point for point in entry_points(group=GROUP) if point.name not in built_in}

@@ -177,7 +177,7 @@ class Scenario(ScenarioTable):
         return self.replace(fields)
 
     def without_groups(self) -> Scenario:
-        """The same experiment with each flow of a group written out, for backends that know single flows only."""
+        """The same experiment with each flow of a group written out, for backends that support only single flows."""
         if all(flow.count == 1 for flow in self.flow):
             return self
         tables = self.to_dict()

@@ -26,7 +26,7 @@ class Probe:
     """A number from a run.
 
     Attributes:
-        metric: name of the metric in the register.
+        metric: name of the metric in the registry.
         flows: the measured flows; all by default.
         over: function that combines the values of several flows.
         link: the measured link.

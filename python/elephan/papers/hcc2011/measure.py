@@ -143,7 +143,7 @@ def _ratio(suite: Suite, subject: str, at: At) -> Measurement:
 
 def _convergence(suite: Suite, protocol: str, at: At) -> Measurement:
     """Time from the start of the last flow until the rates are close, s; with three flows, the longer of the times
-    after the two later starts."""
+    after the second start and after the third start."""
     if at.experiment.startswith("F11"):
         return of("rates_close_time_s")(suite, protocol, at)
     arrivals = enumerate(pairwise(ARRIVALS_S), start=3)

@@ -84,7 +84,7 @@ class Climb:
 
     @classmethod
     def of(cls, run: Run) -> Climb:
-        """Measure the climb in a run's samples.
+        """Read the window around the first loss from a run's samples.
 
         Raises:
             NotJudgedError: there was no loss.

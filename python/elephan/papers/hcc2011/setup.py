@@ -48,8 +48,8 @@ DURATION_S = 300
 PACKET_BYTES = 1000
 RECEIVE_WINDOW = 40_000
 
-# The evaluation tool that the paper cites runs HSTCP, STCP, HTCP and BIC as rules of ns-2's SACK agent, and FAST as the
-# module; Vegas is ns-2's implementation, and Illinois is available in TCP/Linux only.
+# The evaluation tool that the paper cites runs HSTCP, STCP, HTCP and BIC as rules of ns-2's SACK agent, and FAST as a
+# module of ns-2; Vegas is ns-2's own implementation, and Illinois is available in TCP/Linux only.
 NS2_CODE = (
     ("reno", "reno"),
     ("vegas", "vegas:ns2"),
@@ -80,7 +80,7 @@ class Setup:
         code: preset of each protocol.
         own_agents: protocols on ns-2's SACK agent; the other protocols are on TCP/Linux.
         header_bytes: size of the headers on the wire, besides the 1000 bytes of a packet.
-        access: ratio of an access link's rate to the bottleneck's.
+        access: ratio of an access link's rate to the bottleneck's rate.
         access_bounded: true if an access link's queue has the bottleneck's limit; otherwise the queue has no limit.
         jitter: true if starts vary slightly with the seed.
         noise: each packet's departure is delayed by up to this fraction of a packet time of the access link.

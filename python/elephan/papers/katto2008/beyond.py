@@ -26,7 +26,7 @@ DEAD_ZONE_MS = 1.0
 T0_S = 0.2
 LOW_WINDOW = 38.0
 HELD = 0.15
-# Above this loss rate a window is a few packets, and a throughput a few percent of the link.
+# Above this loss rate a window is a few packets, and a throughput is a few percent of the link's rate.
 FREQUENT = 1e-2
 STYLES = {"ctcp": 2, "areno": 3, "yeah": 4, "fusion": 5, "areno-1ms": 1}
 

@@ -32,7 +32,7 @@ def at_delay(algorithm: str, fraction: float) -> Scenario:
 
 @lru_cache(maxsize=64)
 def at_window(algorithm: str, window: int) -> Scenario:
-    """Growth without a queue from a window on."""
+    """Growth without a queue, from a given window on."""
     return _alone(algorithm, window, 0, f"from {window} segments")
 
 
