@@ -217,7 +217,7 @@ def stated(number: float | Callable[[Suite, str, At], float], detail: str = "") 
 
 
 def under(rule: Rule, of_subject: str = "", **changed: Value) -> Rule:
-    """The rule with some conditions replaced, and with another subject if ``subject`` is given."""
+    """The rule with some conditions replaced, and with the subject ``of_subject`` if it is not empty."""
     return lambda suite, subject, at: rule(suite, of_subject or subject, at.but(**changed))
 
 

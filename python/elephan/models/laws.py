@@ -144,8 +144,8 @@ def hstcp(settings: Settings) -> Law:
 
 class Htcp(Law):
     """H-TCP with adaptive backoff (Leith & Shorten 2004; draft-leith-tcp-htcp-06): the gain grows with the time since
-    the last loss. A loss multiplies the window by the factor smallest RTT / largest RTT, 0.5 to 0.8. The factor is one
-    half if the throughput has changed by a fifth since the last loss, and also at the next loss after such a loss.
+    the last loss. A loss multiplies the window by smallest RTT / largest RTT, limited to the range from 0.5 to 0.8. The
+    factor is one half if the throughput has changed by a fifth since the last loss, and at the next loss after that.
     """
 
     def __init__(self, settings: Settings) -> None:

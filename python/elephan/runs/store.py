@@ -142,7 +142,7 @@ class Store:
             try:
                 path.rename(folder / "old")
             except FileNotFoundError:
-                return  # another process was faster
+                return  # another process has removed it
 
     def prepare(self) -> None:
         """Make the folder, and remove incomplete files of killed processes.

@@ -45,8 +45,8 @@ RTTS: dict[str, tuple[tuple[float, int], ...]] = {
     ),
 }  # fmt: skip
 """Named distributions of round-trip times. ``aikat``: 60 % are below 100 ms, as Aikat et al. (IMC 2003) found. The
-shape of the distribution is an assumption: it is the shape for the connections in ns-2's Tmix example, scaled so that
-60 % are below 100 ms."""
+shape of the distribution is an assumption: it is the shape of the round-trip times in ns-2's Tmix example, scaled so
+that 60 % are below 100 ms."""
 
 
 def source_form(flow: FlowSpec, source: Traffic, where: str, slowest_bps: int) -> SourceSpec:
