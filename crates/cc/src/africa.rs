@@ -4,7 +4,7 @@
 //!
 //! Variant: increase and decrease follow RFC 3649's closed form, the decrease is HighSpeed TCP's in either mode, and
 //! the RTT is smoothed over eight samples. The paper's text was not available: the threshold 1.641 and the decrease in
-//! slow mode are unverified. The smoothing follows the code of a Linux derivative; this code has only the fast mode.
+//! slow mode are unverified. The smoothing follows the code of a Linux derivative. That derivative has no slow mode.
 //! Some descriptions halve the window on a loss in slow mode (preset `halving`).
 
 use crate::algorithm::{Ack, Signal};
@@ -172,8 +172,8 @@ mod tests {
     fn fast_mode_grows_as_highspeed_tcp_and_slow_mode_by_one() {
         let (mut d, mut a) = at("", 1058.0, 0.1);
         d.round(&mut a, 0.1);
-        // RFC 3649's rounded p(w) = 0.078/w^1.2 gives 8.01; its line between the two ends of the response function
-        // gives 8.14.
+        // RFC 3649's rounded p(w) = 0.078/w^1.2 gives 8.01; the exact line between the two end points of the response
+        // function gives 8.14.
         close(a.window() - 1058.0, 8.01, 0.02);
         let (mut d, mut a) = at("", 1058.0, 0.11);
         d.round(&mut a, 0.11);

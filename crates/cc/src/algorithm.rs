@@ -57,12 +57,12 @@ pub enum Ecn {
 pub enum Router {
     /// Each segment carries a [`RouterAssisted::request`], and routers answer with [`Answer::Feedback`] (XCP).
     Xcp,
-    /// Routers write how loaded they are into the two ECN bits of each segment: [`Answer::Load`] (VCP).
+    /// Routers write their load into the two ECN bits of each segment ([`Answer::Load`], VCP).
     Vcp,
 }
 
 impl Router {
-    /// Name of the kind, which the algorithm and the queue discipline share.
+    /// Name of the kind, common to the algorithm and the queue discipline.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -99,7 +99,7 @@ states! {
 /// Answer of the routers on a path to the segments that one ACK acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Answer {
-    /// Change of the sending rate that XCP routers ask for, segments/s: the sum over the segments.
+    /// Change of the sending rate that XCP routers request, segments/s, summed over the acknowledged segments.
     Feedback(f64),
     /// Load that VCP routers report.
     Load(Load),
@@ -251,7 +251,7 @@ pub struct Ack {
     /// True if the endpoint is in fast recovery, or if this duplicate ACK may begin a fast recovery. While this flag is
     /// true the window must not change; only estimators are updated.
     pub in_recovery: bool,
-    /// Linux's sample; `None` for other stacks, whose samples depend on `acked` and `in_recovery`.
+    /// Linux's sample; `None` for other stacks. The samples of other stacks depend on `acked` and `in_recovery`.
     pub sample: Option<Sample>,
     /// True if the window or the pacing rate, and not the application or the receiver, limited the sender.
     pub window_limited: bool,

@@ -7,8 +7,8 @@
 //! Variant: windows are counted in segments, as real numbers. The paper's text was not available; the rules are those
 //! on which more than ten independent implementations agree. Differences: the other implementations count bytes, and
 //! scale the increase differently. The constant 1 of the published increase is one byte in the other implementations,
-//! so that the sum of both windows grows as Reno's does at full congestion. Here the constant is `increase_constant`, 0
-//! by default. The window grows by at most one segment for each segment acknowledged.
+//! so that the sum of both windows grows as Reno's window does at full congestion. Here the constant is
+//! `increase_constant`, 0 by default. The window grows by at most one segment for each segment acknowledged.
 
 use crate::algorithm::{Ack, Signal, Start};
 use crate::loss_based::{LossBased, own_window};
@@ -61,7 +61,7 @@ pub struct Areno {
     base: f64,
     /// RTT at which losses happen, s; 0 before the first loss.
     congested: f64,
-    /// RTT that shows congestion, and the last sample outside recovery, s; 0 while unknown.
+    /// RTT that shows congestion, and last RTT sample outside recovery, s; both are 0 while unknown.
     rtt: f64,
     last_rtt: f64,
     round: RoundTrip,
@@ -119,7 +119,7 @@ impl Areno {
         })
     }
 
-    /// Congestion level, 0 to 1, that an RTT shows.
+    /// Congestion level, 0 to 1, that corresponds to an RTT.
     fn level(&self, rtt: f64) -> f64 {
         if self.congested == 0.0 {
             if self.p.probe_at_first { 0.0 } else { 1.0 }
@@ -323,8 +323,8 @@ mod tests {
         for _ in 0..20 {
             d.round(&mut a, 0.1);
         }
-        // At 10,000 segments of 11,584 bits a second, the probe window grows by 11.6 - 2.3 segments a round trip, and
-        // Reno's window by one.
+        // At 10,000 segments a second, each of 11,584 bits, the probe window grows by 11.6 - 2.3 segments a round trip,
+        // and Reno's window by one.
         let grown = a.window() - 1000.0;
         close(grown, 20.0 * 11.0, 0.1);
         close(a.probe, grown - 20.0, 0.01);

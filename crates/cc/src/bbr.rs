@@ -74,7 +74,7 @@ const POLICED_ALIKE: f64 = 1.0 / 8.0;
 const POLICED_ALIKE_BYTES_PER_S: f64 = 500.0;
 /// Rounds for which a policer's rate is used.
 const POLICED_USE_ROUNDS: u32 = 48;
-/// Below this rate a burst is one segment, bytes/s (1.2 Mbit/s).
+/// Pacing rate below which a burst is one segment, bytes/s (1.2 Mbit/s).
 const BURST_OF_ONE_BYTES_PER_S: f64 = 150_000.0;
 /// Largest burst, bytes (GSO).
 const BURST_MOST_BYTES: f64 = 65_535.0;
@@ -116,7 +116,7 @@ struct Policer {
     lost: f64,
 }
 
-/// Data acknowledged beyond the bandwidth.
+/// Data acknowledged in excess of the bandwidth estimate.
 #[derive(Clone, Copy, Debug, Default)]
 struct Aggregation {
     epoch: f64,
@@ -393,7 +393,8 @@ impl Bbr {
         }
     }
 
-    /// Updates the largest excess of acknowledged data over the bandwidth since ACKs last fell behind the bandwidth.
+    /// Updates the largest excess of acknowledged data over the bandwidth. The excess is counted from the time when the
+    /// ACKs last fell behind the bandwidth.
     #[inline]
     fn update_aggregation(&mut self, ack: &Ack) {
         let bandwidth = self.bandwidth();

@@ -6,10 +6,11 @@
 //! Variant: the draft's procedures under their own names, with `ProbeRTT` every 5 s and a minimum filter of 10 s, as in
 //! its published revisions. In later working copies both times are 10 s, and the window is computed from the minimum
 //! that expires. The text leaves some points open; the following choices are made here. The gains follow the state
-//! table at each transition. The bound for the coexistence with Reno is compared in segments. The volume caps are those
-//! of the bounding procedure, so none applies in Drain. Losses count as separate ranges when separate ACKs report them,
-//! as in Linux. ECN is ignored, since the draft has no rule for it. The draft corrects for a segment lost early in a
-//! burst. Here each segment has its own record of the data in flight, so no correction is needed.
+//! table at each transition. The bound for the coexistence with Reno is compared in segments. The caps on the volume in
+//! flight are those of the draft's bounding procedure, so Drain has no cap. Losses count as separate ranges when
+//! separate ACKs report them, as in Linux. ECN is ignored, since the draft has no rule for it. The draft corrects for a
+//! segment lost early in a burst. Here each segment has its own record of the data in flight, so no correction is
+//! needed.
 
 use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Needs, Signal, Start};
 use crate::draws::Draws;

@@ -4,9 +4,9 @@
 //!
 //! Variant: the paper's pseudo-code with the constants of the authors' ns-2 scripts (S_max 32, S_min 0.01, β 0.125, low
 //! window 14), since the paper's text was not available. The target follows each ACK; with `search_update = round`
-//! there is a new target each round trip, as in the paper's description. Fast convergence compares with the maximum
-//! recorded at the last loss. The pseudo-code compares with `max_win`, which probing has set to "large". By the
-//! pseudo-code, every loss after probing would therefore count as the arrival of a new flow.
+//! there is a new target each round trip, as in the paper's description. Fast convergence compares the window with the
+//! maximum recorded at the last loss. The pseudo-code compares the window with `max_win`, which probing has set to
+//! "large". By the pseudo-code, every loss after probing would therefore count as the arrival of a new flow.
 //!
 //! Differences:
 //! * Linux (presets `linux`, `linux-2.6`) keeps 819/1024 of the window, has S_max 16, divides the distance by 4, moves
@@ -203,7 +203,7 @@ impl Bic {
         })
     }
 
-    /// The paper's rules for one ACK in congestion avoidance, `w >= low_window`.
+    /// The paper's rules for one ACK in congestion avoidance, for `w >= low_window`.
     #[inline]
     fn search(&mut self, n: f64, round_start: bool) {
         let (p, s) = (&self.p, &mut self.search);
@@ -213,7 +213,7 @@ impl Bic {
                 s.ss_cwnd *= 2.0;
                 s.ss_target = self.win.w + s.ss_cwnd;
             }
-            // From this window on growth is additive, since the maximum is unknown.
+            // Above this window growth is additive, since the maximum is unknown.
             s.is_probing = s.ss_cwnd < p.s_max;
             return;
         }
@@ -552,7 +552,8 @@ mod tests {
 
     #[test]
     fn an_epoch_of_linux_2_6_is_the_one_that_ns_2_shows() {
-        // ns-2.35 TCP/Linux, one flow, 622 Mbit/s and 100 ms, after its third loss, at 7870 segments; 3 s to 9 s of its run.
+        // A run of ns-2.35 TCP/Linux from 3 s to 9 s: one flow at 622 Mbit/s and 100 ms, after a third loss at 7870
+        // segments.
         let mut b = bic("linux-2.6");
         let mut d = after_a_loss_at(&mut b, 8700.0);
         b.win.w = 7870.0;

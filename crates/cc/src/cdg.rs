@@ -5,8 +5,9 @@
 //! Variant: Linux (tcp_cdg.c) in real numbers, with its own hybrid slow start, its filter for delayed ACKs, and sums of
 //! gradients in place of means. The default factor of 42 per second is the paper's G of 3 ms with a window of 8,
 //! rounded up. A back-off takes one round trip, in which the window falls with each segment acknowledged, by
-//! proportional rate reduction (RFC 6937), and does not grow. Differences, according to the module's notes: the paper
-//! and FreeBSD's module, neither of which was read, have standard slow start and do not bound the shadow window.
+//! proportional rate reduction (RFC 6937), and does not grow. Differences: according to the notes of Linux's module,
+//! the paper and FreeBSD's module have standard slow start and do not bound the shadow window. Neither the paper nor
+//! FreeBSD's module was available.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::draws::Draws;
@@ -81,7 +82,7 @@ pub struct Cdg {
     draws: Draws,
     rtt: Option<Extremes>,
     previous: Option<Extremes>,
-    /// The last gradients, their sums, and the position of the next one.
+    /// The last gradients, their sums, and the position of the next gradient.
     gradients: Box<[Extremes]>,
     sum: Extremes,
     tail: usize,
@@ -153,8 +154,8 @@ impl Cdg {
         })
     }
 
-    /// Takes an RTT sample. The sample of a single segment after ACKs of several segments was probably delayed, and
-    /// counts only if it is the smallest.
+    /// Takes an RTT sample. An ACK of a single segment after ACKs of several segments was probably delayed, so its
+    /// sample counts only if it is the smallest.
     #[inline]
     fn sample(&mut self, ack: &Ack, rtt: f64) {
         if !ack.in_recovery {

@@ -1,5 +1,5 @@
 //! Compound TCP (Tan K, Song J, Zhang Q, Sridharan M, "A Compound TCP approach for high-speed and long distance
-//! networks", INFOCOM 2006; draft-sridharan-tcpm-ctcp). The window is the sum of Reno's window and of a second one,
+//! networks", INFOCOM 2006; draft-sridharan-tcpm-ctcp). The window is the sum of Reno's window and a second window,
 //! dwnd. In a round trip with fewer than γ segments in queues, dwnd grows by α·win^k. In other round trips dwnd shrinks
 //! by ζ times the queue. γ is tuned to the buffer (TUBE, "tuning by emulation").
 //!
@@ -214,16 +214,16 @@ impl Compound {
         self.dwnd = 0.0;
     }
 
-    /// Lowers the threshold to the window by the draft's rules, so that slow start does not undo the reduction of dwnd.
-    /// With the Linux modules, slow start undoes this reduction of dwnd.
+    /// With the draft's rules, lowers the threshold to the window, so that slow start does not undo the reduction of
+    /// dwnd. The Linux modules keep the threshold, so slow start undoes this reduction.
     fn keep_out_of_slow_start(&mut self) {
         if self.p.rules == Rules::Draft {
             self.win.ssthresh = self.win.ssthresh.min(self.win.w.max(FLOOR));
         }
     }
 
-    /// Discards the RTTs of an interrupted round. The module of 2006 keeps the count of acknowledged segments, which
-    /// therefore starts at the end of the last complete round.
+    /// Discards the RTTs of an interrupted round. The module of 2006 keeps the count of acknowledged segments. This
+    /// count therefore starts at the end of the last complete round.
     fn forget_round(&mut self) {
         let acked = if self.p.rules == Rules::Early { self.round.acked } else { 0.0 };
         self.round = RoundTrip { acked, ..RoundTrip::NEW };
@@ -346,9 +346,9 @@ impl Compound {
         self.dwnd = match self.p.rules {
             Rules::Draft => (w - reno_left).max(0.0),
             Rules::Release13 => (self.dwnd * w / before).floor(),
-            // Reno's component is reduced by the whole decrease, unless one component alone exceeds the new window, as
-            // after any halving; dwnd then becomes 0. (If both components are equal, the module sets Reno's component
-            // to 0; this rule is not copied.)
+            // Reno's component is reduced by the whole decrease. If one component alone exceeds the new window, dwnd
+            // becomes 0; after a halving this is always the case. (If both components are equal, the module sets Reno's
+            // component to 0; this rule is not copied.)
             Rules::Early if reno > w || self.dwnd >= w => 0.0,
             Rules::Early => self.dwnd,
         };

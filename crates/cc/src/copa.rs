@@ -211,7 +211,7 @@ impl Copa {
         }
     }
 
-    /// Chooses the mode, which is competitive if other flows keep the queue from emptying, and its δ.
+    /// Chooses the mode and the mode's δ. The mode is competitive if other flows keep the queue from emptying.
     fn choose_mode(&mut self, now: f64, rtt: f64, rtt_min: f64) {
         let srtt = self.s.srtt;
         let rtt_max = self.s.rtt_max.update(rtt, now, RANGE_RTTS * srtt);

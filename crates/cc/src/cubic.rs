@@ -75,7 +75,7 @@ const BICTCP_HZ: f64 = 1024.0;
 const UNKNOWN_CNT: f64 = 20.0;
 const UNKNOWN_CNT_26: f64 = 50.0;
 
-/// State of an epoch: the one in progress, or the one that a spurious loss restores.
+/// State of an epoch: the epoch in progress, or the epoch that is restored if a loss was spurious.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     begun: bool,
@@ -96,7 +96,7 @@ struct Linux {
     cnt: f64,
     at_window: f64,
     at_time: f64,
-    /// Segments (ACKs, in 2.6) counted towards the next segment of `w_est`.
+    /// Segments (in Linux 2.6 ACKs) counted towards the next segment of `w_est`.
     acked: f64,
     /// Smallest RTT, s; 0 while unknown.
     delay_min: f64,
@@ -120,7 +120,7 @@ const NO_LINUX: Linux = Linux {
 pub struct Cubic {
     win: LossWindow,
     p: CubicParams,
-    /// Increase of standard TCP that matches β, which is 3(1-β)/(1+β) (RFC 9438 §4.3).
+    /// Increase of standard TCP that matches β: 3(1-β)/(1+β) segments a round trip (RFC 9438 §4.3).
     alpha: f64,
     last_ack: f64,
     epoch: Epoch,
@@ -277,7 +277,7 @@ impl Cubic {
         self.win.arithmetic == Arithmetic::Linux26
     }
 
-    /// Updates Linux's smallest RTT, which leaves out samples of an epoch's first second.
+    /// Updates Linux's smallest RTT. Linux ignores samples in the first second of an epoch.
     #[inline]
     fn linux_delay(&mut self, ack: &Ack) {
         let since = self.jiffies.between(self.epoch.start, ack.now);
@@ -295,7 +295,7 @@ impl Cubic {
     fn linux_cubic_cnt(&self, now: f64) -> f64 {
         let (e, w) = (&self.epoch, self.win.w);
         let hz = self.jiffies.hz();
-        // 2.6 takes the delay from timestamps, which are jiffies.
+        // Linux 2.6 takes the delay from TCP timestamps, which count jiffies.
         let delay_jiffies = if self.linux_26() {
             (self.linux.delay_min * hz).floor()
         } else {
@@ -360,12 +360,12 @@ impl Cubic {
         l.cnt = if self.win.arithmetic == Arithmetic::Linux26 { l.ratio.divide(l.cnt) } else { l.cnt.max(2.0) };
     }
 
-    /// A value of the epoch in progress; NaN without one.
+    /// `value` during an epoch; NaN if there is no epoch.
     fn in_epoch(&self, value: f64) -> f64 {
         if self.epoch.begun { value } else { f64::NAN }
     }
 
-    /// W_est; NaN if Reno's window is not estimated, or is a function of the time, which has no state.
+    /// W_est; NaN if Reno's window is not estimated from ACKs. An estimate from the time has no state.
     fn reno_estimate(&self) -> f64 {
         match self.p.reno_estimate {
             RenoEstimate::Off => f64::NAN,
@@ -461,7 +461,7 @@ impl LossBased for Cubic {
     }
 
     fn undone(&mut self, restored: bool) {
-        // RFC 9438 §4.9: only if the loss had lowered the window.
+        // RFC 9438 §4.9: the epoch is restored only if the loss had lowered the window.
         if restored {
             self.epoch = self.saved;
         }

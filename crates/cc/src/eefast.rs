@@ -4,12 +4,13 @@
 //! The paper itself was not available. This module follows section 3.2 of the authors' HCC paper (Xu et al., JNCA 34,
 //! 2011). The forward queueing delay comes from one-way delays, and alpha segments are queued on the forward path. The
 //! anticipated window is alpha D/Q, and FAST's largest increment is gamma alpha. Variant: FAST's update with one-way
-//! delays, every other round trip, spread over the next round (unverified). Preset `anticipated` goes straight to the
-//! anticipated window, by at most gamma alpha (unverified). The HCC paper presents the halving of this step as an
-//! improvement of HCC. The gain of `anticipated` is twice HCC's. Let b be the bandwidth-delay product divided by the
-//! sum of all alphas. An update turns an error e into -b e, so the window is stable below b = 1. On a long fat path b
-//! is larger, and the window oscillates by gamma alpha. The doubling of the window and the reactions to losses and
-//! timeouts are those of FAST. As with FAST, the buffer must be larger than the sum of all alphas.
+//! delays, every other round trip, spread over the next round (unverified). Preset `anticipated` moves the window
+//! directly to the anticipated window, in steps of at most gamma alpha (unverified). The HCC paper presents the halving
+//! of this step as an improvement of HCC. The gain of `anticipated` is twice HCC's. Let b be the bandwidth-delay
+//! product divided by the sum of all alphas. An update turns an error e into -b e, so the window is stable below b = 1.
+//! On a long fat path b is larger, and the window oscillates by gamma alpha. The doubling of the window and the
+//! reactions to losses and timeouts are those of FAST. As with FAST, the buffer must be larger than the sum of all
+//! alphas.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::forward_delay::{ForwardDelay, ForwardDelayParams};
@@ -160,7 +161,7 @@ impl Algorithm for Eefast {
             return;
         }
         if ack.round_start {
-            // The rest of the last round's increase is added now, or dropped if the window was not used.
+            // The remainder of the last round's increase is added now, or dropped if the window did not limit the flow.
             if ack.window_limited {
                 self.win.w += self.spread.release(f64::INFINITY);
             }

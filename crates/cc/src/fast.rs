@@ -197,7 +197,7 @@ impl Fast {
             return;
         }
         if ack.round_start {
-            // The rest of the last round's increase is added now, or dropped if the window was not used.
+            // The remainder of the last round's increase is added now, or dropped if the window did not limit the flow.
             if ack.window_limited {
                 self.win.w += self.spread.release(f64::INFINITY);
             }
@@ -498,8 +498,8 @@ mod tests {
 
     #[test]
     fn ns_2_moves_most_of_the_way_within_one_round_trip() {
-        // About ten updates, 10 ms apart, on a path of 100 ms; each covers half of the way to the target of the old
-        // window.
+        // About ten updates, 10 ms apart, on a path of 100 ms. Each update moves the window half of the way to the
+        // target that follows from the old window.
         let (mut d, mut f) = (Driver::new(), fast("ns2", &[("alpha", Setting::Num(100.0))]));
         d.start(&mut f, 2000.0);
         (f.base, f.avg) = (0.1, 0.12);

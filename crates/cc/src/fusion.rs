@@ -8,8 +8,8 @@
 //! a round trip. The growth of this implementation is w times too slow; the error is not copied. The virtual Reno
 //! window after a loss is not documented; half of the window before the loss is the only choice that fits the published
 //! model (`reno_reset` has the other choice). The decrease at a loss follows the newest RTT sample. In slow start, the
-//! RTT of the last round trip is that of a much shorter queue, and the decrease would be too small. The window grows by
-//! at most one segment for each segment acknowledged.
+//! RTT of the last round trip belongs to a much shorter queue, so the decrease from that RTT would be too small. The
+//! window grows by at most one segment for each segment acknowledged.
 
 use crate::algorithm::{Ack, Signal, Start};
 use crate::loss_based::{LossBased, own_window};

@@ -4,14 +4,14 @@
 //! binary search for the window at the loss (the loss reference). The search ends when the window exceeds the loss
 //! reference.
 //!
-//! Variant: the paper's rules. Each rule that the paper leaves open is a parameter. For the search, the open rules are
-//! its smallest step, the order of clipping and halving, and the time at which its lower end moves. Further open rules
-//! are the threshold that ends the start, the average, and the responses to losses in the start and to timeouts. By
-//! Table 1 and the prose, "passes the loss reference" means that the delay controls the window again from the next
-//! update after the step beyond the reference (`pass_rounds` 1). Increases are spread over the following round, so a
-//! segment sent with the increased window is only acknowledged one update later (`pass_rounds` 2). The paper's "default
-//! maximum value" of the loss reference is never compared with anything and has no parameter. There is no update in a
-//! recovery or in the round trip after a recovery.
+//! Variant: the paper's rules. Each rule that the paper leaves open is a parameter. The open rules of the search are
+//! its smallest step, the order of clipping and halving, and the time at which the lower end moves. Further open rules
+//! are the threshold that ends the start, the averaging of delays, and the responses to losses in the start and to
+//! timeouts. By Table 1 and the prose, "passes the loss reference" means that the delay controls the window again from
+//! the next update after the step beyond the reference (`pass_rounds` 1). Increases are spread over the following
+//! round, so a segment sent with the increased window is only acknowledged one update later (`pass_rounds` 2). The
+//! paper's "default maximum value" of the loss reference is never compared with anything and has no parameter. There is
+//! no update in a recovery or in the round trip after a recovery.
 //!
 //! The update by delay is not stable on every path. Let b = C R / (N alpha), with C the capacity in segments/s, R the
 //! RTT without a queue and N the number of flows. The anticipated window falls by b segments for each segment that the
@@ -311,7 +311,7 @@ impl Hcc {
         }
     }
 
-    /// True if this ACK is the one that updates the window in its round trip.
+    /// True if the window is updated on this ACK.
     #[inline]
     fn due(&mut self, ack: &Ack) -> bool {
         let due = match self.p.update_clock {
@@ -341,7 +341,7 @@ impl Hcc {
             return;
         }
         if self.due(ack) {
-            // The rest of the last round's increase is added now, or dropped if the window was not used.
+            // The remainder of the last round's increase is added now, or dropped if the window did not limit the flow.
             if ack.window_limited {
                 self.win.w += self.spread.release(f64::INFINITY);
             }
@@ -416,7 +416,7 @@ impl Algorithm for Hcc {
             if self.p.after_timeout == AfterTimeout::Start {
                 self.loss_ref = None;
             } else if !self.in_recovery || self.loss_ref.is_none() {
-                // A timeout within a recovery belongs to the loss that began it.
+                // A timeout within a recovery belongs to the loss that began the recovery.
                 self.loss_ref = Some(self.win.w);
             }
         }

@@ -261,7 +261,7 @@ mod tests {
     fn it_is_standard_tcp_up_to_the_low_window() {
         let h = hstcp("");
         assert_eq!((h.a(38.0), h.b(38.0)), (1.0, 0.5));
-        // The closed form itself starts below 1.
+        // Without the lower limit, the closed form would be below 1 here.
         assert_eq!(h.a(38.01), 1.0);
         close(h.b(38.01), 0.5, 1e-3);
         close(hstcp("ns2").a(38.0 + 1e-9), 1.0, 1e-6);

@@ -1,6 +1,6 @@
 //! H-TCP (Shorten R, Leith D, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004;
-//! draft-leith-tcp-htcp-06). The increase depends on the time since the last loss, the decrease on the ratio of the
-//! smallest to the largest RTT.
+//! draft-leith-tcp-htcp-06). The increase depends on the time since the last loss. The decrease depends on the ratio of
+//! the smallest to the largest RTT.
 //!
 //! Variant: adaptive backoff and the bandwidth switch are on, and RTT scaling is off. The ns-2 code of 2005 was not
 //! available, and is assumed to have the same settings. Measurements follow Linux. The window grows by at most one
@@ -9,7 +9,7 @@
 //! the clock. If the clock did not stop here, α would be huge when sending resumes.
 //!
 //! Differences:
-//! * Linux scales with the RTT by default and works in 1/128 (preset `linux`).
+//! * Linux scales with the RTT by default and computes in units of 1/128 (preset `linux`).
 //! * Linux 2.6.22 measures the smoothed RTT, and only after the first loss (preset `linux-2.6`, ns-2's TCP/Linux).
 //! * FreeBSD has neither adaptive backoff nor scaling and floors α at 1 (preset `freebsd`). FreeBSD's misplaced ageing
 //!   of the largest RTT is not copied.
@@ -165,7 +165,7 @@ impl Htcp {
         })
     }
 
-    /// RTT scale: the RTT over the reference, between 0.1 and 2. Linux rounds down the inverse in eighths.
+    /// RTT scale: the RTT divided by the reference RTT, between 0.1 and 2. Linux rounds down the inverse in eighths.
     fn scale(&self) -> f64 {
         if !self.p.rtt_scaling || self.rtt_min.is_infinite() {
             1.0
@@ -242,12 +242,12 @@ impl Htcp {
         }
     }
 
-    /// A constant time in the unit of the RTTs.
+    /// Constant time, in the unit of the RTTs.
     fn constant(&self, seconds: f64) -> f64 {
         if self.win.integer() { self.jiffies.from_constant(seconds) } else { seconds }
     }
 
-    /// The time between two instants in the unit of the RTTs.
+    /// Time between two instants, in the unit of the RTTs.
     fn between(&self, from: f64, to: f64) -> f64 {
         if self.win.integer() { self.jiffies.between(from, to) } else { to - from }
     }

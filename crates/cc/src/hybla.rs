@@ -5,7 +5,7 @@
 //! real-valued. The paper's text was not available; according to other texts Hybla also scales the initial window by ρ
 //! (`scale_start`, off). Linux (presets `linux`, `linux-2.6`) computes ρ in eighths from the smallest *smoothed* RTT,
 //! reads 2^ρ from a table for eighths, and counts in 1/128 of a segment. Linux's form starts from a window of ρ
-//! segments. From a timeout to the end of its recovery, the window of Linux's form grows as standard TCP's. The
+//! segments. From a timeout to the end of the recovery, the window of Linux's form grows as standard TCP's. The
 //! increment is truncated, so the window of 2.6.22 does not grow above 128ρ² segments. In later versions a window above
 //! 128ρ² segments grows by one segment for each window acknowledged. ns-2's TCP/Linux is `linux-2.6`.
 
@@ -40,13 +40,13 @@ pub struct Hybla {
     win: LossWindow,
     p: HyblaParams,
     rho: f64,
-    /// Growth for each segment acknowledged in slow start, 2^ρ - 1 segments; in Linux's form in 1/128.
+    /// Growth for each segment acknowledged in slow start, 2^ρ - 1 segments; Linux's form counts 1/128 segments.
     leap: f64,
     /// RTT from which ρ is computed, s; infinite before the first sample.
     rtt_min: f64,
     /// Linux's count of 1/128 segments.
     cents: f64,
-    /// True from a timeout to the end of its recovery, while Linux grows as standard TCP.
+    /// True from a timeout to the end of the recovery, while Linux grows as standard TCP.
     reno: bool,
     /// True if the handshake's RTT gave ρ before anything was sent.
     timed: bool,
@@ -97,7 +97,7 @@ impl Hybla {
         })
     }
 
-    /// ρ of an RTT.
+    /// Value of ρ that corresponds to an RTT.
     fn rho_of(&self, rtt: f64) -> f64 {
         let rho = (rtt / self.p.rtt0).clamp(1.0, self.p.rho_max);
         if self.win.integer() { (8.0 * rho + 1e-9).floor() / 8.0 } else { rho }

@@ -11,7 +11,7 @@
 //!
 //! Differences of Linux:
 //! * Preset `linux` has α in 1/128 and β in 1/64. A timeout's threshold uses the current β. Segments counted at a small
-//!   α are multiplied by the next α, which may add up to 33 segments at once.
+//!   α are multiplied by the next α. This product may add up to 33 segments at once.
 //! * Up to 2.6.23 a loss kept the fraction β of the window instead of the fraction 1 - β (preset `linux-2.6`, as in
 //!   ns-2's TCP/Linux).
 //! * In the corrected module the largest RTT remains a problem. Every sample counts, so a single sample that a busy
@@ -93,7 +93,7 @@ pub struct Illinois {
     low: f64,
     /// Remaining round trips in which samples are ignored.
     ignored: f64,
-    /// Mean queueing delay of the last round trip, s; NaN before the first.
+    /// Mean queueing delay of the last round trip, s; NaN before the first round trip.
     delay: f64,
 }
 
@@ -240,7 +240,7 @@ impl Illinois {
         let da = (mean - self.base).clamp(0.0, dm);
         self.delay = da;
         if self.win.integer() {
-            // The mean in whole microseconds, truncated; the samples are whole already.
+            // The mean is truncated to whole microseconds; the samples are whole microseconds already.
             let (da, dm) = (((round.sum * 1e6).round() / f64::from(round.samples)).floor(), (dm * 1e6).round());
             let da = (da - (self.base * 1e6).round()).max(0.0);
             let d1 = (dm * self.p.d1).floor();
@@ -562,7 +562,7 @@ mod tests {
 
     #[test]
     fn a_buffer_takes_1_7_times_as_many_rounds_to_fill_as_with_reno() {
-        // One flow over a path of 0.1 s and 1000 segments, with room for 1000 in the queue.
+        // One flow over a path of 0.1 s and 1000 segments, with a queue of 1000 segments.
         let (mut d, mut i) = at("", &[], 1001.0);
         let mut rounds = 0.0;
         while i.window() < 2000.0 {

@@ -1,4 +1,4 @@
-//! Linux's coarse clock, which counts timer interrupts (jiffies), and the kernel's conversions into it.
+//! Linux's coarse clock, which counts timer interrupts (jiffies), and the kernel's conversions to jiffies.
 
 /// Timer interrupts a second by default: a jiffy is 1 ms, as in ns-2's TCP/Linux and the kernels of the high-speed TCP
 /// studies.

@@ -5,7 +5,7 @@
 //!
 //! Variant: the draft's rules as they appear in implementations. The draft's text was not available, and rules that
 //! only implementations show are marked unverified. The ramp after a slowdown is a slow start with the same gain as the
-//! first one, but without the exit on delay. A loss halves the window. Neither a loss nor a timeout changes the
+//! first slow start, but without the exit on delay. A loss halves the window. Neither a loss nor a timeout changes the
 //! schedule of the slowdowns. ECN counts as a loss.
 
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
@@ -274,7 +274,8 @@ mod tests {
     fn a_slowdown_holds_two_round_trips_and_the_next_comes_after_nine_times_its_length() {
         let (mut d, mut l) = (Driver::new(), ledbat());
         d.start_at(&mut l, 8.0);
-        // At the threshold the first slow start ends with the first ACK; its slowdown follows two round trips later.
+        // At the threshold the first slow start ends with the first ACK; the first slowdown follows two round trips
+        // later.
         d.ack(&mut l, 1.0, 0.2, 0.2);
         assert_eq!(l.phase, Phase::Avoidance);
         close(l.next_slowdown - d.now, 0.4, 1e-9);

@@ -14,7 +14,7 @@ pub trait LossBased: Observe {
     /// Linux 2.6 (`min_cwnd`), or 1.
     const RECOVERY_FLOOR: f64 = 0.5;
 
-    /// The window. `own_window!` implements this method and the next one.
+    /// The window. `own_window!` implements this method and `win_mut`.
     fn win(&self) -> &LossWindow;
 
     /// The window, mutable.

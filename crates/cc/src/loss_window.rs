@@ -3,7 +3,7 @@
 //!
 //! Common rules and their sources: A repeated timeout of the same segment does not change `ssthresh` (RFC 5681 §3.1;
 //! ns-2's TCP/Linux reduces it each time). A timeout inside recovery reduces `ssthresh` again (RFC 5681, ns-2; Linux
-//! keeps the first reduction). After an idle period the window is at most the initial one (RFC 5681 §4.1).
+//! keeps the first reduction). After an idle period the window is at most the initial window (RFC 5681 §4.1).
 
 use crate::algorithm::{Ack, Signal, Start};
 use crate::observe::{observed, states};
@@ -137,8 +137,7 @@ impl LossWindow {
 
     /// Builds the window as [`LossWindow::new`] does, for algorithms that have no form in whole segments.
     ///
-    /// # Errors
-    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] if the arithmetic is one of whole segments.
+    /// # Errors The errors of [`Settings::read`], and [`BuildError::Conflict`] if the arithmetic counts whole segments.
     pub fn real_valued(settings: &Settings) -> Result<Self, BuildError> {
         let window = Self::new(settings)?;
         if window.integer() {
@@ -214,7 +213,7 @@ impl LossWindow {
         let grow = match self.slow_start.on_ack(ack, self.w) {
             Step::Leave => {
                 self.ssthresh = self.w;
-                // Linux sets the threshold before the ACK is counted (tcp_cong_avoid), which is then one of congestion
+                // Linux sets the threshold before the ACK is counted (tcp_cong_avoid), so the ACK belongs to congestion
                 // avoidance.
                 let counts = self.arithmetic == Arithmetic::Linux && ack.window_limited;
                 return if counts { ack.acked } else { 0.0 };
@@ -353,7 +352,7 @@ impl LossWindow {
         Some(w)
     }
 
-    /// Lowers the window to the one at which the endpoint's recovery ended.
+    /// Lowers the window to `window` segments, at which the endpoint's recovery ended.
     pub fn moderate(&mut self, window: f64) {
         if window < self.w {
             self.w = self.whole(window).max(1.0);

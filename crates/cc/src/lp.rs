@@ -11,8 +11,8 @@
 //!
 //! Linux (presets `linux`, `linux-2.6`) differs:
 //! * Linux's delays are differences of TCP timestamps in 32-bit words, converted by an integer quotient with an
-//!   estimate of the receiver's clock rate. The delays jump by the whole uptime if this estimate exceeds 1000, as with
-//!   each growing queue, or falls below 501. The delays are smoothed in integers.
+//!   estimate of the receiver's clock rate. The delays jump by the whole uptime if this estimate exceeds 1000 or falls
+//!   below 501. Each growing queue makes the estimate exceed 1000. The delays are smoothed in integers.
 //! * After each indication the extremes are set to the smoothed delay and twice the smoothed delay. A new largest
 //!   sample counts only once a still larger sample arrives.
 //! * Indications count from the beginning, and slow start follows an indication.
@@ -101,11 +101,11 @@ struct Watch {
     p: LpParams,
     /// Smoothed delay; `None` before the first sample.
     smoothed: Option<f64>,
-    /// Extremes of the current memory period and of the one before.
+    /// Extremes of the current memory period and of the previous memory period.
     now: (f64, f64),
     before: (f64, f64),
     period_end: f64,
-    /// Smallest delay of this round trip and of the one before; small windows only.
+    /// Smallest delay of this round trip and of the previous round trip; small windows only.
     rounds: (f64, f64),
     /// Linux's own measurement; `None` if delays are real numbers, or without timestamps.
     linux: Option<Timestamps>,
@@ -420,7 +420,7 @@ impl<A: Yields> Algorithm for LowPriority<A> {
             return;
         }
         if early == Early::Halve && self.watch.linux.is_some() {
-            // Linux's inference time begins with the next ACK, so the window grows on this one.
+            // Linux's inference time begins with the next ACK, so the window grows on this ACK.
             self.react(early);
             self.inner.on_ack(ack);
             return;
@@ -485,7 +485,7 @@ mod tests {
         HstcpLp::new(&settings(&HstcpLp::ENTRY, preset, &[]).expect("it is right")).expect("it is right")
     }
 
-    /// An ACK with a one-way delay of `owd` s, `after` s after the last.
+    /// An ACK with a one-way delay of `owd` s, `after` s after the last ACK.
     fn delayed<A: Yields>(d: &mut Driver, a: &mut LowPriority<A>, owd: f64, after: f64) {
         d.now += after;
         let ack = d.make_ack(a, 1.0, 0.1, false);
@@ -591,7 +591,7 @@ mod tests {
         close(h.window() - 1000.0, 7.86, 0.01);
     }
 
-    // Unverified, both.
+    // Both rules are unverified.
     #[test]
     fn hstcp_lp_halves_or_takes_its_own_decrease() {
         for (preset, window) in [("", 500.0), ("own-decrease", 670.1)] {
@@ -665,7 +665,7 @@ mod tests {
 
     #[test]
     fn a_random_offset_leaves_linux_one_reaction_at_most() {
-        // The delay varies between 20 and 60 ms, slowly enough for the estimate of the clock's rate: 2.6 reacts
+        // The delay varies between 20 and 60 ms, slowly enough for the estimate of the clock's rate: Linux 2.6 reacts
         // throughout.
         let reactions = |preset: &str, seed: u64| {
             let (mut d, mut a) = (Driver::new(), lp(preset, &[]));

@@ -241,7 +241,7 @@ pub enum Kind {
     Hybrid,
     /// A model of the path: its bandwidth and delay, or the utility of a rate there.
     Model,
-    /// Feedback of routers, which must be of the algorithm's own kind.
+    /// Feedback of routers of the algorithm's own kind.
     Router,
 }
 
@@ -426,8 +426,8 @@ impl Domain {
 }
 
 impl Parameter {
-    /// Checks the type and the range of a parameter's value, or that it is an allowed word; `owner` is named in the
-    /// error.
+    /// Checks the type of a value of the parameter, and that the value is within the range or is an allowed word. An
+    /// error names `owner`.
     ///
     /// # Errors
     /// [`BuildError::WrongType`], [`BuildError::OutOfRange`], [`BuildError::UnknownWord`].
@@ -475,7 +475,8 @@ impl Parameter {
     }
 }
 
-/// Checked values for an algorithm or a queue: the defaults, replaced by a preset's values, replaced by the user's.
+/// Checked values for an algorithm or a queue. A preset's values replace the defaults, and the user's values replace
+/// both.
 #[derive(Clone, Debug)]
 pub struct Settings {
     owner: &'static str,
@@ -483,7 +484,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Combines the three layers and checks each value.
+    /// Combines defaults, preset and user's values, and checks each value.
     ///
     /// # Errors
     /// Every [`BuildError`] except [`BuildError::UnknownName`], [`BuildError::UnknownPreset`] and

@@ -225,7 +225,7 @@ impl Path {
         flow.algorithm.on_ack(&ack);
     }
 
-    /// Declares a segment lost if three later ones were acknowledged.
+    /// Declares a segment lost if three later segments were acknowledged.
     fn find_losses(&mut self, flow: &mut Flow<'_>, before: usize, in_flight: f64) {
         for packet in flow.flying.iter_mut().take(before) {
             packet.passed += 1;
@@ -274,7 +274,7 @@ pub struct Outcome {
     pub utilization: f64,
     /// Mean queue at the times of the ACKs, segments.
     pub queue: f64,
-    /// Lost segments, as a fraction of those sent.
+    /// Lost segments, as a fraction of the segments sent.
     pub loss: f64,
 }
 

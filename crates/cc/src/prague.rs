@@ -4,7 +4,7 @@
 //! Variant: the Linux code's rules, real-valued. α is kept from the first mark on. A mark reduces the window by α/2, at
 //! most once a round trip. Each segment without a mark adds 1/w and marked segments add nothing, so two marks a round
 //! trip balance the growth. From 500 round trips after slow start, the behavior is independent of RTTs below 25 ms:
-//! growth is scaled by (RTT/25 ms)², and updates of α and reductions come at most every 25 ms. The pacing rate is
+//! growth is scaled by (RTT/25 ms)², and α is updated and the window reduced at most once in 25 ms. The pacing rate is
 //! w/RTT, and 2 w/RTT while the window is below half of the threshold. A loss halves the window. The draft was not
 //! available; the code was read. Differences from the code: the window falls at once and not by one segment an ACK.
 //! Segments leave one by one, so the code's limit on bursts has no effect. The detection of a queue with classic ECN,
@@ -49,7 +49,7 @@ pub struct Prague {
     marked_at: f64,
     reduced_at: f64,
     /// True in fast recovery, in which the window does not grow, and in the recovery after a timeout, in which marks do
-    /// not reduce it.
+    /// not reduce the window.
     in_loss: bool,
     repairing: bool,
     pending: bool,

@@ -15,7 +15,7 @@ macro_rules! algorithms {
         #[non_exhaustive]
         pub enum Controller {
             $(#[doc = concat!("[`", stringify!($ty), "`]")] $variant($ty),)+
-            /// An algorithm of the user's own.
+            /// A user-defined algorithm.
             Custom(Box<dyn Algorithm + Send>),
         }
 
@@ -34,9 +34,9 @@ macro_rules! algorithms {
             };
         }
 
-        /// Passes an ACK to an algorithm that needs only ACKs, and returns its reaction. The test of the algorithm's
-        /// needs costs nothing, since the compiler knows the result, except for the few algorithms whose needs depend
-        /// on parameters.
+        /// Passes an ACK to an algorithm that needs only ACKs, and returns the algorithm's reaction. For most
+        /// algorithms the test of their needs costs nothing, since the compiler knows the result. The needs of a few
+        /// algorithms depend on parameters, so their test runs at each ACK.
         macro_rules! fast_path {
             ($self:ident, $ack:ident) => {
                 match $self {
@@ -125,8 +125,8 @@ const OTHER_TRANSPORTS: &[Entry] = &[Udt::ENTRY];
 impl Controller {
     /// Calls [`Algorithm::on_ack`] and returns the new window, with one dispatch. An algorithm that needs only ACKs
     /// gets the ACK unchanged. Short rules are inlined into the endpoint's hot path, so the ACK need not be written to
-    /// memory. For the other algorithms, and for a user's own, `complete` fills in the fields of [`Needs::with_acks`]
-    /// and returns the routers' answer.
+    /// memory. For the other algorithms, and for user-defined algorithms, `complete` fills in the fields of
+    /// [`Needs::with_acks`] and returns the routers' answer.
     #[inline(always)]
     pub fn react(&mut self, ack: Ack, complete: impl FnOnce(&mut Ack) -> Option<Answer>) -> f64 {
         fast_path!(self, ack);

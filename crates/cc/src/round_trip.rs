@@ -87,8 +87,8 @@ impl AckedRate {
         self.since = now;
     }
 
-    /// Counts an ACK, and takes a sample at the end of a round trip. A round shorter than the smallest RTT, which
-    /// results from compressed ACKs, continues.
+    /// Counts an ACK, and takes a sample at the end of a round trip. Compressed ACKs can make a round shorter than the
+    /// smallest RTT; such a round continues.
     #[inline]
     pub fn add(&mut self, ack: &Ack) {
         self.acked += ack.acked;

@@ -227,7 +227,7 @@ mod tests {
             w += w * limited_increment(w, 100.0);
             rounds += 1;
         }
-        // The RFC's own formula gives 1664.6; its text says 836.
+        // The RFC's formula gives 1664.6; the RFC's text says 836.
         assert_eq!(rounds, 1663);
     }
 
@@ -292,7 +292,7 @@ mod tests {
             d.burst(&mut r, 0.2, 0.01);
         }
         assert!(r.window() >= LOW_WINDOW);
-        // A threshold far away, so that only HyStart can end the second slow start.
+        // The threshold is very large, so only HyStart can end the second slow start.
         r.on_start(&crate::Start {
             now: d.now,
             initial_window: 2000.0,
@@ -338,8 +338,8 @@ mod tests {
 
     #[test]
     fn hystart_plus_plus_needs_eight_samples_and_its_threshold() {
-        // The threshold is 4 ms for an RTT of 20 ms, which is more than an eighth of the RTT. For 200 ms it is 16 ms,
-        // which is less than an eighth.
+        // For an RTT of 20 ms the threshold is 4 ms, more than an eighth of the RTT. For an RTT of 200 ms the threshold
+        // is 16 ms, less than an eighth of the RTT.
         for (rtt, threshold) in [(0.02, 0.004), (0.1, 0.0125), (0.2, 0.016)] {
             for (rise, growth) in [(0.99, 1.0), (1.01, 0.25)] {
                 let (mut d, mut r) = (Driver::new(), reno("hystart++"));

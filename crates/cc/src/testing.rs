@@ -110,7 +110,7 @@ impl Driver {
     }
 }
 
-/// Asserts that two numbers differ by at most `tolerance` of the second.
+/// Asserts that two numbers differ by at most `tolerance` times the second number.
 #[track_caller]
 pub fn close(got: f64, expected: f64, tolerance: f64) {
     assert!((got - expected).abs() <= tolerance * expected.abs(), "{got} is not {expected} within {tolerance}");
@@ -118,7 +118,7 @@ pub fn close(got: f64, expected: f64, tolerance: f64) {
 
 /// Runs a bulk flow for `seconds` over a link of `rate` segments/s with an unlimited queue and an RTT of `base` s
 /// without the queue; each segment is acknowledged by itself. Returns the mean number of segments in the queue over the
-/// last half.
+/// last half of the run.
 pub fn run_over_link(driver: &mut Driver, algorithm: &mut impl Algorithm, rate: f64, base: f64, seconds: f64) -> f64 {
     let mut flying: VecDeque<(f64, f64, f64)> = VecDeque::new();
     let (mut link_free, mut round_end, mut queued, mut acks) = (0.0_f64, 0.0, 0.0, 0.0);

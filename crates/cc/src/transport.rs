@@ -8,9 +8,9 @@
 //!
 //! A segment of the algorithm is one datagram of the current MTU.
 //!
-//! Every input is accepted. An instant earlier than that of the previous event is replaced by that instant, a packet
-//! that was never sent counts as sent at the start, and more than 2⁴⁰ bytes in one event count as 2⁴⁰. A datagram size
-//! is clamped to 1 to 65,527 bytes.
+//! Every input is accepted. An instant earlier than the previous event counts as the instant of that event. A packet
+//! that was never sent counts as sent at the start. More than 2⁴⁰ bytes in one event count as 2⁴⁰ bytes. A datagram
+//! size is clamped to 1 to 65,527 bytes.
 
 use crate::algorithm::{Ack, Algorithm, Cause, Ecn, Lost, Needs, Sent, Signal, Start};
 use crate::estimators::{DeliverySampler, MinRtt, RoundCounter, SegmentRing, seconds};
@@ -32,7 +32,7 @@ const MOST_BYTES: u64 = 1 << 40;
 const MOST_WINDOW_BYTES: u64 = 1 << 50;
 /// The largest UDP payload, bytes.
 const LARGEST_MTU: u32 = 65_527;
-/// Latest instant, ps (53 days): sums of instants below it do not overflow.
+/// Latest instant, ps (53 days): sums of instants below this limit do not overflow.
 const LATEST_PS: u64 = 1 << 62;
 
 /// Initial properties of a connection.
@@ -72,7 +72,8 @@ pub struct Offers {
 }
 
 impl Offers {
-    /// Describes the first need of the algorithm that the transport does not meet; `None` if the transport meets all.
+    /// Describes the first need of the algorithm that the transport does not meet; `None` if the transport meets all
+    /// needs.
     #[must_use]
     pub fn missing(&self, needs: &Needs) -> Option<&'static str> {
         let cases = [
@@ -197,7 +198,7 @@ impl ByteDriver {
         });
     }
 
-    /// Converts an instant to s; an instant earlier than that of the previous event is replaced by that instant.
+    /// Converts an instant to s; an instant earlier than the previous event counts as the instant of that event.
     fn at(&mut self, now_ps: u64) -> f64 {
         self.now_ps = self.now_ps.max(now_ps.min(LATEST_PS));
         seconds(self.now_ps)
@@ -375,7 +376,7 @@ impl ByteDriver {
     }
 
     /// Changes the datagram size. A larger datagram size keeps the window in bytes; a smaller size keeps the window in
-    /// datagrams, which lowers it in bytes.
+    /// datagrams, which lowers the window in bytes.
     pub fn on_mtu(&mut self, mtu_bytes: u32) {
         let mtu_bytes = mtu_bytes.clamp(1, LARGEST_MTU);
         let mtu = f64::from(mtu_bytes);

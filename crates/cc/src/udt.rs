@@ -1,10 +1,10 @@
 //! UDT's native rate control: AIMD on the packet sending period, with increases that shrink as the rate approaches the
 //! capacity.
 //!
-//! One source is section 7.2 of draft-gg-udt-03 by Gu Y (April 2010). The UDT library, version 4 (BSD license), differs
-//! from the draft. The third source is the paper by Gu Y and Grossman R on UDP-based data transfer for high-speed wide
-//! area networks (Computer Networks 51(7), 2007). Preset `udt` is the library since January 2012, `udt:2008` is the
-//! library of December 2008, and `udt:draft` is the draft.
+//! The first source is section 7.2 of draft-gg-udt-03 by Gu Y (April 2010). The second source is the UDT library,
+//! version 4 (BSD license), which differs from the draft. The third source is the paper by Gu Y and Grossman R on
+//! UDP-based data transfer for high-speed wide area networks (Computer Networks 51(7), 2007). Preset `udt` is the
+//! library since January 2012, `udt:2008` is the library of December 2008, and `udt:draft` is the draft.
 //!
 //! UDT is a transport of its own. UDT's receiver measures the arrival rate A and, by packet pairs, the capacity B. The
 //! receiver reports both rates in an ACK every SYN interval, and losses in NAKs. Therefore UDT is no
@@ -149,7 +149,7 @@ pub struct Udt {
     loss: bool,
     /// P before the first decrease of the last congestion period.
     last_dec_period: f64,
-    /// Next packet number at the last decrease: packets below it were sent before.
+    /// Next packet number at the last decrease; packets with lower numbers were sent before the decrease.
     recover: u32,
     nak_count: u32,
     avg_nak_num: u32,

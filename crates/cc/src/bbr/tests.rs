@@ -70,7 +70,8 @@ fn the_pipe_is_full_after_three_rounds_without_growth_by_a_quarter() {
 
 #[test]
 fn two_lossy_intervals_with_the_same_throughput_are_a_policer() {
-    // Each interval delivers 1500-byte segments at one of the rates, Mbit/s, for 1 s; a quarter as many are lost.
+    // Each interval delivers 1500-byte segments at one of the rates, in Mbit/s, for 1 s, and loses a quarter as many
+    // segments.
     let estimate = |rates: [f64; 2]| {
         let mut b = started("");
         b.s.segment_bytes = 1500.0;

@@ -84,8 +84,8 @@ pub(super) struct State {
     pub round_start: bool,
     pub rounds: f64,
     pub rounds_since_probe_up: f64,
-    /// Two flags, for the last round and for the current one: true if the window, and not the pacing rate, limited the
-    /// flow.
+    /// Two flags, for the last round and for the current round: true if the window, and not the pacing rate, limited
+    /// the flow.
     pub window_filled: [bool; 2],
     // The model.
     pub max_bw: [f64; 2],

@@ -27,7 +27,7 @@ fn lost(tx_in_flight: f64, lost: f64) -> Lost {
 fn the_gains_have_the_published_values() {
     let p = bbr3().p;
     close(p.startup_gain, 2.77259, 1e-5);
-    // Half of the pipe is used for 0.2 s of every 5 s.
+    // ProbeRTT uses half of the pipe for 0.2 s of every 5 s.
     let used =
         (p.probe_rtt_time * p.probe_rtt_cwnd_gain + p.probe_rtt_interval - p.probe_rtt_time) / p.probe_rtt_interval;
     close(used, 0.98, 1e-12);
@@ -39,12 +39,12 @@ fn the_bounds_have_the_published_values() {
     b.s.inflight_longterm = 1000.0;
     close(b.inflight_with_headroom(), 850.0, 1e-12);
     close(b.inflight_at_loss(901.0, 6.0), 913.27, 1e-5);
-    // A probe that went too far leaves at least 0.7 of the target.
+    // A probe with too many losses lowers the bound to no less than 0.7 of the target.
     (b.s.probe_sample, b.s.mode) = (true, Mode::Up);
     b.on_lost(&lost(100.0, 3.0));
     close(b.s.inflight_longterm, 700.0, 1e-12);
     assert_eq!(b.s.mode, Mode::Down);
-    // One reaction a probe.
+    // A probe has at most one reaction to losses.
     b.on_lost(&lost(2000.0, 300.0));
     close(b.s.inflight_longterm, 700.0, 1e-12);
 }
@@ -57,7 +57,7 @@ fn two_percent_of_loss_is_not_too_much() {
     assert_eq!(b.s.mode, Mode::Up);
     b.on_lost(&lost(1000.0, 21.0));
     assert_eq!(b.s.mode, Mode::Down);
-    // The bound excludes the last lost segment, since losses were within the threshold without it.
+    // Without the last lost segment the losses were within the threshold, so the bound excludes this segment.
     close(b.s.inflight_longterm, 998.98, 1e-5);
 }
 
@@ -139,7 +139,7 @@ fn precaution_stops_the_probe_after_one_that_went_too_far() {
     let ack = Ack { in_flight: 900.0, ..Ack::default() };
     assert!(b.time_to_go_down(&ack, &Sample::default()));
     assert!(b.s.probe_precautionary);
-    // The last probe did not cause too many losses, so the next one begins at once.
+    // The last probe did not cause too many losses, so the next probe begins at once.
     (b.s.mode, b.s.ack_phase, b.s.round_start, b.s.probe_too_high) = (Mode::Down, AckPhase::ProbeStopping, true, false);
     assert!(b.adapt_long_term(&ack, &Sample::default()));
     assert_eq!(b.s.mode, Mode::Refill);

@@ -8,7 +8,7 @@ fn cubic(preset: &str, values: &[(&str, Setting)]) -> Cubic {
     Cubic::new(&settings(&Cubic::ENTRY, preset, values).expect("it is right")).expect("it is right")
 }
 
-/// The epoch after a loss at `w_max`, which begins at time 0.
+/// An epoch that begins at time 0, after a loss at a window of `w_max`.
 fn epoch(preset: &str, w_max: f64) -> Cubic {
     let (d, mut c) = (Driver::new(), cubic(preset, &[]));
     d.start_at(&mut c, w_max);
@@ -74,7 +74,7 @@ fn w_est_grows_by_alpha_up_to_the_window_of_the_last_loss_and_by_one_from_there(
 
 #[test]
 fn k_comes_from_the_window_that_the_epoch_begins_with() {
-    // A recovery that does not end at beta times the maximum.
+    // The recovery ends at a window other than beta times the maximum.
     let mut c = epoch("", 1000.0);
     c.moderate(600.0);
     c.begin_epoch(0.0);
@@ -101,7 +101,7 @@ fn the_window_follows_the_curve() {
         d.lose(&mut c);
         for _ in 0..150 {
             d.round(&mut c, 0.1);
-            // The window of one round trip earlier, plus the growth since then.
+            // The window lies between the cubic function's values two round trips earlier and one round trip later.
             let (low, high) = (c.w_cubic(d.now - 0.2), c.w_cubic(d.now + 0.1));
             assert!((low - 1.0..=high + 1.0).contains(&c.window()), "{} at {}", c.window(), d.now);
         }
@@ -213,7 +213,7 @@ fn the_growth_cap_of_linux_2_6_needs_timestamps_and_the_far_side_of_the_origin()
         let ack = Driver::new().make_ack(&c, 1.0, 0.1, false);
         c.linux_delay(&Ack { now: 2.0, ..ack });
         c.win.w = 9000.0;
-        // At this window and RTT, 16 segments per 0.1 s are one segment for 562 acknowledged.
+        // At this window and RTT, 16 segments per 0.1 s are one segment for each 562 segments acknowledged.
         c.linux_cubic_cnt(now) == 562.0
     };
     assert!(capped("linux-2.6", 40.0));
@@ -223,7 +223,8 @@ fn the_growth_cap_of_linux_2_6_needs_timestamps_and_the_far_side_of_the_origin()
 
 #[test]
 fn an_epoch_of_linux_2_6_is_the_one_that_ns_2_shows() {
-    // ns-2.35 TCP/Linux with timestamps, one flow, 622 Mbit/s and 100 ms, after its third loss, at 7870 segments.
+    // A run of ns-2.35 TCP/Linux with timestamps: one flow at 622 Mbit/s and 100 ms, after a third loss at 7870
+    // segments.
     let mut c = cubic("linux-2.6", &[]);
     let mut d = Driver::new();
     d.start_at(&mut c, 8700.0);

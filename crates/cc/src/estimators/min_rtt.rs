@@ -13,14 +13,14 @@ impl MinRtt {
         Self(f64::INFINITY)
     }
 
-    /// Takes a sample, s, and returns the smallest so far, s.
+    /// Takes a sample, s, and returns the smallest sample so far, s.
     #[inline]
     pub fn update(&mut self, sample: f64) -> f64 {
         self.0 = self.0.min(sample);
         self.0
     }
 
-    /// The smallest sample, s; infinite before the first.
+    /// The smallest sample, s; infinite before the first sample.
     #[must_use]
     #[inline]
     pub fn get(self) -> f64 {

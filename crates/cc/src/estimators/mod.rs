@@ -19,10 +19,10 @@ pub use rounds::RoundCounter;
 pub use sampler::DeliverySampler;
 pub use window_use::WindowUse;
 
-/// Converts picoseconds, an instant or a duration below 2⁶³ ps, to seconds.
+/// Converts an instant or a duration from picoseconds (below 2⁶³ ps) to seconds.
 #[must_use]
 #[inline]
 pub fn seconds(ps: u64) -> f64 {
-    // Signed: one instruction, where an unsigned conversion takes several.
+    // A signed conversion is one instruction; an unsigned conversion takes several.
     ps as i64 as f64 * 1e-12
 }

@@ -22,8 +22,8 @@ struct Record {
     app_limited: bool,
 }
 
-/// Estimator of the delivery rate. Each ACK gives a sample: the segments delivered since its newest segment was sent,
-/// divided by the elapsed time ([`Ack::delivery`](crate::Ack::delivery), [`Lost`]).
+/// Estimator of the delivery rate. Each ACK gives a sample: the segments delivered since the ACK's newest segment was
+/// sent, divided by the elapsed time ([`Ack::delivery`](crate::Ack::delivery), [`Lost`]).
 ///
 /// The sampler follows draft-ietf-ccwg-bbr §4.1 (Delivery Rate Samples; earlier
 /// draft-cheng-iccrg-delivery-rate-estimation), and keeps the names of the draft's variables. The sampler counts in
@@ -54,7 +54,7 @@ struct Newest {
     min_rtt: f64,
     delivered: u64,
     prior_delivered: u64,
-    /// `P.lost` of its segment.
+    /// `P.lost` of the sample's segment.
     lost_before: u64,
     in_flight: u32,
     app_limited: bool,
@@ -63,7 +63,7 @@ struct Newest {
 /// A number of segments, below 2⁶³.
 #[inline]
 fn count(segments: u64) -> f64 {
-    // Signed: one instruction, where an unsigned conversion takes several.
+    // A signed conversion is one instruction; an unsigned conversion takes several.
     segments as i64 as f64
 }
 
@@ -89,7 +89,7 @@ impl DeliverySampler {
     }
 
     /// Records an ACK that arrives at `now_ps` and delivers `count` segments, of which `segment` is the newest.
-    /// `min_rtt`, s, is the smallest RTT, this ACK's included.
+    /// `min_rtt`, s, is the smallest RTT, the RTT of this ACK included.
     #[inline]
     pub fn on_delivered(&mut self, segment: u64, count: u32, now_ps: u64, min_rtt: f64) {
         self.newest = None;
@@ -123,7 +123,7 @@ impl DeliverySampler {
         self.records.place(segment)
     }
 
-    /// Sample of the latest ACK, with the losses that the ACK showed; `None` if it delivered no segment.
+    /// Sample of the latest ACK, with the losses that the ACK showed; `None` if the ACK delivered no segment.
     #[must_use]
     #[inline]
     pub fn sample(&self) -> Option<Delivery> {
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn the_rate_is_what_was_delivered_over_the_longer_of_the_two_times() {
         let mut sampler = DeliverySampler::default();
-        // Ten segments at once; their ACKs come 10 ms apart from 100 ms on.
+        // Ten segments are sent at once. Their ACKs arrive every 10 ms, beginning at 100 ms.
         for segment in 0..10 {
             sampler.on_sent(segment, 0, segment as u32 + 1, 0);
         }
@@ -189,8 +189,7 @@ mod tests {
         }
         let last = deliver(&mut sampler, 9, at(190), seconds(at(100)));
         assert!((last.rate.expect("the interval is long enough") - 10.0 / 0.19).abs() < 1e-9);
-        // A segment is sent when the first one is acknowledged, and is acknowledged 100 ms later: ten segments are
-        // delivered in 100 ms.
+        // A segment that is sent at the first ACK is acknowledged 100 ms later: ten segments are delivered in 100 ms.
         let mut sampler = DeliverySampler::default();
         for segment in 0..10 {
             sampler.on_sent(segment, 0, segment as u32 + 1, at(10 * segment));

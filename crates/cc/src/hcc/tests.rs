@@ -32,7 +32,7 @@ fn searching(values: &[(&str, Setting)], preset: &str, from: f64, loss_ref: f64)
     h
 }
 
-/// Number of updates until the window exceeds the loss reference, and the window then.
+/// Number of updates until the window exceeds the loss reference, and the window after these updates.
 fn climb(mut h: Hcc, loss_ref: f64) -> (u32, f64) {
     let mut updates = 0;
     while h.win.w <= loss_ref {

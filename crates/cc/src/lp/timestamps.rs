@@ -20,7 +20,7 @@ pub enum Clock {
     Random,
     /// Jiffies, in 32-bit words (Linux before 4.10).
     Jiffies,
-    /// Jiffies rounded to the nearest, in 64-bit words (ns-2's TCP/Linux).
+    /// Jiffies rounded to the nearest integer, in 64-bit words (ns-2's TCP/Linux).
     Ns2,
 }
 
@@ -34,10 +34,11 @@ pub struct Timestamps {
     hz: u64,
     /// Mask of a word.
     word: u64,
-    /// Offsets, ticks: of the local clock from the simulation's, and of the receiver's clock from the local one.
+    /// Offset of the local clock from the simulation's clock, and offset of the receiver's clock from the local clock,
+    /// ticks.
     local_offset: u64,
     remote_offset: u64,
-    /// The timestamps of the last ACK, ticks; 0 counts as none.
+    /// The timestamps of the last ACK, ticks; 0 counts as no timestamp.
     remote: u64,
     local: u64,
     /// Estimated rate of the receiver's clock, ticks/s; 0 while unknown.
