@@ -270,8 +270,8 @@ impl Udt {
                 SlowStart::FirstAck => {
                     self.leave_slow_start(path);
                     if path.arrival_rate > 0.0 {
-                        // The draft has no margin here. A sender without packets in flight may always send one, so a
-                        // window below one counts as one.
+                        // The draft has no margin here. A sender without packets in flight may always send one packet,
+                        // so a window below one packet counts as one packet.
                         self.window = (path.arrival_rate * (path.rtt + self.p.syn)).max(1.0);
                     }
                     return;
@@ -334,8 +334,8 @@ impl Udt {
                 self.dec_count = self.dec_count.saturating_add(1);
             }
             Schedule::Spaced => {
-                // The draft does not state when a NAK is counted. Here it is counted after this test; otherwise an r of
-                // 1 could never cause a further decrease.
+                // The draft does not state when a NAK is counted. Here the NAK is counted after this test; otherwise an
+                // r of 1 could never cause a further decrease.
                 let due = self.nak_count == self.dec_count * self.dec_random;
                 if due && f64::from(self.dec_count) <= self.p.more_decreases {
                     self.slow_down(next);
@@ -371,7 +371,7 @@ impl Udt {
         self.window.min(self.p.flow_window)
     }
 
-    /// P: time from the start of a packet to that of the next, s.
+    /// P: time from the start of a packet to the start of the next packet, s.
     #[must_use]
     pub fn period(&self) -> f64 {
         self.period

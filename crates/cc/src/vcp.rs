@@ -257,7 +257,7 @@ mod tests {
         for (rtt, percent) in [(0.1, 3.078), (0.4, 12.891)] {
             close(growth("", 1000.0, rtt, Load::Low), 10.0 * percent, 1e-3);
         }
-        // 2.5 intervals at most.
+        // The growth is that of at most 2.5 intervals.
         close(growth("ns2", 1000.0, 2.0, Load::Low), 1000.0 * (libm::pow(1.0625, 2.5) - 1.0), 1e-9);
         close(growth("", 1000.0, 2.0, Load::Low), 1000.0 * (libm::pow(1.0625, 10.0) - 1.0), 1e-9);
     }

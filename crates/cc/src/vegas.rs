@@ -95,15 +95,15 @@ pub struct Vegas {
     p: VegasParams,
     win: PlainWindow,
     slow_starting: bool,
-    /// True in a round of slow start in which the window grows, false in one that measures.
+    /// True in a round of slow start in which the window grows, false in a round that only measures.
     growing: bool,
-    /// False from a timeout to the end of its recovery, during which standard slow start applies.
+    /// False from a timeout to the end of the recovery; until then standard slow start applies.
     enabled: bool,
     base: f64,
     round: RoundTrip,
     /// Growth for each segment acknowledged, while an increase is spread.
     per_ack: f64,
-    /// Segments in queues at the last decision; NaN before the first.
+    /// Segments in queues at the last decision; NaN before the first decision.
     last_diff: f64,
     linux26: Linux26,
     /// True if the flow was in slow start before the last signal.
@@ -260,7 +260,7 @@ impl Vegas {
         }
     }
 
-    /// Changes the window at the end of a round, which this ACK ends.
+    /// Changes the window at the end of a round; this ACK ends the round.
     fn end_round(&mut self, ack: &Ack) {
         let enough = f64::from(self.round.samples) >= self.p.samples_min;
         if enough {

@@ -43,7 +43,7 @@ pub struct Veno {
     n: f64,
     /// True if the next full window adds a segment (Linux's form only).
     inc: bool,
-    /// True from a timeout to the end of its recovery, while Linux behaves as standard TCP.
+    /// True from a timeout to the end of the recovery, while Linux behaves as standard TCP.
     reno: bool,
 }
 

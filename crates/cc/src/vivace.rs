@@ -7,10 +7,10 @@
 //! an amplifier of the steps with the power 1.2, and a bound of the steps that grows by 5 % of the rate. Preset `paper`
 //! has the constants that others report of the paper. The paper's text was not available, so these constants are
 //! unverified. A Mbit/s is 10⁶ bit/s throughout; the authors' code also uses 2²⁰. An interval lasts the smallest RTT
-//! and at least five segments. Not modelled: the code's longer intervals while RTT samples arrive in bursts, and its
-//! trend of the RTT over six intervals. The regression's error is the root mean square distance of the samples from the
-//! fitted line, relative to their mean. After a timeout the window is one segment until the next ACK, as with any
-//! algorithm in Linux.
+//! and at least five segments. Not modelled: the code's longer intervals while RTT samples arrive in bursts, and the
+//! code's trend of the RTT over six intervals. The regression's error is the root mean square distance of the samples
+//! from the fitted line, relative to the samples' mean. After a timeout the window is one segment until the next ACK,
+//! as with any algorithm in Linux.
 
 use std::collections::VecDeque;
 
@@ -113,7 +113,7 @@ struct State {
     bound_raised: f64,
     last: Worth,
     intervals: VecDeque<Interval>,
-    /// True if the next probe of a pair is the higher one.
+    /// True if the next probe of a pair is the probe at the higher rate.
     next_high: bool,
     limited: bool,
     min_rtt: f64,
@@ -444,7 +444,7 @@ impl Algorithm for Vivace {
             let interval = &mut self.s.intervals[newest];
             interval.line.add(ack.sent_at() - interval.began, rtt);
             interval.limited |= self.s.limited;
-            // An ACK for several segments may reach back into earlier intervals.
+            // An ACK for several segments may acknowledge segments of earlier intervals.
             let mut left = ack.acked;
             for interval in self.s.intervals.iter_mut().take(newest + 1).rev() {
                 let taken = left.min(interval.outstanding().max(0.0));

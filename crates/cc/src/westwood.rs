@@ -4,12 +4,12 @@
 //!
 //! Variant: one bandwidth sample a round trip (the "+" of the name), a single pole of 0.9, and a loss that never raises
 //! the window. The bandwidth is computed from the ACKs themselves. The paper's text was not available: filter and floor
-//! are those of ns-3 and Linux. ns-3 averages each sample with the previous one (Tustin), which is not copied. Linux
-//! (presets `linux`, `linux-2.6`) filters twice with 7/8, in whole bytes per jiffy. Linux halves the window during
-//! recovery. When recovery ends, the window becomes the estimate, which may be *above* the window before the loss.
-//! ns-2's TCP/Linux (preset `ns2`) runs the module of 2.6.22 without the event at the end of recovery. In this module
-//! the threshold becomes half of the window, the estimate is only the smallest window during recovery, and all other
-//! rules are standard TCP's.
+//! are those of ns-3 and Linux. ns-3 averages each sample with the previous sample (Tustin); this average is not
+//! copied. Linux (presets `linux`, `linux-2.6`) filters twice with 7/8, in whole bytes per jiffy. Linux halves the
+//! window during recovery. When recovery ends, the window becomes the estimate, which may be *above* the window before
+//! the loss. ns-2's TCP/Linux (preset `ns2`) runs the module of 2.6.22 without the event at the end of recovery. In
+//! this module the threshold becomes half of the window, the estimate is only the smallest window during recovery, and
+//! all other rules are standard TCP's.
 
 use crate::algorithm::{Ack, Cause, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
@@ -133,8 +133,8 @@ impl Westwood {
         })
     }
 
-    /// An RTT in the unit of the arithmetic, which is jiffies in integer arithmetic; for Linux 2.6 the smoothed RTT,
-    /// truncated.
+    /// An RTT in the unit of the arithmetic: jiffies in integer arithmetic, s otherwise. For Linux 2.6 the result is
+    /// the smoothed RTT, truncated.
     #[inline]
     fn round_trip(&self, ack: &Ack, latest: f64) -> f64 {
         match self.win.arithmetic {
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn linux_rounds_round_trips_up_to_jiffies() {
-        // 40.12 ms are 41 jiffies of 1 ms and 11 of 4 ms; 2.6 truncates.
+        // 40.12 ms are 41 jiffies of 1 ms or 11 jiffies of 4 ms; Linux 2.6 truncates.
         for (preset, hz, jiffies) in [("linux", 1000.0, 41.0), ("linux", 250.0, 11.0), ("linux-2.6", 1000.0, 40.0)] {
             let (mut d, mut w) = (Driver::new(), westwood(preset));
             w.on_start(&Start { hz, ..Start::default() });

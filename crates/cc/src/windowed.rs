@@ -1,9 +1,9 @@
 //! Largest or smallest of the recent samples, in constant space.
 //!
-//! Kathleen Nichols' filter keeps three samples: the best sample of the window, the best one after the first, and the
-//! best one after the second. When the first sample expires, the second replaces it. The result is never older than the
-//! window. If each sample is worse than the one before, the result may differ from the true extreme by the samples'
-//! change over a fraction of the window.
+//! Kathleen Nichols' filter keeps three samples: the best sample of the window, the best sample after the first, and
+//! the best sample after the second. When the first sample expires, the second sample replaces the first. The result is
+//! never older than the window. If each sample is worse than the previous sample, the result may differ from the true
+//! extreme by the samples' change over a fraction of the window.
 
 #[derive(Clone, Copy, Debug)]
 struct Sample {
@@ -29,7 +29,7 @@ impl WindowedMax {
         self.0[0].value
     }
 
-    /// Takes a sample, drops those older than `window`, and returns the largest.
+    /// Takes a sample, drops samples older than `window`, and returns the largest.
     #[inline]
     pub fn update(&mut self, value: f64, at: f64, window: f64) -> f64 {
         let new = Sample { value, at };
@@ -71,14 +71,14 @@ impl WindowedMin {
         Self(WindowedMax::new(f64::NEG_INFINITY, 0.0))
     }
 
-    /// The smallest recent sample; infinite before the first.
+    /// The smallest recent sample; infinite before the first sample.
     #[must_use]
     #[inline]
     pub fn get(&self) -> f64 {
         -self.0.get()
     }
 
-    /// Takes a sample, drops those older than `window`, and returns the smallest.
+    /// Takes a sample, drops samples older than `window`, and returns the smallest.
     #[inline]
     pub fn update(&mut self, value: f64, at: f64, window: f64) -> f64 {
         -self.0.update(-value, at, window)

@@ -127,7 +127,7 @@ mod tests {
     fn the_window_changes_by_what_routers_say_and_stays_at_one_segment() {
         let (mut d, mut x) = (Driver::new(), xcp());
         d.start(&mut x, 10.0);
-        // 150 bytes of feedback on a packet of 1,500, as a rate over 100 ms.
+        // The feedback is 150 bytes on a packet of 1,500 bytes, as a rate over 100 ms.
         ack(&mut d, &mut x, 0.1 / 0.1);
         close(x.window(), 10.1, 1e-12);
         ack(&mut d, &mut x, 0.0);

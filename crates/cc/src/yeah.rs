@@ -2,15 +2,15 @@
 //! the flow's segments are in queues the window grows as in Scalable TCP, otherwise as in standard TCP. YeAH-TCP
 //! empties the queue while no Reno flow seems to compete.
 //!
-//! Variant: the rules of the authors' Linux module in real numbers. The paper's text was not available; its limit φ on the
-//! delay may differ.
+//! Variant: the rules of the authors' Linux module in real numbers. The paper's text was not available; the paper's
+//! limit φ on the delay may differ.
 //!
 //! Differences:
 //! * Linux works in whole segments and microseconds (preset `linux`).
 //! * Linux 2.6.22 counts ACKs, needs 101 of them for a step in fast mode, and forgets the base RTT when sending resumes
 //!   (preset `linux-2.6`, ns-2's TCP/Linux).
-//! * In another simulator the delay limit 1/φ is a quotient of integers, which is 0, and the decrease is computed from
-//!   the bytes in flight.
+//! * In another simulator the delay limit 1/φ is a quotient of integers and therefore 0, and the decrease is computed
+//!   from the bytes in flight.
 
 use crate::algorithm::{Ack, Needs, Signal};
 use crate::loss_based::{LossBased, own_window};
@@ -123,7 +123,7 @@ impl Yeah {
         (q, q > self.p.q_max || rtt - base > self.win.whole(self.p.delay_max * base))
     }
 
-    /// Updates the mode at the end of a round, which this ACK ends.
+    /// Updates the mode at the end of a round.
     fn end_round(&mut self) {
         let round = std::mem::replace(&mut self.round, RoundTrip::NEW);
         self.due = false;
@@ -275,7 +275,7 @@ mod tests {
         (d, y)
     }
 
-    // The paper's text was not available: these follow from the authors' Linux module.
+    // The paper's text was not available: these values follow from the authors' Linux module.
     #[test]
     fn a_queue_of_more_than_80_is_given_up() {
         let (_, y) = after_a_round("linux", 1000.0, 0.11);

@@ -40,7 +40,7 @@ pub(crate) fn udt_control(index: usize, flow: &FlowSpec) -> Result<elephan_cc::u
     elephan_cc::build_udt(&flow.algorithm, &parameters(flow)).map_err(|e| refused(index, &e))
 }
 
-/// Rejects an algorithm that cannot be built, or that lacks the routers it needs.
+/// Rejects an algorithm that cannot be built, or whose path lacks the routers that the algorithm needs.
 ///
 /// # Errors
 /// The errors of [`controller`].
@@ -99,7 +99,8 @@ pub fn check_algorithms(spec: &Spec) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// Builds the congestion control for the transfers of a source, and checks for the routers that it needs.
+/// Builds the congestion control for the transfers of a source, and checks that the path has the routers that the
+/// algorithm needs.
 pub(crate) fn source_controller(spec: &Spec, index: usize, flow: &FlowSpec) -> Result<Controller, SpecError> {
     let place = format!("traffic[{index}]");
     let of_source = |e: SpecError| SpecError::new(e.path.replacen("flows", "traffic", 1), e.message);

@@ -10,7 +10,7 @@ use crate::random::Stream;
 use crate::spec::{ApplicationSpec, DurationSpec, FlowSpec, FramesSpec, MOST_SEGMENTS, Spec};
 use crate::time::Time;
 
-/// Largest burst of segments for which memory is not checked: a larger one must fit into the run's memory before its
+/// Largest burst of segments for which memory is not checked; a larger burst must fit into the run's memory before its
 /// first segment leaves.
 pub const SMALL_BURST: u32 = 4096;
 
@@ -287,7 +287,7 @@ mod tests {
             segments += application.take(application.due());
             looks += 1;
         }
-        // One segment in 2 s, and 10^6 bursts before each of them.
+        // There is one segment in 2 s, and 10^6 bursts precede each segment.
         assert_eq!(segments, 5);
         assert!(looks > 400, "{looks}");
     }

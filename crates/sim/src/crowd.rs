@@ -1,9 +1,9 @@
 //! A *crowd*: thousands of flows whose samples are reduced during the run to quantiles over the flows of each group.
 //!
-//! Senders and receivers sample themselves in their own turns. At the end of a time slice, all flows have taken the
-//! samples before that time. The samples taken in the slice are then reduced, and the samples of flows that are not
-//! recorded are dropped. Memory therefore grows with the number of flows plus the number of sample times, and not with
-//! their product.
+//! Senders and receivers take their samples when they handle their own events. At the end of a time slice, all flows
+//! have taken the samples of that slice. The samples taken in the slice are then reduced, and the samples of flows that
+//! are not recorded are dropped. Memory therefore grows with the number of flows plus the number of sample times, and
+//! not with their product.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::time::Time;
 /// Recorded quantiles: minimum, 5 %, quartiles, 95 % and maximum.
 pub const QUANTILES: [f64; 7] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0];
 
-/// Largest number of sampling intervals in a slice, since the samples of all flows are kept until its end.
+/// Largest number of sampling intervals in a slice, since the samples of all flows are kept until the slice ends.
 pub(crate) const SAMPLES_AT_ONCE: u64 = 4;
 
 /// A value for each of [`QUANTILES`]; NaN if no flow has a value.
@@ -117,7 +117,7 @@ impl Values {
     }
 }
 
-/// State of a flow that its group's quantiles need.
+/// State of a flow from which the quantiles of the flow's group are computed.
 #[derive(Debug)]
 struct Member {
     recorded: bool,

@@ -5,8 +5,8 @@ use crate::random::Stream;
 use crate::spec::{DurationSpec, RttSpec, SizeSpec};
 use crate::time::Time;
 
-/// Largest draw of a time, ps; longer draws are reduced to it. This limit is half of the longest run, so that sums of
-/// two times do not overflow.
+/// Largest draw of a time, ps; longer draws are reduced to this limit. This limit is half of the longest run, so that
+/// sums of two times do not overflow.
 const LONGEST_PS: f64 = (1_u64 << 61) as f64;
 
 impl DurationSpec {
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn pareto_times_pass_kolmogorov_smirnov() {
-        // Mean 3 s and shape 1.5: scale 1 s.
+        // A mean of 3 s and a shape of 1.5 give a scale of 1 s.
         let spec = DurationSpec::Pareto { mean_ps: 3_000_000_000_000, shape: 1.5 };
         passes_kolmogorov_smirnov(draws(spec), |x| if x < 1.0 { 0.0 } else { 1.0 - libm::pow(x, -1.5) });
     }
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn pareto_sizes_pass_kolmogorov_smirnov() {
-        // Mean 25,000 and shape 1.2: scale 4,166.7, median 7,424.
+        // A mean of 25,000 bytes and a shape of 1.2 give a scale of 4,166.7 bytes and a median of 7,424 bytes.
         let draws = sizes(SizeSpec::Pareto { mean_bytes: 25_000.0, shape: 1.2 });
         let scale = 25_000.0 / 6.0;
         passes_kolmogorov_smirnov(draws, |x| if x < scale { 0.0 } else { 1.0 - libm::pow(scale / x, 1.2) });

@@ -191,7 +191,7 @@ impl FlowEnd {
         }
     }
 
-    /// Time of the end's next action that no arrival causes.
+    /// Time of the end's next action that is not a response to an arrival.
     pub(crate) fn timer(&mut self) -> Time {
         with_end!(&mut self.kind, end => end.timer(), inline => Time::NEVER)
     }

@@ -1,4 +1,5 @@
-//! The execution of a run: time slices, in each of which every node takes a turn.
+//! The execution of a run. Time is divided into slices. In each slice every node takes a turn, in which the node
+//! handles all of its events of that slice.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,8 +20,8 @@ use crate::spec::{FlowSpec, Spec, SpecError};
 use crate::time::Time;
 use crate::traffic::Source;
 
-/// Length of slices without sources. Longer slices need fewer turns, but more cache; 4 ms of a 622 Mbit/s path are 300
-/// packets.
+/// Length of slices without sources. Longer slices need fewer turns, but more cache; in 4 ms a path of 622 Mbit/s
+/// carries about 300 packets of 1,000 bytes.
 pub const PREFERRED_SLICE: Time = Time(4 * Time::MILLISECOND.0);
 
 /// Length of slices with sources. With thousands of senders, each sender has few ACKs in a turn, and its state is no

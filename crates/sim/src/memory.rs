@@ -144,7 +144,7 @@ impl Spec {
         (transfers, active_s)
     }
 
-    /// Memory of the records of a source's transfers: the list, and a row for each.
+    /// Memory of the records of a source's transfers: the list, and a row for each transfer.
     fn rows_bytes(&self, source: &SourceSpec) -> u64 {
         let (transfers, _) = self.transfers(source);
         let listed = if let ArrivalsSpec::List { .. } = source.arrivals {
@@ -191,7 +191,7 @@ impl Spec {
     }
 }
 
-/// Number of internal variables of an algorithm; 0 for one that is not built in.
+/// Number of internal variables of an algorithm; 0 for an algorithm that is not built in.
 fn variables(algorithm: &str) -> u64 {
     let name = algorithm.split(':').next();
     let mut entries = elephan_cc::registry().iter().chain(elephan_cc::other_transports());

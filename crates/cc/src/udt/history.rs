@@ -75,8 +75,8 @@ impl Arrivals {
     }
 
     /// Records the arrival of a data packet. The sender sends each packet whose number is a multiple of 16 back to back
-    /// with the next one. If both packets arrive at the same instant, since both were held up together, the pair is not
-    /// counted.
+    /// with the next packet. If both packets arrive at the same instant, since both were held up together, the pair is
+    /// not counted.
     pub fn on_packet(&mut self, now: f64, number: u32) {
         self.gaps.push(now - self.last);
         self.last = now;
@@ -145,7 +145,7 @@ impl Estimates {
         Self { rtt: 10.0 * syn, rtt_var: 5.0 * syn, arrival_rate, capacity }
     }
 
-    /// Takes an RTT sample, with weight 1/8, and with weight 1/4 in the variation.
+    /// Takes an RTT sample; its weight is 1/8 in the RTT and 1/4 in the variation.
     pub fn note_rtt(&mut self, rtt: f64) {
         self.rtt_var = (3.0 * self.rtt_var + (rtt - self.rtt).abs()) / 4.0;
         self.rtt = (7.0 * self.rtt + rtt) / 8.0;

@@ -110,7 +110,8 @@ fn a_congestion_period_begins_with_a_ninth_less() {
     let mut udt = sending("udt", 12e-6);
     assert!(udt.on_nak(100, 200, &path(GIGABIT, GIGABIT)));
     assert!(close(udt.period(), 13.5e-6));
-    // Packets sent before the decrease belong to the same period; later ones begin the next.
+    // Losses of packets sent before the decrease belong to the same period. A loss of a later packet begins the next
+    // period.
     assert!(!udt.on_nak(199, 300, &path(GIGABIT, GIGABIT)));
     assert!(udt.on_nak(300, 400, &path(GIGABIT, GIGABIT)));
 }
@@ -245,7 +246,7 @@ fn the_arrival_rate_leaves_out_what_is_far_from_the_median() {
         arrivals.on_packet(now, number);
     }
     assert!(close(arrivals.rate(), 1e4), "a pause and a burst are no gaps of the stream");
-    // Half of the gaps are a tenth of the others, so there is no constant rate.
+    // Half of the gaps are a tenth of the other gaps, so there is no constant rate.
     let mut mixed = Arrivals::new(0.0, 16, true, true);
     let mut now = 0.0;
     for number in 0..16 {
@@ -281,7 +282,7 @@ fn packet_pairs_show_the_capacity() {
             arrivals.on_packet(0.5, 16 * pair + 1);
         }
         assert!(close(arrivals.capacity(), GIGABIT));
-        // The second packet of a pair whose first was lost is not counted.
+        // The second packet of a pair is not counted if the first was lost.
         arrivals.on_packet(1.0, 16 * 90 + 1);
         arrivals.on_packet(1.1, 16 * 91);
         arrivals.on_packet(1.2, 16 * 92 + 1);

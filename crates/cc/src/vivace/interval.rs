@@ -32,7 +32,7 @@ impl Line {
         self.product += time * rtt;
     }
 
-    /// Slope of the line; `None` with fewer than two samples, or if all have the same time.
+    /// Slope of the line; `None` with fewer than two samples, or if all samples have the same time.
     #[must_use]
     pub fn slope(&self) -> Option<Slope> {
         if self.samples < 2.0 {

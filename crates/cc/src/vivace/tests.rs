@@ -151,7 +151,7 @@ fn intervals_that_the_application_held_back_decide_nothing() {
     v.decide(1.0);
     assert_eq!((v.s.rate, v.s.mode), (10.0, Mode::Starting));
     assert!(v.s.intervals.is_empty());
-    // After an idle time Vivace probes around the rate that it had before.
+    // After an idle time Vivace probes around the rate from before that time.
     v.s.mode = Mode::Moving;
     v.on_idle(5.0, 3.0);
     assert_eq!((v.s.rate, v.s.mode), (10.0, Mode::Probing));

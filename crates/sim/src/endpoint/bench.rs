@@ -1,4 +1,5 @@
-//! A bench for tests of endpoints: one end whose packets are collected, and whose arrivals the test creates.
+//! A test bench for one end of a flow. A test creates the arrivals, and the bench collects the packets that the end
+//! sends.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! The SACK blocks of a receiver, the latest first (RFC 2018 section 4).
 
-/// Most SACK blocks of an ACK with the timestamps option.
+/// Largest number of SACK blocks in an ACK with the timestamps option.
 pub(super) const REPORTED: usize = 3;
-/// Most blocks that a receiver knows: Linux reports three and remembers four (`TCP_NUM_SACKS`).
+/// Largest number of blocks that a receiver knows: Linux reports three and remembers four (`TCP_NUM_SACKS`).
 const KNOWN: usize = 4;
 
 /// SACK blocks: the first segment, and the segment after the last one.
@@ -56,10 +56,10 @@ impl Blocks {
         }
     }
 
-    /// Records a new segment, which is now in the run `run` of segments that have arrived.
+    /// Records a new segment. `run` is the range of consecutive arrived segments that contains the new segment.
     pub(super) fn note(&mut self, segment: u32, run: (u32, u32)) {
         if self.count > 0 && self.known[0].1 == segment && run == (self.known[0].0, segment + 1) {
-            // The latest run has become longer, and is not adjacent to another one.
+            // The latest run has become longer, and is not adjacent to another run.
             self.known[0] = run;
             return;
         }

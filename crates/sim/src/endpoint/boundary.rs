@@ -29,7 +29,7 @@ pub enum End {
 
 /// Output of an endpoint, which is one end of one flow.
 pub trait Outlet {
-    /// Index of the flow, and this end of it.
+    /// Index of the flow, and the end of the flow that this outlet belongs to.
     fn address(&self) -> (FlowId, End);
 
     /// Sends a packet, which leaves at `packet.at`: now or later, and not before a packet sent earlier.

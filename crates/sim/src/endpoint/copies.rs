@@ -11,14 +11,14 @@ const WORDS: usize = (WINDOW / u64::BITS) as usize;
 pub(super) struct Arrived {
     /// One above the highest number that has arrived.
     next: u32,
-    /// A bit for each of the last [`WINDOW`] numbers. The list of bits is allocated at the first gap; before, all
-    /// numbers below `next` have arrived.
+    /// A bit for each of the last [`WINDOW`] numbers. The list of bits is allocated at the first gap. Before the first
+    /// gap, all numbers below `next` have arrived.
     window: Option<Box<[u64; WORDS]>>,
 }
 
 impl Arrived {
     /// Records the arrival of a datagram. Returns true if the datagram is the first with its number. A datagram whose
-    /// number is at least [`WINDOW`] below the highest one counts as the first.
+    /// number is at least [`WINDOW`] below the highest number counts as the first.
     pub(super) fn note(&mut self, number: u32) -> bool {
         let Some(window) = &mut self.window else {
             if number > self.next {

@@ -1,4 +1,4 @@
-//! A sender of datagrams: each leaves when the application hands it over, and is not acknowledged.
+//! A sender of datagrams. Each datagram leaves when the application hands it over, and is not acknowledged.
 
 use std::sync::Arc;
 

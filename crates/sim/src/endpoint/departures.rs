@@ -3,7 +3,7 @@
 use crate::random::{Name, Stream};
 use crate::time::Time;
 
-/// Departure times of a host's packets, which stay in order.
+/// Departure times of a host's packets; the packets stay in order.
 #[derive(Clone, Debug)]
 pub struct Departures {
     jitter_ps: u64,

@@ -6,18 +6,18 @@
 //!                        timer() ◄── └──────────────────────┘
 //! ```
 //!
-//! Other endpoints take their turns of a time slice one after the other. The ends of a host cannot take turns one after
-//! the other, since their common clock does not go back. Therefore all ends of the host are a single node in the plan
-//! of turns, and the host gets their events in one order of time.
+//! In a time slice, the engine runs other endpoints one after the other. The ends of a host cannot run one after the
+//! other, since their common clock does not go back. Therefore the engine treats all ends of the host as a single node,
+//! and the host gets their events in one order of time.
 
 use crate::packet::{FlowId, Packet};
 use crate::sidecar::Sidecar;
 use crate::time::Time;
 
-/// Output of a host during its turn.
+/// Output of a host while it handles its events of a time slice.
 pub trait Way {
-    /// Sends a packet from the end given by its flow and its direction. The packet leaves at `packet.at`, which is in
-    /// this turn, and not before a packet sent earlier.
+    /// Sends a packet from the end given by its flow and its direction. The packet leaves at `packet.at`, which is
+    /// before the horizon of this turn, and not before a packet sent earlier.
     fn send(&mut self, packet: Packet);
 
     /// Data that accompanies a flow's packets outside the packets themselves.

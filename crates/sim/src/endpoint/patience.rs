@@ -7,7 +7,7 @@ use crate::time::Time;
 
 /// Smallest deviation in the first retransmission timeout (`TCP_RTO_MIN`).
 const MIN_DEVIATION: Time = Time(Time::SECOND.0 / 5);
-/// Most quick ACKs at a time (`TCP_MAX_QUICKACKS`).
+/// Largest number of quick ACKs at a time (`TCP_MAX_QUICKACKS`).
 const QUICK_ACKS: u32 = 16;
 
 /// State of a receiver that delays ACKs. Intervals are in jiffies.
@@ -54,8 +54,8 @@ impl Patience {
         is_steady
     }
 
-    /// Takes a segment that is equal to, below or above the next expected one. Returns the least number of quick ACKs
-    /// from now on: those after a pause, or after a segment that had arrived before.
+    /// Takes a segment that is equal to, below or above the next expected segment. Returns the smallest number of quick
+    /// ACKs from now on, which is above 0 after a pause, or after a segment that had arrived before.
     pub(super) fn on_segment(&mut self, now: Time, order: Ordering) -> u32 {
         match order {
             Ordering::Less => {

@@ -71,7 +71,7 @@ pub struct Receiver {
     delayed_ack: Time,
     /// Length of a jiffy; zero if the timer of delayed ACKs is exact.
     jiffy: Time,
-    /// Time at which the timer of delayed ACKs was last set, and its timeout then.
+    /// Time at which the timer of delayed ACKs was last set, and the timeout that was set.
     delayed_from: Time,
     delayed_by: Time,
     /// True if `ack_due` is the earliest time of the timer's expiry, and not the expiry itself.
@@ -124,7 +124,7 @@ impl Receiver {
         receiver
     }
 
-    /// Receiver of a transfer that begins at `start`, without samples before it.
+    /// Receiver of a transfer that begins at `start`, without samples before `start`.
     #[must_use]
     pub fn starting(start: Time, flow: FlowId, spec: &FlowSpec, sample_times: &Arc<[Time]>) -> Self {
         Self::from(Clock::starting(sample_times, start), flow, spec)
@@ -243,8 +243,8 @@ impl Receiver {
         ack
     }
 
-    /// Replaces the earliest time of a delayed ACK by its expiry. The expiry is needed only if no segment arrives before
-    /// the earliest time, and most do.
+    /// Replaces the earliest time of a delayed ACK's timer by the timer's expiry. The expiry is needed only if no
+    /// segment arrives before the earliest time, which is rare.
     fn set_expiry(&mut self) {
         if self.is_earliest && self.ack_due < Time::NEVER {
             self.ack_due = jiffies::expiry(self.jiffy, self.delayed_from, self.delayed_by);
@@ -388,7 +388,7 @@ impl Receiver {
             let in_order = self.take(segment);
             if !in_order && self.totals.delivered > delivered {
                 self.note_held();
-                // The ACK that was released counts as that of this segment too, as in Linux.
+                // The ACK that was released also counts as the ACK of this segment, as in Linux.
                 if released.is_some() {
                     return released;
                 }
@@ -405,8 +405,8 @@ impl Receiver {
     }
 
     /// Returns the ACK that waits, if `segment` changes a SACK block that the next ACK may no longer have: a new block
-    /// beside two others, or an older block than the two latest. The ACK has this older block with the segment, still in its
-    /// old place (`tcp_sack_new_ofo_skb`).
+    /// in addition to two others, or an older block than the two latest. The ACK has this older block, extended by the
+    /// segment, at its old position (`tcp_sack_new_ofo_skb`).
     #[inline]
     fn release_compressed(&mut self, segment: u32, now: Time, beside: &mut Sidecar) -> Option<Packet> {
         self.compression.as_ref().filter(|state| state.is_waiting() && segment > self.next)?;
@@ -483,8 +483,8 @@ impl Receiver {
         false
     }
 
-    /// Fast path for a segment above a gap: it follows the latest run, and no segment above it has arrived. Returns
-    /// false in any other case, and does nothing then.
+    /// Fast path for a segment above a gap: the segment directly follows the latest run of segments, and no segment
+    /// above it has arrived. Returns false in any other case, and does nothing then.
     #[inline]
     fn extend_latest(&mut self, segment: u32) -> bool {
         let Some((first, past)) = self.blocks.latest() else { return false };

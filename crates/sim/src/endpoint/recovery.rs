@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn as_sack1_what_is_lost_stays_in_the_pipe() {
         // Window and flight size are 20, and 4 segments are lost: 16 duplicate ACKs arrive. The pipe reaches the target
-        // of 10 after ten of them (three at once); only the ACKs after these release segments.
+        // of 10 after ten of these ACKs (the first three count together). Only later ACKs release segments.
         let mut episode = Episode::begin(RecoveryRule::PipeSack1, 20, 20, 10, 5);
         let mut sent = 0;
         for ack in 0..14 {

@@ -32,7 +32,7 @@ trait Report {
 
 /// A smallest RTT with an error (Leith and others 2008, figure 11). Many algorithms compute the smallest RTT from
 /// samples themselves, so samples are changed too. No sample is below the assumed base RTT, and a sample of the true
-/// smallest RTT becomes the assumed one. The endpoint's own estimators use the true values.
+/// smallest RTT becomes the assumed base RTT. The endpoint's own estimators use the true values.
 struct Misled {
     /// Assumed minus true smallest RTT, s.
     error: f64,
@@ -53,7 +53,7 @@ impl Report for Misled {
 /// Counting of ACKs instead of segments (RFC 5681 without the byte counting of RFC 3465): a receiver that divides its
 /// ACKs accelerates such a sender (Savage et al., ACM CCR 29(5), 1999).
 struct Counting {
-    /// Number of ACKs as which the sender counts each packet that acknowledges new data.
+    /// Number of ACKs that the sender counts for each packet that acknowledges new data.
     acks: f64,
 }
 

@@ -18,8 +18,9 @@ pub struct Rto {
     granularity: f64,
 }
 
-/// Linux's deviation: a mean deviation that grows with a rising RTT at once and falls slowly with a falling one, and its
-/// maximum over a round trip. Both are multiplied by four as the timeout needs them, s.
+/// Linux's deviation: a mean deviation that grows with a rising RTT at once and falls slowly with a falling RTT, and
+/// the maximum of this deviation over a round trip, s. Both are stored multiplied by four, as the formula of the
+/// timeout needs them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Deviation {
     mean: f64,

@@ -11,8 +11,8 @@ use crate::time::Time;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Retransmission {
     pub segment: u32,
-    /// Next new segment at the time of the retransmission: a SACK of this segment or a higher one is for a segment sent
-    /// later.
+    /// Next new segment at the time of the retransmission: a SACK of this or a higher segment is for a segment sent
+    /// after the retransmission.
     pub next_then: u32,
     pub at: Time,
 }
@@ -61,13 +61,13 @@ pub struct Scoreboard {
     /// Segment below which every lost segment is retransmitted.
     repaired_below: u32,
     retransmissions: Fifo<Retransmission>,
-    /// The SACK blocks of the last ACK that had any.
+    /// The SACK blocks of the last ACK that had SACK blocks.
     latest: [(u32, u32); 3],
     fresh: Delivered,
 }
 
 impl Scoreboard {
-    /// Takes over another scoreboard's memory without its contents, unless it was for many segments.
+    /// Takes over the memory of another scoreboard, but not its contents. Memory for many segments is not taken over.
     pub fn inherit(&mut self, old: &mut Self) {
         if old.lost.capacity() as usize <= MOST_INHERITED {
             self.sacked.inherit(&mut old.sacked);
@@ -111,7 +111,8 @@ impl Scoreboard {
         self.marked = !self.sacked.is_empty() || self.lost_count > 0 || self.resent_count > 0;
     }
 
-    /// The pipe (RFC 6675 section 4): outstanding segments minus SACKed ones minus lost ones plus retransmitted ones.
+    /// The pipe (RFC 6675 section 4): outstanding segments, minus SACKed segments, minus lost segments, plus
+    /// retransmitted segments.
     #[inline]
     pub fn in_flight(&self, next: u32) -> u32 {
         (next - self.una) + self.resent_count - self.sacked.len() - self.lost_count

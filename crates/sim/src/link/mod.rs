@@ -148,7 +148,7 @@ pub struct Link {
     ps_per_byte: u64,
     free: Time,
     last_arrival: Time,
-    /// Propagation delay; the shortest one of a variable delay.
+    /// Propagation delay; the smallest value if the delay varies.
     pub delay: Time,
     admission: Admission,
     /// `Some` if all packets have one size.
@@ -165,7 +165,7 @@ pub struct Link {
     service: Option<Box<Service>>,
     /// `Some` if the rate is variable.
     schedule: Option<Box<Schedule>>,
-    /// `Some` if the delay line does more than delay.
+    /// `Some` if the delay line has jitter, route changes, reordering or duplication.
     wire: Option<Box<Wire>>,
     /// Size of the smallest packet that crosses the link.
     smallest_bytes: u64,
@@ -330,15 +330,16 @@ impl Link {
         self.delay + self.schedule.as_ref().map_or(self.transmission(bytes), |schedule| schedule.least(bytes))
     }
 
-    /// True if the delay line does more than delay, so that `Link::launch` and `Link::land` are used.
+    /// True if the delay line has jitter, route changes, reordering or duplication, so that `Link::launch` and
+    /// `Link::land` are used.
     #[must_use]
     #[inline]
     pub fn is_unsteady(&self) -> bool {
         self.wire.is_some()
     }
 
-    /// Puts on the delay line a packet that would reach the far end at `at` with the shortest delay. Returns true if it
-    /// is duplicated.
+    /// Puts on the delay line a packet that would reach the far end at `at` with the shortest delay. Returns true if
+    /// the packet is duplicated.
     pub(crate) fn launch(&mut self, packet: Packet, at: Time) -> bool {
         let Some(wire) = &mut self.wire else { return false };
         let later = self.schedule.as_ref().map_or(Time::ZERO, |schedule| schedule.later());

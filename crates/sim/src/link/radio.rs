@@ -21,7 +21,7 @@ pub(super) struct Radio {
     sent: u64,
     /// Number of transmissions of the next packet.
     tries: u32,
-    /// Bytes of packets that were given up, whose transmission time is added to the next packet's.
+    /// Bytes of packets that were given up. Their transmission time is added to that of the next packet.
     debt: u64,
 }
 
@@ -50,7 +50,7 @@ impl Radio {
     }
 
     /// Start of the next packet's transmission, not before `ready`, if `waiting` packets waited at the start of the
-    /// previous one.
+    /// previous transmission.
     pub(super) fn next_start(&mut self, ready: Time, waiting: u64) -> Time {
         let Some((bursts, _)) = &self.bursts else { return ready };
         if waiting == 0 {

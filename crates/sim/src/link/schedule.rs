@@ -109,8 +109,8 @@ impl Trace {
         }
     }
 
-    /// Time of the next opportunity after `now`, which may be the one in use if some of its bytes remain. Earlier
-    /// opportunities are lost.
+    /// Time of the next opportunity after `now`. The opportunity in use counts as the next opportunity if some of its
+    /// bytes remain. Earlier opportunities are lost.
     fn next_after(&mut self, now: Time) -> Time {
         if self.left > 0 && self.at > now {
             return self.at;

@@ -83,7 +83,8 @@ impl Link {
         let packet = next?;
         let bytes = packet.bytes();
         if self.schedule.is_some() && self.gives_up(bytes) {
-            // The transmission time of this packet is added to that of the next one, which may be sent at once.
+            // The transmission time of this packet is added to that of the next packet. The next packet may be sent at
+            // once.
             if let Some(probe) = &mut self.probe {
                 probe.waits += u128::from((now - packet.at).0);
             }

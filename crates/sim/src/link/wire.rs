@@ -1,7 +1,7 @@
 //! A delay line with jitter, changes of the route, reordering and duplication.
 //!
 //! Packets in flight are kept in the order of arrival at the far end. A packet is handed over when no later packet can
-//! arrive before it, so the next node sees its packets in order like those of any other link.
+//! arrive before it, so the next node gets the packets in order, as from any other link.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -198,7 +198,7 @@ mod tests {
         ];
         for (jitter, mean_ms) in cases {
             let impairments = Impairments { jitter: Some(jitter), ..Impairments::default() };
-            // The packets are so far apart that none waits for the one before.
+            // The packets are so far apart that no packet waits for the previous packet.
             let landed = fly(&impairments, 40_000, Time(Time::SECOND.0));
             let (mean, error) = moments(landed.iter().map(|&(_, delay)| delay.0 as f64));
             let expected = (10.0 + mean_ms) * MS as f64;

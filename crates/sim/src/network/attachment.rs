@@ -166,7 +166,7 @@ impl Network {
         place as u32
     }
 
-    /// Times of a packet of another size than the usual one.
+    /// Times of a packet whose size is not the usual size.
     #[inline(never)]
     fn times_of(&self, packet: &Packet, access: u32) -> Times {
         self.accesses[access as usize].times(packet.bytes())

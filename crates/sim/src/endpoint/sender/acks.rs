@@ -27,7 +27,7 @@ struct Report {
     oldest: u32,
     /// True if no segment was SACKed, lost or retransmitted before the ACK.
     was_clean: bool,
-    /// Feedback of XCP routers for the segment and for earlier ones, bytes/s.
+    /// Feedback of XCP routers for this segment and for earlier segments, bytes/s.
     feedback: f32,
     /// `Some` if the RTT samples are those of an ACK with SACKs, or after SACKs or losses.
     parts: Option<Parts>,
@@ -224,7 +224,7 @@ impl Sender {
         (Some(sample), min_rtt)
     }
 
-    /// Records the RTT of the newest segment that an ACK acknowledges, which is returned as a time and in s.
+    /// Records the RTT of the newest segment that an ACK acknowledges. Returns this RTT as a time and in s.
     #[inline(always)]
     fn note_rtt(&mut self, packet: &Packet, report: Report) -> (Time, f64) {
         let rtt = if self.host.is_slow { self.when_host_looks(*packet) } else { packet.at } - packet.stamp;
@@ -235,11 +235,12 @@ impl Sender {
         (rtt, sample)
     }
 
-    /// Takes the RTT samples of an ACK of the segments from `una` on that has SACK blocks, or that follows SACKs or losses,
-    /// as Linux does (`tcp_sacktag_one`, `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`). The smoothed RTT takes the lowest
-    /// acknowledged segment, or else the lowest SACKed one; all other estimates take the highest SACKed segment, or else
-    /// the highest acknowledged one. Retransmitted segments give no sample. If there is no sample, and the ACK advances the
-    /// left edge of the window, the sample comes from the timestamps, which count milliseconds (RFC 7323 section 4.1).
+    /// Takes the RTT samples of an ACK of the segments from `una` on that has SACK blocks, or that follows SACKs or
+    /// losses, as Linux does (`tcp_sacktag_one`, `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`). The smoothed RTT takes
+    /// the lowest acknowledged segment, or else the lowest SACKed segment; all other estimates take the highest SACKed
+    /// segment, or else the highest acknowledged segment. Retransmitted segments give no sample. If there is no sample,
+    /// and the ACK advances the left edge of the window, the sample comes from the timestamps, which count milliseconds
+    /// (RFC 7323 section 4.1).
     #[inline(never)]
     fn measure_rtt_of_parts(&mut self, packet: &Packet, report: Report, parts: Parts, una: u32) -> (Option<f64>, f64) {
         let _ = self.note_rtt(packet, report);
@@ -327,7 +328,7 @@ impl Wanted<'_> {
 mod tests {
     use crate::endpoint::bench::Bench;
 
-    /// A window of 30 segments, of which the first is lost; it is retransmitted at 10.02 ms.
+    /// A window of 30 segments, of which the first is lost and is retransmitted at 10.02 ms.
     fn retransmitting() -> Bench {
         let mut bench = Bench::start(30, 10_000, None);
         for segment in 1..=3 {

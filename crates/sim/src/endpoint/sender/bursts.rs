@@ -8,9 +8,10 @@ pub(super) const LARGEST_BYTES: u32 = 65_279;
 /// Largest window that a SYN-ACK can announce, bytes: the window field of a SYN-ACK is not scaled (RFC 7323 section
 /// 2.2).
 const UNSCALED_WINDOW_BYTES: u64 = 65_535;
-/// Send buffer if the stack states none, bytes: that of `--on linux` on a path with a small BDP.
+/// Send buffer, bytes, of a stack that states none: the send buffer of `--on linux` on a path with a small BDP.
 const SEND_BUFFER_BYTES: u64 = 7_000_064;
-/// Size of Linux's structures around the data of a buffer, which the send buffer counts too, bytes (`SKB_TRUESIZE`).
+/// Size of Linux's structures around the data of a buffer, bytes (`SKB_TRUESIZE`). The limit of the send buffer
+/// includes these structures.
 const STRUCTURES_BYTES: u64 = 832;
 
 /// State of the bursts.

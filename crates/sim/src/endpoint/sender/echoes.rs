@@ -8,7 +8,8 @@ use crate::endpoint::receiver::Receiver;
 use crate::time::Time;
 
 impl Sender {
-    /// Sets the receiver's form of echoing marks and routers' reports, and tells it the RTT of the handshake.
+    /// Sets the form in which the receiver echoes marks and routers' reports, and gives the receiver the RTT of the
+    /// handshake.
     pub fn instruct(&self, receiver: &mut Receiver) {
         if self.rack.enabled && self.rack.handshake < f64::INFINITY {
             receiver.note_handshake(Time::from_seconds(self.rack.handshake));

@@ -164,7 +164,7 @@ impl Sender {
         self.rack.reordering_seen |= below && !board.is_sacked(segment) && !board.is_resent(segment);
     }
 
-    /// Smallest RTT of the connection, the handshake's RTT included, s; infinite before the first.
+    /// Smallest RTT of the connection, the handshake's RTT included, s; infinite before the first sample.
     #[inline]
     pub(super) fn smallest_rtt(&self) -> f64 {
         self.min_rtt.get().min(self.rack.handshake)

@@ -28,7 +28,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// The form of ECN that the algorithm asks for, or else that of the endpoint's setting.
+    /// The form of ECN that the algorithm asks for, or else the form that the endpoint's setting gives.
     pub(super) fn new(needs: Needs, endpoint: bool) -> Self {
         let (mode, data) = match needs.ecn {
             // ECT(1) is VCP's code for a low load, which routers raise.

@@ -7,11 +7,11 @@ use super::pace::{Limit, Limits};
 use crate::endpoint::boundary::Outlet;
 use crate::time::Time;
 
-/// Linux's pacing rate in units of window over RTT, which is 2 in slow start and 1.2 afterwards (`tcp_pacing_ss_ratio`,
+/// Linux's pacing rate in units of window/RTT: 2 in slow start and 1.2 afterwards (`tcp_pacing_ss_ratio`,
 /// `tcp_pacing_ca_ratio`).
 const SLOW_START_FACTOR: f64 = 2.0;
 pub(super) const AVOIDANCE_FACTOR: f64 = 1.2;
-/// First segments of a flow that Linux does not pace (`TCP_INIT_CWND`).
+/// Number of segments at the start of a flow that Linux does not pace (`TCP_INIT_CWND`).
 const UNPACED_SEGMENTS: u32 = 10;
 
 impl Sender {

@@ -1,4 +1,5 @@
-//! Loss detection by time (RACK, RFC 8985): the latest delivered segment, and the send time of each outstanding one.
+//! Loss detection by time (RACK, RFC 8985): the latest delivered segment, and the send time of each outstanding
+//! segment.
 
 use elephan_cc::estimators::SegmentRing;
 
@@ -17,10 +18,10 @@ pub(super) struct Rack {
     pub(super) rtt: Time,
     pub(super) reordering_seen: bool,
     /// RTT of the handshake, s; infinite if it was not measured. The handshake's packets are small, so on a slow link
-    /// this RTT is the smallest one and bounds the reordering window. The algorithm's smallest RTT is that of data
+    /// this RTT is the smallest RTT and bounds the reordering window. The algorithm's smallest RTT is that of data
     /// segments.
     pub(super) handshake: f64,
-    /// Time at which an overtaken segment counts as lost; [`Time::NEVER`] without one.
+    /// Time at which an overtaken segment counts as lost; [`Time::NEVER`] without an overtaken segment.
     pub(super) reorder_due: Time,
     /// Send time of each outstanding segment.
     pub(super) sent_at: SegmentRing<Time>,

@@ -19,7 +19,7 @@ pub(super) enum State {
 pub(super) struct Repair {
     pub(super) state: State,
     /// Next new segment at the start of the last recovery or timeout. No new recovery begins before all segments below
-    /// this one are acknowledged.
+    /// `point` are acknowledged.
     pub(super) point: u32,
     /// Send time of the recovery's first retransmission, for the Eifel detection.
     pub(super) first: Time,

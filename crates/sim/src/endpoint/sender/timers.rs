@@ -93,8 +93,8 @@ impl Sender {
         self.timeout.may_probe && self.timeout.armed < Time::NEVER && self.board.is_clean()
     }
 
-    /// Time of a tail loss probe, unless an event restarts its timer (RFC 8985 section 7.2): two round trips after the
-    /// last ACK or transmission, or when the retransmission timer would expire if that is earlier.
+    /// Time of a tail loss probe, unless an event restarts its timer (RFC 8985 section 7.2): the earlier of two times.
+    /// One is two round trips after the last ACK or transmission, the other is the expiry of the retransmission timer.
     fn probe_due(&self) -> Time {
         if !self.has_probe() {
             return Time::NEVER;
@@ -103,8 +103,8 @@ impl Sender {
         let margin = if self.next - una == 1 { Time(self.stack.min_rto_ps) } else { PROBE_MARGIN };
         let two_round_trips = Time::from_seconds(2.0 * self.rto.srtt).later(margin);
         let timeout = self.rto.timeout();
-        // After an ACK, the timer begins anew; after a transmission, it counts from that of the oldest segment
-        // (tcp_rto_delta_us).
+        // After an ACK, the timer begins anew. After a transmission, the timer counts from the transmission of the
+        // oldest segment (tcp_rto_delta_us).
         let oldest = if self.timeout.has_sent { self.rack.sent_at.get(una.into()) } else { None };
         let left = oldest.map_or(timeout, |sent| sent.later(timeout).since(from));
         self.expiry(from, if left > Time::ZERO { two_round_trips.min(left) } else { two_round_trips })
@@ -216,8 +216,8 @@ impl Sender {
 
     /// A lower bound of the time of a timeout or a probe, since `timer` may be early but never late. The timeout is at
     /// least `min_rto`, and two smoothed RTTs are at least twice the smallest RTT (before the first sample, the
-    /// handshake's RTT). A timeout that counts from the transmission of the oldest segment is earlier than one that counts
-    /// from the last ACK, by the excess of the latest RTT over the smoothed RTT at most.
+    /// handshake's RTT). A timeout that counts from the transmission of the oldest segment is earlier than a timeout
+    /// that counts from the last ACK, by at most the excess of the latest RTT over the smoothed RTT.
     #[inline]
     pub(super) fn earliest_repair(&self) -> Time {
         let timeout = self.timeout.armed + self.timeout.shortest;

@@ -35,7 +35,7 @@ impl Sender {
         prefetch::part(self, part * size_of::<Self>() / 2, size_of::<Self>() / 2);
     }
 
-    /// Prefetches the data behind the sender's pointers that its next turn needs.
+    /// Prefetches the data behind the sender's pointers, for the sender's next turn.
     #[inline(always)]
     pub fn fetch_behind(&self) {
         let (times, place) = self.rack.sent_at.place(self.next.into());
@@ -93,8 +93,8 @@ impl Sender {
         self.stats.note_send(limit == Limit::Receiver);
     }
 
-    /// Slow path: sends the segments that the window allows while some may have to be repaired or counted. Returns
-    /// their number.
+    /// Slow path: sends the segments that the window allows while some segments may have to be repaired or counted.
+    /// Returns the number of segments sent.
     #[inline(never)]
     pub(super) fn transmit_with_care(&mut self, now: Time, out: &mut impl Outlet) -> u32 {
         let in_flight = self.board.in_flight(self.next);
@@ -102,7 +102,7 @@ impl Sender {
         self.transmit_room(room, in_flight, now, out)
     }
 
-    /// Sends at most `room` segments while `in_flight` are in flight. Returns their number.
+    /// Sends at most `room` segments while `in_flight` segments are in flight. Returns their number.
     #[inline(always)]
     pub(super) fn transmit_room(&mut self, room: u32, in_flight: u32, now: Time, out: &mut impl Outlet) -> u32 {
         let held_back = !self.stack.limited_transmit && self.board.sacked() > 0 && self.repair.is_open();

@@ -68,7 +68,7 @@ struct Gap {
     k: u32,
 }
 
-/// The receiver's loss list: packets missing below the highest one that arrived.
+/// The receiver's loss list: packets missing below the highest packet that has arrived.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Missing {
     gaps: BTreeMap<u32, Gap>,

@@ -4,7 +4,7 @@
 //!
 //! The receiver sends an ACK once per SYN interval, and light ACKs every 64 packets in between. The receiver reports a
 //! gap at once, and measures the round-trip time by ACK2s. The sender retransmits packets reported lost before it sends
-//! new ones, and retransmits all unacknowledged packets when its expiration timer fires. Control packets cross the
+//! new packets, and retransmits all unacknowledged packets when its expiration timer fires. Control packets cross the
 //! links like data packets.
 //!
 //! The model omits the handshake, shutdown, keep-alive, messages, and the end of a connection after sixteen

@@ -20,7 +20,7 @@ use crate::spec::{FlowSpec, MOST_SEGMENTS, Spec};
 use crate::time::Time;
 
 /// Interval of packet pairs: a packet whose number is a multiple of this constant is sent back to back with the next
-/// one.
+/// packet.
 const PAIR_EVERY: u32 = 16;
 
 /// Internal variables of a sender: those of its rate control and those of its estimates.
@@ -43,13 +43,13 @@ pub struct UdtSender {
     una: u32,
     /// First packet that was never sent.
     next: u32,
-    /// First packet without data.
+    /// First packet number after the flow's data.
     end: u32,
     /// Packet number in the latest full ACK.
     last_ack: u32,
     flow_window: u32,
     lost: Lost,
-    /// Time of the last packet from the receiver, or start of the wait for one.
+    /// Time of the last packet from the receiver, or start of the wait for such a packet.
     heard: Time,
     /// Expirations since `heard`, plus one.
     expirations: u32,
