@@ -13,12 +13,12 @@ pub mod flag {
     /// An acknowledgement, on the reverse path to the sender.
     pub const ACK: u8 = 1;
     /// Further data of the packet are in its flow's [`crate::sidecar::Sidecar`], at the index [`super::Packet::extra`].
-    /// The data of an ACK are the SACK blocks, the feedback of routers, and the acknowledged segment if it is not the
-    /// one below the next expected segment. The data of a datagram are its payload.
+    /// The data of an ACK are the SACK blocks, the feedback of routers, and the acknowledged segment, unless this is
+    /// the segment just below the next expected segment. The data of a datagram are its payload.
     pub const BESIDE: u8 = 2;
     /// A retransmitted segment.
     pub const RETRANSMIT: u8 = 4;
-    /// ECN-capable (RFC 3168): a queue may mark it instead of dropping it.
+    /// ECN-capable (RFC 3168): a queue may mark the packet instead of dropping it.
     pub const ECT0: u8 = 8;
     /// ECN-capable; the sender responds in proportion to the marks (RFC 9331).
     pub const ECT1: u8 = 16;
@@ -85,7 +85,7 @@ pub struct Packet {
     pub at: Time,
     /// Data: send time. ACK: the send time that the receiver echoes (RFC 7323 timestamps).
     pub stamp: Time,
-    /// Flow in the high half, segment in the low one.
+    /// Flow in the high half, segment in the low half.
     who: u64,
     /// Bytes on the wire: 16 bits; hop: 8; flags: 8; extra: 32.
     what: u64,

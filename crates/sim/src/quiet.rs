@@ -60,7 +60,7 @@ fn next_quiet(spec: &Spec, links: &[Link], sizes: &[(u64, u64)], quiet: &[bool])
         let looks = this.record || this.queue.router().is_some();
         // Each packet left the origin at least its own transmission time after the previous packet.
         let distance = links[reach.origin].transmission(reach.smallest).since(reach.spread);
-        // The transmission times of a whole path of such links must add up to less than 2⁶⁴.
+        // The transmission times of a whole path of links that never queue must add up to less than 2⁶⁴.
         let quick = links[link].ps_per_byte() < 1 << 56;
         !quiet[link] && !looks && lossless && quick && distance >= links[link].transmission(sizes[link].1)
     };
@@ -81,7 +81,7 @@ fn walk(flow: &FlowSpec, spec: &Spec, links: &[Link], quiet: &[bool], mut visit:
                     let spread = before.spread + (slowest - quickest);
                     Some(Reach { delay: before.delay + links[link].delay + quickest, spread, ..before })
                 }
-                // A link with a variable rate or delay keeps no spacing.
+                // A link with a variable rate or delay does not preserve the spacing of packets.
                 _ if spec.links[link].impairments.is_some() => None,
                 _ => Some(Reach { origin: link, delay: Time::ZERO, spread: Time::ZERO, smallest: low }),
             };

@@ -1,5 +1,5 @@
 //! Rates of counted bytes: the engine's only definitions of throughput and of goodput (`python/elephan/rates.py` has
-//! the same two).
+//! the same two definitions).
 
 /// Megabits in a byte.
 pub const MBIT_PER_BYTE: f64 = 8e-6;

@@ -1,4 +1,4 @@
-//! Recorded samples: plain columns with one row for each sample time, which the binding converts to tables.
+//! Recorded samples: plain columns with one row for each sample time. The binding converts the columns to tables.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -195,7 +195,7 @@ pub struct SenderSample {
     pub ssthresh: f64,
     /// Smoothed RTT, s; NaN before the first sample.
     pub srtt: f64,
-    /// Latest RTT sample, s; NaN before the first one.
+    /// Latest RTT sample, s; NaN before the first sample.
     pub rtt: f64,
     /// Segments outstanding.
     pub in_flight: u32,
@@ -335,7 +335,7 @@ impl OneWayDelays {
         self.histogram.add(delay);
     }
 
-    /// Mean delay, s; `None` without any.
+    /// Mean delay, s; `None` if no delay was recorded.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_ps as f64 / self.count as f64 * 1e-12)

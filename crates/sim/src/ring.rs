@@ -41,7 +41,7 @@ impl<T: Copy + Default> Fifo<T> {
         self.slots.get(self.head)
     }
 
-    /// The element behind `ahead` others.
+    /// The element behind `ahead` other elements.
     #[must_use]
     pub fn get(&self, ahead: usize) -> Option<T> {
         (ahead < self.len).then(|| self.slots[(self.head + ahead) & (self.slots.len() - 1)])
@@ -142,7 +142,7 @@ impl BitRing {
         if self.words.is_empty() { std::slice::from_mut(&mut self.inline) } else { &mut self.words }
     }
 
-    /// Takes over another ring's memory, without its bits; `clear` states that none of its bits is set.
+    /// Takes over another ring's memory, without its bits; `clear` states that none of the other ring's bits is set.
     pub fn inherit(&mut self, old: &mut Self, clear: bool) {
         (self.inline, self.words) = (0, std::mem::take(&mut old.words));
         if !clear {

@@ -8,8 +8,8 @@ use crate::ring::BitRing;
 #[derive(Clone, Debug, Default)]
 pub struct RunSet {
     bits: BitRing,
-    /// Other end of each run: the entry of a run's first segment is its last segment, and the entry of its last segment
-    /// is its first. All other entries are undefined. The list is empty while `bits` is one word.
+    /// Other end of each run: the entry of a run's first segment is the run's last segment, and the entry of the last
+    /// segment is the first segment. All other entries are undefined. The list is empty while `bits` is one word.
     other_end: Box<[u32]>,
     len: u32,
     /// One past the highest member ever inserted.
@@ -146,7 +146,7 @@ impl RunSet {
 
     /// Adds the segment after the highest member ever inserted, if the run that begins at the member `first` contains
     /// that highest member. Returns true if it added the segment. An insertion after the highest member is the most
-    /// common one by far, and needs no search for neighbors.
+    /// common insertion by far, and needs no search for neighbors.
     #[inline]
     pub fn extend(&mut self, first: u32) -> bool {
         let segment = self.top;
@@ -199,7 +199,7 @@ mod tests {
                 prop_assert!(!model.contains(&past) && (first == base || !model.contains(&(first - 1))));
                 prop_assert_eq!(runs.run_end(first), past - 1);
             }
-            // The run at the top becomes longer, and no other one does.
+            // The run at the top becomes longer, and no other run does.
             let top = base + model.last().map_or(0, |last| last - base + 1);
             let lowest = (base..top).rev().take_while(|s| model.contains(s)).last().unwrap_or(base);
             runs.reserve(base, top - base + 2);

@@ -50,7 +50,7 @@ pub struct Network {
     /// End of the run.
     pub(super) end: Time,
     pub(super) ports: Ports,
-    /// Rank of a packet's feeder in a batch, by `2f` and `2f + 1`.
+    /// Rank of a packet's feeder in a batch, with the indices of `dropped`.
     pub(super) ranks: Vec<u32>,
     /// Ports of each link, in the order of their feeders' names.
     pub(super) link_ports: Vec<Vec<Port>>,
@@ -128,7 +128,7 @@ impl Network {
         self.hops[self.paths.hop_of(packet)]
     }
 
-    /// Time added by the links without queues that follow the link in front of a packet.
+    /// Time added by the links without queues that follow the packet's next link.
     #[inline]
     pub(super) fn tail(&self, packet: &Packet) -> Tail {
         self.hop(packet).tail

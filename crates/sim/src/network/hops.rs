@@ -46,7 +46,7 @@ pub(super) struct Times {
 }
 
 /// Access of an end to its first shared node, which determines the times of a packet of any size. All ends of a group
-/// of flows have the same access, so that it stays in the cache for any number of flows.
+/// of flows have the same access, so this access stays in the cache for any number of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
     pub(super) lead: Tail,
@@ -112,13 +112,13 @@ pub(super) enum Next {
 #[repr(align(32))]
 pub(super) struct Hop {
     pub(super) place: Place,
-    /// The links behind this one that can never queue.
+    /// The links behind this link that can never queue.
     pub(super) tail: Tail,
     /// The next node in the common case.
     pub(super) next: Next,
 }
 
-/// Paths of each flow's data (`2f`) and ACKs (`2f + 1`), in two lists, of which the first stays in the cache with
+/// Paths of each flow's data (`2f`) and ACKs (`2f + 1`), in two lists. The first list stays in the cache even with
 /// thousands of flows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Paths {
@@ -152,7 +152,7 @@ impl Paths {
         self.first_hop(passage)..self.first_hops.get(passage.index() + 1).map_or(all, |&hop| hop as usize)
     }
 
-    /// Hop in front of a packet.
+    /// Next hop of a packet.
     #[inline(always)]
     pub(super) fn hop_of(&self, packet: &Packet) -> usize {
         self.first_hop(packet.passage()) + packet.hop()

@@ -16,13 +16,13 @@ use crate::sidecar::Sidecar;
 use crate::spec::{FlowSpec, Spec};
 use crate::time::Time;
 
-/// Source of a link's packets: a flow's end, or another link. Packets of one feeder arrive in order; those of several
-/// feeders must be merged. The order of feeders breaks ties, so it is the order of names and not of positions in the
+/// Source of a link's packets: a flow's end, or another link. Packets of one feeder arrive in order; packets of several
+/// feeders must be merged. The order of feeders breaks ties, so feeders are ordered by name and not by position in the
 /// scenario.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Feeder<'a> {
     Flow(&'a str, bool),
-    /// A link that feeds another one, with the links without queueing between the two. The links without queueing are
+    /// A link that feeds another link, with the links without queueing between the two. The links without queueing are
     /// part of the feeder, since another path from the same link may have another delay.
     Link(&'a str, Vec<&'a str>),
     /// All transfers of a source, whose packets are not in a common order.

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Time advances in *slices*. Within a slice, every *node* (an endpoint, or a link with several feeders) handles all of
-//! its own events before the next node takes its turn. There is no event list, so a packet costs no insertion into one,
-//! and a node's state stays in the cache for a whole slice.
+//! its own events before the next node takes its turn. There is no event list into which packets must be inserted, and
+//! a node's state stays in the cache for a whole slice.
 //!
 //! **Why this is exact.** Let `d(a, b)` be the shortest time from an event at node `a` to its effect at node `b`, and
 //! `w` the length of a slice. Draw an edge from `a` to `b` if `d(a, b) < w`. [`Plan`] chooses the longest `w` for which

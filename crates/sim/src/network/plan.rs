@@ -30,8 +30,8 @@ pub struct Plan {
     pub longest_slice: Time,
 }
 
-/// Longest slice, with an order of turns that is exact for it: the edges shorter than the slice must form no cycle, and
-/// the order must follow them.
+/// Finds the longest slice, and an order of turns that is exact for this slice. The edges shorter than the slice must
+/// form no cycle, and the order must follow these edges.
 pub(super) fn plan(edges: &[(Node, Node, Time)]) -> Plan {
     let graph = Graph::new(edges);
     let mut slices: Vec<Time> = graph.delays.clone();
@@ -48,7 +48,7 @@ pub(super) fn plan(edges: &[(Node, Node, Time)]) -> Plan {
 /// take most of the time with thousands of flows.
 struct Graph {
     nodes: Vec<Node>,
-    /// Start of each node's edges, and the end of the last node's.
+    /// Start of each node's edges, and after the last node the end of all edges.
     first: Vec<u32>,
     targets: Vec<u32>,
     delays: Vec<Time>,

@@ -93,7 +93,7 @@ impl Mailbox {
         (packet, if self.put == self.taken { Time::NEVER } else { self.slots[self.slot(self.taken)].at })
     }
 
-    /// The packet behind `places` others.
+    /// The packet behind `places` other packets.
     #[inline(always)]
     pub(super) fn ahead(&self, places: usize) -> Option<&Packet> {
         (self.held() > places).then(|| &self.slots[self.slot(self.taken.wrapping_add(places as u32))])
@@ -148,7 +148,7 @@ impl Mailbox {
 pub(super) struct Mailboxes {
     boxes: Vec<Mailbox>,
     /// Arrival time of the oldest packet in each mailbox, or [`Time::NEVER`]. The times are in one list, since every
-    /// turn reads those of all transfers.
+    /// turn reads the times of all transfers.
     heads: Vec<Time>,
     /// Largest size of a mailbox, bytes.
     most_bytes: u64,
@@ -353,7 +353,7 @@ impl Default for Batch {
 /// Memory of a packet in a batch, bytes: the packet, its key (twice while keys are sorted), and the buckets of time.
 const BATCH_PACKET_BYTES: u64 = (size_of::<Packet>() + 2 * size_of::<u128>() + 2 * size_of::<u32>()) as u64;
 
-/// Number of taken packets that may remain in a [`Batch`], beyond the number of the waiting ones.
+/// Number of taken packets that may remain in a [`Batch`], in addition to the number of waiting packets.
 const MOST_GONE: usize = 4096;
 
 /// Time of a key.
@@ -411,7 +411,7 @@ impl Batch {
         Some(self.packets[key as u32 as usize])
     }
 
-    /// The packet behind `places` others, if the packets are sorted.
+    /// The packet behind `places` other packets, if the packets are sorted.
     #[inline(always)]
     pub(super) fn ahead(&self, places: usize) -> Option<&Packet> {
         if let Some(&key) = self.keys.get(self.taken + 2 * places) {

@@ -37,7 +37,7 @@ trait Feed {
     /// Takes the next packet before `horizon`.
     fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet>;
 
-    /// The packet behind a given number of others, for prefetching.
+    /// The packet behind a given number of other packets, for prefetching.
     #[inline(always)]
     fn soon<'a>(&self, _: &'a Ports, _: usize) -> Option<&'a Packet> {
         None
@@ -213,22 +213,22 @@ fn earliest_of(heads: &[Time; SCAN_FEEDERS]) -> (Time, usize) {
 
 /// A packet that leaves the loop over common packets.
 enum Uncommon {
-    /// The place behind the link is neither a mailbox nor a batch.
+    /// The next hop behind the link is neither a mailbox nor a batch.
     Forward(Packet),
     /// A link dropped or lost the packet.
     Refused(LinkId, Packet),
     /// The link sends the packet with a mark.
     Marked(Packet, Time),
-    /// The link's delay line does more than delay. The time is that of the packet's arrival at the far end without
-    /// impairments.
+    /// The link's delay line has jitter, route changes, reordering or duplication. The time is that of the packet's
+    /// arrival at the far end without these impairments.
     Launch(Packet, Time),
 }
 
 /// An uncommon event of a queue that decides at departures; the event leaves the loop over common events.
 enum Unusual {
-    /// The place behind the link is neither a mailbox nor a batch.
+    /// The next hop behind the link is neither a mailbox nor a batch.
     Forward(Packet),
-    /// The link has sent a packet, which would reach the far end at `at`: its delay line does more than delay, the mark is
+    /// The link has sent a packet, which would reach the far end at `at`: its delay line has impairments, the mark is
     /// logged, or other packets were dropped.
     Sent { packet: Packet, at: Time, now: Time },
     /// Packets were dropped or lost.
@@ -253,7 +253,7 @@ fn answer_slowly(receiver: &mut Receiver, packet: &Packet, sidecar: &mut Sidecar
 }
 
 /// Prefetches the data for packets that follow soon: the hop, then the mailbox or the receiver behind it, then the slot
-/// in the mailbox. Packets come in bursts, so a step does nothing for a packet of the same flow as the last one
+/// in the mailbox. Packets come in bursts, so a step does nothing for a packet of the same flow as the last packet
 /// (`done`).
 #[inline(always)]
 fn fetch_ahead<F: Feed>(
@@ -336,7 +336,7 @@ impl Network {
         worked
     }
 
-    /// Handles the common events of a link whose queue decides at departures, up to an unusual one. Packets that the
+    /// Handles the common events of a link whose queue decides at departures, up to an unusual event. Packets that the
     /// link drops or loses are added to `gone`.
     #[inline(never)]
     fn serve_common<F: Feed>(
@@ -359,7 +359,7 @@ impl Network {
                 return None;
             }
             *worked = true;
-            // At equal times the packet in transmission leaves before the new one arrives.
+            // At equal times the packet in transmission leaves before the new packet arrives.
             if service > arrival {
                 if let Some(packet) = feed.next(ports, horizon) {
                     link.receive(packet, gone, sidecars);
@@ -430,8 +430,8 @@ impl Network {
         worked
     }
 
-    /// Carries common packets of a feed, up to an uncommon one. With `MANY` flows, the data for a packet are prefetched
-    /// a few packets ahead. `CHAINED` is set if an inline link may follow.
+    /// Carries common packets of a feed, up to an uncommon packet. With `MANY` flows, the data for a packet are
+    /// prefetched a few packets ahead. `CHAINED` is set if an inline link may follow.
     #[inline(never)]
     fn carry_common<F: Feed, const MANY: bool, const CHAINED: bool>(
         &mut self,

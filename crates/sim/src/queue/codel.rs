@@ -52,7 +52,7 @@ impl Controller {
         from.later(Time::from_seconds(self.p.interval.seconds() / libm::sqrt(f64::from(self.count))))
     }
 
-    /// Takes the head of the queue; also returns true if it may be dropped.
+    /// Takes the packet at the head of the queue; also returns true if this packet may be dropped.
     fn look(&mut self, now: Time, source: &mut impl Source) -> Option<(Packet, bool)> {
         let Some(packet) = source.take() else {
             self.first_above = Time::ZERO;
@@ -114,7 +114,7 @@ impl Controller {
             dropped.push(packet);
             self.look(now, source).map(|(next, _)| next)
         };
-        // The drop rate of a recent dropping state is a good first rate for this one.
+        // The drop rate of a recent dropping state is a good first rate for this dropping state.
         let delta = self.count.saturating_sub(self.last_count);
         let recent = now.since(self.drop_next) < Time(self.p.interval.0.saturating_mul(16));
         self.count = if delta > 1 && recent { delta } else { 1 };
@@ -205,7 +205,7 @@ mod tests {
         // RFC 8289 section 3.3: the interval between drop n and drop n + 1 is interval / sqrt(n).
         let (dropped, marked) = overload(true, false, 2.0);
         assert!(marked.is_empty());
-        // The delay exceeds 5 ms some 10 ms after the start, and must do so for an interval before the first drop.
+        // The delay exceeds 5 ms some 10 ms after the start. The first drop follows one interval later.
         assert!((dropped[0].seconds() - 0.11).abs() < 0.002, "{:?}", dropped[0]);
         let mut due = dropped[0].seconds();
         for (n, at) in dropped.iter().enumerate().skip(1) {

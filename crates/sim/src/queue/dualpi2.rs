@@ -142,7 +142,7 @@ impl AtDeparture for DualPi2 {
             self.account(&packet, classic);
             if !classic {
                 let coupled = (self.p.coupling * self.base).min(1.0);
-                // A single waiting packet does not count as a queue, also on a slow link (Appendix A.1, Th_len).
+                // A single waiting packet does not count as a queue, not even on a slow link (Appendix A.1, Th_len).
                 let stands = self.scalable.head().is_some() && now.since(packet.at) > self.p.step;
                 let marks = stands || self.draws.uniform() < coupled;
                 return Some(if marks { packet.marked() } else { packet });

@@ -25,8 +25,8 @@ fn keys(parameter: &Parameter) -> Vec<String> {
     suffixes.iter().map(|suffix| format!("{}{suffix}", parameter.name)).collect()
 }
 
-/// Parameters of a queue `kind` in the form of a spec, which are `given` and the defaults for a link of `rate_bps`
-/// whose largest data packets have `packet_bytes`.
+/// Parameters of a queue `kind` in the form of a spec: the parameters `given`, and the defaults for a link of
+/// `rate_bps` whose largest data packets have `packet_bytes`.
 ///
 /// # Errors
 /// Values that the discipline rejects.
@@ -54,7 +54,7 @@ pub fn form(
     Ok(form)
 }
 
-/// The declaration of a queue discipline, which is the engine's or Linux's.
+/// The declaration of a queue discipline of the engine or of Linux.
 fn entry(kind: &str) -> Result<&'static Entry, BuildError> {
     linux::row(kind).map_or_else(|| row(kind).map(|row| &row.entry), |row| Ok(&row.entry))
 }
@@ -107,7 +107,7 @@ impl QueueSpec {
         check_settings(&self.kind, &Settings::new(entry.name, &entry.parameters(), &[], &values(entry, self)?)?)
     }
 
-    /// The kind of router that the discipline is, for the algorithms that need one.
+    /// Kind of router that the discipline implements, for algorithms that need such routers.
     #[must_use]
     pub fn router(&self) -> Option<Router> {
         row(&self.kind).ok().and_then(|row| row.entry.router)

@@ -1,5 +1,5 @@
 //! Queue disciplines. Some disciplines decide at a packet's arrival if it may wait and if it is marked ([`Queue`]).
-//! Others decide which packet is sent at the time when the transmitter becomes free ([`Served`]). A discipline is one
+//! Others decide, each time the transmitter becomes free, which packet is sent next ([`Served`]). A discipline is one
 //! file with its parameters and its rules, and a line in `registry.rs`.
 
 mod codel;
@@ -55,7 +55,7 @@ pub struct Arrival {
     pub transmission: Time,
     /// Packets that wait before the arriving packet.
     pub backlog: Backlog,
-    /// Time at which the transmitter has sent all packets before this one, perhaps in the past.
+    /// Time at which the transmitter has sent all packets before this packet, perhaps in the past.
     pub free: Time,
     /// True if the packet is ECN-capable.
     pub capable: bool,

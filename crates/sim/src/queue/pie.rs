@@ -180,7 +180,8 @@ mod tests {
 
     #[test]
     fn a_step_is_the_two_weighted_distances_scaled_by_how_small_the_probability_is() {
-        // RFC 8033 section 4.2: 0.125 × (30 - 15 ms) + 1.25 × (30 - 0 ms), and 1/2048 of it while the probability is 0.
+        // RFC 8033 section 4.2: 0.125 × (30 - 15 ms) + 1.25 × (30 - 0 ms), and 1/2048 of this sum while the probability
+        // is 0.
         let mut queue = pie();
         queue.step(Time(30 * MS));
         let full: f64 = 0.125 * 0.015 + 1.25 * 0.030;
@@ -217,7 +218,8 @@ mod tests {
         for k in 0..150 {
             assert_eq!(queue.decide(&arrival(Time(k * MS), 40, false)), Verdict::Accept, "{k} ms");
         }
-        // The accumulated probability spaces drops by (0.85/p, 0.85/p + 1/p) packets, which lowers their fraction.
+        // The accumulated probability spaces drops by (0.85/p, 0.85/p + 1/p) packets. This spacing lowers the fraction
+        // of dropped packets.
         (queue.probability, queue.allowance, queue.delay_before) = (0.2, Time::ZERO, Time(15 * MS));
         let now = queue.updated + Time(1);
         let drops = (0..100_000).filter(|_| queue.decide(&arrival(now, 15, false)) == Verdict::Drop).count();

@@ -131,7 +131,7 @@ macro_rules! disciplines {
     };
 }
 
-// `DropTail`, which is also the bound of all others, comes first.
+// `DropTail` comes first, since every other discipline contains it as the bound on its waiting packets.
 disciplines! {
     arrival {
         Threshold = super::threshold::Threshold,

@@ -25,7 +25,7 @@ pub struct Threshold {
 }
 
 impl Threshold {
-    /// `tail` with thresholds in packets, bytes or both; the lower one decides.
+    /// `tail` with thresholds in packets, bytes or both; the threshold that is reached first decides.
     fn new(tail: DropTail, mark: Amount) -> Self {
         Self { tail, mark_packets: mark.packets.unwrap_or(u64::MAX), mark_bytes: mark.bytes.unwrap_or(u64::MAX) }
     }

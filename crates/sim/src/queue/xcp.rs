@@ -110,7 +110,7 @@ impl Router {
         sums.iter().all(|&sum| sum == 0.0) && self.standing == waiting && self.least == waiting
     }
 
-    /// Skips intervals up to the last intervals before `now`, since a path may be idle for millions of intervals.
+    /// Skips all but the last intervals before `now`, since a path may be idle for millions of intervals.
     fn skip_to(&mut self, now: Time, waiting: f64) {
         let skipped = |due: Time, interval: Time| Time((now.since(due).0 / interval.0) * interval.0);
         let (queue, control) = (self.queue_interval(waiting), Time::from_seconds(self.d));
@@ -317,7 +317,7 @@ mod tests {
         router.catch_up(Time::from_seconds(0.15), 50_000);
         near(router.d, 0.1);
         let packet = header(f64::INFINITY);
-        // In changes of the window, bytes: ξp rtt² s / cwnd and ξn rtt s.
+        // The values are changes of the window, bytes: ξp rtt² s / cwnd and ξn rtt s.
         near(router.xi_p * packet.spacing * packet.rtt, 150.0);
         near(router.xi_n * SIZE as f64 * packet.rtt, 1.695);
         let mut sum = 0.0;
@@ -380,7 +380,7 @@ mod tests {
     fn the_mean_is_one_over_flows_and_not_over_packets() {
         let mut router = Router::new(PAPER, 1_000_000_000);
         router.catch_up(Time::from_seconds(0.05), 0);
-        // Two flows in 1 s: 10 packets in 20 ms, and 10 in 200 ms, so that one sends ten times as many.
+        // Two flows in 1 s: 10 packets in 20 ms, and 10 in 200 ms, so that one flow sends ten times as many packets.
         for _ in 0..500 {
             router.arrive(SIZE, Some(&mut Header { rtt: 0.02, spacing: 0.002, feedback: 0.0 }), 0);
         }

@@ -10,7 +10,7 @@ pub(super) const fn ps_of(seconds: u64) -> u64 {
 /// Largest number of outstanding segments of a flow, by the SACK scoreboard and the largest receive window.
 pub const MOST_IN_FLIGHT: u32 = 1 << 28;
 
-/// Shortest timer of a host; shorter ones would only waste processor time.
+/// Shortest timer of a host; shorter timers would only waste processor time.
 pub const SHORTEST_TIMER_PS: u64 = Time::MILLISECOND.0 / 1000;
 
 /// Smallest allowed upper bound of the retransmission timeout. With a lower upper bound, the timer would expire
@@ -23,7 +23,7 @@ pub const MOST_SEGMENTS: u32 = u32::MAX - (1 << 29);
 /// Largest number of transfers of a source; their ranks among competing packets have 30 bits.
 pub const MOST_TRANSFERS: u32 = 500_000_000;
 
-/// Largest number of listed transfers of a source, and of its users.
+/// Largest number of listed transfers of a source, and largest number of users of a source.
 pub(super) const MOST_LISTED: u32 = 20_000_000;
 
 /// Largest number of flows of a run, besides transfers.

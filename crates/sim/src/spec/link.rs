@@ -51,7 +51,7 @@ impl LinkSpec {
     }
 
     /// Time of a packet of `bytes` on the empty link at the time `at`, without random delays. If the link is down, its
-    /// highest rate is used; if it has a trace, the trace's mean rate.
+    /// highest rate is used. If the link has a trace, the trace's mean rate is used.
     #[must_use]
     pub fn crossing(&self, bytes: u64, at: Time) -> Time {
         let (mut rate, mut delay) = (self.rate_bps, self.delay_ps);

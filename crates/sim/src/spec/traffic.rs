@@ -28,7 +28,7 @@ pub struct SourceSpec {
 }
 
 impl SourceSpec {
-    /// Upper bound of the mean number of segments of a transfer, whose last segment need not be full.
+    /// Upper bound of the mean number of segments of a transfer; the last segment need not be full.
     pub(crate) fn mean_segments(&self) -> f64 {
         let payload_bytes = f64::from(self.flow.stack.payload_bytes);
         match (&self.arrivals, &self.sizes) {

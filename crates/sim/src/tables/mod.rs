@@ -158,7 +158,7 @@ pub fn samples(spec: &Spec, outcome: &Outcome) -> Table {
         ("retransmits", sent(&|s| s.retransmits)),
         ("loss_events", sent(&|s| s.loss_events)),
     ];
-    // Only UDT has its own rate, so only a run with a UDT flow has the column.
+    // Only UDT has its own rate, so only a run with a UDT flow has a column of rates.
     if outcome.senders.iter().any(|sender| sender.rates.is_some()) {
         columns.push(("sending_rate_mbps", sending_rates(&recorded, times)));
     }

@@ -5,7 +5,7 @@ use crate::random::Stream;
 use crate::spec::{ArrivalsSpec, DurationSpec, MOST_TRANSFERS, RttSpec, SizeSpec, SourceSpec, Spec, SpecError};
 use crate::time::Time;
 
-/// Largest size of a transfer, segments; longer ones are truncated.
+/// Largest size of a transfer, segments; longer transfers are truncated.
 const LONGEST_SEGMENTS: f64 = ((1_u64 << 31) - 1) as f64;
 
 /// Inverse of the relative error up to which a load counts as met.
@@ -24,7 +24,7 @@ pub struct Planned {
     pub start: Time,
     /// Length, segments.
     pub segments: u32,
-    /// Propagation round-trip time of the transfer; zero for the path's.
+    /// Propagation round-trip time of the transfer; zero stands for that of the path.
     pub rtt: Time,
 }
 
@@ -90,7 +90,7 @@ impl Users {
 pub enum Schedule {
     /// Transfers whose start times do not depend on other transfers.
     Open(Box<Open>),
-    /// Transfers that begin after others have ended, with the first transfer of each user.
+    /// Transfers that begin after other transfers have ended, with the first transfer of each user.
     Closed(Vec<Option<Planned>>, Box<Users>),
 }
 
@@ -166,7 +166,7 @@ fn too_many(name: &str) -> SpecError {
 }
 
 /// Transfers whose start times do not depend on other transfers, in order. Each transfer is drawn at the start of the
-/// one before, so memory does not grow with the number of transfers.
+/// previous transfer, so memory does not grow with the number of transfers.
 #[derive(Clone, Debug)]
 pub struct Open {
     times: Times,
@@ -266,7 +266,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// The intervals of a load, and its number of transfers; an error if there are too many.
+    /// The intervals of a load, and its number of transfers; an error if there are too many transfers.
     fn new<E: From<SpecError>>(
         spec: &Spec,
         source: &SourceSpec,
@@ -279,7 +279,7 @@ impl Parts {
         let start = Time(flow.start_ps);
         let stop = Time(flow.stop_ps.unwrap_or(spec.duration_ps).min(spec.duration_ps));
         let wire_bits = u64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * 8;
-        // The measurement window alone also has the load, not only the whole run.
+        // The load applies to the measurement window alone and to the whole run.
         let inner = [spec.measure.from_ps, spec.measure.to_ps].map(|ps| Time(ps).clamp(start, stop));
         let (mut parts, mut count) = (Vec::new(), 0_u64);
         for (from, to) in [(start, inner[0]), (inner[0], inner[1]), (inner[1], stop)] {

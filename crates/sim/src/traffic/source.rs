@@ -53,7 +53,7 @@ struct Slot {
     /// The receiver, unless it is evaluated inline by the network.
     sink: Option<(Receiver, Attachment)>,
     flow: FlowId,
-    /// Position of the transfer among all.
+    /// Position of the transfer among all transfers of the source.
     transfer: u32,
     start: Time,
     segments: u32,
@@ -126,7 +126,7 @@ pub struct Source {
 }
 
 /// Lists the slots that have an event before `horizon`. Branchless, since the branch predictor cannot learn this
-/// selection: each slot is written to the list, and only matching ones advance its length.
+/// selection: each slot is written to the list, and only matching slots advance the list's length.
 fn list_due(slots: &[(Time, MailboxId)], horizon: Time, network: &Network, turns: &mut Vec<u32>) {
     turns.resize(slots.len(), 0);
     let mut count = 0;
@@ -386,7 +386,8 @@ impl Source {
         }
     }
 
-    /// Names a transfer for its random streams: by its number, or by its user and its number with that user.
+    /// Names a transfer for its random streams: by its number, or by its user and its number among this user's
+    /// transfers.
     fn name_transfer(&mut self, transfer: u32, user: u32) {
         let Self { flow, name, users, begun_by_user, .. } = self;
         flow.name.clear();

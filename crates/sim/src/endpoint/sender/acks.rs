@@ -71,7 +71,7 @@ impl Sender {
                 report.parts = Some(Parts { acknowledged: self.board.missing_below(cumulative), ..Parts::default() });
             }
             if cumulative > una && was_clean {
-                // The entry exists for the routers' feedback.
+                // The ACK has a sidecar entry only because of the routers' feedback.
                 delivered += cumulative - una;
                 self.board.advance_clean(cumulative);
             } else if cumulative > una {

@@ -108,7 +108,7 @@ impl Sender {
         if self.within_burst(limit.saturating_add(1), first) <= limit {
             return false;
         }
-        // The end of a transfer is deferred only if the window is too small for it.
+        // The last data of a transfer are deferred only if the window is too small for them.
         limit <= buffered || self.application.as_ref().is_some_and(|application| !application.is_complete())
     }
 

@@ -29,7 +29,7 @@ impl Sender {
         }
     }
 
-    /// Prefetches one of the sender's two parts.
+    /// Prefetches one half of the sender's struct; `part` is 0 or 1.
     #[inline(always)]
     pub fn fetch_part(&self, part: usize) {
         prefetch::part(self, part * size_of::<Self>() / 2, size_of::<Self>() / 2);
