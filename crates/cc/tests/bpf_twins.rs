@@ -142,7 +142,7 @@ fn other_parameters_and_choices() {
     }
 }
 
-/// Compares products and quotients of windows and times of all sizes with exact ones: the error is a few units, or
+/// Compares products and quotients of windows and times of all sizes with exact results: the error is a few units, or
 /// 2^-30 of the result.
 #[test]
 fn fixed_point_is_as_exact_as_it_says() {

@@ -247,7 +247,7 @@ fn parameters(entry: &Entry, numbers: &mut Numbers) -> BTreeMap<String, Value> {
 
 fn run(entry: &Entry, name: &str, severity: Severity, seed: u64) -> Option<String> {
     let mut endpoint = Hostile::new(severity, seed);
-    // Parameters that contradict each other are refused; the defaults never are.
+    // Parameters that contradict each other are refused; the defaults are never refused.
     let chosen = if seed % 2 == 0 { BTreeMap::new() } else { parameters(entry, &mut endpoint.numbers) };
     let Ok(mut algorithm) = build(name, &chosen) else { return None };
     endpoint.start(&mut algorithm);
@@ -268,7 +268,7 @@ fn whatever_happens_a_window_is_finite_and_at_least_a_segment() {
             let colon = if preset.name.is_empty() { "" } else { ":" };
             let name = format!("{}{colon}{}", entry.name, preset.name);
             for severity in [Severity::Order, Severity::Time, Severity::Extreme, Severity::Sparse] {
-                // Only the first failure of each preset and severity is reported: further ones mostly have the same
+                // Only the first failure of each preset and severity is reported: further failures mostly have the same
                 // cause.
                 failures.extend((0..SEEDS).find_map(|seed| {
                     let outcome = catch_unwind(AssertUnwindSafe(|| run(entry, &name, severity, seed)));

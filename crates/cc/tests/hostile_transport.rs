@@ -28,7 +28,7 @@ fn bytes() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), Just(1200), Just(1_000_000_000), Just(u64::MAX), 0..100_000_u64]
 }
 
-/// Instants in any order: equal to the one before, earlier than it, or the largest value of the clock.
+/// Instants in any order: equal to the previous instant, earlier than that instant, or the largest value of the clock.
 fn instant() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), Just(u64::MAX), 0..200_000_000_000_u64, 0..10_000_000_000_000_u64]
 }

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 enum Op {
     /// `count` ACKs of `acked` segments each, `gap_s` apart.
     Acks { count: u8, acked: u8, gap_s: f64, limited: bool, marks: bool },
-    /// A loss (or an ECN echo), some ACKs in recovery, then its end.
+    /// A loss (or an ECN echo), some ACKs in recovery, then the end of the recovery.
     Loss { ecn: bool, acks: u8 },
     /// A timeout, or a repeated timeout.
     Timeout { repeated: bool },
@@ -41,7 +41,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// A connection: an algorithm, and the state of an endpoint that its calls need.
+/// A connection: an algorithm, and the state of the endpoint that calls the algorithm.
 struct Connection {
     entry: &'static Entry,
     algorithm: Controller,
@@ -78,8 +78,8 @@ impl Connection {
             // α is between 0.3 and 10, so the window grows by at most 10/0.3 segments at once.
             _ if spec.starts_with("illinois:") => 34.0,
             _ if spec.starts_with("hcc") || spec.starts_with("eefast") => 200.0,
-            // VCP adds (T/200 ms)² segments a round trip, which is 100 segments at 2 s. With a window of one, each of 8
-            // acknowledged segments adds as many.
+            // VCP adds (T/200 ms)² segments a round trip, which is 100 segments at 2 s. With a window of one segment,
+            // each of 8 acknowledged segments adds 100 segments.
             _ if spec.starts_with("vcp") => 800.0,
             // The module of 2006 adds n^¾ / 8 segments, where n is the number of segments sent since the last complete
             // round: at most 24,000 here.

@@ -1,4 +1,4 @@
-//! The registry builds every algorithm that it lists, and refuses any other name with the list of allowed ones.
+//! The registry builds every algorithm that it lists, and refuses any other name with the list of allowed names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,7 +57,7 @@ fn filled_in(ack: &Ack, answer: bool) -> (Ack, Option<Answer>) {
     )
 }
 
-/// The ACKs of some round trips over a queue that fills and drains, and those after a loss.
+/// The ACKs of some round trips over a queue that fills and drains, and the ACKs after a loss.
 fn acks() -> impl Iterator<Item = (Ack, bool)> {
     (1..2000_u32).map(|i| {
         let now = f64::from(i) * 0.001;

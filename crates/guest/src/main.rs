@@ -1,8 +1,8 @@
 //! The first program of a Linux guest in virtual time.
 //!
-//! On the host, `elephan-guest launch PARENT PROGRAM ARGUMENT…` executes a program that ends with its parent.
-//! In the guest it reads `/plan.json`, configures the path, runs the flows, and writes `/log` and `/result.json`, or
-//! `/error`. Then it shuts the guest down.
+//! On the host, `elephan-guest launch PARENT PROGRAM ARGUMENT…` executes a program that ends with its parent. In the
+//! guest, this program reads `/plan.json`, configures the path, runs the flows, and writes `/log` and `/result.json`,
+//! or `/error`. Then it shuts the guest down.
 
 mod flows;
 mod netlink;

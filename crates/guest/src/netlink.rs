@@ -201,8 +201,9 @@ impl Netlink {
     /// Lets a queue discipline notice idle times.
     ///
     /// HTB does not dequeue from an empty discipline, so a discipline that measures idle times, such as RED, would
-    /// never notice that it is idle. Therefore its packets are in a netem, in which one small frame stays for the whole
-    /// run: HTB then dequeues from the discipline when the transmission of the last packet ends. The device must be up.
+    /// never notice that it is idle. Therefore the discipline's packets are in a netem, in which one small frame stays
+    /// for the whole run: HTB then dequeues from the discipline when the transmission of the last packet ends. The
+    /// device must be up.
     pub fn hold_a_frame(&mut self, name: &str, queue: &Queue) -> io::Result<()> {
         let Some(limit) = queue.idle_limit else { return Ok(()) };
         let index = sys::device_index(name)?;

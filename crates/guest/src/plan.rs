@@ -1,4 +1,4 @@
-//! The plan of a run, which the backend derives from a scenario and writes into a file beside the program.
+//! The plan of a run. The backend derives the plan from a scenario, and writes it into a file next to the program.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;

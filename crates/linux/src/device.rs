@@ -195,7 +195,7 @@ impl Device {
         self.interrupt(INTO_GUEST)
     }
 
-    /// Interrupts the guest, unless it has disabled interrupts, and waits for its acknowledgement.
+    /// Interrupts the guest, unless the guest has disabled interrupts, and waits for the guest's acknowledgement.
     fn interrupt(&mut self, queue: usize) -> io::Result<()> {
         let Some(memory) = &self.memory else { return Err(broken("an interrupt without memory")) };
         let flags: u16 = memory.read_obj(GuestAddress(self.queues[queue].avail_ring())).map_err(io::Error::other)?;

@@ -81,12 +81,12 @@ impl Map {
         Ok(())
     }
 
-    /// Converts the guest's time to the run's.
+    /// Converts the guest's time to the run's time.
     fn time(&self, ns: u64) -> Time {
         Time(ns.saturating_sub(self.zero_ns).saturating_mul(PS_PER_NS))
     }
 
-    /// Converts the run's time to the guest's, rounded up to ns.
+    /// Converts the run's time to the guest's time, rounded up to ns.
     fn ns(&self, time: Time) -> u64 {
         self.zero_ns + time.0.div_ceil(PS_PER_NS)
     }

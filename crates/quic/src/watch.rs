@@ -1,5 +1,5 @@
-//! A wrapper of a congestion controller. The wrapper passes every call on, and records the values for the tables that
-//! quinn reports only to congestion controllers. The recorded values are RTT samples, loss events and bytes in flight.
+//! A wrapper of a congestion controller. The wrapper passes every call on, and records RTT samples, loss events and
+//! bytes in flight for the tables. Quinn reports these values only to congestion controllers.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};

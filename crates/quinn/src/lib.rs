@@ -156,8 +156,8 @@ impl ControllerFactory for Elephan {
 /// One of Elephan's algorithms as a controller of quinn.
 #[derive(Debug)]
 struct Driven {
-    /// A lock is needed because quinn requires a controller to be `Sync`, which a user's own algorithm need not be. It
-    /// is never contended.
+    /// A lock is needed because quinn requires a controller to be `Sync`, and a user-defined algorithm need not be
+    /// `Sync`. The lock is never contended.
     driver: Mutex<ByteDriver>,
     forward_delay: Option<ForwardDelay>,
     origin: Instant,

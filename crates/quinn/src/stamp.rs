@@ -26,7 +26,7 @@ impl Default for ForwardDelay {
 
 impl ForwardDelay {
     /// Delay of the newest datagram that the peer has reported, plus the offset of the two clocks, ps; `None` before
-    /// the first one.
+    /// the first report.
     #[must_use]
     pub fn latest_ps(&self) -> Option<i64> {
         Some(self.0.load(Ordering::Relaxed)).filter(|&delay| delay != UNKNOWN)

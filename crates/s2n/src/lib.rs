@@ -135,7 +135,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A controller of s2n-quic as one of quinn.
+/// A controller of s2n-quic as a controller of quinn.
 struct Adapter<C: CongestionController> {
     state: Arc<Mutex<State<C>>>,
     initial: u64,

@@ -11,7 +11,7 @@ use s2n_quic_core::recovery::congestion_controller::Publisher;
 use s2n_quic_core::recovery::{CongestionController, RttEstimator};
 use s2n_quic_core::time::{Clock, NoopClock, Timestamp};
 
-/// Smallest datagram with data, bytes; smaller ones are mostly ACKs, which congestion control does not count.
+/// Smallest datagram with data, bytes. Smaller datagrams are mostly ACKs, which congestion control does not count.
 const SMALLEST_DATA: u64 = 100;
 
 /// A datagram that is outstanding.

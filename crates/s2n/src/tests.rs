@@ -121,8 +121,8 @@ impl Publisher for Rates {
     fn on_bbr_state_changed(&mut self, _state: BbrState) {}
 }
 
-/// The first difference of s2n-quic in docs/upstream.md: s2n-quic's estimator measures 3 packets in the time of 2. This
-/// test fails once s2n-quic begins a new sample for each ACK; docs/upstream.md must then be changed.
+/// The first difference of s2n-quic in docs/upstream.md: s2n-quic's estimator counts 3 packets in the time that 2
+/// packets take. This test fails once s2n-quic begins a new sample for each ACK; docs/upstream.md must then be changed.
 #[test]
 fn s2n_s_rate_sample_keeps_the_interval_of_an_earlier_ack() {
     let (mut estimator, mut rates) = (Estimator::default(), Rates::default());

@@ -1,5 +1,5 @@
 //! Algorithms that are not built into the engine: the caller supplies them as boxed objects, and they get the same
-//! calls as built-in ones.
+//! calls as built-in algorithms.
 mod common;
 
 use std::cell::Cell;

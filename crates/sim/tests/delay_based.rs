@@ -70,7 +70,7 @@ fn alone_on_a_path_each_holds_alpha_packets_in_the_queue() {
     for algorithm in ["fast", "fast:ns2", "eefast", "hcc", "hcc:prose", "hcc:steady"] {
         for (rtt_s, alpha) in [(0.04, 400.0), (0.12, 400.0), (0.04, 150.0)] {
             if alpha < 400.0 && (algorithm == "hcc" || algorithm == "hcc:prose") {
-                continue; // The test that follows.
+                continue; // The next test covers this case.
             }
             let (links, flows) = path(rtt_s, 10_000, &[(algorithm, 0.0)], alpha);
             let outcome = run(&spec(&links, &flows, 60.0, 20.0));
@@ -163,9 +163,9 @@ fn flows_that_know_their_base_delay_share_alike_whenever_they_start() {
     }
 }
 
-/// Two flows: one of `algorithm` from 0 s, and from 10 s one with a constant window on the reverse path, whose segments
-/// share a queue with the first flow's ACKs. The second flow's ACKs bypass the first flow's bottleneck if `beside` is
-/// true, and cross it otherwise.
+/// Two flows: one of `algorithm` from 0 s, and from 10 s a flow with a constant window on the reverse path. The second
+/// flow's segments share a queue with the first flow's ACKs. The second flow's ACKs bypass the first flow's bottleneck
+/// if `beside` is true, and cross it otherwise.
 fn against_traffic(algorithm: &str, beside: bool) -> Outcome {
     let (mut links, mut flows) = path(0.04, 10_000, &[(algorithm, 0.0), ("fixed", 10.0)], 400.0);
     links[1]["record"] = json!(true);

@@ -115,7 +115,7 @@ fn every_segment_sent_and_every_segment_lost_is_reported_once() {
         let totals = outcome.senders[0].totals;
         assert_eq!(seen.sent.len() as u64, totals.sent);
         assert_eq!(seen.sent.iter().filter(|s| s.retransmission).count() as u64, totals.retransmits);
-        // Each reported loss was repaired, except the last ones before the end of the run.
+        // Each reported loss was repaired, except the last losses before the end of the run.
         let reported = seen.lost.len() as u64;
         assert!(reported >= totals.retransmits && reported - totals.retransmits < 10, "{reported}, {totals:?}");
         let dropped = outcome.link_totals[0].lost;
@@ -233,8 +233,8 @@ fn classic_ecn_halves_the_window_once_a_round_trip_and_loses_nothing() {
 fn an_accurate_echo_reports_every_mark() {
     for stack in [ns2_stack(), linux_stack()] {
         let (mut links, flows) = path(2000, &stack);
-        // With a window that keeps the queue above the threshold, every segment is marked; with a window that keeps it
-        // below, none is.
+        // With a window that keeps the queue above the threshold, every segment is marked; with a window that keeps the
+        // queue below the threshold, no segment is marked.
         marking(&mut links, 2000, 200);
         for (window, share) in [(1500.0, 1.0), (600.0, 0.0)] {
             let (outcome, seen) = spy(spec(&links, &flows, 6.0, 3.0), window, None, EVERYTHING);
@@ -276,7 +276,7 @@ fn a_one_way_delay_is_what_the_two_clocks_show() {
     for (_, owd) in delays(json!({"offset_ps": ps(3.0)}), json!({"offset_ps": -(ps(2.0) as i64)})) {
         assert!((owd - (forward_s - 5.0)).abs() < 20e-9, "{owd}");
     }
-    // 100 ppm: 100 µs more for each second.
+    // A drift of 100 ppm adds 100 µs each second.
     for (now, owd) in delays(json!({}), json!({"drift_ppb": 100_000})) {
         let arrived = now - 0.05;
         assert!((owd - forward_s - 1e-4 * arrived).abs() < 1e-7, "{owd} at {now}");

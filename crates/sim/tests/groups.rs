@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// A change to links and flows.
 type Damage = fn(&mut Value, &mut Value);
 
-/// A group of `count` flows on a dumbbell; each has its own copy of the access links.
+/// A group of `count` flows on a dumbbell; each flow has its own copy of the access links.
 fn group(count: u32) -> (Value, Value) {
     let (mut links, mut flows) = dumbbell(50_000_000, 0.02, 100, &[("cubic", 0.0)], &linux_stack());
     for link in 2..6 {

@@ -30,8 +30,8 @@ fn linux_26_stack() -> Value {
     stack
 }
 
-/// Goodput of Illinois over that of Reno, from 100 to 400 s, on a path of 100 Mbit/s and 30 ms with a buffer of half
-/// the bandwidth-delay product.
+/// Goodput of Illinois divided by that of Reno, from 100 to 400 s, on a path of 100 Mbit/s and 30 ms with a buffer of
+/// half the bandwidth-delay product.
 fn ratio(illinois: &str, parameters: &Value, scan_s: f64) -> f64 {
     let flows = [(illinois, 0.0), ("reno", 0.0)];
     let (links, mut flows) = dumbbell(100_000_000, 0.013, 125, &flows, &linux_26_stack());

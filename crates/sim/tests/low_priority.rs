@@ -1,5 +1,5 @@
-//! Properties of TCP-LP (Kuzmanovic & Knightly 2003): it uses the capacity that other flows leave, yields to them, is
-//! fair among TCP-LP flows, and measures the delay of the forward path only.
+//! Properties of TCP-LP (Kuzmanovic & Knightly 2003): TCP-LP uses the capacity that other flows leave, yields to other
+//! flows, shares fairly among TCP-LP flows, and measures the delay of the forward path only.
 
 mod common;
 

@@ -220,8 +220,8 @@ fn ledbat_plus_plus_keeps_60_ms_and_slows_down_a_tenth_of_the_time() {
 }
 
 /// Latecomer advantage (RFC 6817): a late-starting LEDBAT flow measures its base delay with the first flow's queue
-/// included. The late flow's queue then exceeds the target of the first flow, which yields. The slowdowns of LEDBAT++
-/// let every flow measure the path without a queue.
+/// included. The late flow's queue then exceeds the target of the first flow, so the first flow yields. The slowdowns
+/// of LEDBAT++ let every flow measure the path without a queue.
 #[test]
 fn a_late_ledbat_flow_takes_the_path_and_a_late_ledbat_plus_plus_flow_its_share() {
     let shares = |algorithm: &'static str| {
@@ -258,7 +258,8 @@ fn a_receive_window_is_what_they_get_and_the_window_does_not_run_away() {
         let got = goodput(&outcome, 0, 10.0, 30.0) * RTT_S;
         assert!((35.0..50.5).contains(&got), "{algorithm}: {got} segments a round trip");
         let most = outcome.senders[0].samples.iter().map(|s| s.cwnd).fold(0.0, f64::max);
-        // BBR allows twice the delivered data in flight; Vivace allows 2.5 times the last rate that it doubled to.
+        // BBR allows twice the delivered data in flight; Vivace allows 2.5 times the last rate that the doubling
+        // reached.
         assert!(most < 5.0 * 50.0, "{algorithm}: a window of {most}");
     }
 }

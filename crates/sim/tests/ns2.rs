@@ -1,5 +1,5 @@
-//! The stack `ns2` against ns-2 itself: one flow, 622 Mbit/s, 100 ms, a queue limit of 1,555 packets. The figures come from
-//! `tests/reference/ns2`, each file with the command that made it.
+//! The stack `ns2` against ns-2 itself: one flow, 622 Mbit/s, 100 ms, a queue limit of 1,555 packets. The figures come
+//! from `tests/reference/ns2`, where each file names the command that made it.
 
 mod common;
 

@@ -72,7 +72,7 @@ fn bursty_losses_have_their_rate_and_their_length() {
 
 #[test]
 fn what_leaves_while_the_rate_changes_is_what_the_rates_allow() {
-    // 5 s at 10,000 packets a second, 5 s at 2,500, 1 s of nothing, then 20,000.
+    // The rate is 10,000 packets a second for 5 s, 2,500 for 5 s, 0 for 1 s, and then 20,000.
     let steps = json!({"rate_steps": [
         {"at_ps": ps(5.0), "rate_bps": 20_800_000}, {"at_ps": ps(10.0), "rate_bps": 0},
         {"at_ps": ps(11.0), "rate_bps": 166_400_000},
@@ -125,7 +125,7 @@ fn a_trace_delivers_what_its_opportunities_carry() {
 
 #[test]
 fn jitter_lengthens_round_trips_by_its_mean_and_reorders_nothing() {
-    // A window of one, so that no packet waits for the one before it.
+    // A window of one, so that no packet waits for the previous packet.
     let plain = with(&json!({}), 1, &ns2_stack(), 400.0);
     let jittery = with(&json!({"jitter": {"kind": "exponential", "mean_ps": ps(0.004)}}), 1, &ns2_stack(), 400.0);
     let mean = |o: &Outcome| o.senders[0].measured.rtt_sum / o.senders[0].measured.rtt_count as f64;
@@ -151,8 +151,8 @@ fn duplicates_arrive_and_are_counted() {
     assert_eq!(outcome.senders[0].totals.retransmits, 0, "no segment is lost for it");
 }
 
-/// Segments arrive after 50 later ones. Detection by duplicate ACKs counts these late segments as lost. RACK waits for
-/// a quarter of a round trip, 26 ms here, once it has detected reordering (RFC 8985 section 6.2).
+/// Some segments arrive after 50 later segments. Detection by duplicate ACKs counts these late segments as lost. RACK
+/// waits for a quarter of a round trip, 26 ms here, once it has detected reordering (RFC 8985 section 6.2).
 #[test]
 fn rack_waits_for_what_was_overtaken() {
     let retransmitted = |stack: &Value, delay_s: f64| {

@@ -22,8 +22,8 @@ fn stack(pick: u8) -> Value {
     }
 }
 
-/// Spec of a parking lot: `hops` links in a row, with a flow over all of them, one over each, and one on the reverse
-/// path.
+/// Spec of a parking lot: `hops` links in a row, with one flow over all links, one flow over each link, and one flow on
+/// the reverse path.
 fn parking_lot(hops: usize, rate: u64, delay_s: f64, limit: u64, loss: f64, picks: &[(u8, u8)]) -> (Value, Value) {
     let mut links = Vec::new();
     for i in 0..hops {
@@ -97,7 +97,7 @@ fn with_window(spec: &Spec, window: Time) -> String {
 
 type Row = ([u64; 4], [u32; 4], Option<Blocks>);
 
-/// The run's digest and its events, with flows and links by the order of their names.
+/// The run's digest and its events, with flows and links in the order of their names.
 fn with_log(spec: &Spec, window: Time) -> (String, Vec<Row>) {
     let mut spec = spec.clone();
     spec.events = Some(EventsSpec { limit: 1_000_000, from_ps: 0, to_ps: None });

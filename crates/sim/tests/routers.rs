@@ -40,7 +40,7 @@ impl Path {
         (self.rate_bps as f64 * self.rtt_s / 8000.0) as u64
     }
 
-    /// A spec with one flow of `algorithm` for each time in `starts`, at which it starts.
+    /// A spec with one flow of `algorithm` for each time in `starts`; the flow starts at this time.
     fn spec(&self, algorithm: &str, starts: &[f64], seconds: f64) -> Spec {
         let each: Vec<(&str, f64)> = starts.iter().map(|start| (algorithm, *start)).collect();
         // Access links of 1 ms there and back, on either side.
@@ -103,7 +103,7 @@ fn jain(rates: &[f64]) -> f64 {
 }
 
 /// Katabi and others, figure 10: five flows share 45 Mbit/s × 40 ms and start 2 s apart. Each new flow has its fair
-/// share before the next one starts (50 round trips). Utilization stays high, and the queue stays below 10 packets.
+/// share before the next flow starts (50 round trips). Utilization stays high, and the queue stays below 10 packets.
 #[test]
 fn xcp_flows_that_come_one_after_another_each_get_their_share_within_50_round_trips() {
     let path = Path::new("xcp", 45_000_000, 0.04);
@@ -253,9 +253,9 @@ fn nine_xcp_routers_in_a_row_all_keep_their_links_above_90_percent() {
     }
 }
 
-/// Section 5 of Xia and others shows utilization and queue over the capacity, with 50 flows each way and 80 ms. VCP's
-/// utilization is at most 7 % below XCP's, and no packet is dropped. The queue is a small fraction of the buffer, and
-/// this fraction decreases with the capacity.
+/// Section 5 of Xia and others shows utilization and queue as functions of the capacity, with 50 flows each way and 80
+/// ms. VCP's utilization is at most 7 % below XCP's, and no packet is dropped. The queue is a small fraction of the
+/// buffer, and this fraction decreases with the capacity.
 #[test]
 fn vcp_uses_at_most_7_percent_less_than_xcp_with_a_short_queue_and_no_drops() {
     let mut waiting = 0.15;
@@ -391,7 +391,7 @@ fn an_application_limited_flow_leaves_the_rest_to_the_others() {
     let outcome = common::run(&spec);
     let part = Part::of(&outcome, path.rate_bps, 10.0, 20.0);
     assert!((part.rates[1] - 250.0).abs() < 5.0, "{:?}", part.rates);
-    // Capacity shuffled to the limited flow stays unused, as on the links before the tightest one: less than 10 %
+    // Capacity shuffled to the limited flow stays unused, as on the links before the tightest link: less than 10 %
     // (section 5.2).
     assert!(part.utilization > 0.9 && part.drops == 0, "{}", part.utilization);
 }

@@ -18,7 +18,7 @@ fn datagrams(load: f64, poisson: bool, limit: Option<u64>, (duration_s, delay_s)
     let mut source = flow("source", "datagrams", 0.0, &[0], &[1], &stack);
     source["datagrams"] = json!(true);
     source["application"] = json!({"rate_bps": (load * 1e7) as u64, "poisson": poisson});
-    // Long turns cost less here; the result does not depend on them.
+    // Long time slices cost less here; the result does not depend on their length.
     let engine = Engine::with_slice(spec(&Value::Array(links), &json!([source]), duration_s, 10.0), Time::SECOND);
     engine.expect("the scenario is right").run(|_| true).expect("nobody cancels")
 }
@@ -89,8 +89,8 @@ fn datagrams_at_a_constant_rate_never_wait_and_are_counted_one_by_one() {
     let (wait, dropped) = waiting(&outcome, 10.0, 100.0);
     assert!(wait.abs() < 1e-12 && dropped.abs() < 1e-12, "{wait} {dropped}");
     assert_eq!(outcome.senders[0].totals.sent, 112_500);
-    // The last datagrams are still in flight, which takes 10.8 ms: those sent 1 to 12 intervals of 0.889 ms before the
-    // end.
+    // A datagram is in flight for 10.8 ms. The datagrams sent 1 to 12 intervals of 0.889 ms before the end are still in
+    // flight.
     let arrived = outcome.receivers[0].totals.delivered;
     assert_eq!(arrived + outcome.conservation.under_way, 112_500);
     assert_eq!((outcome.conservation.under_way, outcome.receivers[0].acks_sent), (12, 0));
@@ -147,7 +147,7 @@ fn a_sized_transfer_of_a_slow_application_completes_with_its_last_segment() {
 
 #[test]
 fn after_an_idle_time_longer_than_the_timeout_the_window_starts_again() {
-    // One segment, then silence, then a burst: RFC 5681 section 4.1 has the window back at its initial value.
+    // After one segment, silence and a burst, the window is back at its initial value (RFC 5681 section 4.1).
     let bursts = |off_ms: u64| {
         let ms = 1_000_000_000_u64;
         json!({"rate_bps": 80_000_000, "bursts": [

@@ -9,7 +9,7 @@ use elephan_sim::traffic::{SourceTotals, Transfer};
 use elephan_sim::{Outcome, RunError, Spec, Time};
 use serde_json::{Value, json};
 
-/// A source over its own access links, from number `first` on, and the bottleneck.
+/// A source whose path has its own access links, numbered from `first` on, and the bottleneck.
 fn source(name: &str, first: usize, arrivals: Value, sizes: Value, stack: &Value) -> Value {
     let path = json!({"path": [first, 0, first + 1], "reverse_path": [first + 2, 1, first + 3]});
     let mut flow = json!({"name": name, "algorithm": "cubic", "start_ps": 0, "stack": stack});

@@ -118,9 +118,9 @@ fn alone_on_a_gigabit_and_100_ms_it_uses_nine_tenths_and_more() {
 
 #[test]
 fn three_flows_share_a_gigabit_whatever_their_round_trips() {
-    // Gu and Grossman's experiment with one sending host and three receivers: one near it, one at 16 ms and one at 110
-    // ms. Each of the three flows gets about 325 Mbit/s of 1 Gbit/s. The paper does not state the buffer; here it is
-    // one BDP of the longest path.
+    // Gu and Grossman's experiment with one sending host and three receivers: one near the sender, one at 16 ms and one
+    // at 110 ms. Each of the three flows gets about 325 Mbit/s of 1 Gbit/s. The paper does not state the buffer; here
+    // it is one BDP of the longest path.
     let (links, flows) = parallel(1_000_000_000, 8333, &[("udt", 4e-5, 0.0), ("udt", 0.016, 0.0), ("udt", 0.11, 0.0)]);
     let outcome = run(&spec(&links, &flows, 40.0, 15.0));
     let rates: Vec<f64> = (0..3).map(|flow| mbps(&outcome, flow, 15.0, 40.0)).collect();

@@ -129,8 +129,8 @@ impl Connection {
         }
     }
 
-    /// Records an ACK that the receiver puts on the path. Returns the delay from the arrival of the last segment that
-    /// the ACK newly acknowledges to the ACK, ns.
+    /// Records an ACK that the receiver puts on the path. Returns the time between the arrival of the last newly
+    /// acknowledged segment and the ACK, ns.
     ///
     /// Returns `None` if the segment was above another gap. The acknowledgement of a segment above a gap waits until
     /// the gap is filled, so it does not show the receiver's delay.

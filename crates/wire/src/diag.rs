@@ -42,7 +42,7 @@ fn request() -> Vec<u8> {
     message
 }
 
-/// Reads the messages of a reply. Returns true after the last one.
+/// Reads the messages of a reply. Returns true after the last message.
 fn read(mut answer: &[u8], peer: Ipv4Addr, found: &mut Vec<((u16, u16), TcpInfo)>) -> bool {
     while let Some((length, kind)) = header(answer) {
         if kind != SOCK_DIAG_BY_FAMILY || length > answer.len() {

@@ -28,7 +28,7 @@ pub enum Way {
 pub struct Passenger {
     /// Position of the packet's flow.
     pub flow: usize,
-    /// Its direction.
+    /// Direction of the packet.
     pub way: Way,
     /// Size, bytes.
     pub bytes: u32,

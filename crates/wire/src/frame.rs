@@ -20,7 +20,7 @@ pub struct Packet {
     pub destination: Ipv4Addr,
     /// Size of the packet, IP header included.
     pub bytes: u32,
-    /// Its TCP header.
+    /// TCP header of the packet; `None` for other protocols.
     pub tcp: Option<Tcp>,
 }
 

@@ -22,8 +22,8 @@ const HANDSHAKE_NS: i64 = 100_000_000;
 /// Largest amount of unsent data of a flow with a stop time, bytes. Unsent data are limited, since they are sent after
 /// the stop.
 const UNSENT_BYTES: libc::c_int = 512 << 10;
-/// Amount of data from which a receiver reads, bytes. Linux delays ACKs while data wait to be read; with less data, it
-/// sends an ACK for every other segment.
+/// Amount of data from which a receiver reads, bytes. Linux delays ACKs while data wait to be read; with less data,
+/// Linux sends an ACK for every other segment.
 const READ_BYTES: u32 = 128 << 10;
 /// Size of one write, bytes, rounded to a whole number of segments.
 const CHUNK_BYTES: usize = 256 << 10;

@@ -30,7 +30,7 @@ pub struct TcpInfo {
     pub retransmits: u64,
     /// Timeouts since the beginning; `None` before Linux 6.7.
     pub timeouts: Option<u64>,
-    /// Number of sent segments with data; 0 before Linux 4.6, which does not report it.
+    /// Number of sent segments with data; 0 before Linux 4.6: older kernels do not report this number.
     pub data_segments_sent: u32,
     /// Time with data to send, µs.
     pub busy_us: u64,

@@ -1,4 +1,4 @@
-//! Plan of a run, which its programs share: a file written by the Python package.
+//! Plan of a run: a file that the Python package writes and all programs of the run read.
 
 use std::fs::File;
 use std::io::BufReader;

@@ -128,7 +128,7 @@ pub fn reserve_processor(runtime_ns: u64, period_ns: u64) -> io::Result<()> {
 }
 
 /// Gives this thread, which mostly waits, real-time priority over all ordinary threads (`SCHED_FIFO`). A thread of
-/// higher `priority` precedes one of lower priority.
+/// higher `priority` precedes a thread of lower priority.
 ///
 /// # Errors
 /// The kernel does not allow the request.
@@ -151,8 +151,8 @@ pub fn thread_seconds() -> f64 {
 }
 
 /// Keeps this process's processors from sleeping until it ends, by an idle loop with the lowest priority on each
-/// (`SCHED_IDLE`). A sleeping processor takes some µs to wake up; a virtual one takes longer if its hardware is in use
-/// by others.
+/// (`SCHED_IDLE`). A sleeping processor takes some µs to wake up; a virtual processor takes longer if its hardware is
+/// in use by others.
 pub fn keep_processors_awake() {
     // SAFETY: a set of processors is plain bits, and its size is stated.
     let allowed = unsafe {

@@ -88,7 +88,8 @@ pub fn assert_from_peak(
     assert!((got / expected - 1.0).abs() <= tolerance, "{spec} at p = {p}: {got}, closed form {expected}");
 }
 
-/// Like [`assert_response`], with a queue: the first segment has an RTT of `base` s, all later ones have `rtt` s.
+/// Like [`assert_response`], with a queue: the first segment has an RTT of `base` s, all later segments have an RTT of
+/// `rtt` s.
 #[track_caller]
 pub fn assert_over(
     spec: &str,

@@ -380,7 +380,7 @@ fn compare(answers: &str, lines: &str, windows: &[(f64, f64)]) -> (f64, f64) {
         let mut numbers = answer.split(' ').map(|x| x.parse::<f64>().expect("it writes numbers"));
         let (cwnd, threshold) = (numbers.next().expect("a window"), numbers.next().expect("a threshold"));
         let off = (w.floor() - cwnd).abs();
-        // After an idle time the kernel raises its threshold; the next ACK restores the algorithm's own.
+        // After an idle time the kernel raises its threshold; the next ACK restores the algorithm's own threshold.
         let both = ssthresh.is_finite() && !event.starts_with('I');
         let apart = if both { (ssthresh.floor() - threshold).abs() } else { 0.0 };
         if off.max(apart) > worst.max(1.0) && std::env::var_os("TWINS_VERBOSE").is_some() {

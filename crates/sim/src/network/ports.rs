@@ -395,7 +395,7 @@ impl Batch {
         self.room = usize::try_from(bytes / BATCH_PACKET_BYTES).unwrap_or(usize::MAX);
     }
 
-    /// Memory of the mailbox's packets, bytes.
+    /// Memory of the batch's packets, bytes.
     fn bytes(&self) -> u64 {
         self.packets.capacity() as u64 * BATCH_PACKET_BYTES
     }

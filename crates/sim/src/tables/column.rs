@@ -44,7 +44,7 @@ pub(super) fn numbers(values: impl Iterator<Item = u32>) -> Column {
     Column::Numbers(values.map(Some).collect())
 }
 
-/// A column with each of these names, repeated.
+/// A column of names, in which each name has `repeat` successive rows.
 pub(super) fn names<'a>(names: impl Iterator<Item = &'a str>, repeat: usize) -> Column {
     let words: Vec<String> = names.map(str::to_owned).collect();
     Column::Names { keys: (0..words.len() as i32).flat_map(|k| std::iter::repeat_n(k, repeat)).collect(), words }
