@@ -318,14 +318,14 @@ pub struct Signal {
     pub srtt: f64,
     /// Smallest RTT so far, s.
     pub min_rtt: f64,
-    /// True for a timeout that follows another one without new data acknowledged between them; `ssthresh` is then kept
-    /// (RFC 5681 section 3.1).
+    /// True for a timeout that follows another timeout without new data acknowledged between them; `ssthresh` is then
+    /// kept (RFC 5681 section 3.1).
     pub repeated: bool,
 }
 
 /// A congestion control algorithm.  The endpoint sends while its estimate of the segments in flight is below
 /// [`Algorithm::window`]. In fast recovery the endpoint's recovery rule (PRR, rate halving, RFC 6675) determines the
-/// transition from the old window to the new one.
+/// transition from the old window to the new window.
 ///
 /// [`Observe`] reports the algorithm's internal variables. An algorithm without internal variables implements the trait
 /// with an empty body.

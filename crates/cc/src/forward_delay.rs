@@ -140,7 +140,7 @@ impl ForwardDelay {
         self.base = base;
     }
 
-    /// Discards the samples of the round, which are not representative during recovery.
+    /// Discards the samples of the round: samples from a recovery are not representative.
     pub fn forget_round(&mut self) {
         self.round = Round::default();
     }
@@ -153,7 +153,7 @@ impl ForwardDelay {
 
 #[cfg(test)]
 impl ForwardDelay {
-    /// Sets the averages to given values, instead of measured ones.
+    /// Sets the averages to given values, instead of measured values.
     pub fn set(&mut self, queueing: f64, rtt: f64) {
         (self.queueing, self.rtt, self.begun) = (queueing, rtt, true);
     }

@@ -2,10 +2,10 @@
 //! 2006; draft-bhandarkar-ltcp-01). One flow behaves as K virtual flows, and K grows with the flow's window.
 //!
 //! Variant: layer K begins at W_K = K(K+1)(K-1)/6 · W_T segments. In layer K a round trip adds K segments, and a loss
-//! reduces the window by the fraction `decrease`, which is at most one layer up to K = 19. Below W_T the flow behaves
-//! as standard TCP. Only the abstracts of the paper and the draft were available: every formula and constant here is
-//! unverified, though they are consistent with each other and with the properties claimed in the abstracts. The layer
-//! is always computed from the window. RTT compensation, K_R = (RTT/`rtt_ref`)^(1/3), is off by default, and its
+//! reduces the window by the fraction `decrease`. Up to K = 19 this reduction is at most one layer. Below W_T the flow
+//! behaves as standard TCP. Only the abstracts of the paper and the draft were available: every formula and constant
+//! here is unverified, though they are consistent with each other and with the properties claimed in the abstracts. The
+//! layer is always computed from the window. RTT compensation, K_R = (RTT/`rtt_ref`)^(1/3), is off by default, and its
 //! normalization is a parameter.
 
 use crate::algorithm::{Ack, Signal};

@@ -103,7 +103,7 @@ impl Type {
 /// Default of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Default {
-    /// The value that applies unless a preset or the user sets another one.
+    /// The value that applies unless a preset or the user sets another value.
     Value(Setting),
     /// No default: the user must give a value.
     Required,
@@ -274,7 +274,7 @@ pub struct Entry {
     pub source: &'static str,
     /// Description in one paragraph: the idea, and the differences of the default from the sources.
     pub doc: &'static str,
-    /// Presets; the first one is the algorithm without a suffix.
+    /// Presets; the first preset is the algorithm without a suffix.
     pub presets: &'static [Preset],
     /// The parameter tables: the algorithm's own, then those it shares.
     pub tables: &'static [&'static [Parameter]],

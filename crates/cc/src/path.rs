@@ -41,7 +41,7 @@ pub struct Flow<'a> {
 struct Recovery {
     /// Segments sent before the recovery began.
     end: u64,
-    /// The recovery ends with the ACK of this segment, which left together with the last retransmission.
+    /// The recovery ends with the ACK of this segment; the segment left together with the last retransmission.
     repaired: u64,
     /// True if a segment sent during this recovery is also lost, so that another recovery follows.
     more: bool,

@@ -344,8 +344,8 @@ impl ByteDriver {
     }
 
     /// Handles persistent congestion (RFC 9002 §7.6): every packet of a long period is lost. For the algorithm,
-    /// persistent congestion is a retransmission timeout, which keeps `ssthresh` if a recovery period has already
-    /// lowered it.
+    /// persistent congestion is a retransmission timeout. The timeout keeps `ssthresh` if a recovery period has already
+    /// lowered `ssthresh`.
     pub fn on_persistent_congestion(&mut self, now_ps: u64, lost_bytes: u64) {
         self.at(now_ps);
         let signal = self.signal(Cause::Loss, self.recovering);
@@ -376,7 +376,7 @@ impl ByteDriver {
     }
 
     /// Changes the datagram size. A larger datagram size keeps the window in bytes; a smaller size keeps the window in
-    /// datagrams, which lowers the window in bytes.
+    /// datagrams, and thereby lowers the window in bytes.
     pub fn on_mtu(&mut self, mtu_bytes: u32) {
         let mtu_bytes = mtu_bytes.clamp(1, LARGEST_MTU);
         let mtu = f64::from(mtu_bytes);

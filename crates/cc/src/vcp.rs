@@ -6,7 +6,7 @@
 //! multiplies the window by (1 + ξ)^(T/t_ρ), or adds α (T/t_ρ)² segments. After a decrease the window is frozen for
 //! t_ρ, and then grows additively for one round trip. Until the end of this round trip the sender ignores routers'
 //! answers, since these answers precede the effect of the decrease. Preset `ns2` is the authors' ns-2 sender. The ns-2
-//! sender has a reference RTT of 100 ms for the additive scaling, which is bounded at both ends, and limits T/t_ρ to
+//! sender has a reference RTT of 100 ms for the additive scaling, bounds this scaling at both ends, and limits T/t_ρ to
 //! 2.5. The ns-2 sender does not freeze the window after a decrease, but only delays further decreases. The reactions
 //! to losses and timeouts are Reno's. A window of at most 64 segments is sent in equal slots if the slots are longer
 //! than t_ρ/2, so that a router sees the flow's load in every interval (from the ns-2 sender). The number of slots is a

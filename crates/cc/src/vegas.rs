@@ -12,7 +12,7 @@
 //!   in flight may raise the base RTT; this is not copied.
 //! * Linux (preset `linux`) divides by the base RTT and not by the RTT, so the difference is larger. The difference is
 //!   in whole segments. Linux uses the smallest RTT of the round, doubles the window every round trip of slow start and
-//!   halves it on a loss.
+//!   halves the window on a loss.
 //! * Linux 2.6 (preset `linux-2.6`, which ns-2's TCP/Linux runs) divides by the RTT in halves of a segment, and uses
 //!   the number of segments sent in the previous round as the window. After each recovery Linux 2.6 counts rounds anew,
 //!   from the start of the last round before the recovery. Linux 2.6 leaves slow start with a threshold of 2 and never

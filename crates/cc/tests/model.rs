@@ -78,8 +78,8 @@ impl Connection {
             // α is between 0.3 and 10, so the window grows by at most 10/0.3 segments at once.
             _ if spec.starts_with("illinois:") => 34.0,
             _ if spec.starts_with("hcc") || spec.starts_with("eefast") => 200.0,
-            // VCP adds (T/200 ms)² segments a round trip, which is 100 segments at 2 s. With a window of one segment,
-            // each of 8 acknowledged segments adds 100 segments.
+            // VCP adds (T/200 ms)² segments in a round trip of T, or 100 segments in a round trip of 2 s. With a window
+            // of one segment, each of 8 acknowledged segments adds 100 segments.
             _ if spec.starts_with("vcp") => 800.0,
             // The module of 2006 adds n^¾ / 8 segments, where n is the number of segments sent since the last complete
             // round: at most 24,000 here.

@@ -114,7 +114,7 @@ pub struct Route {
 /// A flow.
 #[derive(Debug, Deserialize)]
 pub struct Flow {
-    /// Name in the scenario, which is also the name of its random stream.
+    /// Name in the scenario; also the name of the flow's random stream.
     pub name: String,
     /// Address of the sender.
     pub sender: Ipv4Addr,

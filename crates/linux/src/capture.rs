@@ -12,7 +12,7 @@ use pcap_file::{DataLink, PcapError};
 
 use crate::device::{DEVICES, NET_HEADER_BYTES};
 
-/// Bytes kept of each frame, which hold all headers: the payload is zeros.
+/// Number of bytes kept of each frame. These bytes include all headers; the payload is zeros.
 const SNAPLEN: u32 = 192;
 /// Time of the start of the run in a capture: 2000-01-01 00:00 UTC, s since 1970.
 const START_S: u64 = 946_684_800;

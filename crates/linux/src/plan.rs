@@ -38,8 +38,8 @@ pub struct HostedFlow {
 }
 
 impl Plan {
-    /// Binds this program, and thereby the guest, to the plan's processor. The program and the guest run alternately,
-    /// and waking another processor takes longer than a turn of either.
+    /// Binds this program, and thereby the guest, to the plan's processor. The program and the guest run alternately
+    /// for short times, and waking another processor takes longer than such a time.
     pub fn stay(&self) -> io::Result<()> {
         let Some(processor) = self.processor else { return Ok(()) };
         let mut set = CpuSet::new();

@@ -62,9 +62,9 @@ pub struct Settings {
     pub ecn: bool,
     /// Estimates of this end's forward delay; if present, datagrams have time stamps.
     pub forward_delay: Option<ForwardDelay>,
-    /// Clock of this host, which time stamps show.
+    /// Clock of this host; time stamps show the clock's time.
     pub clock: ClockSpec,
-    /// Departures of packets, which the scenario's send jitter delays.
+    /// Departure times of packets, delayed by the scenario's send jitter.
     pub departures: Departures,
 }
 

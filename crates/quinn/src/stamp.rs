@@ -54,8 +54,8 @@ impl Stamper {
         datagram.extend_from_slice(&self.arrived.to_le_bytes());
     }
 
-    /// Removes the stamp of a datagram that arrived at `now_ps` by this host's clock. Returns false for a datagram
-    /// shorter than a stamp, which has none.
+    /// Removes the stamp of a datagram that arrived at `now_ps` by this host's clock. Returns false if the datagram is
+    /// shorter than a stamp and therefore has no stamp.
     pub fn take(&mut self, datagram: &mut Vec<u8>, now_ps: i64) -> bool {
         let Some(length) = self.read(datagram, now_ps) else { return false };
         datagram.truncate(length);

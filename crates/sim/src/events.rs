@@ -152,7 +152,7 @@ pub struct NetworkLog {
     pub log: Log,
     /// Number of packets, by link.
     pub lost: Vec<u64>,
-    /// Number of flows; higher flow numbers are transfers of sources, which are not logged.
+    /// Number of flows; higher flow numbers belong to transfers of sources, and these transfers are not logged.
     pub flows: u32,
 }
 

@@ -21,7 +21,7 @@ fn application(algorithm: &str, rate_bps: u64, poisson: bool) -> Outcome {
 }
 
 /// With one segment outstanding, the probe timeout includes an allowance for a delayed ACK. A second outstanding
-/// segment removes the allowance, which must not move the timeout into the past.
+/// segment removes the allowance; the timeout must not move into the past.
 #[test]
 fn an_application_limited_sender_never_acts_in_the_past() {
     for entry in elephan_cc::registry() {

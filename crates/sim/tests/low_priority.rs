@@ -66,8 +66,8 @@ fn two_of_its_own_share_what_is_there() {
 
 #[test]
 fn a_queue_on_the_way_back_is_none_of_its_business() {
-    // The flow is paced, since ACKs that arrive in a burst release a burst of segments, which itself forms a queue on
-    // the forward path.
+    // The flow is paced. Otherwise ACKs that arrive in a burst would release a burst of segments, and this burst would
+    // form a queue on the forward path.
     let outcome = outcome(&["lp", "reno"], true);
     let share = shares(&outcome)[0];
     println!("{share}");

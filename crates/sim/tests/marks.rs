@@ -95,7 +95,7 @@ fn dctcp_s_queue_swings_below_the_threshold_as_published() {
         close("smallest queue", half.queue.0, low, 3.0);
         close("largest queue", half.queue.1, high, 2.0);
         // The estimate is for large windows. In theory one round trip in 15 has marks. Here the queue also reaches the
-        // threshold briefly before that round trip, which adds marks.
+        // threshold briefly before that round trip, and more segments are marked.
         close("share of marks", half.marked, alpha, 0.25 * alpha);
         close("rate", half.rates[0], DATA_CENTER.rate_bps as f64 / SEGMENT, 10.0);
     }

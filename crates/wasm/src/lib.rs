@@ -84,7 +84,7 @@ pub extern "C" fn elephan_queue_form(rate_bps: f64, packet_bytes: u32) -> i32 {
     }
 }
 
-/// Lays out the run of the scenario in the input, which replaces the last run. Returns [`MORE`], or [`REFUSED`] with
+/// Lays out the run of the scenario in the input; this run replaces the last run. Returns [`MORE`], or [`REFUSED`] with
 /// one line in the output.
 #[allow(unsafe_code, reason = "the page finds it by its name")]
 #[unsafe(no_mangle)]

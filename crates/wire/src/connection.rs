@@ -13,7 +13,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Position of the byte with a sequence number, which is within 2 GiB of the highest so far.
+    /// Position of the byte with a sequence number, which must be within 2 GiB of the highest byte so far.
     fn position(&self, number: u32) -> Option<u64> {
         let near = self.first.wrapping_add(self.highest as u32);
         self.highest.checked_add_signed(i64::from(number.wrapping_sub(near) as i32))

@@ -197,7 +197,7 @@ fn watch(plan: &Plan, started_ns: i64, sockets: &[OnceLock<OwnedFd>]) -> Value {
     log
 }
 
-/// Samples all connections of this namespace to the other end, which a user's program has opened.
+/// Samples all connections that a user's program has opened from this namespace to the other end.
 ///
 /// # Errors
 /// The kernel rejects the request.

@@ -89,7 +89,7 @@ impl TcpInfo {
 pub(crate) mod tests {
     use super::*;
 
-    /// A `tcp_info` of a sender in the given state with the given window, which has sent data.
+    /// A `tcp_info` of a sender that has sent data, in the given state with the given window.
     pub(crate) fn bytes(state: u8, cwnd: u32) -> Vec<u8> {
         let mut bytes = vec![0; 248];
         bytes[1] = state;

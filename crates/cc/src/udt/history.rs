@@ -61,8 +61,8 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// A receiver that starts at `now`, with a history of `pairs` packet pairs, of which it uses the mean or the
-    /// median. The library's histories are filled before the first arrival; `filled` selects this.
+    /// A receiver that starts at `now`, with a history of `pairs` packet pairs. The receiver uses the mean or the
+    /// median of this history. The library's histories are filled before the first arrival; `filled` selects this.
     #[must_use]
     pub fn new(now: f64, pairs: usize, mean_of_pairs: bool, filled: bool) -> Self {
         Self {

@@ -11,7 +11,7 @@ pub(super) struct Blocks {
     known: [(u32, u32); KNOWN],
     count: u8,
     /// True if the blocks are those of Linux (`tcp_sack_new_ofo_skb`): a segment extends a known block or begins a new
-    /// one, even if it is adjacent to segments of a block that is forgotten.
+    /// block, even if the segment is adjacent to segments of a forgotten block.
     of_linux: bool,
 }
 

@@ -27,7 +27,7 @@ pub struct DatagramSender {
 }
 
 impl DatagramSender {
-    /// Sender of flow number `flow` of a spec, which starts at `start`.
+    /// Sender of flow number `flow` of a spec; the flow starts at `start`.
     #[must_use]
     pub fn new(flow: FlowId, spec: &Spec, this: &FlowSpec, start: Time, sample_times: &Arc<[Time]>) -> Self {
         let clock = Clock::new(sample_times);

@@ -14,7 +14,8 @@ const QUICK_ACKS: u32 = 16;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     jiffy: Time,
-    /// Estimate of the interval between segments (`icsk_ack.ato`), and its initial value, which is its minimum.
+    /// Estimate of the interval between segments (`icsk_ack.ato`), and the initial value of this estimate, which is
+    /// also its minimum.
     ato: u64,
     min_ato: u64,
     /// Largest timeout: the RTT.

@@ -243,8 +243,8 @@ impl Receiver {
         ack
     }
 
-    /// Replaces the earliest time of a delayed ACK's timer by the timer's expiry. The expiry is needed only if no
-    /// segment arrives before the earliest time, which is rare.
+    /// Replaces the earliest time of a delayed ACK's timer by the timer's expiry. The expiry is needed only in the rare
+    /// case that no segment arrives before the earliest time.
     fn set_expiry(&mut self) {
         if self.is_earliest && self.ack_due < Time::NEVER {
             self.ack_due = jiffies::expiry(self.jiffy, self.delayed_from, self.delayed_by);

@@ -78,7 +78,7 @@ impl Radio {
         self.gained
     }
 
-    /// End of the transmission of a packet, which begins at `start`.
+    /// End of the transmission of a packet of `bytes`; the transmission begins at `start`.
     pub(super) fn send(&mut self, start: Time, bytes: u64) -> Time {
         self.sent = self.sent.saturating_add(1);
         let all = bytes * u64::from(self.tries) + std::mem::take(&mut self.debt);

@@ -59,7 +59,7 @@ impl Schedule {
         }
     }
 
-    /// End of the transmission of a packet, which begins at `start`.
+    /// End of the transmission of a packet of `bytes`; the transmission begins at `start`.
     pub(super) fn send(&mut self, start: Time, bytes: u64) -> Time {
         match self {
             Self::Steps(steps) => steps.send(start, bytes),

@@ -10,7 +10,7 @@ use crate::sidecar::Sidecar;
 use crate::spec::MOST_IN_FLIGHT;
 use crate::time::Time;
 
-/// Number of the latest accesses that are compared with a new one.
+/// Number of the latest accesses that are compared with a new access.
 const ACCESSES_COMPARED: usize = 4;
 
 /// First link of an end's path, if only this end feeds the link and the link never drops a packet. The end then
@@ -154,8 +154,8 @@ impl Network {
         Some(Egress { access, free: Time::ZERO, usual_bytes, usual, next, rank })
     }
 
-    /// Index of an access in the list of distinct ones. Only the last few accesses are compared, which suffices since a
-    /// group's flows alternate between two accesses.
+    /// Index of an access in the list of distinct accesses. Comparing the last few accesses suffices, since a group's
+    /// flows alternate between two accesses.
     fn number_of(&mut self, access: Access) -> u32 {
         let known = self.accesses.len();
         let from = known.saturating_sub(ACCESSES_COMPARED);

@@ -45,8 +45,8 @@ pub(super) struct Times {
     pub(super) delay: Time,
 }
 
-/// Access of an end to its first shared node, which determines the times of a packet of any size. All ends of a group
-/// of flows have the same access, so this access stays in the cache for any number of flows.
+/// Access of an end to its first shared node. The access determines the link times of a packet of any size. All ends of
+/// a group of flows have the same access, so this access stays in the cache for any number of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
     pub(super) lead: Tail,

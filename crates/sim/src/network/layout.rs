@@ -67,7 +67,7 @@ impl<'a> Feeders<'a> {
         self.list.push((feeder, None));
     }
 
-    /// Sorts the feeders by name, which breaks ties among packets, and removes duplicates.
+    /// Sorts the feeders by name, and removes duplicates. The order of the feeders breaks ties among packets.
     fn sort(&mut self) {
         self.list.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         self.list.dedup_by(|(one, _), (other, _)| one == other);

@@ -76,7 +76,7 @@ impl Mailbox {
     fn put(&mut self, packet: Packet) -> bool {
         let first = self.put == self.taken;
         if first {
-            // Restarts at the beginning, whose memory was used last.
+            // Restarts at the beginning of the ring, whose memory was used last.
             (self.taken, self.put) = (0, 0);
         }
         let slot = self.slot(self.put);

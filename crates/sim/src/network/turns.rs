@@ -200,7 +200,7 @@ macro_rules! with_feed {
     }};
 }
 
-/// The earliest of the heads and its position; the first one in a tie. Branchless: the branch predictor cannot learn
+/// The earliest of the heads and its position; the first head in a tie. Branchless: the branch predictor cannot learn
 /// this selection.
 #[inline(always)]
 fn earliest_of(heads: &[Time; SCAN_FEEDERS]) -> (Time, usize) {
@@ -228,8 +228,8 @@ enum Uncommon {
 enum Unusual {
     /// The next hop behind the link is neither a mailbox nor a batch.
     Forward(Packet),
-    /// The link has sent a packet, which would reach the far end at `at`: its delay line has impairments, the mark is
-    /// logged, or other packets were dropped.
+    /// The link has sent a packet, which would reach the far end at `at`. The event is unusual because the delay line
+    /// has impairments, the mark is logged, or other packets were dropped.
     Sent { packet: Packet, at: Time, now: Time },
     /// Packets were dropped or lost.
     Gone { now: Time },
@@ -292,8 +292,8 @@ fn fetch_ahead<F: Feed>(
 }
 
 impl Network {
-    /// Takes a link's turn, which carries all packets that arrive before `horizon`. Returns true if there was a packet
-    /// before `horizon`.
+    /// Takes a link's turn: carries all packets that arrive before `horizon`. Returns true if there was a packet before
+    /// `horizon`.
     pub fn run_link(&mut self, link: LinkId, horizon: Time) -> bool {
         let mut worked = if self.links[link.index()].is_served() {
             self.serve_departures(link, horizon)

@@ -1,9 +1,9 @@
 //! XCP's router: once per mean round-trip time it computes the desired change of its traffic, and divides this change
 //! among the departing packets (Katabi, Handley, Rohrs, SIGCOMM 2002).
 //!
-//! Variant: the paper's Appendix A with changes of rate, as the paper recommends. The input is divided by the interval,
-//! which the pseudo-code omits. Two values that the paper leaves open are ns-2's: the first interval is 50 ms, and no
-//! interval is shorter than 1 ms. While no packet carries a round-trip time, the last mean RTT is used.
+//! Variant: the paper's Appendix A with changes of rate, as the paper recommends. The input is divided by the interval;
+//! the pseudo-code omits this division. Two values that the paper leaves open are ns-2's: the first interval is 50 ms,
+//! and no interval is shorter than 1 ms. While no packet carries a round-trip time, the last mean RTT is used.
 
 use elephan_cc::param::{BuildError, Settings, num};
 

@@ -19,7 +19,7 @@ use crate::random::Name;
 #[cfg(test)]
 use crate::random::Stream;
 
-/// Header of an XCP segment, in the form of the paper's appendix A, which avoids divisions in routers.
+/// Header of an XCP segment. The form of the paper's appendix A is used, since this form avoids divisions in routers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Header {
     /// Round-trip time of the packet's sender, s (`H_rtt`); 0 before the first sample.

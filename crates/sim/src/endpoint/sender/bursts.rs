@@ -3,7 +3,7 @@
 use crate::spec::StackSpec;
 use crate::time::Time;
 
-/// Largest buffer that Linux passes to a device at once, bytes of payload, which is 64 KiB minus the room for headers.
+/// Largest buffer that Linux passes to a device at once, bytes of payload: 64 KiB minus the room for headers.
 pub(super) const LARGEST_BYTES: u32 = 65_279;
 /// Largest window that a SYN-ACK can announce, bytes: the window field of a SYN-ACK is not scaled (RFC 7323 section
 /// 2.2).

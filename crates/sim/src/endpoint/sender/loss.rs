@@ -49,7 +49,7 @@ impl Sender {
     }
 
     /// Detects losses after an ACK, and begins a recovery at a loss. The loss of a segment sent during a recovery
-    /// belongs to the next recovery, even if it was detected and repaired during the first one.
+    /// belongs to the next recovery, even if it was detected and repaired during the first recovery.
     pub(super) fn detect_on_ack(&mut self, now: Time) -> Losses {
         let again = self.lost_retransmissions(now);
         let more = self.detect(now) || again;

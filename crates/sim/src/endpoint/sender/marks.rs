@@ -31,7 +31,7 @@ impl Marks {
     /// The form of ECN that the algorithm asks for, or else the form that the endpoint's setting gives.
     pub(super) fn new(needs: Needs, endpoint: bool) -> Self {
         let (mode, data) = match needs.ecn {
-            // ECT(1) is VCP's code for a low load, which routers raise.
+            // ECT(1) is VCP's code for a low load; routers with a higher load overwrite this code.
             _ if needs.router == Some(Router::Vcp) => (Mode::Accurate, flag::ECT1),
             Ecn::Accurate => (Mode::Accurate, flag::ECT0),
             Ecn::L4s => (Mode::Accurate, flag::ECT1),

@@ -57,7 +57,7 @@ pub struct UdtSender {
     /// Earliest departure of the next packet, and time of the timer for it.
     pace: Time,
     wake: Time,
-    /// True if the next packet is the second one of a pair.
+    /// True if the next packet is the second packet of a pair.
     pair: bool,
     start: Time,
     stop: Time,
@@ -74,7 +74,7 @@ pub struct UdtSender {
 }
 
 impl UdtSender {
-    /// Sender of flow number `flow` of a spec, which starts at `start`.
+    /// Sender of flow number `flow` of a spec; the flow starts at `start`.
     #[must_use]
     pub fn new(
         flow: FlowId,
