@@ -52,7 +52,7 @@ pub enum Ecn {
     L4s,
 }
 
-/// Kind of router that an algorithm needs on its path, if it cannot work without one.
+/// Kind of router without which an algorithm cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Router {
     /// Each segment carries a [`RouterAssisted::request`], and routers answer with [`Answer::Feedback`] (XCP).
@@ -72,7 +72,7 @@ impl Router {
     }
 }
 
-/// Fields of a segment's congestion header that its sender fills in for XCP routers.
+/// Fields of a segment's congestion header that the sender fills in for XCP routers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Request {
     /// Round-trip time, s; 0 while it is unknown.
@@ -260,7 +260,7 @@ pub struct Ack {
 }
 
 impl Ack {
-    /// True if the window may grow on this ACK: the flow is not in recovery, and the window limits it.
+    /// True if the window may grow on this ACK: the flow is not in recovery, and the window limits the flow.
     #[must_use]
     #[inline]
     pub fn may_grow(&self) -> bool {

@@ -155,7 +155,7 @@ impl Cdg {
     }
 
     /// Takes an RTT sample. An ACK of a single segment after ACKs of several segments was probably delayed, so its
-    /// sample counts only if it is the smallest.
+    /// sample counts only if no other sample is smaller.
     #[inline]
     fn sample(&mut self, ack: &Ack, rtt: f64) {
         if !ack.in_recovery {
@@ -236,8 +236,8 @@ impl Cdg {
     }
 
     /// Moves the window towards the threshold after a back-off. The first segment sent after the back-off must find the
-    /// queue unchanged. If it found a drained queue, its low RTT would hide the effect of the back-off from the sum of
-    /// gradients.
+    /// queue unchanged. If this segment found a drained queue, its low RTT would hide the effect of the back-off from
+    /// the sum of gradients.
     fn walk_down(&mut self, acked: f64) {
         let share = 1.0 - self.win.ssthresh / self.prior;
         self.win.w = (self.win.w - acked * share).max(self.win.ssthresh).min(self.win.w);
@@ -318,9 +318,9 @@ impl Algorithm for Cdg {
         self.win.start(start);
         self.draws = Draws::new(start.seed);
         self.shadow = self.win.w;
-        // Linux's module keeps the RTT of the SYN, which its `init` does not clear. The first gradients are therefore
-        // differences between the RTT of a segment and the RTT of the SYN, and not differences of the largest RTT,
-        // which rises with each burst of slow start.
+        // Linux's module keeps the RTT of the SYN: the module's `init` does not clear this RTT. The first gradients are
+        // therefore differences between the RTT of a segment and the RTT of the SYN, and not differences of the largest
+        // RTT, which rises with each burst of slow start.
         self.rtt = start.rtt.map(|rtt| Extremes { min: rtt, max: rtt });
     }
 
@@ -462,7 +462,7 @@ mod tests {
         d.round(&mut c, 0.1);
         d.round(&mut c, 0.1);
         let w = c.window();
-        // The ACK that ends a round is one of its samples: the largest RTT rises by 10 ms.
+        // The ACK that ends a round is one of the round's samples: the largest RTT rises by 10 ms.
         let ack = d.make_ack(&c, 1.0, 0.11, true);
         c.on_ack(&ack);
         assert_eq!(c.window(), w);

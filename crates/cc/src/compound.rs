@@ -253,7 +253,8 @@ impl Compound {
             return;
         }
         let rtt = round.rtt(self.p.rtt_filter);
-        // Segments sent in the round: those that its ACKs report, at most one window; the module of 2006 has no such limit.
+        // Segments sent in the round: the segments that the round's ACKs report, at most one window; the module of 2006
+        // has no such limit.
         let sent = if early { round.acked } else { round.acked.min(self.win.w) };
         let queued = self.queued(sent, rtt);
         self.diff_reno = Some(self.queued(reno_then, rtt));
@@ -448,7 +449,7 @@ impl Algorithm for Compound {
         self.win.time_out(0.5 * self.win.reduced_from(signal), signal.repeated);
         self.dwnd = 0.0;
         if self.p.rules == Rules::Draft {
-            // Implementations of the draft reset γ; the Linux modules keep it.
+            // Implementations of the draft reset γ; the Linux modules keep γ.
             self.gamma = self.p.gamma;
         }
     }

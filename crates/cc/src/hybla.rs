@@ -138,7 +138,7 @@ impl Hybla {
         left
     }
 
-    /// Linux's rules for one ACK. Hybla's growth counts each ACK once, however many segments it acknowledges.
+    /// Linux's rules for one ACK. Hybla's growth counts each ACK once, however many segments the ACK acknowledges.
     #[inline]
     fn grow_linux(&mut self, ack: &Ack) {
         if !ack.may_grow() || ack.acked <= 0.0 {

@@ -86,7 +86,7 @@ pub struct Illinois {
     base: f64,
     max: f64,
     round: RoundTrip,
-    /// True if a round trip has ended and its update waits for the end of recovery.
+    /// True if a round trip has ended and the update of α and β waits for the end of recovery.
     due: bool,
     /// True if the delay has exceeded d_1 since α was last at its maximum.
     above: bool,

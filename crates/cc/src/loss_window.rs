@@ -2,8 +2,8 @@
 //! counters, reduction, timeout, idle restart and undo.
 //!
 //! Common rules and their sources: A repeated timeout of the same segment does not change `ssthresh` (RFC 5681 §3.1;
-//! ns-2's TCP/Linux reduces it each time). A timeout inside recovery reduces `ssthresh` again (RFC 5681, ns-2; Linux
-//! keeps the first reduction). After an idle period the window is at most the initial window (RFC 5681 §4.1).
+//! ns-2's TCP/Linux reduces `ssthresh` each time). A timeout inside recovery reduces `ssthresh` again (RFC 5681, ns-2;
+//! Linux keeps the first reduction). After an idle period the window is at most the initial window (RFC 5681 §4.1).
 
 use crate::algorithm::{Ack, Signal, Start};
 use crate::observe::{observed, states};
@@ -223,8 +223,8 @@ impl LossWindow {
         };
         if self.arithmetic == Arithmetic::Linux26 {
             if grow >= 1.0 {
-                // The counter of congestion avoidance is kept; it was counted before the threshold was raised to the
-                // window.
+                // The counter of congestion avoidance is kept, since it was counted before the threshold was raised to
+                // the window.
                 self.w += 1.0;
             } else {
                 self.counted(grow);

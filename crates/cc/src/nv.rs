@@ -434,7 +434,7 @@ mod tests {
             v.sample(f64::from(k) * 0.01, 0.2, 10.0);
         }
         // The first reset keeps the old smallest RTT, since both periods contain this RTT. The second reset discards
-        // it.
+        // this RTT.
         close(v.rtt_min, 0.2, 1e-3);
         assert!(v.reset_at > 8.0 && v.reset_at < 15.0);
     }

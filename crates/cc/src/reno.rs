@@ -2,8 +2,8 @@
 //!
 //! Variant: byte counting (every segment acknowledged counts), so delayed ACKs do not slow the growth. The endpoint
 //! does the recovery. Differences: RFC 5681 halves the flight size; the default here halves the window, as Linux and
-//! ns-2 do (`reduce_from`, preset `rfc5681`). Linux keeps whole segments and a counter (preset `linux`); Linux
-//! 2.6 without byte counting counts ACKs and takes w + 1 of them for a step (preset `linux-2.6`).
+//! ns-2 do (`reduce_from`, preset `rfc5681`). Linux keeps whole segments and a counter (preset `linux`); Linux 2.6
+//! without byte counting counts ACKs and needs w + 1 ACKs for a step (preset `linux-2.6`).
 
 use crate::algorithm::{Ack, Cause, Signal};
 use crate::loss_based::{LossBased, own_window};

@@ -14,7 +14,7 @@ choices! {
 /// Smallest number of samples of a valid round: fewer samples may all be of delayed ACKs (Linux tcp_vegas.c).
 pub const MIN_SAMPLES: u32 = 3;
 
-/// Shortest round trip, as a fraction of the smallest RTT; it is below 1 because of rounding.
+/// Shortest round trip, as a fraction of the smallest RTT. The fraction is below 1 because of rounding.
 const SHORT: f64 = 0.999;
 
 /// RTTs and acknowledged segments of one round trip.

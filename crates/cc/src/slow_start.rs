@@ -22,8 +22,8 @@ choices! {
 const LOW_WINDOW: f64 = 16.0;
 /// Largest gap between two ACKs of one train, s (Linux `hystart_ack_delta_us`).
 const ACK_DELTA_S: f64 = 0.002;
-/// Allowance of an ACK train for segmentation offload (Linux `hystart_ack_delay`): the time of this number of largest
-/// bursts at the pacing rate, and its largest value, s.
+/// Allowance of an ACK train for segmentation offload (Linux `hystart_ack_delay`): the number of largest bursts whose
+/// time at the pacing rate is allowed, and the largest allowance, s.
 const ALLOWED_BURSTS: f64 = 4.0;
 const MOST_ALLOWED_S: f64 = 0.001;
 /// Linux's pacing rate in slow start, windows for each round trip (`tcp_pacing_ss_ratio`).
@@ -248,8 +248,8 @@ mod tests {
         d.start(&mut r, 20.0);
         d.burst(&mut r, 0.1, 0.01);
         assert!(r.ssthresh().is_infinite());
-        // An increase of 12 ms is below the threshold for 100 ms, and 13 ms is above it; slow start ends with the ninth
-        // sample.
+        // An increase of 12 ms is below the threshold for 100 ms, and 13 ms is above this threshold; slow start ends
+        // with the ninth sample.
         d.burst(&mut r, 0.112, 0.01);
         assert!(r.ssthresh().is_infinite());
         let w = r.window();

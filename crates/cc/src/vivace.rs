@@ -1,7 +1,7 @@
 //! PCC Vivace (Dong M, Meng T, Zarchy D, Arslan E, Gilad Y, Godfrey PB, Schapira M, "PCC Vivace: online-learning
 //! congestion control", NSDI 2018). The sender sends at a slightly higher and a slightly lower rate, computes the
-//! utility of each, and moves its rate along the gradient. The utility of a rate counts throughput, a rising RTT and
-//! losses.
+//! utility of each rate, and moves its rate along the gradient. The utility of a rate counts throughput, a rising RTT
+//! and losses.
 //!
 //! Variant: the authors' later code (PCC-Uspace, the Vivace rate controller). This code has three pairs of intervals,
 //! an amplifier of the steps with the power 1.2, and a bound of the steps that grows by 5 % of the rate. Preset `paper`

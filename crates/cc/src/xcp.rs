@@ -4,9 +4,9 @@
 //!
 //! Variant: the header has the form recommended in the paper's Appendix A. The header carries changes of rate and not
 //! of window, so that routers need not divide. The sender multiplies the change by its smoothed RTT, as ns-2's sender
-//! does. While the window limits the sender, the sender asks for any increase that routers allow; otherwise it asks for
-//! none. A loss halves the window and a timeout restarts it, as in standard TCP (§3.3). There is no slow start: routers
-//! give no increase before the first RTT is known.
+//! does. While the window limits the sender, the sender asks for any increase that routers allow; otherwise the sender
+//! asks for none. A loss halves the window and a timeout restarts the window, as in standard TCP (§3.3). There is no
+//! slow start: routers give no increase before the first RTT is known.
 
 use crate::algorithm::{Ack, Algorithm, Answer, Needs, Request, Router, RouterAssisted, Signal, Start};
 use crate::loss_window::{LossWindow, window_methods};

@@ -7,7 +7,7 @@
 //!
 //! Differences:
 //! * Linux works in whole segments and microseconds (preset `linux`).
-//! * Linux 2.6.22 counts ACKs, needs 101 of them for a step in fast mode, and forgets the base RTT when sending resumes
+//! * Linux 2.6.22 counts ACKs, needs 101 ACKs for a step in fast mode, and forgets the base RTT when sending resumes
 //!   (preset `linux-2.6`, ns-2's TCP/Linux).
 //! * In another simulator the delay limit 1/φ is a quotient of integers and therefore 0, and the decrease is computed
 //!   from the bytes in flight.
@@ -116,7 +116,7 @@ impl Yeah {
         if self.win.integer() { (rtt * 1e6).round() + 1.0 } else { rtt }
     }
 
-    /// Segments of this flow in queues, and true if they or their delay exceed the limit.
+    /// Segments of this flow in queues, and true if these segments or their delay exceed the limit.
     fn queue(&self, rtt: f64) -> (f64, bool) {
         let (rtt, base) = (self.in_ticks(rtt), self.in_ticks(self.base));
         let q = self.win.whole(self.win.w * (rtt - base) / rtt);

@@ -370,7 +370,7 @@ proptest! {
                 prop_assert!(with <= most + 1e-9, "{spec}: grew by {with} after an idle time");
             } else {
                 // A delay-based algorithm may take one step by delays measured during the pause. The time in which
-                // TCP-LP does not grow may have ended during the pause; it then grows as standard TCP does.
+                // TCP-LP does not grow may have ended during the pause; TCP-LP then grows as standard TCP does.
                 let without = if spec.contains("lp") { 50.0 } else { without };
                 prop_assert!(with <= without + 0.02 * w + 2.0, "{spec}: grew by {with} instead of {without}");
             }

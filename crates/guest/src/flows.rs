@@ -97,7 +97,7 @@ fn key(flow: usize, socket: Socket) -> u64 {
     4 * flow as u64 + socket as u64
 }
 
-/// Runs the flows of a plan to its end.
+/// Runs the flows of a plan to the end of the run.
 pub fn run(plan: &Plan, path: &mut Path) -> io::Result<Log> {
     let set = sys::poll_set()?;
     let timer = sys::timer()?;
@@ -339,8 +339,8 @@ impl<'a> Transfer<'a> {
             self.taken += count as u64;
         }
         if let Some(window) = self.flow.receive_window_bytes {
-            // Linux discards the clamp when it measures the packets' overhead (tcp_update_scaling_ratio), so it is set
-            // again.
+            // Linux discards the clamp when it measures the packets' overhead (tcp_update_scaling_ratio), so the clamp
+            // is set again.
             sys::set_option(receiver, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, window)?;
         }
         if self.flow.size_segments.is_some() {

@@ -83,7 +83,7 @@ pub struct Queue {
     pub rate_bps: u64,
     /// The kernel's name of the discipline.
     pub kind: String,
-    /// Its options: numbers of attributes, and their values.
+    /// Options of the discipline: numbers of attributes, and their values.
     pub options: Vec<(u16, Vec<u8>)>,
     /// Offset of the count of marks in the discipline's own statistics, bytes.
     pub marks_at: usize,

@@ -1,7 +1,7 @@
 //! The guest's clock: a client of the protocol in `include/uapi/linux/um_timetravel.h`, with its schedule in shared memory.
 //!
-//! A guest that has finished all work of its current time sends WAIT, and writes the time at which it wants to continue
-//! into the schedule. The message RUN lets the guest continue at a given time. A guest may advance its time by itself
+//! A guest that has finished all work of its current time sends WAIT, and writes into the schedule the time at which it
+//! wants to continue. The message RUN lets the guest continue at a given time. A guest may advance its time by itself
 //! up to the schedule's `free_until`. Here `free_until` is set to the next nanosecond, so the guest never advances its
 //! time by itself.
 

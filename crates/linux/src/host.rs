@@ -111,8 +111,8 @@ impl Map {
     }
 }
 
-/// Adds an arrival after those of the same time. A packet in flight at the start of the run may arrive after the run's
-/// first packets.
+/// Adds an arrival after the other arrivals of the same time. A packet in flight at the start of the run may arrive
+/// after the run's first packets.
 fn insert(arrivals: &mut VecDeque<Arrival>, arrival: Arrival) {
     let place = arrivals.partition_point(|other| other.at_ns <= arrival.at_ns);
     arrivals.insert(place, arrival);

@@ -82,7 +82,7 @@ pub fn algorithms() -> Value {
     Value::Array(elephan_cc::registry().iter().chain(elephan_cc::other_transports()).map(entry).collect())
 }
 
-/// Every queue discipline with its presets and parameters; those that only one backend can run come last.
+/// Every queue discipline with its presets and parameters; disciplines that only one backend can run come last.
 pub fn queues() -> Value {
     let preset = |p: &elephan_sim::queue::Preset| json!({"name": p.name, "title": p.title, "overrides": {}, "below_limit": p.below_limit});
     let entry = |e: &elephan_sim::queue::Entry, backend: Option<&str>| {

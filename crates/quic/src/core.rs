@@ -203,7 +203,7 @@ impl Core {
         }
     }
 
-    /// Time at which the controller allows the next datagram, if it paces and allows none now.
+    /// Time at which the controller allows the next datagram, if the controller paces and allows no datagram now.
     fn held_until(&self, instant: Instant) -> Option<Instant> {
         self.pacing.as_ref().and_then(|pacing| pacing(instant))
     }

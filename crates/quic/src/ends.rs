@@ -40,7 +40,7 @@ pub fn ends_of(
     chosen: Chosen,
     log: Option<File>,
 ) -> [Box<dyn ForeignEndpoint>; 2] {
-    let base = Instant::now(); // an origin: only differences from it matter
+    let base = Instant::now(); // an origin: only time differences matter
     let seed = spec.seed.wrapping_mul(0x0100_0000_01b3).wrapping_add(index as u64);
     let payload = u64::from(flow.stack.payload_bytes);
     let settings = Settings {
@@ -171,7 +171,7 @@ impl SendingEnd {
         loop {
             let most = self.left.map_or(ZEROS.len(), |left| (ZEROS.len() as u64).min(left) as usize);
             if most == 0 {
-                let _ = stream.finish(); // it was open until now
+                let _ = stream.finish(); // the stream was open until now
                 self.finished = true;
                 return;
             }
@@ -206,7 +206,7 @@ impl SendingEnd {
         self.stop = Time::NEVER;
         self.finished = true;
         if let (Some(id), Some((_, connection))) = (self.stream, &mut self.core.connection) {
-            let _ = connection.send_stream(id).reset(VarInt::from_u32(0)); // an error: it is closed already
+            let _ = connection.send_stream(id).reset(VarInt::from_u32(0)); // an error: the stream is closed already
         }
     }
 }

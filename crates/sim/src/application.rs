@@ -14,7 +14,7 @@ use crate::time::Time;
 /// first segment leaves.
 pub const SMALL_BURST: u32 = 4096;
 
-/// Largest number of bursts computed at once between two segments; a billion of them would take seconds.
+/// Largest number of bursts computed at once between two segments; a billion bursts would take seconds.
 const MOST_BURSTS: u32 = 10_000;
 
 /// On and off periods.
@@ -116,7 +116,7 @@ impl Application {
         this
     }
 
-    /// The application of a flow that starts at `start`, if it has one.
+    /// The application of a flow that starts at `start`, if the flow has an application.
     #[must_use]
     pub fn of_flow(spec: &Spec, flow: &FlowSpec, start: Time) -> Option<Box<Self>> {
         let application = flow.application.as_ref()?;

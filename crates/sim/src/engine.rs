@@ -24,8 +24,8 @@ use crate::traffic::Source;
 /// carries about 300 packets of 1,000 bytes.
 pub const PREFERRED_SLICE: Time = Time(4 * Time::MILLISECOND.0);
 
-/// Length of slices with sources. With thousands of senders, each sender has few ACKs in a turn, and its state is no
-/// longer in the cache. A longer slice has more ACKs per turn.
+/// Length of slices with sources. With thousands of senders, each sender has few ACKs in a turn, and the sender's state
+/// is no longer in the cache. A longer slice has more ACKs per turn.
 pub const SLICE_WITH_SOURCES: Time = Time(5 * Time::MILLISECOND.0);
 
 /// Smallest mean number of segments of a flow in a turn. With fewer segments in a turn, the state of each of thousands

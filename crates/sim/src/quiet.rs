@@ -3,8 +3,9 @@
 //! If a link's transmitter is free at each arrival, the link adds a time that depends on the packet's size alone. A
 //! link that can never queue needs no turn and no state. The scenario proves that a link can never queue if all of the
 //! link's packets come from one *origin* with the same delay. The origin is the last link that can queue. Packets leave
-//! the origin at least the smallest transmission time apart, and the links after it delay all packets equally, except
-//! for differences of their sizes. ACKs of a receiver that acknowledges every segment at once have the same spacing.
+//! the origin at least the smallest transmission time apart, and the links after the origin delay all packets equally,
+//! except for differences of their sizes. ACKs of a receiver that acknowledges every segment at once have the same
+//! spacing.
 
 use crate::link::Link;
 use crate::spec::{FlowSpec, LossSpec, Spec};

@@ -84,7 +84,7 @@ pub struct LinkSample {
     pub duplicated: u64,
     /// Packets whose last bit has left.
     pub delivered: u64,
-    /// Bytes of these packets.
+    /// Bytes of the packets whose last bit has left.
     pub delivered_bytes: u64,
 }
 

@@ -99,7 +99,7 @@ impl<T: Copy + Default> Fifo<T> {
         let after = (before * 2).max(4);
         self.slots.reserve_exact(after - before);
         self.slots.resize(after, T::default());
-        // The elements that had wrapped around to the beginning follow those at the old end.
+        // The elements that had wrapped around to the beginning follow the elements at the old end.
         self.slots.copy_within(0..self.head, before);
     }
 }

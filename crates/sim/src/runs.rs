@@ -145,7 +145,7 @@ impl RunSet {
     }
 
     /// Adds the segment after the highest member ever inserted, if the run that begins at the member `first` contains
-    /// that highest member. Returns true if it added the segment. An insertion after the highest member is the most
+    /// that highest member. Returns true if the segment was added. An insertion after the highest member is the most
     /// common insertion by far, and needs no search for neighbors.
     #[inline]
     pub fn extend(&mut self, first: u32) -> bool {

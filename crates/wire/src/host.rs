@@ -50,8 +50,8 @@ pub fn receive(plan: &Plan, device: &str) -> Result<Value, Problem> {
             let _ = sys::go_first(TRANSFER_PRIORITY);
             while let Ok(connection) = sys::accept(&listener) {
                 while sys::discard(&connection, 1 << 20).is_ok_and(|taken| taken > 0) {
-                    // Linux discards the clamp when it measures the packets' overhead (tcp_update_scaling_ratio), so it
-                    // is set again.
+                    // Linux discards the clamp when it measures the packets' overhead (tcp_update_scaling_ratio), so
+                    // the clamp is set again.
                     window.map(|bytes| sys::set_option(&connection, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes));
                 }
             }

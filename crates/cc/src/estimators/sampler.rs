@@ -47,7 +47,8 @@ pub struct DeliverySampler {
     newest: Option<Newest>,
 }
 
-/// A sample in integers. [`DeliverySampler::sample`] converts it to seconds and floating point when the sample is read.
+/// A sample in integers. When the sample is read, [`DeliverySampler::sample`] converts it to seconds and floating
+/// point.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     interval_ps: u64,

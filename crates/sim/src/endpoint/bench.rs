@@ -69,8 +69,8 @@ impl Bench {
         self.arrive(cumulative, cumulative - 1, None, at_us)
     }
 
-    /// Delivers an ACK of the segments below `cumulative` and of those in `block` at `at_us`, after the timers due
-    /// until then. The arrival of segment `trigger` caused the ACK. Returns the number of segments sent at once.
+    /// Delivers an ACK of the segments below `cumulative` and of the segments in `block` at `at_us`, after the timers
+    /// due until then. The arrival of segment `trigger` caused the ACK. Returns the number of segments sent at once.
     pub fn arrive(&mut self, cumulative: u32, trigger: u32, block: Option<(u32, u32)>, at_us: u64) -> usize {
         let segment = self.wire.sent.iter().rfind(|sent| sent.segment() == trigger).expect("it was sent");
         let (stamp, mut flags) = (segment.stamp, flag::ACK | (segment.flags() & flag::RETRANSMIT));

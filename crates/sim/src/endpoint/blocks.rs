@@ -72,8 +72,8 @@ impl Blocks {
         self.put_first(block, if self.of_linux { KNOWN } else { REPORTED });
     }
 
-    /// Makes a block the latest; it absorbs the blocks that it overlaps or touches. Forgets the oldest of more than `most`
-    /// blocks.
+    /// Makes a block the latest block, and merges it with the blocks that it overlaps or touches. Forgets the oldest of
+    /// more than `most` blocks.
     fn put_first(&mut self, mut block: (u32, u32), most: usize) {
         let (older, mut count) = (*self, 1);
         for &other in older.known() {
@@ -110,7 +110,7 @@ fn touches(&(first, past): &(u32, u32), segment: u32) -> bool {
 mod tests {
     use super::*;
 
-    /// Blocks after the arrival of `segments`, the latest first; the runs are those of the segments.
+    /// Blocks after the arrival of `segments`, the latest first; the runs are formed by `segments`.
     fn blocks(of_linux: bool, segments: &[u32]) -> Vec<(u32, u32)> {
         let (mut blocks, mut held) = (Blocks::new(of_linux), std::collections::BTreeSet::new());
         for &segment in segments {

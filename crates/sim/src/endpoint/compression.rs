@@ -46,8 +46,8 @@ impl Compression {
         self.segments = 0;
     }
 
-    /// Takes a new segment above the gap that begins at segment `gap`. Returns the time for which its ACK waits;
-    /// [`Time::NEVER`] if an earlier segment has set the time; `None` if the ACK is sent at once.
+    /// Takes a new segment above the gap that begins at segment `gap`. Returns the time for which the segment's ACK
+    /// waits; [`Time::NEVER`] if an earlier segment has set the time; `None` if the ACK is sent at once.
     pub(super) fn admit(&mut self, gap: u32) -> Option<Time> {
         if self.segments >= MOST_SEGMENTS {
             return None;

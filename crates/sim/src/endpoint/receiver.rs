@@ -35,9 +35,9 @@ enum Echo {
 /// Result of the fast path for a segment.
 #[derive(Clone, Copy, Debug)]
 enum Expected {
-    /// The segment was the next expected one; its ACK is sent at once.
+    /// The segment was the next expected segment; its ACK is sent at once.
     Answered(Packet),
-    /// The segment was the next expected one; its ACK is delayed.
+    /// The segment was the next expected segment; its ACK is delayed.
     Noted,
     /// The segment needs the slow path; the receiver's state is unchanged.
     Not,
@@ -283,8 +283,8 @@ impl Receiver {
         }
     }
 
-    /// Handles a segment on the fast path: the next segment, without a gap, acknowledged at once. Returns its ACK. Does
-    /// nothing and returns `None` in any other case.
+    /// Handles a segment on the fast path: the next segment, without a gap, acknowledged at once. Returns the segment's
+    /// ACK. Does nothing and returns `None` in any other case.
     ///
     /// # Panics
     /// If arrivals are not in the order of time, which would be a defect of the engine.
@@ -458,8 +458,8 @@ impl Receiver {
         }
     }
 
-    /// Counts and keeps a segment. Returns true if the segment was the next one, and no later segment had arrived
-    /// before it.
+    /// Counts and keeps a segment. Returns true if the segment was the next expected segment, and no later segment had
+    /// arrived before it.
     fn take(&mut self, segment: u32) -> bool {
         if segment == self.next {
             self.totals.delivered += 1;

@@ -248,7 +248,8 @@ impl Scoreboard {
         fresh
     }
 
-    /// Marks the segments below `edge` lost, except those already SACKed or marked. Returns their number.
+    /// Marks the segments below `edge` lost, except segments already SACKed or marked. Returns the number of newly
+    /// marked segments.
     pub fn mark_lost_below(&mut self, edge: u32) -> u32 {
         if edge <= self.marked_below {
             return 0;

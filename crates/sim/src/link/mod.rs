@@ -298,8 +298,8 @@ impl Link {
         self.probe.is_some()
     }
 
-    /// True if arrivals need the queue discipline's decision, because it does more than bound the queue or because the
-    /// rate is variable.
+    /// True if arrivals need the queue discipline's decision, because the discipline does more than bound the queue or
+    /// because the rate is variable.
     #[must_use]
     pub fn decides_by_discipline(&self) -> bool {
         self.admission == Admission::Discipline
@@ -350,7 +350,7 @@ impl Link {
     }
 
     /// Next packet at the far end, with its time of arrival. Returns `None` if a packet that arrives at this link at
-    /// `horizon` or later may precede it.
+    /// `horizon` or later may precede that packet.
     pub(crate) fn land(&mut self, horizon: Time) -> Option<(Packet, Time)> {
         let horizon = horizon + self.least_crossing(0);
         self.wire.as_mut()?.land(horizon)

@@ -110,7 +110,7 @@ impl Link {
         Some((packet, self.free + self.delay))
     }
 
-    /// Records a change of the queue: it dropped the packets in `gone`, and now has `waiting` packets.
+    /// Records that the queue dropped the packets in `gone` and now has `waiting` packets.
     #[inline(always)]
     fn note_gone(&mut self, now: Time, gone: &[Packet], waiting: u64) {
         if !gone.is_empty() {

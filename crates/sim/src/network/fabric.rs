@@ -65,7 +65,7 @@ pub struct Network {
     /// For each link, true if its turn delivers packets to mailboxes or receivers of single flows, and not to one
     /// common container.
     pub(super) scatters: Vec<bool>,
-    /// Limit of the memory for packets, bytes, and true if a sender exceeded it.
+    /// Limit of the memory for packets, bytes, and true if a sender exceeded the limit.
     pub(super) room_bytes: u64,
     pub(super) overdrawn: bool,
     pub(super) slices_until_sum: usize,
@@ -178,7 +178,7 @@ impl Network {
         !self.overdrawn
     }
 
-    /// True if packets exceed their memory limit, or if a sender would have exceeded it. The engine checks this
+    /// True if packets exceed their memory limit, or if a sender would have exceeded this limit. The engine checks this
     /// condition after each slice. The memory of many mailboxes is added up once in several slices.
     #[inline]
     pub fn is_overdrawn(&mut self) -> bool {

@@ -50,7 +50,7 @@ pub fn build(spec: &Spec, links: &[CheckedLink], sample_times: &Arc<[Time]>) -> 
 #[derive(Clone, Debug, Default)]
 struct Feeders<'a> {
     list: Vec<(Feeder<'a>, Option<Port>)>,
-    /// Port of all feeders, if they share one.
+    /// Port of all feeders, if they share a port.
     common: Option<Port>,
 }
 
@@ -221,8 +221,8 @@ impl<'a> Builder<'a> {
     }
 
     /// True if a link is evaluated inline. A link with several feeders, or whose queue or delay line has events, takes
-    /// turns instead. A recorded link is inline only behind a link that takes turns; otherwise its sender's turn would
-    /// include the whole path.
+    /// turns instead. A recorded link is inline only behind a link that takes turns; otherwise the turn of the sender
+    /// would include the whole path.
     fn is_inline(&self, link: usize) -> bool {
         let this = &self.network.links[link];
         let Some(feeder) = self.feeders[link].only() else { return false };

@@ -30,7 +30,7 @@
 //! | `fabric` | the [`Network`] itself: forwarding from hop to hop |
 //! | `turns` | the turn of a link |
 //! | `attachment` | an endpoint's interface to the network, and its turn |
-//! | `slots` | paths of transfers, which come and go |
+//! | `slots` | paths of the active transfers |
 //! | `layout`, `plan` | the hops of a spec, and the order of turns |
 
 mod attachment;

@@ -437,7 +437,7 @@ impl Batch {
         self.mixed = false;
     }
 
-    /// Removes the packets that were taken; the rest keep their order.
+    /// Removes the packets that were taken; the waiting packets keep their order.
     #[cold]
     fn forget_taken(&mut self) {
         self.keys.sort_unstable_by_key(|&key| key as u32);

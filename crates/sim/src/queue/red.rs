@@ -47,15 +47,15 @@ pub(super) fn derive(given: &mut BTreeMap<String, Value>, rate: f64) {
     let (low, high) = (number("min"), number("max"));
     let derived = MIN_LEAST.max(HALF_TARGET_S * rate);
     let min = low.unwrap_or_else(|| high.map_or(derived, |high| derived.min(high / 3.0)));
-    // The platform's exponential function, with which the hashes of saved results were computed; that of libm differs
-    // in the last bit.
+    // The platform's exponential function, with which the hashes of saved results were computed. The function of libm
+    // differs in the last bit.
     let weight = 1.0 - (-1.0 / rate.max(1.0)).exp();
     for (name, value) in [("min", min), ("max", 3.0 * min), ("weight", weight)] {
         given.entry(name.to_owned()).or_insert(Value::Num(value));
     }
 }
 
-/// Interval between two updates of `max_p`, and their steps (Floyd, Gummadi, Shenker 2001, section 4).
+/// Interval between two updates of `max_p`, and the steps of these updates (Floyd, Gummadi, Shenker 2001, section 4).
 const ADAPT_EVERY: Time = Time(500 * Time::MILLISECOND.0);
 const ADAPT_DOWN: f64 = 0.9;
 const ADAPT_UP_MOST: f64 = 0.01;

@@ -131,7 +131,7 @@ macro_rules! disciplines {
     };
 }
 
-// `DropTail` comes first, since every other discipline contains it as the bound on its waiting packets.
+// `DropTail` comes first, since every other discipline has a `DropTail` as its bound on the waiting packets.
 disciplines! {
     arrival {
         Threshold = super::threshold::Threshold,

@@ -1,5 +1,5 @@
-//! XCP's router: once per mean round-trip time it computes the desired change of its traffic, and divides this change
-//! among the departing packets (Katabi, Handley, Rohrs, SIGCOMM 2002).
+//! XCP's router. Once per mean round-trip time the router computes the desired change of the link's traffic, and
+//! divides this change among the departing packets (Katabi, Handley, Rohrs, SIGCOMM 2002).
 //!
 //! Variant: the paper's Appendix A with changes of rate, as the paper recommends. The input is divided by the interval;
 //! the pseudo-code omits this division. Two values that the paper leaves open are ns-2's: the first interval is 50 ms,

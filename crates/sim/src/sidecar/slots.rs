@@ -16,7 +16,7 @@ impl<T> Default for Slots<T> {
 }
 
 impl<T: Clone + Default> Slots<T> {
-    /// Stores a value for one packet. Returns its number.
+    /// Stores a value for one packet. Returns the value's number.
     pub fn put(&mut self, value: T) -> u32 {
         self.held += 1;
         if let Some(id) = self.free.pop() {

@@ -104,7 +104,7 @@ impl Sender {
         again > 0
     }
 
-    /// Reports a lost segment to the algorithm, if it asks for losses.
+    /// Reports a lost segment to the algorithm, if the algorithm asks for losses.
     fn report_lost(&mut self, segment: u32, now: Time) {
         if let Some(sampler) = &mut self.sampler {
             let lost = sampler.on_lost(segment.into(), now.0);
@@ -179,7 +179,8 @@ impl Sender {
         Time::from_seconds((self.smallest_rtt() * 0.25).min(self.rto.srtt))
     }
 
-    /// Edge of RACK's losses: segments below it were sent so long before a delivered segment that they are lost.
+    /// Edge of RACK's losses: the segments below the edge were sent so long before a delivered segment that they are
+    /// lost.
     pub(super) fn rack_edge(&mut self, now: Time) -> u32 {
         let patience = self.rack.rtt + self.reorder_window();
         let mut segment = self.board.marked_below().max(self.board.una());

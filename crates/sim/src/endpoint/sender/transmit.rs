@@ -102,7 +102,7 @@ impl Sender {
         self.transmit_room(room, in_flight, now, out)
     }
 
-    /// Sends at most `room` segments while `in_flight` segments are in flight. Returns their number.
+    /// Sends at most `room` segments while `in_flight` segments are in flight. Returns the number of segments sent.
     #[inline(always)]
     pub(super) fn transmit_room(&mut self, room: u32, in_flight: u32, now: Time, out: &mut impl Outlet) -> u32 {
         let held_back = !self.stack.limited_transmit && self.board.sacked() > 0 && self.repair.is_open();
@@ -124,7 +124,7 @@ impl Sender {
         sent
     }
 
-    /// Retransmits up to `room` lost segments. Returns their number.
+    /// Retransmits up to `room` lost segments. Returns the number of retransmissions.
     #[inline(never)]
     pub(super) fn repair(&mut self, room: u32, now: Time, out: &mut impl Outlet) -> u32 {
         let mut sent = 0;
@@ -143,7 +143,8 @@ impl Sender {
         sent
     }
 
-    /// Sends up to `room` new segments, as far as the receiver and the application allow. Returns their number.
+    /// Sends up to `room` new segments, as far as the receiver and the application allow. Returns the number of
+    /// segments sent.
     #[inline(always)]
     pub(super) fn send_new(&mut self, room: u32, now: Time, out: &mut impl Outlet) -> u32 {
         let una = self.board.una();
