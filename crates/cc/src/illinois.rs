@@ -429,7 +429,7 @@ mod tests {
             let before = i.window();
             assert_eq!(i.alpha, 10.0);
             d.round(&mut i, 0.1);
-            // Linux drops the fraction of each step.
+            // Linux drops the fractional part of each step.
             close(i.window() - before, 10.0, 0.1);
         }
         let (mut d, mut i) = at("linux", &[], 1000.0);

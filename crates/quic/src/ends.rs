@@ -70,7 +70,7 @@ pub fn ends_of(
     [Box::new(sender), Box::new(receiver)]
 }
 
-/// Quinn's own log of a flow's sender, in qlog's JSON-SEQ; times are the run's.
+/// Quinn's own log of a flow's sender, in qlog's JSON-SEQ; its times are simulated times.
 fn qlog(log: File, flow: &FlowSpec, base: Instant) -> Option<QlogStream> {
     let mut config = QlogConfig::default();
     config.writer(Box::new(BufWriter::new(log))).start_time(base);

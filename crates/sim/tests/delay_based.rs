@@ -165,7 +165,7 @@ fn flows_that_know_their_base_delay_share_alike_whenever_they_start() {
 
 /// Two flows: one of `algorithm` from 0 s, and from 10 s a flow with a constant window on the reverse path. The second
 /// flow's segments share a queue with the first flow's ACKs. The second flow's ACKs bypass the first flow's bottleneck
-/// if `beside` is true, and cross it otherwise.
+/// if `beside` is true, and cross this bottleneck otherwise.
 fn against_traffic(algorithm: &str, beside: bool) -> Outcome {
     let (mut links, mut flows) = path(0.04, 10_000, &[(algorithm, 0.0), ("fixed", 10.0)], 400.0);
     links[1]["record"] = json!(true);

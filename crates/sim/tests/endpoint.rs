@@ -281,7 +281,7 @@ fn a_one_way_delay_is_what_the_two_clocks_show() {
         let arrived = now - 0.05;
         assert!((owd - forward_s - 1e-4 * arrived).abs() < 1e-7, "{owd} at {now}");
     }
-    // With ticks of 10 ms, measured delays are whole ticks, and their mean is the delay.
+    // With ticks of 10 ms, measured delays are whole ticks, and the mean of the measured delays is the true delay.
     let coarse = delays(json!({"resolution_ps": ps(0.01)}), json!({"resolution_ps": ps(0.01)}));
     let ticks = |owd: f64| (owd / 0.01 - (owd / 0.01).round()).abs() < 1e-6;
     assert!(coarse.iter().all(|(_, owd)| ticks(*owd) && (*owd - forward_s).abs() <= 0.01 + 1e-9), "{coarse:?}");

@@ -1,5 +1,5 @@
 //! Tests of BBR, BBR version 3, Copa, LEDBAT, LEDBAT++ and Vivace over the whole engine: on a path with one bottleneck
-//! they behave as their papers and drafts state.
+//! these algorithms behave as their papers and drafts state.
 
 mod common;
 
@@ -180,8 +180,8 @@ fn ledbat_holds_its_target_of_100_ms() {
 
 #[test]
 fn ledbat_yields_to_reno() {
-    // Start times of the Reno flow. Results are averaged over these times, since LEDBAT keeps 1/30 of Reno's rate if it
-    // loses a segment at the end of Reno's slow start, and 1/4 if it loses none.
+    // Start times of the Reno flow. Results are averaged over these times, since LEDBAT keeps 1/30 of Reno's rate if
+    // LEDBAT loses a segment at the end of Reno's slow start, and 1/4 if LEDBAT loses no segment.
     const STARTS_S: [f64; 20] = [
         59.0, 59.3, 59.6, 59.9, 60.2, 60.5, 60.8, 61.0, 61.1, 61.4, 61.7, 62.0, 62.3, 62.4, 62.8, 63.1, 63.4, 63.7,
         64.0, 60.0,

@@ -101,10 +101,10 @@ fn westwood_veno_and_lp_drop_and_deliver_as_in_ns2() {
     }
 }
 
-/// Hybla's first slow start sends its whole window of 65,535 at the rate of the access link. Lost retransmissions then
-/// make ns-2 discard the SACK information, as for BIC and CUBIC, and retransmit 2 million segments. The engine and ns-2
-/// have the same window at the first loss, the same halved window, and the same window above 128ρ² segments at which
-/// growth stops.
+/// Hybla's first slow start sends a whole window of 65,535 segments at the rate of the access link. Lost
+/// retransmissions then make ns-2 discard the SACK information, as for BIC and CUBIC, and retransmit 2 million
+/// segments. The engine and ns-2 have the same window at the first loss, the same halved window, and the same window
+/// above 128ρ² segments at which growth stops.
 #[test]
 fn hybla_loses_as_in_ns2_until_it_forgets_what_was_sacked() {
     let text =

@@ -218,7 +218,8 @@ fn a_change_of_route_moves_the_round_trip_time() {
     assert_eq!(lost(&outcome), 0);
 }
 
-/// FAST keeps α segments more in flight than its assumed base RTT holds, so the queue is α + C × error.
+/// FAST keeps α segments more in flight than the path would hold at the assumed base RTT, so the queue is α + C ×
+/// error.
 #[test]
 fn a_wrong_base_rtt_shows_in_the_queue_of_fast() {
     let queue = |error_s: f64| {

@@ -20,7 +20,7 @@ fn router(kind: &str, limit: u64) -> Value {
     queue
 }
 
-/// A dumbbell both of whose bottlenecks have routers.
+/// A dumbbell in which both bottlenecks have routers.
 struct Path {
     kind: &'static str,
     rate_bps: u64,
@@ -123,8 +123,8 @@ fn xcp_flows_that_come_one_after_another_each_get_their_share_within_50_round_tr
     assert_eq!(last.drops, 0);
 }
 
-/// Within 50 round trips of the last start, one flow reaches the capacity, or several flows share it evenly; the rates
-/// then stay.
+/// Within 50 round trips of the last start, one flow reaches the capacity, or several flows share the capacity evenly;
+/// the rates then stay constant.
 #[test]
 fn xcp_fills_long_fat_paths_with_an_empty_queue_and_no_drop() {
     for (rate_bps, starts, seconds) in

@@ -219,8 +219,8 @@ mod tests {
         connection.on_received(number(1000), 1000, 20);
         assert_eq!(connection.on_answered(number(2000), 23), Some(3));
         assert_eq!(connection.on_answered(number(2000), 24), None, "a duplicate ACK");
-        // The fourth segment arrives before the third. Its acknowledgement is delayed by the gap and not by the
-        // receiver.
+        // The fourth segment arrives before the third. The gap, and not the receiver, delays the acknowledgement of the
+        // fourth segment.
         connection.on_received(number(3000), 1000, 30);
         connection.on_received(number(2000), 1000, 40);
         assert_eq!(connection.on_answered(number(4000), 41), None);

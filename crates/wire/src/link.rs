@@ -228,7 +228,7 @@ impl<'a> Bottleneck<'a> {
         true
     }
 
-    /// Flow of a packet's data, and flow whose data it acknowledges.
+    /// Flow of a packet's data, and flow whose data the packet acknowledges.
     fn roles(&self, flow: usize, way: Way) -> (Option<usize>, Option<usize>) {
         let other = (self.plan.mirrored && flow == 0).then_some(1);
         if way == Way::Forward { (Some(flow), other) } else { (other, Some(flow)) }

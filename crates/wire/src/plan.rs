@@ -97,8 +97,8 @@ pub struct Ends {
     pub receive_window_bytes: Option<u32>,
     /// Initial congestion window, segments.
     pub initial_window: u32,
-    /// True to request time stamps in µs, if the kernel supports them; flows with the kernel's own algorithms have them
-    /// in ms.
+    /// True to request time stamps in µs, if the kernel supports them; flows with the kernel's own algorithms have time
+    /// stamps in ms.
     #[serde(default)]
     pub microseconds: bool,
     /// True if segments are paced although the congestion control does not require pacing.

@@ -83,7 +83,7 @@ pub fn prepare_process() -> io::Result<()> {
     Ok(())
 }
 
-/// Makes this process end when the thread that started it ends, and at once if `parent` has already ended.
+/// Makes this process end when the thread that started the process ends, and at once if `parent` has already ended.
 ///
 /// # Errors
 /// The kernel returns an error, or the parent has exited.
@@ -199,7 +199,7 @@ pub fn set_option<T: Copy>(socket: &impl AsRawFd, level: c_int, name: c_int, val
     checked(answer).map(drop)
 }
 
-/// Reads a socket option into bytes. Returns their number.
+/// Reads a socket option into bytes. Returns the number of bytes.
 ///
 /// # Errors
 /// The kernel returns an error.

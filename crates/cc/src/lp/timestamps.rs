@@ -120,8 +120,8 @@ impl Timestamps {
         self.now = now;
     }
 
-    /// Updates the estimate of the receiver's clock rate. Each sample has the weight 1/64; the fraction of the result
-    /// is dropped.
+    /// Updates the estimate of the receiver's clock rate. Each sample has the weight 1/64; the fractional part of the
+    /// result is dropped.
     fn estimate_rate(&mut self, remote: u64, local: u64) {
         let unknown = self.remote == 0 || self.local == 0;
         if unknown || remote == self.remote || local == self.local {

@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(plan.order.len(), 3);
     }
 
-    /// A second implementation of the order for the test: repeated search for the first node that may follow.
+    /// A second implementation of the order for the test. It repeatedly searches for the first node that may follow.
     fn slowly(edges: &[(Node, Node, Time)], slice: Time) -> Option<Vec<Node>> {
         let mut shortest = BTreeMap::new();
         for &(from, to, delay) in edges {

@@ -403,7 +403,8 @@ fn source_totals(spec: &Spec, outcome: &Outcome) -> Vec<serde_json::Value> {
             "retransmits": counts.retransmits,
         });
         if let Some(summary) = &source.summary {
-            // Sums over the transfers that began in the measurement window, and sums over those that also ended.
+            // Sums over the transfers that began in the measurement window, and sums over the transfers that also
+            // ended.
             let Finished { count, segments, duration_ps, rates, slowdowns, .. } = &summary.finished;
             totals["sums"] = serde_json::json!({
                 "begun": counts.begun_measured, "offered_segments": counts.offered_segments,

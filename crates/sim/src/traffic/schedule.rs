@@ -76,7 +76,7 @@ pub struct Users {
 }
 
 impl Users {
-    /// Next transfer of a user whose think time began at `since`; `None` if it would begin too late.
+    /// Next transfer of a user whose think time began at `since`; `None` if the transfer would begin too late.
     pub fn next(&mut self, user: u32, since: Time) -> Option<Planned> {
         let (thinking, draws) = &mut self.streams[user as usize];
         let start = since + self.think.draw(thinking);

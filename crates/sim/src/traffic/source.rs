@@ -78,7 +78,8 @@ impl Slot {
 /// Start of a planned transfer; ordered by time, then by user.
 type Due = Reverse<(Time, u32)>;
 
-/// Number of turns by which the data of a slot are prefetched ahead; their address is prefetched twice as far ahead.
+/// Number of turns by which the data of a slot are prefetched ahead. The address of the data is prefetched twice as far
+/// ahead.
 const STEP: usize = 2;
 
 /// Number of turns within which each slot that waits for its last packets is checked once.
@@ -150,7 +151,7 @@ impl Source {
     ) -> Result<Vec<Self>, E> {
         let schedules: Vec<Schedule> =
             spec.traffic.iter().map(|source| Schedule::new(spec, source, go_on)).collect::<Result<_, _>>()?;
-        // Ranks follow the order of names, after those of the flows, so that the order of the spec has no effect.
+        // Ranks follow the order of names, after the ranks of the flows, so that the order of the spec has no effect.
         let mut by_name: Vec<usize> = (0..spec.traffic.len()).collect();
         by_name.sort_by(|&a, &b| spec.traffic[a].flow.name.cmp(&spec.traffic[b].flow.name));
         let mut ranks = vec![0; by_name.len()];

@@ -59,7 +59,7 @@ pub struct Summary {
     pub retransmits: u64,
     /// Transfers that began in the measurement window.
     pub begun_measured: u64,
-    /// Segments of these transfers.
+    /// Segments of the transfers that began in the measurement window.
     pub offered_segments: u64,
     /// Sums over the transfers that began in the measurement window and completed.
     pub finished: Finished,
@@ -70,13 +70,13 @@ pub struct Summary {
 pub struct Finished {
     /// Number of transfers.
     pub count: u64,
-    /// Their segments.
+    /// Sum of the transfers' segments.
     pub segments: u64,
     /// Sum of the transfers' durations, ps.
     pub duration_ps: u128,
     /// Sum of the transfers' rates: segments over durations, 1/s.
     pub rates: Sum,
-    /// Sum of the transfers' slowdowns: duration divided by its lower bound.
+    /// Sum of the transfers' slowdowns: the duration divided by the lower bound of the duration.
     pub slowdowns: Sum,
     /// Distribution of the transfers' durations, s.
     pub durations: Buckets,
@@ -86,7 +86,7 @@ pub struct Finished {
     pub sizes: Buckets,
 }
 
-/// Properties of a source that its summary needs.
+/// Properties of a source that are needed for the source's summary.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
     /// Start of the measurement window.
