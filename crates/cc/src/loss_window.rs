@@ -137,7 +137,8 @@ impl LossWindow {
 
     /// Builds the window as [`LossWindow::new`] does, for algorithms that have no form in whole segments.
     ///
-    /// # Errors The errors of [`Settings::read`], and [`BuildError::Conflict`] if the arithmetic counts whole segments.
+    /// # Errors
+    /// The errors of [`Settings::read`], and [`BuildError::Conflict`] if the arithmetic counts whole segments.
     pub fn real_valued(settings: &Settings) -> Result<Self, BuildError> {
         let window = Self::new(settings)?;
         if window.integer() {

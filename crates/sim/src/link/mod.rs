@@ -165,7 +165,7 @@ pub struct Link {
     service: Option<Box<Service>>,
     /// `Some` if the rate is variable.
     schedule: Option<Box<Schedule>>,
-    /// `Some` if the delay line has jitter, route changes, reordering or duplication.
+    /// `Some` if the link's delay varies, or if the link reorders or duplicates packets.
     wire: Option<Box<Wire>>,
     /// Size of the smallest packet that crosses the link.
     smallest_bytes: u64,
@@ -330,7 +330,7 @@ impl Link {
         self.delay + self.schedule.as_ref().map_or(self.transmission(bytes), |schedule| schedule.least(bytes))
     }
 
-    /// True if the delay line has jitter, route changes, reordering or duplication, so that `Link::launch` and
+    /// True if the link's delay varies, or if the link reorders or duplicates packets, so that `Link::launch` and
     /// `Link::land` are used.
     #[must_use]
     #[inline]

@@ -219,8 +219,8 @@ enum Uncommon {
     Refused(LinkId, Packet),
     /// The link sends the packet with a mark.
     Marked(Packet, Time),
-    /// The link's delay line has jitter, route changes, reordering or duplication. The time is that of the packet's
-    /// arrival at the far end without these impairments.
+    /// The link's delay varies, or the link reorders or duplicates packets. The time is that of the packet's arrival at
+    /// the far end without these impairments.
     Launch(Packet, Time),
 }
 
