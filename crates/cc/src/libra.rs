@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn flows_of_different_rtts_get_the_same_rate() {
-        // AIMD(a, b) at small p has w = sqrt(a (2 - b)/(2 b p)): w/RTT depends on the RTT by the term 2 - b alone.
+        // AIMD(a, b) at small p has w = sqrt(a (2 - b)/(2 b p)): w/RTT depends on the RTT only through the term 2 - b.
         let rate = |rtt: f64| {
             let mut l = libra(&[("capacity", Setting::Num(100.0))]);
             (l.base, l.max) = (rtt, rtt);

@@ -134,7 +134,7 @@ pub struct Flow {
     pub size_segments: Option<u64>,
     /// Payload of a full segment, bytes.
     pub payload_bytes: u32,
-    /// Application that hands over the data; without one all data are available at the start.
+    /// Application that hands over the data; without an application, all data are available at the start.
     pub application: Option<ApplicationSpec>,
     /// Value of the socket option of the send buffer, bytes.
     pub send_buffer_bytes: u32,

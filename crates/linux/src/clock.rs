@@ -134,7 +134,7 @@ impl Clock {
         Ok(false)
     }
 
-    /// Passes the guest the schedule, and a file for logs, which no kernel writes to.
+    /// Passes the guest the schedule, and a file for logs. No kernel writes to this file.
     fn start(&self, number: u32) -> io::Result<()> {
         let log = File::options().write(true).open("/dev/null")?;
         let files = [self.file.as_fd(), log.as_fd()];

@@ -201,8 +201,9 @@ fn marking(links: &mut Value, limit: u64, threshold: u64) {
 
 #[test]
 fn classic_ecn_halves_the_window_once_a_round_trip_and_loses_nothing() {
-    // The window is reduced at once, as RFC 3168 requires. If it were reduced ACK by ACK, the segment that signals the
-    // response would still find the queue at the threshold and be marked, and the window would be halved again.
+    // The window is reduced at once, as RFC 3168 requires. If the window were reduced ACK by ACK, the segment that
+    // signals the response would still find the queue at the threshold and be marked, and the window would be halved
+    // again.
     let mut each_acknowledged = ns2_stack();
     each_acknowledged["recovery"] = json!("pipe");
     for mut stack in [each_acknowledged, rfc6675_stack()] {

@@ -212,7 +212,7 @@ fn a_change_of_route_moves_the_round_trip_time() {
     let rtt = |seconds: f64| outcome.senders[0].samples[at(&outcome, seconds)].rtt;
     for (seconds, expected) in [(6.0, -0.02), (9.0, -0.02), (11.0, 0.05), (14.0, 0.05)] {
         let change = rtt(seconds) - rtt(4.0);
-        // A delayed ACK waits for the second segment, up to its transmission time.
+        // A delayed ACK waits for the second segment, up to the transmission time of that segment.
         assert!((change - expected).abs() < 0.001, "{change} s at {seconds} s");
     }
     assert_eq!(lost(&outcome), 0);

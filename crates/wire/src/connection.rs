@@ -133,7 +133,7 @@ impl Connection {
     /// acknowledged segment and the ACK, ns.
     ///
     /// Returns `None` if the segment was above another gap. The acknowledgement of a segment above a gap waits until
-    /// the gap is filled, so it does not show the receiver's delay.
+    /// the gap is filled, so this acknowledgement does not show the receiver's delay.
     pub fn on_answered(&mut self, number: u32, at_ns: i64) -> Option<i64> {
         let acknowledged = self.numbers?.position(number).filter(|position| *position > self.answered)?;
         self.answered = acknowledged;

@@ -203,7 +203,7 @@ impl<'a> Builder<'a> {
         self.edges.push((node, nodes[0], delay));
     }
 
-    /// Lays out the path of a source's transfers like that of a flow. The path is then taken out of the network as a
+    /// Lays out the path of a source's transfers as for a flow. The path is then taken out of the network as a
     /// template, and each transfer gets a copy.
     fn lay_lane(&mut self, s: SourceId, flow: &'a FlowSpec) {
         let feeders = [Feeder::Source(&flow.name, false), Feeder::Source(&flow.name, true)];
