@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
-import pytest
 
 import elephan
 from elephan.scenario import Scenario

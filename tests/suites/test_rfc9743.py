@@ -210,8 +210,8 @@ def test_version_3_of_bbr_loses_less_in_shallow_buffers(store: Store) -> None:
 
 
 def test_dctcp_without_marks_is_standard_tcp(store: Store) -> None:
-    """RFC 8257, section 3.4: a loss halves the window, as RFC 5681 has it. DCTCP also signals the reduction (CWR), and the
-    receiver acknowledges this segment at once, so single packets differ."""
+    """RFC 8257, section 3.4: a loss halves the window, as RFC 5681 has it. DCTCP also signals the reduction (CWR), and
+    the receiver acknowledges this segment at once, so single packets differ."""
     (found,) = evaluate(["dctcp"], against="reno", only=["step-loss", "late-share"], quick=True, store=store)
     assert {outcome.comparison for outcome in found.outcomes} <= {"same", "not_settled"}
 

@@ -50,9 +50,9 @@ impl Rack {
         }
     }
 
-    /// Of the segments that an ACK delivers, records the RTT of the segment that Linux processes last
-    /// (`tcp_rack_advance`). RFC 8985 keeps the RTT of the segment that was sent last. An RTT below `smallest`, s, is
-    /// that of a segment whose original arrived after its retransmission was sent, and does not count.
+    /// Records an RTT: that of the segment that Linux processes last, of the segments that an ACK delivers
+    /// (`tcp_rack_advance`). RFC 8985 keeps the RTT of the segment that was sent last. An RTT below `smallest`, s, does not
+    /// count: the original of the segment arrived after its retransmission was sent.
     #[cold]
     pub(super) fn note_processed(&mut self, rtt: Time, smallest: f64) {
         if rtt.seconds() >= smallest {
