@@ -488,7 +488,8 @@ impl Bbr {
     fn update_min_rtt(&mut self, ack: &Ack) {
         let expired = ack.now > self.s.min_rtt_at + self.p.min_rtt_window;
         if let Some(rtt) = ack.rtt {
-            if rtt <= self.s.min_rtt || expired {
+            // Linux compares whole microseconds, and an equal RTT does not extend the window; the draft lets it extend it.
+            if whole_us(rtt) < whole_us(self.s.min_rtt) || expired {
                 (self.s.min_rtt, self.s.min_rtt_at) = (rtt, ack.now);
             }
         }
@@ -600,6 +601,11 @@ impl Bbr {
             s.w = smaller(s.w, self.p.min_window);
         }
     }
+}
+
+/// A time as Linux counts it, µs.
+fn whole_us(time: f64) -> f64 {
+    (time * 1e6).floor()
 }
 
 observed! {

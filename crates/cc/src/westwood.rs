@@ -63,6 +63,8 @@ pub struct Westwood {
     sampled: bool,
     /// Current sample: segments delivered, and the sample's start time.
     bk: f64,
+    /// Segments that duplicate ACKs have counted and that a later cumulative ACK acknowledges again, on Linux.
+    accounted: f64,
     t0: f64,
     jiffies: Jiffies,
     /// Smallest RTT: s, or jiffies in integer arithmetic; infinite before the first sample.
@@ -125,6 +127,7 @@ impl Westwood {
             bwe: 0.0,
             sampled: false,
             bk: 0.0,
+            accounted: 0.0,
             t0: 0.0,
             jiffies: Jiffies::default(),
             rtt_min: f64::INFINITY,
@@ -187,6 +190,24 @@ impl Westwood {
         self.win.whole(segments).max(FLOOR)
     }
 
+    /// Segments that an ACK counts in the sample. Linux counts one segment for a duplicate ACK, however many segments it
+    /// SACKs, and takes off the segments counted so when they are acknowledged cumulatively (`westwood_acked_count`).
+    fn counted(&mut self, ack: &Ack) -> f64 {
+        let Some(sample) = ack.sample else { return ack.acked };
+        if sample.acked == 0.0 {
+            self.accounted += 1.0;
+            return 1.0;
+        }
+        if sample.acked <= 1.0 {
+            return sample.acked;
+        }
+        if self.accounted >= sample.acked {
+            self.accounted -= sample.acked;
+            return 1.0;
+        }
+        sample.acked - std::mem::take(&mut self.accounted)
+    }
+
     /// True if the window becomes the estimate at the signal, and not at the end of recovery. An ECN echo has no
     /// recovery, so it is always handled at once.
     fn at_once(&self, signal: &Signal) -> bool {
@@ -222,7 +243,11 @@ impl LossBased for Westwood {
 
     #[inline]
     fn measure(&mut self, ack: &Ack) {
-        let Some(latest) = ack.rtt else { return };
+        let counted = self.counted(ack);
+        let Some(latest) = ack.rtt else {
+            self.bk += if ack.sample.is_some() { counted } else { 0.0 };
+            return;
+        };
         let rtt = self.round_trip(ack, latest);
         let (elapsed, sample_min) = self.elapsed(ack.now);
         if rtt > 0.0 && elapsed > rtt.max(sample_min) {
@@ -231,7 +256,7 @@ impl LossBased for Westwood {
             self.filter(sample);
             (self.bk, self.t0) = (0.0, ack.now);
         }
-        self.bk += ack.acked;
+        self.bk += counted;
         self.rtt_min = if self.relearn { rtt } else { self.rtt_min.min(rtt) };
         self.relearn = false;
     }
