@@ -45,12 +45,17 @@ def test_each_packet_is_that_of_linux(algorithm: str, path: str, traffic: str, s
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> runs.Run:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture(scope="module")
+def run(store: Path) -> runs.Run:
     scenario = Scenario.dumbbell(
         [{"algorithm": "reno:linux", "backend": "linux"}],
         rate="5 Mbit/s", rtt="20 ms", buffer="1 BDP", duration="2 s",
     )  # fmt: skip
-    return runs.run(scenario, on="linux", store=runs.Store(tmp_path_factory.mktemp("store")))
+    return runs.run(scenario, on="linux", store=runs.Store(store))
 
 
 @pytest.mark.parametrize("side", ["sender", "receiver"])
@@ -83,13 +88,14 @@ def test_a_run_without_the_engine_as_its_path_has_no_capture(run: runs.Run, tmp_
 )
 def test_other_files_of_a_linux_run_are_refused(
     run: runs.Run,
+    store: Path,
     more: list[str],
     message: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("ELEPHAN_STORE", str(run.store.root))
+    monkeypatch.setenv("ELEPHAN_STORE", str(store))
     words = ["show", run.id, "--pcapng", str(tmp_path / "a.pcapng"), *more]
     assert run_command(words) == 2
     assert message in capsys.readouterr().err

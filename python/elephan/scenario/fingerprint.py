@@ -204,8 +204,10 @@ def _found(module: str, name: str) -> Any:
 
 
 def _used_docstring(code: CodeType) -> str:
-    """The first constant of a function, if the function's code reads this constant. A constant that the code does not
-    read is the docstring, and the result is ""."""
+    """The first constant of a function if the code reads this constant, otherwise "".
+
+    The docstring of a function is its first constant too, and the code reads it only if it is a constant of the code.
+    """
     import dis
 
     read = any(i.opname == "LOAD_CONST" and i.arg == 0 for i in dis.get_instructions(code))
