@@ -13,6 +13,7 @@ from elephan import Scenario, ScenarioError, export, runs
 from elephan.backends.kernel.lab import can_run
 from elephan.backends.linux import lab
 from elephan.cli.main import run_command
+from elephan.export.pcapng import Side
 
 LACKING = "; ".join(f"{item.name}: {item.help}" for item in lab.check() if item.needed and not item.ok)
 pytestmark = [
@@ -59,7 +60,7 @@ def run(store: Path) -> runs.Run:
 
 
 @pytest.mark.parametrize("side", ["sender", "receiver"])
-def test_the_capture_has_each_frame_of_a_device(run: runs.Run, side: str, tmp_path: Path) -> None:
+def test_the_capture_has_each_frame_of_a_device(run: runs.Run, side: Side, tmp_path: Path) -> None:
     export.write_guest_pcapng(run, tmp_path / "frames.pcapng", side)
     data, at, frames = (tmp_path / "frames.pcapng").read_bytes(), 0, 0
     while at < len(data):

@@ -9,19 +9,17 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Literal
 
 from elephan import backends
 from elephan.backends import Progress
 from elephan.backends.linux.backend import LinuxBackend
 from elephan.backends.linux.guest import DEVICES
 from elephan.export.events import check_same
+from elephan.export.pcapng import Side
 from elephan.runs import Run, RunError, tables
 
 
-def write_guest_pcapng(
-    run: Run, path: str | Path, at: Literal["sender", "receiver"] = "sender", progress: Progress | None = None
-) -> None:
+def write_guest_pcapng(run: Run, path: str | Path, at: Side = "sender", progress: Progress | None = None) -> None:
     """Repeat a run of the linux backend, and write the frames that its senders or its receivers send and receive.
 
     Args:
