@@ -324,7 +324,7 @@ fn what_only_tcp_has_is_refused() {
     );
     assert!(
         refuse(&|s| Arc::make_mut(&mut s.flows[0].stack).header_bytes = 52)
-            .starts_with("flows[0].stack.header_bytes: are 44")
+            .starts_with("flows[0].stack.header_bytes: must be 44")
     );
     let events = elephan_sim::spec::EventsSpec { limit: 10, from_ps: 0, to_ps: None };
     assert!(refuse(&|s| s.events = Some(events)).contains("no event log"));
