@@ -53,11 +53,14 @@ class TradeOff:
     def plotly(self) -> dict[str, Any]:
         """One scatter trace for each point."""
         data = []
+        # A name in the right half is written to the left, or a narrow window would cut it off.
+        half = max((spot.x for spot in self.spots), default=0.0) / 2
         for i, spot in enumerate(self.spots):
             color = COLORS[i % len(COLORS)]
+            side = "top left" if spot.x > half else "top right"
             data.append({
                 "type": "scatter", "mode": "markers+text", "name": spot.name, "text": [spot.name],
-                "textposition": "top right", "x": [spot.x], "y": [spot.y], "showlegend": False,
+                "textposition": side, "x": [spot.x], "y": [spot.y], "showlegend": False,
                 "marker": {"color": color, "symbol": SYMBOLS[MARKERS[i % len(MARKERS)]], "size": 10},
                 "error_x": _error(spot.x, spot.x_ends), "error_y": _error(spot.y, spot.y_ends),
             })  # fmt: skip
