@@ -325,7 +325,7 @@ pub(super) struct Batch {
     /// Latest arrival.
     last: Time,
     spread: Vec<u128>,
-    /// Ends of the buckets of time over which keys are distributed.
+    /// End of each bucket in `spread`. A bucket has the keys of one interval of time.
     ends: Vec<u32>,
     /// Largest number of packets.
     room: usize,
