@@ -206,7 +206,7 @@ def _found(module: str, name: str) -> Any:
 def _used_docstring(code: CodeType) -> str:
     """The first constant of a function if the code reads this constant, otherwise "".
 
-    The docstring of a function is its first constant too, and the code reads it only if it is a constant of the code.
+    A docstring is the first constant of its function, and no code reads it.
     """
     import dis
 
