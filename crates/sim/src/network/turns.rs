@@ -27,7 +27,7 @@ const MANY_FLOWS: usize = 256;
 
 /// Distance in packets between the steps of prefetching. Each step reads the address for the next step. The distance is
 /// long enough for memory's latency, and short enough that the data are still in the cache.
-const STEP: usize = 4;
+const STEP: usize = 12;
 
 /// Packets of a link's ports in the order of time.
 trait Feed {
