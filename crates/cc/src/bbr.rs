@@ -396,8 +396,7 @@ impl Bbr {
     /// Updates the largest excess of acknowledged data over the bandwidth. The excess is counted from the time when the
     /// ACKs last fell behind the bandwidth.
     #[inline]
-    fn update_aggregation(&mut self, ack: &Ack) {
-        let bandwidth = self.bandwidth();
+    fn update_aggregation(&mut self, ack: &Ack, bandwidth: f64) {
         let (round_start, w) = (self.s.round_start, self.s.w);
         let a = &mut self.s.aggregation;
         if round_start {
@@ -418,12 +417,12 @@ impl Bbr {
     }
 
     #[inline]
-    fn aggregation_room(&self) -> f64 {
+    fn aggregation_room(&self, bandwidth: f64) -> f64 {
         if !self.p.ack_aggregation || !self.s.full_reached {
             return 0.0;
         }
         let [a, b] = self.s.aggregation.most;
-        smaller(larger(a, b), (self.bandwidth() * AGGREGATION_MOST_S).floor())
+        smaller(larger(a, b), (bandwidth * AGGREGATION_MOST_S).floor())
     }
 
     #[inline]
@@ -489,7 +488,8 @@ impl Bbr {
         let expired = ack.now > self.s.min_rtt_at + self.p.min_rtt_window;
         if let Some(rtt) = ack.rtt {
             // Linux compares whole microseconds, and an equal RTT does not extend the window; the draft lets it extend it.
-            if whole_us(rtt) < whole_us(self.s.min_rtt) || expired {
+            let is_smaller = rtt < self.s.min_rtt && whole_us(rtt) < whole_us(self.s.min_rtt);
+            if is_smaller || expired {
                 (self.s.min_rtt, self.s.min_rtt_at) = (rtt, ack.now);
             }
         }
@@ -552,8 +552,8 @@ impl Bbr {
     }
 
     #[inline]
-    fn pace(&mut self, gain: f64) {
-        let rate = gain * self.bandwidth() * (1.0 - self.p.pacing_margin);
+    fn pace(&mut self, gain: f64, bandwidth: f64) {
+        let rate = gain * bandwidth * (1.0 - self.p.pacing_margin);
         if rate > self.s.pacing_rate || (self.s.full_reached && rate > 0.0) {
             self.s.set_pacing_rate(rate);
         }
@@ -572,8 +572,8 @@ impl Bbr {
     }
 
     #[inline]
-    fn set_window(&mut self, ack: &Ack) {
-        let target = self.quantized(self.bdp(self.bandwidth(), self.s.cwnd_gain) + self.aggregation_room());
+    fn set_window(&mut self, ack: &Ack, bandwidth: f64) {
+        let target = self.quantized(self.bdp(bandwidth, self.s.cwnd_gain) + self.aggregation_room(bandwidth));
         let s = &mut *self.s;
         if s.lost_now > 0.0 {
             s.w = larger(s.w - s.lost_now, 1.0);
@@ -625,7 +625,7 @@ observed! {
     /// 1 once Startup has filled the pipe.
     full_bw_reached = self.s.full_reached, plain();
     /// Largest excess of acknowledged data over the bandwidth.
-    extra_acked = self.aggregation_room(), number(Unit::Segments);
+    extra_acked = self.aggregation_room(self.bandwidth()), number(Unit::Segments);
     /// 1 while a policer's rate is used as the bandwidth.
     lt_use_bw = self.s.policer.in_use, plain();
 }
@@ -658,8 +658,9 @@ impl Algorithm for Bbr {
     fn on_ack(&mut self, ack: &Ack) {
         self.s.delivered = ack.delivery.map_or(self.s.delivered + ack.acked, |d| d.delivered);
         let limited = self.update_bandwidth(ack);
+        let bandwidth = self.bandwidth();
         if self.p.ack_aggregation {
-            self.update_aggregation(ack);
+            self.update_aggregation(ack, bandwidth);
         }
         self.update_phase(ack);
         self.look_for_full_pipe(limited);
@@ -670,8 +671,8 @@ impl Algorithm for Bbr {
             self.s.rtt_seen = true;
             self.first_pace(ack.srtt);
         }
-        self.pace(self.s.pacing_gain);
-        self.set_window(ack);
+        self.pace(self.s.pacing_gain, bandwidth);
+        self.set_window(ack, bandwidth);
         self.s.lost_now = 0.0;
     }
 
@@ -704,7 +705,7 @@ impl Algorithm for Bbr {
         self.s.idle_restart = true;
         (self.s.aggregation.epoch, self.s.aggregation.acked) = (now, 0.0);
         match self.s.mode {
-            Mode::ProbeBw => self.pace(1.0),
+            Mode::ProbeBw => self.pace(1.0, self.bandwidth()),
             Mode::ProbeRtt => self.leave_probe_rtt(now),
             Mode::Startup | Mode::Drain => {}
         }

@@ -225,21 +225,25 @@ impl BitRing {
         added
     }
 
-    /// The lowest segment of `[from, to)` that is set here and clear in `without`.
+    /// The lowest segment of `[from, to)` that is set here and clear in `without`, a ring of the same capacity.
     #[must_use]
     pub fn first_without(&self, without: &Self, from: u32, to: u32) -> Option<u32> {
         let (words, without) = (self.words(), without.words());
         let mut segment = from;
         let mut mask = u64::MAX << (from & 63);
         while segment < to {
-            let at = segment as usize >> 6;
-            let word = words[at & (words.len() - 1)] & !without[at & (without.len() - 1)] & mask;
+            let at = (segment as usize >> 6) & (words.len() - 1);
+            let word = words[at] & !without[at] & mask;
             if word != 0 {
                 let found = (segment & !63) + word.trailing_zeros();
                 return (found < to).then_some(found);
             }
             mask = u64::MAX;
             segment = (segment & !63) + 64;
+            // A large window has many words without such a segment.
+            let left = to.saturating_sub(segment).div_ceil(64) as usize;
+            let behind = words[at + 1..].iter().zip(&without[at + 1..]).take(left);
+            segment += 64 * behind.take_while(|&(&word, &hidden)| word & !hidden == 0).count() as u32;
         }
         None
     }
