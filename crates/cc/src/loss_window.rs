@@ -233,7 +233,9 @@ impl LossWindow {
             return 0.0;
         }
         let wanted = self.w + ack.acked * grow;
-        let left = (wanted - self.ssthresh).max(0.0) / grow;
+        let beyond = (wanted - self.ssthresh).max(0.0);
+        // Most forms of slow start need no division.
+        let left = if grow == 1.0 { beyond } else { beyond / grow };
         if self.integer() && grow < 1.0 {
             self.counted((ack.acked - left) * grow);
         } else {

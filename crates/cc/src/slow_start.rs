@@ -147,7 +147,9 @@ impl SlowStart {
             r.train_end = ack.now;
             // The limit is half of the RTT, since without pacing a train that fills the pipe spans only one forward
             // delay.
-            r.found |= ack.now - r.start > (ack.min_rtt + allowance_s(ack, window)) / 2.0;
+            let train = ack.now - r.start;
+            // The allowance is never negative. It needs a division, so it is computed only if it matters.
+            r.found |= train > ack.min_rtt / 2.0 && train > (ack.min_rtt + allowance_s(ack, window)) / 2.0;
         }
         r.rtt_min = r.rtt_min.min(rtt);
         if r.samples < MIN_SAMPLES {

@@ -6,7 +6,7 @@ use elephan_cc::Algorithm;
 use super::bursts::LARGEST_BYTES;
 use super::core::Sender;
 use super::pace::Limit;
-use super::pacing::AVOIDANCE_FACTOR;
+use super::pacing::{AVOIDANCE_FACTOR, SLOW_START_FACTOR};
 use super::repair::State;
 use crate::endpoint::boundary::Outlet;
 use crate::time::Time;
@@ -18,6 +18,8 @@ const ROUNDING: f64 = 1.0 + 1e-9;
 /// A fraction of [`LARGEST_BYTES`] is added to a burst. The fraction halves with each 2^9 µs of the smallest RTT
 /// (`tcp_tso_rtt_log`).
 const HALVED_EACH_US: f64 = 512.0;
+/// Smallest RTT, s, from which the fraction is zero: more than 16 times 2^9 µs.
+const LONG_RTT_S: f64 = 0.0082;
 /// Smallest burst, segments (`tcp_min_tso_segs`). Algorithms that pace send single segments below 1.2 Mbit/s
 /// (`bbr_min_tso_segs`).
 const SMALLEST: u32 = 2;
@@ -33,8 +35,9 @@ impl Sender {
     #[inline(never)]
     pub(super) fn transmit_in_bursts(&mut self, most: Option<u32>, now: Time, out: &mut impl Outlet) -> u32 {
         let in_flight = self.board.in_flight(self.next);
-        let room = self.allowance().saturating_sub(in_flight).min(self.max_burst);
-        let held_back = !self.stack.limited_transmit && self.board.sacked() > 0 && self.repair.is_open();
+        let window = self.allowance();
+        let room = window.saturating_sub(in_flight).min(self.max_burst);
+        let held_back = self.board.sacked() > 0 && !self.stack.limited_transmit && self.repair.is_open();
         let (mut sent, mut waits) = (0, held_back);
         if !held_back && room > 0 {
             let (first, mut bursts) = (self.next, 0);
@@ -46,7 +49,7 @@ impl Sender {
                 }
             }
             while sent < room && !waits && most.is_none_or(|most| bursts < most) {
-                match self.send_burst(room - sent, first, now, out) {
+                match self.send_burst((room - sent, window), first, now, out) {
                     Burst::Sent(segments) => (sent, bursts) = (sent + segments, bursts + 1),
                     Burst::Deferred => waits = true,
                     Burst::Nothing => break,
@@ -63,10 +66,9 @@ impl Sender {
         sent
     }
 
-    /// Sends one burst of new segments if the window has room for `room` segments; `first` is the argument of
-    /// [`within_burst`](Self::within_burst).
-    fn send_burst(&mut self, room: u32, first: u32, now: Time, out: &mut impl Outlet) -> Burst {
-        let window = self.allowance();
+    /// Sends one burst of new segments if the window of `window` segments has room for `room` segments; `first` is the
+    /// argument of [`within_burst`](Self::within_burst).
+    fn send_burst(&mut self, (room, window): (u32, u32), first: u32, now: Time, out: &mut impl Outlet) -> Burst {
         let quota = self.within_burst(room.min((window / 2).max(1)), first);
         // The buffer at the head takes data of the next buffer until it can fill the burst (`tcp_grow_skb`).
         if self.bursts.buffer_end <= self.next || self.bursts.grid.is_none() {
@@ -120,6 +122,9 @@ impl Sender {
         if segments <= slowest || self.is_within_lowest_rate(segments) {
             return segments;
         }
+        if self.is_rate_of_smallest(first) {
+            return segments.min(SMALLEST);
+        }
         self.within_rate(segments, first)
     }
 
@@ -133,6 +138,15 @@ impl Sender {
             && srtt > 0.0
             && AVOIDANCE_FACTOR * self.stats.cwnd >= needed
             && segments.saturating_mul(self.stack.payload_bytes) <= LARGEST_BYTES
+    }
+
+    /// True if an upper bound of the window's rate allows only the smallest bursts. This test needs no division, and is
+    /// true for most bursts of small windows.
+    #[inline(always)]
+    fn is_rate_of_smallest(&self, first: u32) -> bool {
+        let fewest = f64::from(SMALLEST + 1) * BURSTS_PER_SECOND * self.rto.srtt;
+        let window = self.stats.cwnd.max(f64::from(first - self.board.una()));
+        !self.needs.pacing && SLOW_START_FACTOR * ROUNDING * window < fewest && self.smallest_rtt() >= LONG_RTT_S
     }
 
     #[inline(never)]
@@ -209,6 +223,19 @@ mod tests {
             }
         }
         assert!(accepted > 50, "{accepted} bursts");
+    }
+
+    #[test]
+    fn the_test_for_the_smallest_bursts_accepts_only_rates_that_allow_no_others() {
+        let mut accepted = 0;
+        for (window, rtt_us) in [(10, 8000), (10, 9000), (40, 20_000), (76, 50_000), (100, 50_000), (4000, 100_000)] {
+            let sender = Bench::start(window, rtt_us, None).sender;
+            if sender.is_rate_of_smallest(sender.next) {
+                assert_eq!(sender.within_rate(u32::MAX, sender.next), 2, "window {window}, RTT {rtt_us} µs");
+                accepted += 1;
+            }
+        }
+        assert_eq!(accepted, 2, "10 in 9 ms, 76 in 50 ms");
     }
 
     #[test]

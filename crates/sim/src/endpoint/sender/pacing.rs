@@ -9,7 +9,7 @@ use crate::time::Time;
 
 /// Linux's pacing rate in units of window/RTT: 2 in slow start and 1.2 afterwards (`tcp_pacing_ss_ratio`,
 /// `tcp_pacing_ca_ratio`).
-const SLOW_START_FACTOR: f64 = 2.0;
+pub(super) const SLOW_START_FACTOR: f64 = 2.0;
 pub(super) const AVOIDANCE_FACTOR: f64 = 1.2;
 /// Number of segments at the start of a flow that Linux does not pace (`TCP_INIT_CWND`).
 const UNPACED_SEGMENTS: u32 = 10;
