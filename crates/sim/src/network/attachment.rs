@@ -1,10 +1,10 @@
 //! Attachment of an endpoint to the network: its mailbox, its output, and its turn.
 
 use super::fabric::Network;
-use super::hops::{Access, Place, Times};
+use super::hops::{Access, Place, Tail, Times};
 use super::ports::{MailboxId, Port};
 use crate::endpoint::{End, Endpoint, Outlet};
-use crate::packet::{FlowId, Packet};
+use crate::packet::{FlowId, Packet, PassageId};
 use crate::prefetch;
 use crate::sidecar::Sidecar;
 use crate::spec::MOST_IN_FLIGHT;
@@ -28,13 +28,34 @@ struct Egress {
     rank: u32,
 }
 
+/// First node of an end's path at which packets wait: the links before this node never queue.
+#[derive(Clone, Copy, Debug)]
+struct Gate {
+    lead: Tail,
+    port: Port,
+    /// Rank of this end among the feeders of the node.
+    rank: u32,
+}
+
+/// Way of an end's packets to the first node at which they wait.
+#[derive(Clone, Copy, Debug)]
+enum Start {
+    /// Over a link that only this end feeds.
+    Link(Egress),
+    /// Over links that never queue. With thousands of flows, reading this way from the lists of the network would cost
+    /// several cache misses.
+    Gate(Gate),
+    /// Any other way.
+    Hops,
+}
+
 /// One end of a flow, as the network sees it.
 #[derive(Clone, Debug)]
 pub struct Attachment {
     flow: FlowId,
     end: End,
     inbox: MailboxId,
-    egress: Option<Egress>,
+    start: Start,
 }
 
 /// Output of an endpoint during its turn.
@@ -51,7 +72,11 @@ impl Outlet for Exit<'_> {
 
     #[inline(always)]
     fn send(&mut self, packet: Packet) {
-        let Some(egress) = &mut self.attachment.egress else { return self.network.send(packet) };
+        let egress = match &mut self.attachment.start {
+            Start::Link(egress) => egress,
+            Start::Gate(Gate { lead, port, rank }) => return self.network.put(*port, lead.pass(packet), *rank),
+            Start::Hops => return self.network.send(packet),
+        };
         let Times { lead, transmission, delay } = if packet.bytes() == egress.usual_bytes {
             egress.usual
         } else {
@@ -59,10 +84,7 @@ impl Outlet for Exit<'_> {
         };
         egress.free = egress.free.max(packet.at + lead) + transmission;
         let packet = packet.next_hop(egress.free + delay);
-        match egress.next {
-            Port::Mailbox(id) => self.network.ports.mailboxes.push(id, packet),
-            Port::Batch(id) => self.network.ports.batches[id.index()].push(packet, egress.rank),
-        }
+        self.network.put(egress.next, packet, egress.rank);
     }
 
     #[inline(always)]
@@ -76,6 +98,15 @@ impl Outlet for Exit<'_> {
 }
 
 impl Network {
+    /// Adds a packet of a feeder with this rank to a container.
+    #[inline(always)]
+    fn put(&mut self, port: Port, packet: Packet, rank: u32) {
+        match port {
+            Port::Mailbox(id) => self.ports.mailboxes.push(id, packet),
+            Port::Batch(id) => self.ports.batches[id.index()].push(packet, rank),
+        }
+    }
+
     /// Arrival time of the next packet in a mailbox.
     #[must_use]
     #[inline(always)]
@@ -122,12 +153,25 @@ impl Network {
     /// Attaches one end of a flow, most of whose packets have `usual_bytes`.
     #[must_use]
     pub fn attach(&mut self, flow: FlowId, end: End, usual_bytes: Option<u16>) -> Attachment {
-        let egress = usual_bytes.and_then(|bytes| self.egress(flow, end, bytes.into()));
-        Attachment { flow, end, inbox: self.inbox(flow, end), egress }
+        let passage = if end == End::Sender { flow.data() } else { flow.acks() };
+        let start = match usual_bytes.and_then(|bytes| self.egress(passage, bytes.into())) {
+            Some(egress) => Start::Link(egress),
+            None => self.gate(passage).map_or(Start::Hops, Start::Gate),
+        };
+        Attachment { flow, end, inbox: self.inbox(flow, end), start }
     }
 
-    fn egress(&mut self, flow: FlowId, end: End, usual_bytes: u64) -> Option<Egress> {
-        let passage = if end == End::Sender { flow.data() } else { flow.acks() };
+    /// First node of a passage, if packets wait there.
+    fn gate(&self, passage: PassageId) -> Option<Gate> {
+        let port = match self.hops.get(self.paths.first_hop(passage))?.place {
+            Place::Mailbox(id) => Port::Mailbox(id),
+            Place::Batch(id) => Port::Batch(id),
+            Place::Inline(_) | Place::Sink(_) => return None,
+        };
+        Some(Gate { lead: self.paths.leads[passage.index()], port, rank: self.ranks[passage.index()] })
+    }
+
+    fn egress(&mut self, passage: PassageId, usual_bytes: u64) -> Option<Egress> {
         let [hop, next, ..] = self.hops.get(self.paths.hops_of(passage, self.hops.len()))? else { return None };
         let Place::Inline(link) = hop.place else { return None };
         let next = match next.place {
