@@ -269,9 +269,9 @@ impl Ports {
         ports.iter().map(|&port| self.head(port)).min().unwrap_or(Time::NEVER)
     }
 
-    /// Takes the earliest packet in `ports` that arrives before `horizon`; in a tie the packet of the first port.
+    /// The port in `ports` with the earliest packet that arrives before `horizon`; in a tie the first port.
     #[inline(always)]
-    pub(super) fn next_before(&mut self, ports: &[Port], horizon: Time) -> Option<Packet> {
+    pub(super) fn earliest_before(&self, ports: &[Port], horizon: Time) -> Option<Port> {
         let mut best = horizon;
         let mut from = None;
         for &port in ports {
@@ -281,7 +281,13 @@ impl Ports {
                 from = Some(port);
             }
         }
-        match from? {
+        from
+    }
+
+    /// Takes the next packet in a port.
+    #[inline(always)]
+    pub(super) fn pop(&mut self, port: Port) -> Option<Packet> {
+        match port {
             Port::Mailbox(id) => self.mailboxes.pop(id),
             Port::Batch(id) => self.batches[id.index()].pop(),
         }

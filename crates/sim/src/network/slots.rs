@@ -53,11 +53,15 @@ impl Network {
         Sidecar::new(self.lanes[source.index()].loose, seed, name)
     }
 
-    /// Prefetches the packet counts of a slot whose transfer is over.
+    /// Prefetches the packet counts of a slot whose transfer is over, and the data that the next transfer needs.
     pub fn fetch_slot(&self, flow: FlowId) {
         prefetch::element(&self.sinks, flow.index());
+        prefetch::element(&self.sidecars, flow.index());
         prefetch::elements(&self.dropped, flow.data().index(), 2);
         prefetch::elements(&self.duplicated, flow.data().index(), 2);
+        prefetch::elements(&self.ranks, flow.data().index(), 2);
+        prefetch::element(&self.paths.leads, flow.data().index());
+        prefetch::element(&self.hops, self.paths.first_hop(flow.data()));
         for end in [End::Sender, End::Receiver] {
             self.fetch_mailbox(self.inbox(flow, end));
         }

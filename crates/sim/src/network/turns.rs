@@ -31,6 +31,9 @@ const STEP: usize = 12;
 
 /// Packets of a link's ports in the order of time.
 trait Feed {
+    /// True if neighboring packets are of different flows.
+    const MIXED: bool = false;
+
     /// Arrival time of the next packet.
     fn head(&self, ports: &Ports) -> Time;
 
@@ -57,12 +60,19 @@ impl Feed for OneMailbox {
     fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet> {
         (ports.mailboxes.head(self.0) < horizon).then(|| ports.mailboxes.take_head(self.0))
     }
+
+    #[inline(always)]
+    fn soon<'a>(&self, ports: &'a Ports, places: usize) -> Option<&'a Packet> {
+        ports.mailboxes.of(self.0).ahead(places)
+    }
 }
 
 /// A single batch.
 struct OneBatch(BatchId);
 
 impl Feed for OneBatch {
+    const MIXED: bool = true;
+
     #[inline(always)]
     fn head(&self, ports: &Ports) -> Time {
         ports.batches[self.0.index()].head
@@ -149,8 +159,8 @@ impl Feed for SomeMailboxes {
     }
 }
 
-/// Any ports.
-struct AnyPorts<'a>(&'a [Port]);
+/// Any ports, and the port of the latest packet.
+struct AnyPorts<'a>(&'a [Port], Option<Port>);
 
 impl Feed for AnyPorts<'_> {
     #[inline]
@@ -160,7 +170,16 @@ impl Feed for AnyPorts<'_> {
 
     #[inline]
     fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet> {
-        ports.next_before(self.0, horizon)
+        self.1 = ports.earliest_before(self.0, horizon);
+        ports.pop(self.1?)
+    }
+
+    #[inline(always)]
+    fn soon<'a>(&self, ports: &'a Ports, places: usize) -> Option<&'a Packet> {
+        match self.1? {
+            Port::Mailbox(id) => ports.mailboxes.of(id).ahead(places),
+            Port::Batch(id) => ports.batches[id.index()].ahead(places),
+        }
     }
 }
 
@@ -193,7 +212,7 @@ macro_rules! with_feed {
                 $body
             }
             _ => {
-                let $feed = AnyPorts(&$feeders);
+                let $feed = AnyPorts(&$feeders, None);
                 $body
             }
         }
@@ -288,6 +307,14 @@ fn fetch_ahead<F: Feed>(
         feed.soon(ports, STEP).map(|packet| hops[paths.hop_of(packet)].next)
     {
         ports.mailboxes.of(id).fetch_free_slot();
+    }
+}
+
+/// Prefetches the hop of a packet that follows soon.
+#[inline(always)]
+fn fetch_hop<F: Feed>(feed: &F, ports: &Ports, hops: &[Hop], paths: &Paths) {
+    if let Some(packet) = feed.soon(ports, 2 * STEP) {
+        prefetch::element(hops, paths.hop_of(packet));
     }
 }
 
@@ -451,6 +478,8 @@ impl Network {
             *worked = true;
             if MANY {
                 fetch_ahead(feed, ports, hops, paths, sinks, &mut done);
+            } else if F::MIXED {
+                fetch_hop(feed, ports, hops, paths);
             }
             let bytes = packet.bytes();
             let capable = packet.flags() & flag::ECT != 0;

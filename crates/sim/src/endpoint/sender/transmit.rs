@@ -38,8 +38,10 @@ impl Sender {
     /// Prefetches the data behind the sender's pointers, for the sender's next turn.
     #[inline(always)]
     pub fn fetch_behind(&self) {
-        let (times, place) = self.rack.sent_at.place(self.next.into());
-        prefetch::element(times, place);
+        for segment in [self.board.una(), self.next] {
+            let (times, place) = self.rack.sent_at.place(segment.into());
+            prefetch::element(times, place);
+        }
     }
 
     #[inline]
@@ -105,7 +107,7 @@ impl Sender {
     /// Sends at most `room` segments while `in_flight` segments are in flight. Returns the number of segments sent.
     #[inline(always)]
     pub(super) fn transmit_room(&mut self, room: u32, in_flight: u32, now: Time, out: &mut impl Outlet) -> u32 {
-        let held_back = !self.stack.limited_transmit && self.board.sacked() > 0 && self.repair.is_open();
+        let held_back = self.board.sacked() > 0 && !self.stack.limited_transmit && self.repair.is_open();
         let mut sent = 0;
         if !held_back && room > 0 {
             if self.board.has_unrepaired() {
