@@ -21,21 +21,40 @@ impl DurationSpec {
     }
 }
 
-impl SizeSpec {
+/// A distribution of sizes, with the values that do not depend on the draw.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    spec: SizeSpec,
+    /// Shares of the whole lognormal and the whole Pareto distribution that remain after truncation.
+    body: f64,
+    tail: f64,
+}
+
+impl Sizes {
+    /// Prepares the draws from a distribution.
+    #[must_use]
+    pub fn new(spec: SizeSpec) -> Self {
+        let (body, tail) = match spec {
+            SizeSpec::LognormalPareto { mu, sigma, tail_bytes, tail_shape, most_bytes, .. } => {
+                (normal_cdf((libm::log(tail_bytes) - mu) / sigma), 1.0 - libm::pow(tail_bytes / most_bytes, tail_shape))
+            }
+            _ => (1.0, 1.0),
+        };
+        Self { spec, body, tail }
+    }
+
     /// Draws a size of at least 1 byte.
     pub fn draw(&self, stream: &mut Stream) -> f64 {
-        let bytes = match *self {
-            Self::Constant { mean_bytes } => mean_bytes,
-            Self::Exponential { mean_bytes } => exponential(stream) * mean_bytes,
-            Self::Pareto { mean_bytes, shape } => pareto(stream, mean_bytes * (shape - 1.0) / shape, shape),
-            Self::LognormalPareto { mu, sigma, body_share, tail_bytes, tail_shape, most_bytes } => {
+        let bytes = match self.spec {
+            SizeSpec::Constant { mean_bytes } => mean_bytes,
+            SizeSpec::Exponential { mean_bytes } => exponential(stream) * mean_bytes,
+            SizeSpec::Pareto { mean_bytes, shape } => pareto(stream, mean_bytes * (shape - 1.0) / shape, shape),
+            SizeSpec::LognormalPareto { mu, sigma, body_share, tail_bytes, tail_shape, .. } => {
                 let (which, u) = (stream.uniform(), stream.uniform());
                 if which < body_share {
-                    let whole = normal_cdf((libm::log(tail_bytes) - mu) / sigma);
-                    libm::exp(mu + sigma * normal_quantile(u * whole)).min(tail_bytes)
+                    libm::exp(mu + sigma * normal_quantile(u * self.body)).min(tail_bytes)
                 } else {
-                    let whole = 1.0 - libm::pow(tail_bytes / most_bytes, tail_shape);
-                    tail_bytes * libm::pow(1.0 - u * whole, -1.0 / tail_shape)
+                    tail_bytes * libm::pow(1.0 - u * self.tail, -1.0 / tail_shape)
                 }
             }
         };
@@ -129,7 +148,8 @@ mod tests {
 
     fn sizes(spec: SizeSpec) -> Vec<f64> {
         let mut stream = Stream::new(1, "sizes");
-        (0..100_000).map(|_| spec.draw(&mut stream)).collect()
+        let sizes = Sizes::new(spec);
+        (0..100_000).map(|_| sizes.draw(&mut stream)).collect()
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Start times, sizes and round-trip times of transfers.
 
-use crate::draw::exponential;
+use crate::draw::{Sizes, exponential};
 use crate::random::Stream;
-use crate::spec::{ArrivalsSpec, DurationSpec, MOST_TRANSFERS, RttSpec, SizeSpec, SourceSpec, Spec, SpecError};
+use crate::spec::{ArrivalsSpec, DurationSpec, MOST_TRANSFERS, RttSpec, SourceSpec, Spec, SpecError};
 use crate::time::Time;
 
 /// Largest size of a transfer, segments; longer transfers are truncated.
@@ -13,6 +13,10 @@ const CLOSE_ENOUGH: u64 = 1000;
 
 /// Number of transfers between two checks for cancellation while a load is drawn, about 10 ms.
 const DRAWN_AT_ONCE: u64 = 1 << 16;
+
+/// Largest number of lengths that are kept between the two times at which a load is drawn. In tests the number is small,
+/// so that they also draw lengths that are not kept.
+const MOST_KNOWN: usize = if cfg!(test) { 100 } else { 1 << 20 };
 
 /// Number of discarded draws after which a load is rejected, since the sizes of the transfers cannot give this load.
 const MOST_LEFT_OUT: u32 = 10_000;
@@ -44,7 +48,7 @@ impl Draws {
 /// Distributions of the transfers of a source.
 #[derive(Clone, Debug)]
 struct Mix {
-    sizes: Option<SizeSpec>,
+    sizes: Option<Sizes>,
     rtts: Option<RttSpec>,
     payload_bytes: f64,
 }
@@ -56,12 +60,15 @@ impl Mix {
 
     /// Draws the length of the next transfer.
     fn draw_segments(&self, sizes: &mut Stream) -> u32 {
-        self.sizes.map_or(1, |spec| self.segments(spec.draw(sizes)))
+        self.sizes.map_or(1, |all| self.segments(all.draw(sizes)))
+    }
+
+    fn draw_rtt(&self, rtts: &mut Stream) -> Time {
+        self.rtts.as_ref().map_or(Time::ZERO, |all| all.draw(rtts))
     }
 
     fn draw(&self, draws: &mut Draws) -> (u32, Time) {
-        let segments = self.draw_segments(&mut draws.sizes);
-        (segments, self.rtts.as_ref().map_or(Time::ZERO, |rtts| rtts.draw(&mut draws.rtts)))
+        (self.draw_segments(&mut draws.sizes), self.draw_rtt(&mut draws.rtts))
     }
 }
 
@@ -108,9 +115,9 @@ impl Schedule {
         let start = Time(flow.start_ps);
         let stop = Time(flow.stop_ps.unwrap_or(spec.duration_ps).min(spec.duration_ps));
         let payload_bytes = f64::from(flow.stack.payload_bytes);
-        let mix = Mix { sizes: source.sizes, rtts: source.rtts.clone(), payload_bytes };
+        let mix = Mix { sizes: source.sizes.map(Sizes::new), rtts: source.rtts.clone(), payload_bytes };
         let name = format!("traffic {}", flow.name);
-        let draws = Draws::new(spec.seed, &name);
+        let mut draws = Draws::new(spec.seed, &name);
         let mut arrivals = Stream::new(spec.seed, &format!("{name} arrivals"));
         let (times, count) = match &source.arrivals {
             ArrivalsSpec::Poisson { per_second } => {
@@ -121,8 +128,7 @@ impl Schedule {
                 (Times::Poisson(times), count)
             }
             ArrivalsSpec::Load { bps } => {
-                let streams = (arrivals.clone(), draws.sizes.clone());
-                let (parts, count) = Parts::new(spec, source, *bps, &mix, streams, go_on)?;
+                let (parts, count) = Parts::new(spec, source, *bps, &mix, (arrivals.clone(), &mut draws.sizes), go_on)?;
                 (Times::Load(parts), count)
             }
             ArrivalsSpec::Users { users, think } => {
@@ -263,16 +269,20 @@ struct Parts {
     drawn: Drawn,
     /// Sum of the gaps so far.
     at: f64,
+    /// The first lengths, which are not drawn again. Their number is limited, so memory does not grow with the number
+    /// of transfers.
+    known: std::vec::IntoIter<u32>,
 }
 
 impl Parts {
-    /// The intervals of a load, and its number of transfers; an error if there are too many transfers.
+    /// The intervals of a load, and its number of transfers; an error if there are too many transfers. Moves the stream
+    /// of sizes behind the known lengths.
     fn new<E: From<SpecError>>(
         spec: &Spec,
         source: &SourceSpec,
         bps: u64,
         mix: &Mix,
-        (mut arrivals, mut sizes): (Stream, Stream),
+        (mut arrivals, sizes): (Stream, &mut Stream),
         go_on: &mut impl FnMut() -> Result<(), E>,
     ) -> Result<(Self, u64), E> {
         let flow = &source.flow;
@@ -281,11 +291,20 @@ impl Parts {
         let wire_bits = u64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * 8;
         // The load applies to the measurement window alone and to the whole run.
         let inner = [spec.measure.from_ps, spec.measure.to_ps].map(|ps| Time(ps).clamp(start, stop));
-        let (mut parts, mut count) = (Vec::new(), 0_u64);
+        let (mut parts, mut count, mut known) = (Vec::new(), 0_u64, Vec::new());
+        let mut unknown = sizes.clone();
+        let mut draw = || {
+            let segments = mix.draw_segments(&mut unknown);
+            if known.len() < MOST_KNOWN {
+                known.push(segments);
+                *sizes = unknown.clone();
+            }
+            (segments, ())
+        };
         for (from, to) in [(start, inner[0]), (inner[0], inner[1]), (inner[1], stop)] {
             let target = (to.since(from).seconds() * bps as f64 / wire_bits as f64) as u64;
             let (mut drawn, mut at) = (Drawn::until(target), 0.0);
-            while drawn.next(|| (mix.draw_segments(&mut sizes), ())).is_some() {
+            while drawn.next(&mut draw).is_some() {
                 at += exponential(&mut arrivals);
                 count += 1;
                 if count > u64::from(MOST_TRANSFERS) {
@@ -300,13 +319,18 @@ impl Parts {
         }
         parts.reverse();
         let drawn = Drawn::until(parts.last().map_or(0, |part| part.target));
-        Ok((Self { parts, drawn, at: 0.0 }, count))
+        Ok((Self { parts, drawn, at: 0.0, known: known.into_iter() }, count))
     }
 
     fn next(&mut self, mix: &Mix, arrivals: &mut Stream, draws: &mut Draws) -> Option<Planned> {
         loop {
             let Part { from, to, scale, .. } = *self.parts.last()?;
-            if let Some((segments, rtt)) = self.drawn.next(|| mix.draw(draws)) {
+            let known = &mut self.known;
+            let draw = || {
+                let segments = known.next().unwrap_or_else(|| mix.draw_segments(&mut draws.sizes));
+                (segments, mix.draw_rtt(&mut draws.rtts))
+            };
+            if let Some((segments, rtt)) = self.drawn.next(draw) {
                 self.at += exponential(arrivals);
                 let start = Time((from.0 + (self.at * scale) as u64).min(to.0 - 1));
                 return Some(Planned { start, segments, rtt });
@@ -451,7 +475,7 @@ mod tests {
             };
             let load = spec(&json!({"kind": "load", "bps": bps}), &sizes, seed, from_ps);
             let source = &load.traffic[0];
-            let mix = Mix { sizes: source.sizes, rtts: source.rtts.clone(), payload_bytes: 1448.0 };
+            let mix = Mix { sizes: source.sizes.map(Sizes::new), rtts: source.rtts.clone(), payload_bytes: 1448.0 };
             let whole = whole_load(bps, &load, source, &mix);
             prop_assert_eq!(streamed(&load), (whole.clone(), whole.len() as u64));
             let per_second = bps as f64 / 1e5;
