@@ -180,6 +180,10 @@ impl Receiver {
         if old.out_of_order.bits().capacity() as usize <= MOST_INHERITED {
             self.out_of_order.inherit(&mut old.out_of_order);
         }
+        if self.samples.is_empty() && old.samples.capacity() <= MOST_INHERITED {
+            self.samples = std::mem::take(&mut old.samples);
+            self.samples.clear();
+        }
     }
 
     /// Echoes marks by RFC 3168 from now on.

@@ -50,8 +50,9 @@ pub struct SourceTotals {
 struct Slot {
     sender: Sender,
     attachment: Attachment,
-    /// The receiver, unless it is evaluated inline by the network.
-    sink: Option<(Receiver, Attachment)>,
+    /// The receiver, unless it is evaluated inline by the network. It has memory of its own, so that slots without it
+    /// are small.
+    sink: Option<Box<(Receiver, Attachment)>>,
     flow: FlowId,
     /// Position of the transfer among all transfers of the source.
     transfer: u32,
@@ -65,7 +66,7 @@ struct Slot {
 
 impl Slot {
     fn receiver<'a>(&'a self, network: &'a Network) -> Option<&'a Receiver> {
-        let own = self.sink.as_ref().map(|(receiver, _)| receiver);
+        let own = self.sink.as_ref().map(|sink| &sink.0);
         own.or(network.sinks[self.flow.index()].as_ref())
     }
 
@@ -301,7 +302,7 @@ impl Source {
             if let Some(&next) = turns.get(at + 1) {
                 network.fetch_oldest(self.sinks[next as usize].1);
             }
-            let Some((receiver, attachment)) = &mut self.slots[i as usize].sink else { continue };
+            let Some((receiver, attachment)) = self.slots[i as usize].sink.as_deref_mut() else { continue };
             attachment.give_turn::<false, _>(receiver, horizon, network);
             self.sinks[i as usize].0 = receiver.timer();
         }
@@ -341,31 +342,40 @@ impl Source {
             network.occupy(self.index, Some(receiver), flow, sidecar, rank, extra);
             None
         } else {
-            if let Some((before, _)) = before.and_then(|before| before.sink.as_mut()) {
-                receiver.inherit(before);
-            }
+            let before = before.and_then(|before| before.sink.take());
             network.occupy(self.index, None, flow, sidecar, rank, extra);
             self.sinks[slot].0 = receiver.timer();
-            Some((receiver, network.attach(flow, End::Receiver, None)))
+            let attachment = network.attach(flow, End::Receiver, None);
+            Some(match before {
+                Some(mut sink) => {
+                    receiver.inherit(&mut sink.0);
+                    *sink = (receiver, attachment);
+                    sink
+                }
+                None => Box::new((receiver, attachment)),
+            })
         };
         network.equip(flow, sender.router());
         self.due[slot].0 = sender.timer();
         // The first link that can queue takes turns, since the packets of different transfers are not in order.
         let attachment = network.attach(flow, End::Sender, None);
         let Planned { start, segments, .. } = planned;
-        let new = Slot { sender, attachment, sink, flow, transfer, start, segments, extra, user };
-        self.note_begin(&new);
-        if slot == self.slots.len() {
-            self.slots.push(new);
+        if let Some(held) = self.slots.get_mut(slot) {
+            // The sender is large, so it is moved only once.
+            held.sender = sender;
+            (held.attachment, held.sink, held.transfer, held.start) = (attachment, sink, transfer, start);
+            (held.segments, held.extra, held.user) = (segments, extra, user);
         } else {
-            self.slots[slot] = new;
+            self.slots.push(Slot { sender, attachment, sink, flow, transfer, start, segments, extra, user });
         }
+        self.note_begin(slot);
         let at_once = self.slots.len() - self.free.len() - self.ending.len() - self.draining.len();
         self.totals.most_at_once = self.totals.most_at_once.max(at_once);
     }
 
     /// Records the start of a transfer.
-    fn note_begin(&mut self, slot: &Slot) {
+    fn note_begin(&mut self, slot: usize) {
+        let slot = &self.slots[slot];
         match &mut self.totals.summary {
             None => {
                 let begun = self.result(slot);
@@ -436,7 +446,9 @@ impl Source {
         let mut ending = std::mem::take(&mut self.ending);
         for (i, &slot) in ending.iter().enumerate() {
             if let Some(&next) = ending.get(i + STEP) {
-                network.fetch_slot(self.slots[next as usize].flow);
+                let next = &self.slots[next as usize];
+                network.fetch_slot(next.flow);
+                prefetch::element(&self.totals.transfers, next.transfer as usize);
             }
             if let Some(&next) = ending.get(i + 2 * STEP) {
                 prefetch::value(&self.slots[next as usize]);
@@ -502,7 +514,7 @@ impl Source {
 
     /// Ends the run at `end`, after the network's receivers.
     pub fn finish(&mut self, end: Time, network: &Network) {
-        self.slots.iter_mut().filter_map(|slot| slot.sink.as_mut()).for_each(|(receiver, _)| receiver.finish(end));
+        self.slots.iter_mut().filter_map(|slot| slot.sink.as_mut()).for_each(|sink| sink.0.finish(end));
         let mut taken = vec![true; self.slots.len()];
         self.free.iter().for_each(|&slot| taken[slot as usize] = false);
         for slot in (0..self.slots.len()).filter(|&slot| taken[slot]) {
