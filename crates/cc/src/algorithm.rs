@@ -199,9 +199,10 @@ pub struct Sent {
 }
 
 /// State of an endpoint's loss recovery (Linux's `icsk_ca_state`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
     /// No segment is SACKed or counted lost.
+    #[default]
     Open,
     /// Segments are SACKed, and none is counted lost.
     Disorder,
@@ -211,10 +212,15 @@ pub enum Recovery {
 
 /// Linux's sample of an ACK (`ack_sample`). Linux calls its modules' `pkts_acked` in `tcp_clean_rtx_queue`, before the
 /// ACK changes the state of loss recovery. The ACK that ends a recovery is therefore a sample of this recovery.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
     /// State before the ACK.
     pub state: Recovery,
+    /// State after the ACK, in which Linux calls its modules' `cong_avoid`.
+    pub then: Recovery,
+    /// Lowest unacknowledged segment after the ACK (`snd_una`), and next new segment (`snd_nxt`).
+    pub una: u32,
+    pub next: u32,
     /// Segments that the ACK acknowledges cumulatively, SACKed ones included.
     pub acked: f64,
     /// Largest burst that segmentation offload sends, segments (`sk_gso_max_size`); 0 without offload.

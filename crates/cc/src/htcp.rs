@@ -583,7 +583,7 @@ mod tests {
             d.start_at(&mut h, 100.0);
             d.ack(&mut h, 1.0, 0.1, 0.01);
             let ack = d.make_ack(&h, 1.0, 0.115, false);
-            h.on_ack(&Ack { sample: Some(Sample { state, acked: 1.0, largest_burst: 0.0 }), ..ack });
+            h.on_ack(&Ack { sample: Some(Sample { state, acked: 1.0, ..Sample::default() }), ..ack });
             close(h.rtt_max, rtt_max, 1e-12);
         }
     }

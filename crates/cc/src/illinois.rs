@@ -25,7 +25,7 @@ use crate::observe::observed;
 use crate::param::{
     BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, value, word,
 };
-use crate::round_trip::RoundTrip;
+use crate::round_trip::{AckedBeyond, RoundTrip};
 
 choices! {
     /// Source of the largest RTT:
@@ -86,6 +86,8 @@ pub struct Illinois {
     base: f64,
     max: f64,
     round: RoundTrip,
+    /// End of the round trip in Linux (`end_seq`).
+    end: AckedBeyond,
     /// True if a round trip has ended and the update of α and β waits for the end of recovery.
     due: bool,
     /// True if the delay has exceeded d_1 since α was last at its maximum.
@@ -156,6 +158,7 @@ impl Illinois {
             base: f64::INFINITY,
             max: 0.0,
             round: RoundTrip::NEW,
+            end: AckedBeyond::NEW,
             due: false,
             above: false,
             low: 0.0,
@@ -287,7 +290,11 @@ impl LossBased for Illinois {
     #[inline]
     fn acknowledge(&mut self, ack: &Ack) {
         self.measure(ack);
-        self.due |= ack.round_start;
+        self.due |= match ack.sample.filter(|_| self.win.integer()) {
+            // Linux looks for the end of a round trip only where the window may grow (`tcp_illinois_cong_avoid`).
+            Some(sample) => !ack.in_recovery && self.end.passed(&sample),
+            None => ack.round_start,
+        };
         if self.due && !ack.in_recovery {
             self.ignored = (self.ignored - 1.0).max(0.0);
             self.end_round();
@@ -342,6 +349,7 @@ impl LossBased for Illinois {
         (self.alpha, self.beta) = STANDARD;
         (self.low, self.above) = (0.0, false);
         self.round = RoundTrip::NEW;
+        self.end.restart();
     }
 
     fn resume(&mut self, _now: f64, _idle: f64) {
@@ -552,11 +560,27 @@ mod tests {
     }
 
     #[test]
+    fn a_round_of_linux_begins_where_the_window_may_grow_again() {
+        let (mut d, mut i) = at("linux", &[], 1000.0);
+        let mut decides = |una, next, in_recovery| {
+            let ack = d.make_ack(&i, 1.0, 0.15, true);
+            let sample = Some(Sample { una, next, ..Sample::default() });
+            i.alpha = 0.0;
+            i.on_ack(&Ack { sample, in_recovery, ..ack });
+            i.alpha > 0.0
+        };
+        assert!(decides(1, 1001, false));
+        assert!(!decides(1002, 1500, true), "no round ends in a recovery");
+        assert!(decides(1500, 1600, false), "the end of the round is behind, although this ACK begins no round");
+        assert!(!decides(1600, 2000, false) && decides(1601, 2000, false));
+    }
+
+    #[test]
     fn the_ack_that_ends_a_recovery_of_linux_counts_all_segments_that_it_acknowledges() {
         let (mut d, mut i) = at("linux", &[], 100.0);
         let before = i.window();
         let ack = d.make_ack(&i, 1.0, 0.1, false);
-        i.on_ack(&Ack { sample: Some(Sample { state: Recovery::Repair, acked: before, largest_burst: 0.0 }), ..ack });
+        i.on_ack(&Ack { sample: Some(Sample { state: Recovery::Repair, acked: before, ..Sample::default() }), ..ack });
         assert_eq!(i.window(), before + i.alpha.floor(), "one segment is newly delivered, a window acknowledged");
     }
 

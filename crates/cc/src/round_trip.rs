@@ -1,7 +1,7 @@
 //! Measurements of a round trip for algorithms that use delay: its RTTs, and the rate at which segments are
 //! acknowledged.
 
-use crate::algorithm::Ack;
+use crate::algorithm::{Ack, Sample};
 use crate::param::choices;
 
 choices! {
@@ -58,6 +58,39 @@ impl RoundTrip {
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.samples > 0).then(|| self.sum / f64::from(self.samples))
+    }
+}
+
+/// End of a round trip of Linux's modules: the next new segment at the end of the last round trip. Modules look for the
+/// end of a round trip at different places, so each module has its own.
+#[derive(Clone, Copy, Debug)]
+pub struct AckedBeyond {
+    end: u32,
+    /// True if the end is the next new segment at the next ACK.
+    restarts: bool,
+}
+
+impl AckedBeyond {
+    /// The round trip that ends with the first ACK.
+    pub const NEW: Self = Self { end: 0, restarts: false };
+
+    /// True if an ACK acknowledges a segment beyond the end, where the next round trip begins.
+    #[inline]
+    pub fn passed(&mut self, sample: &Sample) -> bool {
+        if std::mem::take(&mut self.restarts) {
+            self.end = sample.next;
+        }
+        let passed = sample.una > self.end;
+        if passed {
+            self.end = sample.next;
+        }
+        passed
+    }
+
+    /// Begins a round trip at a time other than an ACK, or before the next ACK is handled.
+    #[inline]
+    pub fn restart(&mut self) {
+        self.restarts = true;
     }
 }
 

@@ -197,7 +197,7 @@ impl SlowStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::{Algorithm, Recovery, Sample};
+    use crate::algorithm::{Algorithm, Sample};
     use crate::param::Setting;
     use crate::reno::Reno;
     use crate::testing::{Driver, close, settings};
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn segmentation_offload_lengthens_the_largest_ack_train() {
-        let sample = Sample { state: Recovery::Open, acked: 1.0, largest_burst: 45.0 };
+        let sample = Sample { acked: 1.0, largest_burst: 45.0, ..Sample::default() };
         let ack = Ack { srtt: 0.1, sample: Some(sample), ..Ack::default() };
         assert_eq!(allowance_s(&ack, 100.0), 0.001, "90 ms of four bursts, at most 1 ms");
         close(allowance_s(&ack, 1e5), 180.0 * 0.1 / 2e5, 1e-15);

@@ -136,7 +136,7 @@ impl Sender {
             round_start,
             // A duplicate ACK may begin a recovery, so the window does not grow (RFC 5681 section 3.2).
             in_recovery: recovering || cumulative <= una,
-            sample: taken,
+            sample: taken.map(|taken| Sample { then: self.state(self.board.is_clean()), ..taken }),
             window_limited: self.window_use.is_limited(self.stats.cwnd, || self.algorithm.ssthresh()),
             marked,
         };
@@ -178,12 +178,19 @@ impl Sender {
     /// Linux's sample of an ACK that acknowledges `acked` segments cumulatively.
     #[inline]
     fn take_sample(&self, was_clean: bool, acked: u32) -> Sample {
-        let state = match (self.repair.is_open(), was_clean) {
+        let state = self.state(was_clean);
+        let (una, next) = (self.board.una(), self.next);
+        Sample { state, then: state, una, next, acked: f64::from(acked), largest_burst: self.bursts.largest }
+    }
+
+    /// Linux's name of the state of loss recovery, while the scoreboard is clean or not.
+    #[inline]
+    fn state(&self, is_clean: bool) -> Recovery {
+        match (self.repair.is_open(), is_clean) {
             (true, true) => Recovery::Open,
             (true, false) => Recovery::Disorder,
             (false, _) => Recovery::Repair,
-        };
-        Sample { state, acked: f64::from(acked), largest_burst: self.bursts.largest }
+        }
     }
 
     /// True if the ACK reports an original transmission that left before the lowest segment was last sent. Linux then
