@@ -9,13 +9,15 @@
 pub struct WindowUse {
     held_back: bool,
     peak: u32,
+    /// Next new segment at the last change by [`WindowUse::validate`].
+    until: u32,
 }
 
 impl WindowUse {
     /// The state before the first transmission, in which the window counts as the limit.
     #[must_use]
     pub const fn new() -> Self {
-        Self { held_back: true, peak: 0 }
+        Self { held_back: true, peak: 0, until: 0 }
     }
 
     /// Records that a transmission ended because of the window or the pacing rate, or for another reason.
@@ -34,6 +36,17 @@ impl WindowUse {
     #[inline]
     pub fn begin_round(&mut self) {
         self.peak = 0;
+    }
+
+    /// Records a transmission as Linux does (`tcp_cwnd_validate`), in place of the other methods: `by_window` is true if
+    /// the window ended it, and the segments from `una` to `next` are outstanding. The window stays the limit until all
+    /// segments are acknowledged that were outstanding when it was last the limit.
+    #[inline]
+    pub fn validate(&mut self, by_window: bool, una: u32, next: u32) {
+        let outstanding = next - una;
+        if by_window || una >= self.until || (!self.held_back && outstanding > self.peak) {
+            (self.held_back, self.peak, self.until) = (by_window, outstanding, next);
+        }
     }
 
     /// True if the window ended the last transmission.
@@ -70,6 +83,21 @@ mod tests {
         assert!(!used.is_limited(10.0, || 5.0) && !used.was_held_back());
         used.stopped(true);
         assert!(used.is_limited(10.0, || 5.0) && used.was_held_back());
+    }
+
+    #[test]
+    fn in_linux_the_window_stays_the_limit_for_the_segments_that_were_outstanding() {
+        let mut used = WindowUse::new();
+        let limited = |used: &WindowUse| used.is_limited(10.0, || 5.0);
+        used.validate(true, 0, 10);
+        used.validate(false, 9, 12);
+        assert!(limited(&used));
+        used.validate(false, 10, 13);
+        assert!(!limited(&used) && used.is_limited(5.0, || f64::INFINITY) && !used.is_limited(6.0, || f64::INFINITY));
+        used.validate(false, 12, 14);
+        assert!(used.is_limited(5.0, || f64::INFINITY), "the largest number of the round");
+        used.validate(false, 13, 15);
+        assert!(!used.is_limited(5.0, || f64::INFINITY));
     }
 
     #[test]

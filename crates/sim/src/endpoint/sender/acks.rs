@@ -108,7 +108,7 @@ impl Sender {
             self.rounds.restart(self.next.into());
         }
         let round_start = !restarted && self.rounds.on_ack(cumulative.into(), self.next.into());
-        if round_start || restarted {
+        if (round_start || restarted) && !self.validates_window() {
             self.window_use.begin_round();
         }
         let marked = if packet.flags() & flag::ECE == 0 { 0.0 } else { self.on_echo(now, cumulative, delivered) };

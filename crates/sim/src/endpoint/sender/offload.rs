@@ -38,7 +38,8 @@ impl Sender {
         let window = self.allowance();
         let room = window.saturating_sub(in_flight).min(self.max_burst);
         let held_back = self.board.sacked() > 0 && !self.stack.limited_transmit && self.repair.is_open();
-        let (mut sent, mut waits) = (0, held_back);
+        let (mut sent, mut waits, mut by_window) = (0, held_back, false);
+        let (una, new) = (self.board.una(), self.next);
         if !held_back && room > 0 {
             let (first, mut bursts) = (self.next, 0);
             if self.board.lost() > 0 {
@@ -51,15 +52,23 @@ impl Sender {
             while sent < room && !waits && most.is_none_or(|most| bursts < most) {
                 match self.send_burst((room - sent, window), first, now, out) {
                     Burst::Sent(segments) => (sent, bursts) = (sent + segments, bursts + 1),
-                    Burst::Deferred => waits = true,
+                    Burst::Deferred { by_window: limits } => (waits, by_window) = (true, limits),
                     Burst::Nothing => break,
                 }
             }
             waits |= most == Some(bursts);
         }
         let limit = if sent == room || waits { Limit::Window } else { self.other_limit(now) };
-        self.set_limit(limit);
-        self.window_use.note_in_flight(in_flight + sent);
+        if self.validates_window() {
+            by_window |= sent >= room;
+            if by_window || self.next > new {
+                self.window_use.validate(by_window, una, self.next);
+            }
+            self.stats.note_send(limit == Limit::Receiver);
+        } else {
+            self.set_limit(limit);
+            self.window_use.note_in_flight(in_flight + sent);
+        }
         if let State::Recovery(episode) = &mut self.repair.state {
             episode.on_sent(sent);
         }
@@ -77,7 +86,8 @@ impl Sender {
         self.bursts.buffer_end = self.bursts.buffer_end.max(self.next.saturating_add(quota)).min(self.end);
         let buffered = self.bursts.buffer_end.saturating_sub(self.next);
         if buffered > 1 && self.is_deferred(now, room, window, first, buffered) {
-            return Burst::Deferred;
+            let receiver = (self.board.una() + self.receive_window).saturating_sub(self.next);
+            return Burst::Deferred { by_window: room < receiver && room <= buffered };
         }
         match self.send_new(quota.min(buffered), now, out) {
             0 => Burst::Nothing,
@@ -85,6 +95,20 @@ impl Sender {
                 self.bursts.last = now;
                 Burst::Sent(segments)
             }
+        }
+    }
+
+    /// True if the use of the window is recorded by Linux's rule. The rule of senders that pace stops at the pacing rate.
+    #[inline(always)]
+    pub(super) fn validates_window(&self) -> bool {
+        self.rack.enabled && self.bursts.active && !self.pace.is_active()
+    }
+
+    /// Records a transmission of new segments that no burst has sent.
+    pub(super) fn validate_window(&mut self) {
+        if self.validates_window() {
+            let by_window = self.board.in_flight(self.next) >= self.allowance();
+            self.window_use.validate(by_window, self.board.una(), self.next);
         }
     }
 
@@ -179,8 +203,8 @@ impl Sender {
 enum Burst {
     /// This number of segments left.
     Sent(u32),
-    /// The burst is deferred until further ACKs arrive.
-    Deferred,
+    /// The burst is deferred until further ACKs arrive, because of the window or for another reason.
+    Deferred { by_window: bool },
     /// There is no new data, or the receive window is full.
     Nothing,
 }

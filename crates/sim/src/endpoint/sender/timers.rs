@@ -197,7 +197,9 @@ impl Sender {
     fn probe_tail(&mut self, now: Time, out: &mut impl Outlet) {
         self.arm(now);
         self.timeout.may_probe = false;
-        if self.send_new(1, now, out) == 0 {
+        if self.send_new(1, now, out) > 0 {
+            self.validate_window();
+        } else {
             // The segment is not marked lost; a SACK or the timeout will show its loss.
             self.stats.totals.retransmits += 1;
             self.emit(self.next - 1, self.marks.on_retransmission(), now, out);
