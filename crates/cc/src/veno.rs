@@ -89,7 +89,7 @@ impl Veno {
 
     #[inline]
     fn sample(&mut self, rtt: f64) {
-        let rtt = if self.win.integer() { (rtt * 1e6).floor() + 1.0 } else { rtt };
+        let rtt = if self.win.integer() { (rtt * 1e6 + 1e-3).floor() + 1.0 } else { rtt };
         self.base = self.base.min(rtt);
         self.rtt = self.rtt.min(rtt);
         self.samples += 1.0;

@@ -18,6 +18,8 @@ impl Time {
     pub const FAR: Self = Self(1 << 63);
     /// Later than any time: "no such event".
     pub const NEVER: Self = Self(u64::MAX);
+    /// One microsecond.
+    pub const MICROSECOND: Self = Self(1_000_000);
     /// One millisecond.
     pub const MILLISECOND: Self = Self(1_000_000_000);
     /// One second.

@@ -1,4 +1,4 @@
-//! Retransmission timeout, RFC 6298 (with RFC 7323 timestamps, so that every ACK gives a sample), or with the deviation of
+//! Retransmission timeout, RFC 6298 (with RFC 7323 timestamps, so that every ACK gives a sample), or with the estimator of
 //! Linux 6.12 (`tcp_rtt_estimator`).
 
 use crate::time::Time;
@@ -9,8 +9,8 @@ pub struct Rto {
     /// Smoothed RTT, s; 0 before the first sample.
     pub srtt: f64,
     rttvar: f64,
-    /// `Some` if the deviation is that of Linux.
-    linux: Option<Deviation>,
+    /// `Some` if the estimator is that of Linux.
+    linux: Option<Linux>,
     initial: Time,
     backoff: u32,
     min: Time,
@@ -18,13 +18,15 @@ pub struct Rto {
     granularity: f64,
 }
 
-/// Linux's deviation: a mean deviation that grows with a rising RTT at once and falls slowly with a falling RTT, and
-/// the maximum of this deviation over a round trip, s. Both are stored multiplied by four, as the formula of the
-/// timeout needs them.
+/// Linux's estimator, in whole microseconds (`srtt_us`, `mdev_us`, `mdev_max_us`, `rttvar_us`): a mean deviation that grows
+/// with a rising RTT at once and falls slowly with a falling RTT, and the maximum of this deviation over a round trip.
+/// The smoothed RTT is stored multiplied by eight, the deviations by four, as the formula of the timeout needs them.
 #[derive(Clone, Copy, Debug, Default)]
-struct Deviation {
-    mean: f64,
-    highest: f64,
+struct Linux {
+    smoothed: i64,
+    mean: i64,
+    highest: i64,
+    deviation: i64,
     /// Next segment at the start of the round trip (`rtt_seq`).
     round: u32,
 }
@@ -36,10 +38,21 @@ impl Rto {
         Self { srtt: 0.0, rttvar: 0.0, linux: None, initial, backoff: 0, min, max, granularity }
     }
 
-    /// Uses Linux's deviation.
-    pub fn with_deviation_of_linux(mut self) -> Self {
-        self.linux = Some(Deviation::default());
+    /// Uses Linux's estimator.
+    pub fn of_linux(mut self) -> Self {
+        self.linux = Some(Linux::default());
         self
+    }
+
+    /// The smoothed RTT as a time; Linux stores eighths of a microsecond.
+    pub fn smoothed(&self) -> Time {
+        self.linux.map_or_else(|| Time::from_seconds(self.srtt), |linux| Time(linux.smoothed as u64 * 125_000))
+    }
+
+    /// Twice the smoothed RTT; Linux truncates it to microseconds.
+    pub fn twice_smoothed(&self) -> Time {
+        let linux = self.linux.map(|linux| Time((linux.smoothed >> 2) as u64 * Time::MICROSECOND.0));
+        linux.unwrap_or_else(|| Time::from_seconds(2.0 * self.srtt))
     }
 
     /// Takes an RTT sample, s, of a connection with the oldest outstanding segment `una` and the next segment `next`.
@@ -47,34 +60,36 @@ impl Rto {
     pub fn sample_at(&mut self, rtt: f64, una: u32, next: u32) {
         match self.linux {
             None => self.sample(rtt),
-            Some(deviation) => self.sample_of_linux(rtt, una, next, deviation),
+            Some(linux) => self.sample_of_linux((rtt * 1e6).round() as i64, una, next, linux),
         }
     }
 
-    fn sample_of_linux(&mut self, rtt: f64, una: u32, next: u32, mut deviation: Deviation) {
-        let floor = self.granularity;
+    /// Linux's rounding is that of its shifts. The smoothed RTT is therefore a fraction of a microsecond too large.
+    fn sample_of_linux(&mut self, us: i64, una: u32, next: u32, mut linux: Linux) {
+        let floor = (self.granularity * 1e6).round() as i64;
         self.backoff = 0;
-        if self.srtt == 0.0 {
-            self.srtt = rtt;
-            let highest = (2.0 * rtt).max(floor);
-            self.rttvar = highest / 4.0;
-            self.linux = Some(Deviation { mean: 2.0 * rtt, highest, round: next });
-            return;
-        }
-        let error = rtt - self.srtt;
-        self.srtt += error / 8.0;
-        let change = error.abs() - deviation.mean / 4.0;
-        deviation.mean += if error < 0.0 && change > 0.0 { change / 8.0 } else { change };
-        deviation.highest = deviation.highest.max(deviation.mean);
-        let mut four_deviations = (4.0 * self.rttvar).max(deviation.highest);
-        if una > deviation.round {
-            if deviation.highest < four_deviations {
-                four_deviations -= (four_deviations - deviation.highest) / 4.0;
+        if linux.smoothed == 0 {
+            let highest = (2 * us).max(floor);
+            linux = Linux { smoothed: 8 * us, mean: 2 * us, highest, deviation: highest, round: next };
+        } else {
+            let error = us - (linux.smoothed >> 3);
+            linux.smoothed += error;
+            let change = error.abs() - (linux.mean >> 2);
+            linux.mean += if error < 0 && change > 0 { change >> 3 } else { change };
+            if linux.mean > linux.highest {
+                linux.highest = linux.mean;
+                linux.deviation = linux.deviation.max(linux.mean);
             }
-            (deviation.round, deviation.highest) = (next, floor);
+            if una > linux.round {
+                if linux.highest < linux.deviation {
+                    linux.deviation -= (linux.deviation - linux.highest) >> 2;
+                }
+                (linux.round, linux.highest) = (next, floor);
+            }
         }
-        self.rttvar = four_deviations / 4.0;
-        self.linux = Some(deviation);
+        linux.smoothed = linux.smoothed.max(1);
+        self.srtt = linux.smoothed as f64 / 8e6;
+        self.linux = Some(linux);
     }
 
     /// Takes an RTT sample, s (RFC 6298 section 2: α = 1/8, β = 1/4, K = 4).
@@ -95,6 +110,9 @@ impl Rto {
     pub fn timeout(&self) -> Time {
         let base = if self.srtt == 0.0 {
             self.initial
+        } else if let Some(linux) = self.linux {
+            let us = (linux.smoothed >> 3) + linux.deviation;
+            Time(us as u64 * Time::MICROSECOND.0).clamp(self.min, self.max)
         } else {
             Time::from_seconds(self.srtt + (4.0 * self.rttvar).max(self.granularity)).clamp(self.min, self.max)
         };
@@ -130,7 +148,7 @@ mod tests {
 
     #[test]
     fn linux_raises_the_deviation_at_once_and_lowers_it_once_a_round_trip() {
-        let mut rto = Rto::new(SECOND, Time(1), Time(60 * SECOND.0), Time(SECOND.0 / 5)).with_deviation_of_linux();
+        let mut rto = Rto::new(SECOND, Time(1), Time(60 * SECOND.0), Time(SECOND.0 / 5)).of_linux();
         rto.sample_at(0.1, 0, 10);
         assert!((rto.timeout().seconds() - 0.3).abs() < 1e-9, "0.1 s and 0.2 s, the floor");
         rto.sample_at(0.5, 5, 20);
@@ -140,7 +158,7 @@ mod tests {
         let before = rto.srtt;
         rto.sample_at(before - 0.41, 6, 25);
         let highest = 0.55 + (0.41 - 0.1375) / 8.0;
-        assert!((rto.timeout().seconds() - (before - 0.41 / 8.0) - highest).abs() < 1e-9);
+        assert!((rto.timeout().seconds() - (before - 0.41 / 8.0) - highest).abs() < 1e-5);
         // The next round trip begins with segment 11 acknowledged; a constant RTT then lowers the deviation by a quarter of
         // its excess over the floor.
         rto.sample_at(rto.srtt, 11, 30);
@@ -160,5 +178,15 @@ mod tests {
         assert!(rto.is_backed_off());
         rto.sample(0.1);
         assert_eq!(rto.timeout(), SECOND);
+    }
+
+    #[test]
+    fn linux_s_smoothed_rtt_is_up_to_a_microsecond_too_large() {
+        let mut rto = Rto::new(SECOND, Time(1), Time(60 * SECOND.0), Time::ZERO).of_linux();
+        for us in (100_000..100_040).rev().chain([100_000; 100]) {
+            rto.sample_at(f64::from(us) * 1e-6, 0, 10);
+        }
+        assert_eq!(rto.smoothed(), Time(100_000_875_000), "the seven eighths are never subtracted");
+        assert_eq!(rto.twice_smoothed(), Time(200_001_000_000), "truncated from 200,001.75 µs");
     }
 }

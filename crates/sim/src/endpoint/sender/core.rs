@@ -98,7 +98,7 @@ impl Sender {
             Time(stack.max_rto_ps),
             Time(stack.rto_granularity_ps),
         );
-        let rto = if stack.detection == Detection::Rack { rto.with_deviation_of_linux() } else { rto };
+        let rto = if stack.detection == Detection::Rack { rto.of_linux() } else { rto };
         Self {
             flow,
             board: Scoreboard::default(),

@@ -83,8 +83,9 @@ impl Sender {
             Detection::Rack => {
                 let due = self.rack.rtt + self.reorder_window();
                 let (board, rack) = (&mut self.board, &self.rack);
-                let overtaken =
-                    |sent: Retransmission| rack.has_overtaken(sent.segment, sent.at) && now >= sent.at + due;
+                let overtaken = |sent: Retransmission| {
+                    rack.has_overtaken(sent.segment, sent.at) && rack.elapsed(now, sent.at) >= due
+                };
                 board.mark_lost_retransmissions(overtaken, &mut self.repair.lost_again)
             }
             Detection::Fack => {
@@ -176,7 +177,9 @@ impl Sender {
         if !self.rack.reordering_seen && certain {
             return Time::ZERO;
         }
-        Time::from_seconds((self.smallest_rtt() * 0.25).min(self.rto.srtt))
+        // Linux truncates a quarter of the smallest RTT and the smoothed RTT to microseconds.
+        let quarter = (self.smallest_rtt() * 1e6).round() as u64 / 4;
+        Time(quarter.min(self.rto.smoothed().0 / Time::MICROSECOND.0) * Time::MICROSECOND.0)
     }
 
     /// Edge of RACK's losses: the segments below the edge were sent so long before a delivered segment that they are
@@ -192,9 +195,10 @@ impl Sender {
                 if !self.rack.has_overtaken(segment, sent) {
                     break;
                 }
-                if now < sent + patience {
+                if self.rack.elapsed(now, sent) < patience {
                     let last = self.last_overtaken(segment, top).unwrap_or(sent);
-                    self.rack.reorder_due = self.reorder_expiry(now, (last + patience).since(now));
+                    let wait = patience.since(self.rack.elapsed(now, last));
+                    self.rack.reorder_due = self.reorder_expiry(now, wait);
                     self.wake_by(self.rack.reorder_due);
                     break;
                 }

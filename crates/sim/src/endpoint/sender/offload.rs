@@ -20,6 +20,8 @@ const ROUNDING: f64 = 1.0 + 1e-9;
 const HALVED_EACH_US: f64 = 512.0;
 /// Smallest RTT, s, from which the fraction is zero: more than 16 times 2^9 µs.
 const LONG_RTT_S: f64 = 0.0082;
+/// Corrects a number of microseconds that rounding put just below a whole number.
+const WHOLE: f64 = 1e-3;
 /// Smallest burst, segments (`tcp_min_tso_segs`). Algorithms that pace send single segments below 1.2 Mbit/s
 /// (`bbr_min_tso_segs`).
 const SMALLEST: u32 = 2;
@@ -127,7 +129,7 @@ impl Sender {
             return false;
         }
         let Some(sent) = self.rack.sent_at.get(una.into()).filter(|_| una < self.next) else { return false };
-        let srtt = Time::from_seconds(self.rto.srtt);
+        let srtt = self.rto.smoothed();
         if (sent + srtt).since(now) > PATIENCE.min(Time(srtt.0 / 2)) {
             return false;
         }
@@ -180,7 +182,7 @@ impl Sender {
         let Some(bytes_per_s) = rate.map(|segments| segments * f64::from(payload)) else {
             return segments.min(self.bursts.full);
         };
-        let halvings = (self.smallest_rtt() * 1e6 / HALVED_EACH_US) as u32;
+        let halvings = ((self.smallest_rtt() * 1e6 + WHOLE) / HALVED_EACH_US) as u32;
         let extra = LARGEST_BYTES.checked_shr(halvings).unwrap_or(0);
         let bytes = ((bytes_per_s / BURSTS_PER_SECOND) as u32).saturating_add(extra).min(LARGEST_BYTES);
         if segments.saturating_mul(payload) <= bytes {

@@ -42,6 +42,13 @@ impl Rack {
         }
     }
 
+    /// Time from `sent` to `at`. Linux's clock for RTTs counts whole microseconds (`tcp_mstamp`).
+    #[inline]
+    pub(super) fn elapsed(&self, at: Time, sent: Time) -> Time {
+        let us = Time::MICROSECOND.0;
+        if self.enabled { Time((at.0 / us).saturating_sub(sent.0 / us) * us) } else { at.since(sent) }
+    }
+
     /// Records the delivery of `segment`, which was sent at `stamp`.
     #[inline]
     pub(super) fn note_delivered(&mut self, segment: u32, stamp: Time, rtt: Time) {
@@ -65,5 +72,18 @@ impl Rack {
     #[inline]
     pub(super) fn has_overtaken(&self, segment: u32, sent: Time) -> bool {
         (sent, segment) < (self.stamp, self.segment)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn linux_measures_between_whole_microseconds() {
+        let (sent, at) = (Time(999_999), Time(2_000_000));
+        for (enabled, elapsed) in [(true, 2_000_000), (false, 1_000_001)] {
+            assert_eq!(Rack::new(enabled, true).elapsed(at, sent), Time(elapsed));
+        }
     }
 }

@@ -101,7 +101,7 @@ impl Sender {
         }
         let (una, from) = (self.board.una(), self.timeout.probe_from);
         let margin = if self.next - una == 1 { Time(self.stack.min_rto_ps) } else { PROBE_MARGIN };
-        let two_round_trips = Time::from_seconds(2.0 * self.rto.srtt).later(margin);
+        let two_round_trips = self.rto.twice_smoothed().later(margin);
         let timeout = self.rto.timeout();
         // After an ACK, the timer begins anew. After a transmission, the timer counts from the transmission of the
         // oldest segment (tcp_rto_delta_us).
@@ -227,7 +227,11 @@ impl Sender {
             return timeout;
         }
         let excess = self.latest_rtt - self.rto.srtt;
-        let timeout = if excess > 0.0 { timeout.since(Time::from_seconds(excess)).max(self.now) } else { timeout };
+        let timeout = if excess > 0.0 {
+            timeout.since(Time::from_seconds(excess).later(Time::MICROSECOND)).max(self.now)
+        } else {
+            timeout
+        };
         timeout.min(self.timeout.probe_from + Time::from_seconds(2.0 * self.smallest_rtt()))
     }
 }
