@@ -19,6 +19,8 @@
 //! In all presets the window grows by at most one segment for each segment acknowledged, as in slow start. The time of
 //! the cubic function stops while the flow is idle or limited by the application (in Linux only while it is idle).
 
+mod root;
+
 use crate::algorithm::{Ack, Cause, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
 use crate::loss_based::{LossBased, own_window};
@@ -330,6 +332,10 @@ impl Cubic {
                     // Linux does not use the window at an epoch's start as a maximum.
                     self.epoch.w_max = unknown;
                     self.linux.acked = n;
+                    if !self.linux_26() {
+                        let missing = self.epoch.origin - w;
+                        self.epoch.k = root::time_to(missing, (self.p.c * 1024.0).round()) / BICTCP_HZ;
+                    }
                 }
                 self.linux.at_window = w;
                 self.linux.at_time = now;
@@ -413,7 +419,8 @@ impl LossBased for Cubic {
 
     #[inline]
     fn measure(&mut self, ack: &Ack) {
-        if !ack.window_limited {
+        // Linux moves the epoch only after an idle period (`cubictcp_cwnd_event`).
+        if !ack.window_limited && (self.win.arithmetic != Arithmetic::Linux || ack.sample.is_none()) {
             self.freeze(ack.now - self.last_ack, ack.now);
         }
         self.last_ack = ack.now;
