@@ -218,13 +218,24 @@ pub struct Sample {
     pub state: Recovery,
     /// State after the ACK, in which Linux calls its modules' `cong_avoid`.
     pub then: Recovery,
-    /// Lowest unacknowledged segment after the ACK (`snd_una`), and next new segment (`snd_nxt`).
+    /// Lowest unacknowledged segment after the ACK (`snd_una`).
     pub una: u32,
+    /// Next new segment (`snd_nxt`).
     pub next: u32,
     /// Segments that the ACK acknowledges cumulatively, SACKed ones included.
     pub acked: f64,
     /// Largest burst that segmentation offload sends, segments (`sk_gso_max_size`); 0 without offload.
     pub largest_burst: f64,
+}
+
+impl Sample {
+    /// True if the ACK ends a recovery, or a disorder of SACKed segments. Linux tells this to its modules (`set_state`)
+    /// after the sample and before `cong_avoid`.
+    #[must_use]
+    #[inline]
+    pub fn opens(&self) -> bool {
+        self.state != Recovery::Open && self.then == Recovery::Open
+    }
 }
 
 /// One ACK that acknowledges new data, cumulatively or by SACK.

@@ -196,6 +196,11 @@ impl Htcp {
         1.0 + ((10.0 * beyond + (half * half / hz).floor()) / hz).floor()
     }
 
+    /// True for the arithmetic of today's Linux.
+    fn is_linux(&self) -> bool {
+        self.win.arithmetic == Arithmetic::Linux
+    }
+
     fn update_alpha(&mut self, now: f64) {
         let alpha0 = self.unscaled_alpha(now);
         let alpha1 = if self.win.integer() && self.p.rtt_scaling && self.rtt_min.is_finite() {
@@ -367,7 +372,8 @@ impl LossBased for Htcp {
         self.jiffies = Jiffies::new(start.hz);
         self.t_last = start.now;
         self.last_ack = start.now;
-        self.packets_since = start.now;
+        // Linux's first measurement has no beginning (`lasttime` is 0), so its throughput is 0.
+        self.packets_since = if self.is_linux() { f64::NEG_INFINITY } else { start.now };
     }
 
     #[inline]
@@ -379,10 +385,24 @@ impl LossBased for Htcp {
         if self.p.bandwidth_switch {
             self.measure_throughput(ack);
         }
-        if !ack.window_limited {
+        // Linux's clock also counts while the application limits the flow.
+        if !(ack.window_limited || (self.is_linux() && ack.sample.is_some())) {
             self.freeze(ack.now - self.last_ack, ack.now);
         }
         self.last_ack = ack.now;
+    }
+
+    #[inline]
+    fn acknowledge(&mut self, ack: &Ack) {
+        self.measure(ack);
+        let slow_start = self.win.in_slow_start();
+        let n = self.win.slow_start(ack);
+        // Linux drops what slow start leaves of an ACK, and counts the sample of an ACK without new segments.
+        let is_linux = self.is_linux() && ack.sample.is_some();
+        let grows = if is_linux { !slow_start && ack.may_grow() } else { n > 0.0 };
+        if grows {
+            self.grow(ack, n);
+        }
     }
 
     #[inline]
@@ -649,5 +669,33 @@ mod tests {
             d.round(&mut h, 0.1);
         }
         close(h.b_max, 10_000.0, 0.02);
+    }
+
+    /// An ACK of Linux that delivers `acked` new segments, and acknowledges `sampled` segments.
+    fn ack_of_linux(d: &mut Driver, h: &mut Htcp, acked: f64, sampled: f64) {
+        let sample = Sample { acked: sampled, ..Sample::default() };
+        h.on_ack(&Ack { acked, sample: Some(sample), ..d.make_ack(h, 1.0, 0.1, false) });
+    }
+
+    #[test]
+    fn the_first_measurement_of_linux_has_no_beginning() {
+        for (preset, throughput) in [("linux", 0.0), ("linux-2.6", 25.0)] {
+            let (mut d, mut h) = (Driver::new(), htcp(preset, &[]));
+            d.start_at(&mut h, 10.0);
+            (d.now, h.rtt_min, h.packets) = (0.1, 0.0, 9.0);
+            ack_of_linux(&mut d, &mut h, 1.0, 1.0);
+            assert_eq!((h.b_max, h.packets), (throughput, 0.0), "{preset}");
+        }
+    }
+
+    #[test]
+    fn linux_counts_the_sample_of_an_ack_but_not_what_slow_start_leaves() {
+        let (mut d, mut h) = (Driver::new(), htcp("linux", &[]));
+        d.start_at(&mut h, 10.0);
+        ack_of_linux(&mut d, &mut h, 0.0, 3.0);
+        assert_eq!(h.win.counter, 3.0, "no segment is newly delivered");
+        (h.win.w, h.win.ssthresh, h.win.counter) = (9.0, 10.0, 0.0);
+        ack_of_linux(&mut d, &mut h, 3.0, 3.0);
+        assert_eq!((h.win.w, h.win.counter), (10.0, 0.0));
     }
 }
