@@ -9,7 +9,7 @@
 //! increment is truncated, so the window of 2.6.22 does not grow above 128ρ² segments. In later versions a window above
 //! 128ρ² segments grows by one segment for each window acknowledged. ns-2's TCP/Linux is `linux-2.6`.
 
-use crate::algorithm::{Ack, Signal, Start};
+use crate::algorithm::{Ack, Recovery, Signal, Start};
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
@@ -141,7 +141,8 @@ impl Hybla {
     /// Linux's rules for one ACK. Hybla's growth counts each ACK once, however many segments the ACK acknowledges.
     #[inline]
     fn grow_linux(&mut self, ack: &Ack) {
-        if !ack.may_grow() || ack.acked <= 0.0 {
+        // Linux also counts an ACK that delivers no new segment.
+        if !ack.may_grow() || (ack.acked <= 0.0 && ack.sample.is_none()) {
             return;
         }
         if self.reno {
@@ -199,7 +200,13 @@ impl LossBased for Hybla {
     #[inline]
     fn acknowledge(&mut self, ack: &Ack) {
         let sample = if self.win.integer() { (ack.srtt > 0.0).then_some(ack.srtt) } else { ack.rtt };
-        if let Some(rtt) = sample {
+        if let Some(linux) = ack.sample.filter(|_| self.win.integer()) {
+            // Linux behaves as standard TCP while segments are SACKed (`hybla_state`).
+            self.reno = linux.then != Recovery::Open;
+        }
+        // Linux looks at the RTT only where the window may grow.
+        let looks = !(ack.in_recovery && ack.sample.is_some() && self.win.integer());
+        if let Some(rtt) = sample.filter(|_| looks) {
             if rtt < self.rtt_min {
                 self.learn(rtt, ack.may_grow());
             }
@@ -246,7 +253,7 @@ impl LossBased for Hybla {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::Algorithm;
+    use crate::algorithm::{Algorithm, Sample};
     use crate::testing::{Driver, close, settings};
 
     fn hybla(preset: &str) -> Hybla {
@@ -342,6 +349,18 @@ mod tests {
             d.start_at(&mut h, 1000.0);
             d.lose(&mut h);
             assert_eq!((h.window(), h.ssthresh(), h.recovery_floor()), (500.0, 500.0, 250.0));
+        }
+    }
+
+    #[test]
+    fn linux_grows_as_standard_tcp_while_segments_are_sacked() {
+        for (then, grown) in [(Recovery::Open, 3.0), (Recovery::Disorder, 1.0)] {
+            let (mut d, mut h) = (Driver::new(), hybla("linux"));
+            h.on_start(&Start { initial_window: 10.0, rtt: Some(0.05), ..Start::default() });
+            h.win.ssthresh = f64::INFINITY;
+            let (before, ack) = (h.window(), d.make_ack(&h, 1.0, 0.05, false));
+            h.on_ack(&Ack { sample: Some(Sample { then, ..Sample::default() }), ..ack });
+            assert_eq!(h.window() - before, grown, "{then:?}");
         }
     }
 }

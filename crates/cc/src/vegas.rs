@@ -22,14 +22,14 @@
 //!   of the window.
 //! * INET changes the window by a segment with every ACK of a round and subtracts unsigned numbers. INET has no preset.
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::algorithm::{Ack, Algorithm, Recovery, Sample, Signal, Start};
 use crate::loss_window::window_getters;
 use crate::observe::observed;
 use crate::param::{
     BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, value, word,
 };
 use crate::plain_window::PlainWindow;
-use crate::round_trip::{RoundRtt, RoundTrip};
+use crate::round_trip::{AckedBeyond, RoundRtt, RoundTrip};
 
 choices! {
     /// Formula of the segments that the flow has in queues:
@@ -106,6 +106,10 @@ pub struct Vegas {
     /// Segments in queues at the last decision; NaN before the first decision.
     last_diff: f64,
     linux26: Linux26,
+    /// End of the round trip in Linux (`beg_snd_nxt`).
+    end: AckedBeyond,
+    /// True if no ACK has arrived since the last timeout.
+    timed_out: bool,
     /// True if the flow was in slow start before the last signal.
     saved: bool,
 }
@@ -191,6 +195,8 @@ impl Vegas {
             per_ack: 0.0,
             last_diff: f64::NAN,
             linux26: Linux26::default(),
+            end: AckedBeyond::NEW,
+            timed_out: false,
             saved: false,
         })
     }
@@ -361,6 +367,83 @@ impl Vegas {
         }
     }
 
+    /// Linux's rules for one ACK (`tcp_vegas_pkts_acked`, `tcp_vegas_state`, `tcp_vegas_cong_avoid`).
+    fn ack_linux(&mut self, ack: &Ack, sample: &Sample) {
+        self.round.add(ack);
+        // A round begins where a recovery or a disorder ends, after the ACK's sample.
+        if sample.opens() {
+            self.end.restart();
+            self.forget_round();
+        }
+        if ack.in_recovery {
+            return;
+        }
+        let measures = sample.then != Recovery::Disorder;
+        if measures && self.end.passed(sample) {
+            if f64::from(self.round.samples) < self.p.samples_min {
+                self.grow_as_reno(ack);
+            } else {
+                self.round_linux(ack.acked);
+            }
+            self.forget_round();
+        } else if !measures {
+            self.grow_as_reno(ack);
+        } else {
+            let _ = self.slow_start(ack.acked);
+        }
+        self.slow_starting = self.win.w < self.win.ssthresh;
+    }
+
+    /// Grows the window up to the threshold; returns the segments left for congestion avoidance.
+    fn slow_start(&mut self, acked: f64) -> f64 {
+        let grown = (self.win.ssthresh - self.win.w).clamp(0.0, acked);
+        self.win.w += grown;
+        acked - grown
+    }
+
+    /// Standard TCP's growth in Linux (`tcp_reno_cong_avoid`).
+    fn grow_as_reno(&mut self, ack: &Ack) {
+        if !ack.window_limited {
+            return;
+        }
+        let left = self.slow_start(ack.acked);
+        if left <= 0.0 {
+            return;
+        }
+        let counted = &mut self.linux26.counted;
+        if *counted >= self.win.w {
+            (*counted, self.win.w) = (0.0, self.win.w + 1.0);
+        }
+        *counted += left;
+        let steps = (*counted / self.win.w).floor();
+        *counted -= steps * self.win.w;
+        self.win.w += steps;
+    }
+
+    /// Changes the window after a round in Linux. Linux adds a microsecond to each RTT, so that none is 0.
+    fn round_linux(&mut self, acked: f64) {
+        let us = |seconds: f64| (seconds * 1e6).round() + 1.0;
+        let (rtt, base, w) = (us(self.round.min), us(self.base), self.win.w);
+        let diff = (w * (rtt - base) / base).floor();
+        self.last_diff = diff;
+        if w < self.win.ssthresh {
+            if diff > self.p.gamma {
+                self.win.w = w.min((w * base / rtt).floor() + 1.0);
+                self.lower_threshold();
+            } else {
+                let _ = self.slow_start(acked);
+            }
+        } else if diff > self.p.beta {
+            self.win.w -= 1.0;
+            self.lower_threshold();
+        } else if diff < self.p.alpha {
+            self.win.w += 1.0;
+        }
+        self.win.w = self.win.w.max(FLOOR);
+        // `tcp_current_ssthresh`
+        self.win.ssthresh = self.win.ssthresh.max((self.win.w / 2.0).floor() + (self.win.w / 4.0).floor());
+    }
+
     fn forget_round(&mut self) {
         self.round = RoundTrip::NEW;
     }
@@ -409,8 +492,19 @@ impl Algorithm for Vegas {
             self.ack_linux26(ack);
             return;
         }
+        // A timeout's retransmission leaves while nothing is in flight, so Linux takes it for the end of an idle period
+        // (`tcp_vegas_cwnd_event`).
+        if std::mem::take(&mut self.timed_out) && ack.sample.is_some() && self.p.diff == Diff::Linux {
+            self.base = f64::INFINITY;
+            self.end.restart();
+            self.forget_round();
+        }
         if let Some(rtt) = ack.rtt {
             self.base = self.base.min(rtt);
+        }
+        if let Some(sample) = ack.sample.filter(|_| self.p.diff == Diff::Linux) {
+            self.ack_linux(ack, &sample);
+            return;
         }
         if ack.in_recovery {
             return;
@@ -454,6 +548,7 @@ impl Algorithm for Vegas {
         self.win.ssthresh = if signal.repeated { ssthresh } else { half.max(FLOOR) };
         self.win.w = self.p.timeout_window;
         self.slow_starting = self.win.w < self.win.ssthresh;
+        self.timed_out = true;
         self.growing = true;
         self.enabled = !matches!(self.p.diff, Diff::Linux | Diff::Linux26 | Diff::Ns3);
     }

@@ -10,7 +10,7 @@
 //! since the last ACK. Linux counts RTT samples once for the whole connection, adds a segment every second window and
 //! also uses N in slow start. ns-2's TCP/Linux is `linux-2.6`.
 
-use crate::algorithm::{Ack, Cause, Signal};
+use crate::algorithm::{Ack, Cause, Recovery, Signal};
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
@@ -45,6 +45,8 @@ pub struct Veno {
     inc: bool,
     /// True from a timeout to the end of the recovery, while Linux behaves as standard TCP.
     reno: bool,
+    /// True if no ACK has arrived since the last timeout.
+    timed_out: bool,
 }
 
 impl Veno {
@@ -80,6 +82,7 @@ impl Veno {
             n: 0.0,
             inc: true,
             reno: false,
+            timed_out: false,
         })
     }
 
@@ -107,6 +110,15 @@ impl Veno {
     /// Linux's rules for one ACK.
     #[inline]
     fn on_ack_linux(&mut self, ack: &Ack) {
+        if let Some(sample) = ack.sample {
+            // Linux behaves as standard TCP while segments are SACKed, and begins anew afterwards (`tcp_veno_state`).
+            // The ACK that ends this state is a sample of it, so that no sample is left and the backlog appears to be the
+            // whole window.
+            self.reno = sample.then == Recovery::Disorder;
+            if sample.opens() {
+                self.rtt = f64::INFINITY;
+            }
+        }
         if !ack.may_grow() {
             return;
         }
@@ -166,6 +178,11 @@ impl LossBased for Veno {
     #[inline]
     fn acknowledge(&mut self, ack: &Ack) {
         if self.win.integer() {
+            // A timeout's retransmission leaves while nothing is in flight, so Linux takes it for the end of an idle period
+            // (`tcp_veno_cwnd_event`).
+            if std::mem::take(&mut self.timed_out) && ack.sample.is_some() {
+                self.resume(ack.now, 0.0);
+            }
             if let Some(rtt) = ack.rtt {
                 self.sample(rtt);
             }
@@ -198,6 +215,7 @@ impl LossBased for Veno {
 
     fn after_timeout(&mut self, _signal: &Signal) {
         self.reno = self.win.integer();
+        self.timed_out = true;
         self.restart();
     }
 
@@ -220,7 +238,7 @@ impl LossBased for Veno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::Algorithm;
+    use crate::algorithm::{Algorithm, Sample};
     use crate::testing::{Driver, close, settings};
 
     fn veno(preset: &str) -> Veno {
@@ -313,5 +331,34 @@ mod tests {
         v.on_recovery_exit(d.now);
         d.round(&mut v, 0.3);
         assert!(v.n != before);
+    }
+
+    #[test]
+    fn linux_takes_the_whole_window_for_the_backlog_where_a_disorder_ends() {
+        use Recovery::{Disorder, Open};
+        let (mut d, mut v) = (Driver::new(), veno("linux"));
+        d.start_at(&mut v, 100.0);
+        for _ in 0..4 {
+            d.ack(&mut v, 1.0, 0.1, 0.01);
+        }
+        assert_eq!(v.n, 0.0);
+        for (state, then, n, reno) in
+            [(Open, Disorder, 0.0, true), (Disorder, Open, 100.0, false), (Open, Open, 0.0, false)]
+        {
+            let ack = d.make_ack(&v, 1.0, 0.1, false);
+            v.on_ack(&Ack { sample: Some(Sample { state, then, ..Sample::default() }), ..ack });
+            assert_eq!((v.n, v.reno), (n, reno), "{state:?} to {then:?}");
+        }
+    }
+
+    #[test]
+    fn linux_measures_its_base_anew_after_a_timeout() {
+        let (mut d, mut v) = (Driver::new(), veno("linux"));
+        d.start_at(&mut v, 100.0);
+        d.ack(&mut v, 1.0, 0.1, 0.01);
+        d.time_out(&mut v);
+        let ack = d.make_ack(&v, 1.0, 0.2, false);
+        v.on_ack(&Ack { sample: Some(Sample::default()), ..ack });
+        assert_eq!(v.base, 200_001.0);
     }
 }

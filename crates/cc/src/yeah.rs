@@ -17,7 +17,7 @@ use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow};
 use crate::observe::{observed, states};
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch, word};
-use crate::round_trip::{MIN_SAMPLES, RoundTrip};
+use crate::round_trip::{AckedBeyond, MIN_SAMPLES, RoundTrip};
 
 params! {
     /// Parameters of YeAH-TCP.
@@ -60,7 +60,11 @@ pub struct Yeah {
     p: YeahParams,
     base: f64,
     round: RoundTrip,
+    /// End of the round trip in Linux (`beg_snd_nxt`).
+    end: AckedBeyond,
     due: bool,
+    /// True if no ACK has arrived since the last timeout.
+    timed_out: bool,
     /// Segments in queues in the last complete round.
     q: f64,
     /// Round trips of slow mode in a row; 0 is fast mode.
@@ -103,7 +107,9 @@ impl Yeah {
             p: YeahParams::read(settings)?,
             base: f64::INFINITY,
             round: RoundTrip::NEW,
+            end: AckedBeyond::NEW,
             due: false,
+            timed_out: false,
             q: 0.0,
             slow: 0.0,
             fast_count: 0.0,
@@ -187,11 +193,28 @@ impl LossBased for Yeah {
 
     #[inline]
     fn acknowledge(&mut self, ack: &Ack) {
+        // A timeout's retransmission leaves while nothing is in flight, so Linux takes it for the end of an idle period
+        // (`tcp_vegas_cwnd_event`).
+        if std::mem::take(&mut self.timed_out) && ack.sample.is_some() && self.win.integer() {
+            self.resume(ack.now, 0.0);
+            self.end.restart();
+        }
         if let Some(rtt) = ack.rtt {
             self.base = self.base.min(rtt);
         }
         self.round.add(ack);
-        self.due |= ack.round_start;
+        self.due |= match ack.sample.filter(|_| self.win.integer()) {
+            Some(sample) => {
+                // Linux begins a round where a recovery or a disorder ends, after the ACK's sample, and looks for the end
+                // of a round where the window may grow (`tcp_vegas_state`, `tcp_yeah_cong_avoid`).
+                if sample.opens() {
+                    self.round = RoundTrip::NEW;
+                    self.end.restart();
+                }
+                ack.may_grow() && self.end.passed(&sample)
+            }
+            None => ack.round_start,
+        };
         let n = self.win.slow_start(ack);
         if n > 0.0 {
             self.grow(ack, n);
@@ -239,6 +262,7 @@ impl LossBased for Yeah {
     }
 
     fn after_timeout(&mut self, _signal: &Signal) {
+        self.timed_out = true;
         self.round = RoundTrip::NEW;
     }
 
@@ -258,7 +282,7 @@ impl LossBased for Yeah {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::{Algorithm, Start};
+    use crate::algorithm::{Algorithm, Recovery, Sample, Start};
     use crate::testing::{Driver, close, run_over_link, settings};
 
     fn yeah(preset: &str) -> Yeah {
@@ -398,5 +422,20 @@ mod tests {
         d.start_at(&mut y, 900.0);
         let queue = run_over_link(&mut d, &mut y, 10_000.0, 0.1, 60.0);
         assert!((20.0..200.0).contains(&queue), "{queue}");
+    }
+
+    #[test]
+    fn a_round_of_linux_begins_where_a_disorder_ends() {
+        let (mut d, mut y) = (Driver::new(), yeah("linux"));
+        d.start_at(&mut y, 100.0);
+        let mut samples = |state, una, next| {
+            let ack = d.make_ack(&y, 1.0, 0.1, true);
+            y.on_ack(&Ack { sample: Some(Sample { state, una, next, ..Sample::default() }), ..ack });
+            y.round.samples
+        };
+        assert_eq!(samples(Recovery::Open, 1, 101), 0, "the end of a round");
+        assert_eq!(samples(Recovery::Open, 2, 102), 1);
+        assert_eq!(samples(Recovery::Disorder, 102, 150), 0, "the ACK's own sample is forgotten");
+        assert_eq!([150, 151].map(|una| samples(Recovery::Open, una, 200)), [1, 0]);
     }
 }

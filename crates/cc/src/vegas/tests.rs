@@ -1,7 +1,7 @@
 //! Tests of Vegas: the published check points, and the differences of each variant.
 
 use super::*;
-use crate::algorithm::Cause;
+use crate::algorithm::{Cause, Recovery, Sample};
 use crate::testing::{Driver, close, run_over_link, settings};
 
 fn vegas(preset: &str) -> Vegas {
@@ -226,4 +226,43 @@ fn after_an_undo_the_delay_leads_again() {
         v.on_undo(d.now);
         assert!(v.enabled, "{preset}: no end of a recovery follows");
     }
+}
+
+/// An ACK of Linux from `state` to `then` that acknowledges the segments below `una` of `next`, with an RTT of `rtt` s.
+fn linux_ack(d: &mut Driver, v: &mut Vegas, (state, then): (Recovery, Recovery), (una, next): (u32, u32), rtt: f64) {
+    let ack = d.make_ack(v, 1.0, rtt, true);
+    v.on_ack(&Ack { sample: Some(Sample { state, then, una, next, ..Sample::default() }), ..ack });
+}
+
+#[test]
+fn a_round_of_linux_begins_where_a_disorder_ends() {
+    use Recovery::{Disorder, Open};
+    let (mut d, mut v) = (Driver::new(), vegas("linux"));
+    d.start_at(&mut v, 100.0);
+    v.base = 0.1;
+    linux_ack(&mut d, &mut v, (Open, Open), (1, 101), 0.2);
+    for una in 2..5 {
+        linux_ack(&mut d, &mut v, (Open, Disorder), (una, 101), 0.2);
+    }
+    linux_ack(&mut d, &mut v, (Disorder, Disorder), (102, 150), 0.2);
+    assert_eq!(v.window(), 100.0, "no round ends in a disorder");
+    linux_ack(&mut d, &mut v, (Disorder, Open), (103, 150), 0.2);
+    assert_eq!(v.round.samples, 0, "the ACK's own sample is forgotten");
+    for una in [148, 149, 150, 151] {
+        assert_eq!(v.window(), 100.0);
+        linux_ack(&mut d, &mut v, (Open, Open), (una, 200), 0.2);
+    }
+    assert_eq!(v.window(), 99.0, "a hundred segments in queues");
+}
+
+#[test]
+fn linux_adds_a_microsecond_to_each_rtt_and_forgets_its_base_after_a_timeout() {
+    let (mut d, mut v) = (Driver::new(), vegas("linux"));
+    d.start_at(&mut v, 100.0);
+    (v.base, v.round) = (0.1, RoundTrip { min: 0.103, sum: 0.309, samples: 3, acked: 3.0 });
+    v.round_linux(1.0);
+    assert_eq!((v.last_diff, v.window()), (2.0, 100.0), "100 · 3000 / 100,001 is just below 3");
+    d.time_out(&mut v);
+    linux_ack(&mut d, &mut v, (Recovery::Repair, Recovery::Repair), (1, 100), 0.2);
+    assert_eq!(v.base, 0.2);
 }
