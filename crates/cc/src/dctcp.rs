@@ -160,6 +160,12 @@ impl Dctcp {
         if self.win.integer() { self.share.close_linux(self.p.g) } else { self.share.close(self.p.g) }
     }
 
+    /// Records a loss, after which the window of data counts as reduced. In Linux this holds only after a mark (the state
+    /// CWR): a recovery ends before its window of data, and the window may grow at once.
+    fn repaired_from(&mut self, now: f64) {
+        self.reduced_at = if self.p.grow_after_mark { now } else { f64::NEG_INFINITY };
+    }
+
     fn react(&mut self, now: f64) {
         let w = self.win.w;
         self.window_before = Some(w);
@@ -217,7 +223,7 @@ impl LossBased for Dctcp {
     }
 
     fn after_reduction(&mut self, signal: &Signal) {
-        self.reduced_at = signal.now;
+        self.repaired_from(signal.now);
         self.pending = false;
     }
 
@@ -227,7 +233,7 @@ impl LossBased for Dctcp {
 
     fn after_timeout(&mut self, signal: &Signal) {
         (self.window_before, self.pending, self.repairing) = (None, false, true);
-        self.reduced_at = signal.now;
+        self.repaired_from(signal.now);
     }
 
     fn recovered(&mut self, _now: f64) {
@@ -406,5 +412,17 @@ mod tests {
         assert_eq!(a.window(), 100.0);
         ack(&mut d, &mut a, false, false, 0.001);
         assert_eq!(a.window(), 50.0);
+    }
+
+    #[test]
+    fn linux_grows_at_once_after_the_recovery_of_a_loss() {
+        let (mut d, mut a) = (Driver::new(), dctcp("linux"));
+        d.start_at(&mut a, 4.0);
+        d.lose(&mut a);
+        assert_eq!(a.window(), 2.0);
+        for _ in 0..2 {
+            ack(&mut d, &mut a, false, false, 0.01);
+        }
+        assert_eq!(a.window(), 3.0, "both segments were sent before the loss");
     }
 }
