@@ -191,14 +191,16 @@ impl Westwood {
     }
 
     /// Segments that an ACK counts in the sample. Linux counts one segment for a duplicate ACK, however many segments it
-    /// SACKs, and takes off the segments counted so when they are acknowledged cumulatively (`westwood_acked_count`).
+    /// SACKs, and takes off the segments counted so when an ACK with SACK blocks acknowledges them cumulatively
+    /// (`westwood_acked_count`).
     fn counted(&mut self, ack: &Ack) -> f64 {
         let Some(sample) = ack.sample else { return ack.acked };
         if sample.acked == 0.0 {
             self.accounted += 1.0;
             return 1.0;
         }
-        if sample.acked <= 1.0 {
+        // On the fast path Linux takes off nothing (`westwood_fast_bw`).
+        if sample.acked <= 1.0 || !sample.has_blocks {
             return sample.acked;
         }
         if self.accounted >= sample.acked {
@@ -313,7 +315,7 @@ impl LossBased for Westwood {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::Algorithm;
+    use crate::algorithm::{Algorithm, Sample};
     use crate::testing::{Driver, close, settings};
 
     fn westwood(preset: &str) -> Westwood {
@@ -433,5 +435,16 @@ mod tests {
             d.ack(&mut w, 2.0, 0.1, 0.0005);
         }
         close(w.bwe, before, 0.02);
+    }
+
+    #[test]
+    fn linux_takes_off_duplicate_acks_only_where_an_ack_has_sack_blocks() {
+        for (has_blocks, counted, left) in [(true, 7.0, 0.0), (false, 10.0, 3.0)] {
+            let (mut d, mut w) = (Driver::new(), westwood("linux"));
+            w.accounted = 3.0;
+            let sample = Some(Sample { acked: 10.0, has_blocks, ..Sample::default() });
+            let ack = Ack { sample, ..d.make_ack(&w, 1.0, 0.1, false) };
+            assert_eq!((w.counted(&ack), w.accounted), (counted, left));
+        }
     }
 }

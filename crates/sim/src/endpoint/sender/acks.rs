@@ -29,6 +29,7 @@ struct Report {
     was_clean: bool,
     /// Feedback of XCP routers for this segment and for earlier segments, bytes/s.
     feedback: f32,
+    has_blocks: bool,
     /// `Some` if the RTT samples are those of an ACK with SACKs, or after SACKs or losses.
     parts: Option<Parts>,
 }
@@ -52,7 +53,15 @@ impl Sender {
         let has_sack = packet.flags() & flag::BESIDE != 0;
         let newest = cumulative.wrapping_sub(1);
         let was_clean = self.board.is_clean();
-        let mut report = Report { owd: packet.extra(), newest, oldest: newest, was_clean, feedback: 0.0, parts: None };
+        let mut report = Report {
+            owd: packet.extra(),
+            newest,
+            oldest: newest,
+            was_clean,
+            feedback: 0.0,
+            has_blocks: false,
+            parts: None,
+        };
         let mut delivered = 0;
         if was_clean && !has_sack {
             if cumulative <= una {
@@ -67,6 +76,7 @@ impl Sender {
                 self.note_overtaken(entry.trigger);
             }
             let has_blocks = entry.is_some_and(|entry| entry.count > 0);
+            report.has_blocks = has_blocks;
             if self.rack.enabled && !self.stack.time_one_segment && (has_blocks || !was_clean) {
                 report.parts = Some(Parts { acknowledged: self.board.missing_below(cumulative), ..Parts::default() });
             }
@@ -98,7 +108,7 @@ impl Sender {
     fn digest(&mut self, packet: &Packet, report: Report, una: u32, delivered: u32, out: &mut impl Outlet) {
         let now = packet.at;
         let cumulative = packet.segment();
-        let taken = self.rack.enabled.then(|| self.take_sample(report.was_clean, cumulative.saturating_sub(una)));
+        let taken = self.rack.enabled.then(|| self.take_sample(report, cumulative.saturating_sub(una)));
         let (sample, min_rtt) = self.measure(packet, report, una);
         if self.repair.undo_possible {
             self.try_undo(now, *packet, una);
@@ -177,10 +187,18 @@ impl Sender {
 
     /// Linux's sample of an ACK that acknowledges `acked` segments cumulatively.
     #[inline]
-    fn take_sample(&self, was_clean: bool, acked: u32) -> Sample {
-        let state = self.state(was_clean);
+    fn take_sample(&self, report: Report, acked: u32) -> Sample {
+        let state = self.state(report.was_clean);
         let (una, next) = (self.board.una(), self.next);
-        Sample { state, then: state, una, next, acked: f64::from(acked), largest_burst: self.bursts.largest }
+        Sample {
+            state,
+            then: state,
+            una,
+            next,
+            acked: f64::from(acked),
+            has_blocks: report.has_blocks,
+            largest_burst: self.bursts.largest,
+        }
     }
 
     /// Linux's name of the state of loss recovery, while the scoreboard is clean or not.
