@@ -7,8 +7,9 @@
 //! smallest RTT is measured anew, as in Linux. Linux's parameter for growth faster than one segment a round trip is off
 //! by default and left out here.
 
-use crate::algorithm::{Ack, Needs, Signal, Start};
+use crate::algorithm::{Ack, Delivery, Needs, Recovery, Signal, Start};
 use crate::draws::Draws;
+use crate::jiffies::Jiffies;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{FLOOR, LossParams, LossWindow};
 use crate::observe::observed;
@@ -49,6 +50,10 @@ params! {
     }
 }
 
+/// Factor of Linux's unit of rates, hundreds of bits a second, and µs.
+const HUNDREDS_OF_BITS: f64 = 80_000.0;
+/// Corrects a number that rounding put just below a whole number.
+const WHOLE: f64 = 1e-3;
 /// Lifetime of the first smallest RTT, s.
 const FIRST_RESET_S: f64 = 2.0;
 /// Lower bound of valid RTT samples, as a fraction of a known RTT.
@@ -86,6 +91,9 @@ pub struct Nv {
     una_at_sample: f64,
     min_round: f64,
     restart: bool,
+    jiffies: Jiffies,
+    /// Size of a segment in Linux's arithmetic, bytes; 0 in real numbers.
+    segment_bytes: f64,
 }
 
 impl Nv {
@@ -126,7 +134,43 @@ impl Nv {
             una_at_sample: 0.0,
             min_round: MIN_ROUND,
             restart: false,
+            jiffies: Jiffies::default(),
+            segment_bytes: 0.0,
         })
+    }
+
+    /// An RTT in Linux's precision, whole microseconds.
+    fn whole(&self, rtt: f64) -> f64 {
+        if self.segment_bytes > 0.0 { (rtt * 1e6 + WHOLE).floor() * 1e-6 } else { rtt }
+    }
+
+    /// Rate of `flight` segments in `rtt` s, segments/s; Linux's rate is a whole number of hundreds of bits a second.
+    fn rate_of(&self, flight: f64, rtt: f64) -> f64 {
+        let unit = HUNDREDS_OF_BITS * self.segment_bytes;
+        if unit > 0.0 {
+            (flight * unit / (rtt * 1e6).round() + WHOLE * 1e-3).floor() / unit * 1e6
+        } else {
+            flight / rtt
+        }
+    }
+
+    /// Segments of the largest rate in the smallest RTT.
+    fn needed(&self) -> f64 {
+        let unit = HUNDREDS_OF_BITS * self.segment_bytes;
+        if unit > 0.0 {
+            ((self.rate * unit / 1e6).round() * (self.rtt_min * 1e6).round() / unit).floor()
+        } else {
+            (self.rate * self.rtt_min).floor()
+        }
+    }
+
+    /// True if the smallest RTT expires; Linux compares jiffies.
+    fn expires(&self, now: f64) -> bool {
+        if self.segment_bytes > 0.0 {
+            self.jiffies.at(now) >= self.jiffies.at(self.reset_at)
+        } else {
+            now >= self.reset_at
+        }
     }
 
     fn begin_samples(&mut self) {
@@ -142,15 +186,15 @@ impl Nv {
         } else if self.rtt == 0.0 {
             (self.rtt, self.rtt_min) = (rtt, f64::INFINITY);
         } else {
-            self.rtt += self.p.rtt_factor / 256.0 * (rtt - self.rtt);
+            self.rtt = self.whole(self.rtt + self.p.rtt_factor / 256.0 * (rtt - self.rtt));
         }
-        self.rate = self.rate.max(flight / self.rtt);
+        self.rate = self.rate.max(self.rate_of(flight, self.rtt));
         self.samples = (self.samples + 1.0).min(COUNT_MAX);
         let base = self.p.base_rtt;
         let bounded = if base > 0.0 { self.rtt.clamp(LOWER_BOUND * base, base) } else { self.rtt };
         self.rtt_min = self.rtt_min.min(bounded);
         self.rtt_min_next = self.rtt_min_next.min(bounded);
-        if now >= self.reset_at {
+        if self.expires(now) {
             (self.rtt_min, self.rtt_min_next) = (self.rtt_min_next, f64::INFINITY);
             self.reset_at = now + self.p.reset_period * (0.75 + 0.5 * self.draws.uniform());
             self.min_round = (self.min_round / 2.0).floor().max(MIN_ROUND);
@@ -166,7 +210,7 @@ impl Nv {
             (self.samples, self.may_grow) = (0.0, true);
             return;
         }
-        let most = (self.rate * self.rtt_min).floor() + self.p.pad;
+        let most = self.needed() + self.p.pad;
         let decided = if self.win.w > most {
             self.shrink(most)
         } else if self.win.w <= most - self.p.pad_buffer {
@@ -243,23 +287,32 @@ impl LossBased for Nv {
 
     #[inline]
     fn requires(&self) -> Needs {
-        Needs { delivery: true, ..Needs::default() }
+        Needs { delivery: true, hz: self.win.integer(), ..Needs::default() }
     }
 
     fn begin(&mut self, start: &Start) {
         self.draws = Draws::new(start.seed);
+        self.jiffies = Jiffies::new(start.hz);
+        self.segment_bytes = if self.win.integer() { start.segment_bytes } else { 0.0 };
         self.reset_at = start.now + FIRST_RESET_S;
     }
 
     #[inline]
     fn acknowledge(&mut self, ack: &Ack) {
-        self.una += ack.acked;
-        // The ACK that ends a recovery is still one of the recovery (tcpnv_acked).
-        if ack.in_recovery || ack.was_repairing() {
+        self.una = ack.sample.map_or(self.una + ack.acked, |sample| f64::from(sample.una));
+        // The ACK that ends a recovery is still one of the recovery, and the samples begin anew there (tcpnv_state).
+        if ack.was_repairing() {
+            if self.restart && ack.sample.is_some() {
+                self.begin_samples();
+            }
+            return;
+        }
+        // Linux also samples a duplicate ACK that begins no recovery.
+        if ack.in_recovery && ack.sample.is_none_or(|sample| sample.then == Recovery::Repair) {
             return;
         }
         self.measure(ack);
-        if !self.may_grow || !ack.window_limited {
+        if ack.in_recovery || !self.may_grow || !ack.window_limited {
             return;
         }
         let n = self.win.slow_start(ack);
@@ -273,14 +326,17 @@ impl LossBased for Nv {
         if self.restart {
             self.begin_samples();
         }
-        let flight = ack.delivery.map_or(ack.in_flight + ack.acked, |d| d.tx_in_flight);
+        // Linux counts the segments delivered since the newest segment was sent.
+        let sent = |d: Delivery| if ack.sample.is_some() { d.delivered - d.prior_delivered } else { d.tx_in_flight };
+        let flight = ack.delivery.map_or(ack.in_flight + ack.acked, sent);
+        let next = ack.sample.map_or(self.una + ack.in_flight, |sample| f64::from(sample.next));
         if let Some(rtt) = ack.rtt {
             if rtt > 0.0 && flight > 0.0 {
                 let acked = self.una - self.una_at_sample;
                 self.una_at_sample = self.una;
                 self.sample(ack.now, rtt, flight);
                 if self.una > self.round_end {
-                    self.end_round(self.una + ack.in_flight, acked);
+                    self.end_round(next, acked);
                 }
             }
         }
@@ -320,7 +376,7 @@ impl LossBased for Nv {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::{Algorithm, Cause};
+    use crate::algorithm::{Algorithm, Cause, Sample};
     use crate::param::Setting;
     use crate::testing::{Driver, close, run_over_link, settings};
 
@@ -456,5 +512,31 @@ mod tests {
         v.on_undo(d.now);
         assert_eq!(v.window(), 150.0);
         assert!(v.restart, "no end of a recovery follows");
+    }
+
+    #[test]
+    fn linux_computes_rates_and_rtts_in_whole_units() {
+        let mut v = nv(&[]);
+        v.on_start(&Start { segment_bytes: 1448.0, ..Start::default() });
+        close(v.whole(0.100_000_6), 0.1, 1e-12);
+        // 100 segments in 30,007 µs: 386,043 hundreds of bits a second, and 99 whole segments in the same RTT.
+        (v.rate, v.rtt_min) = (v.rate_of(100.0, 0.030_007), 0.030_007);
+        close(v.rate * 1448.0 * 0.08, 386_043.0, 1e-12);
+        assert_eq!(v.needed(), 99.0);
+    }
+
+    #[test]
+    fn the_samples_of_linux_begin_anew_with_the_ack_that_ends_a_recovery() {
+        let (mut d, mut v) = (Driver::new(), nv(&[]));
+        d.start_at(&mut v, 100.0);
+        v.restart = true;
+        let ack = d.make_ack(&v, 1.0, 0.1, false);
+        v.on_ack(&Ack {
+            sample: Some(Sample { state: Recovery::Repair, una: 50, next: 90, ..Sample::default() }),
+            ..ack
+        });
+        assert_eq!((v.round_end, v.samples, v.restart), (50.0, 0.0, false));
+        v.on_ack(&Ack { sample: Some(Sample { una: 51, next: 91, ..Sample::default() }), ..ack });
+        assert_eq!((v.round_end, v.samples, v.rounds), (91.0, 1.0, 1.0));
     }
 }
