@@ -31,6 +31,12 @@ struct Linux {
     round: u32,
 }
 
+/// Microseconds of a time in s; rounded, since the time in s is inexact.
+#[inline(always)]
+fn whole_us(seconds: f64) -> i64 {
+    (seconds * 1e6 + 0.5) as i64
+}
+
 impl Rto {
     /// State before the first sample.
     pub fn new(initial: Time, min: Time, max: Time, granularity: Time) -> Self {
@@ -60,13 +66,13 @@ impl Rto {
     pub fn sample_at(&mut self, rtt: f64, una: u32, next: u32) {
         match self.linux {
             None => self.sample(rtt),
-            Some(linux) => self.sample_of_linux((rtt * 1e6).round() as i64, una, next, linux),
+            Some(linux) => self.sample_of_linux(whole_us(rtt), una, next, linux),
         }
     }
 
     /// Linux's rounding is that of its shifts. The smoothed RTT is therefore a fraction of a microsecond too large.
     fn sample_of_linux(&mut self, us: i64, una: u32, next: u32, mut linux: Linux) {
-        let floor = (self.granularity * 1e6).round() as i64;
+        let floor = whole_us(self.granularity);
         self.backoff = 0;
         if linux.smoothed == 0 {
             let highest = (2 * us).max(floor);
