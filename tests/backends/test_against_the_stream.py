@@ -55,10 +55,10 @@ def test_hcc_keeps_its_rate_and_alpha_and_fast_collapses_where_both_ends_pace() 
 def test_without_pacing_hcc_sees_its_own_bursts() -> None:
     # Without segmentation offload too, the bursts are those of the ACKs.
     run = beside_cubic("hcc", stack__pacing=False, stack__tso=False)
-    assert goodput_mbps(run) < 60
+    assert goodput_mbps(run) < 0.75 * goodput_mbps(beside_cubic("hcc"))
     wait_s, segments = waits(run)
     assert 80 <= segments <= 120
     queue = run.links.filter((pl.col("link").cast(pl.String) == "bottleneck") & (pl.col("time_s") > 40))
-    # The queue that its segments find is far more than the average over time.
-    assert wait_s * 100e6 / 12_000 > 1.4 * float(queue["queue_mean"].sum()) / queue.height
+    # The queue that its segments find is a third longer than the average over time.
+    assert wait_s * 100e6 / 12_000 > 1.3 * float(queue["queue_mean"].sum()) / queue.height
     assert min(queue["queue_min"].to_list()) == 0

@@ -126,11 +126,17 @@ def test_such_a_flow_is_one_like_any_other(kind: str) -> None:
 def test_pacing_spreads_what_bunches_of_acks_would_release_at_once() -> None:
     """One flow each way: the ACKs of each wait behind the data of the other."""
     flows: list[Any] = ["xcp", {"algorithm": "xcp", "direction": "left"}]
-    paced = dumbbell(flows, "xcp", stack={"pacing": True}, measure={"from": "6 s"})
-    links = elephan.run(paced).summary()["links"]
-    assert all(link["drops"] == 0 and link["utilization"] > 0.98 for link in links), links
-    unpaced = elephan.run(dumbbell(flows, "xcp", measure={"from": "6 s"})).summary()["links"]
-    assert all(link["drops"] > 0 for link in unpaced)
+
+    def links(seed: int, **stack: bool) -> list[dict[str, Any]]:
+        scenario = dumbbell(flows, "xcp", stack=stack, measure={"from": "6 s"}, seed=seed)
+        return list(elephan.run(scenario).summary()["links"])
+
+    # Whether ACKs bunch depends on the phases of the two flows, and so on the seed.
+    seeds = range(1, 4)
+    paced = [link for seed in seeds for link in links(seed, pacing=True)]
+    assert all(link["drops"] == 0 and link["utilization"] > 0.98 for link in paced), paced
+    unpaced = [sum(link["drops"] for link in links(seed)) for seed in seeds]
+    assert sum(drops > 0 for drops in unpaced) >= 2, unpaced
 
 
 def test_a_parking_lot_has_a_router_at_every_hop() -> None:
