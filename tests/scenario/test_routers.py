@@ -131,7 +131,7 @@ def test_pacing_spreads_what_bunches_of_acks_would_release_at_once() -> None:
         scenario = dumbbell(flows, "xcp", stack=stack, measure={"from": "6 s"}, seed=seed)
         return list(elephan.run(scenario).summary()["links"])
 
-    # Whether ACKs bunch depends on the phases of the two flows, and so on the seed.
+    # The bunches of ACKs depend on the phases of the two flows, and so on the seed.
     seeds = range(1, 4)
     paced = [link for seed in seeds for link in links(seed, pacing=True)]
     assert all(link["drops"] == 0 and link["utilization"] > 0.98 for link in paced), paced
