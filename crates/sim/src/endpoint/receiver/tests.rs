@@ -1,0 +1,59 @@
+use super::*;
+use crate::endpoint::bench::{Wire, us};
+use crate::spec::StackSpec;
+
+/// A receiver of a flow with this stack, and its outlet.
+fn receiver(stack: StackSpec) -> (Receiver, Wire) {
+    let flow = FlowSpec { stack: Arc::new(stack), ..FlowSpec::bulk("f", "reno", Time::ZERO, &[0], &[1]) };
+    let times: Arc<[Time]> = Arc::new([us(1_000_000)]);
+    (Receiver::starting(Time::ZERO, FlowId(0), &flow, &times), Wire::default())
+}
+
+/// Number of ACKs sent after each of the segments, with four quick ACKs.
+fn acks(detection: Detection, segments: &[u32]) -> Vec<usize> {
+    let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 4, detection, ..StackSpec::linux() });
+    let arrive = |(i, &segment): (usize, &u32)| {
+        let at = us(10 * i as u64);
+        receiver.on_packet(&Packet::new(at, Time::ZERO, FlowId(0), segment, 1500, 0, 0), &mut wire);
+        wire.sent.len()
+    };
+    segments.iter().enumerate().map(arrive).collect()
+}
+
+#[test]
+fn acks_above_a_gap_wait_for_a_twentieth_of_the_rtt_after_three_duplicates() {
+    let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
+    receiver.note_handshake(us(4000));
+    // A segment each 120 µs, and segment 0 is lost. 200 µs and the slack of 100 µs contain two more segments.
+    let mut sent = Vec::new();
+    for segment in 1..=10 {
+        let at = us(120 * u64::from(segment));
+        while receiver.timer() <= at {
+            receiver.on_timer(&mut wire);
+        }
+        receiver.on_packet(&Packet::new(at, Time::ZERO, FlowId(0), segment, 1500, 0, 0), &mut wire);
+        sent.push(wire.sent.len());
+    }
+    assert_eq!(sent, [1, 2, 3, 3, 3, 3, 4, 4, 4, 5]);
+    receiver.on_packet(&Packet::new(us(1300), Time::ZERO, FlowId(0), 0, 1500, 0, 0), &mut wire);
+    assert_eq!(wire.sent.len(), 6, "a segment that fills the gap is acknowledged at once");
+}
+
+#[test]
+fn a_third_sack_block_releases_the_ack_that_waits() {
+    let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
+    receiver.note_handshake(us(100_000));
+    let mut arrive = |segment: u32| {
+        receiver.on_packet(&Packet::new(us(segment.into()), Time::ZERO, FlowId(0), segment, 1500, 0, 0), &mut wire);
+        wire.sent.len()
+    };
+    let sent = [1, 2, 3, 4, 6, 7, 9, 10, 12].map(&mut arrive);
+    assert_eq!(sent, [1, 2, 3, 3, 3, 3, 4, 4, 5], "segments 9 and 12 begin the third and the fourth block");
+}
+
+#[test]
+fn segments_out_of_order_count_as_quick_acks_of_linux() {
+    let segments = [0, 2, 1, 3, 4, 5, 6, 7];
+    assert_eq!(acks(Detection::Rack, &segments), [1, 2, 3, 4, 4, 5, 5, 6]);
+    assert_eq!(acks(Detection::Dupthresh, &segments), [1, 2, 3, 4, 5, 6, 6, 7]);
+}
