@@ -4,7 +4,7 @@ use crate::spec::StackSpec;
 use crate::time::Time;
 
 /// Largest buffer that Linux passes to a device at once, bytes of payload: 64 KiB minus the room for headers.
-pub(super) const LARGEST_BYTES: u32 = 65_279;
+pub(super) const LARGEST_BYTES: u32 = 65_343;
 /// Largest window that a SYN-ACK can announce, bytes: the window field of a SYN-ACK is not scaled (RFC 7323 section
 /// 2.2).
 const UNSCALED_WINDOW_BYTES: u64 = 65_535;
