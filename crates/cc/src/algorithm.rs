@@ -228,6 +228,8 @@ pub struct Sample {
     pub has_blocks: bool,
     /// Largest burst that segmentation offload sends, segments (`sk_gso_max_size`); 0 without offload.
     pub largest_burst: f64,
+    /// Window before the ACK, segments (`snd_cwnd`). In a recovery, this is the window of the endpoint's recovery rule.
+    pub window: f64,
 }
 
 impl Sample {
@@ -237,6 +239,13 @@ impl Sample {
     #[inline]
     pub fn opens(&self) -> bool {
         self.state != Recovery::Open && self.then == Recovery::Open
+    }
+
+    /// True if the ACK begins a recovery. The algorithm has already handled the loss then, and Linux's modules have not.
+    #[must_use]
+    #[inline]
+    pub fn begins_repair(&self) -> bool {
+        self.state != Recovery::Repair && self.then == Recovery::Repair
     }
 }
 

@@ -291,6 +291,9 @@ impl Cubic {
         if self.linux.delay_min == 0.0 || rtt < self.linux.delay_min {
             self.linux.delay_min = rtt;
         }
+        if let Some(sample) = ack.sample.as_ref().filter(|_| !self.linux_26()) {
+            self.win.sample_hystart(ack, sample, self.linux.delay_min);
+        }
     }
 
     /// Linux's divisor from the cubic function: number of acknowledged segments for one segment of window.

@@ -5,7 +5,7 @@
 //! ns-2's TCP/Linux reduces `ssthresh` each time). A timeout inside recovery reduces `ssthresh` again (RFC 5681, ns-2;
 //! Linux keeps the first reduction). After an idle period the window is at most the initial window (RFC 5681 §4.1).
 
-use crate::algorithm::{Ack, Signal, Start};
+use crate::algorithm::{Ack, Sample, Signal, Start};
 use crate::observe::{observed, states};
 use crate::param::{BuildError, Settings, choice, choices, flag, num, params};
 use crate::slow_start::{SlowStart, SlowStartKind, Step};
@@ -207,6 +207,22 @@ impl LossWindow {
             1.0
         } else {
             ack.acked
+        }
+    }
+
+    /// Takes Linux's sample for HyStart (`pkts_acked`), before the ACK may grow the window. `delay_min` is the module's
+    /// smallest RTT, s. HyStart may end slow start in a recovery too: the threshold is then the recovery's window.
+    pub fn sample_hystart(&mut self, ack: &Ack, sample: &Sample, delay_min: f64) {
+        // If this ACK begins a recovery, Linux's module takes the sample before it is told of the loss.
+        let before = self.saved.filter(|_| sample.begins_repair());
+        let threshold = before.map_or(self.ssthresh, |(_, ssthresh)| ssthresh);
+        if sample.window < threshold && self.slow_start.sample(ack, sample, sample.window, delay_min) {
+            if before.is_some() {
+                self.saved = Some((sample.window, sample.window));
+            } else {
+                self.ssthresh = sample.window;
+                self.w = self.w.min(sample.window);
+            }
         }
     }
 

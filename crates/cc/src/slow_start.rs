@@ -4,7 +4,7 @@
 //! Difference from Linux: HyStart's ACK-train test assumes an unpaced sender. HyStart++ counts at most L = 8 segments of an ACK for every
 //! sender; RFC 9406 requires this only of senders that do not pace.
 
-use crate::algorithm::Ack;
+use crate::algorithm::{Ack, Recovery, Sample};
 use crate::param::choices;
 
 choices! {
@@ -49,6 +49,12 @@ fn allowance_s(ack: &Ack, window: f64) -> f64 {
     (bursts * ack.srtt / (PACING_FACTOR * window)).min(MOST_ALLOWED_S)
 }
 
+/// Whole microseconds of a time of `seconds`.
+fn whole_us(seconds: f64) -> f64 {
+    // The thousandth of a microsecond corrects a product that rounding put just below a whole number.
+    (seconds * 1e6 + 1e-3).floor()
+}
+
 /// Segments by which the window grows for each segment acknowledged beyond `max_ssthresh` (RFC 3742 §2).
 #[must_use]
 pub fn limited_increment(window: f64, max_ssthresh: f64) -> f64 {
@@ -65,6 +71,8 @@ struct Rounds {
     css_baseline: f64,
     samples: u32,
     css_rounds: u32,
+    /// Segment after the last round's segments (Linux's `end_seq`); `None` before the first sample.
+    end: Option<u32>,
     begun: bool,
     found: bool,
 }
@@ -77,6 +85,7 @@ const NO_ROUNDS: Rounds = Rounds {
     css_baseline: f64::INFINITY,
     samples: 0,
     css_rounds: 0,
+    end: None,
     begun: false,
     found: false,
 };
@@ -87,6 +96,8 @@ pub struct SlowStart {
     kind: SlowStartKind,
     max_ssthresh: f64,
     rounds: Rounds,
+    /// True if HyStart takes Linux's samples.
+    is_sampled: bool,
 }
 
 /// Result of one ACK in slow start.
@@ -102,7 +113,7 @@ impl SlowStart {
     /// Slow start of a new connection. `max_ssthresh`, segments, is for [`SlowStartKind::Limited`] only.
     #[must_use]
     pub fn new(kind: SlowStartKind, max_ssthresh: f64) -> Self {
-        Self { kind, max_ssthresh, rounds: NO_ROUNDS }
+        Self { kind, max_ssthresh, rounds: NO_ROUNDS, is_sampled: false }
     }
 
     /// True if HyStart++ is in its conservative phase.
@@ -117,9 +128,42 @@ impl SlowStart {
         match self.kind {
             SlowStartKind::Standard => Step::Grow(1.0),
             SlowStartKind::Limited => Step::Grow(limited_increment(window, self.max_ssthresh)),
+            SlowStartKind::Hystart if self.is_sampled => Step::Grow(1.0),
             SlowStartKind::Hystart => self.hystart(ack, window),
             SlowStartKind::HystartPlusPlus => self.hystart_plus_plus(ack),
         }
+    }
+
+    /// Takes Linux's sample of an ACK in slow start at a window of `window` segments (`hystart_update`). Returns true if
+    /// slow start ends. Linux also takes samples in a recovery, while the window is below the threshold.
+    pub fn sample(&mut self, ack: &Ack, sample: &Sample, window: f64, delay_min: f64) -> bool {
+        self.is_sampled = true;
+        let Some(rtt) = ack.rtt.filter(|_| self.kind == SlowStartKind::Hystart && !self.rounds.found) else { return false };
+        let r = &mut self.rounds;
+        if r.end.is_none_or(|end| sample.una > end) {
+            // The first sample of a connection begins a round. After a timeout, the round lasts until new data are
+            // acknowledged.
+            let begins = r.end.is_some() || sample.then != Recovery::Repair;
+            let train_end = if begins { ack.now } else { f64::NEG_INFINITY };
+            *r = Rounds { start: ack.now, train_end, end: Some(sample.next), ..NO_ROUNDS };
+        }
+        if window < LOW_WINDOW {
+            return false;
+        }
+        let r = &mut self.rounds;
+        if ack.now - r.train_end <= ACK_DELTA_S {
+            r.train_end = ack.now;
+            let allowed_us = whole_us(allowance_s(ack, window));
+            let threshold_us = ((whole_us(delay_min) + allowed_us) / 2.0).floor();
+            r.found |= whole_us(ack.now) - whole_us(r.start) > threshold_us;
+        }
+        r.rtt_min = r.rtt_min.min(rtt);
+        if r.samples < MIN_SAMPLES {
+            r.samples += 1;
+        } else {
+            r.found |= r.rtt_min > delay_min + delay_threshold(delay_min);
+        }
+        r.found
     }
 
     /// Handles a loss or an ECN echo, which ends slow start. HyStart++ applies to the first slow start of a connection
@@ -197,7 +241,7 @@ impl SlowStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::{Algorithm, Sample};
+    use crate::algorithm::Algorithm;
     use crate::param::Setting;
     use crate::reno::Reno;
     use crate::testing::{Driver, close, settings};

@@ -51,6 +51,12 @@ impl Episode {
         self.allowance
     }
 
+    /// Lowers the target to the algorithm's window: Linux's HyStart may lower the threshold in a recovery.
+    #[inline]
+    pub fn lower_target(&mut self, window: f64) {
+        self.target = self.target.min(window as u32).max(1);
+    }
+
     /// Handles an ACK that delivers `delivered` segments, `in_order` or not, after which `in_flight` segments are in
     /// flight. At the start of the recovery one retransmission is sent under any rule.
     pub fn on_ack(&mut self, delivered: u32, in_flight: u32, in_order: bool, losses: Losses) {

@@ -158,6 +158,7 @@ impl Sender {
         });
         match &mut self.repair.state {
             State::Recovery(episode) if !self.needs.own_recovery => {
+                episode.lower_target(window);
                 episode.on_ack(delivered, in_flight, cumulative > una, losses);
                 let window = episode.window();
                 self.stats.note_window(now, f64::from(window));
@@ -198,6 +199,7 @@ impl Sender {
             acked: f64::from(acked),
             has_blocks: report.has_blocks,
             largest_burst: self.bursts.largest,
+            window: self.stats.cwnd,
         }
     }
 
