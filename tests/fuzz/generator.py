@@ -135,6 +135,7 @@ def _stack(draw: Draws, scale: Scale) -> Tables:
         "header": draw.size(1, 120),
         "ack_size": draw.size(20, 120),
         "sack_block": draw.size(1, 16),
+        "sack_option": draw.size(1, 8),
         "initial_window": draw.amount(1, 200, octets=9000),
         "initial_ssthresh": draw.limit(1, 1000, octets=9000),
         "receive_window": draw.limit(1, 10_000, octets=9000),

@@ -39,7 +39,7 @@ LEFT_OUT: dict[type[Form], tuple[str, ...]] = {
     ApplicationSpec: ("poisson", "frames", "bursts", "rate_steps"),
     StackSpec: (
         "ecn", "pacing", "host_ack_ps", "host_scan_ps", "hz", "handshake", "tso", "send_buffer_bytes",
-        "hide_losses", "hide_marks", "acks_counted",
+        "sack_option_bytes", "hide_losses", "hide_marks", "acks_counted",
     ),
     SourceSpec: ("sizes", "rtts", "record"),
     ListArrivals: ("rtts_ps",),

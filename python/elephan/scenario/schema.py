@@ -96,6 +96,9 @@ class StackSpec(Table):
         None, description="size of a pure ACK on the wire, without SACK blocks", examples=["52 B"]
     )
     sack_block: Size | None = Field(None, description="size added to an ACK for each SACK block", examples=["8 B"])
+    sack_option: Size | None = Field(
+        None, description="size added once to an ACK with SACK blocks, for the option's own bytes", examples=["4 B"]
+    )
     initial_window: Window | None = Field(None, description="congestion window at the start", examples=["10 segments"])
     initial_ssthresh: WindowLimit | None = Field(
         None, description='slow-start threshold at the start, or "unlimited"', examples=["100 segments"]
@@ -203,6 +206,7 @@ STACK_FIELDS = {
     "header": "header_bytes",
     "ack_size": "ack_bytes",
     "sack_block": "sack_block_bytes",
+    "sack_option": "sack_option_bytes",
     "delayed_ack": "delayed_ack_ps",
     "min_rto": "min_rto_ps",
     "max_rto": "max_rto_ps",
@@ -236,7 +240,7 @@ def whole_segments(amount: Amount, payload_bytes: int, field: str) -> int:
 
 
 def _check_stack(stack: Stack) -> None:
-    for field in ("header_bytes", "ack_bytes", "sack_block_bytes"):
+    for field in ("header_bytes", "ack_bytes", "sack_block_bytes", "sack_option_bytes"):
         if getattr(stack, field) > _MOST_OCTETS:
             written = next(ours for ours, theirs in STACK_FIELDS.items() if theirs == field)
             raise ScenarioError(

@@ -52,6 +52,7 @@ pub struct Receiver {
     blocks: Blocks,
     ack_bytes: u16,
     sack_block_bytes: u16,
+    sack_option_bytes: u16,
     ack_every: u32,
     /// True if every segment in order is acknowledged at once and the receiver has no ECN state.
     simple: bool,
@@ -139,6 +140,7 @@ impl Receiver {
             blocks: Blocks::new(stack.detection == Detection::Rack),
             ack_bytes: stack.ack_bytes as u16,
             sack_block_bytes: stack.sack_block_bytes as u16,
+            sack_option_bytes: stack.sack_option_bytes as u16,
             ack_every: stack.ack_every,
             simple: stack.ack_every == 1 && !spec.datagrams && !stack.hide_marks,
             delays_acks: stack.ack_every > 1 && !spec.datagrams,
@@ -623,7 +625,9 @@ impl Receiver {
         let count = self.blocks.reported();
         if count > 0 || trigger + 1 != self.next || self.echo == Echo::Feedback {
             flags |= flag::BESIDE;
-            bytes += self.sack_block_bytes * u16::from(count);
+            if count > 0 {
+                bytes += self.sack_option_bytes + self.sack_block_bytes * u16::from(count);
+            }
             let entry = SackEntry { blocks: self.blocks.report(), count, owd, trigger, feedback };
             extra = beside.sacks.put(entry);
         }

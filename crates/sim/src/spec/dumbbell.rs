@@ -48,6 +48,7 @@ impl StackSpec {
             handshake: true,
             tso: true,
             send_buffer_bytes: None,
+            sack_option_bytes: 4,
             hide_losses: false,
             hide_marks: false,
             acks_counted: 0,

@@ -126,7 +126,7 @@ impl FlowSpec {
             return [(u64::from(udt::HEADER_BYTES), data), (u64::from(udt::LIGHT_ACK_BYTES), widest)];
         }
         let ack = u64::from(stack.ack_bytes);
-        [(data, data), (ack, ack + 3 * u64::from(stack.sack_block_bytes))]
+        [(data, data), (ack, ack + u64::from(stack.most_sack_bytes()))]
     }
 
     /// RTT of a handshake over the empty `links` at the time `at`, if the stack measures it. A SYN is 8 bytes longer

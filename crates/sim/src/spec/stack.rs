@@ -87,6 +87,9 @@ pub struct StackSpec {
     /// With `tso`, its end begins larger buffers of unsent data. It does not limit the data in flight.
     #[serde(default)]
     pub send_buffer_bytes: Option<u64>,
+    /// Size of a SACK option without its blocks, bytes: kind and length, and two bytes of padding in Linux.
+    #[serde(default)]
+    pub sack_option_bytes: u32,
     /// The receiver acknowledges every segment as if all earlier segments had arrived, which hides losses from its
     /// sender (lazy optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005). A segment that arrives
     /// after a later one counts as a duplicate.
@@ -103,6 +106,12 @@ pub struct StackSpec {
 }
 
 impl StackSpec {
+    /// Size of a SACK option with three blocks, bytes.
+    #[must_use]
+    pub fn most_sack_bytes(&self) -> u32 {
+        self.sack_option_bytes.saturating_add(self.sack_block_bytes.saturating_mul(3))
+    }
+
     /// Timer interrupts a second.
     #[must_use]
     pub fn hz(&self) -> f64 {
