@@ -47,6 +47,7 @@ _TREE = (
     "net",
 )
 _HZ_LINE = re.compile(r"(config HZ\n\s+int\n\s+default )\d+")
+_CLOCK_LINE = re.compile(r"(#define TIMER_MULTIPLIER )\d+")
 # Folders of a tree that are kept completely after a build, and the kinds of files that are removed from all other
 # folders.
 _KEPT = frozenset(("include", "net", "scripts"))
@@ -57,7 +58,7 @@ _SOURCES = frozenset((
 ))  # fmt: skip
 _DEPENDENCY = re.compile(r"[\w./+-]+\.[chS]\b")
 # Version of the build's rules. The version is part of a kernel's digest, so a new version gives a new kernel.
-_RULES = 1
+_RULES = 2
 
 Tell = Callable[[str], None]
 Explain = Callable[[str], Exception | None]
@@ -205,6 +206,7 @@ def _make(source: Source, digest: str, hz: int, work: Path, tell: Tell) -> Kerne
     tell(f"building Linux {source.version} with HZ={hz}: {MINUTES}")
     tree = _unpacked(source, work)
     _set_hz(tree, hz)
+    _set_clock(tree)
     config = work / "kernel.config"
     config.write_text(_text("kernel.config"), encoding="utf-8")
     # The kernel is compiled inside its source tree, so that the tree contains no absolute path and can be copied.
@@ -275,6 +277,18 @@ def _set_hz(tree: Path, hz: int) -> None:
     text, count = _HZ_LINE.subn(rf"\g<1>{hz}", path.read_text(encoding="utf-8"))
     if count != 1:
         raise BuildError("arch/um/Kconfig does not state HZ as Linux 6.1 to 6.12 do")
+    path.write_text(text, encoding="utf-8")
+
+
+def _set_clock(tree: Path) -> None:
+    """Give the guest's clock a resolution of 1 ns, as clocks of real hosts have; User Mode Linux's clock has 256 ns.
+
+    Each reading of the clock by a process also advances the time by one unit of the resolution.
+    """
+    path = tree / "arch" / "um" / "include" / "linux" / "time-internal.h"
+    text, count = _CLOCK_LINE.subn(r"\g<1>1", path.read_text(encoding="utf-8"))
+    if count != 1:
+        raise BuildError("arch/um does not state TIMER_MULTIPLIER as Linux 6.1 to 6.12 do")
     path.write_text(text, encoding="utf-8")
 
 
