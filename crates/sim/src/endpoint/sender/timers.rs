@@ -197,6 +197,8 @@ impl Sender {
     fn probe_tail(&mut self, now: Time, out: &mut impl Outlet) {
         self.arm(now);
         self.timeout.may_probe = false;
+        // Linux defers a burst soon after any transmission (`tcp_wstamp_ns`).
+        self.bursts.last = now;
         if self.send_new(1, now, out) > 0 {
             self.validate_window();
         } else {
