@@ -32,7 +32,9 @@ pub(super) struct Compression {
 impl Compression {
     /// Compression for a path whose handshake took `rtt`.
     pub(super) fn new(rtt: Time) -> Self {
-        let wait = Time(rtt.0 / WAIT_FRACTION).min(LONGEST_WAIT).later(WAIT_SLACK).later(AFTER_ARRIVALS);
+        // Linux measures the RTT in whole microseconds.
+        let rtt = rtt.0 / Time::MICROSECOND.0 * Time::MICROSECOND.0;
+        let wait = Time(rtt / WAIT_FRACTION).min(LONGEST_WAIT).later(WAIT_SLACK).later(AFTER_ARRIVALS);
         Self { wait, gap: 0, duplicates: 0, segments: 0 }
     }
 

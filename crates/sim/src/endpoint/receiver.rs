@@ -401,6 +401,9 @@ impl Receiver {
                 if segment > self.next && !is_quick && self.is_compressed(now) {
                     return earlier;
                 }
+                if self.next == segment + 1 && !is_quick && !self.out_of_order.is_empty() {
+                    self.note_new_gap();
+                }
             }
             if self.ack_every > 1 && in_order && !self.is_ack_due() && !is_urgent {
                 self.delay_ack(now);
@@ -437,6 +440,14 @@ impl Receiver {
         self.ack_due = self.ack_due.min(if earlier > now { due.min(earlier) } else { due });
         self.timer = self.timer.min(self.ack_due);
         true
+    }
+
+    /// Counts the ACK of a single segment below a gap as an ACK for this gap, as Linux does: the ACK is not due by the
+    /// number of new segments, but because segments above the gap are held.
+    fn note_new_gap(&mut self) {
+        if let Some(state) = &mut self.compression {
+            state.admit(self.next);
+        }
     }
 
     /// True if the ACK of a segment must not wait: the segment reports a reduction of the window, so the window may be very
