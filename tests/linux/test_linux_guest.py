@@ -205,6 +205,8 @@ def source_tree(folder: Path) -> Path:
     (folder / "net" / "tcp.c").write_text("int beta = 717;\n")
     (folder / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 3\n")
     (um / "Kconfig").write_text("config HZ\n\tint\n\tdefault 100\n")
+    (um / "include" / "linux").mkdir(parents=True)
+    (um / "include" / "linux" / "time-internal.h").write_text("#define TIMER_MULTIPLIER 256\n")
     return folder
 
 
@@ -226,6 +228,16 @@ def test_hz_is_set_in_a_copy_of_the_source(tmp_path: Path) -> None:
     (copy / "arch" / "um" / "Kconfig").write_text("config SMP\n")
     with pytest.raises(build.BuildError, match="does not state HZ"):
         build._set_hz(copy, 250)
+
+
+def test_the_clock_gets_a_resolution_of_a_nanosecond(tmp_path: Path) -> None:
+    copy = build._unpacked(build.Source("linux", "6.12", "0", tree=source_tree(tmp_path / "linux")), tmp_path)
+    header = copy / "arch" / "um" / "include" / "linux" / "time-internal.h"
+    build._set_clock(copy)
+    assert header.read_text() == "#define TIMER_MULTIPLIER 1\n"
+    header.write_text("")
+    with pytest.raises(build.BuildError, match="does not state TIMER_MULTIPLIER"):
+        build._set_clock(copy)
 
 
 def test_an_option_that_a_source_lacks_is_named(tmp_path: Path) -> None:

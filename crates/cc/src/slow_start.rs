@@ -138,7 +138,9 @@ impl SlowStart {
     /// slow start ends. Linux also takes samples in a recovery, while the window is below the threshold.
     pub fn sample(&mut self, ack: &Ack, sample: &Sample, window: f64, delay_min: f64) -> bool {
         self.is_sampled = true;
-        let Some(rtt) = ack.rtt.filter(|_| self.kind == SlowStartKind::Hystart && !self.rounds.found) else { return false };
+        let Some(rtt) = ack.rtt.filter(|_| self.kind == SlowStartKind::Hystart && !self.rounds.found) else {
+            return false;
+        };
         let r = &mut self.rounds;
         if r.end.is_none_or(|end| sample.una > end) {
             // The first sample of a connection begins a round. After a timeout, the round lasts until new data are

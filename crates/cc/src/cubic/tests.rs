@@ -1,7 +1,7 @@
 //! Tests of CUBIC.
 
 use super::*;
-use crate::algorithm::Algorithm;
+use crate::algorithm::{Algorithm, Recovery, Sample};
 use crate::testing::{Driver, close, settings};
 
 fn cubic(preset: &str, values: &[(&str, Setting)]) -> Cubic {
@@ -260,4 +260,50 @@ fn linux_and_the_rfc_agree_on_the_course_of_an_epoch() {
         other.round(&mut linux, 0.1);
         close(linux.window(), rfc.window(), 0.015);
     }
+}
+
+#[test]
+fn hystart_lowers_the_threshold_in_a_recovery_below_it() {
+    let (d, mut c) = (Driver::new(), cubic("linux", &[]));
+    d.start_at(&mut c, 83.0);
+    c.win.ssthresh = f64::INFINITY;
+    d.lose(&mut c);
+    assert_eq!(c.ssthresh(), 58.0);
+    // Eight samples are counted, and the ninth shows an RTT of 5 ms above the smallest, which is 14 ms.
+    let mut arrive = |i: u32, window: f64| {
+        let state = Recovery::Repair;
+        let sample = Sample { state, then: state, una: 73, next: 156, window, ..Sample::default() };
+        let rtt = if i == 0 { 0.014 } else { 0.019 };
+        // The gaps of 3 ms form no ACK train.
+        let now = 1.0 + 0.003 * f64::from(i);
+        let ack = Ack { now, acked: 1.0, rtt: Some(rtt), in_recovery: true, sample: Some(sample), ..Ack::default() };
+        c.on_ack(&ack);
+        (c.window(), c.ssthresh())
+    };
+    assert_eq!(arrive(0, 60.0), (58.0, 58.0), "no sample is taken above the threshold");
+    for i in 0..10 {
+        assert_eq!(arrive(i, 55.0), (58.0, 58.0), "the round's smallest RTT is 14 ms");
+    }
+}
+
+#[test]
+fn hystart_ends_slow_start_of_a_recovery_at_the_recovery_s_window() {
+    let (d, mut c) = (Driver::new(), cubic("linux", &[]));
+    d.start_at(&mut c, 83.0);
+    c.win.ssthresh = f64::INFINITY;
+    c.linux.delay_min = 0.014;
+    d.lose(&mut c);
+    let mut arrive = |i: u32, window: f64| {
+        let state = Recovery::Repair;
+        let sample = Sample { state, then: state, una: 73, next: 156, window, ..Sample::default() };
+        let now = 1.0 + 0.003 * f64::from(i);
+        let ack = Ack { now, acked: 1.0, rtt: Some(0.019), in_recovery: true, sample: Some(sample), ..Ack::default() };
+        c.on_ack(&ack);
+        (c.window(), c.ssthresh())
+    };
+    for i in 0..8 {
+        assert_eq!(arrive(i, 56.0), (58.0, 58.0), "eight samples are only counted");
+    }
+    assert_eq!(arrive(8, 55.0), (55.0, 55.0), "19 ms are more than 14 + 4 ms");
+    assert_eq!(arrive(9, 50.0), (55.0, 55.0), "slow start has ended");
 }

@@ -210,6 +210,16 @@ mod tests {
     }
 
     #[test]
+    fn a_lower_window_of_the_algorithm_lowers_the_target() {
+        let mut episode = Episode::begin(RecoveryRule::Prr, 100, 100, 70, 70);
+        episode.lower_target(80.0);
+        assert_eq!(episode.final_window(0), 70, "a larger window changes nothing");
+        episode.lower_target(55.0);
+        episode.on_ack(1, 55, true, NONE);
+        assert_eq!((episode.allowance(), episode.final_window(0)), (56, 55), "one segment at the start, in any case");
+    }
+
+    #[test]
     fn rate_halving_takes_one_segment_for_every_two_acks() {
         let mut episode = Episode::begin(RecoveryRule::RateHalving, 100, 100, 50, 25);
         for _ in 0..40 {

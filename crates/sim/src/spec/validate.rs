@@ -241,7 +241,11 @@ fn validate_stack(place: &str, stack: &StackSpec) -> Result<(), SpecError> {
         "a segment is at most 65535 bytes",
     )?;
     check(stack.ack_bytes > 0, "stack.ack_bytes", "must be above 0")?;
-    check(stack.ack_bytes.saturating_add(stack.most_sack_bytes()) <= 65_535, "stack.ack_bytes", "an ACK is at most 65535 bytes")?;
+    check(
+        stack.ack_bytes.saturating_add(stack.most_sack_bytes()) <= 65_535,
+        "stack.ack_bytes",
+        "an ACK is at most 65535 bytes",
+    )?;
     let windows = 1..=MOST_IN_FLIGHT;
     check(windows.contains(&stack.initial_window), "stack.initial_window", "must be from 1 to 2^28 segments")?;
     check(stack.receive_window != Some(0), "stack.receive_window", "must be at least 1 segment")?;

@@ -57,3 +57,29 @@ fn segments_out_of_order_count_as_quick_acks_of_linux() {
     assert_eq!(acks(Detection::Rack, &segments), [1, 2, 3, 4, 4, 5, 5, 6]);
     assert_eq!(acks(Detection::Dupthresh, &segments), [1, 2, 3, 4, 5, 6, 6, 7]);
 }
+
+#[test]
+fn the_ack_of_a_segment_below_a_gap_is_one_of_the_three_that_do_not_wait() {
+    let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
+    receiver.note_handshake(us(100_000));
+    let mut at = Time::ZERO;
+    let mut arrive = |segment: u32| {
+        at = at.later(us(1));
+        receiver.on_packet(&Packet::new(at, Time::ZERO, FlowId(0), segment, 1500, 0, 0), &mut wire);
+        wire.sent.len()
+    };
+    // Segment 0 fills the gap below segment 1. The gap at segment 3 is new, and segment 2 is below it.
+    let sent = [1, 0, 4, 2, 5, 6, 7].map(&mut arrive);
+    assert_eq!(sent, [1, 2, 3, 4, 5, 6, 6]);
+}
+
+#[test]
+fn an_ack_has_the_bytes_of_the_sack_option_and_of_each_block() {
+    let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 4, ..StackSpec::linux() });
+    for segment in [0, 2, 4] {
+        let at = us(10 * u64::from(segment));
+        receiver.on_packet(&Packet::new(at, Time::ZERO, FlowId(0), segment, 1500, 0, 0), &mut wire);
+    }
+    let bytes: Vec<u16> = wire.sent.iter().map(|ack| ack.bytes() as u16).collect();
+    assert_eq!(bytes, [52, 52 + 4 + 8, 52 + 4 + 16], "RFC 2018 section 3, with two bytes of padding");
+}

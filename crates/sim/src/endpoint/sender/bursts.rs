@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(ends, [32, 32, 54, 54, 76], "half of 65,535 bytes has 22 segments");
         let written = 10 + 213 * 22;
         let ends = [written - 1, written, written + 44, written + 45].map(|next| bursts.end_of_buffer(next));
-        assert_eq!(ends, [written, written + 45, written + 45, written + 90], "65,279 bytes have 45 segments");
+        assert_eq!(ends, [written, written + 45, written + 45, written + 90], "65,343 bytes have 45 segments");
     }
 
     #[test]

@@ -214,6 +214,7 @@ enum Burst {
 #[cfg(test)]
 mod tests {
     use crate::endpoint::bench::Bench;
+    use crate::endpoint::boundary::EndpointState;
 
     fn largest_burst(bench: &Bench) -> u32 {
         bench.sender.within_burst(u32::MAX, bench.sender.next)
@@ -222,7 +223,7 @@ mod tests {
     #[test]
     fn a_burst_carries_a_millisecond_of_the_pacing_rate_and_more_on_a_short_path() {
         // Window in segments, RTT in µs, and the burst: 1.2 windows per RTT (tcp_pacing_ca_ratio) for 1/1024 s, plus
-        // 65,279 bytes halved once for each 512 µs, in segments of 1,448 bytes.
+        // 65,343 bytes halved once for each 512 µs, in segments of 1,448 bytes.
         let cases = [
             (100, 100_000, 2),   // 1.17 segments, but two at least
             (1000, 100_000, 11), // 11.7 segments
@@ -279,6 +280,17 @@ mod tests {
             let mut bench = Bench::start(30, 10_000, None);
             assert_eq!(bench.acknowledge(9, 10_000), 9);
             assert_eq!(bench.acknowledge(10, at_us), sent, "at {at_us} µs");
+        }
+    }
+
+    #[test]
+    fn a_tail_loss_probe_counts_as_the_last_transmission() {
+        for (after_us, sent) in [(900, 0), (1100, 1)] {
+            let mut bench = Bench::start(10, 4000, None);
+            let probe_us = bench.sender.timer().0 / 1_000_000;
+            assert!((8000..20_000).contains(&probe_us), "{probe_us} µs");
+            assert_eq!(bench.acknowledge(2, probe_us + after_us), sent, "{after_us} µs after the probe");
+            assert_eq!(bench.wire.sent.len(), 11 + sent, "with the probe");
         }
     }
 
