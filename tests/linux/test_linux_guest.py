@@ -198,6 +198,10 @@ def test_missing_packages_are_named_together(cache: Path, monkeypatch: pytest.Mo
         build.build("6.12", 250, None, lambda _: None)
 
 
+CLOCK = "#define TIMER_MULTIPLIER 256\n#define TIMER_MIN_DELTA  500\n"
+TIMER = "static int itimer_next_event(unsigned long delta,\n\t\tstruct device *evt)\n{\n\tdelta += 1;\n\n\treturn 0;\n}\n"
+
+
 def source_tree(folder: Path) -> Path:
     um = folder / "arch" / "um"
     um.mkdir(parents=True)
@@ -206,7 +210,9 @@ def source_tree(folder: Path) -> Path:
     (folder / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 3\n")
     (um / "Kconfig").write_text("config HZ\n\tint\n\tdefault 100\n")
     (um / "include" / "linux").mkdir(parents=True)
-    (um / "include" / "linux" / "time-internal.h").write_text("#define TIMER_MULTIPLIER 256\n")
+    (um / "include" / "linux" / "time-internal.h").write_text(CLOCK)
+    (um / "kernel").mkdir()
+    (um / "kernel" / "time.c").write_text(TIMER)
     return folder
 
 
@@ -234,9 +240,9 @@ def test_the_clock_gets_a_resolution_of_a_nanosecond(tmp_path: Path) -> None:
     copy = build._unpacked(build.Source("linux", "6.12", "0", tree=source_tree(tmp_path / "linux")), tmp_path)
     header = copy / "arch" / "um" / "include" / "linux" / "time-internal.h"
     build._set_clock(copy)
-    assert header.read_text() == "#define TIMER_MULTIPLIER 1\n"
-    header.write_text("")
-    with pytest.raises(build.BuildError, match="does not state TIMER_MULTIPLIER"):
+    assert header.read_text() == "#define TIMER_MULTIPLIER 1\n#define TIMER_MIN_DELTA  1\n"
+    assert (copy / "arch" / "um" / "kernel" / "time.c").read_text() == TIMER.replace("\tdelta += 1;\n", "")
+    with pytest.raises(build.BuildError, match=r"time\.c does not have the clock"):
         build._set_clock(copy)
 
 

@@ -89,11 +89,11 @@ def test_thresholds_of_red_are_bytes_and_its_weight_a_shift() -> None:
         assert table[(halvings * half_life_us) >> scale] == pytest.approx(halvings, abs=1)
 
 
-def test_a_flow_of_linux_has_its_receivers_congestion_control_where_packets_are_marked() -> None:
+def test_a_receiver_has_its_senders_congestion_control_on_any_path() -> None:
     flow = {"algorithm": "dctcp:linux", "stack": {"base": "linux", "ecn": True}}
     [marked] = Plan.of(dumbbell(flow), 250).document["flows"]
     [plain] = Plan.of(dumbbell(flow, queue="droptail"), 250).document["flows"]
-    assert (marked["receiver_congestion"], plain["receiver_congestion"]) == ("dctcp", None)
+    assert (marked["receiver_congestion"], plain["receiver_congestion"]) == ("dctcp", "dctcp")
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,11 @@ _TREE = (
     "net",
 )
 _HZ_LINE = re.compile(r"(config HZ\n\s+int\n\s+default )\d+")
-_CLOCK_LINE = re.compile(r"(#define TIMER_MULTIPLIER )\d+")
+_CLOCK = (
+    ("arch/um/include/linux/time-internal.h", re.compile(r"(#define TIMER_MULTIPLIER\s+)\d+"), r"\g<1>1"),
+    ("arch/um/include/linux/time-internal.h", re.compile(r"(#define TIMER_MIN_DELTA\s+)\d+"), r"\g<1>1"),
+    ("arch/um/kernel/time.c", re.compile(r"(itimer_next_event\([^{]*\{\n)\tdelta \+= 1;\n"), r"\g<1>"),
+)
 # Folders of a tree that are kept completely after a build, and the kinds of files that are removed from all other
 # folders.
 _KEPT = frozenset(("include", "net", "scripts"))
@@ -58,7 +62,7 @@ _SOURCES = frozenset((
 ))  # fmt: skip
 _DEPENDENCY = re.compile(r"[\w./+-]+\.[chS]\b")
 # Version of the build's rules. The version is part of a kernel's digest, so a new version gives a new kernel.
-_RULES = 2
+_RULES = 3
 
 Tell = Callable[[str], None]
 Explain = Callable[[str], Exception | None]
@@ -281,15 +285,17 @@ def _set_hz(tree: Path, hz: int) -> None:
 
 
 def _set_clock(tree: Path) -> None:
-    """Give the guest's clock a resolution of 1 ns, as clocks of real hosts have; User Mode Linux's clock has 256 ns.
+    """Give the guest's clock a resolution of 1 ns, as clocks of real hosts have, and exact timers.
 
-    Each reading of the clock by a process also advances the time by one unit of the resolution.
+    User Mode Linux's clock has a resolution of 256 ns, and each reading by a process advances the time by one such unit.
+    Its timers expire 1 ns late, and at least 500 ns after they were set.
     """
-    path = tree / "arch" / "um" / "include" / "linux" / "time-internal.h"
-    text, count = _CLOCK_LINE.subn(r"\g<1>1", path.read_text(encoding="utf-8"))
-    if count != 1:
-        raise BuildError("arch/um does not state TIMER_MULTIPLIER as Linux 6.1 to 6.12 do")
-    path.write_text(text, encoding="utf-8")
+    for name, line, ours in _CLOCK:
+        path = tree / name
+        text, count = line.subn(ours, path.read_text(encoding="utf-8"))
+        if count != 1:
+            raise BuildError(f"{name} does not have the clock of Linux 6.1 to 6.12")
+        path.write_text(text, encoding="utf-8")
 
 
 def _check_config(wanted: Path, made: Path) -> None:

@@ -173,10 +173,6 @@ class Plan:
         document = _document(form, real, hz, modules, graph)
         if outside:
             document["zero_ns"] = _zero_ns(document)
-        if outside or any(queues.is_kernels(link.queue) for link in form.links):
-            for flow in document["flows"]:
-                # These queues can mark packets, which netem cannot.
-                flow["receiver_congestion"] = flow["congestion"]
         buffers = sum(flow["send_buffer_bytes"] + flow["receive_buffer_bytes"] for flow in document["flows"])
         memory = _MEMORY_BYTES + graph.namespaces * _NAMESPACE_BYTES + 2 * buffers
         mib = -(-memory // 2**20)
@@ -607,7 +603,8 @@ def _flow(form: Spec, i: int, module: str, connect_ns: int) -> dict[str, Any]:
         "sender": sender,
         "receiver": receiver,
         "congestion": module,
-        "receiver_congestion": None,
+        # A receiver without DCTCP refuses ECN if the SYN can be marked (tcp_ecn_create_request).
+        "receiver_congestion": module,
         "start_ps": flow.start_ps,
         "connect_ns": connect_ns,
         "stop_ns": None if flow.stop_ps is None else flow.stop_ps // _PS_PER_NS,
