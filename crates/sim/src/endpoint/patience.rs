@@ -7,6 +7,8 @@ use crate::time::Time;
 
 /// Smallest deviation in the first retransmission timeout (`TCP_RTO_MIN`).
 const MIN_DEVIATION: Time = Time(Time::SECOND.0 / 5);
+/// Largest estimate of the interval between segments (`TCP_DELACK_MAX`).
+const LONGEST_ATO: Time = Time(Time::SECOND.0 / 5);
 /// Largest number of quick ACKs at a time (`TCP_MAX_QUICKACKS`).
 const QUICK_ACKS: u32 = 16;
 
@@ -18,7 +20,9 @@ pub(super) struct Patience {
     /// also its minimum.
     ato: u64,
     min_ato: u64,
-    /// Largest timeout: the RTT.
+    /// Largest estimate: the receiver's retransmission timeout, and at most 200 ms.
+    max_ato: u64,
+    /// Largest timeout: the RTT, and less than 200 ms (`tcp_delack_max`).
     most: u64,
     /// Pause after which the sender may have begun again with a small window: the receiver's retransmission timeout.
     pause: u64,
@@ -33,12 +37,15 @@ impl Patience {
     pub(super) fn new(rtt: Time, delayed_ack: Time, jiffy: Time) -> Self {
         let min_ato = delayed_ack.0.div_ceil(jiffy.0);
         let timeout = rtt.later(rtt.later(rtt).max(MIN_DEVIATION));
+        let pause = timeout.0.div_ceil(jiffy.0);
+        let max_ato = pause.min(LONGEST_ATO.0 / jiffy.0);
         Self {
             jiffy,
             ato: min_ato,
             min_ato,
-            most: rtt.0.div_ceil(jiffy.0).max(min_ato),
-            pause: timeout.0.div_ceil(jiffy.0),
+            max_ato,
+            most: rtt.0.div_ceil(jiffy.0).min(max_ato.saturating_sub(1)).max(min_ato),
+            pause,
             last: Time::NEVER,
             steady: Time(min_ato / 2 * jiffy.0),
         }
@@ -70,7 +77,7 @@ impl Patience {
                 if interval <= self.min_ato / 2 {
                     self.ato = self.ato / 2 + self.min_ato / 2;
                 } else if interval < self.ato {
-                    self.ato = (self.ato / 2 + interval).min(self.pause);
+                    self.ato = (self.ato / 2 + interval).min(self.max_ato);
                 } else if interval > self.pause {
                     return QUICK_ACKS;
                 }
@@ -81,7 +88,7 @@ impl Patience {
 
     /// Records that a delayed ACK's timer expired: segments arrive more slowly than estimated.
     pub(super) fn on_expiry(&mut self) {
-        self.ato = (2 * self.ato).min(self.pause);
+        self.ato = (2 * self.ato).min(self.max_ato);
     }
 
     /// Records that the last quick ACK was sent (`tcp_dec_quickack_mode`).
@@ -141,5 +148,19 @@ mod tests {
         assert!(state.is_steady(at(28)));
         state.on_segment(at(60), Ordering::Equal);
         assert_eq!(state.timeout(), at(52), "20 ms and the interval of 32 ms");
+    }
+
+    #[test]
+    fn the_estimate_is_at_most_200_ms_and_the_timeout_less() {
+        let mut state = patience(300);
+        state.on_segment(at(0), Ordering::Equal);
+        for _ in 0..3 {
+            state.on_expiry();
+        }
+        assert_eq!(state.timeout(), at(196), "one jiffy less than the smallest retransmission timeout");
+        for (now, timeout) in [(132, 196), (136, 120), (140, 80)] {
+            state.on_segment(at(now), Ordering::Equal);
+            assert_eq!(state.timeout(), at(timeout), "{now} ms");
+        }
     }
 }
