@@ -127,9 +127,10 @@ impl Sender {
             prefetch::element(records, soon);
             sampler.on_delivered(report.newest.into(), delivered, now.0, min_rtt);
         }
-        // Under RACK, segments above the highest SACK may also be lost in a recovery; the scoreboard has no mark of
-        // these losses.
-        let nothing_lost = self.board.is_clean() && (self.repair.is_open() || !self.rack.enabled);
+        // Under RACK, segments above the highest SACK may also be lost in a recovery, and on the ACK that ends it; the
+        // scoreboard has no mark of these losses.
+        let was_repairing = taken.is_some_and(|sample| sample.state == Recovery::Repair);
+        let nothing_lost = self.board.is_clean() && !was_repairing && (self.repair.is_open() || !self.rack.enabled);
         let losses = if nothing_lost { Losses::default() } else { self.detect_on_ack(now) };
         let in_flight = self.board.in_flight(self.next);
         let recovering = self.repair.is_in_episode();

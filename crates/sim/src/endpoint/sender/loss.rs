@@ -281,4 +281,21 @@ mod tests {
         bench.arrive(29, 0, None, 20_500);
         assert_eq!(bench.retransmitted(), [0, 29], "nothing above segment 29 has arrived");
     }
+
+    #[test]
+    fn the_ack_that_ends_a_recovery_shows_the_loss_of_a_segment_sent_during_the_recovery() {
+        let mut bench = Bench::start(30, 10_000, None);
+        for segment in (1..6).chain(7..30) {
+            let (first, from_us) = if segment < 6 { (1, 10_000) } else { (7, 14_000) };
+            bench.arrive(0, segment, Some((first, segment + 1)), from_us + 10 * u64::from(segment));
+        }
+        assert_eq!(bench.retransmitted(), [0, 6]);
+        // Segments 30, 31 and 32 left 4 ms before the retransmission of segment 6; segment 32 is lost.
+        bench.arrive(0, 30, Some((7, 31)), 20_010);
+        bench.arrive(6, 0, Some((7, 31)), 20_020);
+        bench.arrive(6, 31, Some((7, 32)), 20_030);
+        assert_eq!(bench.retransmitted(), [0, 6]);
+        bench.arrive(32, 6, None, 24_070);
+        assert_eq!(bench.retransmitted(), [0, 6, 32], "nothing above segment 32 has arrived");
+    }
 }
