@@ -362,6 +362,9 @@ pub trait Algorithm: Observe {
     fn on_start(&mut self, start: &Start);
     /// Handles an ACK that delivers new data.
     fn on_ack(&mut self, ack: &Ack);
+    /// Handles Linux's sample of an ACK that begins a recovery, before [`Algorithm::on_congestion`]; `on_ack` follows with
+    /// the same sample. Linux calls its modules' `pkts_acked` before `ssthresh`.
+    fn on_sample(&mut self, _ack: &Ack) {}
     /// Handles a congestion signal, once for each recovery: sets `ssthresh` and the window at the end of the recovery.
     fn on_congestion(&mut self, signal: &Signal);
     /// Handles an expired retransmission timer: sets `ssthresh` and restarts the window.

@@ -93,6 +93,8 @@ pub struct Htcp {
     packets_since: f64,
     /// Segments that the next ACK counts on Linux (`pkts_acked`).
     pending: f64,
+    /// True if the samples of the next ACK are already taken.
+    is_sampled: bool,
     saved: (f64, f64, f64),
 }
 
@@ -161,6 +163,7 @@ impl Htcp {
             packets: 0.0,
             packets_since: 0.0,
             pending: 1.0,
+            is_sampled: false,
             saved: (0.0, 0.0, 0.0),
         })
     }
@@ -376,8 +379,16 @@ impl LossBased for Htcp {
         self.packets_since = if self.is_linux() { f64::NEG_INFINITY } else { start.now };
     }
 
+    fn sample(&mut self, ack: &Ack) {
+        self.measure(ack);
+        self.is_sampled = true;
+    }
+
     #[inline]
     fn measure(&mut self, ack: &Ack) {
+        if std::mem::take(&mut self.is_sampled) {
+            return;
+        }
         if ack.was_open() {
             self.pending = ack.sampled();
         }

@@ -37,6 +37,11 @@ pub trait LossBased: Observe {
         let _ = ack;
     }
 
+    /// [`Algorithm::on_sample`].
+    fn sample(&mut self, ack: &Ack) {
+        let _ = ack;
+    }
+
     /// Grows the window in congestion avoidance, for `n` newly acknowledged segments (ACKs, in Linux 2.6's arithmetic).
     fn grow(&mut self, ack: &Ack, n: f64);
 
@@ -122,6 +127,10 @@ impl<T: LossBased> Algorithm for T {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         self.acknowledge(ack);
+    }
+
+    fn on_sample(&mut self, ack: &Ack) {
+        self.sample(ack);
     }
 
     fn on_congestion(&mut self, signal: &Signal) {

@@ -164,6 +164,9 @@ impl Algorithm for Controller {
     fn on_congestion(&mut self, signal: &Signal) {
         each!(self, a => a.on_congestion(signal));
     }
+    fn on_sample(&mut self, ack: &Ack) {
+        each!(self, a => a.on_sample(ack));
+    }
     fn on_timeout(&mut self, signal: &Signal) {
         each!(self, a => a.on_timeout(signal));
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::algorithm::{Algorithm, Recovery, Sample};
+use crate::algorithm::{Algorithm, Cause, Recovery, Sample};
 use crate::param::Setting;
 use crate::testing::{Driver, close, settings};
 
@@ -223,4 +223,20 @@ fn linux_counts_the_sample_of_an_ack_but_not_what_slow_start_leaves() {
     (h.win.w, h.win.ssthresh, h.win.counter) = (9.0, 10.0, 0.0);
     ack_of_linux(&mut d, &mut h, 3.0, 3.0);
     assert_eq!((h.win.w, h.win.counter), (10.0, 0.0));
+}
+
+#[test]
+fn linux_measures_the_ack_that_begins_a_recovery_before_the_reduction() {
+    let (mut d, mut h) = (Driver::new(), htcp("linux", &[]));
+    d.start_at(&mut h, 100.0);
+    (h.rtt_min, h.rtt_max, h.adaptive_ok, h.packets_since) = (100.0, 140.0, true, d.now);
+    let sample = Some(Sample { acked: 1.0, ..Sample::default() });
+    let ack = Ack { sample, in_recovery: true, ..d.make_ack(&h, 1.0, 0.16, false) };
+    h.on_sample(&ack);
+    let signal = d.signal(&h, Cause::Loss);
+    h.on_congestion(&signal);
+    assert_eq!(h.beta * 128.0, 80.0, "the largest RTT is 160 ms");
+    let packets = h.packets;
+    h.on_ack(&ack);
+    assert_eq!((packets, h.packets), (1.0, 1.0), "the sample is taken once");
 }

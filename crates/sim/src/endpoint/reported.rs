@@ -82,6 +82,9 @@ impl<R: Report> Algorithm for Reported<R> {
     fn on_ack(&mut self, ack: &Ack) {
         self.inner.on_ack(&self.report.ack(ack));
     }
+    fn on_sample(&mut self, ack: &Ack) {
+        self.inner.on_sample(&self.report.ack(ack));
+    }
     fn on_congestion(&mut self, signal: &Signal) {
         self.inner.on_congestion(&self.report.signal(signal));
     }

@@ -131,7 +131,7 @@ impl Sender {
         // scoreboard has no mark of these losses.
         let was_repairing = taken.is_some_and(|sample| sample.state == Recovery::Repair);
         let nothing_lost = self.board.is_clean() && !was_repairing && (self.repair.is_open() || !self.rack.enabled);
-        let losses = if nothing_lost { Losses::default() } else { self.detect_on_ack(now) };
+        let losses = if nothing_lost { Losses::default() } else { self.detect_on_ack(now, sample, taken) };
         let in_flight = self.board.in_flight(self.next);
         let recovering = self.repair.is_in_episode();
         let ack = Ack {

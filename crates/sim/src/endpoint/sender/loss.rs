@@ -1,6 +1,6 @@
 //! Detection of lost segments, and of spurious losses.
 
-use elephan_cc::{Algorithm, Cause};
+use elephan_cc::{Ack, Algorithm, Cause, Sample};
 
 use super::core::Sender;
 use super::repair::State;
@@ -50,11 +50,16 @@ impl Sender {
 
     /// Detects losses after an ACK, and begins a recovery at a loss. The loss of a segment sent during a recovery
     /// belongs to the next recovery, even if it was detected and repaired during the first recovery.
-    pub(super) fn detect_on_ack(&mut self, now: Time) -> Losses {
+    pub(super) fn detect_on_ack(&mut self, now: Time, rtt: Option<f64>, sample: Option<Sample>) -> Losses {
         let again = self.lost_retransmissions(now);
         let more = self.detect(now) || again;
         let begin = self.repair.is_open() && self.board.lost() > 0;
         if begin {
+            if sample.is_some() {
+                let (min_rtt, srtt) = (self.min_rtt.get(), self.rto.srtt);
+                let ack = Ack { now: now.seconds(), rtt, min_rtt, srtt, sample, ..Ack::default() };
+                self.algorithm.on_sample(&ack);
+            }
             self.begin_loss_episode(now);
         }
         Losses { more, begin }
