@@ -224,8 +224,9 @@ pub struct Sample {
     pub next: u32,
     /// Segments that the ACK acknowledges cumulatively, SACKed ones included.
     pub acked: f64,
-    /// True if the ACK has SACK blocks: Linux then processes it on its slow path (`CA_ACK_SLOWPATH`).
-    pub has_blocks: bool,
+    /// True if the ACK has SACK blocks or changes the receive window: Linux then processes it on its slow path
+    /// (`CA_ACK_SLOWPATH`).
+    pub is_slow: bool,
     /// Largest burst that segmentation offload sends, segments (`sk_gso_max_size`); 0 without offload.
     pub largest_burst: f64,
     /// Window before the ACK, segments (`snd_cwnd`). In a recovery, this is the window of the endpoint's recovery rule.

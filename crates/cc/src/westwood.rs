@@ -191,7 +191,7 @@ impl Westwood {
     }
 
     /// Segments that an ACK counts in the sample. Linux counts one segment for a duplicate ACK, however many segments it
-    /// SACKs, and takes off the segments counted so when an ACK with SACK blocks acknowledges them cumulatively
+    /// SACKs, and takes off the segments counted so when an ACK on the slow path acknowledges them cumulatively
     /// (`westwood_acked_count`).
     fn counted(&mut self, ack: &Ack) -> f64 {
         let Some(sample) = ack.sample else { return ack.acked };
@@ -200,7 +200,7 @@ impl Westwood {
             return 1.0;
         }
         // On the fast path Linux takes off nothing (`westwood_fast_bw`).
-        if sample.acked <= 1.0 || !sample.has_blocks {
+        if sample.acked <= 1.0 || !sample.is_slow {
             return sample.acked;
         }
         if self.accounted >= sample.acked {
@@ -438,11 +438,11 @@ mod tests {
     }
 
     #[test]
-    fn linux_takes_off_duplicate_acks_only_where_an_ack_has_sack_blocks() {
-        for (has_blocks, counted, left) in [(true, 7.0, 0.0), (false, 10.0, 3.0)] {
+    fn linux_takes_off_duplicate_acks_only_on_the_slow_path() {
+        for (is_slow, counted, left) in [(true, 7.0, 0.0), (false, 10.0, 3.0)] {
             let (mut d, mut w) = (Driver::new(), westwood("linux"));
             w.accounted = 3.0;
-            let sample = Some(Sample { acked: 10.0, has_blocks, ..Sample::default() });
+            let sample = Some(Sample { acked: 10.0, is_slow, ..Sample::default() });
             let ack = Ack { sample, ..d.make_ack(&w, 1.0, 0.1, false) };
             assert_eq!((w.counted(&ack), w.accounted), (counted, left));
         }

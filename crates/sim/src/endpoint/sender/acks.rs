@@ -30,6 +30,8 @@ struct Report {
     /// Feedback of XCP routers for this segment and for earlier segments, bytes/s.
     feedback: f32,
     has_blocks: bool,
+    /// True if the ACK announces a larger receive window than the ACK before.
+    grows_window: bool,
     /// `Some` if the RTT samples are those of an ACK with SACKs, or after SACKs or losses.
     parts: Option<Parts>,
 }
@@ -60,6 +62,7 @@ impl Sender {
             was_clean,
             feedback: 0.0,
             has_blocks: false,
+            grows_window: self.window_growth.on_ack(&mut self.receive_window),
             parts: None,
         };
         let mut delivered = 0;
@@ -198,7 +201,7 @@ impl Sender {
             una,
             next,
             acked: f64::from(acked),
-            has_blocks: report.has_blocks,
+            is_slow: report.has_blocks || report.grows_window,
             largest_burst: self.bursts.largest,
             window: self.stats.cwnd,
         }

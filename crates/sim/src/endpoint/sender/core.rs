@@ -13,6 +13,7 @@ use super::pace::Pace;
 use super::rack::Rack;
 use super::repair::Repair;
 use super::timer::RetransmissionTimer;
+use super::window_growth::WindowGrowth;
 use crate::application::Application;
 use crate::endpoint::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
 use crate::endpoint::departures::Departures;
@@ -23,7 +24,7 @@ use crate::packet::{FlowId, Packet};
 use crate::random::Name;
 use crate::record::{Sampled, SenderRecord, SenderTotals, Sending};
 use crate::sidecar::Sidecar;
-use crate::spec::{Detection, FlowSpec, MOST_IN_FLIGHT, MOST_SEGMENTS, Spec, StackSpec};
+use crate::spec::{Detection, FlowSpec, MOST_SEGMENTS, Spec, StackSpec};
 use crate::time::Time;
 
 /// The sending end of a flow.
@@ -46,6 +47,7 @@ pub struct Sender {
     pub(super) window_use: WindowUse,
     pub(super) bytes: u16,
     pub(super) receive_window: u32,
+    pub(super) window_growth: WindowGrowth,
     pub(super) end: u32,
     pub(super) max_burst: u32,
     /// The timed segment and its send time, if one segment is timed at a time.
@@ -99,6 +101,7 @@ impl Sender {
             Time(stack.rto_granularity_ps),
         );
         let rto = if stack.detection == Detection::Rack { rto.of_linux() } else { rto };
+        let (receive_window, window_growth) = WindowGrowth::of_stack(&stack);
         Self {
             flow,
             board: Scoreboard::default(),
@@ -115,7 +118,8 @@ impl Sender {
             rounds: RoundCounter::default(),
             window_use: WindowUse::new(),
             bytes,
-            receive_window: stack.receive_window.unwrap_or(MOST_IN_FLIGHT),
+            receive_window,
+            window_growth,
             end: if application.is_some() { 0 } else { this.size_segments.map_or(MOST_SEGMENTS, |s| s as u32) },
             max_burst: stack.max_burst.unwrap_or(u32::MAX),
             timed: None,

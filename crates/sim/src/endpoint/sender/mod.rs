@@ -27,5 +27,6 @@ mod repair;
 mod timer;
 mod timers;
 mod transmit;
+mod window_growth;
 
 pub use self::core::Sender;
