@@ -20,6 +20,9 @@ use crate::param::{
     BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params, switch, word,
 };
 
+/// RTT of Linux's module before its first sample, s (`TCP_WESTWOOD_INIT_RTT`).
+const FIRST_RTT_S: f64 = 20.0;
+
 choices! {
     /// Smoothing of the bandwidth samples:
     /// * `single`: smoothed once, with `pole`.
@@ -70,6 +73,12 @@ pub struct Westwood {
     /// Smallest RTT: s, or jiffies in integer arithmetic; infinite before the first sample.
     rtt_min: f64,
     relearn: bool,
+    /// The last sample of the RTT, jiffies, if the stack gives Linux's samples; 20 s before the first sample.
+    latest: Option<f64>,
+    /// True if the samples of the next ACK are already taken.
+    is_sampled: bool,
+    /// True if the next ACK ends a recovery.
+    is_complete: bool,
     /// Estimate at the start of the current recovery, if the end of recovery uses it.
     repairing: Option<f64>,
 }
@@ -132,6 +141,9 @@ impl Westwood {
             jiffies: Jiffies::default(),
             rtt_min: f64::INFINITY,
             relearn: false,
+            latest: None,
+            is_sampled: false,
+            is_complete: false,
             repairing: None,
         })
     }
@@ -210,6 +222,51 @@ impl Westwood {
         sample.acked - std::mem::take(&mut self.accounted)
     }
 
+    /// Ends the current bandwidth sample if it is older than `rtt`.
+    #[inline]
+    fn end_sample(&mut self, now: f64, rtt: f64) {
+        let (elapsed, sample_min) = self.elapsed(now);
+        if rtt > 0.0 && elapsed > rtt.max(sample_min) {
+            let sample =
+                if self.win.integer() { (self.bk * self.segment_bytes / elapsed).floor() } else { self.bk / elapsed };
+            self.filter(sample);
+            (self.bk, self.t0) = (0.0, now);
+        }
+    }
+
+    fn update_rtt_min(&mut self, rtt: f64) {
+        self.rtt_min = if self.relearn { rtt } else { self.rtt_min.min(rtt) };
+        self.relearn = false;
+    }
+
+    /// Takes the sample of an ACK as Linux does. The first ACK counts as a duplicate ACK, since the module takes the
+    /// lowest unacknowledged segment from this ACK. An ACK without an RTT sample uses the last sample.
+    #[inline]
+    fn measure_as_linux(&mut self, ack: &Ack) {
+        if std::mem::take(&mut self.is_sampled) {
+            return;
+        }
+        let measured = ack.rtt.map(|rtt| self.round_trip(ack, rtt)).filter(|&rtt| rtt > 0.0);
+        let rtt = measured.or(self.latest).unwrap_or(FIRST_RTT_S * self.jiffies.hz());
+        self.end_sample(ack.now, rtt);
+        self.bk += if self.latest.replace(rtt).is_some() {
+            self.counted(ack)
+        } else {
+            self.accounted += 1.0;
+            1.0
+        };
+        self.update_rtt_min(rtt);
+        if std::mem::take(&mut self.is_complete) {
+            self.use_estimate();
+        }
+    }
+
+    /// Sets the window to the estimate.
+    fn use_estimate(&mut self) {
+        self.win.ssthresh = self.estimate();
+        self.win.w = self.win.ssthresh;
+    }
+
     /// True if the window becomes the estimate at the signal, and not at the end of recovery. An ECN echo has no
     /// recovery, so it is always handled at once.
     fn at_once(&self, signal: &Signal) -> bool {
@@ -243,24 +300,28 @@ impl LossBased for Westwood {
         self.t0 = start.now;
     }
 
+    fn sample(&mut self, ack: &Ack) {
+        if self.win.arithmetic == Arithmetic::Linux {
+            self.measure_as_linux(ack);
+            self.is_sampled = true;
+        }
+    }
+
     #[inline]
     fn measure(&mut self, ack: &Ack) {
+        if ack.sample.is_some() && self.win.arithmetic == Arithmetic::Linux {
+            self.measure_as_linux(ack);
+            return;
+        }
         let counted = self.counted(ack);
         let Some(latest) = ack.rtt else {
             self.bk += if ack.sample.is_some() { counted } else { 0.0 };
             return;
         };
         let rtt = self.round_trip(ack, latest);
-        let (elapsed, sample_min) = self.elapsed(ack.now);
-        if rtt > 0.0 && elapsed > rtt.max(sample_min) {
-            let sample =
-                if self.win.integer() { (self.bk * self.segment_bytes / elapsed).floor() } else { self.bk / elapsed };
-            self.filter(sample);
-            (self.bk, self.t0) = (0.0, ack.now);
-        }
+        self.end_sample(ack.now, rtt);
         self.bk += counted;
-        self.rtt_min = if self.relearn { rtt } else { self.rtt_min.min(rtt) };
-        self.relearn = false;
+        self.update_rtt_min(rtt);
     }
 
     #[inline]
@@ -278,7 +339,12 @@ impl LossBased for Westwood {
     }
 
     fn reduced_by_timeout(&mut self, signal: &Signal) -> f64 {
-        if self.p.estimate_on_timeout { self.estimate().min(self.win.w) } else { self.half(signal) }
+        match (self.p.estimate_on_timeout, self.win.arithmetic) {
+            // Linux's threshold may be above the window.
+            (true, Arithmetic::Linux) => self.estimate(),
+            (true, _) => self.estimate().min(self.win.w),
+            (false, _) => self.half(signal),
+        }
     }
 
     fn after_timeout(&mut self, _signal: &Signal) {
@@ -295,8 +361,8 @@ impl LossBased for Westwood {
         match std::mem::take(&mut self.repairing) {
             None => {}
             Some(_) if self.p.response == Response::AtExit => {
-                self.win.ssthresh = self.estimate();
-                self.win.w = self.win.ssthresh;
+                // Linux counts the ACK that ends a recovery before the recovery ends.
+                if self.latest.is_some() { self.is_complete = true } else { self.use_estimate() }
             }
             // If the floor is above half of the window, ns-2's window stays at the floor.
             Some(floor) => self.win.w = self.win.w.max(floor),
@@ -435,6 +501,37 @@ mod tests {
             d.ack(&mut w, 2.0, 0.1, 0.0005);
         }
         close(w.bwe, before, 0.02);
+    }
+
+    #[test]
+    fn linux_counts_the_first_ack_as_a_duplicate_and_the_last_of_a_recovery_before_its_end() {
+        let (mut d, mut w) = (Driver::new(), westwood("linux"));
+        d.start_at(&mut w, 20.0);
+        let sample = Some(Sample { acked: 2.0, ..Sample::default() });
+        let mut ack = |w: &mut Westwood| {
+            d.now += 0.06;
+            w.on_ack(&Ack { sample, in_recovery: true, ..d.make_ack(w, 2.0, 0.1, false) });
+        };
+        ack(&mut w);
+        assert_eq!((w.bk, w.accounted, w.rtt_min), (1.0, 1.0, 100.0));
+        w.repairing = Some(0.0);
+        w.on_recovery_exit(0.0);
+        ack(&mut w);
+        assert_eq!((w.bk, w.sampled), (2.0, true), "the sample ended after 120 ms");
+        assert_eq!((w.window(), w.ssthresh()), (w.estimate(), w.estimate()));
+    }
+
+    #[test]
+    fn linux_s_threshold_at_a_timeout_is_the_estimate_even_above_the_window() {
+        for (preset, threshold) in [("", 20.0), ("linux", 40.0)] {
+            let (d, mut w) = (Driver::new(), westwood(preset));
+            d.start_at(&mut w, 20.0);
+            let segments = if preset.is_empty() { 1.0 } else { w.segment_bytes / 1000.0 };
+            (w.bwe, w.rtt_min, w.sampled) = (400.0 * segments, 0.1, true);
+            w.rtt_min *= if preset.is_empty() { 1.0 } else { 1000.0 };
+            d.time_out(&mut w);
+            close(w.ssthresh(), threshold, 0.05);
+        }
     }
 
     #[test]
