@@ -124,6 +124,8 @@ pub struct Needs {
     /// The algorithm's window also applies during recovery, in place of the endpoint's recovery rule (Linux
     /// `cong_control`).
     pub own_recovery: bool,
+    /// [`Algorithm::on_restart`].
+    pub restarts: bool,
     /// Use of ECN.
     pub ecn: Ecn,
     /// Kind of router that the algorithm, a [`RouterAssisted`] one, needs.
@@ -372,6 +374,9 @@ pub trait Algorithm: Observe {
     fn on_timeout(&mut self, signal: &Signal);
     /// Handles the resumption of sending after nothing was outstanding for `idle` seconds (longer than one RTO).
     fn on_idle(&mut self, _now: f64, _idle: f64) {}
+    /// Handles the sending of a segment while no segment is in flight, on Linux (`CA_EVENT_TX_START`); `next` is the next
+    /// new segment (`snd_nxt`). Only with [`Needs::restarts`].
+    fn on_restart(&mut self, _next: u32) {}
     /// Handles the sending of a segment; only with [`Needs::sends`].
     fn on_sent(&mut self, _sent: &Sent) {}
     /// Handles a lost segment; a segment that is lost again after its retransmission is reported again. Called before

@@ -37,6 +37,11 @@ pub trait LossBased: Observe {
         let _ = ack;
     }
 
+    /// [`Algorithm::on_restart`].
+    fn restarted(&mut self, next: u32) {
+        let _ = next;
+    }
+
     /// [`Algorithm::on_sample`].
     fn sample(&mut self, ack: &Ack) {
         let _ = ack;
@@ -148,6 +153,10 @@ impl<T: LossBased> Algorithm for T {
     fn on_idle(&mut self, now: f64, idle: f64) {
         self.win_mut().idle();
         self.resume(now, idle);
+    }
+
+    fn on_restart(&mut self, next: u32) {
+        self.restarted(next);
     }
 
     fn on_recovery_exit(&mut self, now: f64) {

@@ -173,6 +173,9 @@ impl Algorithm for Controller {
     fn on_idle(&mut self, now: f64, idle: f64) {
         each!(self, a => a.on_idle(now, idle));
     }
+    fn on_restart(&mut self, next: u32) {
+        each!(self, a => a.on_restart(next));
+    }
     fn on_sent(&mut self, sent: &Sent) {
         each!(self, a => a.on_sent(sent));
     }

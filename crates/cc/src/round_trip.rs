@@ -87,6 +87,12 @@ impl AckedBeyond {
         passed
     }
 
+    /// Begins a round trip when the segments below `next` have been sent.
+    #[inline]
+    pub fn begin(&mut self, next: u32) {
+        *self = Self { end: next, restarts: false };
+    }
+
     /// Begins a round trip at a time other than an ACK, or before the next ACK is handled.
     #[inline]
     pub fn restart(&mut self) {

@@ -22,7 +22,7 @@
 //!   of the window.
 //! * INET changes the window by a segment with every ACK of a round and subtracts unsigned numbers. INET has no preset.
 
-use crate::algorithm::{Ack, Algorithm, Recovery, Sample, Signal, Start};
+use crate::algorithm::{Ack, Algorithm, Needs, Recovery, Sample, Signal, Start};
 use crate::loss_window::window_getters;
 use crate::observe::observed;
 use crate::param::{
@@ -108,8 +108,6 @@ pub struct Vegas {
     linux26: Linux26,
     /// End of the round trip in Linux (`beg_snd_nxt`).
     end: AckedBeyond,
-    /// True if no ACK has arrived since the last timeout.
-    timed_out: bool,
     /// True if the flow was in slow start before the last signal.
     saved: bool,
 }
@@ -196,7 +194,6 @@ impl Vegas {
             last_diff: f64::NAN,
             linux26: Linux26::default(),
             end: AckedBeyond::NEW,
-            timed_out: false,
             saved: false,
         })
     }
@@ -479,6 +476,11 @@ observed! {
 }
 
 impl Algorithm for Vegas {
+    #[inline]
+    fn needs(&self) -> Needs {
+        Needs { restarts: self.p.diff == Diff::Linux, ..Needs::default() }
+    }
+
     fn on_start(&mut self, start: &Start) {
         let whole = self.p.diff == Diff::Linux26;
         let initial_window = if whole { start.initial_window.floor() } else { start.initial_window };
@@ -491,13 +493,6 @@ impl Algorithm for Vegas {
         if self.p.diff == Diff::Linux26 {
             self.ack_linux26(ack);
             return;
-        }
-        // A timeout's retransmission leaves while nothing is in flight, so Linux takes it for the end of an idle period
-        // (`tcp_vegas_cwnd_event`).
-        if std::mem::take(&mut self.timed_out) && ack.sample.is_some() && self.p.diff == Diff::Linux {
-            self.base = f64::INFINITY;
-            self.end.restart();
-            self.forget_round();
         }
         if let Some(rtt) = ack.rtt {
             self.base = self.base.min(rtt);
@@ -548,7 +543,6 @@ impl Algorithm for Vegas {
         self.win.ssthresh = if signal.repeated { ssthresh } else { half.max(FLOOR) };
         self.win.w = self.p.timeout_window;
         self.slow_starting = self.win.w < self.win.ssthresh;
-        self.timed_out = true;
         self.growing = true;
         self.enabled = !matches!(self.p.diff, Diff::Linux | Diff::Linux26 | Diff::Ns3);
     }
@@ -561,6 +555,13 @@ impl Algorithm for Vegas {
         if self.p.forget_base {
             self.base = f64::INFINITY;
         }
+    }
+
+    /// Forgets all samples (`tcp_vegas_cwnd_event`).
+    fn on_restart(&mut self, next: u32) {
+        self.base = f64::INFINITY;
+        self.end.begin(next);
+        self.forget_round();
     }
 
     fn on_recovery_exit(&mut self, _now: f64) {

@@ -10,7 +10,7 @@
 //! since the last ACK. Linux counts RTT samples once for the whole connection, adds a segment every second window and
 //! also uses N in slow start. ns-2's TCP/Linux is `linux-2.6`.
 
-use crate::algorithm::{Ack, Cause, Recovery, Signal};
+use crate::algorithm::{Ack, Cause, Needs, Recovery, Signal};
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
@@ -45,8 +45,6 @@ pub struct Veno {
     inc: bool,
     /// True from a timeout to the end of the recovery, while Linux behaves as standard TCP.
     reno: bool,
-    /// True if no ACK has arrived since the last timeout.
-    timed_out: bool,
 }
 
 impl Veno {
@@ -82,7 +80,6 @@ impl Veno {
             n: 0.0,
             inc: true,
             reno: false,
-            timed_out: false,
         })
     }
 
@@ -176,13 +173,13 @@ impl LossBased for Veno {
     const RECOVERY_FLOOR: f64 = 1.0;
 
     #[inline]
+    fn requires(&self) -> Needs {
+        Needs { restarts: self.win.integer(), ..Needs::default() }
+    }
+
+    #[inline]
     fn acknowledge(&mut self, ack: &Ack) {
         if self.win.integer() {
-            // A timeout's retransmission leaves while nothing is in flight, so Linux takes it for the end of an idle period
-            // (`tcp_veno_cwnd_event`).
-            if std::mem::take(&mut self.timed_out) && ack.sample.is_some() {
-                self.resume(ack.now, 0.0);
-            }
             if let Some(rtt) = ack.rtt {
                 self.sample(rtt);
             }
@@ -215,7 +212,6 @@ impl LossBased for Veno {
 
     fn after_timeout(&mut self, _signal: &Signal) {
         self.reno = self.win.integer();
-        self.timed_out = true;
         self.restart();
     }
 
@@ -223,6 +219,11 @@ impl LossBased for Veno {
         self.base = f64::INFINITY;
         self.inc = true;
         self.restart();
+    }
+
+    /// Forgets all samples (`tcp_veno_cwnd_event`).
+    fn restarted(&mut self, _next: u32) {
+        self.resume(0.0, 0.0);
     }
 
     fn recovered(&mut self, _now: f64) {
@@ -352,11 +353,11 @@ mod tests {
     }
 
     #[test]
-    fn linux_measures_its_base_anew_after_a_timeout() {
+    fn linux_measures_its_base_anew_when_nothing_is_in_flight() {
         let (mut d, mut v) = (Driver::new(), veno("linux"));
         d.start_at(&mut v, 100.0);
         d.ack(&mut v, 1.0, 0.1, 0.01);
-        d.time_out(&mut v);
+        v.on_restart(1);
         let ack = d.make_ack(&v, 1.0, 0.2, false);
         v.on_ack(&Ack { sample: Some(Sample::default()), ..ack });
         assert_eq!(v.base, 200_001.0);

@@ -63,8 +63,6 @@ pub struct Yeah {
     /// End of the round trip in Linux (`beg_snd_nxt`).
     end: AckedBeyond,
     due: bool,
-    /// True if no ACK has arrived since the last timeout.
-    timed_out: bool,
     /// Segments in queues in the last complete round.
     q: f64,
     /// Round trips of slow mode in a row; 0 is fast mode.
@@ -109,7 +107,6 @@ impl Yeah {
             round: RoundTrip::NEW,
             end: AckedBeyond::NEW,
             due: false,
-            timed_out: false,
             q: 0.0,
             slow: 0.0,
             fast_count: 0.0,
@@ -188,17 +185,12 @@ impl LossBased for Yeah {
 
     #[inline]
     fn requires(&self) -> Needs {
-        Needs { rounds_restart: self.win.integer(), ..Needs::default() }
+        let is_linux = self.win.integer();
+        Needs { rounds_restart: is_linux, restarts: is_linux, ..Needs::default() }
     }
 
     #[inline]
     fn acknowledge(&mut self, ack: &Ack) {
-        // A timeout's retransmission leaves while nothing is in flight, so Linux takes it for the end of an idle period
-        // (`tcp_vegas_cwnd_event`).
-        if std::mem::take(&mut self.timed_out) && ack.sample.is_some() && self.win.integer() {
-            self.resume(ack.now, 0.0);
-            self.end.restart();
-        }
         if let Some(rtt) = ack.rtt {
             self.base = self.base.min(rtt);
         }
@@ -262,7 +254,6 @@ impl LossBased for Yeah {
     }
 
     fn after_timeout(&mut self, _signal: &Signal) {
-        self.timed_out = true;
         self.round = RoundTrip::NEW;
     }
 
@@ -271,6 +262,13 @@ impl LossBased for Yeah {
         if self.p.forget_base {
             self.base = f64::INFINITY;
         }
+    }
+
+    /// Forgets all samples (`tcp_vegas_cwnd_event`).
+    fn restarted(&mut self, next: u32) {
+        self.base = f64::INFINITY;
+        self.round = RoundTrip::NEW;
+        self.end.begin(next);
     }
 
     fn recovered(&mut self, _now: f64) {

@@ -72,6 +72,7 @@ const EVERYTHING: Needs = Needs {
     sends: true,
     pacing: false,
     own_recovery: true,
+    restarts: true,
     ecn: Ecn::Accurate,
     router: None,
     hz: false,

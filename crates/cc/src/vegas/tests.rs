@@ -256,13 +256,14 @@ fn a_round_of_linux_begins_where_a_disorder_ends() {
 }
 
 #[test]
-fn linux_adds_a_microsecond_to_each_rtt_and_forgets_its_base_after_a_timeout() {
+fn linux_adds_a_microsecond_to_each_rtt_and_forgets_its_base_when_nothing_is_in_flight() {
     let (mut d, mut v) = (Driver::new(), vegas("linux"));
     d.start_at(&mut v, 100.0);
     (v.base, v.round) = (0.1, RoundTrip { min: 0.103, sum: 0.309, samples: 3, acked: 3.0 });
     v.round_linux(1.0);
     assert_eq!((v.last_diff, v.window()), (2.0, 100.0), "100 · 3000 / 100,001 is just below 3");
-    d.time_out(&mut v);
-    linux_ack(&mut d, &mut v, (Recovery::Repair, Recovery::Repair), (1, 100), 0.2);
+    v.on_restart(7);
+    linux_ack(&mut d, &mut v, (Recovery::Open, Recovery::Open), (8, 100), 0.2);
     assert_eq!(v.base, 0.2);
+    assert_eq!(v.round.samples, 0, "the ACK of segment 7 ends the round trip");
 }

@@ -94,6 +94,9 @@ impl<R: Report> Algorithm for Reported<R> {
     fn on_idle(&mut self, now: f64, idle: f64) {
         self.inner.on_idle(now, idle);
     }
+    fn on_restart(&mut self, next: u32) {
+        self.inner.on_restart(next);
+    }
     fn on_sent(&mut self, sent: &Sent) {
         self.inner.on_sent(sent);
     }

@@ -132,6 +132,7 @@ impl Sender {
         let mut sent = 0;
         while sent < room {
             let Some(segment) = self.board.next_to_repair() else { break };
+            self.note_restart();
             self.board.retransmitted(segment, self.next, now);
             self.stats.totals.retransmits += 1;
             self.emit(segment, self.marks.on_retransmission(), now, out);
@@ -164,6 +165,7 @@ impl Sender {
             self.arm(now);
         }
         (self.timeout.probe_from, self.timeout.has_sent) = (now, true);
+        self.note_restart();
         let first = self.next;
         if self.stack.time_one_segment && self.timed.is_none() {
             self.timed = Some((first, now));
@@ -177,6 +179,14 @@ impl Sender {
             flags = self.marks.on_data();
         }
         past - first
+    }
+
+    /// Tells the algorithm that a segment leaves while no segment is in flight, if the algorithm asks for it.
+    #[inline(always)]
+    fn note_restart(&mut self) {
+        if self.needs.restarts && self.rack.enabled && self.board.in_flight(self.next) == 0 {
+            self.algorithm.on_restart(self.next);
+        }
     }
 
     #[inline(always)]
