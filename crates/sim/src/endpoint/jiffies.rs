@@ -15,6 +15,11 @@ pub(super) fn jiffy(stack: &StackSpec) -> Time {
     hz.map_or(Time::ZERO, |hz| Time(Time::SECOND.0 / u64::from(hz.max(1))))
 }
 
+/// A duration rounded up to whole jiffies (`usecs_to_jiffies`).
+pub(super) fn round_up(jiffy: Time, wait: Time) -> Time {
+    if jiffy == Time::ZERO { wait } else { Time(wait.0.div_ceil(jiffy.0).saturating_mul(jiffy.0)) }
+}
+
 /// Expiry of a timer of duration `wait` set at `from`. Linux rounds the duration up to whole jiffies
 /// (`usecs_to_jiffies`), and the expiry up to the next unit of the timer's level, so that no timer expires early
 /// (`calc_index`). Time zero is a multiple of all units.

@@ -1,6 +1,7 @@
 //! Retransmission timeout, RFC 6298 (with RFC 7323 timestamps, so that every ACK gives a sample), or with the estimator of
 //! Linux 6.12 (`tcp_rtt_estimator`).
 
+use super::jiffies;
 use crate::time::Time;
 
 /// Estimator of the RTT, and the retransmission timeout.
@@ -29,6 +30,8 @@ struct Linux {
     deviation: i64,
     /// Next segment at the start of the round trip (`rtt_seq`).
     round: u32,
+    /// Unit of the timeout, into which Linux rounds it up before it doubles it (`icsk_rto`).
+    jiffy: Time,
 }
 
 /// Microseconds of a time in s; rounded, since the time in s is inexact.
@@ -44,9 +47,9 @@ impl Rto {
         Self { srtt: 0.0, rttvar: 0.0, linux: None, initial, backoff: 0, min, max, granularity }
     }
 
-    /// Uses Linux's estimator.
-    pub fn of_linux(mut self) -> Self {
-        self.linux = Some(Linux::default());
+    /// Uses Linux's estimator, with timeouts in units of `jiffy`; zero for exact timeouts.
+    pub fn of_linux(mut self, jiffy: Time) -> Self {
+        self.linux = Some(Linux { jiffy, ..Linux::default() });
         self
     }
 
@@ -76,7 +79,7 @@ impl Rto {
         self.backoff = 0;
         if linux.smoothed == 0 {
             let highest = (2 * us).max(floor);
-            linux = Linux { smoothed: 8 * us, mean: 2 * us, highest, deviation: highest, round: next };
+            linux = Linux { smoothed: 8 * us, mean: 2 * us, highest, deviation: highest, round: next, ..linux };
         } else {
             let error = us - (linux.smoothed >> 3);
             linux.smoothed += error;
@@ -118,7 +121,7 @@ impl Rto {
             self.initial
         } else if let Some(linux) = self.linux {
             let us = (linux.smoothed >> 3) + linux.deviation;
-            Time(us as u64 * Time::MICROSECOND.0).clamp(self.min, self.max)
+            jiffies::round_up(linux.jiffy, Time(us as u64 * Time::MICROSECOND.0).clamp(self.min, self.max))
         } else {
             Time::from_seconds(self.srtt + (4.0 * self.rttvar).max(self.granularity)).clamp(self.min, self.max)
         };
@@ -154,7 +157,7 @@ mod tests {
 
     #[test]
     fn linux_raises_the_deviation_at_once_and_lowers_it_once_a_round_trip() {
-        let mut rto = Rto::new(SECOND, Time(1), Time(60 * SECOND.0), Time(SECOND.0 / 5)).of_linux();
+        let mut rto = Rto::new(SECOND, Time(1), Time(60 * SECOND.0), Time(SECOND.0 / 5)).of_linux(Time::ZERO);
         rto.sample_at(0.1, 0, 10);
         assert!((rto.timeout().seconds() - 0.3).abs() < 1e-9, "0.1 s and 0.2 s, the floor");
         rto.sample_at(0.5, 5, 20);
@@ -173,6 +176,16 @@ mod tests {
     }
 
     #[test]
+    fn linux_rounds_the_timeout_up_to_jiffies_before_it_doubles_it() {
+        let jiffy = Time(4 * Time::MILLISECOND.0);
+        let mut rto = Rto::new(SECOND, Time(1), Time(60 * SECOND.0), Time(SECOND.0 / 5)).of_linux(jiffy);
+        rto.sample_at(0.1001, 0, 10);
+        assert_eq!(rto.timeout(), Time(304 * Time::MILLISECOND.0), "300.3 ms");
+        rto.back_off();
+        assert_eq!(rto.timeout(), Time(608 * Time::MILLISECOND.0), "not 604 ms");
+    }
+
+    #[test]
     fn the_minimum_holds_and_backoff_doubles_until_a_sample_comes() {
         let mut rto = Rto::new(SECOND, SECOND, Time(3 * SECOND.0), Time::ZERO);
         rto.sample(0.1);
@@ -188,7 +201,7 @@ mod tests {
 
     #[test]
     fn linux_s_smoothed_rtt_is_up_to_a_microsecond_too_large() {
-        let mut rto = Rto::new(SECOND, Time(1), Time(60 * SECOND.0), Time::ZERO).of_linux();
+        let mut rto = Rto::new(SECOND, Time(1), Time(60 * SECOND.0), Time::ZERO).of_linux(Time::ZERO);
         for us in (100_000..100_040).rev().chain([100_000; 100]) {
             rto.sample_at(f64::from(us) * 1e-6, 0, 10);
         }

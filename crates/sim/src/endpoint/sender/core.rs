@@ -17,6 +17,7 @@ use super::window_growth::WindowGrowth;
 use crate::application::Application;
 use crate::endpoint::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
 use crate::endpoint::departures::Departures;
+use crate::endpoint::jiffies;
 use crate::endpoint::rto::Rto;
 use crate::endpoint::scoreboard::Scoreboard;
 use crate::endpoint::statistics::SenderStatistics;
@@ -100,7 +101,7 @@ impl Sender {
             Time(stack.max_rto_ps),
             Time(stack.rto_granularity_ps),
         );
-        let rto = if stack.detection == Detection::Rack { rto.of_linux() } else { rto };
+        let rto = if stack.detection == Detection::Rack { rto.of_linux(jiffies::jiffy(&stack)) } else { rto };
         let (receive_window, window_growth) = WindowGrowth::of_stack(&stack);
         Self {
             flow,
