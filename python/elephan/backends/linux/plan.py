@@ -632,9 +632,9 @@ def _buffer_bytes(form: Spec, flow: FlowSpec) -> int:
 
 def _receive_buffer_bytes(form: Spec, flow: FlowSpec) -> int:
     """Value of the socket option for the receive buffer, bytes. Data that wait in the buffer must not limit the receive
-    window: the window's growth would pause, and each pause adds quick ACKs. The first receive window gets half of the
-    buffer."""
-    waiting = _window_bytes(form, flow) + READ_BYTES
+    window: the window's growth would pause, and each pause adds quick ACKs. After a loss, a whole window may wait. The
+    first receive window gets half of the buffer."""
+    waiting = _window_bound(form, flow) + READ_BYTES
     wanted = max(
         int((_window_bound(form, flow) + waiting) / _learned(flow)),
         _first_window(form, flow) * flow.stack.payload_bytes,
