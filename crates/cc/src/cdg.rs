@@ -7,13 +7,16 @@
 //! rounded up. A back-off takes one round trip, in which the window falls with each segment acknowledged, by
 //! proportional rate reduction (RFC 6937), and does not grow. Differences: according to the notes of Linux's module,
 //! the paper and FreeBSD's module have standard slow start and do not bound the shadow window. Neither the paper nor
-//! FreeBSD's module was available.
+//! FreeBSD's module was available. Preset `linux`: the module's own arithmetic and order of events (`module.rs`).
 
+mod module;
+
+use self::module::Module;
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::draws::Draws;
-use crate::loss_window::{FLOOR, LossParams, LossWindow, window_methods};
+use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_methods};
 use crate::observe::{observed, states};
-use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch, value};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch, value, word};
 
 params! {
     /// Parameters of CDG.
@@ -74,6 +77,15 @@ struct Train {
 
 const NO_TRAIN: Train = Train { start: 0.0, last: None, samples: 0 };
 
+/// The values of the internal variables; the sums of the gradients are in s.
+struct Report {
+    sums: (f64, f64),
+    queue: Queue,
+    shadow: f64,
+    ineffectual: f64,
+    backing_off: bool,
+}
+
 /// CDG.
 #[derive(Clone, Debug)]
 pub struct Cdg {
@@ -99,6 +111,10 @@ pub struct Cdg {
     settling: bool,
     base: f64,
     train: Train,
+    /// `Some` for the arithmetic of Linux's module, which is used on a stack that gives Linux's samples.
+    module: Option<Box<Module>>,
+    /// True if the stack gives Linux's samples.
+    is_linux: bool,
 }
 
 impl Cdg {
@@ -113,7 +129,8 @@ impl Cdg {
               probable the back-off. CDG ignores the RTT after back-offs without effect, since other flows then fill \
               the queue. A shadow window protects CDG's share from these other flows. The default is Linux's module.",
         presets: &[
-            Preset::new("", "Linux", &[]),
+            Preset::new("", "Linux in real numbers", &[]),
+            Preset::new("linux", "Linux: whole segments and microseconds", &[word("arithmetic", "linux")]),
             Preset::new(
                 "scavenger",
                 "Linux without the two rules for coexistence with loss-based flows",
@@ -132,9 +149,13 @@ impl Cdg {
         if p.window.fract() != 0.0 || !rounds.is_power_of_two() {
             return settings.conflict(format!("window {} must be a power of two", p.window));
         }
+        let win = LossWindow::new(settings)?;
+        let module = (win.arithmetic == Arithmetic::Linux).then(|| Box::new(Module::new(p)));
         Ok(Self {
             p,
-            win: LossWindow::new(settings)?,
+            win,
+            module,
+            is_linux: false,
             draws: Draws::default(),
             rtt: None,
             previous: None,
@@ -152,6 +173,27 @@ impl Cdg {
             base: f64::INFINITY,
             train: NO_TRAIN,
         })
+    }
+
+    /// The values to record.
+    fn report(&self) -> Report {
+        let module = self.module.as_deref().filter(|_| self.is_linux);
+        module.map_or(
+            Report {
+                sums: (self.sum.min, self.sum.max),
+                queue: self.queue,
+                shadow: self.shadow,
+                ineffectual: self.ineffectual,
+                backing_off: self.backing_off,
+            },
+            Module::report,
+        )
+    }
+
+    /// The state of Linux's module and the window, if the stack gives Linux's samples.
+    fn linux(&mut self) -> Option<(&mut Module, &mut LossWindow)> {
+        let module = self.module.as_deref_mut().filter(|_| self.is_linux)?;
+        Some((module, &mut self.win))
     }
 
     /// Takes an RTT sample. An ACK of a single segment after ACKs of several segments was probably delayed, so its
@@ -300,17 +342,17 @@ impl Cdg {
 observed! {
     self: Cdg, self.win;
     /// Gradient of a round trip's smallest RTT, averaged (g_min).
-    g_min_s = self.sum.min / self.p.window, number(Unit::Seconds);
+    g_min_s = self.report().sums.0 / self.p.window, number(Unit::Seconds);
     /// Gradient of a round trip's largest RTT, averaged (g_max).
-    g_max_s = self.sum.max / self.p.window, number(Unit::Seconds);
+    g_max_s = self.report().sums.1 / self.p.window, number(Unit::Seconds);
     /// State of the queue, inferred from the gradients; unknown if losses are not tolerated.
-    queue = self.queue, state(Queue::NAMES);
+    queue = self.report().queue, state(Queue::NAMES);
     /// Shadow window: the window without backoffs on delay.
-    shadow = self.shadow, number(Unit::Segments);
+    shadow = self.report().shadow, number(Unit::Segments);
     /// Number of successive backoffs on delay without effect.
-    ineffectual = self.ineffectual, plain();
+    ineffectual = self.report().ineffectual, plain();
     /// 1 in the round trip after a backoff on delay.
-    backing_off = self.backing_off, plain();
+    backing_off = self.report().backing_off, plain();
 }
 
 impl Algorithm for Cdg {
@@ -322,10 +364,24 @@ impl Algorithm for Cdg {
         // therefore differences between the RTT of a segment and the RTT of the SYN, and not differences of the largest
         // RTT, which rises with each burst of slow start.
         self.rtt = start.rtt.map(|rtt| Extremes { min: rtt, max: rtt });
+        if let Some(module) = &mut self.module {
+            module.start(self.draws, self.win.w);
+        }
+    }
+
+    fn on_sample(&mut self, ack: &Ack) {
+        if let (Some(module), Some(sample)) = (&mut self.module, &ack.sample) {
+            module.take(ack, sample, &mut self.win);
+        }
     }
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
+        if let (Some(module), Some(sample)) = (&mut self.module, &ack.sample) {
+            module.on_ack(ack, sample, &mut self.win);
+            self.is_linux = true;
+            return;
+        }
         if let Some(rtt) = ack.rtt {
             self.sample(ack, rtt);
         }
@@ -360,11 +416,20 @@ impl Algorithm for Cdg {
     }
 
     fn on_congestion(&mut self, signal: &Signal) {
-        let target = self.reduced(signal);
+        let target = match self.linux() {
+            Some((module, win)) => module.threshold(win),
+            None => self.reduced(signal),
+        };
         self.win.reduce_to(target);
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
+        if let Some((module, win)) = self.linux() {
+            let target = module.threshold(win);
+            module.time_out();
+            win.time_out(target, signal.repeated);
+            return;
+        }
         let target = self.reduced(signal);
         self.win.time_out(target, signal.repeated);
         self.settle();
@@ -372,6 +437,9 @@ impl Algorithm for Cdg {
 
     fn on_idle(&mut self, _now: f64, _idle: f64) {
         self.win.idle();
+        if let Some((module, win)) = self.linux() {
+            module.restart(win.w);
+        }
         self.gradients.fill(Extremes::default());
         (self.sum, self.tail, self.filled) = (Extremes::default(), 0, false);
         (self.ineffectual, self.delayed, self.base) = (0.0, 0, f64::INFINITY);
@@ -380,6 +448,9 @@ impl Algorithm for Cdg {
     }
 
     fn on_recovery_exit(&mut self, _now: f64) {
+        if let Some((module, _)) = self.linux() {
+            module.recovered();
+        }
         self.settle();
         self.settling = true;
     }
@@ -387,6 +458,9 @@ impl Algorithm for Cdg {
     fn on_undo(&mut self, _now: f64) {
         self.win.undo();
         self.backing_off = false;
+        if let Some((module, _)) = self.linux() {
+            module.undone();
+        }
     }
 
     window_methods!();

@@ -1,0 +1,376 @@
+//! Linux's module (tcp_cdg.c, 6.12) in its own arithmetic: whole segments and whole microseconds.
+
+use super::{CdgParams, Queue, Report};
+use crate::algorithm::{Ack, Recovery, Sample};
+use crate::draws::Draws;
+use crate::loss_window::{FLOOR, LossWindow};
+use crate::round_trip::AckedBeyond;
+
+/// Noise of a gradient sum, µs.
+const NOISE_US: i64 = 32;
+/// Smallest thresholds of the slow start, µs.
+const HYSTART_MIN_US: i64 = 125;
+/// Gap between two ACKs from which the second ACK is not of the train, µs.
+const TRAIN_GAP_US: i64 = 3000;
+const HYSTART_SAMPLES: u32 = 8;
+const TWO_TO_32: f64 = 4_294_967_296.0;
+const DELAYED_MAX: u32 = 5;
+
+/// Smallest and largest value of a quantity, µs; both are 0 while unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Extremes {
+    pub(super) min: i64,
+    pub(super) max: i64,
+}
+
+/// A reduction of the window after a back-off, by proportional rate reduction (`TCP_CA_CWR`).
+#[derive(Clone, Copy, Debug)]
+struct Reduction {
+    /// Next new segment at the back-off (`high_seq`).
+    next: u32,
+    /// Window before the back-off, and segments delivered since.
+    prior: f64,
+    delivered: f64,
+}
+
+/// State of the module.
+#[derive(Clone, Debug)]
+pub(super) struct Module {
+    p: CdgParams,
+    draws: Draws,
+    pub(super) rtt: Extremes,
+    pub(super) previous: Extremes,
+    gradients: Box<[Extremes]>,
+    sum: Extremes,
+    tail: usize,
+    filled: bool,
+    queue: Queue,
+    /// True from a back-off to the end of its reduction.
+    backs_off: bool,
+    delayed: u32,
+    end: AckedBeyond,
+    pub(super) shadow: f64,
+    pub(super) ineffectual: u32,
+    samples: u32,
+    base: i64,
+    train: Option<(i64, i64)>,
+    reduction: Option<Reduction>,
+    timed_out: bool,
+    /// True if the next ACK ends a recovery, and if the samples of the next ACK are already taken.
+    completes: bool,
+    is_sampled: bool,
+}
+
+fn whole_us(seconds: f64) -> i64 {
+    (seconds * 1e6).round() as i64
+}
+
+impl Module {
+    pub(super) fn new(p: CdgParams) -> Self {
+        Self {
+            p,
+            draws: Draws::default(),
+            rtt: Extremes::default(),
+            previous: Extremes::default(),
+            gradients: vec![Extremes::default(); p.window as usize].into_boxed_slice(),
+            sum: Extremes::default(),
+            tail: 0,
+            filled: false,
+            queue: Queue::Unknown,
+            backs_off: false,
+            delayed: 0,
+            end: AckedBeyond::NEW,
+            shadow: 1.0,
+            ineffectual: 0,
+            samples: 0,
+            base: 0,
+            train: None,
+            reduction: None,
+            timed_out: false,
+            completes: false,
+            is_sampled: false,
+        }
+    }
+
+    /// Begins anew with a window of `window` segments. The RTT of the handshake is no sample, as on a socket that selects
+    /// its congestion control after the handshake (`tcp_reinit_congestion_control`).
+    pub(super) fn start(&mut self, draws: Draws, window: f64) {
+        *self = Self { draws, shadow: window, ..Self::new(self.p) };
+    }
+
+    /// Begins anew after an idle period (`CA_EVENT_CWND_RESTART`).
+    pub(super) fn restart(&mut self, window: f64) {
+        let draws = self.draws;
+        self.start(draws, window);
+    }
+
+    pub(super) fn report(&self) -> Report {
+        Report {
+            sums: (self.sum.min as f64 * 1e-6, self.sum.max as f64 * 1e-6),
+            queue: self.queue,
+            shadow: self.shadow,
+            ineffectual: f64::from(self.ineffectual),
+            backing_off: self.backs_off,
+        }
+    }
+
+    /// Takes the samples of an ACK, and ends the recovery or the reduction that the ACK ends.
+    pub(super) fn take(&mut self, ack: &Ack, sample: &Sample, win: &mut LossWindow) {
+        if let Some(us) = ack.rtt.map(whole_us).filter(|&us| us > 0) {
+            self.measure(us, sample);
+        }
+        if self.reduction.is_some_and(|reduction| sample.una > reduction.next) {
+            self.reduction = None;
+            win.w = win.ssthresh;
+            self.completes = true;
+        }
+        if std::mem::take(&mut self.completes) {
+            (self.queue, self.backs_off) = (Queue::Unknown, false);
+            self.end.begin(sample.next);
+            (self.previous, self.rtt) = (self.rtt, Extremes::default());
+        }
+        self.is_sampled = true;
+    }
+
+    /// Takes an RTT sample (`tcp_cdg_acked`), with the filter for delayed ACKs.
+    fn measure(&mut self, us: i64, sample: &Sample) {
+        let none_sacked = sample.then == Recovery::Open || (sample.then == Recovery::Repair && !sample.is_slow);
+        if none_sacked {
+            if sample.acked == 1.0 && self.delayed > 0 {
+                self.rtt.min = self.rtt.min.min(us);
+                self.delayed -= 1;
+                return;
+            }
+            if sample.acked > 1.0 && self.delayed < DELAYED_MAX {
+                self.delayed += 1;
+            }
+        }
+        self.rtt.min = if self.rtt.min == 0 { us } else { self.rtt.min.min(us) };
+        self.rtt.max = self.rtt.max.max(us);
+    }
+
+    /// Handles an ACK.
+    pub(super) fn on_ack(&mut self, ack: &Ack, sample: &Sample, win: &mut LossWindow) {
+        if !std::mem::take(&mut self.is_sampled) {
+            self.take(ack, sample, win);
+            self.is_sampled = false;
+        }
+        if ack.in_recovery && sample.then == Recovery::Repair {
+            return;
+        }
+        if self.reduction.is_some() {
+            self.reduce(ack, sample, win);
+        } else if !ack.in_recovery {
+            self.avoid(ack, sample, win);
+        }
+    }
+
+    /// Proportional rate reduction (`tcp_cwnd_reduction`).
+    fn reduce(&mut self, ack: &Ack, sample: &Sample, win: &mut LossWindow) {
+        let Some(reduction) = self.reduction.as_mut().filter(|_| ack.acked > 0.0) else { return };
+        reduction.delivered += ack.acked;
+        let sent = f64::from(sample.next - reduction.next);
+        let room = win.ssthresh - ack.in_flight;
+        let quota = if room < 0.0 {
+            (win.ssthresh * reduction.delivered / reduction.prior).ceil() - sent
+        } else {
+            let limit = (reduction.delivered - sent).max(ack.acked);
+            room.min(limit + if sample.acked > 0.0 { 1.0 } else { 0.0 })
+        };
+        win.w = ack.in_flight + quota.max(if sent > 0.0 { 0.0 } else { 1.0 });
+    }
+
+    /// Congestion avoidance and slow start (`tcp_cdg_cong_avoid`).
+    fn avoid(&mut self, ack: &Ack, sample: &Sample, win: &mut LossWindow) {
+        if win.in_slow_start() && self.p.hystart {
+            self.look_for_the_exit(ack, win);
+        }
+        if self.rtt != Extremes::default() && self.end.passed(sample) {
+            let gradient = if self.previous == Extremes::default() { 0 } else { self.gradient() };
+            (self.previous, self.rtt) = (self.rtt, Extremes::default());
+            (self.train, self.samples) = (None, 0);
+            if gradient > 0 && self.draws_back_off(gradient) {
+                self.back_off(sample, win);
+                return;
+            }
+        }
+        if !ack.window_limited {
+            self.shadow = self.shadow.min(win.w);
+            return;
+        }
+        let before = win.w;
+        let n = win.slow_start(ack);
+        if n > 0.0 {
+            win.grow_per_round(n, 1.0);
+        }
+        self.shadow += win.w - before;
+    }
+
+    /// Slow start's exit (`tcp_cdg_hystart_update`).
+    fn look_for_the_exit(&mut self, ack: &Ack, win: &mut LossWindow) {
+        if self.base == 0 || (self.rtt.min != 0 && self.rtt.min < self.base) {
+            self.base = self.rtt.min;
+        }
+        if self.base == 0 {
+            return;
+        }
+        let now = (ack.now * 1e6 + 1e-3).floor() as i64;
+        match self.train.filter(|_| ack.window_limited) {
+            None => self.train = Some((now, now)),
+            Some((start, last)) if now < last + TRAIN_GAP_US => {
+                self.train = Some((start, now));
+                if now > start + (self.base / 2).max(HYSTART_MIN_US) {
+                    win.ssthresh = win.w;
+                    return;
+                }
+            }
+            Some(_) => {}
+        }
+        if self.samples < HYSTART_SAMPLES {
+            self.samples += 1;
+        } else if self.rtt.min > (self.base + self.base / 8).max(HYSTART_MIN_US) {
+            win.ssthresh = win.w;
+        }
+    }
+
+    /// Sum of the gradients of the last round trips, µs (`tcp_cdg_grad`).
+    fn gradient(&mut self) -> i64 {
+        let new = Extremes { min: self.rtt.min - self.previous.min, max: self.rtt.max - self.previous.max };
+        let old = std::mem::replace(&mut self.gradients[self.tail], new);
+        self.sum.min += new.min - old.min;
+        self.sum.max += new.max - old.max;
+        let rounds = self.gradients.len();
+        self.tail = (self.tail + 1) & (rounds - 1);
+        let mut gradient = if self.sum.min > 0 { self.sum.min } else { self.sum.max };
+        self.filled |= self.tail == 0;
+        if !self.filled {
+            gradient = gradient * rounds as i64 / self.tail as i64;
+        }
+        if self.sum.min <= -NOISE_US || self.sum.max <= -NOISE_US {
+            self.ineffectual = 0;
+        }
+        if self.p.use_tolerance {
+            if self.sum.min >= NOISE_US && self.sum.max < NOISE_US {
+                self.queue = Queue::Full;
+            } else if self.sum.min >= NOISE_US || self.sum.max <= -NOISE_US {
+                self.queue = Queue::NotFull;
+            }
+        }
+        gradient
+    }
+
+    /// True if the flow backs off at a gradient of `us`.
+    fn draws_back_off(&mut self, us: i64) -> bool {
+        // Linux's product has 32 bits.
+        let exponent = (self.p.backoff_factor * us as f64).floor() % TWO_TO_32;
+        if self.draws.uniform() >= 1.0 - libm::exp(-exponent * 1e-6) {
+            return false;
+        }
+        if self.p.use_ineff > 0.0 {
+            self.ineffectual += 1;
+        }
+        self.p.use_ineff == 0.0 || f64::from(self.ineffectual) <= self.p.use_ineff
+    }
+
+    /// Begins a reduction (`tcp_cdg_backoff`, `tcp_enter_cwr`).
+    fn back_off(&mut self, sample: &Sample, win: &mut LossWindow) {
+        self.shadow = self.shadow.max(win.w);
+        self.backs_off = true;
+        let prior = win.w;
+        win.reduce_to(self.p.backoff_beta * prior);
+        win.w = prior;
+        self.reduction = Some(Reduction { next: sample.next, prior, delivered: 0.0 });
+    }
+
+    /// Threshold after a loss (`tcp_cdg_ssthresh`); a reduction that has begun keeps its threshold.
+    pub(super) fn threshold(&mut self, win: &LossWindow) -> f64 {
+        if self.reduction.take().is_some() {
+            return win.ssthresh;
+        }
+        if self.backs_off {
+            return self.p.backoff_beta * win.w;
+        }
+        if self.queue == Queue::NotFull && self.p.use_tolerance {
+            return win.w;
+        }
+        self.shadow = (self.shadow / 2.0).floor().min(win.w);
+        let half = (win.w / 2.0).floor().max(FLOOR);
+        if self.p.use_shadow { half.max(self.shadow) } else { half }
+    }
+
+    pub(super) fn time_out(&mut self) {
+        self.timed_out = true;
+    }
+
+    /// Handles the end of a recovery. The end of the recovery from a timeout is not signaled to the module.
+    pub(super) fn recovered(&mut self) {
+        self.completes = !std::mem::take(&mut self.timed_out);
+    }
+
+    pub(super) fn undone(&mut self) {
+        self.timed_out = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::{Algorithm, Cause};
+    use crate::cdg::Cdg;
+    use crate::testing::{Driver, settings};
+
+    fn linux(d: &mut Driver, window: f64) -> Cdg {
+        let mut c = Cdg::new(&settings(&Cdg::ENTRY, "linux", &[]).expect("it is right")).expect("it is right");
+        d.start_at(&mut c, window);
+        c
+    }
+
+    fn sample(una: u32, next: u32, acked: f64) -> Sample {
+        Sample { una, next, acked, ..Sample::default() }
+    }
+
+    #[test]
+    fn the_gradient_is_in_whole_microseconds() {
+        let mut d = Driver::new();
+        let mut c = linux(&mut d, 10.0);
+        let mut module = c.module.take().expect("the preset has it");
+        (module.previous, module.rtt) =
+            (Extremes { min: 100_000, max: 100_000 }, Extremes { min: 100_007, max: 100_031 });
+        assert_eq!(module.gradient(), 56, "7 µs, extrapolated to eight round trips");
+        module.ineffectual = 3;
+        (module.previous, module.rtt) = (module.rtt, Extremes { min: 99_968, max: 100_031 });
+        assert_eq!((module.gradient(), module.ineffectual), (124, 0), "-32 µs and 31 µs after two round trips");
+    }
+
+    #[test]
+    fn a_delayed_ack_counts_only_for_a_known_minimum() {
+        let mut module =
+            Module::new(CdgParams::read(&settings(&Cdg::ENTRY, "linux", &[]).expect("right")).expect("right"));
+        module.measure(100, &sample(2, 9, 2.0));
+        module.rtt = Extremes::default();
+        module.measure(90, &sample(3, 9, 1.0));
+        assert_eq!(module.rtt, Extremes::default());
+        module.measure(90, &sample(4, 9, 1.0));
+        assert_eq!(module.rtt, Extremes { min: 90, max: 90 }, "the filter remembers one ACK of two segments");
+    }
+
+    #[test]
+    fn a_back_off_reduces_the_window_in_proportion_and_ends_beyond_the_last_segment() {
+        let mut d = Driver::new();
+        let mut c = linux(&mut d, 10.0);
+        c.module.as_mut().expect("the preset has it").back_off(&sample(0, 10, 0.0), &mut c.win);
+        assert_eq!((c.window(), c.ssthresh()), (10.0, 7.0), "724 of 1,024");
+        let (mut next, mut windows) = (10_u32, Vec::new());
+        for una in 1..=11 {
+            let ack = Ack { in_flight: f64::from(next - una), ..d.make_ack(&c, 1.0, 0.1, false) };
+            c.on_ack(&Ack { sample: Some(sample(una, next, 1.0)), ..ack });
+            windows.push(c.window());
+            next = una + c.window() as u32;
+        }
+        assert_eq!(windows, [10.0, 10.0, 10.0, 9.0, 9.0, 9.0, 8.0, 7.0, 7.0, 7.0, 7.0]);
+        assert_eq!(next, 18, "the flight of seven is reached with the eighth ACK");
+        let signal = d.signal(&c, Cause::Loss);
+        c.on_congestion(&signal);
+        assert_eq!(c.window(), 5.0, "half of the shadow window, and not 7 · 724 / 1,024");
+    }
+}
