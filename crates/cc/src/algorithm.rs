@@ -243,13 +243,6 @@ impl Sample {
     pub fn opens(&self) -> bool {
         self.state != Recovery::Open && self.then == Recovery::Open
     }
-
-    /// True if the ACK begins a recovery. The algorithm has already handled the loss then, and Linux's modules have not.
-    #[must_use]
-    #[inline]
-    pub fn begins_repair(&self) -> bool {
-        self.state != Recovery::Repair && self.then == Recovery::Repair
-    }
 }
 
 /// One ACK that acknowledges new data, cumulatively or by SACK.

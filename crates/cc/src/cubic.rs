@@ -129,6 +129,8 @@ pub struct Cubic {
     saved: Epoch,
     linux: Linux,
     jiffies: Jiffies,
+    /// True if the sample of the next ACK is already taken.
+    is_sampled: bool,
 }
 
 impl Cubic {
@@ -213,6 +215,7 @@ impl Cubic {
             saved: NO_EPOCH,
             linux: Linux { beta_scale, ..NO_LINUX },
             jiffies: Jiffies::default(),
+            is_sampled: false,
         })
     }
 
@@ -428,10 +431,19 @@ impl LossBased for Cubic {
         }
         self.last_ack = ack.now;
         if self.win.integer() && ack.acked > 0.0 {
-            self.linux_delay(ack);
+            if !std::mem::take(&mut self.is_sampled) {
+                self.linux_delay(ack);
+            }
             if !ack.in_recovery {
                 self.linux.ratio.update(ack.acked);
             }
+        }
+    }
+
+    fn sample(&mut self, ack: &Ack) {
+        if self.win.integer() {
+            self.linux_delay(ack);
+            self.is_sampled = true;
         }
     }
 

@@ -213,16 +213,9 @@ impl LossWindow {
     /// Takes Linux's sample for HyStart (`pkts_acked`), before the ACK may grow the window. `delay_min` is the module's
     /// smallest RTT, s. HyStart may end slow start in a recovery too: the threshold is then the recovery's window.
     pub fn sample_hystart(&mut self, ack: &Ack, sample: &Sample, delay_min: f64) {
-        // If this ACK begins a recovery, Linux's module takes the sample before it is told of the loss.
-        let before = self.saved.filter(|_| sample.begins_repair());
-        let threshold = before.map_or(self.ssthresh, |(_, ssthresh)| ssthresh);
-        if sample.window < threshold && self.slow_start.sample(ack, sample, sample.window, delay_min) {
-            if before.is_some() {
-                self.saved = Some((sample.window, sample.window));
-            } else {
-                self.ssthresh = sample.window;
-                self.w = self.w.min(sample.window);
-            }
+        if sample.window < self.ssthresh && self.slow_start.sample(ack, sample, sample.window, delay_min) {
+            self.ssthresh = sample.window;
+            self.w = self.w.min(sample.window);
         }
     }
 
