@@ -19,6 +19,8 @@ pub struct Episode {
     target: u32,
     /// Smallest window during rate halving, segments.
     floor: u32,
+    /// Lowest threshold of the algorithm so far, segments, if the target follows it.
+    ssthresh: f64,
     /// Segments that may be in flight now.
     allowance: u32,
     /// ns-2's `next_pkts_in_flight`.
@@ -42,7 +44,8 @@ impl Episode {
         let window_at_start = window.max(1);
         let floor = floor.max(1);
         let (next, pipe) = (window, outstanding);
-        Self { rule, target, floor, allowance, next, pipe, window_at_start, delivered: 0, sent: 0, acks: 0 }
+        let ssthresh = f64::NEG_INFINITY;
+        Self { rule, target, floor, ssthresh, allowance, next, pipe, window_at_start, delivered: 0, sent: 0, acks: 0 }
     }
 
     /// Segments that may be in flight now.
@@ -51,10 +54,19 @@ impl Episode {
         self.allowance
     }
 
-    /// Lowers the target to the algorithm's window: Linux's HyStart may lower the threshold in a recovery.
+    /// Makes the target follow the algorithm's threshold, which is `ssthresh` now, where the threshold falls.
+    #[must_use]
+    pub fn following(self, ssthresh: f64) -> Self {
+        Self { ssthresh, ..self }
+    }
+
+    /// Lowers the target to the algorithm's threshold if the threshold has fallen: Linux's HyStart may lower it in a
+    /// recovery.
     #[inline]
-    pub fn lower_target(&mut self, window: f64) {
-        self.target = self.target.min(window as u32).max(1);
+    pub fn follow(&mut self, ssthresh: f64) {
+        if ssthresh < self.ssthresh {
+            (self.ssthresh, self.target) = (ssthresh, self.target.min(ssthresh as u32).max(1));
+        }
     }
 
     /// Handles an ACK that delivers `delivered` segments, `in_order` or not, after which `in_flight` segments are in
@@ -210,11 +222,14 @@ mod tests {
     }
 
     #[test]
-    fn a_lower_window_of_the_algorithm_lowers_the_target() {
-        let mut episode = Episode::begin(RecoveryRule::Prr, 100, 100, 70, 70);
-        episode.lower_target(80.0);
-        assert_eq!(episode.final_window(0), 70, "a larger window changes nothing");
-        episode.lower_target(55.0);
+    fn a_threshold_that_falls_lowers_the_target() {
+        let mut fixed = Episode::begin(RecoveryRule::Prr, 100, 100, 70, 70);
+        fixed.follow(55.0);
+        assert_eq!(fixed.final_window(0), 70, "this episode does not follow the threshold");
+        let mut episode = fixed.following(60.0);
+        episode.follow(60.0);
+        assert_eq!(episode.final_window(0), 70, "the threshold has not changed");
+        episode.follow(55.0);
         episode.on_ack(1, 55, true, NONE);
         assert_eq!((episode.allowance(), episode.final_window(0)), (56, 55), "one segment at the start, in any case");
     }

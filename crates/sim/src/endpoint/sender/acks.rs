@@ -162,7 +162,7 @@ impl Sender {
         });
         match &mut self.repair.state {
             State::Recovery(episode) if !self.needs.own_recovery => {
-                episode.lower_target(window);
+                episode.follow(self.algorithm.ssthresh());
                 episode.on_ack(delivered, in_flight, cumulative > una, losses);
                 let window = episode.window();
                 self.stats.note_window(now, f64::from(window));

@@ -258,7 +258,9 @@ impl Sender {
         self.algorithm.on_congestion(&signal);
         let target = (self.algorithm.window() as u32).max(1);
         let floor = self.algorithm.recovery_floor() as u32;
-        self.repair.state = State::Recovery(Episode::begin(self.stack.recovery, window, outstanding, target, floor));
+        let episode = Episode::begin(self.stack.recovery, window, outstanding, target, floor);
+        let episode = if self.rack.enabled { episode.following(self.algorithm.ssthresh()) } else { episode };
+        self.repair.state = State::Recovery(episode);
         self.repair.point = self.next;
         // Linux keeps `retrans_stamp` while a retransmission is in flight: a segment that the last recovery
         // retransmitted does not count as an original. In stacks before RACK each recovery sets the time anew; the
