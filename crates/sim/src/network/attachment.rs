@@ -132,16 +132,10 @@ impl Network {
         self.ports.mailboxes.fetch(inbox);
     }
 
-    /// Prefetches the next packet in a mailbox.
+    /// Prefetches the next packets in a mailbox.
     #[inline(always)]
     pub fn fetch_oldest(&self, inbox: MailboxId) {
         self.ports.mailboxes.of(inbox).fetch_oldest();
-    }
-
-    /// Prefetches the next packets in a mailbox.
-    #[inline(always)]
-    pub fn fetch_some(&self, inbox: MailboxId) {
-        self.ports.mailboxes.of(inbox).fetch_some();
     }
 
     /// Prefetches the sidecar of a flow.

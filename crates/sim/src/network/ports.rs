@@ -36,10 +36,7 @@ pub(super) enum Port {
 /// Largest capacity, packets, of an empty mailbox that one transfer leaves to the next.
 const MOST_KEPT: usize = 128;
 
-/// Number of packets prefetched for the turn of a flow, in runs with thousands of flows: such a turn has few packets.
-const FETCHED_OF_CROWD: usize = 3;
-
-/// Number of packets prefetched for the turn of a transfer: most turns have fewer.
+/// Number of packets prefetched for a turn, in runs with thousands of flows: most turns have fewer.
 const FETCHED: usize = 8;
 
 /// Packets from one feeder that wait for a node's turn, in order: a ring buffer. The struct is aligned so that it lies
@@ -105,15 +102,9 @@ impl Mailbox {
         prefetch::element(&self.slots, self.slot(self.put));
     }
 
-    /// Prefetches the few oldest packets: in a run with thousands of flows, a flow's turn has at most a few packets.
-    #[inline(always)]
-    pub(super) fn fetch_oldest(&self) {
-        prefetch::elements(&self.slots, self.slot(self.taken), FETCHED_OF_CROWD);
-    }
-
     /// Prefetches the oldest packets.
     #[inline(always)]
-    pub(super) fn fetch_some(&self) {
+    pub(super) fn fetch_oldest(&self) {
         prefetch::elements(&self.slots, self.slot(self.taken), FETCHED);
     }
 

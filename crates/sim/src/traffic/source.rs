@@ -289,7 +289,7 @@ impl Source {
             self.slots[slot].sender.fetch_part(1);
         }
         if let Some(slot) = at(STEP) {
-            network.fetch_some(self.due[slot].1);
+            network.fetch_oldest(self.due[slot].1);
             self.slots[slot].sender.fetch_behind();
         }
     }
