@@ -1,5 +1,6 @@
 //! The receiver, which reassembles, counts and acknowledges segments (RFC 5681 section 4.2, RFC 2018 section 4).
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use elephan_cc::{Load, Router};
@@ -325,8 +326,11 @@ impl Receiver {
         if !in_order || !self.delays_acks || self.marked || packet.is_marked() || self.is_urgent(packet) {
             return Expected::Not;
         }
-        if self.patience.as_mut().is_some_and(|patience| !patience.is_steady(now)) {
-            return Expected::Not;
+        if let Some(patience) = &mut self.patience {
+            if !patience.is_steady(now) {
+                self.quick_acks = self.quick_acks.max(patience.on_segment(now, Ordering::Equal));
+                self.delayed_ack = patience.timeout();
+            }
         }
         self.now = now;
         self.totals.wire_bytes += packet.bytes();
