@@ -2,7 +2,7 @@
 
 use elephan_cc::Router;
 
-use super::hops::{Access, Hop, Lane, Paths, Place, Tail};
+use super::hops::{Access, Delivery, Hop, Lane, Paths, Place, Tail};
 use super::ports::{LinkId, MailboxId, Port, Ports};
 use crate::endpoint::{End, Receiver};
 use crate::events::{Kind, Log, NetworkLog};
@@ -65,6 +65,8 @@ pub struct Network {
     /// For each link, true if its turn delivers packets to mailboxes or receivers of single flows, and not to one
     /// common container.
     pub(super) scatters: Vec<bool>,
+    /// The nodes behind each link.
+    pub(super) deliveries: Vec<Delivery>,
     /// Limit of the memory for packets, bytes, and true if a sender exceeded the limit.
     pub(super) room_bytes: u64,
     pub(super) overdrawn: bool,

@@ -106,6 +106,25 @@ pub(super) enum Next {
     Other,
 }
 
+/// Nodes behind a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Delivery {
+    /// No path has the link yet.
+    None,
+    /// The far ends of all paths over this link, behind the same links that can never queue. A packet then needs no hop.
+    /// With thousands of flows, reading a flow's hop would cost a cache miss.
+    Inboxes(Tail),
+    /// Different nodes.
+    Various,
+}
+
+impl Delivery {
+    /// Adds the delivery of a further path.
+    pub(super) fn add(&mut self, other: Self) {
+        *self = if *self == Self::None || *self == other { other } else { Self::Various };
+    }
+}
+
 /// A hop of a path: a link that can queue, or the far end. The struct is aligned so that no hop lies in two cache
 /// lines.
 #[derive(Clone, Copy, Debug)]

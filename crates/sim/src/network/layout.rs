@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::fabric::Network;
-use super::hops::{Hop, Lane, Next, Paths, Place, Tail};
+use super::hops::{Delivery, Hop, Lane, Next, Paths, Place, Tail};
 use super::plan::{Node, Plan, plan};
 use super::ports::{Batch, BatchId, LinkId, MailboxId, Port, Ports, SourceId};
 use super::turns::SCAN_FEEDERS;
@@ -139,6 +139,7 @@ impl<'a> Builder<'a> {
             slices_until_sum: 0,
             chained: false,
             scatters: vec![false; spec.links.len()],
+            deliveries: vec![Delivery::None; spec.links.len()],
         };
         if let Some(events) = &spec.events {
             network.keep_log(events, spec.flows.len() as u32);
@@ -217,6 +218,9 @@ impl<'a> Builder<'a> {
         network.inboxes.truncate(network.inboxes.len() - 2);
         let disorders = |&l: &usize| self.spec.links[l].impairments.as_ref().is_some_and(|i| i.disorders());
         let loose = flow.reverse_path.iter().any(disorders);
+        for &link in flow.path.iter().chain(&flow.reverse_path) {
+            network.deliveries[link] = Delivery::Various;
+        }
         network.lanes.push(Lane { hops: [there.0, back.0], leads: [there.1, back.1], loose });
     }
 
@@ -288,7 +292,7 @@ impl<'a> Builder<'a> {
         let path = if is_ack { &flow.reverse_path } else { &flow.path };
         let smallest = flow.smallest_bytes();
         let first_hop = self.network.hops.len();
-        let mut lead = Tail::default();
+        let (mut lead, mut last) = (Tail::default(), None);
         for &link in path {
             let this = &self.network.links[link];
             if self.never_queues[link] {
@@ -303,10 +307,15 @@ impl<'a> Builder<'a> {
                     delay = Time::ZERO;
                 }
                 let place = port.map_or(Place::Inline(id), Place::from);
+                last.replace(link).into_iter().for_each(|before| self.network.deliveries[before] = Delivery::Various);
                 self.network.hops.push(Hop { place, tail: Tail::default(), next: Next::Other });
                 feeder = Feeder::Link(&self.spec.links[link].name, Vec::new());
             }
             delay += this.least_crossing(smallest);
+        }
+        if let (Some(last), Some(hop)) = (last, self.network.hops[first_hop..].last()) {
+            let delivery = if into_sink { Delivery::Various } else { Delivery::Inboxes(hop.tail) };
+            self.network.deliveries[last].add(delivery);
         }
         let inbox = self.network.ports.mailboxes.add();
         self.network.inboxes.push(inbox);

@@ -10,7 +10,7 @@
 //! common packet stays in registers.
 
 use super::fabric::Network;
-use super::hops::{Hop, Next, Paths, Tail};
+use super::hops::{Delivery, Hop, Next, Paths, Tail};
 use super::ports::{BatchId, LinkId, MailboxId, Port, Ports};
 use crate::endpoint::Receiver;
 use crate::link::Carried;
@@ -438,10 +438,12 @@ impl Network {
     fn serve<F: Feed>(&mut self, mut feed: F, link: LinkId, horizon: Time) -> bool {
         let mut worked = false;
         let many = self.paths.len() > 2 * MANY_FLOWS && self.scatters[link.index()];
-        let carry = match (many, self.chained) {
-            (false, false) => Self::carry_common::<F, false, false>,
-            (false, true) => Self::carry_common::<F, false, true>,
-            (true, _) => Self::carry_common::<F, true, true>,
+        let unsteady = self.links[link.index()].is_unsteady();
+        let carry = match (many, self.chained, self.deliveries[link.index()]) {
+            (true, _, Delivery::Inboxes(_)) if !unsteady => Self::carry_to_inboxes::<F>,
+            (false, false, _) => Self::carry_common::<F, false, false>,
+            (false, true, _) => Self::carry_common::<F, false, true>,
+            (true, _, _) => Self::carry_common::<F, true, true>,
         };
         while let Some(uncommon) = carry(self, &mut feed, link, horizon, &mut worked) {
             match uncommon {
@@ -455,6 +457,41 @@ impl Network {
             }
         }
         worked
+    }
+
+    /// Carries common packets of a feed whose next nodes are all far ends, up to an uncommon packet. The mailbox of a
+    /// packet that follows soon is prefetched, and then the slot in the mailbox.
+    #[inline(never)]
+    fn carry_to_inboxes<F: Feed>(
+        &mut self,
+        feed: &mut F,
+        link: LinkId,
+        horizon: Time,
+        worked: &mut bool,
+    ) -> Option<Uncommon> {
+        let id = link;
+        let Self { links, ports, inboxes, deliveries, .. } = self;
+        let Delivery::Inboxes(tail) = deliveries[id.index()] else { return None };
+        let link = &mut links[id.index()];
+        loop {
+            let packet = feed.next(ports, horizon)?;
+            *worked = true;
+            if let Some(packet) = feed.soon(ports, 2 * STEP) {
+                ports.mailboxes.fetch(inboxes[packet.passage().index()]);
+            }
+            if let Some(packet) = feed.soon(ports, STEP) {
+                ports.mailboxes.of(inboxes[packet.passage().index()]).fetch_free_slot();
+            }
+            let (bytes, capable) = (packet.bytes(), packet.flags() & flag::ECT != 0);
+            let Some(Carried { at, marked }) = link.carry(packet.at, bytes, capable) else {
+                return Some(Uncommon::Refused(id, packet));
+            };
+            if marked {
+                return Some(Uncommon::Marked(packet.marked(), at));
+            }
+            let packet = packet.next_hop(at + tail.of(bytes));
+            ports.mailboxes.push(inboxes[packet.passage().index()], packet);
+        }
     }
 
     /// Carries common packets of a feed, up to an uncommon packet. With `MANY` flows, the data for a packet are
