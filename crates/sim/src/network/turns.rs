@@ -473,15 +473,16 @@ impl Network {
         let Self { links, ports, inboxes, deliveries, .. } = self;
         let Delivery::Inboxes(tail) = deliveries[id.index()] else { return None };
         let link = &mut links[id.index()];
+        let (mut fetched, mut place) = ([None; STEP], 0);
         loop {
             let packet = feed.next(ports, horizon)?;
             *worked = true;
-            if let Some(packet) = feed.soon(ports, 2 * STEP) {
-                ports.mailboxes.fetch(inboxes[packet.passage().index()]);
+            let soon = feed.soon(ports, 2 * STEP).map(|packet| inboxes[packet.passage().index()]);
+            soon.into_iter().for_each(|inbox| ports.mailboxes.fetch(inbox));
+            if let Some(inbox) = std::mem::replace(&mut fetched[place], soon) {
+                ports.mailboxes.of(inbox).fetch_free_slot();
             }
-            if let Some(packet) = feed.soon(ports, STEP) {
-                ports.mailboxes.of(inboxes[packet.passage().index()]).fetch_free_slot();
-            }
+            place = if place + 1 < STEP { place + 1 } else { 0 };
             let (bytes, capable) = (packet.bytes(), packet.flags() & flag::ECT != 0);
             let Some(Carried { at, marked }) = link.carry(packet.at, bytes, capable) else {
                 return Some(Uncommon::Refused(id, packet));
