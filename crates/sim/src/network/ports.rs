@@ -411,16 +411,46 @@ impl Batch {
     /// The packet behind `places` other packets, if the packets are sorted.
     #[inline(always)]
     pub(super) fn ahead(&self, places: usize) -> Option<&Packet> {
-        if let Some(&key) = self.keys.get(self.taken + 2 * places) {
-            prefetch::element(&self.packets, key as u32 as usize);
-        }
-        self.keys.get(self.taken + places).map(|&key| &self.packets[key as u32 as usize])
+        self.fetch(self.taken + 2 * places);
+        self.get(self.taken + places)
     }
 
     /// The next packet, if it arrives before `horizon`.
     #[inline]
     pub(super) fn pop_before(&mut self, horizon: Time) -> Option<Packet> {
         if self.head < horizon { self.pop() } else { None }
+    }
+
+    /// Places of the packets that arrive before `horizon`, in order.
+    pub(super) fn due(&mut self, horizon: Time) -> std::ops::Range<usize> {
+        if self.head >= horizon {
+            return self.taken..self.taken;
+        }
+        if self.mixed {
+            self.sort();
+        }
+        let due = self.keys[self.taken..].partition_point(|&key| time_of(key) < horizon.0);
+        self.taken..self.taken + due
+    }
+
+    /// The packet at a place, if the packets are sorted.
+    #[inline(always)]
+    pub(super) fn get(&self, place: usize) -> Option<&Packet> {
+        self.keys.get(place).map(|&key| &self.packets[key as u32 as usize])
+    }
+
+    /// Prefetches the packet at a place.
+    #[inline(always)]
+    pub(super) fn fetch(&self, place: usize) {
+        if let Some(&key) = self.keys.get(place) {
+            prefetch::element(&self.packets, key as u32 as usize);
+        }
+    }
+
+    /// Records that all packets before a place have been taken.
+    pub(super) fn note_taken(&mut self, place: usize) {
+        self.taken = place;
+        self.head = self.keys.get(self.taken).map_or(Time::NEVER, |key| Time(time_of(*key)));
     }
 
     #[inline(never)]

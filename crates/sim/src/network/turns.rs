@@ -40,6 +40,12 @@ trait Feed {
     /// Takes the next packet before `horizon`.
     fn next(&mut self, ports: &mut Ports, horizon: Time) -> Option<Packet>;
 
+    /// The batch, if the feed is a single batch.
+    #[inline(always)]
+    fn batch(&self) -> Option<BatchId> {
+        None
+    }
+
     /// The packet behind a given number of other packets, for prefetching.
     #[inline(always)]
     fn soon<'a>(&self, _: &'a Ports, _: usize) -> Option<&'a Packet> {
@@ -72,6 +78,11 @@ struct OneBatch(BatchId);
 
 impl Feed for OneBatch {
     const MIXED: bool = true;
+
+    #[inline(always)]
+    fn batch(&self) -> Option<BatchId> {
+        Some(self.0)
+    }
 
     #[inline(always)]
     fn head(&self, ports: &Ports) -> Time {
@@ -439,13 +450,16 @@ impl Network {
         let mut worked = false;
         let many = self.paths.len() > 2 * MANY_FLOWS && self.scatters[link.index()];
         let unsteady = self.links[link.index()].is_unsteady();
-        let carry = match (many, self.chained, self.deliveries[link.index()]) {
-            (true, _, Delivery::Inboxes(_)) if !unsteady => Self::carry_to_inboxes::<F>,
-            (false, false, _) => Self::carry_common::<F, false, false>,
-            (false, true, _) => Self::carry_common::<F, false, true>,
-            (true, _, _) => Self::carry_common::<F, true, true>,
+        let to_inboxes = !unsteady && matches!(self.deliveries[link.index()], Delivery::Inboxes(_));
+        let batch = feed.batch().filter(|_| to_inboxes);
+        let mut carry = |this: &mut Self| match (batch, many, this.chained) {
+            (Some(batch), true, _) => this.carry_to_inboxes::<true>(batch, link, horizon, &mut worked),
+            (Some(batch), false, _) => this.carry_to_inboxes::<false>(batch, link, horizon, &mut worked),
+            (None, false, false) => this.carry_common::<F, false, false>(&mut feed, link, horizon, &mut worked),
+            (None, false, true) => this.carry_common::<F, false, true>(&mut feed, link, horizon, &mut worked),
+            (None, true, _) => this.carry_common::<F, true, true>(&mut feed, link, horizon, &mut worked),
         };
-        while let Some(uncommon) = carry(self, &mut feed, link, horizon, &mut worked) {
+        while let Some(uncommon) = carry(self) {
             match uncommon {
                 Uncommon::Forward(packet) => self.forward(packet),
                 Uncommon::Refused(link, packet) => self.refuse(link, packet.at, packet),
@@ -459,40 +473,50 @@ impl Network {
         worked
     }
 
-    /// Carries common packets of a feed whose next nodes are all far ends, up to an uncommon packet. The mailbox of a
-    /// packet that follows soon is prefetched, and then the slot in the mailbox.
+    /// Carries common packets of a batch whose next nodes are all far ends, up to an uncommon packet. With `MANY` flows,
+    /// the mailbox of a packet that follows soon is prefetched, and then the slot in the mailbox.
     #[inline(never)]
-    fn carry_to_inboxes<F: Feed>(
+    fn carry_to_inboxes<const MANY: bool>(
         &mut self,
-        feed: &mut F,
-        link: LinkId,
+        batch: BatchId,
+        id: LinkId,
         horizon: Time,
         worked: &mut bool,
     ) -> Option<Uncommon> {
-        let id = link;
-        let Self { links, ports, inboxes, deliveries, .. } = self;
+        let Self { links, ports: Ports { mailboxes, batches }, inboxes, deliveries, .. } = self;
         let Delivery::Inboxes(tail) = deliveries[id.index()] else { return None };
-        let link = &mut links[id.index()];
-        let (mut fetched, mut place) = ([None; STEP], 0);
-        loop {
-            let packet = feed.next(ports, horizon)?;
-            *worked = true;
-            let soon = feed.soon(ports, 2 * STEP).map(|packet| inboxes[packet.passage().index()]);
-            soon.into_iter().for_each(|inbox| ports.mailboxes.fetch(inbox));
-            if let Some(inbox) = std::mem::replace(&mut fetched[place], soon) {
-                ports.mailboxes.of(inbox).fetch_free_slot();
-            }
-            place = if place + 1 < STEP { place + 1 } else { 0 };
-            let (bytes, capable) = (packet.bytes(), packet.flags() & flag::ECT != 0);
-            let Some(Carried { at, marked }) = link.carry(packet.at, bytes, capable) else {
-                return Some(Uncommon::Refused(id, packet));
-            };
-            if marked {
-                return Some(Uncommon::Marked(packet.marked(), at));
-            }
-            let packet = packet.next_hop(at + tail.of(bytes));
-            ports.mailboxes.push(inboxes[packet.passage().index()], packet);
+        let (link, due) = (&mut links[id.index()], batches[batch.index()].due(horizon));
+        let (mut taken, mut uncommon) = (due.start, None);
+        let (mut fetched, mut turn) = ([None; STEP], 0);
+        if due.is_empty() {
+            return None;
         }
+        *worked = true;
+        let packets = &batches[batch.index()];
+        while taken < due.end && uncommon.is_none() {
+            let packet = *packets.get(taken)?;
+            if MANY {
+                packets.fetch(taken + 4 * STEP);
+                let soon = packets.get(taken + 2 * STEP).map(|packet| inboxes[packet.passage().index()]);
+                soon.into_iter().for_each(|inbox| mailboxes.fetch(inbox));
+                if let Some(inbox) = std::mem::replace(&mut fetched[turn], soon) {
+                    mailboxes.of(inbox).fetch_free_slot();
+                }
+                turn = if turn + 1 < STEP { turn + 1 } else { 0 };
+            }
+            taken += 1;
+            let (bytes, capable) = (packet.bytes(), packet.flags() & flag::ECT != 0);
+            match link.carry(packet.at, bytes, capable) {
+                Some(Carried { at, marked: false }) => {
+                    let packet = packet.next_hop(at + tail.of(bytes));
+                    mailboxes.push(inboxes[packet.passage().index()], packet);
+                }
+                Some(Carried { at, marked: true }) => uncommon = Some(Uncommon::Marked(packet.marked(), at)),
+                None => uncommon = Some(Uncommon::Refused(id, packet)),
+            }
+        }
+        batches[batch.index()].note_taken(taken);
+        uncommon
     }
 
     /// Carries common packets of a feed, up to an uncommon packet. With `MANY` flows, the data for a packet are
