@@ -28,6 +28,13 @@ pub struct Delivered {
     pub any_resent: bool,
 }
 
+/// The segments that an ACK delivers cumulatively, and by SACK.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Parts {
+    pub acknowledged: Delivered,
+    pub sacked: Delivered,
+}
+
 impl Delivered {
     fn note(&mut self, segment: u32, is_resent: bool) {
         self.highest = self.highest.max(Some(segment));

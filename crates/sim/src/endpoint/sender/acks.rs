@@ -7,7 +7,7 @@ use super::core::Sender;
 use super::repair::State;
 use crate::endpoint::boundary::Outlet;
 use crate::endpoint::recovery::Losses;
-use crate::endpoint::scoreboard::Delivered;
+use crate::endpoint::scoreboard::Parts;
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
 use crate::prefetch;
 use crate::spec::ClockSpec;
@@ -32,15 +32,6 @@ struct Report {
     has_blocks: bool,
     /// True if the ACK announces a larger receive window than the ACK before.
     grows_window: bool,
-    /// `Some` if the RTT samples are those of an ACK with SACKs, or after SACKs or losses.
-    parts: Option<Parts>,
-}
-
-/// The segments that an ACK delivers cumulatively, and by SACK.
-#[derive(Clone, Copy, Debug, Default)]
-struct Parts {
-    acknowledged: Delivered,
-    sacked: Delivered,
 }
 
 impl Sender {
@@ -63,7 +54,6 @@ impl Sender {
             feedback: 0.0,
             has_blocks: false,
             grows_window: self.window_growth.on_ack(&mut self.receive_window),
-            parts: None,
         };
         let mut delivered = 0;
         if was_clean && !has_sack {
@@ -81,7 +71,7 @@ impl Sender {
             let has_blocks = entry.is_some_and(|entry| entry.count > 0);
             report.has_blocks = has_blocks;
             if self.rack.enabled && !self.stack.time_one_segment && (has_blocks || !was_clean) {
-                report.parts = Some(Parts { acknowledged: self.board.missing_below(cumulative), ..Parts::default() });
+                self.parts = Some(Parts { acknowledged: self.board.missing_below(cumulative), ..Parts::default() });
             }
             if cumulative > una && was_clean {
                 // The ACK has a sidecar entry only because of the routers' feedback.
@@ -95,13 +85,14 @@ impl Sender {
                 (report.newest, report.oldest) = (entry.trigger, entry.trigger);
                 if entry.count > 0 {
                     delivered += self.board.sack_blocks(&entry.blocks[..usize::from(entry.count)], self.next);
-                    if let Some(parts) = &mut report.parts {
+                    if let Some(parts) = &mut self.parts {
                         parts.sacked = self.board.fresh();
                     }
                 }
             }
         }
         if delivered == 0 && cumulative <= una {
+            self.parts = None;
             return;
         }
         self.digest(packet, report, una, delivered, out);
@@ -184,9 +175,10 @@ impl Sender {
     /// Takes the RTT samples of an ACK of the segments from `una` on.
     #[inline(always)]
     fn measure(&mut self, packet: &Packet, report: Report, una: u32) -> (Option<f64>, f64) {
-        match report.parts {
-            None => self.measure_rtt(packet, report),
-            Some(parts) => self.measure_rtt_of_parts(packet, report, parts, una),
+        if self.parts.is_some() {
+            self.measure_rtt_of_parts(packet, report.newest, una)
+        } else {
+            self.measure_rtt(packet, report)
         }
     }
 
@@ -232,20 +224,18 @@ impl Sender {
     /// `last_ackt` in `tcp_clean_rtx_queue`).
     #[inline(always)]
     fn measure_rtt(&mut self, packet: &Packet, report: Report) -> (Option<f64>, f64) {
-        let (rtt, sample) = self.note_rtt(packet, report);
-        let min_rtt = self.min_rtt.update(sample);
+        let (rtt, sample) = self.note_rtt(packet, report.newest);
+        let min_rtt = self.note_smallest(sample);
         if !self.stack.time_one_segment {
-            let oldest = if self.rack.enabled && report.oldest != report.newest {
-                self.rack.sent_at.get(report.oldest.into()).unwrap_or(packet.stamp)
-            } else {
-                packet.stamp
-            };
-            let waited = self.rack.elapsed(packet.stamp, oldest);
-            self.rto.sample_at(
-                if waited == Time::ZERO { sample } else { (rtt + waited).seconds() },
-                self.board.una(),
-                self.next,
-            );
+            let mut smoothed = sample;
+            if self.rack.enabled && report.oldest != report.newest {
+                let oldest = self.rack.sent_at.get(report.oldest.into()).unwrap_or(packet.stamp);
+                let waited = self.rack.elapsed(packet.stamp, oldest);
+                if waited > Time::ZERO {
+                    smoothed = (rtt + waited).seconds();
+                }
+            }
+            self.rto.sample_at(smoothed, self.board.una(), self.next);
         } else if let Some((segment, at)) = self.timed {
             if packet.segment() > segment {
                 self.rto.sample((packet.at - at).seconds());
@@ -257,14 +247,24 @@ impl Sender {
 
     /// Records the RTT of the newest segment that an ACK acknowledges. Returns this RTT as a time and in s.
     #[inline(always)]
-    fn note_rtt(&mut self, packet: &Packet, report: Report) -> (Time, f64) {
+    fn note_rtt(&mut self, packet: &Packet, newest: u32) -> (Time, f64) {
         let seen = if self.host.is_slow { self.when_host_looks(*packet) } else { packet.at };
         let rtt = self.rack.elapsed(seen, packet.stamp);
         let sample = rtt.seconds();
-        self.latest_rtt = sample;
+        self.latest_rtt = Some(rtt);
         self.stats.note_rtt(rtt, sample);
-        self.rack.note_delivered(report.newest, packet.stamp, rtt);
+        self.rack.note_delivered(newest, packet.stamp, rtt);
         (rtt, sample)
+    }
+
+    /// Takes a sample of the smallest RTT, s. Returns the smallest RTT so far, s.
+    #[inline(always)]
+    fn note_smallest(&mut self, sample: f64) -> f64 {
+        if sample < self.min_rtt.get() {
+            self.min_rtt.update(sample);
+            self.note_smallest_twice();
+        }
+        self.min_rtt.get()
     }
 
     /// Takes the RTT samples of an ACK of the segments from `una` on that has SACK blocks, or that follows SACKs or
@@ -274,9 +274,9 @@ impl Sender {
     /// and the ACK advances the left edge of the window, the sample comes from the timestamps, which count milliseconds
     /// (RFC 7323 section 4.1).
     #[inline(never)]
-    fn measure_rtt_of_parts(&mut self, packet: &Packet, report: Report, parts: Parts, una: u32) -> (Option<f64>, f64) {
-        let _ = self.note_rtt(packet, report);
-        let Parts { acknowledged, sacked } = parts;
+    fn measure_rtt_of_parts(&mut self, packet: &Packet, newest: u32, una: u32) -> (Option<f64>, f64) {
+        let _ = self.note_rtt(packet, newest);
+        let Parts { acknowledged, sacked } = self.parts.take().unwrap_or_default();
         // RACK keeps the RTT of the segment that Linux processes last.
         if let Some(sent) = acknowledged.highest.or(sacked.highest).and_then(|last| self.rack.sent_at.get(last.into()))
         {
@@ -297,7 +297,7 @@ impl Sender {
             }
         };
         self.rto.sample_at(smoothed, self.board.una(), self.next);
-        (Some(sample), self.min_rtt.update(sample))
+        (Some(sample), self.note_smallest(sample))
     }
 
     /// Time at which the host has processed an ACK. A slow host walks over all outstanding segments if the ACK carries

@@ -19,7 +19,7 @@ use crate::endpoint::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
 use crate::endpoint::departures::Departures;
 use crate::endpoint::jiffies;
 use crate::endpoint::rto::Rto;
-use crate::endpoint::scoreboard::Scoreboard;
+use crate::endpoint::scoreboard::{Parts, Scoreboard};
 use crate::endpoint::statistics::SenderStatistics;
 use crate::packet::{FlowId, Packet};
 use crate::random::Name;
@@ -43,7 +43,9 @@ pub struct Sender {
     pub(super) quiet_until: Time,
     pub(super) now: Time,
     pub(super) min_rtt: MinRtt,
-    pub(super) latest_rtt: f64,
+    pub(super) latest_rtt: Option<Time>,
+    /// `Some` during an ACK whose RTT samples are those of an ACK with SACKs, or after SACKs or losses.
+    pub(super) parts: Option<Parts>,
     pub(super) rounds: RoundCounter,
     pub(super) window_use: WindowUse,
     pub(super) bytes: u16,
@@ -115,7 +117,8 @@ impl Sender {
             rack: Rack::new(stack.detection == Detection::Rack, stack.detection == Detection::Rack || stack.tso),
             now: Time::ZERO,
             min_rtt: MinRtt::new(),
-            latest_rtt: f64::NAN,
+            latest_rtt: None,
+            parts: None,
             rounds: RoundCounter::default(),
             window_use: WindowUse::new(),
             bytes,
@@ -156,6 +159,7 @@ impl Sender {
     pub(crate) fn note_handshake(&mut self, rtt: Option<Time>) {
         if let Some(rtt) = rtt {
             self.rack.handshake = rtt.seconds();
+            self.note_smallest_twice();
         }
     }
 

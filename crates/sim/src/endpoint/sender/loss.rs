@@ -176,6 +176,11 @@ impl Sender {
         self.min_rtt.get().min(self.rack.handshake)
     }
 
+    /// Records twice the smallest RTT, which has become smaller.
+    pub(super) fn note_smallest_twice(&mut self) {
+        self.rack.smallest_twice = Time::from_seconds(2.0 * self.smallest_rtt());
+    }
+
     /// Reordering window: time for which a segment may be overtaken before it counts as lost (RFC 8985 section 6.2).
     pub(super) fn reorder_window(&self) -> Time {
         let certain = self.repair.is_in_episode() || self.board.sacked() >= self.stack.dup_threshold;

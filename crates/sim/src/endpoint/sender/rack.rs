@@ -21,6 +21,8 @@ pub(super) struct Rack {
     /// this RTT is the smallest RTT and bounds the reordering window. The algorithm's smallest RTT is that of data
     /// segments.
     pub(super) handshake: f64,
+    /// Twice the smallest RTT, the handshake's RTT included.
+    pub(super) smallest_twice: Time,
     /// Time at which an overtaken segment counts as lost; [`Time::NEVER`] without an overtaken segment.
     pub(super) reorder_due: Time,
     /// Send time of each outstanding segment.
@@ -37,6 +39,7 @@ impl Rack {
             rtt: Time::ZERO,
             reordering_seen: false,
             handshake: f64::INFINITY,
+            smallest_twice: Time::NEVER,
             reorder_due: Time::NEVER,
             sent_at: SegmentRing::new(),
         }

@@ -143,7 +143,8 @@ impl Sender {
 
     pub(super) fn sample_until(&mut self, now: Time) {
         let Self { stats, algorithm, rto, board, .. } = self;
-        let (started, rtt, next) = (self.started, self.latest_rtt, self.next);
+        let rtt = self.latest_rtt.map_or(f64::NAN, Time::seconds);
+        let (started, next) = (self.started, self.next);
         stats.sample_until(now, |stats| {
             if started {
                 stats.sample_internals(algorithm);
@@ -228,12 +229,9 @@ impl Sender {
         if !self.timeout.may_probe {
             return timeout;
         }
-        let excess = self.latest_rtt - self.rto.srtt;
-        let timeout = if excess > 0.0 {
-            timeout.since(Time::from_seconds(excess).later(Time::MICROSECOND)).max(self.now)
-        } else {
-            timeout
-        };
-        timeout.min(self.timeout.probe_from + Time::from_seconds(2.0 * self.smallest_rtt()))
+        let excess = self.latest_rtt.unwrap_or_default().since(self.rto.smoothed());
+        let timeout =
+            if excess > Time::ZERO { timeout.since(excess.later(Time::MICROSECOND)).max(self.now) } else { timeout };
+        timeout.min(self.timeout.probe_from.later(self.rack.smallest_twice))
     }
 }
