@@ -411,8 +411,13 @@ impl Batch {
     /// The packet behind `places` other packets, if the packets are sorted.
     #[inline(always)]
     pub(super) fn ahead(&self, places: usize) -> Option<&Packet> {
-        self.fetch(self.taken + 2 * places);
         self.get(self.taken + places)
+    }
+
+    /// Prefetches the packet behind `places` other packets, if the packets are sorted.
+    #[inline(always)]
+    pub(super) fn fetch_ahead(&self, places: usize) {
+        self.fetch(self.taken + places);
     }
 
     /// The next packet, if it arrives before `horizon`.

@@ -11,7 +11,7 @@
 
 use super::fabric::Network;
 use super::hops::{Delivery, Hop, Next, Paths, Tail};
-use super::ports::{BatchId, LinkId, MailboxId, Port, Ports};
+use super::ports::{BatchId, LinkId, MailboxId, Mailboxes, Port, Ports};
 use crate::endpoint::Receiver;
 use crate::link::Carried;
 use crate::packet::{FlowId, Packet, flag};
@@ -51,6 +51,10 @@ trait Feed {
     fn soon<'a>(&self, _: &'a Ports, _: usize) -> Option<&'a Packet> {
         None
     }
+
+    /// Prefetches the packet behind a given number of other packets.
+    #[inline(always)]
+    fn fetch_soon(&self, _: &Ports, _: usize) {}
 }
 
 /// A single mailbox.
@@ -97,6 +101,11 @@ impl Feed for OneBatch {
     #[inline(always)]
     fn soon<'a>(&self, ports: &'a Ports, places: usize) -> Option<&'a Packet> {
         ports.batches[self.0.index()].ahead(places)
+    }
+
+    #[inline(always)]
+    fn fetch_soon(&self, ports: &Ports, places: usize) {
+        ports.batches[self.0.index()].fetch_ahead(places);
     }
 }
 
@@ -192,6 +201,13 @@ impl Feed for AnyPorts<'_> {
             Port::Batch(id) => ports.batches[id.index()].ahead(places),
         }
     }
+
+    #[inline(always)]
+    fn fetch_soon(&self, ports: &Ports, places: usize) {
+        if let Some(Port::Batch(id)) = self.1 {
+            ports.batches[id.index()].fetch_ahead(places);
+        }
+    }
 }
 
 /// Evaluates an expression with the feed for a link's ports.
@@ -282,9 +298,33 @@ fn answer_slowly(receiver: &mut Receiver, packet: &Packet, sidecar: &mut Sidecar
     receiver.on_segment_with_care(packet, sidecar).map(|ack| lead.pass(ack))
 }
 
-/// Prefetches the data for packets that follow soon: the hop, then the mailbox or the receiver behind it, then the slot
-/// in the mailbox. Packets come in bursts, so a step does nothing for a packet of the same flow as the last packet
-/// (`done`).
+/// State of the prefetching of a link's turn.
+struct Ahead {
+    /// Flows of the latest packets at the first and the second step. Packets come in bursts, so a step does nothing for a
+    /// packet of the same flow as the last packet.
+    done: [FlowId; 2],
+    /// Mailboxes that were prefetched for the last packets.
+    fetched: [Option<MailboxId>; STEP],
+    turn: usize,
+}
+
+impl Ahead {
+    fn new() -> Self {
+        Self { done: [FlowId(u32::MAX); 2], fetched: [None; STEP], turn: 0 }
+    }
+
+    /// Prefetches the slot in a mailbox that was prefetched [`STEP`] packets ago, and records the next mailbox.
+    #[inline(always)]
+    fn fetch_slot(&mut self, mailboxes: &Mailboxes, next: Option<MailboxId>) {
+        if let Some(inbox) = std::mem::replace(&mut self.fetched[self.turn], next) {
+            mailboxes.of(inbox).fetch_free_slot();
+        }
+        self.turn = if self.turn + 1 < STEP { self.turn + 1 } else { 0 };
+    }
+}
+
+/// Prefetches the data for packets that follow soon: the packet, then the hop, then the mailbox or the receiver behind
+/// it, then the slot in the mailbox.
 #[inline(always)]
 fn fetch_ahead<F: Feed>(
     feed: &F,
@@ -292,21 +332,23 @@ fn fetch_ahead<F: Feed>(
     hops: &[Hop],
     paths: &Paths,
     sinks: &[Option<Receiver>],
-    done: &mut [FlowId; 2],
+    ahead: &mut Ahead,
 ) {
+    feed.fetch_soon(ports, 6 * STEP);
     if let Some(packet) = feed.soon(ports, 3 * STEP) {
-        if packet.flow() != done[0] {
-            done[0] = packet.flow();
+        if packet.flow() != ahead.done[0] {
+            ahead.done[0] = packet.flow();
             prefetch::element(hops, paths.hop_of(packet));
         }
     }
+    let mut mailbox = None;
     if let Some(packet) = feed.soon(ports, 2 * STEP) {
-        if packet.flow() != done[1] {
-            done[1] = packet.flow();
+        if packet.flow() != ahead.done[1] {
+            ahead.done[1] = packet.flow();
             match hops[paths.hop_of(packet)].next {
-                Next::Mailbox(id) => ports.mailboxes.fetch(id),
+                Next::Mailbox(id) => mailbox = Some(id),
                 Next::Echo(id) => {
-                    ports.mailboxes.fetch(id);
+                    mailbox = Some(id);
                     prefetch::value(&sinks[packet.flow().index()]);
                 }
                 Next::EchoBatch(_) => prefetch::value(&sinks[packet.flow().index()]),
@@ -314,16 +356,14 @@ fn fetch_ahead<F: Feed>(
             }
         }
     }
-    if let Some(Next::Mailbox(id) | Next::Echo(id)) =
-        feed.soon(ports, STEP).map(|packet| hops[paths.hop_of(packet)].next)
-    {
-        ports.mailboxes.of(id).fetch_free_slot();
-    }
+    mailbox.into_iter().for_each(|id| ports.mailboxes.fetch(id));
+    ahead.fetch_slot(&ports.mailboxes, mailbox);
 }
 
 /// Prefetches the hop of a packet that follows soon.
 #[inline(always)]
 fn fetch_hop<F: Feed>(feed: &F, ports: &Ports, hops: &[Hop], paths: &Paths) {
+    feed.fetch_soon(ports, 4 * STEP);
     if let Some(packet) = feed.soon(ports, 2 * STEP) {
         prefetch::element(hops, paths.hop_of(packet));
     }
@@ -487,7 +527,7 @@ impl Network {
         let Delivery::Inboxes(tail) = deliveries[id.index()] else { return None };
         let (link, due) = (&mut links[id.index()], batches[batch.index()].due(horizon));
         let (mut taken, mut uncommon) = (due.start, None);
-        let (mut fetched, mut turn) = ([None; STEP], 0);
+        let mut ahead = Ahead::new();
         if due.is_empty() {
             return None;
         }
@@ -499,10 +539,7 @@ impl Network {
                 packets.fetch(taken + 4 * STEP);
                 let soon = packets.get(taken + 2 * STEP).map(|packet| inboxes[packet.passage().index()]);
                 soon.into_iter().for_each(|inbox| mailboxes.fetch(inbox));
-                if let Some(inbox) = std::mem::replace(&mut fetched[turn], soon) {
-                    mailboxes.of(inbox).fetch_free_slot();
-                }
-                turn = if turn + 1 < STEP { turn + 1 } else { 0 };
+                ahead.fetch_slot(mailboxes, soon);
             }
             taken += 1;
             let (bytes, capable) = (packet.bytes(), packet.flags() & flag::ECT != 0);
@@ -534,12 +571,12 @@ impl Network {
         let (before, link_and_after) = links.split_at_mut(link.index());
         let (link, after) = link_and_after.split_first_mut()?;
         let unsteady = link.is_unsteady();
-        let mut done = [FlowId(u32::MAX); 2];
+        let mut ahead = Ahead::new();
         loop {
             let packet = feed.next(ports, horizon)?;
             *worked = true;
             if MANY {
-                fetch_ahead(feed, ports, hops, paths, sinks, &mut done);
+                fetch_ahead(feed, ports, hops, paths, sinks, &mut ahead);
             } else if F::MIXED {
                 fetch_hop(feed, ports, hops, paths);
             }
