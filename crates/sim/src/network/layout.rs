@@ -67,10 +67,25 @@ impl<'a> Feeders<'a> {
         self.list.push((feeder, None));
     }
 
-    /// Sorts the feeders by name, and removes duplicates. The order of the feeders breaks ties among packets.
+    /// Sorts the feeders by name, and removes duplicates. The order of the feeders breaks ties among packets. Feeders that
+    /// will share a port need no order; with thousands of flows, sorting their names would take long.
     fn sort(&mut self) {
+        if self.are_many() {
+            return;
+        }
         self.list.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         self.list.dedup_by(|(one, _), (other, _)| one == other);
+    }
+
+    /// True if there are more feeders than a link compares one by one.
+    fn are_many(&self) -> bool {
+        let mut some: Vec<&Feeder<'a>> = Vec::new();
+        self.list.iter().any(|(feeder, _)| {
+            if !some.contains(&feeder) {
+                some.push(feeder);
+            }
+            some.len() > SCAN_FEEDERS
+        })
     }
 
     /// The feeder of a link that has only one feeder.
