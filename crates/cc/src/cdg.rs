@@ -10,34 +10,16 @@
 //! FreeBSD's module was available. Preset `linux`: the module's own arithmetic and order of events (`module.rs`).
 
 mod module;
+mod parameters;
 
 use self::module::Module;
+pub use self::parameters::CdgParams;
+use self::parameters::{Queue, Report};
 use crate::algorithm::{Ack, Algorithm, Signal, Start};
 use crate::draws::Draws;
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_methods};
-use crate::observe::{observed, states};
-use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch, value, word};
-
-params! {
-    /// Parameters of CDG.
-    pub struct CdgParams {
-        /// Round trips whose gradients are summed; a power of two.
-        window: f64 = num(8.0, 1.0, 256.0, Unit::RoundTrips), "Linux tcp_cdg.c window";
-        /// Fraction of the window kept at a back-off.
-        backoff_beta: f64 = num(724.0 / 1024.0, 0.1, 1.0, Unit::None), "Linux tcp_cdg.c backoff_beta: the root of a half";
-        /// Factor f of the back-off probability 1 - exp(-f × summed gradient).
-        backoff_factor: f64 = num(42.0, 0.0, 1e6, Unit::PerSecond), "Linux tcp_cdg.c backoff_factor; the paper's G of 3 ms";
-        /// Back-offs without effect after which the gradient is ignored; 0: it is never ignored.
-        use_ineff: f64 = num(5.0, 0.0, 1e3, Unit::None), "Linux tcp_cdg.c use_ineff; Hayes & Armitage 2011";
-        /// Keep a shadow window, the window without back-offs. A loss reduces the window to half of the shadow window,
-        /// if that is not an increase.
-        use_shadow: bool = flag(true), "Linux tcp_cdg.c use_shadow; Hayes & Armitage 2011";
-        /// Ignore a loss while the queue does not seem to be full.
-        use_tolerance: bool = flag(false), "Linux tcp_cdg.c use_tolerance";
-        /// Leave slow start when ACK trains or delays indicate a full pipe.
-        hystart: bool = flag(true), "Linux tcp_cdg.c hystart_detect";
-    }
-}
+use crate::observe::observed;
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, switch, value, word};
 
 /// Noise of a gradient sum, s. A gradient sum at or below the negative of this noise shows that a back-off had an
 /// effect. With `use_tolerance`, a sum below the noise counts as no rise of the RTT.
@@ -50,15 +32,6 @@ const TRAIN_GAP_S: f64 = 0.003;
 const HYSTART_SAMPLES: u32 = 8;
 /// Number of delayed ACKs that the filter remembers.
 const DELAYED_MAX: u32 = 5;
-
-states! {
-    /// State of the queue, inferred from the gradients.
-    enum Queue {
-        Unknown = "unknown",
-        NotFull = "not_full",
-        Full = "full",
-    }
-}
 
 /// Smallest and largest value of a quantity, s.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,15 +49,6 @@ struct Train {
 }
 
 const NO_TRAIN: Train = Train { start: 0.0, last: None, samples: 0 };
-
-/// The values of the internal variables; the sums of the gradients are in s.
-struct Report {
-    sums: (f64, f64),
-    queue: Queue,
-    shadow: f64,
-    ineffectual: f64,
-    backing_off: bool,
-}
 
 /// CDG.
 #[derive(Clone, Debug)]

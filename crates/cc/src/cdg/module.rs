@@ -1,6 +1,6 @@
 //! Linux's module (tcp_cdg.c, 6.12) in its own arithmetic: whole segments and whole microseconds.
 
-use super::{CdgParams, Queue, Report};
+use super::parameters::{CdgParams, Queue, Report};
 use crate::algorithm::{Ack, Recovery, Sample};
 use crate::draws::Draws;
 use crate::loss_window::{FLOOR, LossWindow};
