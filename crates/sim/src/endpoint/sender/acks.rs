@@ -121,11 +121,8 @@ impl Sender {
             prefetch::element(records, soon);
             sampler.on_delivered(report.newest.into(), delivered, now.0, min_rtt);
         }
-        // Under RACK, segments above the highest SACK may also be lost in a recovery, and on the ACK that ends it; the
-        // scoreboard has no mark of these losses.
-        let was_repairing = taken.is_some_and(|sample| sample.state == Recovery::Repair);
-        let nothing_lost = self.board.is_clean() && !was_repairing && (self.repair.is_open() || !self.rack.enabled);
-        let losses = if nothing_lost { Losses::default() } else { self.detect_on_ack(now, sample, taken) };
+        let losses =
+            if self.may_show_losses(taken) { self.detect_on_ack(now, sample, taken) } else { Losses::default() };
         let in_flight = self.board.in_flight(self.next);
         let recovering = self.repair.is_in_episode();
         let ack = Ack {
@@ -170,6 +167,14 @@ impl Sender {
             self.quiet_until = self.quiet_until.min(self.earliest_repair());
         }
         self.transmit(now, out);
+    }
+
+    /// True if an ACK with the sample `taken` may show losses. Under RACK, segments above the highest SACK may also be
+    /// lost in a recovery, and on the ACK that ends it; the scoreboard has no mark of these losses.
+    #[inline(always)]
+    fn may_show_losses(&self, taken: Option<Sample>) -> bool {
+        let was_repairing = taken.is_some_and(|sample| sample.state == Recovery::Repair);
+        !self.board.is_clean() || was_repairing || (self.rack.enabled && !self.repair.is_open())
     }
 
     /// Takes the RTT samples of an ACK of the segments from `una` on.
