@@ -142,6 +142,20 @@ def test_a_guest_that_never_asks_for_its_clock_is_told(cache: Path) -> None:
     assert not list((cache / "guests").glob("*/"))
 
 
+def test_a_kernel_of_an_earlier_version_is_used_and_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from elephan.backends.linux import lab
+
+    kernel = fake(cache, "exit 0")
+    monkeypatch.setattr(kernels, "kernels", lambda: [kernel])
+    item = lab._kernel()
+    assert (item.needed, item.ok) == (False, False)
+    assert "its clock has 256 ns" in item.found
+    header = kernel.tree / "arch" / "um" / "include" / "linux" / "time-internal.h"
+    header.parent.mkdir(parents=True)
+    header.write_text(CLOCK.replace("256", "1"))
+    assert lab._kernel().ok
+
+
 def test_a_kernel_without_devices_for_a_path_outside_is_refused_with_what_to_type(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -287,8 +287,8 @@ def _set_hz(tree: Path, hz: int) -> None:
 def _set_clock(tree: Path) -> None:
     """Give the guest's clock a resolution of 1 ns, as clocks of real hosts have, and exact timers.
 
-    User Mode Linux's clock has a resolution of 256 ns, and each reading by a process advances the time by one such unit.
-    Its timers expire 1 ns late, and at least 500 ns after they were set.
+    User Mode Linux's clock has a resolution of 256 ns, and each reading by a process advances the time by one such
+    unit. Its timers expire 1 ns late, and at least 500 ns after they were set.
     """
     for name, line, ours in _CLOCK:
         path = tree / name

@@ -72,6 +72,16 @@ class Kernel:
             return False
         return {"CONFIG_VIRTIO_UML=y", "CONFIG_VIRTIO_NET=y"} <= set(lines)
 
+    @property
+    def has_exact_clock(self) -> bool:
+        """True if the kernel's clock has a resolution of 1 ns; in kernels built by earlier versions of Elephan, it has
+        256 ns."""
+        header = self.tree / "arch" / "um" / "include" / "linux" / "time-internal.h"
+        try:
+            return "#define TIMER_MULTIPLIER 1\n" in header.read_text(encoding="utf-8")
+        except OSError:
+            return False
+
     def size_bytes(self) -> int:
         """Disk space of the kernel's files, bytes."""
         return folder_bytes(self.folder)

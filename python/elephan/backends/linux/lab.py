@@ -107,4 +107,8 @@ def _kernel() -> Item:
         return Item(
             "guest: kernel", True, False, "none", "elephan lab linux build" if not kernels.kernels() else str(error)
         )
-    return Item("guest: kernel", True, True, f"Linux {kernel.version}, HZ={kernel.hz}, {kernel.digest}")
+    found = f"Linux {kernel.version}, HZ={kernel.hz}, {kernel.digest}"
+    if not kernel.has_exact_clock:
+        help_ = "elephan lab linux build"
+        return Item("guest: kernel", False, False, f"{found}, built by an earlier version; its clock has 256 ns", help_)
+    return Item("guest: kernel", True, True, found)
