@@ -211,8 +211,8 @@ class StackSpec(Form, frozen=True, kw_only=True):
         max_burst: Maximum number of segments that one ACK releases; unlimited if absent.
         pacing: Paces segments over the round trip as Linux does with ``fq``, if the algorithm has no pacing of its own.
         receive_window: Advertised receive window, segments; unlimited if absent.
-        sack_option_bytes: Size of a SACK option without its blocks, bytes: kind and length, and two bytes of padding in
-            Linux.
+        sack_option_bytes: Size of a SACK option without its blocks, bytes. If absent: 4 with ``detection = "rack"``,
+            for kind, length and two bytes of padding as in Linux, and 0 otherwise.
         send_buffer_bytes: Send buffer in Linux's accounting, bytes, which the application fills before the first ACK;
             7,000,064 if absent. With ``tso``, its end begins larger buffers of unsent data. It does not limit the data
             in flight.
@@ -252,7 +252,7 @@ class StackSpec(Form, frozen=True, kw_only=True):
     max_burst: int | None = None
     pacing: bool = False
     receive_window: int | None = None
-    sack_option_bytes: int = 0
+    sack_option_bytes: int | None = None
     send_buffer_bytes: int | None = None
     tso: bool = False
 

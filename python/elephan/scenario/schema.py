@@ -241,7 +241,7 @@ def whole_segments(amount: Amount, payload_bytes: int, field: str) -> int:
 
 def _check_stack(stack: Stack) -> None:
     for field in ("header_bytes", "ack_bytes", "sack_block_bytes", "sack_option_bytes"):
-        if getattr(stack, field) > _MOST_OCTETS:
+        if (getattr(stack, field) or 0) > _MOST_OCTETS:
             written = next(ours for ours, theirs in STACK_FIELDS.items() if theirs == field)
             raise ScenarioError(
                 f"'{units.format_size(getattr(stack, field))}' is too large; a packet has at most {_MOST_OCTETS} B",

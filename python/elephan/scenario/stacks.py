@@ -24,7 +24,8 @@ class Stack:
         header_bytes: headers of a data packet; a data packet is ``payload_bytes + header_bytes`` on the wire.
         ack_bytes: size of a pure ACK on the wire without SACK blocks, bytes.
         sack_block_bytes: bytes added to an ACK for each SACK block (up to 3).
-        sack_option_bytes: bytes added once to an ACK with SACK blocks: kind and length of the option, and padding.
+        sack_option_bytes: bytes added once to an ACK with SACK blocks: kind and length of the option, and padding;
+            ``None`` for 4 with ``rack``, as in Linux, and 0 otherwise.
         initial_window: initial congestion window, segments.
         initial_ssthresh: initial slow-start threshold, segments; ``None`` is infinite.
         receive_window: advertised receive window, segments; ``None`` is unlimited.
@@ -102,7 +103,7 @@ class Stack:
     handshake: bool = False
     tso: bool = False
     send_buffer_bytes: int | None = None
-    sack_option_bytes: int = 0
+    sack_option_bytes: int | None = None
     hide_losses: bool = False
     hide_marks: bool = False
     divide_acks: int = 1
@@ -126,7 +127,6 @@ LINUX = Stack(
     header_bytes=52,
     ack_bytes=52,
     sack_block_bytes=8,
-    sack_option_bytes=4,
     initial_window=10,
     initial_ssthresh=None,
     receive_window=None,
@@ -154,7 +154,6 @@ LINUX = Stack(
 # halving. HZ is 1000, which i386 has in 2.6.0 to 2.6.12 (include/asm-i386/param.h); since 2.6.13 the build chooses HZ.
 LINUX_2_6 = replace(
     LINUX,
-    sack_option_bytes=0,
     initial_window=3,
     quick_acks=16,
     initial_rto_ps=3 * _S_PS,
@@ -211,7 +210,6 @@ NS2_SACK1 = replace(
 # Only the standards: RFC 6675 recovery, RFC 6298 with its 1 s floor, RFC 5681 delayed ACKs.
 RFC6675 = replace(
     LINUX,
-    sack_option_bytes=0,
     delayed_ack_ps=200 * _MS_PS,
     quick_acks=0,
     min_rto_ps=_S_PS,
@@ -236,8 +234,7 @@ def is_udt(algorithm: str) -> bool:
 
 def udt_stack(payload_bytes: int) -> Stack:
     """The sizes of a UDT flow's packets; its endpoints use no other field of a stack, so the rest is ``linux``."""
-    plain = replace(LINUX, sack_option_bytes=0, handshake=False, tso=False)
-    return replace(plain, payload_bytes=payload_bytes, header_bytes=UDT_HEADER_BYTES)
+    return replace(LINUX, payload_bytes=payload_bytes, header_bytes=UDT_HEADER_BYTES, handshake=False, tso=False)
 
 
 STACKS: dict[str, Stack] = {

@@ -141,7 +141,7 @@ impl Receiver {
             blocks: Blocks::new(stack.detection == Detection::Rack),
             ack_bytes: stack.ack_bytes as u16,
             sack_block_bytes: stack.sack_block_bytes as u16,
-            sack_option_bytes: stack.sack_option_bytes as u16,
+            sack_option_bytes: stack.sack_option() as u16,
             ack_every: stack.ack_every,
             simple: stack.ack_every == 1 && !spec.datagrams && !stack.hide_marks,
             delays_acks: stack.ack_every > 1 && !spec.datagrams,

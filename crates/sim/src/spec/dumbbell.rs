@@ -48,7 +48,7 @@ impl StackSpec {
             handshake: true,
             tso: true,
             send_buffer_bytes: None,
-            sack_option_bytes: 4,
+            sack_option_bytes: None,
             hide_losses: false,
             hide_marks: false,
             acks_counted: 0,

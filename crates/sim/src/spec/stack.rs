@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Time;
 
+/// Size of Linux's SACK option without its blocks, bytes (`TCPOLEN_SACK_BASE_ALIGNED`).
+const LINUX_SACK_OPTION_BYTES: u32 = 4;
+
 /// Transport of a flow's endpoints: all settings except the congestion control algorithm.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct StackSpec {
@@ -87,9 +90,10 @@ pub struct StackSpec {
     /// With `tso`, its end begins larger buffers of unsent data. It does not limit the data in flight.
     #[serde(default)]
     pub send_buffer_bytes: Option<u64>,
-    /// Size of a SACK option without its blocks, bytes: kind and length, and two bytes of padding in Linux.
+    /// Size of a SACK option without its blocks, bytes. If absent: 4 with `detection = "rack"`, for kind, length and two
+    /// bytes of padding as in Linux, and 0 otherwise.
     #[serde(default)]
-    pub sack_option_bytes: u32,
+    pub sack_option_bytes: Option<u32>,
     /// The receiver acknowledges every segment as if all earlier segments had arrived, which hides losses from its
     /// sender (lazy optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005). A segment that arrives
     /// after a later one counts as a duplicate.
@@ -109,7 +113,15 @@ impl StackSpec {
     /// Size of a SACK option with three blocks, bytes.
     #[must_use]
     pub fn most_sack_bytes(&self) -> u32 {
-        self.sack_option_bytes.saturating_add(self.sack_block_bytes.saturating_mul(3))
+        self.sack_option().saturating_add(self.sack_block_bytes.saturating_mul(3))
+    }
+
+    /// Size of a SACK option without its blocks, bytes.
+    #[must_use]
+    pub fn sack_option(&self) -> u32 {
+        // The studies that use other stacks are reproduced without these bytes.
+        let usual = if self.detection == Detection::Rack { LINUX_SACK_OPTION_BYTES } else { 0 };
+        self.sack_option_bytes.unwrap_or(usual)
     }
 
     /// Timer interrupts a second.

@@ -80,6 +80,14 @@ pub struct Sender {
     pub(super) stats: SenderStatistics,
 }
 
+/// The estimator of a stack's retransmission timeout.
+fn timeout_of(stack: &StackSpec) -> Rto {
+    let [initial, least, most, granularity] =
+        [stack.initial_rto_ps, stack.min_rto_ps, stack.max_rto_ps, stack.rto_granularity_ps].map(Time);
+    let rto = Rto::new(initial, least, most, granularity);
+    if stack.detection == Detection::Rack { rto.of_linux(jiffies::jiffy(stack)) } else { rto }
+}
+
 impl Sender {
     /// A sender that starts at `start`.
     #[must_use]
@@ -97,19 +105,12 @@ impl Sender {
         let needs = algorithm.needs();
         let application = Application::of_flow(spec, this, start);
         let name = Name::default().and("flow ").and(&this.name);
-        let rto = Rto::new(
-            Time(stack.initial_rto_ps),
-            Time(stack.min_rto_ps),
-            Time(stack.max_rto_ps),
-            Time(stack.rto_granularity_ps),
-        );
-        let rto = if stack.detection == Detection::Rack { rto.of_linux(jiffies::jiffy(&stack)) } else { rto };
         let (receive_window, window_growth) = WindowGrowth::of_stack(&stack);
         Self {
             flow,
             board: Scoreboard::default(),
             next: 0,
-            rto,
+            rto: timeout_of(&stack),
             timer: start.min(stats.due()),
             quiet_until: Time::ZERO,
             repair: Repair::new(),
