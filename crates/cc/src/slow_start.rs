@@ -152,7 +152,6 @@ impl SlowStart {
         if window < LOW_WINDOW {
             return false;
         }
-        let r = &mut self.rounds;
         if ack.now - r.train_end <= ACK_DELTA_S {
             r.train_end = ack.now;
             let allowed_us = whole_us(allowance_s(ack, window));
