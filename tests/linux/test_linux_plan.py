@@ -66,6 +66,17 @@ def test_a_receivers_window_grows_while_it_acknowledges_each_segment() -> None:
         assert back["receive_window"] >= 20
 
 
+@pytest.mark.parametrize("rate", ["1 Mbit/s", "100 Mbit/s", "10 Gbit/s"])
+def test_a_receive_window_is_a_whole_number_of_segments_and_of_its_units(rate: str) -> None:
+    """Windows of 2^15 to 2^16 - 1 units are announced (tcp_select_initial_window)."""
+    document = plan({"algorithm": "reno", "stack": "linux"}, rate=rate, rtt="40 ms", buffer="1 BDP")
+    [flow] = document["flows"]
+    window, unit = flow["receive_window_bytes"], 1
+    while window // unit >= 2**16:
+        unit *= 2
+    assert window % 1448 == window % unit == 0
+
+
 def test_neither_the_first_window_nor_waiting_data_reach_the_receive_buffer() -> None:
     """tcp_select_initial_window and tcp_grow_window: otherwise the window grows by more, or in several steps."""
     for rate in ["1 Mbit/s", "1 Gbit/s"]:

@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 
 from elephan.backends.base import Backend, Cancelled, Progress, RawResult, refuse_other_transports
 from elephan.backends.linux import changes, guest, kernels, twins
+from elephan.backends.linux.buffers import READ_BYTES
 from elephan.backends.linux.changes import Patch
 from elephan.backends.linux.kernels import Kernel
-from elephan.backends.linux.plan import READ_BYTES, SYSCTLS, Plan, on_linux
+from elephan.backends.linux.plan import SYSCTLS, Plan, on_linux
 from elephan.backends.linux.tables import Looks, beside, looks, tables
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.catalog import engine

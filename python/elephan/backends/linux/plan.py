@@ -11,18 +11,15 @@ from typing import Any
 import msgspec
 
 from elephan.backends.base import unknown_fields
-from elephan.backends.linux import queues, twins
+from elephan.backends.linux import buffers, queues, twins
 from elephan.backends.linux.modules import is_linux_own, module_of, parameters_of
 from elephan.backends.linux.queues import UNLIMITED_PACKETS
 from elephan.scenario import Scenario, ScenarioError, own, transports
 from elephan.scenario.c_files import CFile
-from elephan.scenario.document import changed_fields, write
+from elephan.scenario.document import write
 from elephan.scenario.form import BernoulliLoss, FlowSpec, LinkSpec, NoneLoss, Spec, StackSpec
 from elephan.scenario.lookups import base_rtt_ps, queue_switch, wire_bytes
 from elephan.scenario.stacks import STACKS
-
-READ_BYTES = 64 << 10
-"""Low-water mark of receivers, bytes: a receiver reads when this amount has arrived."""
 
 # RFC 2544 sets these addresses apart for measurements.
 _SENDERS, _RECEIVERS = IPv4Address("198.18.0.1"), IPv4Address("198.19.0.1")
@@ -38,15 +35,6 @@ _BOOT_NS = 8_000_000_000
 ALIGNED_NS = 32_000_000_000
 """A whole number of the units in which Linux counts timers of up to 16 s (64 jiffies), for each usual HZ."""
 STATED = "flows say where they run"
-_UNBOUNDED_QUEUE_BYTES = 16 << 20
-_SPARE_S = 0.05
-_BUFFER_MIN_BYTES, _BUFFER_MAX_BYTES = 1 << 20, 1 << 30
-LEAST_QUICK_ACKS = 16
-"""Segments that Linux acknowledges one by one at the start of any connection (TCP_MAX_QUICKACKS)."""
-_LEAST_WINDOW = 20
-# Overhead of a packet in the kernel's memory, bytes: the window is the fraction payload / (payload + overhead) of the
-# buffer.
-_PACKET_OVERHEAD_BYTES = 856
 _HANDSHAKE_NS = 100_000_000
 # Largest size of the packets of a handshake together, bits.
 _HANDSHAKE_BITS = 4 * 800
@@ -60,8 +48,8 @@ _PS_PER_NS = 1000
 SYSCTLS = {
     "net/ipv4/ip_forward": "1",
     "net/ipv4/tcp_no_metrics_save": "1",
-    "net/ipv4/tcp_rmem": f"4096 131072 {_BUFFER_MAX_BYTES}",
-    "net/ipv4/tcp_wmem": f"4096 16384 {_BUFFER_MAX_BYTES}",
+    "net/ipv4/tcp_rmem": f"4096 131072 {buffers.BUFFER_MAX_BYTES}",
+    "net/ipv4/tcp_wmem": f"4096 16384 {buffers.BUFFER_MAX_BYTES}",
 }
 """Settings of each network namespace of a guest."""
 
@@ -173,8 +161,8 @@ class Plan:
         document = _document(form, real, hz, modules, graph)
         if outside:
             document["zero_ns"] = _zero_ns(document)
-        buffers = sum(flow["send_buffer_bytes"] + flow["receive_buffer_bytes"] for flow in document["flows"])
-        memory = _MEMORY_BYTES + graph.namespaces * _NAMESPACE_BYTES + 2 * buffers
+        sockets = sum(flow["send_buffer_bytes"] + flow["receive_buffer_bytes"] for flow in document["flows"])
+        memory = _MEMORY_BYTES + graph.namespaces * _NAMESPACE_BYTES + 2 * sockets
         mib = -(-memory // 2**20)
         pages = mib * 2**20 // 4096
         document["guest_sysctls"] = {"net/ipv4/tcp_mem": f"{pages} {pages} {pages}"}
@@ -316,9 +304,9 @@ def _check_stack(stack: StackSpec, hz: int, where: str) -> None:
                 "'sim' can, or write stack = \"linux\"",
                 path=where,
             )
-    if stack.quick_acks < LEAST_QUICK_ACKS:
+    if stack.quick_acks < buffers.LEAST_QUICK_ACKS:
         raise ScenarioError(
-            f"Linux acknowledges at least {LEAST_QUICK_ACKS} segments one by one, and this flow has "
+            f"Linux acknowledges at least {buffers.LEAST_QUICK_ACKS} segments one by one, and this flow has "
             f"quick_acks = {stack.quick_acks}; 'sim' can have fewer",
             path=f"{where}.quick_acks",
         )
@@ -391,7 +379,7 @@ def _outside(form: Spec, real: list[int]) -> _Graph:
         sender, receiver = addresses(k)
         own = _of_route(form.flows[k])
         graph.route(0, receiver, 0, **own)
-        graph.route(1, sender, 1, **own, receive_window=_first_window(form, form.flows[k]))
+        graph.route(1, sender, 1, **own, receive_window=buffers.first_window(form, form.flows[k]))
     return graph
 
 
@@ -421,7 +409,7 @@ def _inside(form: Spec) -> tuple[_Graph, list[int]]:
         sender, receiver = addresses(k)
         own = _of_route(flow)
         _routed(graph, 0, 1, [stage for i in flow.path for stage in stages[i]], receiver, mtu, own)
-        own["receive_window"] = _first_window(form, flow)
+        own["receive_window"] = buffers.first_window(form, flow)
         _routed(graph, 1, 0, [stage for i in flow.reverse_path for stage in stages[i]], sender, mtu, own)
     return graph, watched
 
@@ -596,8 +584,8 @@ def _look_ns(form: Spec, real: list[int]) -> int:
 def _flow(form: Spec, i: int, module: str, connect_ns: int) -> dict[str, Any]:
     flow = form.flows[i]
     sender, receiver = addresses(i)
-    stack, buffer = flow.stack, _buffer_bytes(form, flow)
-    window_bytes = _window_bound(form, flow)
+    stack, buffer = flow.stack, buffers.send_buffer_bytes(form, flow)
+    window_bytes = buffers.window_bound_bytes(form, flow)
     return {
         "name": flow.name,
         "sender": sender,
@@ -612,92 +600,9 @@ def _flow(form: Spec, i: int, module: str, connect_ns: int) -> dict[str, Any]:
         "payload_bytes": stack.payload_bytes,
         "application": write(form)["flows"][i].get("application"),
         "send_buffer_bytes": buffer,
-        "receive_buffer_bytes": _receive_buffer_bytes(form, flow),
+        "receive_buffer_bytes": buffers.receive_buffer_bytes(form, flow),
         "receive_window_bytes": window_bytes,
         # The low-water mark must not exceed the window, or the receiver would wait forever.
-        "read_bytes": min(READ_BYTES, max(1, window_bytes // 4)),
+        "read_bytes": min(buffers.READ_BYTES, max(1, window_bytes // 4)),
         "pacing": stack.pacing,
     }
-
-
-def _buffer_bytes(form: Spec, flow: FlowSpec) -> int:
-    """Value of the socket options for the buffer sizes, bytes. Linux doubles this value, and expects data to fill half
-    of the doubled size."""
-    if flow.stack.send_buffer_bytes is not None:
-        return min(_BUFFER_MAX_BYTES, -(-flow.stack.send_buffer_bytes // 2))
-    growth_bytes = _growth_segments(flow) * flow.stack.payload_bytes
-    wanted = max(2 * _window_bytes(form, flow), int(growth_bytes / _learned(flow)))
-    return min(_BUFFER_MAX_BYTES, wanted + _BUFFER_MIN_BYTES)
-
-
-def _receive_buffer_bytes(form: Spec, flow: FlowSpec) -> int:
-    """Value of the socket option for the receive buffer, bytes. Data that wait in the buffer must not limit the receive
-    window: the window's growth would pause, and each pause adds quick ACKs. After a loss, a whole window may wait. The
-    first receive window gets half of the buffer."""
-    waiting = _window_bound(form, flow) + READ_BYTES
-    wanted = max(
-        int((_window_bound(form, flow) + waiting) / _learned(flow)),
-        _first_window(form, flow) * flow.stack.payload_bytes,
-    )
-    return min(_BUFFER_MAX_BYTES, wanted + _BUFFER_MIN_BYTES)
-
-
-def _window_bound(form: Spec, flow: FlowSpec) -> int:
-    """Upper bound of the receive window, bytes: the bound in the flow's stack, or the first window plus its growth."""
-    bound = flow.stack.receive_window
-    segments = _first_window(form, flow) + _growth_segments(flow) if bound is None else bound
-    return segments * flow.stack.payload_bytes
-
-
-def _first_window(form: Spec, flow: FlowSpec) -> int:
-    """First receive window, segments: the final receive window minus the growth that ``quick_acks`` allows."""
-    last = int(_buffer_bytes(form, flow) * _learned(flow) / flow.stack.payload_bytes)
-    return max(_LEAST_WINDOW, last - _growth_segments(flow))
-
-
-def _growth_segments(flow: FlowSpec) -> int:
-    """Growth of the receive window during the quick ACKs at the start, segments: two for each received segment
-    (tcp_grow_window)."""
-    return 2 * max(0, flow.stack.quick_acks - LEAST_QUICK_ACKS)
-
-
-def _learned(flow: FlowSpec) -> float:
-    """The receive window as a fraction of the socket option's value, after the kernel has measured the packets'
-    overhead (tcp_update_scaling_ratio)."""
-    return 2 * flow.stack.payload_bytes / (flow.stack.payload_bytes + _PACKET_OVERHEAD_BYTES)
-
-
-def _window_bytes(form: Spec, flow: FlowSpec) -> int:
-    """Bytes that fit on the path of a flow and into its queues, with a margin for the receiver's reads."""
-    fastest = {i: _fastest_bps(form.links[i]) for i in flow.path}
-    slowest_bps = min(fastest.values())
-    waiting = 0
-    for i in flow.path:
-        room = _room_bytes(form.links[i], wire_bytes(flow.stack))
-        if room is not None:
-            waiting += room
-        elif fastest[i] == slowest_bps:
-            waiting += _UNBOUNDED_QUEUE_BYTES
-    longest_s = sum(_longest_ps(form.links[i]) for i in (*flow.path, *flow.reverse_path)) / _PS_PER_S
-    return int(slowest_bps / 8 * (longest_s + _SPARE_S)) + waiting
-
-
-def _room_bytes(link: LinkSpec, wire: int) -> int | None:
-    """Capacity of a link's queue, bytes, including the packet in transmission; ``None`` if unlimited or unknown."""
-    if link.impairments is not None and changed_fields(link.impairments) - {"rate_steps", "delay_steps"}:
-        return None
-    queue = link.queue
-    limits = [] if queue.limit_packets is None else [queue.limit_packets]
-    limits += [] if queue.limit_bytes is None else [queue.limit_bytes // wire]
-    in_service = 0 if queue.kind == "droptail" and queue_switch(queue, "count_in_service") else 1
-    return max(1, min(limits) + in_service) * wire if limits else None
-
-
-def _fastest_bps(link: LinkSpec) -> int:
-    steps = () if link.impairments is None else link.impairments.rate_steps
-    return max([link.rate_bps, *(step.rate_bps for step in steps)])
-
-
-def _longest_ps(link: LinkSpec) -> int:
-    steps = () if link.impairments is None else link.impairments.delay_steps
-    return max([link.delay_ps, *(step.delay_ps for step in steps)])
