@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from elephan.backends.base import Cancelled
-from elephan.backends.linux import build, guest, kernels
+from elephan.backends.linux import adapt, build, guest, kernels
 from elephan.backends.linux.kernels import Kernel
 from elephan.backends.linux.plan import Plan
 from elephan.scenario import Scenario, ScenarioError
@@ -149,10 +149,14 @@ def test_a_kernel_of_an_earlier_version_is_used_and_named(cache: Path, monkeypat
     monkeypatch.setattr(kernels, "kernels", lambda: [kernel])
     item = lab._kernel()
     assert (item.needed, item.ok) == (False, False)
-    assert "its clock has 256 ns" in item.found
+    assert "its clock has a resolution of 256 ns" in item.found
     header = kernel.tree / "arch" / "um" / "include" / "linux" / "time-internal.h"
     header.parent.mkdir(parents=True)
     header.write_text(CLOCK.replace("256", "1"))
+    assert "its flows do not draw the simulator's random numbers" in lab._kernel().found
+    socket = kernel.tree / "include" / "linux" / "tcp.h"
+    socket.parent.mkdir(parents=True)
+    socket.write_text("#define TCP_ELEPHAN_SEED 10000\n")
     assert lab._kernel().ok
 
 
@@ -213,6 +217,9 @@ def test_missing_packages_are_named_together(cache: Path, monkeypatch: pytest.Mo
 
 
 CLOCK = "#define TIMER_MULTIPLIER 256\n#define TIMER_MIN_DELTA  500\n"
+SOCKET = "struct tcp_sock {\n\tint x;\n};\n\nenum tsq_enum {\n\tTSQ\n};\n"
+OPTIONS = "\tcase TCP_MAXSEG:\n\t\t/* Values greater than interface MTU */\n\tcase TCP_MAXSEG:\n\t\treturn 0;\n"
+MODULES = {"bbr": "get_random_u32_below(7)", "cdg": "get_random_u32()", "nv": "get_random_bytes(&one, 1)"}
 TIMER = "static int itimer_next_event(unsigned long delta,\n\t\tstruct device *evt)\n{\n\tdelta += 1;\n}\n"
 
 
@@ -227,6 +234,12 @@ def source_tree(folder: Path) -> Path:
     (um / "include" / "linux" / "time-internal.h").write_text(CLOCK)
     (um / "kernel").mkdir()
     (um / "kernel" / "time.c").write_text(TIMER)
+    (folder / "net" / "ipv4").mkdir()
+    (folder / "net" / "ipv4" / "tcp.c").write_text(OPTIONS)
+    for name, call in MODULES.items():
+        (folder / "net" / "ipv4" / f"tcp_{name}.c").write_text(f"/* {name} */\n#include <linux/mm.h>\n\nx = {call};\n")
+    (folder / "include" / "linux").mkdir(parents=True)
+    (folder / "include" / "linux" / "tcp.h").write_text(SOCKET)
     return folder
 
 
@@ -242,28 +255,50 @@ def test_a_changed_constant_of_the_source_is_another_kernel(tmp_path: Path) -> N
 def test_hz_is_set_in_a_copy_of_the_source(tmp_path: Path) -> None:
     tree = source_tree(tmp_path / "linux")
     copy = build._unpacked(build.Source("linux", "6.12", "0", tree=tree), tmp_path)
-    build._set_hz(copy, 250)
+    adapt.set_hz(copy, 250)
     assert "default 250" in (copy / "arch" / "um" / "Kconfig").read_text()
     assert "default 100" in (tree / "arch" / "um" / "Kconfig").read_text()
     (copy / "arch" / "um" / "Kconfig").write_text("config SMP\n")
-    with pytest.raises(build.BuildError, match="does not state HZ"):
-        build._set_hz(copy, 250)
+    with pytest.raises(adapt.BuildError, match="does not state HZ"):
+        adapt.set_hz(copy, 250)
 
 
 def test_the_clock_gets_a_resolution_of_a_nanosecond(tmp_path: Path) -> None:
     copy = build._unpacked(build.Source("linux", "6.12", "0", tree=source_tree(tmp_path / "linux")), tmp_path)
     header = copy / "arch" / "um" / "include" / "linux" / "time-internal.h"
-    build._set_clock(copy)
+    adapt.set_clock(copy)
     assert header.read_text() == "#define TIMER_MULTIPLIER 1\n#define TIMER_MIN_DELTA  1\n"
     assert (copy / "arch" / "um" / "kernel" / "time.c").read_text() == TIMER.replace("\tdelta += 1;\n", "")
-    with pytest.raises(build.BuildError, match=r"time\.c does not have the clock"):
-        build._set_clock(copy)
+    with pytest.raises(adapt.BuildError, match=r"time\.c does not have the clock"):
+        adapt.set_clock(copy)
+
+
+def test_modules_draw_from_the_stream_of_their_flow(tmp_path: Path) -> None:
+    copy = build._unpacked(build.Source("linux", "6.12", "0", tree=source_tree(tmp_path / "linux")), tmp_path)
+    adapt.set_draws(copy)
+    header = (copy / "include" / "linux" / "tcp.h").read_text()
+    assert header.index("u64 elephan_draws;") < header.index("elephan_draw(struct tcp_sock *tp)")
+    options = (copy / "net" / "ipv4" / "tcp.c").read_text()
+    assert options.startswith("\tcase TCP_ELEPHAN_SEED:")
+    assert options.count("TCP_ELEPHAN_SEED") == 1
+    for name, call in MODULES.items():
+        include, macro, empty, line = (copy / "net" / "ipv4" / f"tcp_{name}.c").read_text().splitlines()[1:]
+        assert (include, empty, line) == ("#include <linux/mm.h>", "", f"x = {call};"), "the calls stay as they are"
+        assert macro.startswith(f"#define {call.partition('(')[0]}(")
+        assert "elephan_draw(tcp_sk(sk))" in macro
+    (copy / "net" / "ipv4" / "tcp_nv.c").write_text("/* nv */\n#include <linux/mm.h>\n\nx = random32();\n")
+    with pytest.raises(adapt.BuildError, match=r"tcp\.h does not draw random numbers"):
+        adapt.set_draws(copy)
+    (copy / "include" / "linux" / "tcp.h").write_text(SOCKET)
+    (copy / "net" / "ipv4" / "tcp.c").write_text(OPTIONS)
+    with pytest.raises(adapt.BuildError, match=r"tcp_nv\.c does not draw random numbers"):
+        adapt.set_draws(copy)
 
 
 def test_an_option_that_a_source_lacks_is_named(tmp_path: Path) -> None:
     (tmp_path / "wanted").write_text("CONFIG_VETH=y\nCONFIG_TCP_CONG_BBR=y\n")
     (tmp_path / "made").write_text("CONFIG_VETH=y\n")
-    with pytest.raises(build.BuildError, match="CONFIG_TCP_CONG_BBR=y"):
+    with pytest.raises(adapt.BuildError, match="CONFIG_TCP_CONG_BBR=y"):
         build._check_config(tmp_path / "wanted", tmp_path / "made")
 
 

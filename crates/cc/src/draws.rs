@@ -22,6 +22,11 @@ impl Draws {
         z ^ (z >> 31)
     }
 
+    /// The next 32 random bits.
+    pub fn word(&mut self) -> u32 {
+        (self.bits() >> 32) as u32
+    }
+
     /// Uniform in [0, 1).
     pub fn uniform(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)

@@ -173,6 +173,18 @@ impl Nv {
         }
     }
 
+    /// Time until the smallest RTT expires, from three to five quarters of `reset_period`, s. Linux draws one byte, and
+    /// drops the fraction of a jiffy.
+    fn reset_period(&mut self) -> f64 {
+        if self.segment_bytes > 0.0 {
+            let drawn = f64::from(self.draws.word() >> 24);
+            let jiffies = (self.p.reset_period * (384.0 + drawn) / 512.0 * self.jiffies.hz()).floor();
+            self.jiffies.seconds(jiffies)
+        } else {
+            self.p.reset_period * (0.75 + 0.5 * self.draws.uniform())
+        }
+    }
+
     fn begin_samples(&mut self) {
         (self.samples, self.rounds, self.uncongested, self.rtt, self.rate) = (0.0, 0.0, 0.0, 0.0, 0.0);
         (self.round_end, self.una_at_sample, self.restart) = (self.una, self.una, false);
@@ -196,7 +208,7 @@ impl Nv {
         self.rtt_min_next = self.rtt_min_next.min(bounded);
         if self.expires(now) {
             (self.rtt_min, self.rtt_min_next) = (self.rtt_min_next, f64::INFINITY);
-            self.reset_at = now + self.p.reset_period * (0.75 + 0.5 * self.draws.uniform());
+            self.reset_at = now + self.reset_period();
             self.min_round = (self.min_round / 2.0).floor().max(MIN_ROUND);
         }
     }

@@ -24,6 +24,8 @@ const WHOLE_BUFFER: u32 = 1 << 30;
 const OTHER_CONGESTION_CONTROL: &str = "reno";
 /// Time before the first connection for which the guest must be ready, ns.
 const LEAD_NS: u64 = 1_000_000_000;
+/// Option of a TCP socket for one half of the seed of its random numbers. Kernels of earlier versions do not have it.
+const TCP_SEED: libc::c_int = 10_000;
 /// `SOF_TIMESTAMPING_TX_ACK`, `SOFTWARE` and `OPT_TSONLY`.
 const LAST_BYTE_ACKED: u32 = 1 << 9 | 1 << 4 | 1 << 11;
 /// Offsets in `struct tcp_info`.
@@ -53,6 +55,8 @@ struct Transfer<'a> {
     flow: &'a Flow,
     stage: Stage,
     start_ns: u64,
+    /// Seed of the random numbers of the flow's congestion control.
+    seed: u64,
     /// Bytes that are not yet written, and the number of these bytes that the application has supplied.
     left: u64,
     ready: u64,
@@ -62,6 +66,17 @@ struct Transfer<'a> {
     listener: OwnedFd,
     sender: Option<OwnedFd>,
     receiver: Option<OwnedFd>,
+}
+
+/// Sets the seed of the random numbers of a socket's congestion control.
+fn set_seed(socket: &OwnedFd, seed: u64) -> io::Result<()> {
+    for half in [seed >> 32, seed & u64::from(u32::MAX)] {
+        match sys::set_option(socket, libc::IPPROTO_TCP, TCP_SEED, half as u32) {
+            Err(error) if error.raw_os_error() != Some(libc::ENOPROTOOPT) => return Err(error),
+            _ => (),
+        }
+    }
+    Ok(())
 }
 
 /// Starts a socket's congestion control anew, as if the connection were made now. The measured RTT of the handshake
@@ -191,6 +206,7 @@ impl<'a> Transfer<'a> {
             flow,
             stage: Stage::Waiting,
             start_ns: plan.start_ns(i),
+            seed: plan.algorithm_seed(i),
             left: flow.size_bytes().unwrap_or(u64::MAX),
             ready: if flow.application.is_some() { 0 } else { u64::MAX },
             application: plan.application(i),
@@ -224,6 +240,7 @@ impl<'a> Transfer<'a> {
                 Stage::Connecting => {
                     self.stage = Stage::Sending;
                     if let Some(sender) = &self.sender {
+                        set_seed(sender, self.seed)?;
                         restart_congestion_control(sender, &self.flow.congestion)?;
                         sys::watch(set, sender.as_raw_fd(), libc::EPOLLOUT | libc::EPOLLET, key(i, Socket::Sender))?;
                     }

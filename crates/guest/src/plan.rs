@@ -156,6 +156,11 @@ impl Plan {
         (flow.start_ps + jitter.below(self.start_jitter_ps + 1)) / 1000
     }
 
+    /// Seed of the random numbers of a flow's congestion control; the same as in a simulation with the same seed.
+    pub fn algorithm_seed(&self, flow: usize) -> u64 {
+        Stream::new(self.seed, &format!("flow {} algorithm", self.flows[flow].name)).bits()
+    }
+
     /// Application of a flow; the same as in a simulation with the same seed.
     pub fn application(&self, flow: usize) -> Option<Application> {
         let this = &self.flows[flow];

@@ -37,10 +37,11 @@ def build(version: str, hz: str, source: Path | None, as_json: bool) -> int:
     a congestion control in C or a patch is compiled into the kernel in less than a minute.
     """
     from elephan.backends.linux import build as building
+    from elephan.backends.linux.adapt import BuildError
 
     try:
         kernel, made = building.build(version, int(hz), source, _tell)
-    except building.BuildError as error:
+    except BuildError as error:
         common.warn(f"the kernel was not built: {error}")
         return 1
     if as_json:

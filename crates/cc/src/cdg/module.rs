@@ -13,7 +13,10 @@ const HYSTART_MIN_US: i64 = 125;
 /// Gap between two ACKs from which the second ACK is not of the train, µs.
 const TRAIN_GAP_US: i64 = 3000;
 const HYSTART_SAMPLES: u32 = 8;
-const TWO_TO_32: f64 = 4_294_967_296.0;
+/// exp(−0.000256 × 2ᵏ) in units of 2⁻¹⁶, for k = 0, 1, …
+const POWERS_OF_E: [u64; 16] = [
+    65519, 65502, 65469, 65402, 65268, 65002, 64471, 63423, 61379, 57485, 50424, 38796, 22966, 8048, 988, 15,
+];
 const DELAYED_MAX: u32 = 5;
 
 /// Smallest and largest value of a quantity, µs; both are 0 while unknown.
@@ -63,6 +66,19 @@ pub(super) struct Module {
 
 fn whole_us(seconds: f64) -> i64 {
     (seconds * 1e6).round() as i64
+}
+
+/// exp(−`millionths` × 10⁻⁶) in units of 2⁻³², by Linux's approximation (`nexp_u32`): the eight lower bits are linear,
+/// and each other bit is a factor.
+fn exp_of_minus(millionths: u32) -> u32 {
+    let (low, high) = (millionths & 0xff, millionths >> 8);
+    if high > 0xffff {
+        return 0;
+    }
+    let linear = u64::from(u32::MAX - low * (u32::MAX / 1_000_000));
+    let powers = POWERS_OF_E.iter().enumerate();
+    // The upper bit of `high` ends the product; a factor of a zero bit is 1.
+    powers.filter(|(k, _)| (high >> k) & 1 == 1).fold(linear, |product, (_, power)| (product * power) >> 16) as u32
 }
 
 impl Module {
@@ -259,11 +275,11 @@ impl Module {
         gradient
     }
 
-    /// True if the flow backs off at a gradient of `us`.
+    /// True if the flow backs off at a gradient of `us` (`tcp_cdg_backoff`).
     fn draws_back_off(&mut self, us: i64) -> bool {
         // Linux's product has 32 bits.
-        let exponent = (self.p.backoff_factor * us as f64).floor() % TWO_TO_32;
-        if self.draws.uniform() >= 1.0 - libm::exp(-exponent * 1e-6) {
+        let exponent = (self.p.backoff_factor * us as f64).floor() as u64 as u32;
+        if self.draws.word() <= exp_of_minus(exponent) {
             return false;
         }
         if self.p.use_ineff > 0.0 {

@@ -67,7 +67,7 @@ impl Timestamps {
     /// after a reaction lasts `round_trips` round trips. `hz` and `seed` are fields of [`Start`](crate::Start).
     pub fn new(clock: Clock, (percent, round_trips): (u64, u64), hz: f64, seed: u64) -> Self {
         let mut draws = Draws::new(seed);
-        let mut offset = || if clock == Clock::Random { draws.bits() >> 32 } else { 0 };
+        let mut offset = || if clock == Clock::Random { u64::from(draws.word()) } else { 0 };
         Self {
             clock,
             percent,

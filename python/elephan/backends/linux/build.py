@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from elephan.backends.linux.adapt import RULES, BuildError, set_clock, set_draws, set_hz
 from elephan.backends.linux.kernels import BINARY, BUILDING, CONFIG, RECORD, SEEDED, TREE, Kernel, cache, kernels
 from elephan.scenario import ScenarioError
 from elephan.scenario.errors import one_line
@@ -46,12 +47,6 @@ _TREE = (
     "mm",
     "net",
 )
-_HZ_LINE = re.compile(r"(config HZ\n\s+int\n\s+default )\d+")
-_CLOCK = (
-    ("arch/um/include/linux/time-internal.h", re.compile(r"(#define TIMER_MULTIPLIER\s+)\d+"), r"\g<1>1"),
-    ("arch/um/include/linux/time-internal.h", re.compile(r"(#define TIMER_MIN_DELTA\s+)\d+"), r"\g<1>1"),
-    ("arch/um/kernel/time.c", re.compile(r"(itimer_next_event\([^{]*\{\n)\tdelta \+= 1;\n"), r"\g<1>"),
-)
 # Folders of a tree that are kept completely after a build, and the kinds of files that are removed from all other
 # folders.
 _KEPT = frozenset(("include", "net", "scripts"))
@@ -61,15 +56,9 @@ _SOURCES = frozenset((
     ".po", ".gif", ".bin", ".inc", ".asm", ".tbl",
 ))  # fmt: skip
 _DEPENDENCY = re.compile(r"[\w./+-]+\.[chS]\b")
-# Version of the build's rules. The version is part of a kernel's digest, so a new version gives a new kernel.
-_RULES = 3
 
 Tell = Callable[[str], None]
 Explain = Callable[[str], Exception | None]
-
-
-class BuildError(Exception):
-    """A build failed; the message is one line."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +180,7 @@ def _of_tree(tree: Path) -> Source:
 
 
 def _digest(source: Source, hz: int) -> str:
-    parts = [source.sha256, str(hz), str(_RULES), *(_text(name) for name in ("kernel.config", "seeded.c"))]
+    parts = [source.sha256, str(hz), str(RULES), *(_text(name) for name in ("kernel.config", "seeded.c"))]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:_DIGITS]
 
 
@@ -209,8 +198,9 @@ def _make(source: Source, digest: str, hz: int, work: Path, tell: Tell) -> Kerne
     began = time.monotonic()
     tell(f"building Linux {source.version} with HZ={hz}: {MINUTES}")
     tree = _unpacked(source, work)
-    _set_hz(tree, hz)
-    _set_clock(tree)
+    set_hz(tree, hz)
+    set_clock(tree)
+    set_draws(tree)
     config = work / "kernel.config"
     config.write_text(_text("kernel.config"), encoding="utf-8")
     # The kernel is compiled inside its source tree, so that the tree contains no absolute path and can be copied.
@@ -273,29 +263,6 @@ def _unpacked(source: Source, work: Path) -> Path:
     tree.mkdir()
     _run(["tar", "-xJf", str(packed), "-C", str(tree), "--strip-components=1"], work, lambda _: None)
     return tree
-
-
-def _set_hz(tree: Path, hz: int) -> None:
-    """Replace User Mode Linux's HZ, which is the constant 100 in its Kconfig."""
-    path = tree / "arch" / "um" / "Kconfig"
-    text, count = _HZ_LINE.subn(rf"\g<1>{hz}", path.read_text(encoding="utf-8"))
-    if count != 1:
-        raise BuildError("arch/um/Kconfig does not state HZ as Linux 6.1 to 6.12 do")
-    path.write_text(text, encoding="utf-8")
-
-
-def _set_clock(tree: Path) -> None:
-    """Give the guest's clock a resolution of 1 ns, as clocks of real hosts have, and exact timers.
-
-    User Mode Linux's clock has a resolution of 256 ns, and each reading by a process advances the time by one such
-    unit. Its timers expire 1 ns late, and at least 500 ns after they were set.
-    """
-    for name, line, ours in _CLOCK:
-        path = tree / name
-        text, count = line.subn(ours, path.read_text(encoding="utf-8"))
-        if count != 1:
-            raise BuildError(f"{name} does not have the clock of Linux 6.1 to 6.12")
-        path.write_text(text, encoding="utf-8")
 
 
 def _check_config(wanted: Path, made: Path) -> None:

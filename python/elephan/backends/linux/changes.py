@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from elephan.backends.linux import build
+from elephan.backends.linux.adapt import BuildError
 from elephan.backends.linux.kernels import BUILDING, SEEDED, TREE, Kernel, cache, kernels
 from elephan.scenario import ScenarioError, reading
 from elephan.scenario.c_files import CFile
@@ -182,7 +183,7 @@ def _copy(tree: Path, to: Path) -> None:
         ["cp", "-a", "--reflink=auto", str(tree), str(to)], capture_output=True, text=True, check=False
     )
     if done.returncode:
-        raise build.BuildError(f"the tree could not be copied: {one_line(done.stderr)}")
+        raise BuildError(f"the tree could not be copied: {one_line(done.stderr)}")
 
 
 def _apply(patch: Patch, tree: Path, base: Kernel) -> None:

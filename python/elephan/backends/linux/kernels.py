@@ -73,12 +73,19 @@ class Kernel:
         return {"CONFIG_VIRTIO_UML=y", "CONFIG_VIRTIO_NET=y"} <= set(lines)
 
     @property
-    def has_exact_clock(self) -> bool:
-        """True if the kernel's clock has a resolution of 1 ns; in kernels built by earlier versions of Elephan, it has
-        256 ns."""
-        header = self.tree / "arch" / "um" / "include" / "linux" / "time-internal.h"
+    def shortcoming(self) -> str:
+        """The disadvantage of a kernel that an earlier version of Elephan built, as a clause; empty for other
+        kernels."""
+        if not self._has_line("arch/um/include/linux/time-internal.h", "#define TIMER_MULTIPLIER 1"):
+            return "its clock has a resolution of 256 ns"
+        if not self._has_line("include/linux/tcp.h", "#define TCP_ELEPHAN_SEED 10000"):
+            return "its flows do not draw the simulator's random numbers"
+        return ""
+
+    def _has_line(self, path: str, line: str) -> bool:
+        """True if a file of the compiled tree has this line."""
         try:
-            return "#define TIMER_MULTIPLIER 1\n" in header.read_text(encoding="utf-8")
+            return line in (self.tree / path).read_text(encoding="utf-8").splitlines()
         except OSError:
             return False
 

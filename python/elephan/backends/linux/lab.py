@@ -108,7 +108,7 @@ def _kernel() -> Item:
             "guest: kernel", True, False, "none", "elephan lab linux build" if not kernels.kernels() else str(error)
         )
     found = f"Linux {kernel.version}, HZ={kernel.hz}, {kernel.digest}"
-    if not kernel.has_exact_clock:
-        help_ = "elephan lab linux build"
-        return Item("guest: kernel", False, False, f"{found}, built by an earlier version; its clock has 256 ns", help_)
+    if shortcoming := kernel.shortcoming:
+        found = f"{found}, built by an earlier version; {shortcoming}"
+        return Item("guest: kernel", False, False, found, "elephan lab linux build")
     return Item("guest: kernel", True, True, found)
