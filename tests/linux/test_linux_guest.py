@@ -153,6 +153,10 @@ def test_a_kernel_of_an_earlier_version_is_used_and_named(cache: Path, monkeypat
     header = kernel.tree / "arch" / "um" / "include" / "linux" / "time-internal.h"
     header.parent.mkdir(parents=True)
     header.write_text(CLOCK.replace("256", "1"))
+    assert "its hosts share their timers" in lab._kernel().found
+    timers = kernel.tree / "net" / "ipv4" / "tcp_input.c"
+    timers.parent.mkdir(parents=True)
+    timers.write_text("\tREAD_ONCE(sock_net(sk)->ipv4.sysctl_tcp_comp_sack_slack_ns)), 0,\n")
     assert "its flows do not draw the simulator's random numbers" in lab._kernel().found
     socket = kernel.tree / "include" / "linux" / "tcp.h"
     socket.parent.mkdir(parents=True)
@@ -220,6 +224,10 @@ CLOCK = "#define TIMER_MULTIPLIER 256\n#define TIMER_MIN_DELTA  500\n"
 SOCKET = "struct tcp_sock {\n\tint x;\n};\n\nenum tsq_enum {\n\tTSQ\n};\n"
 OPTIONS = "\tcase TCP_MAXSEG:\n\t\t/* Values greater than interface MTU */\n\tcase TCP_MAXSEG:\n\t\treturn 0;\n"
 MODULES = {"bbr": "get_random_u32_below(7)", "cdg": "get_random_u32()", "nv": "get_random_bytes(&one, 1)"}
+COMPRESSED = """\thrtimer_start_range_ns(&tp->compressed_ack_timer, ns_to_ktime(delay),
+\t\t\tREAD_ONCE(sock_net(sk)->ipv4.sysctl_tcp_comp_sack_slack_ns),
+\t\t\tHRTIMER_MODE_REL_PINNED_SOFT);
+"""
 TIMER = "static int itimer_next_event(unsigned long delta,\n\t\tstruct device *evt)\n{\n\tdelta += 1;\n}\n"
 
 
@@ -236,6 +244,7 @@ def source_tree(folder: Path) -> Path:
     (um / "kernel" / "time.c").write_text(TIMER)
     (folder / "net" / "ipv4").mkdir()
     (folder / "net" / "ipv4" / "tcp.c").write_text(OPTIONS)
+    (folder / "net" / "ipv4" / "tcp_input.c").write_text(COMPRESSED)
     for name, call in MODULES.items():
         (folder / "net" / "ipv4" / f"tcp_{name}.c").write_text(f"/* {name} */\n#include <linux/mm.h>\n\nx = {call};\n")
     (folder / "include" / "linux").mkdir(parents=True)
@@ -269,6 +278,8 @@ def test_the_clock_gets_a_resolution_of_a_nanosecond(tmp_path: Path) -> None:
     adapt.set_clock(copy)
     assert header.read_text() == "#define TIMER_MULTIPLIER 1\n#define TIMER_MIN_DELTA  1\n"
     assert (copy / "arch" / "um" / "kernel" / "time.c").read_text() == TIMER.replace("\tdelta += 1;\n", "")
+    at_the_latest = COMPRESSED.replace("delay),", "delay +").replace("slack_ns),", "slack_ns)), 0,")
+    assert (copy / "net" / "ipv4" / "tcp_input.c").read_text() == at_the_latest
     with pytest.raises(adapt.BuildError, match=r"time\.c does not have the clock"):
         adapt.set_clock(copy)
 

@@ -167,6 +167,9 @@ pub struct Delivery {
     pub tx_in_flight: f64,
     /// Segments found lost since the segment was sent.
     pub lost: f64,
+    /// Time until the pacing lets the next segment leave, s; 0 if the segment may leave now, and with endpoints that do
+    /// not pace.
+    pub departs_in: f64,
 }
 
 /// One segment that the endpoint declared lost.

@@ -14,9 +14,12 @@
 
 use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Needs, Signal, Start};
 use crate::draws::Draws;
+use crate::jiffies::Jiffies;
 use crate::observe::{observed, states};
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch, value};
 use crate::windowed::WindowedMax;
+
+mod whole;
 
 params! {
     /// Parameters of BBR.
@@ -51,6 +54,8 @@ params! {
         ack_aggregation: bool = flag(true), "Linux tcp_bbr.c";
         /// Detect a policer's rate in rounds with many losses.
         policer: bool = flag(true), "Linux tcp_bbr.c";
+        /// Linux's arithmetic: rates, gains, windows and times are whole numbers.
+        integer: bool = flag(false), "Linux tcp_bbr.c";
     }
 }
 
@@ -145,7 +150,7 @@ struct State {
     next_round: f64,
     min_rtt: f64,
     min_rtt_at: f64,
-    probe_rtt_until: Option<f64>,
+    probe_rtt_from: Option<f64>,
     probe_rtt_round_done: bool,
     /// Samples with a `prior_delivered` from `limited_from` to `limited_to` count as application-limited, because
     /// ProbeRTT held the window down.
@@ -168,6 +173,7 @@ struct State {
     aggregation: Aggregation,
     policer: Policer,
     draws: Draws,
+    jiffies: Jiffies,
 }
 
 impl State {
@@ -202,8 +208,8 @@ impl Bbr {
             Preset::new("", "Linux's rules, exact gains", &[]),
             Preset::new(
                 "linux",
-                "Linux, gains in 256ths",
-                &[value("startup_gain", 739.0 / 256.0), value("drain_gain", 88.0 / 256.0)],
+                "Linux, in its arithmetic",
+                &[value("startup_gain", 739.0 / 256.0), value("drain_gain", 88.0 / 256.0), switch("integer", true)],
             ),
             Preset::new(
                 "2016",
@@ -241,7 +247,7 @@ impl Bbr {
             next_round: 0.0,
             min_rtt: f64::INFINITY,
             min_rtt_at: 0.0,
-            probe_rtt_until: None,
+            probe_rtt_from: None,
             probe_rtt_round_done: false,
             limited_from: f64::INFINITY,
             limited_to: f64::NEG_INFINITY,
@@ -262,6 +268,7 @@ impl Bbr {
             aggregation: Aggregation::default(),
             policer: Policer::default(),
             draws: Draws::default(),
+            jiffies: Jiffies::default(),
         };
         Ok(Self { p: Box::new(p), s: Box::new(s) })
     }
@@ -275,7 +282,13 @@ impl Bbr {
     /// Window of `gain` bandwidth-delay products, segments, rounded up.
     #[inline]
     fn bdp(&self, bandwidth: f64, gain: f64) -> f64 {
-        if self.s.min_rtt.is_finite() { (gain * bandwidth * self.s.min_rtt).ceil() } else { self.s.initial_window }
+        if !self.s.min_rtt.is_finite() {
+            self.s.initial_window
+        } else if self.p.integer {
+            whole::window(bandwidth, self.s.min_rtt, gain)
+        } else {
+            (gain * bandwidth * self.s.min_rtt).ceil()
+        }
     }
 
     /// Segments of one burst: about 1 ms at the pacing rate, segments/s.
@@ -304,7 +317,14 @@ impl Bbr {
     #[inline]
     fn update_bandwidth(&mut self, ack: &Ack) -> bool {
         self.s.round_start = false;
-        let Some(Delivery { rate: Some(rate), prior_delivered, app_limited, .. }) = ack.delivery else { return true };
+        let Some(Delivery { rate: Some(mut rate), interval, delivered, prior_delivered, app_limited, .. }) =
+            ack.delivery
+        else {
+            return true;
+        };
+        if self.p.integer {
+            rate = whole::bandwidth(delivered - prior_delivered, interval);
+        }
         let s = &mut *self.s;
         if prior_delivered >= s.next_round {
             s.next_round = s.delivered;
@@ -377,16 +397,18 @@ impl Bbr {
     fn end_policer_interval(&mut self, now: f64) {
         let policer = &self.s.policer;
         let (lost, delivered) = (self.s.lost - policer.lost, self.s.delivered - policer.delivered);
-        let seconds = now - policer.started;
+        let seconds = if self.p.integer { whole_ms(now) - whole_ms(policer.started) } else { now - policer.started };
         if delivered <= 0.0 || lost < POLICED_LOSS * delivered || seconds < POLICED_INTERVAL_MIN_S {
             return;
         }
-        let (rate, last) = (delivered / seconds, policer.rate);
+        let rate = if self.p.integer { whole::bandwidth(delivered, seconds) } else { delivered / seconds };
+        let last = policer.rate;
         let apart = (rate - last).abs();
         let alike = apart <= POLICED_ALIKE * last || apart * self.s.segment_bytes <= POLICED_ALIKE_BYTES_PER_S;
         if last > 0.0 && alike {
             let policer = &mut self.s.policer;
-            (policer.rate, policer.in_use, policer.rounds) = ((rate + last) / 2.0, true, 0);
+            let mean = if self.p.integer { whole::mean(rate, last) } else { (rate + last) / 2.0 };
+            (policer.rate, policer.in_use, policer.rounds) = (mean, true, 0);
         } else {
             self.s.policer.rate = rate;
             self.new_policer_interval(now);
@@ -407,7 +429,11 @@ impl Bbr {
                 a.most[a.slot] = 0.0;
             }
         }
-        let mut expected = bandwidth * (ack.now - a.epoch);
+        let mut expected = if self.p.integer {
+            whole::segments_between(bandwidth, a.epoch, ack.now)
+        } else {
+            bandwidth * (ack.now - a.epoch)
+        };
         if a.acked <= expected || a.acked + ack.acked >= AGGREGATION_RESET {
             (a.acked, a.epoch, expected) = (0.0, ack.now, 0.0);
         }
@@ -422,7 +448,12 @@ impl Bbr {
             return 0.0;
         }
         let [a, b] = self.s.aggregation.most;
-        smaller(larger(a, b), (bandwidth * AGGREGATION_MOST_S).floor())
+        let most = if self.p.integer {
+            whole::segments(bandwidth, AGGREGATION_MOST_S)
+        } else {
+            (bandwidth * AGGREGATION_MOST_S).floor()
+        };
+        smaller(larger(a, b), most)
     }
 
     #[inline]
@@ -431,8 +462,12 @@ impl Bbr {
         if s.mode != Mode::ProbeBw {
             return;
         }
-        let lasted = ack.now - s.phase_at > s.min_rtt;
-        let before = ack.in_flight + ack.acked + s.lost_now;
+        let lasted = if self.p.integer {
+            whole::microseconds(ack.now) - whole::microseconds(s.phase_at) > whole::microseconds(s.min_rtt)
+        } else {
+            ack.now - s.phase_at > s.min_rtt
+        };
+        let before = self.in_network(ack, ack.in_flight + ack.acked + s.lost_now);
         let next = if s.pacing_gain > 1.0 {
             lasted && (s.lost_now > 0.0 || before >= self.in_flight_target(s.pacing_gain))
         } else if s.pacing_gain < 1.0 {
@@ -443,6 +478,17 @@ impl Bbr {
         if next {
             self.next_phase(ack.now);
         }
+    }
+
+    /// Segments of `in_flight` that will be in the network when the pacing lets the next burst leave
+    /// (`bbr_packets_in_net_at_edt`).
+    fn in_network(&self, ack: &Ack, in_flight: f64) -> f64 {
+        if !self.p.integer {
+            return in_flight;
+        }
+        let wait = ack.delivery.map_or(0.0, |delivery| delivery.departs_in);
+        let joins = if self.s.pacing_gain > 1.0 { self.s.burst } else { 0.0 };
+        larger(in_flight + joins - whole::segments(self.bandwidth(), wait), 0.0)
     }
 
     fn next_phase(&mut self, now: f64) {
@@ -464,7 +510,12 @@ impl Bbr {
             return;
         }
         let bandwidth = s.bandwidth.get();
-        if bandwidth >= self.p.full_growth * s.full_bandwidth {
+        let enough = if self.p.integer {
+            whole::times(s.full_bandwidth, self.p.full_growth)
+        } else {
+            self.p.full_growth * s.full_bandwidth
+        };
+        if bandwidth >= enough {
             (s.full_bandwidth, s.full_count) = (bandwidth, 0.0);
             return;
         }
@@ -478,14 +529,14 @@ impl Bbr {
             self.s.mode = Mode::Drain;
             self.s.ssthresh = self.in_flight_target(1.0).max(self.p.min_window);
         }
-        if self.s.mode == Mode::Drain && ack.in_flight <= self.in_flight_target(1.0) {
+        if self.s.mode == Mode::Drain && self.in_network(ack, ack.in_flight) <= self.in_flight_target(1.0) {
             self.enter_probe_bw(ack.now);
         }
     }
 
     #[inline]
     fn update_min_rtt(&mut self, ack: &Ack) {
-        let expired = ack.now > self.s.min_rtt_at + self.p.min_rtt_window;
+        let expired = self.is_over(ack.now, self.s.min_rtt_at, self.p.min_rtt_window);
         if let Some(rtt) = ack.rtt {
             // Linux compares whole microseconds, and an equal RTT does not extend the window; the draft lets it extend it.
             let is_smaller = rtt < self.s.min_rtt && whole_us(rtt) < whole_us(self.s.min_rtt);
@@ -494,9 +545,13 @@ impl Bbr {
             }
         }
         if expired && !self.s.idle_restart && self.s.mode != Mode::ProbeRtt {
+            if self.p.integer {
+                // Linux enters ProbeRTT first, so the saved window never falls.
+                self.s.mode = Mode::ProbeRtt;
+            }
             self.save_window();
             self.s.mode = Mode::ProbeRtt;
-            self.s.probe_rtt_until = None;
+            self.s.probe_rtt_from = None;
             self.s.limited_from = self.s.delivered;
         }
         if self.s.mode == Mode::ProbeRtt {
@@ -505,12 +560,22 @@ impl Bbr {
         self.s.idle_restart = false;
     }
 
+    /// True if `seconds` are over since an instant. Linux counts jiffies.
+    fn is_over(&self, now: f64, since: f64, seconds: f64) -> bool {
+        let jiffies = self.s.jiffies;
+        if self.p.integer {
+            jiffies.at(now) > jiffies.at(since) + (seconds * jiffies.hz()).ceil()
+        } else {
+            now > since + seconds
+        }
+    }
+
     fn probe_rtt(&mut self, ack: &Ack) {
         let s = &mut *self.s;
         s.limited_to = s.delivered + ack.in_flight;
-        if s.probe_rtt_until.is_none() {
+        if s.probe_rtt_from.is_none() {
             if ack.in_flight <= self.p.min_window {
-                s.probe_rtt_until = Some(ack.now + self.p.probe_rtt_time);
+                s.probe_rtt_from = Some(ack.now);
                 s.probe_rtt_round_done = false;
                 s.next_round = s.delivered;
             }
@@ -523,7 +588,7 @@ impl Bbr {
     }
 
     fn leave_probe_rtt(&mut self, now: f64) {
-        if self.s.probe_rtt_until.is_none_or(|until| now <= until) {
+        if self.s.probe_rtt_from.is_none_or(|from| !self.is_over(now, from, self.p.probe_rtt_time)) {
             return;
         }
         self.s.min_rtt_at = now;
@@ -553,7 +618,7 @@ impl Bbr {
 
     #[inline]
     fn pace(&mut self, gain: f64, bandwidth: f64) {
-        let rate = gain * bandwidth * (1.0 - self.p.pacing_margin);
+        let rate = self.rate(gain, bandwidth);
         if rate > self.s.pacing_rate || (self.s.full_reached && rate > 0.0) {
             self.s.set_pacing_rate(rate);
         }
@@ -561,8 +626,23 @@ impl Bbr {
 
     /// Sets the pacing rate before any sample: the initial window in one RTT, times Startup's gain.
     fn first_pace(&mut self, rtt: f64) {
-        let margin = 1.0 - self.p.pacing_margin;
-        self.s.set_pacing_rate(self.p.startup_gain * self.s.initial_window / rtt * margin);
+        let (gain, window) = (self.p.startup_gain, self.s.initial_window);
+        let rate = if self.p.integer {
+            self.rate(gain, whole::bandwidth(window, rtt))
+        } else {
+            gain * window / rtt * (1.0 - self.p.pacing_margin)
+        };
+        self.s.set_pacing_rate(rate);
+    }
+
+    /// Pacing rate of a bandwidth and a gain, segments/s.
+    #[inline]
+    fn rate(&self, gain: f64, bandwidth: f64) -> f64 {
+        if self.p.integer {
+            whole::pacing_rate(bandwidth, gain, self.p.pacing_margin, self.s.segment_bytes)
+        } else {
+            gain * bandwidth * (1.0 - self.p.pacing_margin)
+        }
     }
 
     fn save_window(&mut self) {
@@ -608,6 +688,11 @@ fn whole_us(time: f64) -> f64 {
     (time * 1e6).floor()
 }
 
+/// A time in whole milliseconds, s.
+fn whole_ms(time: f64) -> f64 {
+    (time * 1e3).floor() * 1e-3
+}
+
 observed! {
     self: Bbr;
     /// State.
@@ -639,6 +724,7 @@ impl Algorithm for Bbr {
         s.min_rtt_at = start.now;
         s.aggregation.epoch = start.now;
         s.draws = Draws::new(start.seed);
+        s.jiffies = Jiffies::new(start.hz);
         s.rtt_seen = start.rtt.is_some();
         s.min_rtt = start.rtt.unwrap_or(f64::INFINITY);
         self.first_pace(start.rtt.unwrap_or(FIRST_RTT_S));
@@ -646,7 +732,8 @@ impl Algorithm for Bbr {
 
     #[inline]
     fn needs(&self) -> Needs {
-        Needs { delivery: true, losses: true, pacing: true, own_recovery: true, ..Needs::default() }
+        let hz = self.p.integer;
+        Needs { delivery: true, losses: true, pacing: true, own_recovery: true, hz, ..Needs::default() }
     }
 
     fn on_lost(&mut self, _lost: &Lost) {

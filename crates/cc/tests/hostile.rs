@@ -187,6 +187,7 @@ impl Hostile {
             app_limited: draw.below(2) == 0,
             tx_in_flight: in_flight,
             lost: draw.one_of(&[0.0, 1.0, 1e6]),
+            departs_in: draw.one_of(&[0.0, 1e-9, 10.0]),
         };
         Ack {
             now: self.now,

@@ -157,6 +157,7 @@ impl Connection {
             app_limited: !window_limited,
             tx_in_flight: in_flight,
             lost: 0.0,
+            departs_in: 0.0,
         };
         let ack = Ack {
             now: self.now,

@@ -120,6 +120,8 @@ told! {
         tx_in_flight: f64 = 0.0,
         /// Segments found lost since the segment was sent.
         lost: f64 = 0.0,
+        /// Time until the pacing lets the next segment leave, s; 0 if the segment may leave now.
+        departs_in: f64 = 0.0,
     }
 }
 

@@ -14,9 +14,8 @@ const HYSTART_MIN_US: i64 = 125;
 const TRAIN_GAP_US: i64 = 3000;
 const HYSTART_SAMPLES: u32 = 8;
 /// exp(−0.000256 × 2ᵏ) in units of 2⁻¹⁶, for k = 0, 1, …
-const POWERS_OF_E: [u64; 16] = [
-    65519, 65502, 65469, 65402, 65268, 65002, 64471, 63423, 61379, 57485, 50424, 38796, 22966, 8048, 988, 15,
-];
+const POWERS_OF_E: [u64; 16] =
+    [65519, 65502, 65469, 65402, 65268, 65002, 64471, 63423, 61379, 57485, 50424, 38796, 22966, 8048, 988, 15];
 const DELAYED_MAX: u32 = 5;
 
 /// Smallest and largest value of a quantity, µs; both are 0 while unknown.

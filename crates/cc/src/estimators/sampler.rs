@@ -45,7 +45,14 @@ pub struct DeliverySampler {
     app_limited_until: u64,
     /// The latest sample.
     newest: Option<Newest>,
+    /// True if intervals are differences of a clock that counts whole microseconds, as in Linux.
+    whole_us: bool,
 }
+
+/// Corrects a number of microseconds that rounding put just below a whole number.
+const WHOLE: f64 = 1e-3;
+/// Picoseconds in a microsecond.
+const US: u64 = 1_000_000;
 
 /// A sample in integers. When the sample is read, [`DeliverySampler::sample`] converts it to seconds and floating
 /// point.
@@ -69,6 +76,12 @@ fn count(segments: u64) -> f64 {
 }
 
 impl DeliverySampler {
+    /// A sampler without samples. With `whole_us`, its clock counts whole microseconds.
+    #[must_use]
+    pub fn new(whole_us: bool) -> Self {
+        Self { whole_us, ..Self::default() }
+    }
+
     /// Records a segment sent at `now_ps`. `una` is the lowest outstanding segment. `in_flight` is the number of
     /// outstanding segments, this one included.
     #[inline]
@@ -104,11 +117,15 @@ impl DeliverySampler {
         }
         let Some(record) = self.records.get(segment) else { return };
         self.first_sent = record.sent;
-        let sending = record.sent.saturating_sub(record.first_sent);
-        let acknowledging = now_ps.saturating_sub(record.delivered_at);
+        let whole_us = self.whole_us;
+        let between = |from: u64, to: u64| {
+            if whole_us { US * (to / US).saturating_sub(from / US) } else { to.saturating_sub(from) }
+        };
+        let sending = between(record.first_sent, record.sent);
+        let acknowledging = between(record.delivered_at, now_ps);
         self.newest = Some(Newest {
             interval_ps: sending.max(acknowledging),
-            min_rtt,
+            min_rtt: if whole_us { (min_rtt * 1e6 + WHOLE).floor() * 1e-6 } else { min_rtt },
             delivered: self.delivered,
             prior_delivered: record.delivered,
             lost_before: record.lost,
@@ -139,6 +156,7 @@ impl DeliverySampler {
             app_limited: newest.app_limited,
             tx_in_flight: f64::from(newest.in_flight),
             lost: count(self.lost - newest.lost_before),
+            departs_in: 0.0,
         })
     }
 

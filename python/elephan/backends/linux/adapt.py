@@ -1,4 +1,4 @@
-"""The changes that every build makes to the kernel's source: HZ, the clock, and the random numbers of flows."""
+"""The changes that every build makes to the kernel's source: HZ, the clock, timers, and the random numbers of flows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-RULES = 4
+RULES = 5
 """Version of the rules of a build. The version is part of a kernel's digest, so a new version gives a new kernel."""
 
 
@@ -41,6 +41,12 @@ _CLOCK = (
     Change("arch/um/include/linux/time-internal.h", r"(#define TIMER_MULTIPLIER\s+)\d+", r"\g<1>1"),
     Change("arch/um/include/linux/time-internal.h", r"(#define TIMER_MIN_DELTA\s+)\d+", r"\g<1>1"),
     Change("arch/um/kernel/time.c", r"(itimer_next_event\([^{]*\{\n)\tdelta \+= 1;\n", r"\g<1>"),
+    Change(
+        "net/ipv4/tcp_input.c",
+        r"(hrtimer_start_range_ns\(&tp->compressed_ack_timer, ns_to_ktime\(delay)\),\n"
+        r"(\s+READ_ONCE\(sock_net\(sk\)->ipv4\.sysctl_tcp_comp_sack_slack_ns\)),\n",
+        r"\g<1> +\n\g<2>), 0,\n",
+    ),
 )
 _STATE = """\\tu64 elephan_draws;
 };
@@ -101,6 +107,10 @@ def set_clock(tree: Path) -> None:
 
     User Mode Linux's clock has a resolution of 256 ns, and each reading by a process advances the time by one such
     unit. Its timers expire 1 ns late, and at least 500 ns after they were set.
+
+    The timer of compressed ACKs may expire early, together with another timer of its host (``tcp_comp_sack_slack_ns``).
+    All hosts of a run are in one kernel and share its timers. In the build, this timer always expires at its latest
+    time, so no host depends on the timers of another host.
 
     Raises:
         BuildError: the source has another clock.

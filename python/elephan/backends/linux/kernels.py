@@ -78,14 +78,17 @@ class Kernel:
         kernels."""
         if not self._has_line("arch/um/include/linux/time-internal.h", "#define TIMER_MULTIPLIER 1"):
             return "its clock has a resolution of 256 ns"
+        if not self._has_line("net/ipv4/tcp_input.c", "sysctl_tcp_comp_sack_slack_ns)), 0,"):
+            return "its hosts share their timers"
         if not self._has_line("include/linux/tcp.h", "#define TCP_ELEPHAN_SEED 10000"):
             return "its flows do not draw the simulator's random numbers"
         return ""
 
-    def _has_line(self, path: str, line: str) -> bool:
-        """True if a file of the compiled tree has this line."""
+    def _has_line(self, path: str, text: str) -> bool:
+        """True if a line of a file of the compiled tree ends with this text."""
         try:
-            return line in (self.tree / path).read_text(encoding="utf-8").splitlines()
+            lines = (self.tree / path).read_text(encoding="utf-8").splitlines()
+            return any(line.endswith(text) for line in lines)
         except OSError:
             return False
 

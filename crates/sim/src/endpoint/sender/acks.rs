@@ -145,8 +145,8 @@ impl Sender {
         let window = self.algorithm.react(ack, |ack| {
             let (sampler, clocks) = (self.sampler.as_deref(), self.host.clocks.as_deref());
             let (needs, sent_window) = (self.needs, &self.sent_window);
-            let (packet, bytes) = (*packet, f64::from(self.bytes));
-            Wanted { needs, packet, bytes, report, sampler, clocks, sent_window }.complete(ack)
+            let (packet, bytes, departs_in) = (*packet, f64::from(self.bytes), self.pace.next.since(now));
+            Wanted { needs, packet, bytes, report, sampler, departs_in, clocks, sent_window }.complete(ack)
         });
         match &mut self.repair.state {
             State::Recovery(episode) if !self.needs.own_recovery => {
@@ -323,6 +323,8 @@ struct Wanted<'a> {
     bytes: f64,
     report: Report,
     sampler: Option<&'a DeliverySampler>,
+    /// Time until the pacing lets the next segment leave.
+    departs_in: Time,
     clocks: Option<&'a (ClockSpec, ClockSpec)>,
     sent_window: &'a SegmentRing<f32>,
 }
@@ -332,6 +334,9 @@ impl Wanted<'_> {
     #[inline(never)]
     fn complete(&self, ack: &mut Ack) -> Option<Answer> {
         ack.delivery = self.sampler.and_then(DeliverySampler::sample);
+        if let Some(delivery) = &mut ack.delivery {
+            delivery.departs_in = self.departs_in.seconds();
+        }
         ack.owd = self.needs.one_way_delay.then(|| self.one_way_delay());
         let cumulative = self.packet.segment();
         if self.needs.window_at_send && cumulative > 0 {

@@ -141,7 +141,7 @@ impl Sender {
                 || needs.router == Some(Router::Xcp),
             watches: needs.sends || needs.delivery || needs.losses || needs.router == Some(Router::Xcp),
             log: None,
-            sampler: (needs.delivery || needs.losses).then(Box::default),
+            sampler: (needs.delivery || needs.losses).then(|| Box::new(DeliverySampler::new(needs.hz))),
             marks: Marks::new(needs, stack.ecn),
             pace: Pace::new(needs.pacing || stack.pacing),
             bursts: Bursts::new(&stack),

@@ -46,7 +46,7 @@ impl Sender {
             let (first, mut bursts) = (self.next, 0);
             if self.board.lost() > 0 {
                 let segments = if most.is_some() { self.within_burst(room, first) } else { room };
-                sent = self.repair(segments, now, out);
+                sent = self.repair(segments, most.is_some(), now, out);
                 if sent > 0 {
                     (self.bursts.last, bursts) = (now, 1);
                 }

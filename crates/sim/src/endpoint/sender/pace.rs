@@ -2,6 +2,12 @@
 
 use crate::time::Time;
 
+/// Nanoseconds in a second.
+const NS: f64 = 1e9;
+const PS_PER_NS: u64 = 1000;
+/// Upper bound of the rounding error of a time between bursts, ns.
+const ROUNDING_NS: f64 = 1e-6;
+
 /// Earliest departure of the next segment, by pacing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
@@ -49,11 +55,11 @@ impl Pace {
     }
 
     /// Records a burst of `segments` that leaves at `now`. Returns the earliest time of the next burst. A late burst
-    /// recovers at most half of its own duration (`tcp_update_skb_after_send`).
+    /// recovers at most half of its own duration, which is in whole nanoseconds (`tcp_update_skb_after_send`).
     pub(super) fn note_burst(&mut self, now: Time, segments: u32) -> Time {
-        let length = Time::from_seconds(f64::from(segments) / self.limits.rate);
-        let credit = now.since(self.next).min(Time(length.0 / 2));
-        self.next = self.next.max(now).later(Time(length.0 - credit.0));
+        let length_ns = (f64::from(segments) * NS / self.limits.rate + ROUNDING_NS) as u64;
+        let credit = now.since(self.next).min(Time(length_ns / 2 * PS_PER_NS));
+        self.next = self.next.max(now).later(Time(length_ns.saturating_mul(PS_PER_NS) - credit.0));
         self.next
     }
 

@@ -111,7 +111,7 @@ impl Sender {
         let mut sent = 0;
         if !held_back && room > 0 {
             if self.board.has_unrepaired() {
-                sent = self.repair(room, now, out);
+                sent = self.repair(room, false, now, out);
             }
             if sent < room {
                 sent += self.send_new(room - sent, now, out);
@@ -126,12 +126,21 @@ impl Sender {
         sent
     }
 
-    /// Retransmits up to `room` lost segments. Returns the number of retransmissions.
+    /// Retransmits up to `room` lost segments. Returns the number of retransmissions. With `one_buffer`, all of them are
+    /// adjacent and were sent last in the same burst, as the data of one buffer in Linux.
     #[inline(never)]
-    pub(super) fn repair(&mut self, room: u32, now: Time, out: &mut impl Outlet) -> u32 {
+    pub(super) fn repair(&mut self, room: u32, one_buffer: bool, now: Time, out: &mut impl Outlet) -> u32 {
         let mut sent = 0;
+        let mut last = None;
         while sent < room {
             let Some(segment) = self.board.next_to_repair() else { break };
+            if one_buffer {
+                let sent_at = self.rack.sent_at.get(segment.into());
+                if last.is_some_and(|last| last != (segment.wrapping_sub(1), sent_at)) {
+                    break;
+                }
+                last = Some((segment, sent_at));
+            }
             self.note_restart();
             self.board.retransmitted(segment, self.next, now);
             self.stats.totals.retransmits += 1;
