@@ -5,12 +5,12 @@
 //! Variant: Linux's module (`tcp_bbr.c` as of 5.x), with its additions to the article. One addition is a pacing rate 1
 //! % below the estimate, another is room in the window for aggregated ACKs and for offloaded bursts. Further additions
 //! are packet conservation in the first round of recovery, and the long-term rate of a policer. The windows are whole
-//! segments. The gains are the exact numbers, which the preset `linux` rounds to 256ths as the kernel does. Preset
-//! `2016` is the article without Linux's additions.
+//! segments. Rates, gains and clocks are exact numbers; the preset `linux` computes in whole numbers as the kernel
+//! does, and counts the segments that leave before the next paced burst as the kernel does. Preset `2016` is the article
+//! without Linux's additions.
 //!
 //! Differences from Linux: a delayed ACK may refresh an expired minimum RTT, where the kernel waits for an ACK that is
-//! not delayed. No segments wait between the algorithm and the wire, so all segments in flight are in the network.
-//! Clocks are exact and not jiffies.
+//! not delayed. Without the preset `linux`, all segments in flight count as in the network.
 
 use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Needs, Signal, Start};
 use crate::draws::Draws;
@@ -19,6 +19,11 @@ use crate::observe::{observed, states};
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch, value};
 use crate::windowed::WindowedMax;
 
+use self::aggregation::Aggregation;
+use self::policer::Policer;
+
+mod aggregation;
+mod policer;
 mod whole;
 
 params! {
@@ -61,31 +66,12 @@ params! {
 
 /// Phases of the gain cycle.
 const PHASES: u8 = 8;
-/// Length in rounds of each of the two slots of the filter of ACK aggregation.
-const AGGREGATION_ROUNDS: u32 = 5;
-/// Largest addition to the window for ACK aggregation, s of bandwidth.
-const AGGREGATION_MOST_S: f64 = 0.1;
-/// Segments after which an aggregation epoch starts afresh.
-const AGGREGATION_RESET: f64 = (1_u32 << 20) as f64;
 /// RTT that the first pacing rate assumes, s.
 const FIRST_RTT_S: f64 = 0.001;
-/// Shortest interval of the policer's detection, rounds; the longest is four times as long.
-const POLICED_ROUNDS: u32 = 4;
-/// Smallest ratio of lost to delivered segments of an interval that counts as lossy.
-const POLICED_LOSS: f64 = 50.0 / 256.0;
-/// Largest difference, as a fraction, between the rates of two intervals that count as equal.
-const POLICED_ALIKE: f64 = 1.0 / 8.0;
-/// Largest difference between the rates of two intervals that count as equal, bytes/s (4 kbit/s).
-const POLICED_ALIKE_BYTES_PER_S: f64 = 500.0;
-/// Rounds for which a policer's rate is used.
-const POLICED_USE_ROUNDS: u32 = 48;
 /// Pacing rate below which a burst is one segment, bytes/s (1.2 Mbit/s).
 const BURST_OF_ONE_BYTES_PER_S: f64 = 150_000.0;
 /// Largest burst, bytes (GSO).
 const BURST_MOST_BYTES: f64 = 65_535.0;
-/// Shortest interval that gives a policer's rate, s.
-const POLICED_INTERVAL_MIN_S: f64 = 0.001;
-
 /// The smaller of two numbers. This comparison is one instruction. `f64::min` takes several instructions, since it also
 /// handles NaN, and none of BBR's variables is NaN.
 #[inline]
@@ -107,28 +93,6 @@ states! {
         ProbeBw = "ProbeBW",
         ProbeRtt = "ProbeRTT",
     }
-}
-
-/// Long-term sampling for a policer.
-#[derive(Clone, Copy, Debug, Default)]
-struct Policer {
-    sampling: bool,
-    in_use: bool,
-    rate: f64,
-    rounds: u32,
-    started: f64,
-    delivered: f64,
-    lost: f64,
-}
-
-/// Data acknowledged in excess of the bandwidth estimate.
-#[derive(Clone, Copy, Debug, Default)]
-struct Aggregation {
-    epoch: f64,
-    acked: f64,
-    most: [f64; 2],
-    slot: usize,
-    rounds: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -343,117 +307,6 @@ impl Bbr {
             s.bandwidth.update(rate, s.rounds, self.p.bandwidth_rounds);
         }
         limited
-    }
-
-    fn new_policer_interval(&mut self, now: f64) {
-        let (delivered, lost) = (self.s.delivered, self.s.lost);
-        let policer = &mut self.s.policer;
-        (policer.started, policer.delivered, policer.lost, policer.rounds) = (now, delivered, lost, 0);
-    }
-
-    fn forget_policer(&mut self, now: f64) {
-        self.s.policer = Policer::default();
-        self.new_policer_interval(now);
-    }
-
-    /// Detects a token bucket by two lossy intervals in a row with the same throughput, and uses their mean as the
-    /// bandwidth.
-    fn look_for_policer(&mut self, now: f64, limited: bool) {
-        let lossy = self.s.lost_now > 0.0;
-        if self.s.policer.in_use {
-            if self.s.mode == Mode::ProbeBw && self.s.round_start {
-                self.s.policer.rounds += 1;
-                if self.s.policer.rounds >= POLICED_USE_ROUNDS {
-                    self.forget_policer(now);
-                    self.enter_probe_bw(now);
-                }
-            }
-            return;
-        }
-        if !self.s.policer.sampling {
-            if !lossy {
-                return;
-            }
-            self.new_policer_interval(now);
-            self.s.policer.sampling = true;
-        }
-        if limited {
-            self.forget_policer(now);
-            return;
-        }
-        self.s.policer.rounds += u32::from(self.s.round_start);
-        if self.s.policer.rounds < POLICED_ROUNDS {
-            return;
-        }
-        if self.s.policer.rounds > 4 * POLICED_ROUNDS {
-            self.forget_policer(now);
-            return;
-        }
-        if lossy {
-            self.end_policer_interval(now);
-        }
-    }
-
-    fn end_policer_interval(&mut self, now: f64) {
-        let policer = &self.s.policer;
-        let (lost, delivered) = (self.s.lost - policer.lost, self.s.delivered - policer.delivered);
-        let seconds = if self.p.integer { whole_ms(now) - whole_ms(policer.started) } else { now - policer.started };
-        if delivered <= 0.0 || lost < POLICED_LOSS * delivered || seconds < POLICED_INTERVAL_MIN_S {
-            return;
-        }
-        let rate = if self.p.integer { whole::bandwidth(delivered, seconds) } else { delivered / seconds };
-        let last = policer.rate;
-        let apart = (rate - last).abs();
-        let alike = apart <= POLICED_ALIKE * last || apart * self.s.segment_bytes <= POLICED_ALIKE_BYTES_PER_S;
-        if last > 0.0 && alike {
-            let policer = &mut self.s.policer;
-            let mean = if self.p.integer { whole::mean(rate, last) } else { (rate + last) / 2.0 };
-            (policer.rate, policer.in_use, policer.rounds) = (mean, true, 0);
-        } else {
-            self.s.policer.rate = rate;
-            self.new_policer_interval(now);
-        }
-    }
-
-    /// Updates the largest excess of acknowledged data over the bandwidth. The excess is counted from the time when the
-    /// ACKs last fell behind the bandwidth.
-    #[inline]
-    fn update_aggregation(&mut self, ack: &Ack, bandwidth: f64) {
-        let (round_start, w) = (self.s.round_start, self.s.w);
-        let a = &mut self.s.aggregation;
-        if round_start {
-            a.rounds += 1;
-            if a.rounds >= AGGREGATION_ROUNDS {
-                a.rounds = 0;
-                a.slot = 1 - a.slot;
-                a.most[a.slot] = 0.0;
-            }
-        }
-        let mut expected = if self.p.integer {
-            whole::segments_between(bandwidth, a.epoch, ack.now)
-        } else {
-            bandwidth * (ack.now - a.epoch)
-        };
-        if a.acked <= expected || a.acked + ack.acked >= AGGREGATION_RESET {
-            (a.acked, a.epoch, expected) = (0.0, ack.now, 0.0);
-        }
-        a.acked += ack.acked;
-        let extra = smaller(a.acked - expected.floor(), w);
-        a.most[a.slot] = larger(a.most[a.slot], extra);
-    }
-
-    #[inline]
-    fn aggregation_room(&self, bandwidth: f64) -> f64 {
-        if !self.p.ack_aggregation || !self.s.full_reached {
-            return 0.0;
-        }
-        let [a, b] = self.s.aggregation.most;
-        let most = if self.p.integer {
-            whole::segments(bandwidth, AGGREGATION_MOST_S)
-        } else {
-            (bandwidth * AGGREGATION_MOST_S).floor()
-        };
-        smaller(larger(a, b), most)
     }
 
     #[inline]
@@ -686,11 +539,6 @@ impl Bbr {
 /// A time as Linux counts it, µs.
 fn whole_us(time: f64) -> f64 {
     (time * 1e6).floor()
-}
-
-/// A time in whole milliseconds, s.
-fn whole_ms(time: f64) -> f64 {
-    (time * 1e3).floor() * 1e-3
 }
 
 observed! {
