@@ -507,6 +507,8 @@ impl Bbr {
     #[inline]
     fn set_window(&mut self, ack: &Ack, bandwidth: f64) {
         let target = self.quantized(self.bdp(bandwidth, self.s.cwnd_gain) + self.aggregation_room(bandwidth));
+        // Linux counts the SYN as delivered.
+        let syn = f64::from(u8::from(self.p.integer));
         let s = &mut *self.s;
         if s.lost_now > 0.0 {
             s.w = larger(s.w - s.lost_now, 1.0);
@@ -525,7 +527,7 @@ impl Bbr {
         } else {
             if s.full_reached {
                 s.w = smaller(s.w + ack.acked, target);
-            } else if s.w < target || s.delivered < s.initial_window {
+            } else if s.w < target || s.delivered + syn < s.initial_window {
                 s.w += ack.acked;
             }
             s.w = larger(s.w, self.p.min_window);
