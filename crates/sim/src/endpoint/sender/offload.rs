@@ -81,11 +81,16 @@ impl Sender {
     /// argument of [`within_burst`](Self::within_burst).
     fn send_burst(&mut self, (room, window): (u32, u32), first: u32, now: Time, out: &mut impl Outlet) -> Burst {
         let quota = self.within_burst(room.min((window / 2).max(1)), first);
-        // The buffer at the head takes data of the next buffer until it can fill the burst (`tcp_grow_skb`).
+        // The buffer at the head takes data of the next buffer, but no further one, until it can fill the burst
+        // (`tcp_grow_skb`).
         if self.bursts.buffer_end <= self.next || self.bursts.grid.is_none() {
             self.bursts.buffer_end = self.bursts.end_of_buffer(self.next);
         }
-        self.bursts.buffer_end = self.bursts.buffer_end.max(self.next.saturating_add(quota)).min(self.end);
+        let burst_end = self.next.saturating_add(quota);
+        if burst_end > self.bursts.buffer_end {
+            self.bursts.buffer_end = burst_end.min(self.bursts.end_of_buffer(self.bursts.buffer_end));
+        }
+        self.bursts.buffer_end = self.bursts.buffer_end.min(self.end);
         let buffered = self.bursts.buffer_end.saturating_sub(self.next);
         if buffered > 1 && self.is_deferred(now, room, window, first, buffered) {
             let receiver = (self.board.una() + self.receive_window).saturating_sub(self.next);
