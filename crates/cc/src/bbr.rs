@@ -20,9 +20,11 @@ use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params,
 use crate::windowed::WindowedMax;
 
 use self::aggregation::Aggregation;
-use self::policer::Policer;
+use self::compare::{larger, smaller};
+use self::policer::{Counts, Policer};
 
 mod aggregation;
+mod compare;
 mod policer;
 mod whole;
 
@@ -72,19 +74,6 @@ const FIRST_RTT_S: f64 = 0.001;
 const BURST_OF_ONE_BYTES_PER_S: f64 = 150_000.0;
 /// Largest burst, bytes (GSO).
 const BURST_MOST_BYTES: f64 = 65_535.0;
-/// The smaller of two numbers. This comparison is one instruction. `f64::min` takes several instructions, since it also
-/// handles NaN, and none of BBR's variables is NaN.
-#[inline]
-fn smaller(a: f64, b: f64) -> f64 {
-    if a < b { a } else { b }
-}
-
-/// The larger of two numbers: see [`smaller`].
-#[inline]
-fn larger(a: f64, b: f64) -> f64 {
-    if a > b { a } else { b }
-}
-
 states! {
     /// State of BBR.
     enum Mode {
@@ -240,7 +229,7 @@ impl Bbr {
     /// Bandwidth estimate, segments/s.
     #[inline]
     fn bandwidth(&self) -> f64 {
-        if self.s.policer.in_use { self.s.policer.rate } else { self.s.bandwidth.get() }
+        self.s.policer.rate().unwrap_or_else(|| self.s.bandwidth.get())
     }
 
     /// Window of `gain` bandwidth-delay products, segments, rounded up.
@@ -297,9 +286,8 @@ impl Bbr {
             s.conserve = false;
         }
         let limited = app_limited || (s.limited_from..=s.limited_to).contains(&prior_delivered);
-        let Policer { in_use, sampling, .. } = s.policer;
         // Without losses there is no policer to detect.
-        if self.p.policer && (in_use || sampling || s.lost_now > 0.0) {
+        if self.p.policer && (s.policer.is_active() || s.lost_now > 0.0) {
             self.look_for_policer(ack.now, limited);
         }
         let s = &mut *self.s;
@@ -307,6 +295,30 @@ impl Bbr {
             s.bandwidth.update(rate, s.rounds, self.p.bandwidth_rounds);
         }
         limited
+    }
+
+    /// Detects a token bucket, and uses its rate as the bandwidth.
+    fn look_for_policer(&mut self, now: f64, limited: bool) {
+        let at = self.counts(now);
+        let s = &mut *self.s;
+        if s.policer.rate().is_none() {
+            s.policer.sample(at, (s.lost_now > 0.0, limited, s.round_start), (s.segment_bytes, self.p.integer));
+        } else if s.mode == Mode::ProbeBw && s.round_start && s.policer.expires(at) {
+            self.enter_probe_bw(now);
+        }
+    }
+
+    fn counts(&self, now: f64) -> Counts {
+        Counts { now, delivered: self.s.delivered, lost: self.s.lost }
+    }
+
+    #[inline]
+    fn aggregation_room(&self, bandwidth: f64) -> f64 {
+        if self.p.ack_aggregation && self.s.full_reached {
+            self.s.aggregation.room(bandwidth, self.p.integer)
+        } else {
+            0.0
+        }
     }
 
     #[inline]
@@ -459,7 +471,7 @@ impl Bbr {
         (s.pacing_gain, s.cwnd_gain) = match s.mode {
             Mode::Startup => (self.p.startup_gain, self.p.startup_gain),
             Mode::Drain => (self.p.drain_gain, self.p.startup_gain),
-            Mode::ProbeBw if s.policer.in_use => (1.0, self.p.cwnd_gain),
+            Mode::ProbeBw if s.policer.rate().is_some() => (1.0, self.p.cwnd_gain),
             Mode::ProbeBw => match s.phase {
                 0 => (self.p.probe_gain, self.p.cwnd_gain),
                 1 => (self.p.yield_gain, self.p.cwnd_gain),
@@ -562,7 +574,7 @@ observed! {
     /// Largest excess of acknowledged data over the bandwidth.
     extra_acked = self.aggregation_room(self.bandwidth()), number(Unit::Segments);
     /// 1 while a policer's rate is used as the bandwidth.
-    lt_use_bw = self.s.policer.in_use, plain();
+    lt_use_bw = self.s.policer.rate().is_some(), plain();
 }
 
 impl Algorithm for Bbr {
@@ -572,7 +584,7 @@ impl Algorithm for Bbr {
         s.initial_window = s.w;
         s.segment_bytes = start.segment_bytes;
         s.min_rtt_at = start.now;
-        s.aggregation.epoch = start.now;
+        s.aggregation.begin(start.now);
         s.draws = Draws::new(start.seed);
         s.jiffies = Jiffies::new(start.hz);
         s.rtt_seen = start.rtt.is_some();
@@ -597,7 +609,10 @@ impl Algorithm for Bbr {
         let limited = self.update_bandwidth(ack);
         let bandwidth = self.bandwidth();
         if self.p.ack_aggregation {
-            self.update_aggregation(ack, bandwidth);
+            if self.s.round_start {
+                self.s.aggregation.next_round();
+            }
+            self.s.aggregation.update((ack.now, ack.acked), bandwidth, self.s.w, self.p.integer);
         }
         self.update_phase(ack);
         self.look_for_full_pipe(limited);
@@ -640,7 +655,7 @@ impl Algorithm for Bbr {
 
     fn on_idle(&mut self, now: f64, _idle: f64) {
         self.s.idle_restart = true;
-        (self.s.aggregation.epoch, self.s.aggregation.acked) = (now, 0.0);
+        self.s.aggregation.begin(now);
         match self.s.mode {
             Mode::ProbeBw => self.pace(1.0, self.bandwidth()),
             Mode::ProbeRtt => self.leave_probe_rtt(now),
@@ -657,7 +672,7 @@ impl Algorithm for Bbr {
 
     fn on_undo(&mut self, now: f64) {
         (self.s.full_bandwidth, self.s.full_count) = (0.0, 0.0);
-        self.forget_policer(now);
+        self.s.policer.forget(self.counts(now));
         self.on_recovery_exit(now);
     }
 

@@ -1,63 +1,60 @@
 //! Room in the window for aggregated ACKs (`bbr_update_ack_aggregation`).
 
-use super::{Bbr, larger, smaller, whole};
-use crate::algorithm::Ack;
+use super::compare::{larger, smaller};
+use super::whole;
 
-/// Length in rounds of each of the two slots of the filter of ACK aggregation.
-const AGGREGATION_ROUNDS: u32 = 5;
-/// Largest addition to the window for ACK aggregation, s of bandwidth.
-const AGGREGATION_MOST_S: f64 = 0.1;
-/// Segments after which an aggregation epoch starts afresh.
-const AGGREGATION_RESET: f64 = (1_u32 << 20) as f64;
+/// Length in rounds of each of the two slots of the filter.
+const SLOT_ROUNDS: u32 = 5;
+/// Largest addition to the window, s of bandwidth.
+const MOST_S: f64 = 0.1;
+/// Segments after which an epoch starts afresh.
+const MOST_SEGMENTS: f64 = (1_u32 << 20) as f64;
+
 /// Data acknowledged in excess of the bandwidth estimate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Aggregation {
-    pub(super) epoch: f64,
-    pub(super) acked: f64,
-    pub(super) most: [f64; 2],
-    pub(super) slot: usize,
-    pub(super) rounds: u32,
+    epoch: f64,
+    acked: f64,
+    most: [f64; 2],
+    slot: usize,
+    rounds: u32,
 }
 
-impl Bbr {
-    /// Updates the largest excess of acknowledged data over the bandwidth. The excess is counted from the time when the
-    /// ACKs last fell behind the bandwidth.
-    #[inline]
-    pub(super) fn update_aggregation(&mut self, ack: &Ack, bandwidth: f64) {
-        let (round_start, w) = (self.s.round_start, self.s.w);
-        let a = &mut self.s.aggregation;
-        if round_start {
-            a.rounds += 1;
-            if a.rounds >= AGGREGATION_ROUNDS {
-                a.rounds = 0;
-                a.slot = 1 - a.slot;
-                a.most[a.slot] = 0.0;
-            }
-        }
-        let mut expected = if self.p.integer {
-            whole::segments_between(bandwidth, a.epoch, ack.now)
-        } else {
-            bandwidth * (ack.now - a.epoch)
-        };
-        if a.acked <= expected || a.acked + ack.acked >= AGGREGATION_RESET {
-            (a.acked, a.epoch, expected) = (0.0, ack.now, 0.0);
-        }
-        a.acked += ack.acked;
-        let extra = smaller(a.acked - expected.floor(), w);
-        a.most[a.slot] = larger(a.most[a.slot], extra);
+impl Aggregation {
+    /// Begins an epoch.
+    pub(super) fn begin(&mut self, now: f64) {
+        (self.epoch, self.acked) = (now, 0.0);
     }
 
-    #[inline]
-    pub(super) fn aggregation_room(&self, bandwidth: f64) -> f64 {
-        if !self.p.ack_aggregation || !self.s.full_reached {
-            return 0.0;
+    /// Notes the start of a round.
+    pub(super) fn next_round(&mut self) {
+        self.rounds += 1;
+        if self.rounds >= SLOT_ROUNDS {
+            self.rounds = 0;
+            self.slot = 1 - self.slot;
+            self.most[self.slot] = 0.0;
         }
-        let [a, b] = self.s.aggregation.most;
-        let most = if self.p.integer {
-            whole::segments(bandwidth, AGGREGATION_MOST_S)
-        } else {
-            (bandwidth * AGGREGATION_MOST_S).floor()
-        };
+    }
+
+    /// Takes an ACK of `acked` segments, and updates the largest excess of acknowledged data over the bandwidth. The
+    /// excess is counted from the time when the ACKs last fell behind the bandwidth, and is at most `window`.
+    #[inline]
+    pub(super) fn update(&mut self, (now, acked): (f64, f64), bandwidth: f64, window: f64, integer: bool) {
+        let mut expected =
+            if integer { whole::segments_between(bandwidth, self.epoch, now) } else { bandwidth * (now - self.epoch) };
+        if self.acked <= expected || self.acked + acked >= MOST_SEGMENTS {
+            (self.acked, self.epoch, expected) = (0.0, now, 0.0);
+        }
+        self.acked += acked;
+        let extra = smaller(self.acked - expected.floor(), window);
+        self.most[self.slot] = larger(self.most[self.slot], extra);
+    }
+
+    /// Addition to the window, segments.
+    #[inline]
+    pub(super) fn room(&self, bandwidth: f64, integer: bool) -> f64 {
+        let [a, b] = self.most;
+        let most = if integer { whole::segments(bandwidth, MOST_S) } else { (bandwidth * MOST_S).floor() };
         smaller(larger(a, b), most)
     }
 }

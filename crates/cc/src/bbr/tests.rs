@@ -74,7 +74,6 @@ fn two_lossy_intervals_with_the_same_throughput_are_a_policer() {
     // segments.
     let estimate = |rates: [f64; 2]| {
         let mut b = started("");
-        b.s.segment_bytes = 1500.0;
         b.s.policer.sampling = true;
         let mut now = 0.0;
         for mbps in rates {
@@ -82,7 +81,7 @@ fn two_lossy_intervals_with_the_same_throughput_are_a_policer() {
             let delivered = mbps * 1e6 / 8.0 / 1500.0;
             b.s.delivered += delivered;
             b.s.lost += 0.25 * delivered;
-            b.end_policer_interval(now);
+            b.s.policer.end(b.counts(now), 1500.0, false);
         }
         b.s.policer.in_use.then(|| b.bandwidth() * 1500.0 * 8.0 / 1e6)
     };
@@ -94,7 +93,7 @@ fn two_lossy_intervals_with_the_same_throughput_are_a_policer() {
 fn a_policers_rate_is_forgotten_after_48_rounds() {
     let (mut d, mut b) = (Driver::new(), started(""));
     (b.s.mode, b.s.full_reached) = (Mode::ProbeBw, true);
-    b.s.policer = Policer { in_use: true, rate: 50.0, ..Policer::default() };
+    (b.s.policer.in_use, b.s.policer.rate) = (true, 50.0);
     for _ in 0..47 {
         sample(&mut b, &mut d, 100.0, 0.1);
         assert!(b.s.policer.in_use && b.s.pacing_gain == 1.0);
