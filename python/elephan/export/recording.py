@@ -28,7 +28,9 @@ FIELDS = {
     "on_sent": ("now", "in_flight", "retransmission"),
     "on_lost": ("now", "sent_at", "delivered", "prior_delivered", "app_limited", "tx_in_flight", "lost"),
 }
-DELIVERY = ("rate", "interval", "delivered", "prior_delivered", "app_limited", "tx_in_flight", "lost")
+DELIVERY = (
+    "rate", "interval", "delivered", "prior_delivered", "app_limited", "tx_in_flight", "lost", "departs_in",
+)  # fmt: skip
 PATH: dict[str, Any] = {"rate": "5 Mbit/s", "rtt": "40 ms", "buffer": "20 packets", "duration": "10 s", "loss": 0.0005}
 """The path of a recording, on which a few losses of each kind happen within some thousand lines."""
 
