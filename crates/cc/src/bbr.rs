@@ -587,9 +587,12 @@ impl Algorithm for Bbr {
         s.aggregation.begin(start.now);
         s.draws = Draws::new(start.seed);
         s.jiffies = Jiffies::new(start.hz);
-        s.rtt_seen = start.rtt.is_some();
-        s.min_rtt = start.rtt.unwrap_or(f64::INFINITY);
-        self.first_pace(start.rtt.unwrap_or(FIRST_RTT_S));
+        // The RTT of the handshake by a clock of whole microseconds.
+        let integer = self.p.integer;
+        let rtt = start.rtt.map(|rtt| if integer { whole::between(start.now, start.now + rtt) } else { rtt });
+        s.rtt_seen = rtt.is_some();
+        s.min_rtt = rtt.unwrap_or(f64::INFINITY);
+        self.first_pace(rtt.unwrap_or(FIRST_RTT_S));
     }
 
     #[inline]

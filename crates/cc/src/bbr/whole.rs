@@ -21,6 +21,11 @@ fn units(bandwidth: f64) -> u128 {
     u128::from((bandwidth / UNIT).round() as u32)
 }
 
+/// Time between two instants by a clock that counts whole microseconds, s.
+pub(super) fn between(from: f64, to: f64) -> f64 {
+    (microseconds(to) - microseconds(from)) / US
+}
+
 fn count(seconds: f64) -> u128 {
     u128::from(microseconds(seconds) as u64)
 }
