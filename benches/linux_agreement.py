@@ -75,7 +75,7 @@ TRAFFIC = {"alone": "One flow", "two": "Two flows", "cubic": "One flow beside CU
 SECOND_STARTS_S = 2
 HZ = 250
 """Timer interrupts per second in the guest, and in the stack `linux` of the simulator."""
-WAKE_NS = 2
+WAKE_NS = 1
 """Time from the start of a flow to the guest's first segment, ns: the guest's clock advances with each system call."""
 BACKENDS = ("sim", "linux")
 QUANTITIES = ("goodput_mbps", "cwnd_mean", "retransmits", "loss_events", "timeouts")

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
-from linux_agreement import HZ, PATHS, TRAFFIC, WAKE_NS, Cell
+from linux_agreement import HZ, PATHS, TRAFFIC, Cell
 
 from elephan import Scenario
 from elephan.backends import get
@@ -105,7 +105,7 @@ def fields_of(capture: Path) -> list[str]:
 
 def shifted(ours: list[Packet], seed: int) -> list[Packet]:
     """The simulator's packets with their times shifted to the phase of the guest's timer interrupts."""
-    late_ms = (phase_ns(seed, HZ) + WAKE_NS) / 1e6
+    late_ms = phase_ns(seed, HZ) / 1e6
     return [replace(packet, at_ms=packet.at_ms - late_ms) for packet in ours]
 
 

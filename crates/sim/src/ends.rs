@@ -153,8 +153,8 @@ pub(crate) fn ends_of<T: Into<Transport>>(
     };
     let [sender, receiver] = kinds;
     Ok([
-        FlowEnd { kind: sender, attachment: network.attach(flow, End::Sender, bytes) },
-        FlowEnd { kind: receiver, attachment: network.attach(flow, End::Receiver, ack_bytes) },
+        FlowEnd { kind: sender, attachment: network.attach(flow, End::Sender, bytes, &this.stack) },
+        FlowEnd { kind: receiver, attachment: network.attach(flow, End::Receiver, ack_bytes, &this.stack) },
     ])
 }
 

@@ -100,6 +100,13 @@ impl Packet {
         Self { at, stamp, who: u64::from(flow.0) << 32 | u64::from(segment), what }
     }
 
+    /// The packet with another time of its arrival.
+    #[must_use]
+    #[inline(always)]
+    pub fn arriving(self, at: Time) -> Self {
+        Self { at, ..self }
+    }
+
     /// Index of the packet's flow.
     #[must_use]
     #[inline]

@@ -18,6 +18,8 @@ impl Time {
     pub const FAR: Self = Self(1 << 63);
     /// Later than any time: "no such event".
     pub const NEVER: Self = Self(u64::MAX);
+    /// One nanosecond.
+    pub const NANOSECOND: Self = Self(1_000);
     /// One microsecond.
     pub const MICROSECOND: Self = Self(1_000_000);
     /// One millisecond.
@@ -44,6 +46,13 @@ impl Time {
     #[inline]
     pub fn later(self, by: Self) -> Self {
         Self(self.0.saturating_add(by.0))
+    }
+
+    /// `self` rounded up to whole ns.
+    #[must_use]
+    #[inline]
+    pub fn to_next_ns(self) -> Self {
+        Self(self.0.div_ceil(Self::NANOSECOND.0).saturating_mul(Self::NANOSECOND.0))
     }
 
     /// `self − other`, or zero if `other` is later.

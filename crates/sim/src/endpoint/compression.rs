@@ -12,8 +12,6 @@ const MOST_SEGMENTS: u32 = 44;
 const WAIT_FRACTION: u64 = 20;
 const LONGEST_WAIT: Time = Time::MILLISECOND;
 const WAIT_SLACK: Time = Time(Time::MILLISECOND.0 / 10);
-/// Linux handles the segments that arrive at an instant before the timers of that instant.
-const AFTER_ARRIVALS: Time = Time(1);
 /// SACK blocks that each ACK has room for even with further options (`TCP_SACK_BLOCKS_EXPECTED`).
 const KEPT_BLOCKS: usize = 2;
 
@@ -34,7 +32,7 @@ impl Compression {
     pub(super) fn new(rtt: Time) -> Self {
         // Linux measures the RTT in whole microseconds.
         let rtt = rtt.0 / Time::MICROSECOND.0 * Time::MICROSECOND.0;
-        let wait = Time(rtt / WAIT_FRACTION).min(LONGEST_WAIT).later(WAIT_SLACK).later(AFTER_ARRIVALS);
+        let wait = Time(rtt / WAIT_FRACTION).min(LONGEST_WAIT).later(WAIT_SLACK);
         Self { wait, gap: 0, duplicates: 0, segments: 0 }
     }
 

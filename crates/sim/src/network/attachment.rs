@@ -7,7 +7,7 @@ use crate::endpoint::{End, Endpoint, Outlet};
 use crate::packet::{FlowId, Packet, PassageId};
 use crate::prefetch;
 use crate::sidecar::Sidecar;
-use crate::spec::MOST_IN_FLIGHT;
+use crate::spec::{MOST_IN_FLIGHT, StackSpec};
 use crate::time::Time;
 
 /// Number of the latest accesses that are compared with a new access.
@@ -56,6 +56,8 @@ pub struct Attachment {
     end: End,
     inbox: MailboxId,
     start: Start,
+    /// True if the end's host reads a clock of whole ns: a packet arrives for the end at the next whole ns.
+    counts_ns: bool,
 }
 
 /// Output of an endpoint during its turn.
@@ -144,15 +146,15 @@ impl Network {
         self.sidecars[flow.index()].sacks.fetch_oldest();
     }
 
-    /// Attaches one end of a flow, most of whose packets have `usual_bytes`.
+    /// Attaches one end of a flow with this stack, most of whose packets have `usual_bytes`.
     #[must_use]
-    pub fn attach(&mut self, flow: FlowId, end: End, usual_bytes: Option<u16>) -> Attachment {
+    pub fn attach(&mut self, flow: FlowId, end: End, usual_bytes: Option<u16>, stack: &StackSpec) -> Attachment {
         let passage = if end == End::Sender { flow.data() } else { flow.acks() };
         let start = match usual_bytes.and_then(|bytes| self.egress(passage, bytes.into())) {
             Some(egress) => Start::Link(egress),
             None => self.gate(passage).map_or(Start::Hops, Start::Gate),
         };
-        Attachment { flow, end, inbox: self.inbox(flow, end), start }
+        Attachment { flow, end, inbox: self.inbox(flow, end), start, counts_ns: stack.counts_ns() }
     }
 
     /// First node of a passage, if packets wait there.
@@ -218,6 +220,12 @@ impl Attachment {
         self.inbox
     }
 
+    /// Time of an arrival on the clock of the end's host.
+    #[inline(always)]
+    fn seen(&self, at: Time) -> Time {
+        if self.counts_ns { at.to_next_ns() } else { at }
+    }
+
     /// Takes the turn of an endpoint: all of its events before `horizon`, in the order of time, with a timer before an
     /// arrival at the same instant. Returns the time of the endpoint's next timer, which does not change before the
     /// endpoint's next turn. `LOGGED` is true in a run with an event log.
@@ -230,7 +238,7 @@ impl Attachment {
         // Instant of the logged arrivals for which `log_settled` has not been called yet.
         let mut unsettled = Time::NEVER;
         loop {
-            let arrival = exit.network.ports.mailboxes.head(inbox);
+            let arrival = exit.attachment.seen(exit.network.ports.mailboxes.head(inbox));
             let timer = endpoint.timer();
             if LOGGED && timer.min(arrival) > unsettled {
                 endpoint.log_settled();
@@ -246,14 +254,19 @@ impl Attachment {
                     return timer;
                 }
                 if LOGGED && arrival != unsettled {
-                    let flow = exit.attachment.flow.index();
-                    let waiting = exit.network.ports.mailboxes.of(inbox).iter().copied();
-                    let mut arrivals = waiting.take_while(|packet| packet.at == arrival);
-                    endpoint.log_arrivals(&mut arrivals, &exit.network.sidecars[flow]);
+                    let Exit { network, attachment } = &exit;
+                    let waiting = network
+                        .ports
+                        .mailboxes
+                        .of(inbox)
+                        .iter()
+                        .take_while(|packet| attachment.seen(packet.at) == arrival);
+                    let mut arrivals = waiting.map(|packet| packet.arriving(arrival));
+                    endpoint.log_arrivals(&mut arrivals, &network.sidecars[attachment.flow.index()]);
                     unsettled = arrival;
                 }
                 let packet = exit.network.ports.mailboxes.take_head(inbox);
-                endpoint.on_packet(&packet, &mut exit);
+                endpoint.on_packet(&packet.arriving(arrival), &mut exit);
             }
         }
     }

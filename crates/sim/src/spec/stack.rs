@@ -124,6 +124,20 @@ impl StackSpec {
         self.sack_option_bytes.unwrap_or(usual)
     }
 
+    /// An event's time on the clock of a host: rounded up to whole ns, if the clock counts ns.
+    #[must_use]
+    #[inline]
+    pub fn on_clock(&self, at: Time) -> Time {
+        if self.counts_ns() { at.to_next_ns() } else { at }
+    }
+
+    /// True if the hosts read clocks of whole ns, as Linux does. Other stacks have exact clocks: the studies that use
+    /// these stacks state no unit.
+    #[must_use]
+    pub fn counts_ns(&self) -> bool {
+        self.detection == Detection::Rack && self.hz.is_some()
+    }
+
     /// Timer interrupts a second.
     #[must_use]
     pub fn hz(&self) -> f64 {

@@ -9,7 +9,7 @@ use crate::time::Time;
 impl Sender {
     /// Time at which the application next hands over data.
     pub(super) fn application_due(&self) -> Time {
-        self.application.as_ref().map_or(Time::NEVER, |application| application.due())
+        self.application.as_ref().map_or(Time::NEVER, |application| self.stack.on_clock(application.due()))
     }
 
     /// Takes the data that the application hands over at `now`.

@@ -100,6 +100,7 @@ impl Sender {
         sample_times: &Arc<[Time]>,
     ) -> Self {
         let stack = this.stack.clone();
+        let start = stack.on_clock(start);
         let bytes = (stack.payload_bytes + stack.header_bytes) as u16;
         let stats = SenderStatistics::new(flow, spec, sample_times);
         let needs = algorithm.needs();
