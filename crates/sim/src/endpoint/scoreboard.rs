@@ -24,8 +24,8 @@ pub struct Delivered {
     pub originals: Option<(u32, u32)>,
     /// The highest segment.
     pub highest: Option<u32>,
-    /// True if a segment was retransmitted.
-    pub any_resent: bool,
+    /// The lowest and the highest segment that was retransmitted.
+    pub resent: Option<(u32, u32)>,
 }
 
 /// The segments that an ACK delivers cumulatively, and by SACK.
@@ -38,11 +38,9 @@ pub struct Parts {
 impl Delivered {
     fn note(&mut self, segment: u32, is_resent: bool) {
         self.highest = self.highest.max(Some(segment));
-        self.any_resent |= is_resent;
-        if !is_resent {
-            let (first, last) = self.originals.unwrap_or((segment, segment));
-            self.originals = Some((first.min(segment), last.max(segment)));
-        }
+        let ends = if is_resent { &mut self.resent } else { &mut self.originals };
+        let (first, last) = ends.unwrap_or((segment, segment));
+        *ends = Some((first.min(segment), last.max(segment)));
     }
 }
 
@@ -199,7 +197,7 @@ impl Scoreboard {
         known.1 = past;
         self.unmark(top);
         self.marked = true;
-        self.fresh = Delivered { originals: Some((top, top)), highest: Some(top), any_resent: false };
+        self.fresh = Delivered { originals: Some((top, top)), highest: Some(top), resent: None };
         Some(1)
     }
 

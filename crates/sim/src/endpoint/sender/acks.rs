@@ -7,7 +7,7 @@ use super::core::Sender;
 use super::repair::State;
 use crate::endpoint::boundary::Outlet;
 use crate::endpoint::recovery::Losses;
-use crate::endpoint::scoreboard::Parts;
+use crate::endpoint::scoreboard::{Delivered, Parts};
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
 use crate::prefetch;
 use crate::spec::ClockSpec;
@@ -282,12 +282,13 @@ impl Sender {
     fn measure_rtt_of_parts(&mut self, packet: &Packet, newest: u32, una: u32) -> (Option<f64>, f64) {
         let _ = self.note_rtt(packet, newest);
         let Parts { acknowledged, sacked } = self.parts.take().unwrap_or_default();
+        [acknowledged, sacked].into_iter().for_each(|part| self.note_all_delivered(packet.at, part));
         // RACK keeps the RTT of the segment that Linux processes last.
         if let Some(sent) = acknowledged.highest.or(sacked.highest).and_then(|last| self.rack.sent_at.get(last.into()))
         {
             self.rack.note_processed(self.rack.elapsed(packet.at, sent), self.smallest_rtt());
         }
-        let clear = acknowledged.originals.filter(|_| !acknowledged.any_resent);
+        let clear = acknowledged.originals.filter(|_| acknowledged.resent.is_none());
         let first = clear.or(sacked.originals).map(|(first, _)| first);
         let last = sacked.originals.or(clear).map(|(_, last)| last);
         let rack = &self.rack;
@@ -296,13 +297,36 @@ impl Sender {
             (Some(smoothed), Some(sample)) => (smoothed, sample),
             _ if packet.segment() <= una => return (None, self.min_rtt.get()),
             _ => {
-                let ticks = packet.at.0 / Time::MILLISECOND.0 - packet.stamp.0 / Time::MILLISECOND.0;
+                // The receiver echoes the timestamp of the oldest segment that it acknowledges (RFC 7323 section 4.3).
+                let oldest = rack.sent_at.get(una.into()).filter(|_| newest != una);
+                let echoed = oldest.unwrap_or(packet.stamp);
+                let ticks = packet.at.0 / Time::MILLISECOND.0 - echoed.0 / Time::MILLISECOND.0;
                 let sample = Time(ticks.max(1) * Time::MILLISECOND.0).seconds();
                 (sample, sample)
             }
         };
         self.rto.sample_at(smoothed, self.board.una(), self.next);
         (Some(sample), self.note_smallest(sample))
+    }
+
+    /// Records for RACK the segments that an ACK at `now` delivers besides its newest segment: the ACK may have waited
+    /// for segments that overtook others. An RTT of a retransmitted segment below the smallest RTT shows that the
+    /// original arrived; such a segment does not count (`tcp_rack_advance`).
+    fn note_all_delivered(&mut self, now: Time, part: Delivered) {
+        let Self { rack, board, .. } = self;
+        let smallest = rack.handshake.min(self.min_rtt.get());
+        if let Some((segment, sent)) = part.originals.and_then(|(_, last)| Some((last, rack.sent_at.get(last.into())?)))
+        {
+            rack.note_delivered(segment, sent, rack.elapsed(now, sent));
+        }
+        let (first, last) = part.resent.unwrap_or((1, 0));
+        for segment in (first..=last).filter(|&segment| segment < board.una() || board.is_sacked(segment)) {
+            let Some(sent) = rack.sent_at.get(segment.into()) else { continue };
+            let rtt = rack.elapsed(now, sent);
+            if rtt.seconds() >= smallest {
+                rack.note_delivered(segment, sent, rtt);
+            }
+        }
     }
 
     /// Time at which the host has processed an ACK. A slow host walks over all outstanding segments if the ACK carries
