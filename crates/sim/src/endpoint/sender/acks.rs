@@ -103,6 +103,7 @@ impl Sender {
         let now = packet.at;
         let cumulative = packet.segment();
         let taken = self.rack.enabled.then(|| self.take_sample(report, cumulative.saturating_sub(una)));
+        let sent_last = self.sent_last(report.newest);
         let (sample, min_rtt) = self.measure(packet, report, una);
         if self.repair.undo_possible {
             self.try_undo(now, *packet, una);
@@ -117,9 +118,9 @@ impl Sender {
         }
         let marked = if packet.flags() & flag::ECE == 0 { 0.0 } else { self.on_echo(now, cumulative, delivered) };
         if let Some(sampler) = &mut self.sampler {
-            let (records, soon) = sampler.place(u64::from(report.newest) + FETCHED_AHEAD);
+            let (records, soon) = sampler.place(u64::from(sent_last) + FETCHED_AHEAD);
             prefetch::element(records, soon);
-            sampler.on_delivered(report.newest.into(), delivered, now.0, min_rtt);
+            sampler.on_delivered(sent_last.into(), delivered, now.0, min_rtt);
         }
         let losses =
             if self.may_show_losses(taken) { self.detect_on_ack(now, sample, taken) } else { Losses::default() };
@@ -281,8 +282,9 @@ impl Sender {
     #[inline(never)]
     fn measure_rtt_of_parts(&mut self, packet: &Packet, newest: u32, una: u32) -> (Option<f64>, f64) {
         let _ = self.note_rtt(packet, newest);
-        let Parts { acknowledged, sacked } = self.parts.take().unwrap_or_default();
-        [acknowledged, sacked].into_iter().for_each(|part| self.note_all_delivered(packet.at, part));
+        let parts = self.parts.take().unwrap_or_default();
+        self.note_all_delivered(packet.at, parts);
+        let Parts { acknowledged, sacked } = parts;
         // RACK keeps the RTT of the segment that Linux processes last.
         if let Some(sent) = acknowledged.highest.or(sacked.highest).and_then(|last| self.rack.sent_at.get(last.into()))
         {
@@ -309,24 +311,46 @@ impl Sender {
         (Some(sample), self.note_smallest(sample))
     }
 
-    /// Records for RACK the segments that an ACK at `now` delivers besides its newest segment: the ACK may have waited
-    /// for segments that overtook others. An RTT of a retransmitted segment below the smallest RTT shows that the
-    /// original arrived; such a segment does not count (`tcp_rack_advance`).
-    fn note_all_delivered(&mut self, now: Time, part: Delivered) {
+    /// Records for RACK the segments that an ACK at `now` delivers besides its newest segment. An RTT of a retransmitted
+    /// segment below the smallest RTT shows that the original arrived; such a segment does not count
+    /// (`tcp_rack_advance`).
+    fn note_all_delivered(&mut self, now: Time, parts: Parts) {
+        let smallest = self.smallest_rtt();
+        let counts = |&(sent, _, is_resent): &(Time, u32, bool)| {
+            !is_resent || self.rack.elapsed(now, sent).seconds() >= smallest
+        };
+        if let Some((sent, segment, _)) = self.delivered_by(parts).filter(counts).max() {
+            self.rack.note_delivered(segment, sent, self.rack.elapsed(now, sent));
+        }
+    }
+
+    /// The segment that was sent last, of the segments that an ACK delivers (`tcp_rate_skb_delivered`). The ACK may have
+    /// waited, so this segment need not be the `newest`.
+    #[inline(always)]
+    fn sent_last(&self, newest: u32) -> u32 {
+        self.parts.map_or(newest, |parts| self.sent_last_of(parts, newest))
+    }
+
+    #[inline(never)]
+    fn sent_last_of(&self, parts: Parts, newest: u32) -> u32 {
+        let last = self.delivered_by(parts).map(|(sent, segment, _)| (sent, segment)).max();
+        last.map_or(newest, |(_, segment)| segment)
+    }
+
+    /// The segments that an ACK delivers and that may have been sent last: send time, number, and true if the segment
+    /// was retransmitted. Original segments are sent in the order of their numbers.
+    fn delivered_by(&self, Parts { acknowledged, sacked }: Parts) -> impl Iterator<Item = (Time, u32, bool)> {
         let Self { rack, board, .. } = self;
-        let smallest = rack.handshake.min(self.min_rtt.get());
-        if let Some((segment, sent)) = part.originals.and_then(|(_, last)| Some((last, rack.sent_at.get(last.into())?)))
-        {
-            rack.note_delivered(segment, sent, rack.elapsed(now, sent));
-        }
-        let (first, last) = part.resent.unwrap_or((1, 0));
-        for segment in (first..=last).filter(|&segment| segment < board.una() || board.is_sacked(segment)) {
-            let Some(sent) = rack.sent_at.get(segment.into()) else { continue };
-            let rtt = rack.elapsed(now, sent);
-            if rtt.seconds() >= smallest {
-                rack.note_delivered(segment, sent, rtt);
-            }
-        }
+        let resent = |part: Delivered| {
+            let (first, last) = part.resent.unwrap_or((1, 0));
+            (first..=last).filter(|&segment| segment < board.una() || board.is_sacked(segment))
+        };
+        let segments = |part: Delivered| {
+            let original = part.originals.map(|(_, last)| (last, false));
+            original.into_iter().chain(resent(part).map(|segment| (segment, true)))
+        };
+        let all = segments(acknowledged).chain(segments(sacked));
+        all.filter_map(|(segment, is_resent)| Some((rack.sent_at.get(segment.into())?, segment, is_resent)))
     }
 
     /// Time at which the host has processed an ACK. A slow host walks over all outstanding segments if the ACK carries
