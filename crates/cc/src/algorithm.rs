@@ -135,6 +135,8 @@ pub struct Needs {
     /// A new round begins when a recovery ends, even if the last round has not ended, as in Linux's `tcp_vegas_state`
     /// ([`Ack::round_start`]).
     pub rounds_restart: bool,
+    /// [`Algorithm::takes_reduction`].
+    pub reductions: bool,
 }
 
 impl Needs {
@@ -394,6 +396,12 @@ pub trait Algorithm: Observe {
     /// half of the target (`min_cwnd`). The recovery then ends at the target if half of the flight was lost.
     fn recovery_floor(&self) -> f64 {
         self.ssthresh()
+    }
+    /// True once after the algorithm has decided on an ACK to reduce its window although no segment was lost or marked.
+    /// The endpoint then begins a recovery as after an ECN echo (Linux's `tcp_enter_cwr`), and calls
+    /// [`Algorithm::on_congestion`] with [`Cause::Ecn`]; only with [`Needs::reductions`].
+    fn takes_reduction(&mut self) -> bool {
+        false
     }
     /// Pacing rate, segments/s; `None` without pacing. Segments leave one by one at this rate, as far as the window
     /// allows. The endpoint reads the pacing rate after every callback; only with [`Needs::pacing`].

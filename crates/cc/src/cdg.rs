@@ -15,7 +15,7 @@ mod parameters;
 use self::module::Module;
 pub use self::parameters::CdgParams;
 use self::parameters::{Queue, Report};
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::draws::Draws;
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_methods};
 use crate::observe::observed;
@@ -335,7 +335,7 @@ impl Algorithm for Cdg {
 
     fn on_sample(&mut self, ack: &Ack) {
         if let (Some(module), Some(sample)) = (&mut self.module, &ack.sample) {
-            module.take(ack, sample, &mut self.win);
+            module.take(ack, sample);
         }
     }
 
@@ -409,6 +409,14 @@ impl Algorithm for Cdg {
         (self.ineffectual, self.delayed, self.base) = (0.0, 0, f64::INFINITY);
         (self.rtt, self.shadow) = (None, self.win.w);
         self.settle();
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { reductions: self.module.is_some(), ..Needs::default() }
+    }
+
+    fn takes_reduction(&mut self) -> bool {
+        self.linux().is_some_and(|(module, _)| module.takes_reduction())
     }
 
     fn on_recovery_exit(&mut self, _now: f64) {

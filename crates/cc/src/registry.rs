@@ -202,6 +202,9 @@ impl Algorithm for Controller {
     fn recovery_floor(&self) -> f64 {
         each!(self, a => a.recovery_floor())
     }
+    fn takes_reduction(&mut self) -> bool {
+        each!(self, a => a.takes_reduction())
+    }
     #[inline]
     fn pacing_rate(&self) -> Option<f64> {
         each!(self, a => a.pacing_rate())

@@ -5,7 +5,7 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::{dumbbell, linux_stack, ns2_stack, ps, rfc6675_stack, run, spec};
-use elephan_cc::{Ack, Algorithm, Controller, Ecn, Lost, Needs, Observe, Sent, Signal, Start};
+use elephan_cc::{Ack, Algorithm, Cause, Controller, Ecn, Lost, Needs, Observe, Sent, Signal, Start};
 use elephan_sim::{Engine, Outcome, Spec, Time};
 use serde_json::{Value, json};
 
@@ -77,6 +77,7 @@ const EVERYTHING: Needs = Needs {
     router: None,
     hz: false,
     rounds_restart: false,
+    reductions: false,
 };
 
 fn spy(spec: Spec, window: f64, rate: Option<f64>, needs: Needs) -> (Outcome, Seen) {
@@ -162,6 +163,76 @@ fn the_window_of_an_algorithm_that_keeps_its_own_holds_in_recovery() {
     let late = seen.sent.iter().filter(|s| s.now > 1.0);
     assert!(late.clone().all(|s| s.in_flight <= 600.0));
     assert!(late.filter(|s| s.in_flight == 600.0).count() > 20_000);
+}
+
+/// An algorithm with a window of 600 segments that asks at `at` for a reduction to 400.
+struct Reducer {
+    at: f64,
+    window: f64,
+    asks: bool,
+    causes: Arc<Mutex<Vec<Cause>>>,
+}
+
+impl Observe for Reducer {}
+
+impl Algorithm for Reducer {
+    fn on_start(&mut self, _: &Start) {}
+    fn on_ack(&mut self, ack: &Ack) {
+        self.asks |= ack.now >= self.at;
+        self.at = if self.asks { f64::INFINITY } else { self.at };
+    }
+    fn on_congestion(&mut self, signal: &Signal) {
+        self.causes.lock().expect("nobody panics with it").push(signal.cause);
+        self.window = 400.0;
+    }
+    fn on_timeout(&mut self, _: &Signal) {}
+    fn moderate(&mut self, window: f64) {
+        self.window = self.window.min(window);
+    }
+    fn window(&self) -> f64 {
+        self.window
+    }
+    fn ssthresh(&self) -> f64 {
+        self.window
+    }
+    fn takes_reduction(&mut self) -> bool {
+        std::mem::take(&mut self.asks)
+    }
+    fn needs(&self) -> Needs {
+        Needs { reductions: true, ..Needs::default() }
+    }
+}
+
+/// Outcome and causes of the congestion signals of a [`Reducer`], with the random losses of a seed.
+fn reduced(loss: f64, seed: u64) -> (Outcome, Vec<Cause>) {
+    let (mut links, flows) = path(2000, &linux_stack());
+    links[0]["loss"] = json!({"kind": "bernoulli", "p": loss});
+    let spec = Spec { seed, ..spec(&links, &flows, 4.0, 0.1) };
+    let causes = Arc::new(Mutex::new(Vec::new()));
+    let make = |_: usize, _: &_| {
+        let reducer = Reducer { at: 2.0, window: 600.0, asks: false, causes: Arc::clone(&causes) };
+        Ok(Controller::Custom(Box::new(reducer)))
+    };
+    let engine = Engine::with_transports(spec, Time(4_000_000_000), make);
+    let outcome = engine.expect("the spec is right").run(|_| true).expect("nobody cancels");
+    let causes = std::mem::take(&mut *causes.lock().expect("nobody panicked with it"));
+    (outcome, causes)
+}
+
+#[test]
+fn an_algorithms_own_reduction_takes_a_round_trip_and_a_loss_in_it_is_not_signalled_again() {
+    let (outcome, causes) = reduced(0.0, 1);
+    assert_eq!((causes, outcome.senders[0].totals.loss_events), (vec![Cause::Ecn], 0));
+    let in_flight: Vec<u32> = outcome.senders[0].samples.iter().map(|sample| sample.in_flight).collect();
+    assert!((598..=600).contains(&in_flight[19]) && (398..=400).contains(&in_flight[25]), "{in_flight:?}");
+    // A single loss is in flight when the reduction begins with a few of the seeds.
+    let single = (1..=100).map(|seed| reduced(3e-5, seed)).filter(|(outcome, _)| {
+        let totals = outcome.senders[0].totals;
+        (totals.loss_events, totals.retransmits) == (1, 1)
+    });
+    let mut numbers = [0; 2];
+    single.for_each(|(_, causes)| numbers[causes.len() - 1] += 1);
+    assert!(numbers[0] > 0 && numbers[1] > numbers[0], "{numbers:?} runs with one signal, and with two");
 }
 
 #[test]

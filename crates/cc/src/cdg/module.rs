@@ -25,16 +25,6 @@ pub(super) struct Extremes {
     pub(super) max: i64,
 }
 
-/// A reduction of the window after a back-off, by proportional rate reduction (`TCP_CA_CWR`).
-#[derive(Clone, Copy, Debug)]
-struct Reduction {
-    /// Next new segment at the back-off (`high_seq`).
-    next: u32,
-    /// Window before the back-off, and segments delivered since.
-    prior: f64,
-    delivered: f64,
-}
-
 /// State of the module.
 #[derive(Clone, Debug)]
 pub(super) struct Module {
@@ -56,7 +46,8 @@ pub(super) struct Module {
     samples: u32,
     base: i64,
     train: Option<(i64, i64)>,
-    reduction: Option<Reduction>,
+    /// True from a back-off until the endpoint has begun its reduction (`TCP_CA_CWR`).
+    asks: bool,
     timed_out: bool,
     /// True if the next ACK ends a recovery, and if the samples of the next ACK are already taken.
     completes: bool,
@@ -100,7 +91,7 @@ impl Module {
             samples: 0,
             base: 0,
             train: None,
-            reduction: None,
+            asks: false,
             timed_out: false,
             completes: false,
             is_sampled: false,
@@ -130,14 +121,9 @@ impl Module {
     }
 
     /// Takes the samples of an ACK, and ends the recovery or the reduction that the ACK ends.
-    pub(super) fn take(&mut self, ack: &Ack, sample: &Sample, win: &mut LossWindow) {
+    pub(super) fn take(&mut self, ack: &Ack, sample: &Sample) {
         if let Some(us) = ack.rtt.map(whole_us).filter(|&us| us > 0) {
             self.measure(us, sample);
-        }
-        if self.reduction.is_some_and(|reduction| sample.una > reduction.next) {
-            self.reduction = None;
-            win.w = win.ssthresh;
-            self.completes = true;
         }
         if std::mem::take(&mut self.completes) {
             (self.queue, self.backs_off) = (Queue::Unknown, false);
@@ -167,32 +153,15 @@ impl Module {
     /// Handles an ACK.
     pub(super) fn on_ack(&mut self, ack: &Ack, sample: &Sample, win: &mut LossWindow) {
         if !std::mem::take(&mut self.is_sampled) {
-            self.take(ack, sample, win);
+            self.take(ack, sample);
             self.is_sampled = false;
         }
         if ack.in_recovery && sample.then == Recovery::Repair {
             return;
         }
-        if self.reduction.is_some() {
-            self.reduce(ack, sample, win);
-        } else if !ack.in_recovery {
+        if !ack.in_recovery {
             self.avoid(ack, sample, win);
         }
-    }
-
-    /// Proportional rate reduction (`tcp_cwnd_reduction`).
-    fn reduce(&mut self, ack: &Ack, sample: &Sample, win: &mut LossWindow) {
-        let Some(reduction) = self.reduction.as_mut().filter(|_| ack.acked > 0.0) else { return };
-        reduction.delivered += ack.acked;
-        let sent = f64::from(sample.next - reduction.next);
-        let room = win.ssthresh - ack.in_flight;
-        let quota = if room < 0.0 {
-            (win.ssthresh * reduction.delivered / reduction.prior).ceil() - sent
-        } else {
-            let limit = (reduction.delivered - sent).max(ack.acked);
-            room.min(limit + if sample.acked > 0.0 { 1.0 } else { 0.0 })
-        };
-        win.w = ack.in_flight + quota.max(if sent > 0.0 { 0.0 } else { 1.0 });
     }
 
     /// Congestion avoidance and slow start (`tcp_cdg_cong_avoid`).
@@ -205,7 +174,7 @@ impl Module {
             (self.previous, self.rtt) = (self.rtt, Extremes::default());
             (self.train, self.samples) = (None, 0);
             if gradient > 0 && self.draws_back_off(gradient) {
-                self.back_off(sample, win);
+                self.back_off(win);
                 return;
             }
         }
@@ -287,21 +256,19 @@ impl Module {
         self.p.use_ineff == 0.0 || f64::from(self.ineffectual) <= self.p.use_ineff
     }
 
-    /// Begins a reduction (`tcp_cdg_backoff`, `tcp_enter_cwr`).
-    fn back_off(&mut self, sample: &Sample, win: &mut LossWindow) {
+    /// Asks for a reduction (`tcp_cdg_backoff`, `tcp_enter_cwr`).
+    fn back_off(&mut self, win: &LossWindow) {
         self.shadow = self.shadow.max(win.w);
-        self.backs_off = true;
-        let prior = win.w;
-        win.reduce_to(self.p.backoff_beta * prior);
-        win.w = prior;
-        self.reduction = Some(Reduction { next: sample.next, prior, delivered: 0.0 });
+        (self.backs_off, self.asks) = (true, true);
     }
 
-    /// Threshold after a loss (`tcp_cdg_ssthresh`); a reduction that has begun keeps its threshold.
+    /// True once after a back-off.
+    pub(super) fn takes_reduction(&mut self) -> bool {
+        std::mem::take(&mut self.asks)
+    }
+
+    /// Threshold after a back-off or a loss (`tcp_cdg_ssthresh`).
     pub(super) fn threshold(&mut self, win: &LossWindow) -> f64 {
-        if self.reduction.take().is_some() {
-            return win.ssthresh;
-        }
         if self.backs_off {
             return self.p.backoff_beta * win.w;
         }
@@ -370,22 +337,20 @@ mod tests {
     }
 
     #[test]
-    fn a_back_off_reduces_the_window_in_proportion_and_ends_beyond_the_last_segment() {
+    fn a_back_off_asks_once_for_a_reduction_and_the_next_loss_halves() {
         let mut d = Driver::new();
         let mut c = linux(&mut d, 10.0);
-        c.module.as_mut().expect("the preset has it").back_off(&sample(0, 10, 0.0), &mut c.win);
-        assert_eq!((c.window(), c.ssthresh()), (10.0, 7.0), "724 of 1,024");
-        let (mut next, mut windows) = (10_u32, Vec::new());
-        for una in 1..=11 {
-            let ack = Ack { in_flight: f64::from(next - una), ..d.make_ack(&c, 1.0, 0.1, false) };
-            c.on_ack(&Ack { sample: Some(sample(una, next, 1.0)), ..ack });
-            windows.push(c.window());
-            next = una + c.window() as u32;
-        }
-        assert_eq!(windows, [10.0, 10.0, 10.0, 9.0, 9.0, 9.0, 8.0, 7.0, 7.0, 7.0, 7.0]);
-        assert_eq!(next, 18, "the flight of seven is reached with the eighth ACK");
+        c.on_ack(&Ack { sample: Some(sample(0, 10, 1.0)), ..d.make_ack(&c, 1.0, 0.1, false) });
+        c.module.as_mut().expect("the preset has it").back_off(&c.win);
+        assert_eq!([c.takes_reduction(), c.takes_reduction()], [true, false]);
+        let before = c.window();
+        let signal = d.signal(&c, Cause::Ecn);
+        c.on_congestion(&signal);
+        assert_eq!(c.window(), (before * 724.0 / 1024.0).floor());
+        c.on_recovery_exit(1.0);
+        c.on_ack(&Ack { sample: Some(sample(12, 20, 1.0)), ..d.make_ack(&c, 1.0, 0.1, false) });
         let signal = d.signal(&c, Cause::Loss);
         c.on_congestion(&signal);
-        assert_eq!(c.window(), 5.0, "half of the shadow window, and not 7 · 724 / 1,024");
+        assert_eq!(c.window(), (before / 2.0).floor(), "half of the shadow window, and not 724 / 1,024 again");
     }
 }

@@ -121,6 +121,9 @@ impl<R: Report> Algorithm for Reported<R> {
     fn recovery_floor(&self) -> f64 {
         self.inner.recovery_floor()
     }
+    fn takes_reduction(&mut self) -> bool {
+        self.inner.takes_reduction()
+    }
     fn pacing_rate(&self) -> Option<f64> {
         self.inner.pacing_rate()
     }

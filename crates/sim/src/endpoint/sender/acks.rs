@@ -1,10 +1,9 @@
 //! Handling of an ACK by a sender.
 
 use elephan_cc::estimators::{DeliverySampler, SegmentRing};
-use elephan_cc::{Ack, Algorithm, Answer, Load, Needs, Recovery, Router, Sample};
+use elephan_cc::{Ack, Algorithm, Answer, Cause, Load, Needs, Recovery, Router, Sample};
 
 use super::core::Sender;
-use super::repair::State;
 use crate::endpoint::boundary::Outlet;
 use crate::endpoint::recovery::Losses;
 use crate::endpoint::scoreboard::{Delivered, Parts};
@@ -149,14 +148,17 @@ impl Sender {
             let (packet, bytes, departs_in) = (*packet, f64::from(self.bytes), self.pace.next.since(now));
             Wanted { needs, packet, bytes, report, sampler, departs_in, clocks, sent_window }.complete(ack)
         });
-        match &mut self.repair.state {
-            State::Recovery(episode) if !self.needs.own_recovery => {
+        match self.repair.episode_mut() {
+            Some(episode) if !self.needs.own_recovery => {
                 episode.follow(self.algorithm.ssthresh());
                 episode.on_ack(delivered, in_flight, cumulative > una, losses);
                 let window = episode.window();
                 self.stats.note_window(now, f64::from(window));
             }
             _ => self.stats.note_window(now, window),
+        }
+        if self.needs.reductions && self.algorithm.takes_reduction() && self.repair.is_open() {
+            self.begin_episode(now, Cause::Ecn);
         }
         if self.board.una() == self.next {
             self.timeout.armed = Time::NEVER;

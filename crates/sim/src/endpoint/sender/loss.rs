@@ -34,10 +34,10 @@ impl Sender {
 
     #[inline]
     pub(super) fn leave_if_repaired(&mut self, now: Time, cumulative: u32) -> bool {
-        if self.repair.is_open() || cumulative < self.repair.point {
+        if !self.repair.ends_at(cumulative) {
             return false;
         }
-        if let State::Recovery(episode) = self.repair.state {
+        if let Some(episode) = self.repair.episode() {
             if !self.needs.own_recovery {
                 self.algorithm.moderate(f64::from(episode.final_window(self.next - cumulative)));
             }
@@ -53,7 +53,11 @@ impl Sender {
     pub(super) fn detect_on_ack(&mut self, now: Time, rtt: Option<f64>, sample: Option<Sample>) -> Losses {
         let again = self.lost_retransmissions(now);
         let more = self.detect(now) || again;
-        let begin = self.repair.is_open() && self.board.lost() > 0;
+        let found = self.board.lost() > 0;
+        let begin = self.repair.is_open() && found;
+        if self.repair.is_reduction() && found {
+            self.turn_into_recovery(now);
+        }
         if begin {
             if sample.is_some() {
                 let (min_rtt, srtt) = (self.min_rtt.get(), self.rto.srtt);
@@ -70,12 +74,14 @@ impl Sender {
         if !self.detect(now) {
             return;
         }
-        let begin = self.repair.is_open();
-        if begin {
+        let begin = self.repair.is_before_recovery();
+        if self.repair.is_open() {
             self.begin_loss_episode(now);
+        } else if begin {
+            self.turn_into_recovery(now);
         }
         let in_flight = self.board.in_flight(self.next);
-        if let State::Recovery(episode) = &mut self.repair.state {
+        if let Some(episode) = self.repair.episode_mut() {
             // Linux counts one delivered segment if the timer begins the recovery (tcp_rack_reo_timeout).
             episode.on_ack(u32::from(begin), in_flight, false, Losses { more: true, begin });
         }
@@ -183,7 +189,8 @@ impl Sender {
 
     /// Reordering window: time for which a segment may be overtaken before it counts as lost (RFC 8985 section 6.2).
     pub(super) fn reorder_window(&self) -> Time {
-        let certain = self.repair.is_in_episode() || self.board.sacked() >= self.stack.dup_threshold;
+        let certain =
+            matches!(self.repair.state, State::Recovery(_)) || self.board.sacked() >= self.stack.dup_threshold;
         if !self.rack.reordering_seen && certain {
             return Time::ZERO;
         }
@@ -255,7 +262,15 @@ impl Sender {
         self.settle_marks();
     }
 
-    /// Begins a recovery after a loss or an ECN echo, with the algorithm's window as the target.
+    /// Continues a reduction of the window as a recovery, with the same target and the same end (`tcp_enter_recovery`).
+    fn turn_into_recovery(&mut self, now: Time) {
+        let State::Reduction(episode) = self.repair.state else { return };
+        self.stats.totals.loss_events += 1;
+        self.repair.begin(State::Recovery(episode), self.repair.point, now, self.stack.undo);
+        self.settle_marks();
+    }
+
+    /// Begins a recovery after a loss, or a reduction of the window, with the algorithm's window as the target.
     pub(super) fn begin_episode(&mut self, now: Time, cause: Cause) {
         let window = self.algorithm.window() as u32;
         let outstanding = self.next - self.board.una();
@@ -265,7 +280,8 @@ impl Sender {
         let floor = self.algorithm.recovery_floor() as u32;
         let episode = Episode::begin(self.stack.recovery, window, outstanding, target, floor);
         let episode = if self.rack.enabled { episode.following(self.algorithm.ssthresh()) } else { episode };
-        self.repair.state = State::Recovery(episode);
+        let only_reduces = self.rack.enabled && cause == Cause::Ecn;
+        self.repair.state = if only_reduces { State::Reduction(episode) } else { State::Recovery(episode) };
         self.repair.point = self.next;
         // Linux keeps `retrans_stamp` while a retransmission is in flight: a segment that the last recovery
         // retransmitted does not count as an original. In stacks before RACK each recovery sets the time anew; the

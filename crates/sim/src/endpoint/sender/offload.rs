@@ -7,7 +7,6 @@ use super::bursts::LARGEST_BYTES;
 use super::core::Sender;
 use super::pace::Limit;
 use super::pacing::{AVOIDANCE_FACTOR, SLOW_START_FACTOR};
-use super::repair::State;
 use crate::endpoint::boundary::Outlet;
 use crate::time::Time;
 
@@ -71,7 +70,7 @@ impl Sender {
             self.set_limit(limit);
             self.window_use.note_in_flight(in_flight + sent);
         }
-        if let State::Recovery(episode) = &mut self.repair.state {
+        if let Some(episode) = self.repair.episode_mut() {
             episode.on_sent(sent);
         }
         sent
@@ -121,7 +120,7 @@ impl Sender {
 
     /// True if a burst is deferred while the window has room for `room` segments.
     fn is_deferred(&self, now: Time, room: u32, window: u32, first: u32, buffered: u32) -> bool {
-        if !self.repair.is_open() || now > self.bursts.last + PATIENCE {
+        if !self.repair.is_before_recovery() || now > self.bursts.last + PATIENCE {
             return false;
         }
         let una = self.board.una();

@@ -8,7 +8,10 @@ use crate::time::Time;
 pub(super) enum State {
     /// No recovery.
     Open,
-    /// Recovery after a loss, or response to an ECN echo.
+    /// Reduction of the window without a loss: after an ECN echo, or by the algorithm's own decision (Linux's state
+    /// `CWR`). A loss makes it a recovery. Stacks before RACK have no such state.
+    Reduction(Episode),
+    /// Recovery after a loss; in stacks before RACK also the response to an ECN echo.
     Recovery(Episode),
     /// Recovery after a timeout, until all segments outstanding at the timeout are acknowledged.
     Loss,
@@ -41,7 +44,40 @@ impl Repair {
 
     #[inline]
     pub(super) fn is_in_episode(&self) -> bool {
-        matches!(self.state, State::Recovery(_))
+        self.episode().is_some()
+    }
+
+    #[inline]
+    pub(super) fn is_reduction(&self) -> bool {
+        matches!(self.state, State::Reduction(_))
+    }
+
+    /// True if a loss would begin a recovery.
+    #[inline]
+    pub(super) fn is_before_recovery(&self) -> bool {
+        matches!(self.state, State::Open | State::Reduction(_))
+    }
+
+    #[inline]
+    pub(super) fn episode(&self) -> Option<&Episode> {
+        match &self.state {
+            State::Reduction(episode) | State::Recovery(episode) => Some(episode),
+            State::Open | State::Loss => None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn episode_mut(&mut self) -> Option<&mut Episode> {
+        match &mut self.state {
+            State::Reduction(episode) | State::Recovery(episode) => Some(episode),
+            State::Open | State::Loss => None,
+        }
+    }
+
+    /// True if an ACK of all segments below `cumulative` ends the state. A reduction ends beyond its last segment, so
+    /// that the receiver sees its report (CWR).
+    pub(super) fn ends_at(&self, cumulative: u32) -> bool {
+        !self.is_open() && if self.is_reduction() { cumulative > self.point } else { cumulative >= self.point }
     }
 
     /// Begins a recovery at `now`, after a loss, an echo or a timeout; the segments below `next` have been sent.

@@ -90,7 +90,9 @@ impl Sender {
 
     /// True if the next timer of the oldest segment is a tail loss probe.
     fn has_probe(&self) -> bool {
-        self.timeout.may_probe && self.timeout.armed < Time::NEVER && self.board.is_clean()
+        self.timeout.may_probe
+            && self.timeout.armed < Time::NEVER
+            && (self.board.is_clean() || self.repair.is_reduction())
     }
 
     /// Time of a tail loss probe, unless an event restarts its timer (RFC 8985 section 7.2): the earlier of two times.

@@ -4,7 +4,6 @@ use elephan_cc::{Algorithm, Router, Sent};
 
 use super::core::Sender;
 use super::pace::Limit;
-use super::repair::State;
 use crate::application::SMALL_BURST;
 use crate::endpoint::boundary::Outlet;
 use crate::packet::{Packet, flag};
@@ -46,10 +45,10 @@ impl Sender {
 
     #[inline]
     pub(super) fn allowance(&self) -> u32 {
-        match &self.repair.state {
-            State::Recovery(episode) if !self.needs.own_recovery => episode.allowance(),
-            State::Recovery(_) => (self.algorithm.window() as u32).max(1),
-            State::Open | State::Loss => (self.stats.cwnd as u32).max(1),
+        match self.repair.episode() {
+            Some(episode) if !self.needs.own_recovery => episode.allowance(),
+            Some(_) => (self.algorithm.window() as u32).max(1),
+            None => (self.stats.cwnd as u32).max(1),
         }
     }
 
@@ -120,7 +119,7 @@ impl Sender {
         let limit = if sent == room || held_back { Limit::Window } else { self.other_limit(now) };
         self.set_limit(limit);
         self.window_use.note_in_flight(in_flight + sent);
-        if let State::Recovery(episode) = &mut self.repair.state {
+        if let Some(episode) = self.repair.episode_mut() {
             episode.on_sent(sent);
         }
         sent
@@ -174,6 +173,10 @@ impl Sender {
             self.arm(now);
         }
         (self.timeout.probe_from, self.timeout.has_sent) = (now, true);
+        if self.repair.is_reduction() {
+            // The timer of the probe replaces that of the reordering window (`tcp_schedule_loss_probe`).
+            self.rack.reorder_due = Time::NEVER;
+        }
         self.note_restart();
         let first = self.next;
         if self.stack.time_one_segment && self.timed.is_none() {
