@@ -161,10 +161,16 @@ impl Sender {
             self.begin_episode(now, Cause::Ecn);
         }
         if self.board.una() == self.next {
-            self.timeout.armed = Time::NEVER;
+            (self.timeout.armed, self.rack.reorder_due) = (Time::NEVER, Time::NEVER);
             self.all_acknowledged(now);
         } else if cumulative > una || self.stack.any_ack_restarts_timer || self.is_older_than_head(packet) {
-            self.arm(now);
+            if !self.rack.enabled {
+                self.arm(now);
+            } else if self.rack.reorder_due == Time::NEVER || self.rack.reorder_set != now {
+                // Otherwise this ACK has set the timer of the reordering window, which replaces the timeout.
+                let probes = report.was_clean && self.timeout.may_probe;
+                self.rearm(now, probes || self.rack.reorder_due < Time::NEVER);
+            }
         } else {
             // The RTT estimate may have shrunk, and with it the time until a probe.
             self.quiet_until = self.quiet_until.min(self.earliest_repair());

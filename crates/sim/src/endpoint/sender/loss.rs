@@ -71,9 +71,13 @@ impl Sender {
 
     /// Handles the timer of RACK's reordering window: segments that were overtaken for the whole window are lost.
     pub(super) fn give_up_waiting(&mut self, now: Time, out: &mut impl Outlet) {
-        if !self.detect(now) {
-            return;
+        if self.detect(now) {
+            self.repair_after_waiting(now, out);
         }
+        self.rearm(now, true);
+    }
+
+    fn repair_after_waiting(&mut self, now: Time, out: &mut impl Outlet) {
         let begin = self.repair.is_before_recovery();
         if self.repair.is_open() {
             self.begin_loss_episode(now);
@@ -205,7 +209,6 @@ impl Sender {
         let patience = self.rack.rtt + self.reorder_window();
         let mut segment = self.board.marked_below().max(self.board.una());
         let top = self.overtaken_below();
-        self.rack.reorder_due = Time::NEVER;
         while segment < top {
             if !self.board.is_sacked(segment) {
                 let sent = self.rack.sent_at.get(segment.into()).unwrap_or_default();
@@ -215,7 +218,7 @@ impl Sender {
                 if self.rack.elapsed(now, sent) < patience {
                     let last = self.last_overtaken(segment, top).unwrap_or(sent);
                     let wait = patience.since(self.rack.elapsed(now, last));
-                    self.rack.reorder_due = self.reorder_expiry(now, wait);
+                    (self.rack.reorder_due, self.rack.reorder_set) = (self.reorder_expiry(now, wait), now);
                     self.wake_by(self.rack.reorder_due);
                     break;
                 }

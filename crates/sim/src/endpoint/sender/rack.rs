@@ -23,8 +23,11 @@ pub(super) struct Rack {
     pub(super) handshake: f64,
     /// Twice the smallest RTT, the handshake's RTT included.
     pub(super) smallest_twice: Time,
-    /// Time at which an overtaken segment counts as lost; [`Time::NEVER`] without an overtaken segment.
+    /// Time at which an overtaken segment counts as lost; [`Time::NEVER`] without this timer. As in Linux, an ACK that
+    /// shows the loss itself does not stop the timer.
     pub(super) reorder_due: Time,
+    /// Time at which the timer of the reordering window was last set.
+    pub(super) reorder_set: Time,
     /// Send time of each outstanding segment.
     pub(super) sent_at: SegmentRing<Time>,
 }
@@ -41,6 +44,7 @@ impl Rack {
             handshake: f64::INFINITY,
             smallest_twice: Time::NEVER,
             reorder_due: Time::NEVER,
+            reorder_set: Time::NEVER,
             sent_at: SegmentRing::new(),
         }
     }

@@ -8,6 +8,8 @@ use crate::time::Time;
 pub(super) struct RetransmissionTimer {
     /// Time of the last restart; [`Time::NEVER`] while no segment is outstanding.
     pub(super) armed: Time,
+    /// `Some` if the timer counts from the transmission of the oldest segment: the time that was left at the restart.
+    pub(super) left: Option<Time>,
     /// True if no tail loss probe was sent since the restart.
     pub(super) may_probe: bool,
     /// Start of the probe timeout: the last ACK or transmission of new data.
@@ -20,6 +22,6 @@ pub(super) struct RetransmissionTimer {
 
 impl RetransmissionTimer {
     pub(super) fn new(shortest: Time) -> Self {
-        Self { armed: Time::NEVER, may_probe: false, probe_from: Time::ZERO, has_sent: false, shortest }
+        Self { armed: Time::NEVER, left: None, may_probe: false, probe_from: Time::ZERO, has_sent: false, shortest }
     }
 }

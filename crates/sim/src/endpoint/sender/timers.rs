@@ -84,7 +84,7 @@ impl Sender {
         if self.timeout.armed == Time::NEVER || self.has_probe() {
             Time::NEVER
         } else {
-            self.expiry(self.timeout.armed, self.rto.timeout())
+            self.expiry(self.timeout.armed, self.timeout.left.unwrap_or_else(|| self.rto.timeout()))
         }
     }
 
@@ -211,10 +211,32 @@ impl Sender {
         }
     }
 
+    /// Restarts the retransmission timer on an ACK, or when the timer of the reordering window has expired. With
+    /// `replaces`, this timer or a probe's timer was set; if no probe follows, the timeout then counts from the
+    /// transmission of the oldest segment (`tcp_rearm_rto`).
+    #[inline]
+    pub(super) fn rearm(&mut self, now: Time, replaces: bool) {
+        self.arm(now);
+        if replaces && !self.has_probe() {
+            self.count_from_transmission(now);
+        }
+    }
+
+    #[inline(never)]
+    fn count_from_transmission(&mut self, now: Time) {
+        let Some(sent) = self.rack.sent_at.get(self.board.una().into()).filter(|_| self.board.una() < self.next) else {
+            return;
+        };
+        let left = sent.later(self.rto.timeout()).since(now).max(Time::MICROSECOND);
+        (self.timeout.left, self.timeout.may_probe) = (Some(left), false);
+        self.wake_by(self.earliest_repair());
+    }
+
     /// Restarts the retransmission timer.
     #[inline]
     pub(super) fn arm(&mut self, now: Time) {
         (self.timeout.armed, self.timeout.probe_from, self.timeout.has_sent) = (now, now, false);
+        (self.timeout.left, self.rack.reorder_due) = (None, Time::NEVER);
         if self.rack.enabled {
             self.timeout.may_probe = self.rto.srtt > 0.0;
         }
@@ -227,7 +249,7 @@ impl Sender {
     /// that counts from the last ACK, by at most the excess of the latest RTT over the smoothed RTT.
     #[inline]
     pub(super) fn earliest_repair(&self) -> Time {
-        let timeout = self.timeout.armed + self.timeout.shortest;
+        let timeout = self.timeout.armed.later(self.timeout.left.unwrap_or(self.timeout.shortest));
         if !self.timeout.may_probe {
             return timeout;
         }

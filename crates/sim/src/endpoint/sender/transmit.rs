@@ -145,7 +145,7 @@ impl Sender {
             self.stats.totals.retransmits += 1;
             self.emit(segment, self.marks.on_retransmission(), now, out);
             sent += 1;
-            if self.rack.enabled && segment == self.board.una() {
+            if self.rack.enabled && segment == self.board.una() && self.rack.reorder_due == Time::NEVER {
                 // Linux also restarts the timer here (`tcp_xmit_retransmit_queue`); otherwise the ACK may arrive after
                 // the timeout.
                 self.arm(now);
