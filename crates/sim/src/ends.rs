@@ -152,9 +152,10 @@ pub(crate) fn ends_of<T: Into<Transport>>(
         }
     };
     let [sender, receiver] = kinds;
+    let counts_ns = matches!(sender, Kind::TcpSender(_)) && this.stack.counts_ns();
     Ok([
-        FlowEnd { kind: sender, attachment: network.attach(flow, End::Sender, bytes, &this.stack) },
-        FlowEnd { kind: receiver, attachment: network.attach(flow, End::Receiver, ack_bytes, &this.stack) },
+        FlowEnd { kind: sender, attachment: network.attach(flow, End::Sender, bytes, counts_ns) },
+        FlowEnd { kind: receiver, attachment: network.attach(flow, End::Receiver, ack_bytes, counts_ns) },
     ])
 }
 

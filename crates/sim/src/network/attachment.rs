@@ -7,7 +7,7 @@ use crate::endpoint::{End, Endpoint, Outlet};
 use crate::packet::{FlowId, Packet, PassageId};
 use crate::prefetch;
 use crate::sidecar::Sidecar;
-use crate::spec::{MOST_IN_FLIGHT, StackSpec};
+use crate::spec::MOST_IN_FLIGHT;
 use crate::time::Time;
 
 /// Number of the latest accesses that are compared with a new access.
@@ -146,15 +146,16 @@ impl Network {
         self.sidecars[flow.index()].sacks.fetch_oldest();
     }
 
-    /// Attaches one end of a flow with this stack, most of whose packets have `usual_bytes`.
+    /// Attaches one end of a flow, most of whose packets have `usual_bytes`. With `counts_ns`, packets arrive for the end at
+    /// whole ns.
     #[must_use]
-    pub fn attach(&mut self, flow: FlowId, end: End, usual_bytes: Option<u16>, stack: &StackSpec) -> Attachment {
+    pub fn attach(&mut self, flow: FlowId, end: End, usual_bytes: Option<u16>, counts_ns: bool) -> Attachment {
         let passage = if end == End::Sender { flow.data() } else { flow.acks() };
         let start = match usual_bytes.and_then(|bytes| self.egress(passage, bytes.into())) {
             Some(egress) => Start::Link(egress),
             None => self.gate(passage).map_or(Start::Hops, Start::Gate),
         };
-        Attachment { flow, end, inbox: self.inbox(flow, end), start, counts_ns: stack.counts_ns() }
+        Attachment { flow, end, inbox: self.inbox(flow, end), start, counts_ns }
     }
 
     /// First node of a passage, if packets wait there.

@@ -345,7 +345,7 @@ impl Source {
             let before = before.and_then(|before| before.sink.take());
             network.occupy(self.index, None, flow, sidecar, rank, extra);
             self.sinks[slot].0 = receiver.timer();
-            let attachment = network.attach(flow, End::Receiver, None, &self.flow.stack);
+            let attachment = network.attach(flow, End::Receiver, None, self.flow.stack.counts_ns());
             Some(match before {
                 Some(mut sink) => {
                     receiver.inherit(&mut sink.0);
@@ -358,7 +358,7 @@ impl Source {
         network.equip(flow, sender.router());
         self.due[slot].0 = sender.timer();
         // The first link that can queue takes turns, since the packets of different transfers are not in order.
-        let attachment = network.attach(flow, End::Sender, None, &self.flow.stack);
+        let attachment = network.attach(flow, End::Sender, None, self.flow.stack.counts_ns());
         let Planned { start, segments, .. } = planned;
         if let Some(held) = self.slots.get_mut(slot) {
             // The sender is large, so it is moved only once.

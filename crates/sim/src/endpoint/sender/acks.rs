@@ -160,10 +160,18 @@ impl Sender {
         if self.needs.reductions && self.algorithm.takes_reduction() && self.repair.is_open() {
             self.begin_episode(now, Cause::Ecn);
         }
+        self.restart_timer(packet, report, una);
+        self.transmit(now, out);
+    }
+
+    /// Restarts or stops the retransmission timer after an ACK; `una` is the lowest segment outstanding before it.
+    #[inline(always)]
+    fn restart_timer(&mut self, packet: &Packet, report: Report, una: u32) {
+        let now = packet.at;
         if self.board.una() == self.next {
             (self.timeout.armed, self.rack.reorder_due) = (Time::NEVER, Time::NEVER);
             self.all_acknowledged(now);
-        } else if cumulative > una || self.stack.any_ack_restarts_timer || self.is_older_than_head(packet) {
+        } else if packet.segment() > una || self.stack.any_ack_restarts_timer || self.is_older_than_head(packet) {
             if !self.rack.enabled {
                 self.arm(now);
             } else if self.rack.reorder_due == Time::NEVER || self.rack.reorder_set != now {
@@ -175,7 +183,6 @@ impl Sender {
             // The RTT estimate may have shrunk, and with it the time until a probe.
             self.quiet_until = self.quiet_until.min(self.earliest_repair());
         }
-        self.transmit(now, out);
     }
 
     /// True if an ACK with the sample `taken` may show losses. Under RACK, segments above the highest SACK may also be
