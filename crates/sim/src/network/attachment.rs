@@ -239,29 +239,24 @@ impl Attachment {
         // Instant of the logged arrivals for which `log_settled` has not been called yet.
         let mut unsettled = Time::NEVER;
         loop {
-            let arrival = exit.attachment.seen(exit.network.ports.mailboxes.head(inbox));
-            let timer = endpoint.timer();
-            if LOGGED && timer.min(arrival) > unsettled {
+            let head = exit.network.ports.mailboxes.head(inbox);
+            let (arrival, timer) = (exit.attachment.seen(head), endpoint.timer());
+            let is_over = timer.min(head) >= horizon;
+            if LOGGED && (timer.min(arrival) > unsettled || (is_over && unsettled < Time::NEVER)) {
                 endpoint.log_settled();
                 unsettled = Time::NEVER;
             }
+            if is_over {
+                return timer;
+            }
+            // An arrival before the horizon may take effect after it, and then so may a timer that precedes the arrival.
             if timer <= arrival {
-                if timer >= horizon {
-                    return timer;
-                }
                 endpoint.on_timer(&mut exit);
             } else {
-                if arrival >= horizon {
-                    return timer;
-                }
                 if LOGGED && arrival != unsettled {
                     let Exit { network, attachment } = &exit;
-                    let waiting = network
-                        .ports
-                        .mailboxes
-                        .of(inbox)
-                        .iter()
-                        .take_while(|packet| attachment.seen(packet.at) == arrival);
+                    let together = |packet: &&Packet| packet.at < horizon && attachment.seen(packet.at) == arrival;
+                    let waiting = network.ports.mailboxes.of(inbox).iter().take_while(together);
                     let mut arrivals = waiting.map(|packet| packet.arriving(arrival));
                     endpoint.log_arrivals(&mut arrivals, &network.sidecars[attachment.flow.index()]);
                     unsettled = arrival;
