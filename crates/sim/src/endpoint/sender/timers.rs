@@ -214,7 +214,7 @@ impl Sender {
     /// Restarts the retransmission timer on an ACK, or when the timer of the reordering window has expired. With
     /// `replaces`, this timer or a probe's timer was set; if no probe follows, the timeout then counts from the
     /// transmission of the oldest segment (`tcp_rearm_rto`).
-    #[inline]
+    #[inline(never)]
     pub(super) fn rearm(&mut self, now: Time, replaces: bool) {
         self.arm(now);
         if replaces && !self.has_probe() {
@@ -233,7 +233,8 @@ impl Sender {
     }
 
     /// Restarts the retransmission timer.
-    #[inline]
+    #[cfg_attr(target_arch = "wasm32", inline(never))]
+    #[cfg_attr(not(target_arch = "wasm32"), inline)]
     pub(super) fn arm(&mut self, now: Time) {
         (self.timeout.armed, self.timeout.probe_from, self.timeout.has_sent) = (now, now, false);
         (self.timeout.left, self.rack.reorder_due) = (None, Time::NEVER);

@@ -53,7 +53,8 @@ impl Sender {
     }
 
     /// Sends the segments that the window allows: lost segments first, then new data.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "wasm32", inline(never))]
+    #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
     pub(super) fn transmit(&mut self, now: Time, out: &mut impl Outlet) {
         if self.pace.is_active() {
             self.transmit_paced(now, out);
