@@ -102,4 +102,11 @@ mod tests {
         assert_eq!(Time(u64::MAX - 1).later(Time(2)), Time::NEVER);
         assert_eq!(Time::SECOND.later(Time::from_seconds(f64::INFINITY)), Time::NEVER);
     }
+
+    #[test]
+    fn whole_nanoseconds_are_rounded_up() {
+        let rounded = [0, 1, 999, 1000, 1001].map(|ps| Time(ps).to_next_ns().0);
+        assert_eq!(rounded, [0, 1000, 1000, 1000, 2000]);
+        assert_eq!(Time::NEVER.to_next_ns(), Time::NEVER);
+    }
 }

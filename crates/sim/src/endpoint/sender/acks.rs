@@ -432,7 +432,7 @@ impl Wanted<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::endpoint::bench::Bench;
+    use crate::endpoint::bench::{Bench, us};
 
     /// A window of 30 segments, of which the first is lost and is retransmitted at 10.02 ms.
     fn retransmitting() -> Bench {
@@ -467,5 +467,14 @@ mod tests {
         let before = bench.sender.rto.srtt;
         bench.arrive(0, 1, Some((1, 9)), 20_990);
         assert!((bench.sender.rto.srtt - before).abs() < 1e-15);
+    }
+
+    #[test]
+    fn an_ack_that_waited_shows_a_later_retransmission_besides_its_newest_segment() {
+        let mut bench = retransmitting();
+        assert_eq!(bench.sender.rack.stamp, us(0));
+        // The arrival of segment 5, of the first burst, releases the ACK; segment 0 was sent last.
+        bench.arrive(6, 5, None, 20_060);
+        assert_eq!((bench.sender.rack.stamp, bench.sender.rack.segment), (us(10_020), 0));
     }
 }

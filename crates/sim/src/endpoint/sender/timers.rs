@@ -260,3 +260,21 @@ impl Sender {
         timeout.min(self.timeout.probe_from.later(self.rack.smallest_twice))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::endpoint::bench::{Bench, us};
+
+    #[test]
+    fn a_timeout_that_replaces_another_timer_counts_from_the_transmission() {
+        let mut bench = Bench::start(5, 10_000, None);
+        bench.arrive(0, 2, Some((2, 3)), 10_010);
+        let mut due = |replaces: bool| {
+            bench.sender.rearm(us(30_000), replaces);
+            bench.sender.timeout_due()
+        };
+        let (whole, rest) = (due(false), due(true));
+        // Timers end at interrupts, every 4 ms.
+        assert!((whole - rest).0.abs_diff(us(30_000).0) <= us(4_000).0, "{whole:?} {rest:?}");
+    }
+}
