@@ -318,7 +318,10 @@ def page(measured: list[dict[str, Any]], causes: list[dict[str, str]]) -> str:
         lines.append(f"| {title} | {len(of_traffic)} | {sum(not row.apart for row in of_traffic)} | {close} |")
     single = [row for one in measured for row in rows([one])]
     within = sum(not row.apart for row in single)
-    lines += ["", f"Of the {len(single):,} single runs, {within:,} ({100 * within / len(single):.1f} %) are within all bounds."]
+    lines += [
+        "",
+        f"Of the {len(single):,} single runs, {within:,} ({100 * within / len(single):.1f} %) are within all bounds.",
+    ]
     planned = len({(one.traffic, one.path, one.algorithm) for one in cells(1)})
     if len(found) < planned:
         lines += ["", f"{len(found)} of {planned} rows are measured so far; the command above measures the others."]
