@@ -76,7 +76,7 @@ SECOND_STARTS_S = 2
 HZ = 250
 """Timer interrupts per second in the guest, and in the stack `linux` of the simulator."""
 WAKE_NS = 1
-"""Time from the start of a flow to the guest's first segment, ns: the guest's clock advances with each system call."""
+"""Time from a flow's start in whole ns to the guest's first segment, ns: the clock advances with each system call."""
 BACKENDS = ("sim", "linux")
 QUANTITIES = ("goodput_mbps", "cwnd_mean", "retransmits", "loss_events", "timeouts")
 BOUND = 0.02

@@ -149,8 +149,8 @@ impl Needs {
     }
 }
 
-/// A delivery-rate sample (draft-ietf-ccwg-bbr section 4.1; draft-cheng-iccrg-delivery-rate-estimation), of the newest
-/// segment that an ACK reports.
+/// A delivery-rate sample (draft-ietf-ccwg-bbr section 4.1; draft-cheng-iccrg-delivery-rate-estimation), of the segment
+/// that was sent last, of those that an ACK delivers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Delivery {
     /// Delivery rate, segments/s; `None` if the interval is shorter than the smallest RTT, since the rate would be
