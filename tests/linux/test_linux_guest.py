@@ -161,6 +161,12 @@ def test_a_kernel_of_an_earlier_version_is_used_and_named(cache: Path, monkeypat
     socket = kernel.tree / "include" / "linux" / "tcp.h"
     socket.parent.mkdir(parents=True)
     socket.write_text("#define TCP_ELEPHAN_SEED 10000\n")
+    assert "do not begin at the simulator's random numbers" in lab._kernel().found
+    timers.write_text(timers.read_text() + "\t\ttcp_rsk(req)->ts_off = elephan_draw(tcp_sk(sk)) >> 32;\n")
+    assert "netem rounds its transmission times" in lab._kernel().found
+    netem = kernel.tree / "net" / "sched" / "sch_netem.c"
+    netem.parent.mkdir(parents=True)
+    netem.write_text("\tu64 elephan_early_ps;\n")
     assert lab._kernel().ok
 
 
@@ -228,6 +234,26 @@ COMPRESSED = """\thrtimer_start_range_ns(&tp->compressed_ack_timer, ns_to_ktime(
 \t\t\tREAD_ONCE(sock_net(sk)->ipv4.sysctl_tcp_comp_sack_slack_ns),
 \t\t\tHRTIMER_MODE_REL_PINNED_SOFT);
 """
+REQUEST = "\t\ttcp_rsk(req)->ts_off = st.ts_off;\n"
+NETEM = """struct netem_sched_data {
+};
+static u64 packet_time_ns(u64 len, const struct netem_sched_data *q)
+{
+\treturn div64_u64(len * NSEC_PER_SEC, q->rate);
+}
+static int netem_enqueue(void)
+{
+\tif (unlikely(sch->q.qlen >= sch->limit)) {
+\t}
+\t\t\tdelay += packet_time_ns(qdisc_pkt_len(skb), q);
+\t\t}
+}
+static void netem_erase_head(struct netem_sched_data *q, struct sk_buff *skb)
+{
+\tif (skb == q->t_head) {
+\t}
+}
+"""
 TIMER = "static int itimer_next_event(unsigned long delta,\n\t\tstruct device *evt)\n{\n\tdelta += 1;\n}\n"
 
 
@@ -244,7 +270,9 @@ def source_tree(folder: Path) -> Path:
     (um / "kernel" / "time.c").write_text(TIMER)
     (folder / "net" / "ipv4").mkdir()
     (folder / "net" / "ipv4" / "tcp.c").write_text(OPTIONS)
-    (folder / "net" / "ipv4" / "tcp_input.c").write_text(COMPRESSED)
+    (folder / "net" / "ipv4" / "tcp_input.c").write_text(COMPRESSED + REQUEST)
+    (folder / "net" / "sched").mkdir()
+    (folder / "net" / "sched" / "sch_netem.c").write_text(NETEM)
     for name, call in MODULES.items():
         (folder / "net" / "ipv4" / f"tcp_{name}.c").write_text(f"/* {name} */\n#include <linux/mm.h>\n\nx = {call};\n")
     (folder / "include" / "linux").mkdir(parents=True)
@@ -279,7 +307,7 @@ def test_the_clock_gets_a_resolution_of_a_nanosecond(tmp_path: Path) -> None:
     assert header.read_text() == "#define TIMER_MULTIPLIER 1\n#define TIMER_MIN_DELTA  1\n"
     assert (copy / "arch" / "um" / "kernel" / "time.c").read_text() == TIMER.replace("\tdelta += 1;\n", "")
     at_the_latest = COMPRESSED.replace("delay),", "delay +").replace("slack_ns),", "slack_ns)), 0,")
-    assert (copy / "net" / "ipv4" / "tcp_input.c").read_text() == at_the_latest
+    assert (copy / "net" / "ipv4" / "tcp_input.c").read_text() == at_the_latest + REQUEST
     with pytest.raises(adapt.BuildError, match=r"time\.c does not have the clock"):
         adapt.set_clock(copy)
 
@@ -297,13 +325,28 @@ def test_modules_draw_from_the_stream_of_their_flow(tmp_path: Path) -> None:
         assert (include, empty, line) == ("#include <linux/mm.h>", "", f"x = {call};"), "the calls stay as they are"
         assert macro.startswith(f"#define {call.partition('(')[0]}(")
         assert "elephan_draw(tcp_sk(sk))" in macro
+    request = (copy / "net" / "ipv4" / "tcp_input.c").read_text()
+    assert request.endswith("ts_off = elephan_draw(tcp_sk(sk)) >> 32;\n"), "the receiver's timestamps too"
     (copy / "net" / "ipv4" / "tcp_nv.c").write_text("/* nv */\n#include <linux/mm.h>\n\nx = random32();\n")
     with pytest.raises(adapt.BuildError, match=r"tcp\.h does not draw random numbers"):
         adapt.set_draws(copy)
     (copy / "include" / "linux" / "tcp.h").write_text(SOCKET)
     (copy / "net" / "ipv4" / "tcp.c").write_text(OPTIONS)
+    (copy / "net" / "ipv4" / "tcp_input.c").write_text(REQUEST)
     with pytest.raises(adapt.BuildError, match=r"tcp_nv\.c does not draw random numbers"):
         adapt.set_draws(copy)
+
+
+def test_netem_counts_the_simulators_time(tmp_path: Path) -> None:
+    copy = build._unpacked(build.Source("linux", "6.12", "0", tree=source_tree(tmp_path / "linux")), tmp_path)
+    adapt.set_rate(copy)
+    netem = (copy / "net" / "sched" / "sch_netem.c").read_text()
+    assert "\tu64 elephan_early_ps;\n" in netem
+    assert "q->t_head" in netem[netem.index("q->elephan_left_early_ps = skb->tc_index;") :], "before the packet leaves"
+    assert "q.qlen + elephan_tied(q, skb) >= sch->limit" in netem
+    assert "delay += elephan_time_ns(skb, q, last && !delay, now);" in netem
+    with pytest.raises(adapt.BuildError, match=r"sch_netem\.c does not compute transmission times"):
+        adapt.set_rate(copy)
 
 
 def test_an_option_that_a_source_lacks_is_named(tmp_path: Path) -> None:

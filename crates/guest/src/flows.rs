@@ -68,7 +68,7 @@ struct Transfer<'a> {
     receiver: Option<OwnedFd>,
 }
 
-/// Sets the seed of the random numbers of a socket's congestion control.
+/// Sets the seed of a socket's random numbers: of its congestion control, and of the first timestamp of a receiver.
 fn set_seed(socket: &OwnedFd, seed: u64) -> io::Result<()> {
     for half in [seed >> 32, seed & u64::from(u32::MAX)] {
         match sys::set_option(socket, libc::IPPROTO_TCP, TCP_SEED, half as u32) {
@@ -199,6 +199,7 @@ impl<'a> Transfer<'a> {
         if let Some(name) = &flow.receiver_congestion {
             sys::set_congestion_control(&listener, name).map_err(at(format!("congestion control '{name}'")))?;
         }
+        set_seed(&listener, plan.algorithm_seed(i))?;
         sys::bind(&listener, flow.receiver, RECEIVER_PORT)?;
         sys::listen(&listener)?;
         sys::watch(set, listener.as_raw_fd(), libc::EPOLLIN, key(i, Socket::Listener))?;

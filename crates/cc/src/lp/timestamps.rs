@@ -6,6 +6,8 @@ use crate::draws::Draws;
 
 /// Units of the receiver's clock and of the delays, per second (`LP_RESOL`).
 const RESOLUTION: u64 = 1000;
+/// Uptime of the hosts at the start of the simulation, ms: that of a guest of `--on linux`.
+const UPTIME_MS: u64 = 32_000;
 /// `owd_min` before the first sample.
 const NO_MINIMUM: u64 = 0xffff_ffff;
 /// Shift of the smoothed delay, in which a new sample has the weight 1/8, and shift of the estimate of the receiver's
@@ -34,8 +36,8 @@ pub struct Timestamps {
     hz: u64,
     /// Mask of a word.
     word: u64,
-    /// Offset of the local clock from the simulation's clock, and offset of the receiver's clock from the local clock,
-    /// ticks.
+    /// Offset of the local clock from the simulation's clock, and offset of the receiver's timestamps from the local
+    /// clock, ticks. The local host subtracts the offset of its own timestamps from each echo.
     local_offset: u64,
     remote_offset: u64,
     /// The timestamps of the last ACK, ticks; 0 counts as no timestamp.
@@ -66,16 +68,18 @@ impl Timestamps {
     /// A measurement without samples. Congestion begins at `percent` of the range of the delays. The inference time
     /// after a reaction lasts `round_trips` round trips. `hz` and `seed` are fields of [`Start`](crate::Start).
     pub fn new(clock: Clock, (percent, round_trips): (u64, u64), hz: f64, seed: u64) -> Self {
-        let mut draws = Draws::new(seed);
-        let mut offset = || if clock == Clock::Random { u64::from(draws.word()) } else { 0 };
+        let (local_offset, remote_offset) = match clock {
+            Clock::Random => (UPTIME_MS, u64::from(Draws::new(seed).word())),
+            Clock::Jiffies | Clock::Ns2 => (0, 0),
+        };
         Self {
             clock,
             percent,
             round_trips,
             hz: if clock == Clock::Random { RESOLUTION } else { (hz as u64).max(1) },
             word: if clock == Clock::Ns2 { u64::MAX } else { u64::from(u32::MAX) },
-            local_offset: offset(),
-            remote_offset: offset(),
+            local_offset,
+            remote_offset,
             remote: 0,
             local: 0,
             remote_hz: 0,

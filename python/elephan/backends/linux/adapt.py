@@ -1,4 +1,4 @@
-"""The changes that every build makes to the kernel's source: HZ, the clock, timers, and the random numbers of flows."""
+"""The changes that every build makes to the kernel's source: HZ, the clock, timers, netem's rate, random numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-RULES = 5
+RULES = 6
 """Version of the rules of a build. The version is part of a kernel's digest, so a new version gives a new kernel."""
 
 
@@ -48,6 +48,69 @@ _CLOCK = (
         r"\g<1> +\n\g<2>), 0,\n",
     ),
 )
+_TIME = """
+/* The simulator's transmission time: whole ps, on a link that counts 2^-24 ps a byte. The result is rounded up to ns.
+ * The exact end is tc_index ps earlier: the next packet and the next link continue from there.
+ */
+static u64 elephan_time_ns(struct sk_buff *skb, struct netem_sched_data *q, bool follows, u64 now)
+{
+\\tu64 a_byte, time_ps, time, early_ps = skb->tc_index;
+
+\\tif (q->cell_size)
+\\t\\treturn packet_time_ns(qdisc_pkt_len(skb), q);
+\\tif (follows)
+\\t\\tearly_ps = min(q->elephan_early_ps, (now - ktime_get_ns()) * 1000 + early_ps);
+\\ta_byte = div64_u64(1000000000000ULL << 24, q->rate);
+\\ttime_ps = mul_u64_u64_shr(qdisc_pkt_len(skb) + q->packet_overhead, a_byte, 24);
+\\ttime_ps -= min(early_ps, time_ps);
+\\ttime = DIV_ROUND_UP_ULL(time_ps, 1000);
+\\tskb->tc_index = q->elephan_early_ps = time * 1000 - time_ps;
+\\treturn time;
+}
+
+static struct sk_buff *netem_peek(struct netem_sched_data *q);
+
+/* Correction of the queue's length at the exact time of an arrival: 1 if a packet that left in this ns was still there,
+ * -1 if a packet that leaves in this ns has left.
+ */
+static int elephan_tied(struct netem_sched_data *q, const struct sk_buff *skb)
+{
+\\tconst struct sk_buff *head = netem_peek(q);
+\\tu64 now = ktime_get_ns();
+
+\\tif (!q->rate)
+\\t\\treturn 0;
+\\tif (q->elephan_left_ns == now && q->elephan_left_early_ps < skb->tc_index)
+\\t\\treturn 1;
+\\tif (head && netem_skb_cb(head)->time_to_send == now && head->tc_index >= skb->tc_index)
+\\t\\treturn -1;
+\\treturn 0;
+}
+"""
+_RATE = (
+    Change(
+        "net/sched/sch_netem.c",
+        r"^(struct netem_sched_data \{\n)",
+        r"\g<1>\tu64 elephan_early_ps;\n\tu64 elephan_left_ns;\n\tu32 elephan_left_early_ps;\n",
+    ),
+    Change("net/sched/sch_netem.c", r"^(\treturn div64_u64\(len \* NSEC_PER_SEC, q->rate\);\n\}\n)", rf"\g<1>{_TIME}"),
+    Change(
+        "net/sched/sch_netem.c",
+        r"packet_time_ns\(qdisc_pkt_len\(skb\), q\)(;\n\t\t\})",
+        r"elephan_time_ns(skb, q, last && !delay, now)\g<1>",
+    ),
+    Change(
+        "net/sched/sch_netem.c",
+        r"(if \(unlikely\((?:sch->q\.qlen|q->t_len)) >= sch->limit\)\)",
+        r"\g<1> + elephan_tied(q, skb) >= sch->limit))",
+    ),
+    Change(
+        "net/sched/sch_netem.c",
+        r"^(static void netem_erase_head\([^{]*\{\n)((?:[^\n]+;\n)*)",
+        r"\g<1>\g<2>\n\tq->elephan_left_ns = netem_skb_cb(skb)->time_to_send;\n"
+        r"\tq->elephan_left_early_ps = skb->tc_index;\n",
+    ),
+)
 _STATE = """\\tu64 elephan_draws;
 };
 
@@ -86,6 +149,11 @@ def _draws(module: str, names: str, arguments: str, drawn: str) -> Change:
 _RANDOM = (
     Change("include/linux/tcp.h", r"^\};\n(?=\nenum tsq_enum \{)", _STATE),
     Change("net/ipv4/tcp.c", r"^(?=\tcase TCP_MAXSEG:\n\t\t/\* Values greater than)", _OPTION),
+    Change(
+        "net/ipv4/tcp_input.c",
+        r"^(\t+tcp_rsk\(req\)->ts_off = (?:st\.ts_off|af_ops->init_ts_off\(net, skb\));\n)",
+        r"\g<1>\t\tif (tcp_sk(sk)->elephan_draws)\n\t\t\ttcp_rsk(req)->ts_off = elephan_draw(tcp_sk(sk)) >> 32;\n",
+    ),
     _draws("bbr", "get_random_u32_below|prandom_u32_max", "most", f"((u32)({_DRAW} % (most)))"),
     _draws("cdg", "get_random_u32", "", f"((u32)({_DRAW} >> 32))"),
     _draws("nv", "get_random_bytes", "to, length", f"(*(to) = {_DRAW} >> 56)"),
@@ -124,7 +192,7 @@ def set_draws(tree: Path) -> None:
     """Give each socket a stream of random numbers for its congestion control.
 
     The guest sets the seed of a flow's stream to the seed of the same flow in the simulator, so BBR, CDG and NV draw
-    the same numbers in both.
+    the same numbers in both, and a receiver's timestamps begin at the same random number (TCP-LP).
 
     Raises:
         BuildError: the source draws its random numbers in other places.
@@ -132,3 +200,15 @@ def set_draws(tree: Path) -> None:
     for change in _RANDOM:
         if not change.applies(tree):
             raise BuildError(f"{change.path} does not draw random numbers as Linux 6.1 to 6.12 do")
+
+
+def set_rate(tree: Path) -> None:
+    """Give netem the simulator's transmission times, in whole ps. Linux rounds each packet's transmission time down to
+    a nanosecond on each link, so ten thousand packets one after the other take up to 10 us less.
+
+    Raises:
+        BuildError: the source has another netem.
+    """
+    for change in _RATE:
+        if not change.applies(tree):
+            raise BuildError(f"{change.path} does not compute transmission times as Linux 6.1 to 6.12 do")

@@ -82,6 +82,10 @@ class Kernel:
             return "its hosts share their timers"
         if not self._has_line("include/linux/tcp.h", "#define TCP_ELEPHAN_SEED 10000"):
             return "its flows do not draw the simulator's random numbers"
+        if not self._has_line("net/ipv4/tcp_input.c", "elephan_draw(tcp_sk(sk)) >> 32;"):
+            return "the timestamps of its receivers do not begin at the simulator's random numbers"
+        if not self._has_line("net/sched/sch_netem.c", "u64 elephan_early_ps;"):
+            return "netem rounds its transmission times"
         return ""
 
     def _has_line(self, path: str, text: str) -> bool:

@@ -44,6 +44,7 @@ _MEMORY_BYTES, _NAMESPACE_BYTES = 96 << 20, 1 << 20
 _PS_PER_S = 10**12
 _NS_PER_S = 10**9
 _PS_PER_NS = 1000
+_NS_PER_US = 1000
 
 SYSCTLS = {
     "net/ipv4/ip_forward": "1",
@@ -550,16 +551,25 @@ def _connections_ns(form: Spec, real: list[int]) -> list[int]:
     A handshake in the queue of a busy path would add the queueing delay to the first RTT, and a lost SYN would delay
     the start by a second. All connections are therefore made before the run begins, one after the other on the empty
     path. Only a flow whose path changes over time connects shortly before its start.
+
+    A connection and the start of its flow are whole microseconds apart: Linux measures RTTs on a clock of microseconds,
+    and in the simulator the handshake's RTT ends at the start.
     """
     slowest_bps = min(link.rate_bps for link in form.links)
-    gap_ns = _HANDSHAKE_BITS * _NS_PER_S // slowest_bps
+    gap_ns = _whole_us(_HANDSHAKE_BITS * _NS_PER_S // slowest_bps)
     times = []
     for k, i in enumerate(real):
         flow = form.flows[i]
-        lead_ns = _HANDSHAKE_NS + 2 * base_rtt_ps(form, flow) // _PS_PER_NS
+        start_ns = flow.start_ps // _PS_PER_NS
+        lead_ns = _whole_us(_HANDSHAKE_NS + 2 * base_rtt_ps(form, flow) // _PS_PER_NS)
         changes = any(form.links[link].impairments is not None for link in (*flow.path, *flow.reverse_path))
-        times.append(flow.start_ps // _PS_PER_NS - lead_ns if changes else -lead_ns - k * gap_ns)
+        times.append(start_ns - lead_ns if changes else start_ns % _NS_PER_US - lead_ns - k * gap_ns)
     return times
+
+
+def _whole_us(time_ns: int) -> int:
+    """A duration rounded up to whole microseconds, ns."""
+    return -(-time_ns // _NS_PER_US) * _NS_PER_US
 
 
 def _zero_ns(document: dict[str, Any]) -> int:

@@ -162,7 +162,7 @@ def _samples(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
             "srtt_s": srtt,
             "rtt_s": srtt,
             "in_flight": np.maximum(in_flight, 0).astype(np.uint32),
-            "delivered_segments": words[:, _RECEIVED] // np.uint64(spec.stack.payload_bytes),
+            "delivered_segments": _delivered(words),
             "wire_bytes": words[:, _ARRIVED] * np.uint64(wire_bytes(spec.stack)),
             "retransmits": words[:, _RETRANSMITS],
             "loss_events": loss_events(seen.flows[:, k, _STATE])[seen.at],
@@ -181,6 +181,8 @@ def _flow(plan: Plan, seen: Looks, k: int) -> dict[str, Any]:
     live = part[part[:, _CWND] > 0]
     seconds = (measure.to_ps - measure.from_ps) / 1e12
 
+    delivered = _delivered(words)
+
     def grown(column: int) -> int:
         return int(words[last, column]) - int(words[first, column])
 
@@ -191,9 +193,9 @@ def _flow(plan: Plan, seen: Looks, k: int) -> dict[str, Any]:
         "name": spec.name,
         "algorithm": spec.algorithm,
         "start_s": seen.starts_s[k],
-        "goodput_mbps": payload_rate_mbps(grown(_RECEIVED) // payload, payload, seconds),
+        "goodput_mbps": payload_rate_mbps(int(delivered[last] - delivered[first]), payload, seconds),
         "throughput_mbps": rate_mbps(grown(_ARRIVED) * wire_bytes(spec.stack), seconds),
-        "segments_delivered": int(counts[_RECEIVED]) // payload,
+        "segments_delivered": int(delivered[-1]),
         "segments_sent": int(counts[_SEGMENTS]),
         "retransmits": int(counts[_RETRANSMITS]),
         "loss_events": int(loss_events(words[:, _STATE])[-1]),
@@ -205,12 +207,18 @@ def _flow(plan: Plan, seen: Looks, k: int) -> dict[str, Any]:
             f"rtt_p{q}_ms": float(np.quantile(rtts_ms, q / 100, method="lower")) if rtts_ms.size else None
             for q in (50, 95, 99)
         },
-        "cwnd_mean": float(live[:, _CWND].mean()) if live.size else None,
+        "cwnd_mean": float(part[:, _CWND].mean()) if live.size else None,
         "cwnd_max": float(live[:, _CWND].max()) if live.size else None,
         "marked_segments": int(counts[_MARKED]),
         "receive_window_limited_fraction": grown(_LIMITED) / grown(_BUSY) if grown(_BUSY) > 0 else 0.0,
         "completion_s": None if end_s is None else end_s - seen.starts_s[k],
     }
+
+
+def _delivered(words: Words) -> Words:
+    """Distinct segments that arrived at the receiver: all that arrived, without the duplicates that the receiver has
+    reported to the sender (RFC 2883)."""
+    return words[:, _ARRIVED] - np.minimum(words[:, _DUPLICATES], words[:, _ARRIVED])
 
 
 def _link(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
