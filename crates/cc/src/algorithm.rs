@@ -350,6 +350,9 @@ pub struct Signal {
     /// True for a timeout that follows another timeout without new data acknowledged between them; `ssthresh` is then
     /// kept (RFC 5681 section 3.1).
     pub repeated: bool,
+    /// Segments that a timeout leaves in flight. Linux does not count the segments of the last RTT as lost; other stacks
+    /// count all segments as lost.
+    pub kept: f64,
 }
 
 /// A congestion control algorithm.  The endpoint sends while its estimate of the segments in flight is below

@@ -644,8 +644,8 @@ impl Algorithm for Bbr {
     fn on_timeout(&mut self, signal: &Signal) {
         self.save_window();
         (self.s.recovering, self.s.recovery_begins, self.s.recovery_ends) = (true, false, false);
-        // Linux's stack sets the window to the segments in flight (none) plus one (unverified).
-        self.s.w = 1.0;
+        // Linux's stack sets the window to the segments in flight plus one (tcp_enter_loss).
+        self.s.w = 1.0 + signal.kept;
         self.s.full_bandwidth = 0.0;
         // The end of a round with a loss.
         self.s.round_start = true;

@@ -391,11 +391,11 @@ impl Algorithm for Cdg {
         if let Some((module, win)) = self.linux() {
             let target = module.threshold(win);
             module.time_out();
-            win.time_out(target, signal.repeated);
+            win.time_out(target, signal);
             return;
         }
         let target = self.reduced(signal);
-        self.win.time_out(target, signal.repeated);
+        self.win.time_out(target, signal);
         self.settle();
     }
 

@@ -446,7 +446,7 @@ impl Algorithm for Compound {
 
     fn on_timeout(&mut self, signal: &Signal) {
         self.interrupt();
-        self.win.time_out(0.5 * self.win.reduced_from(signal), signal.repeated);
+        self.win.time_out(0.5 * self.win.reduced_from(signal), signal);
         self.dwnd = 0.0;
         if self.p.rules == Rules::Draft {
             // Implementations of the draft reset γ; the Linux modules keep γ.

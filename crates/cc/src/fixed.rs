@@ -80,7 +80,15 @@ mod tests {
     fn nothing_changes_the_window() {
         let parameters = BTreeMap::from([("window".to_owned(), Value::Num(7.0))]);
         let mut fixed = crate::build("fixed", &parameters).expect("7 segments are allowed");
-        let signal = Signal { now: 1.0, in_flight: 7.0, cause: Cause::Loss, srtt: 0.1, min_rtt: 0.1, repeated: false };
+        let signal = Signal {
+            now: 1.0,
+            in_flight: 7.0,
+            cause: Cause::Loss,
+            srtt: 0.1,
+            min_rtt: 0.1,
+            repeated: false,
+            kept: 0.0,
+        };
         fixed.on_congestion(&signal);
         fixed.on_timeout(&signal);
         fixed.moderate(1.0);

@@ -146,7 +146,7 @@ impl<T: LossBased> Algorithm for T {
 
     fn on_timeout(&mut self, signal: &Signal) {
         let target = if signal.repeated { self.win().ssthresh } else { self.reduced_by_timeout(signal) };
-        self.win_mut().time_out(target, signal.repeated);
+        self.win_mut().time_out(target, signal);
         self.after_timeout(signal);
     }
 

@@ -335,14 +335,14 @@ impl LossWindow {
         self.w = self.w.min(before);
     }
 
-    /// Applies a timeout: sets the window to one segment and the threshold to `target`; a repeated timeout keeps the
-    /// threshold.
-    pub fn time_out(&mut self, target: f64, repeated: bool) {
+    /// Applies a timeout: sets the window to one segment more than the segments in flight, and the threshold to `target`.
+    /// A repeated timeout keeps the threshold.
+    pub fn time_out(&mut self, target: f64, signal: &Signal) {
         self.saved = Some((self.w, self.ssthresh));
-        if !repeated {
+        if !signal.repeated {
             self.ssthresh = self.whole(target).max(FLOOR);
         }
-        self.w = 1.0;
+        self.w = 1.0 + signal.kept;
         self.counter = 0.0;
         self.decreased = true;
         self.slow_start.on_timeout();

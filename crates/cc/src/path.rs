@@ -251,7 +251,7 @@ impl Path {
 
     fn signal(&self, flow: &Flow<'_>, in_flight: f64) -> Signal {
         let (cause, srtt, min_rtt) = (Cause::Loss, flow.srtt, flow.min_rtt.get());
-        Signal { now: self.now, in_flight, cause, srtt, min_rtt, repeated: false }
+        Signal { now: self.now, in_flight, cause, srtt, min_rtt, repeated: false, kept: 0.0 }
     }
 
     fn time_out(&mut self, flow: &mut Flow<'_>) {

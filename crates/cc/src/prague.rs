@@ -185,7 +185,7 @@ impl Algorithm for Prague {
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(0.5 * self.win.reduced_from(signal), signal.repeated);
+        self.win.time_out(0.5 * self.win.reduced_from(signal), signal);
         (self.in_loss, self.repairing, self.pending, self.marked_at) = (false, true, false, signal.now);
     }
 

@@ -96,6 +96,7 @@ impl Driver {
             srtt: self.srtt,
             min_rtt: self.min_rtt,
             repeated: false,
+            kept: 0.0,
         }
     }
 

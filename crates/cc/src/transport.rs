@@ -326,6 +326,7 @@ impl ByteDriver {
             srtt: self.path.srtt,
             min_rtt: self.path.min_rtt.get(),
             repeated,
+            kept: 0.0,
         }
     }
 

@@ -541,7 +541,7 @@ impl Algorithm for Vegas {
             w / 2.0
         };
         self.win.ssthresh = if signal.repeated { ssthresh } else { half.max(FLOOR) };
-        self.win.w = self.p.timeout_window;
+        self.win.w = self.p.timeout_window + signal.kept;
         self.slow_starting = self.win.w < self.win.ssthresh;
         self.growing = true;
         self.enabled = !matches!(self.p.diff, Diff::Linux | Diff::Linux26 | Diff::Ns3);

@@ -75,7 +75,7 @@ impl Algorithm for Xcp {
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(0.5 * self.win.reduced_from(signal), signal.repeated);
+        self.win.time_out(0.5 * self.win.reduced_from(signal), signal);
     }
 
     fn on_idle(&mut self, _now: f64, _idle: f64) {

@@ -110,14 +110,14 @@ impl Hostile {
                 let cause = if self.numbers.below(2) == 0 { Cause::Loss } else { Cause::Ecn };
                 let (repeated, min_rtt) = (false, self.min_rtt);
                 algorithm.on_lost(&self.lost(window));
-                algorithm.on_congestion(&Signal { now, in_flight, cause, srtt: rtt, min_rtt, repeated });
+                algorithm.on_congestion(&Signal { now, in_flight, cause, srtt: rtt, min_rtt, repeated, kept: 0.0 });
                 format!("a loss with {in_flight} in flight")
             }
             1 => {
                 let in_flight = self.numbers.one_of(&[0.0, 1.0, window]);
                 let (repeated, min_rtt) = (self.numbers.below(2) == 0, self.min_rtt);
                 let cause = Cause::Loss;
-                algorithm.on_timeout(&Signal { now, in_flight, cause, srtt: rtt, min_rtt, repeated });
+                algorithm.on_timeout(&Signal { now, in_flight, cause, srtt: rtt, min_rtt, repeated, kept: 0.0 });
                 format!("a timeout with {in_flight} in flight")
             }
             2 => {
@@ -333,7 +333,8 @@ fn a_recovery_of_westwood_that_ends_at_a_segment_leaves_a_segment() {
     let chosen = BTreeMap::from([("response".to_owned(), Value::Text("at-exit".to_owned()))]);
     let mut westwood = build("westwood", &chosen).expect("it is a word of the parameter");
     westwood.on_start(&Start::default());
-    let signal = Signal { now: 0.1, in_flight: 1.0, cause: Cause::Loss, srtt: 0.1, min_rtt: 0.1, repeated: false };
+    let signal =
+        Signal { now: 0.1, in_flight: 1.0, cause: Cause::Loss, srtt: 0.1, min_rtt: 0.1, repeated: false, kept: 0.0 };
     westwood.on_congestion(&signal);
     westwood.moderate(1.0);
     // Nothing was measured yet.

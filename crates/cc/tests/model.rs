@@ -211,7 +211,7 @@ impl Connection {
 
     fn signal(&self, cause: Cause, repeated: bool) -> Signal {
         let in_flight = self.algorithm.window().floor();
-        Signal { now: self.now, in_flight, cause, srtt: self.srtt, min_rtt: self.min_rtt, repeated }
+        Signal { now: self.now, in_flight, cause, srtt: self.srtt, min_rtt: self.min_rtt, repeated, kept: 0.0 }
     }
 
     fn report_lost(&mut self) {

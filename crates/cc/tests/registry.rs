@@ -107,7 +107,15 @@ fn what_an_algorithm_does_not_ask_for_it_does_not_read() {
             told.on_ack(&all);
             if lost {
                 let (now, srtt) = (ack.now, ack.srtt);
-                let signal = Signal { now, in_flight: 40.0, cause: Cause::Loss, srtt, min_rtt: 0.05, repeated: false };
+                let signal = Signal {
+                    now,
+                    in_flight: 40.0,
+                    cause: Cause::Loss,
+                    srtt,
+                    min_rtt: 0.05,
+                    repeated: false,
+                    kept: 0.0,
+                };
                 plain.on_congestion(&signal);
                 told.on_congestion(&signal);
             }
@@ -278,6 +286,7 @@ fn a_user_s_value_goes_before_the_preset_and_the_preset_before_the_default() {
             srtt: 0.1,
             min_rtt: 0.1,
             repeated: false,
+            kept: 0.0,
         });
         c.ssthresh()
     };

@@ -303,7 +303,7 @@ impl PySignal {
             "ecn" => Cause::Ecn,
             other => return Err(PyValueError::new_err(format!("cause: '{other}' is neither 'loss' nor 'ecn'"))),
         };
-        Ok(Self(Signal { now, in_flight, cause, srtt, min_rtt, repeated }))
+        Ok(Self(Signal { now, in_flight, cause, srtt, min_rtt, repeated, kept: 0.0 }))
     }
 
     /// Seconds.

@@ -129,7 +129,10 @@ pub(crate) fn ends_of<T: Into<Transport>>(
                 check_routers(spec, &format!("flows[{index}]"), this, controller.needs().router)?;
                 let controller = reporting(controller, this);
                 let mut sender = Sender::new(flow, spec, this, start, controller, times);
-                sender.note_handshake(this.handshake(&spec.links, start));
+                // The connection is made a whole number of microseconds before the stated start, as on Linux.
+                let stated = Time(this.start_ps);
+                let connected = start.whole_us().later(stated.since(stated.whole_us()));
+                sender.note_handshake(this.handshake(&spec.links, connected));
                 if let Some(events) = &spec.events {
                     sender.keep_log(events);
                 }

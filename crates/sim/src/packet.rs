@@ -143,7 +143,7 @@ impl Packet {
     }
 
     /// ACK: forward one-way delay in units of [`OWD_UNIT_PS`], or the number of its SACK entry if [`flag::BESIDE`] is set.
-    /// Data: its congestion header ([`crate::sidecar::Header`]), or 0.
+    /// Data: its congestion header ([`crate::sidecar::Header`]), or the timestamp that it echoes, or 0.
     #[must_use]
     #[inline]
     pub fn extra(&self) -> u32 {

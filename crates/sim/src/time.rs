@@ -48,6 +48,12 @@ impl Time {
         Self(self.0.saturating_add(by.0))
     }
 
+    /// This time rounded down to whole microseconds.
+    #[must_use]
+    pub fn whole_us(self) -> Self {
+        Self(self.0 / Self::MICROSECOND.0 * Self::MICROSECOND.0)
+    }
+
     /// `self` rounded up to whole ns.
     #[must_use]
     #[inline]

@@ -42,7 +42,15 @@ pub fn mean_window_over(controller: &mut Controller, p: f64, (base, rtt): (f64, 
                 since_loss = 0.0;
                 epoch += 1;
                 let (cause, in_flight) = (Cause::Loss, controller.window());
-                controller.on_congestion(&Signal { now, in_flight, cause, srtt: rtt, min_rtt: base, repeated: false });
+                controller.on_congestion(&Signal {
+                    now,
+                    in_flight,
+                    cause,
+                    srtt: rtt,
+                    min_rtt: base,
+                    repeated: false,
+                    kept: 0.0,
+                });
                 controller.on_recovery_exit(now);
                 break;
             }

@@ -241,7 +241,7 @@ impl Recorder {
 
     fn signal(&self, before: usize) -> Signal {
         let (cause, srtt, min_rtt) = (Cause::Loss, self.srtt, self.min_rtt);
-        Signal { now: self.seconds(), in_flight: before as f64, cause, srtt, min_rtt, repeated: false }
+        Signal { now: self.seconds(), in_flight: before as f64, cause, srtt, min_rtt, repeated: false, kept: 0.0 }
     }
 
     fn undo(&mut self) {

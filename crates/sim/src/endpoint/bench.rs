@@ -8,7 +8,7 @@ use super::sender::Sender;
 use crate::algorithms::controller;
 use crate::packet::{FlowId, Packet, flag};
 use crate::sidecar::{SackEntry, Sidecar};
-use crate::spec::{FlowSpec, Spec, StackSpec};
+use crate::spec::{FlowSpec, Handshake, Spec, StackSpec};
 use crate::time::Time;
 
 /// Collects the packets that an endpoint sends.
@@ -53,12 +53,22 @@ impl Bench {
         let mut flow = FlowSpec::bulk("f", "fixed", Time::ZERO, &[0], &[1]);
         flow.parameters.insert("window".to_owned(), window.into());
         flow.size_segments = size;
+        Self::start_flow(flow, window, rtt_us)
+    }
+
+    /// Starts a flow of Reno with an initial window of `window` segments, after a handshake of `rtt_us`.
+    pub fn start_reno(window: u32, rtt_us: u64) -> Self {
+        Self::start_flow(FlowSpec::bulk("f", "reno", Time::ZERO, &[0], &[1]), window, rtt_us)
+    }
+
+    fn start_flow(mut flow: FlowSpec, window: u32, rtt_us: u64) -> Self {
         flow.stack = Arc::new(StackSpec { initial_window: window, ..StackSpec::linux() });
         let spec = Spec::dumbbell(1_000_000_000, us(10_000), 100, us(1_000_000), &[]);
         let algorithm = controller(0, &flow).expect("the window is allowed");
         let times: Arc<[Time]> = Arc::new([us(1_000_000)]);
         let mut sender = Sender::new(FlowId(0), &spec, &flow, Time::ZERO, algorithm, &times);
-        sender.note_handshake(Some(us(rtt_us)));
+        let rtt = us(rtt_us);
+        sender.note_handshake(Some(Handshake { rtt, receivers_rtt: rtt, back: us(rtt_us / 2), per_byte: Time::ZERO }));
         let mut bench = Self { sender, wire: Wire::default() };
         bench.sender.on_timer(&mut bench.wire);
         bench

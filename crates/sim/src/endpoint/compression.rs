@@ -15,11 +15,28 @@ const WAIT_SLACK: Time = Time(Time::MILLISECOND.0 / 10);
 /// SACK blocks that each ACK has room for even with further options (`TCP_SACK_BLOCKS_EXPECTED`).
 const KEPT_BLOCKS: usize = 2;
 
+/// Linux keeps RTTs in eighths of a microsecond.
+const EIGHTH_US: u64 = Time::MICROSECOND.0 / 8;
+/// Eighths of a microsecond in a millisecond.
+const EIGHTHS_PER_MS: u32 = 8000;
+
+/// Largest sample, ms; a larger sample does not fit in the word of the RTT.
+const LARGEST_SAMPLE_MS: u32 = 500_000;
+
+/// True if the wait on a path whose handshake took `rtt` depends on the RTT.
+pub(super) fn depends_on(rtt: Time) -> bool {
+    rtt.0 / WAIT_FRACTION < LONGEST_WAIT.0
+}
+
 /// State of the compression.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Compression {
-    /// Time for which an ACK waits for further segments.
-    wait: Time,
+    /// RTT of the handshake in whole microseconds, and the RTT that the receiver measures; both in eighths of a
+    /// microsecond. The second is 0 before the first sample.
+    handshake: u32,
+    measured: u32,
+    /// The timestamp that the last measured segment echoed.
+    echo: u32,
     /// The gap of the duplicate ACKs: its first segment, and the number of ACKs sent for it at once.
     gap: u32,
     duplicates: u32,
@@ -30,10 +47,28 @@ pub(super) struct Compression {
 impl Compression {
     /// Compression for a path whose handshake took `rtt`.
     pub(super) fn new(rtt: Time) -> Self {
-        // Linux measures the RTT in whole microseconds.
-        let rtt = rtt.0 / Time::MICROSECOND.0 * Time::MICROSECOND.0;
-        let wait = Time(rtt / WAIT_FRACTION).min(LONGEST_WAIT).later(WAIT_SLACK);
-        Self { wait, gap: 0, duplicates: 0, segments: 0 }
+        let handshake = u32::try_from(rtt.0 / Time::MICROSECOND.0 * 8).unwrap_or(u32::MAX);
+        Self { handshake, measured: 0, echo: 0, gap: 0, duplicates: 0, segments: 0 }
+    }
+
+    /// Measures the RTT by the timestamp `echo` of a segment that arrives now (`tcp_rcv_rtt_measure_ts`). A timestamp is
+    /// measured once. Timestamps count whole ms, so a sample can be shorter than the RTT of the handshake.
+    #[inline(never)]
+    pub(super) fn measure(&mut self, now: Time, echo: u32) {
+        let sample_ms = ((now.0 / Time::MILLISECOND.0) as u32 + 1).wrapping_sub(echo);
+        if echo == std::mem::replace(&mut self.echo, echo) || sample_ms == 0 || sample_ms > LARGEST_SAMPLE_MS {
+            return;
+        }
+        let sample = sample_ms * EIGHTHS_PER_MS;
+        let smooth = self.measured - self.measured / 8 + sample / 8;
+        self.measured = if self.measured == 0 { sample } else { sample.min(smooth) };
+    }
+
+    /// Time for which an ACK waits for further segments.
+    fn wait(&self) -> Time {
+        let rtt = if self.measured == 0 { self.handshake } else { self.handshake.min(self.measured) };
+        let part_ns = u64::from(rtt) * EIGHTH_US / WAIT_FRACTION / Time::NANOSECOND.0;
+        Time(part_ns * Time::NANOSECOND.0).min(LONGEST_WAIT).later(WAIT_SLACK)
     }
 
     /// True if an ACK waits.
@@ -60,7 +95,7 @@ impl Compression {
             return None;
         }
         self.segments += 1;
-        Some(if self.segments == 1 { self.wait } else { Time::NEVER })
+        Some(if self.segments == 1 { self.wait() } else { Time::NEVER })
     }
 
     /// True if the next ACK may have no room for a block that `segment` changes: `segment` extends none of the latest
@@ -69,5 +104,25 @@ impl Compression {
         let latest = &blocks[..blocks.len().min(KEPT_BLOCKS)];
         let extends = latest.iter().any(|&(first, past)| past >= segment && segment + 1 >= first);
         !extends && latest.len() == KEPT_BLOCKS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_follows_the_rtt_that_timestamps_show() {
+        let us = |us: u64| Time(us * Time::MICROSECOND.0);
+        let mut state = Compression::new(us(4600));
+        assert_eq!(state.wait(), us(330), "a twentieth of the handshake's RTT, and the slack");
+        state.measure(us(8000), 5);
+        assert_eq!(state.wait(), us(300), "from 4 ms to 8 ms");
+        state.measure(us(9000), 5);
+        assert_eq!(state.wait(), us(300), "a timestamp is measured once");
+        state.measure(us(12_000), 7);
+        assert_eq!(state.wait(), us(300).later(Time(us(100).0 / 8)), "a larger sample has the weight 1/8");
+        state.measure(us(32_000), 20);
+        assert_eq!(state.wait(), us(330), "never longer than by the handshake's RTT");
     }
 }

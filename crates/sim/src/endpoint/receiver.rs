@@ -20,6 +20,9 @@ use crate::sidecar::{SackEntry, Sidecar};
 use crate::spec::{Detection, FlowSpec, Measure, Spec};
 use crate::time::Time;
 
+/// Segments that Linux acknowledges one by one from the first of several marks on (`tcp_ecn_check_ce`).
+const QUICK_ACKS_AT_A_MARK: u32 = 2;
+
 /// Kind of router signals that a receiver echoes to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Echo {
@@ -326,6 +329,7 @@ impl Receiver {
         if !in_order || !self.delays_acks || self.marked || packet.is_marked() || self.is_urgent(packet) {
             return Expected::Not;
         }
+        self.note_echo(packet);
         if let Some(patience) = &mut self.patience {
             if !patience.is_steady(now) {
                 self.quick_acks = self.quick_acks.max(patience.on_segment(now, Ordering::Equal));
@@ -375,6 +379,9 @@ impl Receiver {
         if let Some(patience) = &mut self.patience {
             self.quick_acks = self.quick_acks.max(patience.on_segment(now, segment.cmp(&self.next)));
             self.delayed_ack = patience.timeout();
+        }
+        if self.echo != Echo::Feedback {
+            self.note_echo(packet);
         }
         let is_urgent = self.is_urgent(packet);
         let is_quick = self.quick_acks > 0 || is_urgent;
@@ -459,6 +466,16 @@ impl Receiver {
     #[inline(always)]
     fn is_urgent(&self, packet: &Packet) -> bool {
         self.counts_held && packet.flags() & flag::CWR != 0
+    }
+
+    /// Measures the RTT, if the segment echoes a timestamp.
+    #[inline(always)]
+    fn note_echo(&mut self, packet: &Packet) {
+        if packet.extra() > 0 {
+            if let Some(compression) = &mut self.compression {
+                compression.measure(packet.at, packet.extra());
+            }
+        }
     }
 
     /// Counts a new segment out of order as a quick ACK.
@@ -565,7 +582,11 @@ impl Receiver {
             Echo::Marks => {}
             Echo::Latch => {
                 let seen = packet.is_marked() && !self.hides_marks;
-                self.marked = seen || (self.marked && packet.flags() & flag::CWR == 0);
+                let latched = self.marked && packet.flags() & flag::CWR == 0;
+                if seen && !latched && self.counts_held {
+                    self.quick_acks = self.quick_acks.max(QUICK_ACKS_AT_A_MARK);
+                }
+                self.marked = seen || latched;
             }
             Echo::Load => self.load = self.load.max(packet.load()),
             Echo::Feedback => {

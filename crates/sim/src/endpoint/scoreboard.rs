@@ -277,12 +277,13 @@ impl Scoreboard {
         edge <= self.marked_below
     }
 
-    /// Handles a timeout: marks all outstanding segments lost that are not SACKed, retransmissions included.
-    pub fn mark_all_lost(&mut self, next: u32) {
-        self.resent_count -= self.resent.clear_range(self.una, next);
+    /// Handles a timeout: marks all outstanding segments below `edge` lost that are not SACKed, retransmissions
+    /// included. No segment from `edge` on was retransmitted.
+    pub fn mark_all_lost(&mut self, edge: u32) {
+        self.resent_count -= self.resent.clear_range(self.una, edge);
         while self.retransmissions.pop().is_some() {}
         self.marked_below = self.una;
-        self.mark_lost_below(next);
+        self.mark_lost_below(edge);
         self.repaired_below = self.una;
     }
 

@@ -13,6 +13,31 @@ use super::stack::{ClockSpec, StackSpec};
 use super::udt;
 use crate::time::Time;
 
+/// Bytes in a kilobyte.
+const KILO: u64 = 1000;
+
+/// Times of a handshake, and of an ACK's way back on the empty path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handshake {
+    /// RTT of the SYN, which the sender measures.
+    pub rtt: Time,
+    /// RTT of the SYN-ACK, which the receiver measures.
+    pub receivers_rtt: Time,
+    /// Propagation on the way back.
+    pub back: Time,
+    /// Transmission of a byte on the way back.
+    pub per_byte: Time,
+}
+
+impl Handshake {
+    /// The handshake on a path whose way back is longer by `extra`.
+    #[must_use]
+    pub fn on_longer_path(self, extra: Time) -> Self {
+        let [rtt, receivers_rtt, back] = [self.rtt, self.receivers_rtt, self.back].map(|time| time.later(extra));
+        Self { rtt, receivers_rtt, back, ..self }
+    }
+}
+
 /// A flow: one sender, one receiver, a forward path and a reverse path.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct FlowSpec {
@@ -129,15 +154,28 @@ impl FlowSpec {
         [(data, data), (ack, ack + u64::from(stack.most_sack_bytes()))]
     }
 
-    /// RTT of a handshake over the empty `links` at the time `at`, if the stack measures it. A SYN is 8 bytes longer
+    /// The handshake over the empty `links` at the time `at`, if the stack measures its RTT. A SYN is 8 bytes longer
     /// than an ACK: both have timestamps, and a SYN also has the options segment size, window scale and SACK
     /// permission.
     #[must_use]
-    pub fn handshake(&self, links: &[LinkSpec], at: Time) -> Option<Time> {
-        let bytes = u64::from(self.stack.ack_bytes) + 8;
-        let way = self.path.iter().chain(&self.reverse_path);
-        let cross = |sum: Time, &link: &usize| sum.later(links[link].crossing(bytes, at));
-        self.stack.handshake.then(|| way.fold(Time::ZERO, cross))
+    pub fn handshake(&self, links: &[LinkSpec], at: Time) -> Option<Handshake> {
+        let cross = |path: &[usize], bytes: u64| {
+            path.iter().fold(Time::ZERO, |sum, &link| sum.later(links[link].crossing(bytes, at)))
+        };
+        self.stack.handshake.then(|| {
+            let bytes = u64::from(self.stack.ack_bytes) + 8;
+            let (there, back) = (&self.path, &self.reverse_path);
+            let mut now = at;
+            let times = [(there, bytes), (back, bytes), (there, self.stack.ack_bytes.into())].map(|(path, bytes)| {
+                now = self.stack.on_clock(now.later(cross(path, bytes)));
+                now
+            });
+            let [rtt, receivers_rtt] =
+                [(at, times[1]), (times[0], times[2])].map(|(from, to)| self.stack.elapsed(from, to));
+            let propagation = cross(back, 0);
+            let per_byte = Time(cross(back, KILO).since(propagation).0 / KILO);
+            Handshake { rtt, receivers_rtt, back: propagation, per_byte }
+        })
     }
 
     /// Lower bound of the size of the flow's packets, bytes.

@@ -131,6 +131,12 @@ impl StackSpec {
         if self.counts_ns() { at.to_next_ns() } else { at }
     }
 
+    /// Time between two instants as the hosts measure it. Linux's clock for RTTs counts whole microseconds.
+    #[must_use]
+    pub fn elapsed(&self, from: Time, to: Time) -> Time {
+        if self.counts_ns() { to.whole_us().since(from.whole_us()) } else { to.since(from) }
+    }
+
     /// True if the hosts read clocks of whole ns, as Linux does. Other stacks have exact clocks: the studies that use
     /// these stacks state no unit.
     #[must_use]

@@ -330,7 +330,7 @@ impl Source {
         let Some(algorithm) = self.controller.try_clone() else { return };
         let algorithm = reporting(algorithm, &self.flow);
         let mut sender = Sender::new(flow, spec, &self.flow, planned.start, algorithm, &self.never);
-        sender.note_handshake(self.flow.handshake(&spec.links, planned.start).map(|rtt| rtt.later(extra)));
+        sender.note_handshake(self.flow.handshake(&spec.links, planned.start).map(|one| one.on_longer_path(extra)));
         sender.instruct(&mut receiver);
         let mut before = self.slots.get_mut(slot);
         if let Some(before) = &mut before {

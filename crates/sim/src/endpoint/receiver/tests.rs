@@ -83,3 +83,18 @@ fn an_ack_has_the_bytes_of_the_sack_option_and_of_each_block() {
     let bytes: Vec<u16> = wire.sent.iter().map(|ack| ack.bytes() as u16).collect();
     assert_eq!(bytes, [52, 52 + 4 + 8, 52 + 4 + 16], "RFC 2018 section 3, with two bytes of padding");
 }
+
+#[test]
+fn linux_acknowledges_two_segments_at_once_from_the_first_mark_on() {
+    let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
+    receiver.latch_marks();
+    let mut arrive = |segment: u32, flags: u8| {
+        let at = us(10 * u64::from(segment));
+        receiver.on_packet(&Packet::new(at, Time::ZERO, FlowId(0), segment, 1500, flags, 0), &mut wire);
+        wire.sent.len()
+    };
+    let marked = [0, 0, flag::CE, flag::CE, flag::CE, flag::CE].into_iter().enumerate();
+    let sent: Vec<usize> = marked.map(|(segment, flags)| arrive(segment as u32, flags)).collect();
+    assert_eq!(sent, [0, 1, 2, 3, 3, 4]);
+    assert_eq!(arrive(6, flag::CE | flag::CWR), 5, "a mark after a report of the sender is a first mark again");
+}

@@ -29,6 +29,8 @@ struct Report {
     /// Feedback of XCP routers for this segment and for earlier segments, bytes/s.
     feedback: f32,
     has_blocks: bool,
+    /// True if the ACK delivers an original from before a timeout that may be spurious.
+    has_original: bool,
     /// True if the ACK announces a larger receive window than the ACK before.
     grows_window: bool,
 }
@@ -40,6 +42,7 @@ impl Sender {
         assert!(now >= self.now, "a sender's clock went back");
         self.now = now;
         self.stats.totals.acks += 1;
+        self.timestamps.on_ack(now, packet.bytes());
         let una = self.board.una();
         let cumulative = packet.segment();
         let has_sack = packet.flags() & flag::BESIDE != 0;
@@ -52,6 +55,7 @@ impl Sender {
             was_clean,
             feedback: 0.0,
             has_blocks: false,
+            has_original: false,
             grows_window: self.window_growth.on_ack(&mut self.receive_window),
         };
         let mut delivered = 0;
@@ -67,8 +71,15 @@ impl Sender {
             if let Some(entry) = entry {
                 self.note_overtaken(entry.trigger);
             }
+            if self.repair.may_be_spurious {
+                let blocks = entry.as_ref().map_or(&[][..], |entry| &entry.blocks[..usize::from(entry.count)]);
+                report.has_original = self.delivers_original(cumulative, blocks);
+            }
             let has_blocks = entry.is_some_and(|entry| entry.count > 0);
             report.has_blocks = has_blocks;
+            if let Some(entry) = entry.as_ref().filter(|_| has_blocks) {
+                self.timestamps.on_sack(packet.stamp.later(Time(u64::from(entry.owd) * OWD_UNIT_PS)));
+            }
             if self.rack.enabled && !self.stack.time_one_segment && (has_blocks || !was_clean) {
                 self.parts = Some(Parts { acknowledged: self.board.missing_below(cumulative), ..Parts::default() });
             }
@@ -106,6 +117,9 @@ impl Sender {
         let (sample, min_rtt) = self.measure(packet, report, una);
         if self.repair.undo_possible {
             self.try_undo(now, *packet, una);
+        }
+        if self.repair.may_be_spurious {
+            self.judge_timeout(now, cumulative > una, report.has_original);
         }
         let restarted = self.leave_if_repaired(now, cumulative) && self.needs.rounds_restart;
         if restarted {
@@ -162,12 +176,28 @@ impl Sender {
         }
         self.restart_timer(packet, report, una);
         self.transmit(now, out);
+        if self.repair.sends_new {
+            self.after_new_data(now, out);
+        }
+    }
+
+    /// Ends the ACK after which F-RTO sends new data. If no new data could be sent, the sender retransmits.
+    #[inline(never)]
+    fn after_new_data(&mut self, now: Time, out: &mut impl Outlet) {
+        self.repair.sends_new = false;
+        if self.next == self.repair.point {
+            self.repair.may_be_spurious = false;
+            self.transmit(now, out);
+        }
     }
 
     /// Restarts or stops the retransmission timer after an ACK; `una` is the lowest segment outstanding before it.
     #[inline(always)]
     fn restart_timer(&mut self, packet: &Packet, report: Report, una: u32) {
         let now = packet.at;
+        if self.board.una() >= self.timeout.probed {
+            self.timeout.probed = 0;
+        }
         if self.board.una() == self.next {
             (self.timeout.armed, self.rack.reorder_due) = (Time::NEVER, Time::NEVER);
             self.all_acknowledged(now);

@@ -13,6 +13,7 @@ use super::pace::Pace;
 use super::rack::Rack;
 use super::repair::Repair;
 use super::timer::RetransmissionTimer;
+use super::timestamps::TimestampEcho;
 use super::window_growth::WindowGrowth;
 use crate::application::Application;
 use crate::endpoint::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
@@ -25,7 +26,7 @@ use crate::packet::{FlowId, Packet};
 use crate::random::Name;
 use crate::record::{Sampled, SenderRecord, SenderTotals, Sending};
 use crate::sidecar::Sidecar;
-use crate::spec::{Detection, FlowSpec, MOST_SEGMENTS, Spec, StackSpec};
+use crate::spec::{Detection, FlowSpec, Handshake, MOST_SEGMENTS, Spec, StackSpec};
 use crate::time::Time;
 
 /// The sending end of a flow.
@@ -76,6 +77,7 @@ pub struct Sender {
     pub(super) repair: Repair,
     pub(super) timeout: RetransmissionTimer,
     pub(super) rack: Rack,
+    pub(super) timestamps: TimestampEcho,
     pub(super) host: Host,
     pub(super) stats: SenderStatistics,
 }
@@ -117,6 +119,7 @@ impl Sender {
             repair: Repair::new(),
             timeout: RetransmissionTimer::new(Time(stack.min_rto_ps.min(stack.initial_rto_ps))),
             rack: Rack::new(stack.detection == Detection::Rack, stack.detection == Detection::Rack || stack.tso),
+            timestamps: TimestampEcho::default(),
             now: Time::ZERO,
             min_rtt: MinRtt::new(),
             latest_rtt: None,
@@ -158,9 +161,13 @@ impl Sender {
     }
 
     /// Takes the RTT of the handshake, if it was measured, as the first sample before the sender starts.
-    pub(crate) fn note_handshake(&mut self, rtt: Option<Time>) {
-        if let Some(rtt) = rtt {
-            self.rack.handshake = rtt.seconds();
+    pub(crate) fn note_handshake(&mut self, handshake: Option<Handshake>) {
+        if let Some(handshake) = handshake {
+            if self.stack.counts_ns() && self.needs.router.is_none() {
+                self.timestamps = TimestampEcho::new(&handshake);
+            }
+            self.rack.handshake = handshake.rtt.seconds();
+            self.rack.receivers_handshake = handshake.receivers_rtt;
             self.note_smallest_twice();
         }
     }

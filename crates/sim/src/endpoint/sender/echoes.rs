@@ -8,11 +8,11 @@ use crate::endpoint::receiver::Receiver;
 use crate::time::Time;
 
 impl Sender {
-    /// Sets the form in which the receiver echoes marks and routers' reports, and gives the receiver the RTT of the
-    /// handshake.
+    /// Sets the form in which the receiver echoes marks and routers' reports, and gives the receiver the RTT that it
+    /// measures in the handshake.
     pub fn instruct(&self, receiver: &mut Receiver) {
-        if self.rack.enabled && self.rack.handshake < f64::INFINITY {
-            receiver.note_handshake(Time::from_seconds(self.rack.handshake));
+        if self.rack.enabled && self.rack.receivers_handshake > Time::ZERO {
+            receiver.note_handshake(self.rack.receivers_handshake);
         }
         if self.marks.mode == Mode::Classic {
             receiver.latch_marks();

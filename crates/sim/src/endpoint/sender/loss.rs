@@ -32,6 +32,33 @@ impl Sender {
         }
     }
 
+    /// True if an ACK of the segments below `cumulative` and in `blocks` delivers a segment that was sent before the
+    /// timeout and never retransmitted.
+    pub(super) fn delivers_original(&self, cumulative: u32, blocks: &[(u32, u32)]) -> bool {
+        let (una, past) = (self.board.una(), self.repair.point);
+        let is_original = |segment: u32| !self.board.is_sacked(segment) && !self.board.is_resent(segment);
+        (una..cumulative.min(past)).any(is_original)
+            || blocks.iter().any(|block| (block.0.max(una)..block.1.min(past)).any(is_original))
+    }
+
+    /// Detection of a spurious timeout after an ACK (F-RTO, RFC 5682 section 3.1, with SACK): the timeout was spurious
+    /// if an original from before the timeout arrives. After the first ACK that advances, the sender sends new data
+    /// instead of retransmissions; the next ACK decides.
+    pub(super) fn judge_timeout(&mut self, now: Time, advances: bool, original: bool) {
+        if !self.repair.is_after_timeout() {
+            self.repair.may_be_spurious = false;
+        } else if original {
+            self.board.forget_losses(self.next);
+            self.algorithm.on_undo(now.seconds());
+            self.stats.totals.undone += 1;
+            (self.repair.state, self.repair.undo_possible, self.repair.may_be_spurious) = (State::Open, false, false);
+        } else if self.next > self.repair.point {
+            self.repair.may_be_spurious = advances && self.board.sacked() == 0;
+        } else if advances && self.board.una() < self.repair.point {
+            self.repair.sends_new = true;
+        }
+    }
+
     #[inline]
     pub(super) fn leave_if_repaired(&mut self, now: Time, cumulative: u32) -> bool {
         if !self.repair.ends_at(cumulative) {
@@ -54,7 +81,9 @@ impl Sender {
         let again = self.lost_retransmissions(now);
         let more = self.detect(now) || again;
         let found = self.board.lost() > 0;
-        let begin = self.repair.is_open() && found;
+        // As in Linux, a lost retransmission after a timeout begins a recovery (FLAG_LOST_RETRANS).
+        let anew = self.rack.enabled && again && self.repair.is_after_timeout();
+        let begin = found && (self.repair.is_open() || anew);
         if self.repair.is_reduction() && found {
             self.turn_into_recovery(now);
         }
@@ -139,9 +168,9 @@ impl Sender {
         }
     }
 
-    /// Reports all segments in flight as lost at a timeout.
-    pub(super) fn report_all_lost(&mut self, now: Time) {
-        for segment in self.board.una()..self.next {
+    /// Reports all segments in flight below `edge` as lost at a timeout.
+    pub(super) fn report_lost_at_timeout(&mut self, edge: u32, now: Time) {
+        for segment in self.board.una()..edge {
             if self.board.is_in_flight(segment) {
                 self.report_lost(segment, now);
             }
@@ -285,7 +314,7 @@ impl Sender {
         let episode = if self.rack.enabled { episode.following(self.algorithm.ssthresh()) } else { episode };
         let only_reduces = self.rack.enabled && cause == Cause::Ecn;
         self.repair.state = if only_reduces { State::Reduction(episode) } else { State::Recovery(episode) };
-        self.repair.point = self.next;
+        (self.repair.point, self.timeout.probed) = (self.next, 0);
         // Linux keeps `retrans_stamp` while a retransmission is in flight: a segment that the last recovery
         // retransmitted does not count as an original. In stacks before RACK each recovery sets the time anew; the
         // studies that use these stacks are reproduced with this rule.

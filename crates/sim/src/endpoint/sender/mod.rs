@@ -26,6 +26,7 @@ mod rack;
 mod repair;
 mod timer;
 mod timers;
+mod timestamps;
 mod transmit;
 mod window_growth;
 

@@ -43,7 +43,7 @@ impl Sender {
         let (una, new) = (self.board.una(), self.next);
         if !held_back && room > 0 {
             let (first, mut bursts) = (self.next, 0);
-            if self.board.lost() > 0 {
+            if self.board.lost() > 0 && !self.repair.sends_new {
                 let segments = if most.is_some() { self.within_burst(room, first) } else { room };
                 sent = self.repair(segments, most.is_some(), now, out);
                 if sent > 0 {

@@ -28,13 +28,25 @@ pub(super) struct Repair {
     pub(super) first: Time,
     /// True if the recovery may still turn out to be spurious.
     pub(super) undo_possible: bool,
+    /// True if the timeout may still turn out to be spurious because originals arrive (F-RTO).
+    pub(super) may_be_spurious: bool,
+    /// True while an ACK is handled after which F-RTO sends new data instead of retransmissions.
+    pub(super) sends_new: bool,
     /// Retransmissions that the current ACK shows to be lost.
     pub(super) lost_again: Vec<u32>,
 }
 
 impl Repair {
     pub(super) fn new() -> Self {
-        Self { state: State::Open, point: 0, first: Time::NEVER, undo_possible: false, lost_again: Vec::new() }
+        Self {
+            state: State::Open,
+            point: 0,
+            first: Time::NEVER,
+            undo_possible: false,
+            may_be_spurious: false,
+            sends_new: false,
+            lost_again: Vec::new(),
+        }
     }
 
     #[inline]
@@ -45,6 +57,11 @@ impl Repair {
     #[inline]
     pub(super) fn is_in_episode(&self) -> bool {
         self.episode().is_some()
+    }
+
+    #[inline]
+    pub(super) fn is_after_timeout(&self) -> bool {
+        matches!(self.state, State::Loss)
     }
 
     #[inline]
@@ -83,5 +100,6 @@ impl Repair {
     /// Begins a recovery at `now`, after a loss, an echo or a timeout; the segments below `next` have been sent.
     pub(super) fn begin(&mut self, state: State, next: u32, now: Time, undo_possible: bool) {
         (self.state, self.point, self.first, self.undo_possible) = (state, next, now, undo_possible);
+        self.may_be_spurious = false;
     }
 }

@@ -12,6 +12,9 @@ pub(super) struct RetransmissionTimer {
     pub(super) left: Option<Time>,
     /// True if no tail loss probe was sent since the restart.
     pub(super) may_probe: bool,
+    /// The segment after the last one that was sent when a tail loss probe left; 0 after an ACK of all these segments,
+    /// a reduction of the window or a timeout. No other probe is sent before (`tlp_high_seq`).
+    pub(super) probed: u32,
     /// Start of the probe timeout: the last ACK or transmission of new data.
     pub(super) probe_from: Time,
     /// True if new data were sent since the last restart.
@@ -22,6 +25,14 @@ pub(super) struct RetransmissionTimer {
 
 impl RetransmissionTimer {
     pub(super) fn new(shortest: Time) -> Self {
-        Self { armed: Time::NEVER, left: None, may_probe: false, probe_from: Time::ZERO, has_sent: false, shortest }
+        Self {
+            armed: Time::NEVER,
+            left: None,
+            may_probe: false,
+            probed: 0,
+            probe_from: Time::ZERO,
+            has_sent: false,
+            shortest,
+        }
     }
 }

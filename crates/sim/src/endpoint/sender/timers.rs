@@ -171,34 +171,59 @@ impl Sender {
             srtt: self.rto.srtt,
             min_rtt: self.min_rtt.get(),
             repeated: self.rto.is_backed_off(),
+            kept: 0.0,
         }
     }
 
-    /// Handles a retransmission timeout (RFC 6298 section 5): all segments are lost, and the lowest one is
-    /// retransmitted first.
+    /// Segment from which on no segment counts as lost at a timeout. Under RACK, these segments were sent within the
+    /// last RTT (`tcp_timeout_mark_lost`).
+    fn first_kept(&self, now: Time) -> u32 {
+        let least = self.board.marked_below().max(self.board.una() + 1);
+        let mut first = self.next;
+        while self.rack.enabled && first > least {
+            let Some(sent) = self.rack.sent_at.get(u64::from(first - 1)) else { break };
+            if self.rack.elapsed(now, sent) >= self.rack.rtt {
+                break;
+            }
+            first -= 1;
+        }
+        first
+    }
+
+    /// Handles a retransmission timeout (RFC 6298 section 5): all segments are lost, except those of the last RTT under
+    /// RACK. The lowest segment is retransmitted first.
     fn on_timeout(&mut self, now: Time, out: &mut impl Outlet) {
         self.stats.totals.timeouts += 1;
-        let signal = self.signal(now, Cause::Loss);
+        let mut signal = self.signal(now, Cause::Loss);
+        // RFC 5682 section 3.1, step 1: a timeout may be spurious if no recovery is under way, or if it is repeated.
+        let may_be_spurious = self.rack.enabled && (self.repair.is_before_recovery() || signal.repeated);
+        let kept = self.first_kept(now);
         if self.stack.detection == Detection::Dupack {
             self.board.forget_sacks(self.next);
         }
         if self.needs.losses {
-            self.report_all_lost(now);
+            self.report_lost_at_timeout(kept, now);
         }
-        self.board.mark_all_lost(self.next);
+        self.board.mark_all_lost(kept);
+        signal.kept = f64::from(self.board.in_flight(self.next));
         self.algorithm.on_timeout(&signal);
         self.rto.back_off();
         self.timed = None;
         self.repair.begin(State::Loss, self.next, now, self.stack.undo);
-        self.rack.reorder_due = Time::NEVER;
+        self.repair.may_be_spurious = may_be_spurious;
+        (self.rack.reorder_due, self.timeout.probed) = (Time::NEVER, 0);
         self.stats.note_window(now, self.algorithm.window());
         self.arm(now);
         self.transmit(now, out);
     }
 
-    /// Sends a tail loss probe (RFC 8985 section 7).
+    /// Sends a tail loss probe (RFC 8985 section 7), unless the last probe is not yet acknowledged.
     fn probe_tail(&mut self, now: Time, out: &mut impl Outlet) {
         self.arm(now);
+        if self.timeout.probed > 0 {
+            self.count_from_transmission(now);
+            return;
+        }
         self.timeout.may_probe = false;
         // Linux defers a burst soon after any transmission (`tcp_wstamp_ns`).
         self.bursts.last = now;
@@ -209,6 +234,7 @@ impl Sender {
             self.stats.totals.retransmits += 1;
             self.emit(self.next - 1, self.marks.on_retransmission(), now, out);
         }
+        self.timeout.probed = self.next;
     }
 
     /// Restarts the retransmission timer on an ACK, or when the timer of the reordering window has expired. With
@@ -264,6 +290,42 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use crate::endpoint::bench::{Bench, us};
+    use crate::packet::Packet;
+
+    #[test]
+    fn a_probe_is_not_repeated_before_it_is_acknowledged() {
+        let mut bench = Bench::start(10, 10_000, None);
+        bench.acknowledge(5, 10_000);
+        let before = bench.wire.sent.len();
+        let at_once = bench.acknowledge(6, 60_000);
+        let probed = bench.wire.sent.len();
+        assert_eq!(probed - before - at_once, 1, "a probe between the two ACKs");
+        let at_once = bench.acknowledge(7, 110_000);
+        assert_eq!(bench.wire.sent.len() - probed, at_once, "no probe: the last one is not acknowledged");
+    }
+
+    #[test]
+    fn a_timeout_sends_new_data_after_the_first_ack_and_is_undone_by_an_original() {
+        let real = |originals: bool| {
+            let mut bench = Bench::start_reno(10, 10_000);
+            bench.acknowledge(1, 10_000);
+            bench.acknowledge(1, 400_000);
+            bench.acknowledge(2, 500_000);
+            let new = bench.wire.sent.last().map_or(0, Packet::segment);
+            if originals {
+                bench.acknowledge(4, 510_000);
+            } else {
+                bench.arrive(2, new, Some((new, new + 1)), 510_000);
+            }
+            assert!(new > 11, "new data instead of retransmissions: {new}");
+            (bench.retransmitted(), bench.sender.totals().undone)
+        };
+        assert_eq!(real(true).1, 1, "segments 2 and 3 were not lost");
+        assert_eq!(real(true).0, [1], "and are not retransmitted");
+        let (again, undone) = real(false);
+        assert_eq!((again.first(), undone), (Some(&1), 0));
+        assert!(again.len() > 1, "a segment above a gap shows that the timeout was right: {again:?}");
+    }
 
     #[test]
     fn a_timeout_that_replaces_another_timer_counts_from_the_transmission() {

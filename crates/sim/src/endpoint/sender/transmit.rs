@@ -110,7 +110,7 @@ impl Sender {
         let held_back = self.board.sacked() > 0 && !self.stack.limited_transmit && self.repair.is_open();
         let mut sent = 0;
         if !held_back && room > 0 {
-            if self.board.has_unrepaired() {
+            if self.board.has_unrepaired() && !self.repair.sends_new {
                 sent = self.repair(room, false, now, out);
             }
             if sent < room {
@@ -204,7 +204,9 @@ impl Sender {
 
     #[inline(always)]
     pub(super) fn emit(&mut self, segment: u32, flags: u8, now: Time, out: &mut impl Outlet) {
-        let extra = if self.remembers { self.remember(segment, flags, now, out) } else { 0 };
+        let header = if self.remembers { self.remember(segment, flags, now, out) } else { 0 };
+        // Only a sender without congestion headers echoes timestamps.
+        let extra = header | self.timestamps.latest();
         self.stats.totals.sent += 1;
         let mut at = now;
         if self.departures.is_jittered() {
