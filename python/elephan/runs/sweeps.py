@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 
 from elephan import backends
 from elephan.backends import Cancelled, MemoryPool
@@ -201,38 +202,67 @@ class _Pool:
         self._workers = min(jobs if plan.backend.measures else jobs + 1, len(waiting))
         self._slots = threading.Semaphore(jobs)
         self._computing: set[int] = set()
+        # Not `futures.wait`: a Ctrl-C during that call can leave the lock of a future taken, and its worker then never
+        # ends. A `SimpleQueue` keeps no lock.
+        self._ended: SimpleQueue[BaseException | None] = SimpleQueue()
+        self._left = 0
 
     def run(self, progress: SweepProgress | None) -> None:
         """Run all tasks; the calling thread reports the progress and receives Ctrl-C."""
         # Not `Thread.join`: a Ctrl-C during this call marks a running thread as ended (CPython 3.11, bpo-45274).
         pool = ThreadPoolExecutor(self._workers, thread_name_prefix=THREADS)
-        at_work = {pool.submit(self._work) for _ in range(self._workers)}
         try:
-            while at_work:
+            for _ in range(self._workers):
+                pool.submit(self._serve)
+                self._left += 1
+            while self._left:
                 self._plan.report(progress)
-                ended, at_work = futures.wait(at_work, _LOOK_AGAIN_S)
-                for future in ended:
-                    future.result()
+                if error := self._take_ended(_LOOK_AGAIN_S):
+                    raise error
         except KeyboardInterrupt:
-            self._end(at_work)
+            self._end()
             raise Interrupted([run for run in self._plan.results() if run is not None]) from None
         except BaseException:
-            self._end(at_work)
+            self._end()
             raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _end(self, at_work: set[futures.Future[None]]) -> None:
+    def _serve(self) -> None:
+        """One worker thread: reports its end to the calling thread."""
+        error: BaseException | None = None
+        try:
+            self._work()
+        except BaseException as raised:  # noqa: BLE001  (raised by the calling thread)
+            error = raised
+        finally:
+            self._ended.put(error)
+
+    def _take_ended(self, timeout_s: float) -> BaseException | None:
+        """Wait until a worker has ended, for at most ``timeout_s``. Returns the worker's error."""
+        try:
+            error = self._ended.get(timeout=timeout_s)
+        except Empty:
+            return None
+        self._left -= 1
+        return error
+
+    def _wait_for_all(self, timeout_s: float) -> None:
+        until_s = time.monotonic() + timeout_s
+        while self._left and (left_s := until_s - time.monotonic()) > 0:
+            self._take_ended(left_s)
+
+    def _end(self) -> None:
         """Stop the engines, and complete results that are being saved.
 
         A user's algorithm that is in a loop is interrupted. A run that sleeps in a system call cannot be stopped; its
         thread is abandoned, and its result is not saved.
         """
         self._stop.set()
-        _, at_work = futures.wait(at_work, _PATIENCE_S)
-        for thread in tuple(self._computing) if at_work else ():
+        self._wait_for_all(_PATIENCE_S)
+        for thread in tuple(self._computing) if self._left else ():
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
-        futures.wait(at_work, _PATIENCE_S if self._computing else None)
+        self._wait_for_all(_PATIENCE_S if self._computing else threading.TIMEOUT_MAX)
 
     def _work(self) -> None:
         while True:
