@@ -131,6 +131,7 @@ class Signal:
         srtt: float = 0.0,
         min_rtt: float = math.inf,
         repeated: bool = False,
+        kept: float = 0.0,
     ) -> None: ...
     @property
     def now(self) -> float: ...
@@ -144,6 +145,8 @@ class Signal:
     def min_rtt(self) -> float: ...
     @property
     def repeated(self) -> bool: ...
+    @property
+    def kept(self) -> float: ...
 
 @final
 class Sent:

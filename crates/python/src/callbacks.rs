@@ -296,14 +296,22 @@ pub struct PySignal(pub Signal);
 #[pymethods]
 impl PySignal {
     #[new]
-    #[pyo3(signature = (*, now = 0.0, in_flight = 0.0, cause = "loss", srtt = 0.0, min_rtt = f64::INFINITY, repeated = false))]
-    fn new(now: f64, in_flight: f64, cause: &str, srtt: f64, min_rtt: f64, repeated: bool) -> PyResult<Self> {
+    #[pyo3(signature = (*, now = 0.0, in_flight = 0.0, cause = "loss", srtt = 0.0, min_rtt = f64::INFINITY, repeated = false, kept = 0.0))]
+    fn new(
+        now: f64,
+        in_flight: f64,
+        cause: &str,
+        srtt: f64,
+        min_rtt: f64,
+        repeated: bool,
+        kept: f64,
+    ) -> PyResult<Self> {
         let cause = match cause {
             "loss" => Cause::Loss,
             "ecn" => Cause::Ecn,
             other => return Err(PyValueError::new_err(format!("cause: '{other}' is neither 'loss' nor 'ecn'"))),
         };
-        Ok(Self(Signal { now, in_flight, cause, srtt, min_rtt, repeated, kept: 0.0 }))
+        Ok(Self(Signal { now, in_flight, cause, srtt, min_rtt, repeated, kept }))
     }
 
     /// Seconds.
@@ -339,11 +347,18 @@ impl PySignal {
     fn repeated(&self) -> bool {
         self.0.repeated
     }
+    /// Segments that a timeout leaves in flight: those of the last RTT under RACK, and none with other stacks.
+    #[getter]
+    fn kept(&self) -> f64 {
+        self.0.kept
+    }
 
     /// For pickle and copy.
     fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((), Bound<'py, PyDict>)> {
         let (s, fields) = (&self.0, PyDict::new(py));
-        for (name, value) in [("now", s.now), ("in_flight", s.in_flight), ("srtt", s.srtt), ("min_rtt", s.min_rtt)] {
+        for (name, value) in
+            [("now", s.now), ("in_flight", s.in_flight), ("srtt", s.srtt), ("min_rtt", s.min_rtt), ("kept", s.kept)]
+        {
             fields.set_item(name, value)?;
         }
         fields.set_item("cause", self.cause())?;

@@ -23,8 +23,8 @@ ACK = (
 FIELDS = {
     "on_start": ("now", "initial_window", "initial_ssthresh", "segment_bytes", "hz", "seed", "rtt"),
     "on_ack": ACK,
-    "on_congestion": ("now", "in_flight", "cause", "srtt", "min_rtt", "repeated"),
-    "on_timeout": ("now", "in_flight", "cause", "srtt", "min_rtt", "repeated"),
+    "on_congestion": ("now", "in_flight", "cause", "srtt", "min_rtt", "repeated", "kept"),
+    "on_timeout": ("now", "in_flight", "cause", "srtt", "min_rtt", "repeated", "kept"),
     "on_sent": ("now", "in_flight", "retransmission"),
     "on_lost": ("now", "sent_at", "delivered", "prior_delivered", "app_limited", "tx_in_flight", "lost"),
 }

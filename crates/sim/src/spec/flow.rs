@@ -16,21 +16,21 @@ use crate::time::Time;
 /// Bytes in a kilobyte.
 const KILO: u64 = 1000;
 
-/// Times of a handshake, and of an ACK's way back on the empty path.
+/// Times of a handshake, and of an ACK on the empty reverse path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handshake {
     /// RTT of the SYN, which the sender measures.
     pub rtt: Time,
     /// RTT of the SYN-ACK, which the receiver measures.
     pub receivers_rtt: Time,
-    /// Propagation on the way back.
+    /// Propagation on the reverse path.
     pub back: Time,
-    /// Transmission of a byte on the way back.
+    /// Transmission of a byte on the reverse path.
     pub per_byte: Time,
 }
 
 impl Handshake {
-    /// The handshake on a path whose way back is longer by `extra`.
+    /// The handshake on a path whose reverse path is longer by `extra`.
     #[must_use]
     pub fn on_longer_path(self, extra: Time) -> Self {
         let [rtt, receivers_rtt, back] = [self.rtt, self.receivers_rtt, self.back].map(|time| time.later(extra));

@@ -115,11 +115,8 @@ impl Sender {
         let taken = self.rack.enabled.then(|| self.take_sample(report, cumulative.saturating_sub(una)));
         let sent_last = self.sent_last(report.newest);
         let (sample, min_rtt) = self.measure(packet, report, una);
-        if self.repair.undo_possible {
-            self.try_undo(now, *packet, una);
-        }
-        if self.repair.may_be_spurious {
-            self.judge_timeout(now, cumulative > una, report.has_original);
+        if self.repair.undo_possible || self.repair.may_be_spurious {
+            self.check_spurious(now, *packet, una, report.has_original);
         }
         let restarted = self.leave_if_repaired(now, cumulative) && self.needs.rounds_restart;
         if restarted {

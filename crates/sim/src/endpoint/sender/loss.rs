@@ -14,7 +14,7 @@ use crate::time::Time;
 impl Sender {
     /// Eifel detection (RFC 3522): an ACK of the lowest segment that echoes a timestamp from before its retransmission
     /// acknowledges the original, so the segment was not lost.
-    pub(super) fn try_undo(&mut self, now: Time, packet: Packet, una: u32) {
+    fn try_undo(&mut self, now: Time, packet: Packet, una: u32) {
         if packet.segment() <= una || self.repair.is_open() {
             return;
         }
@@ -32,6 +32,18 @@ impl Sender {
         }
     }
 
+    /// Looks in an ACK for evidence that a recovery or a timeout was spurious; `una` is the lowest segment outstanding
+    /// before it. With `original`, the ACK delivers an original from before a timeout.
+    #[inline(never)]
+    pub(super) fn check_spurious(&mut self, now: Time, packet: Packet, una: u32, original: bool) {
+        if self.repair.undo_possible {
+            self.try_undo(now, packet, una);
+        }
+        if self.repair.may_be_spurious {
+            self.judge_timeout(now, packet.segment() > una, original);
+        }
+    }
+
     /// True if an ACK of the segments below `cumulative` and in `blocks` delivers a segment that was sent before the
     /// timeout and never retransmitted.
     pub(super) fn delivers_original(&self, cumulative: u32, blocks: &[(u32, u32)]) -> bool {
@@ -44,7 +56,7 @@ impl Sender {
     /// Detection of a spurious timeout after an ACK (F-RTO, RFC 5682 section 3.1, with SACK): the timeout was spurious
     /// if an original from before the timeout arrives. After the first ACK that advances, the sender sends new data
     /// instead of retransmissions; the next ACK decides.
-    pub(super) fn judge_timeout(&mut self, now: Time, advances: bool, original: bool) {
+    fn judge_timeout(&mut self, now: Time, advances: bool, original: bool) {
         if !self.repair.is_after_timeout() {
             self.repair.may_be_spurious = false;
         } else if original {
@@ -81,7 +93,7 @@ impl Sender {
         let again = self.lost_retransmissions(now);
         let more = self.detect(now) || again;
         let found = self.board.lost() > 0;
-        // As in Linux, a lost retransmission after a timeout begins a recovery (FLAG_LOST_RETRANS).
+        // A lost retransmission after a timeout begins a recovery, as in Linux (FLAG_LOST_RETRANS).
         let anew = self.rack.enabled && again && self.repair.is_after_timeout();
         let begin = found && (self.repair.is_open() || anew);
         if self.repair.is_reduction() && found {

@@ -5,12 +5,12 @@ use crate::spec::Handshake;
 use crate::time::Time;
 
 /// The timestamp of the latest ACK. A packet has no room for the send time of an ACK, so the sender computes this time
-/// from the empty way back: an ACK that waits in a queue counts as sent later.
+/// from the empty reverse path: an ACK that waits in a queue counts as sent later.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TimestampEcho {
-    /// Propagation on the way back; zero if the receiver needs no timestamps.
+    /// Propagation on the reverse path; zero if the receiver needs no timestamps.
     back: Time,
-    /// Transmission of a byte on the way back.
+    /// Transmission of a byte on the reverse path.
     per_byte: Time,
     /// Timestamp of the latest ACK in ms, plus 1; 0 before the first ACK, and if the receiver needs no timestamps.
     latest: u32,
