@@ -116,13 +116,8 @@ class Cell:
             start = f"{SECOND_STARTS_S * 10**9 + phase} ns"
             flows.append({"name": "second", "algorithm": named(second), "start": start} | real)
         if as_guest:
-            for flow, real_flow in zip(flows, Plan.of(self.scenario(), HZ).document["flows"], strict=True):
-                segments = real_flow["receive_window_bytes"] // real_flow["payload_bytes"]
-                flow["stack"] = {
-                    "base": "linux",
-                    "receive_window": f"{segments} segments",
-                    "send_buffer": f"{2 * real_flow['send_buffer_bytes']} B",
-                }
+            for flow, stack in zip(flows, guests_stacks(self.scenario()), strict=True):
+                flow["stack"] = stack
         return Scenario.dumbbell(
             flows,
             rate=way.rate,
@@ -143,6 +138,18 @@ class Cell:
         found["trajectory_error"] = trajectory_error(*(window(run, self.path) for run in runs.values()))
         linux = runs["linux"].manifest["engine_summary"]["linux"]
         return found | {"processor_s": linux["processor_s"], "release": linux["release"], "versions": versions()}
+
+
+def guests_stacks(scenario: Scenario) -> list[dict[str, str]]:
+    """Stacks of the simulator with the guest's receive window and send buffer, one for each flow of a scenario."""
+    return [
+        {
+            "base": "linux",
+            "receive_window": f"{flow['receive_window_bytes'] // flow['payload_bytes']} segments",
+            "send_buffer": f"{2 * flow['send_buffer_bytes']} B",
+        }
+        for flow in Plan.of(scenario, HZ).document["flows"]
+    ]
 
 
 def versions() -> list[str]:
