@@ -327,7 +327,7 @@ def page(measured: list[dict[str, Any]], causes: list[dict[str, str]]) -> str:
     within = sum(not row.apart for row in single)
     lines += [
         "",
-        f"Of the {len(single):,} single runs, {within:,} ({100 * within / len(single):.1f} %) are within all bounds.",
+        f"All bounds are met by {within:,} of {len(single):,} single runs ({100 * within / len(single):.1f} %).",
     ]
     planned = len({(one.traffic, one.path, one.algorithm) for one in cells(1)})
     if len(found) < planned:
