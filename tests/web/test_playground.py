@@ -116,7 +116,7 @@ def test_a_drag_of_the_buffer_changes_the_picture(page: Page) -> None:
     after(page, runs_before)
     assert int(page.input_value("#buffer_packets")) > 500
     assert picture.screenshot() != before
-    assert page.evaluate("elephan.timings.whole_ms >= elephan.timings.partial_ms")
+    until(page, "elephan.timings.whole_ms >= elephan.timings.partial_ms")
 
 
 def test_a_newer_input_cancels_the_run_before(page: Page) -> None:
