@@ -32,7 +32,6 @@ import elephan
 from elephan import Run, Scenario
 from elephan.backends import get
 from elephan.backends.linux.modules import MODULES
-from elephan.backends.linux.plan import Plan, phase_ns
 from elephan.scenario.catalog import algorithms
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -73,10 +72,6 @@ PATHS = {
 }
 TRAFFIC = {"alone": "One flow", "two": "Two flows", "cubic": "One flow beside CUBIC"}
 SECOND_STARTS_S = 2
-HZ = 250
-"""Timer interrupts per second in the guest, and in the stack `linux` of the simulator."""
-WAKE_NS = 1
-"""Time from a flow's start in whole ns to the guest's first segment, ns: the clock advances with each system call."""
 BACKENDS = ("sim", "linux")
 QUANTITIES = ("goodput_mbps", "cwnd_mean", "retransmits", "loss_events", "timeouts")
 BOUND = 0.02
@@ -96,28 +91,13 @@ class Cell:
     algorithm: str
     seed: int
 
-    def scenario(self, as_guest: bool = False) -> Scenario:
-        """The cell's scenario.
-
-        With `as_guest`, the simulator's flows have the guest's receive window, and start at the same phase of the timer
-        interrupts as in the guest.
-
-        On a path with random losses, the engine also simulates the path of the flows on Linux, so the same packets
-        are lost in both backends.
-        """
+    def scenario(self) -> Scenario:
+        """The cell's scenario, the same in both backends."""
         way = PATHS[self.path]
-        phase = phase_ns(self.seed, HZ) + WAKE_NS if as_guest else 0
-        real = {"backend": "linux"} if way.loss and not as_guest else {}
         second = {"two": self.algorithm, "cubic": "cubic"}.get(self.traffic)
-        flows: list[dict[str, Any]] = [
-            {"name": "first", "algorithm": named(self.algorithm), "start": f"{phase} ns"} | real
-        ]
+        flows: list[dict[str, Any]] = [{"name": "first", "algorithm": named(self.algorithm)}]
         if second:
-            start = f"{SECOND_STARTS_S * 10**9 + phase} ns"
-            flows.append({"name": "second", "algorithm": named(second), "start": start} | real)
-        if as_guest:
-            for flow, stack in zip(flows, guests_stacks(self.scenario()), strict=True):
-                flow["stack"] = stack
+            flows.append({"name": "second", "algorithm": named(second), "start": f"{SECOND_STARTS_S} s"})
         return Scenario.dumbbell(
             flows,
             rate=way.rate,
@@ -131,25 +111,13 @@ class Cell:
 
     def measure(self) -> dict[str, Any]:
         """The flows' results in both backends, and the trajectory error of the first flow's window."""
-        runs = {name: elephan.run(self.scenario(as_guest=name == "sim"), on=name) for name in BACKENDS}
+        runs = {name: elephan.run(self.scenario(), on=name) for name in BACKENDS}
         found: dict[str, Any] = asdict(self)
         for name, run in runs.items():
             found[name] = [{quantity: row[quantity] for quantity in QUANTITIES} for row in run.flows.to_dicts()]
         found["trajectory_error"] = trajectory_error(*(window(run, self.path) for run in runs.values()))
         linux = runs["linux"].manifest["engine_summary"]["linux"]
         return found | {"processor_s": linux["processor_s"], "release": linux["release"], "versions": versions()}
-
-
-def guests_stacks(scenario: Scenario) -> list[dict[str, str]]:
-    """Stacks of the simulator with the guest's receive window and send buffer, one for each flow of a scenario."""
-    return [
-        {
-            "base": "linux",
-            "receive_window": f"{flow['receive_window_bytes'] // flow['payload_bytes']} segments",
-            "send_buffer": f"{2 * flow['send_buffer_bytes']} B",
-        }
-        for flow in Plan.of(scenario, HZ).document["flows"]
-    ]
 
 
 def versions() -> list[str]:

@@ -15,16 +15,16 @@ from __future__ import annotations
 import argparse
 import subprocess
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
-from linux_agreement import HZ, PATHS, TRAFFIC, Cell
+from linux_agreement import PATHS, TRAFFIC, Cell
 
 from elephan import Scenario
 from elephan.backends import get
 from elephan.backends.linux.backend import LinuxBackend
-from elephan.backends.linux.plan import Plan, phase_ns
+from elephan.backends.linux.plan import Plan
 from elephan.backends.sim import SimBackend
 from elephan.runs import tables
 
@@ -33,6 +33,9 @@ LATE_MS = 0.1
 START_EPOCH_S = 946_684_800
 FIELDS = ("frame.time_epoch", "ip.src", "tcp.seq", "tcp.len", "tcp.ack", "tcp.options.sack_le", "tcp.options.sack_re")
 BLOCKS = (1, 2, 3)
+
+HZ = 250
+"""Timer interrupts per second in the guest."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +106,6 @@ def fields_of(capture: Path) -> list[str]:
     return out.stdout.splitlines()
 
 
-def shifted(ours: list[Packet], seed: int) -> list[Packet]:
-    """The simulator's packets with their times shifted to the phase of the guest's timer interrupts."""
-    late_ms = phase_ns(seed, HZ) / 1e6
-    return [replace(packet, at_ms=packet.at_ms - late_ms) for packet in ours]
-
-
 def equal_pairs(ours: list[Packet], theirs: list[Packet]) -> int:
     """Number of packets before the first packet that differs."""
     pairs = zip(ours, theirs, strict=False)
@@ -128,17 +125,10 @@ def report(name: str, ours: list[Packet], theirs: list[Packet], around: int) -> 
 
 def streams(cell: Cell, seconds: float) -> tuple[Streams, Streams]:
     """The packets of the first seconds of a cell in the simulator, and on Linux."""
-    found = []
-    for as_guest, run in ((True, simulated), (False, captured)):
-        form = cell.scenario(as_guest).to_dict() | {"duration": f"{seconds} s"}
-        form.pop("measure", None)
-        if as_guest:
-            form["events"] = True
-        else:
-            form["flow"] = [flow | {"backend": "linux"} for flow in form["flow"]]
-        found.append(run(Scenario.from_dict(form)))
-    ours, theirs = found
-    return ours, theirs
+    form = cell.scenario().to_dict() | {"duration": f"{seconds} s"}
+    form.pop("measure", None)
+    real = [flow | {"backend": "linux"} for flow in form["flow"]]
+    return simulated(Scenario.from_dict(form | {"events": True})), captured(Scenario.from_dict(form | {"flow": real}))
 
 
 def main() -> None:
@@ -153,7 +143,7 @@ def main() -> None:
     given = parser.parse_args()
     ours, theirs = streams(Cell(given.traffic, given.path, given.algorithm, given.seed), given.seconds)
     for flow, kind in ours:
-        report(f"flow {flow}, {kind}", shifted(ours[flow, kind], given.seed), theirs[flow, kind], given.around)
+        report(f"flow {flow}, {kind}", ours[flow, kind], theirs[flow, kind], given.around)
 
 
 if __name__ == "__main__":

@@ -17,14 +17,12 @@ import math
 import random
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
-from linux_agreement import BOUND, BOUND_LOSSES, HZ, SMALL, WAKE_NS, guests_stacks, named
+from linux_agreement import BOUND, BOUND_LOSSES, SMALL, named
 
 import elephan
 from elephan import Run, Scenario
 from elephan.backends.linux.modules import MODULES
-from elephan.backends.linux.plan import phase_ns
 
 RATES_MBPS, RTTS_MS, BUFFERS_BDP = (1.0, 630.0), (4.0, 300.0), (0.1, 4.0)
 LOSSES = (0.0, 0.0, 1e-4, 1e-3)
@@ -72,16 +70,11 @@ class Draw:
             drawn.randrange(1, 1000),
         )
 
-    def scenario(self, as_guest: bool = False) -> Scenario:
-        """The scenario; see :meth:`linux_agreement.Cell.scenario` for `as_guest`."""
-        phase = phase_ns(self.seed, HZ) + WAKE_NS if as_guest else 0
-        stacks = (
-            [{"stack": stack} for stack in guests_stacks(self.scenario())] if as_guest else [{}] * len(self.starts_ns)
-        )
-        real = {"backend": "linux"} if self.loss and not as_guest else {}
-        flows: list[dict[str, Any]] = [
-            {"name": f"flow{i}", "algorithm": named(algorithm), "start": f"{start_ns + phase} ns"} | real | stack
-            for i, (algorithm, start_ns, stack) in enumerate(zip(self.algorithms, self.starts_ns, stacks, strict=True))
+    def scenario(self) -> Scenario:
+        """The scenario, the same in both backends."""
+        flows = [
+            {"name": f"flow{i}", "algorithm": named(algorithm), "start": f"{start_ns} ns"}
+            for i, (algorithm, start_ns) in enumerate(zip(self.algorithms, self.starts_ns, strict=True))
         ]
         return Scenario.dumbbell(
             flows,
@@ -117,7 +110,7 @@ def differences(ours: Run, theirs: Run) -> list[str]:
 
 def compared(draw: Draw) -> tuple[Draw, list[str]]:
     """Run a scenario in both backends."""
-    ours, theirs = (elephan.run(draw.scenario(as_guest=name == "sim"), on=name) for name in ("sim", "linux"))
+    ours, theirs = (elephan.run(draw.scenario(), on=name) for name in ("sim", "linux"))
     return draw, differences(ours, theirs)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import polars as pl
@@ -17,10 +18,10 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "against_the_stream
 PROPAGATION_S = 0.05
 
 
-def beside_cubic(algorithm: str, **changed: Any) -> Run:
+def beside_cubic(algorithm: str, seed: int = 1, **changed: Any) -> Run:
     shorter = {"duration": "160 s", "measure.from": "40 s", "events": True, "flow[0].algorithm": algorithm}
     overrides = shorter | {name.replace("__", "."): value for name, value in changed.items()}
-    return compute(backends.get("sim"), Scenario.load(EXAMPLE).with_overrides(overrides), 1)
+    return compute(backends.get("sim"), Scenario.load(EXAMPLE).with_overrides(overrides), seed)
 
 
 def goodput_mbps(run: Run) -> float:
@@ -54,11 +55,14 @@ def test_hcc_keeps_its_rate_and_alpha_and_fast_collapses_where_both_ends_pace() 
 
 def test_without_pacing_hcc_sees_its_own_bursts() -> None:
     # Without segmentation offload too, the bursts are those of the ACKs.
-    run = beside_cubic("hcc", stack__pacing=False, stack__tso=False)
-    assert goodput_mbps(run) < 0.75 * goodput_mbps(beside_cubic("hcc"))
-    wait_s, segments = waits(run)
-    assert 80 <= segments <= 120
-    queue = run.links.filter((pl.col("link").cast(pl.String) == "bottleneck") & (pl.col("time_s") > 40))
+    found = [beside_cubic("hcc", seed, stack__pacing=False, stack__tso=False) for seed in (1, 2, 3)]
+    assert fmean(map(goodput_mbps, found)) < 0.75 * goodput_mbps(beside_cubic("hcc"))
+    longer = []
+    for run in found:
+        wait_s, segments = waits(run)
+        assert 80 <= segments <= 120
+        queue = run.links.filter((pl.col("link").cast(pl.String) == "bottleneck") & (pl.col("time_s") > 40))
+        assert min(queue["queue_min"].to_list()) == 0
+        longer.append(wait_s * 100e6 / 12_000 / (float(queue["queue_mean"].sum()) / queue.height))
     # The queue that its segments find is a third longer than the average over time.
-    assert wait_s * 100e6 / 12_000 > 1.3 * float(queue["queue_mean"].sum()) / queue.height
-    assert min(queue["queue_min"].to_list()) == 0
+    assert fmean(longer) > 1.3

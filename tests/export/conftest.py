@@ -14,6 +14,7 @@ if ROOT not in sys.path:
     sys.path.insert(0, ROOT)  # for tests.export.conftest, from wherever pytest is started
 
 SCENARIO = """
+seed = 2
 duration = "10 s"
 
 [dumbbell]

@@ -153,6 +153,10 @@ def test_a_kernel_of_an_earlier_version_is_used_and_named(cache: Path, monkeypat
     header = kernel.tree / "arch" / "um" / "include" / "linux" / "time-internal.h"
     header.parent.mkdir(parents=True)
     header.write_text(CLOCK.replace("256", "1"))
+    assert "its clock advances while a process works" in lab._kernel().found
+    clock = kernel.tree / "arch" / "um" / "kernel" / "time.c"
+    clock.parent.mkdir(parents=True)
+    clock.write_text("\t\t    !time_travel_ext_waiting && elephan_is_stuck())\n")
     assert "its hosts share their timers" in lab._kernel().found
     timers = kernel.tree / "net" / "ipv4" / "tcp_input.c"
     timers.parent.mkdir(parents=True)
@@ -167,6 +171,8 @@ def test_a_kernel_of_an_earlier_version_is_used_and_named(cache: Path, monkeypat
     netem = kernel.tree / "net" / "sched" / "sch_netem.c"
     netem.parent.mkdir(parents=True)
     netem.write_text("\tu64 elephan_early_ps;\n")
+    assert "netem does not lose the packets" in lab._kernel().found
+    netem.write_text(netem.read_text() + "\t\treturn elephan_loses(q);\n")
     assert lab._kernel().ok
 
 
@@ -226,7 +232,26 @@ def test_missing_packages_are_named_together(cache: Path, monkeypatch: pytest.Mo
         build.build("6.12", 250, None, lambda _: None)
 
 
-CLOCK = "#define TIMER_MULTIPLIER 256\n#define TIMER_MIN_DELTA  500\n"
+CLOCK = """#define TIMER_MULTIPLIER 256
+#define TIMER_MIN_DELTA  500
+void time_travel_ndelay(unsigned long nsec);
+"""
+ERRORS = "\tif (IS_ERR_VALUE(ret)) {\n\t\tum_udelay(1);\n\t}\n"
+READ = """static u64 timer_read(struct clocksource *cs)
+{
+\tif (!in_softirq() &&
+\t    !time_travel_ext_waiting)
+\t\ttime_travel_update_time_rel(TIMER_MULTIPLIER);
+}
+"""
+QDISC = "struct Qdisc {\n\tstruct Qdisc            *next_sched;\n};\n"
+SCHEDULE = """static void __netif_reschedule(struct Qdisc *q)
+{
+\tq->next_sched = NULL;
+\t*sd->output_queue_tailp = q;
+\tsd->output_queue_tailp = &q->next_sched;
+}
+"""
 SOCKET = "struct tcp_sock {\n\tint x;\n};\n\nenum tsq_enum {\n\tTSQ\n};\n"
 OPTIONS = "\tcase TCP_MAXSEG:\n\t\t/* Values greater than interface MTU */\n\tcase TCP_MAXSEG:\n\t\treturn 0;\n"
 MODULES = {"bbr": "get_random_u32_below(7)", "cdg": "get_random_u32()", "nv": "get_random_bytes(&one, 1)"}
@@ -241,12 +266,21 @@ static u64 packet_time_ns(u64 len, const struct netem_sched_data *q)
 {
 \treturn div64_u64(len * NSEC_PER_SEC, q->rate);
 }
+static bool loss_event(struct netem_sched_data *q)
+{
+\t\treturn q->loss && q->loss >= get_crandom(&q->loss_cor, &q->prng);
+}
 static int netem_enqueue(void)
 {
 \tif (unlikely(sch->q.qlen >= sch->limit)) {
 \t}
 \t\t\tdelay += packet_time_ns(qdisc_pkt_len(skb), q);
 \t\t}
+}
+static struct sk_buff *netem_dequeue(struct Qdisc *sch)
+{
+\t\tqdisc_watchdog_schedule_ns(&q->watchdog,
+\t\t\t\t\t   time_to_send);
 }
 static void netem_erase_head(struct netem_sched_data *q, struct sk_buff *skb)
 {
@@ -266,17 +300,22 @@ def source_tree(folder: Path) -> Path:
     (um / "Kconfig").write_text("config HZ\n\tint\n\tdefault 100\n")
     (um / "include" / "linux").mkdir(parents=True)
     (um / "include" / "linux" / "time-internal.h").write_text(CLOCK)
-    (um / "kernel").mkdir()
-    (um / "kernel" / "time.c").write_text(TIMER)
+    (um / "kernel" / "skas").mkdir(parents=True)
+    (um / "kernel" / "time.c").write_text(TIMER + READ)
+    (um / "kernel" / "skas" / "syscall.c").write_text(ERRORS)
     (folder / "net" / "ipv4").mkdir()
     (folder / "net" / "ipv4" / "tcp.c").write_text(OPTIONS)
     (folder / "net" / "ipv4" / "tcp_input.c").write_text(COMPRESSED + REQUEST)
+    (folder / "net" / "core").mkdir()
+    (folder / "net" / "core" / "dev.c").write_text(SCHEDULE)
     (folder / "net" / "sched").mkdir()
     (folder / "net" / "sched" / "sch_netem.c").write_text(NETEM)
     for name, call in MODULES.items():
         (folder / "net" / "ipv4" / f"tcp_{name}.c").write_text(f"/* {name} */\n#include <linux/mm.h>\n\nx = {call};\n")
     (folder / "include" / "linux").mkdir(parents=True)
     (folder / "include" / "linux" / "tcp.h").write_text(SOCKET)
+    (folder / "include" / "net").mkdir()
+    (folder / "include" / "net" / "sch_generic.h").write_text(QDISC)
     return folder
 
 
@@ -304,8 +343,14 @@ def test_the_clock_gets_a_resolution_of_a_nanosecond(tmp_path: Path) -> None:
     copy = build._unpacked(build.Source("linux", "6.12", "0", tree=source_tree(tmp_path / "linux")), tmp_path)
     header = copy / "arch" / "um" / "include" / "linux" / "time-internal.h"
     adapt.set_clock(copy)
-    assert header.read_text() == "#define TIMER_MULTIPLIER 1\n#define TIMER_MIN_DELTA  1\n"
-    assert (copy / "arch" / "um" / "kernel" / "time.c").read_text() == TIMER.replace("\tdelta += 1;\n", "")
+    values = CLOCK.replace("MULTIPLIER 256", "MULTIPLIER 1").replace("DELTA  500", "DELTA  1")
+    assert header.read_text() == f"{values}bool elephan_is_stuck(void);\n"
+    clock = (copy / "arch" / "um" / "kernel" / "time.c").read_text()
+    assert clock.startswith(TIMER.replace("\tdelta += 1;\n", ""))
+    assert "!time_travel_ext_waiting && elephan_is_stuck())\n\t\ttime_travel_update_time_rel" in clock
+    assert clock.index("\nbool elephan_is_stuck(") < clock.index("\nstatic u64 timer_read(")
+    errors = (copy / "arch" / "um" / "kernel" / "skas" / "syscall.c").read_text()
+    assert "\t\tif (elephan_is_stuck())\n\t\t\tum_udelay(1);\n" in errors
     at_the_latest = COMPRESSED.replace("delay),", "delay +").replace("slack_ns),", "slack_ns)), 0,")
     assert (copy / "net" / "ipv4" / "tcp_input.c").read_text() == at_the_latest + REQUEST
     with pytest.raises(adapt.BuildError, match=r"time\.c does not have the clock"):
@@ -337,16 +382,23 @@ def test_modules_draw_from_the_stream_of_their_flow(tmp_path: Path) -> None:
         adapt.set_draws(copy)
 
 
-def test_netem_counts_the_simulators_time(tmp_path: Path) -> None:
+def test_netem_has_the_simulators_times_and_losses(tmp_path: Path) -> None:
     copy = build._unpacked(build.Source("linux", "6.12", "0", tree=source_tree(tmp_path / "linux")), tmp_path)
-    adapt.set_rate(copy)
+    adapt.set_netem(copy)
     netem = (copy / "net" / "sched" / "sch_netem.c").read_text()
     assert "\tu64 elephan_early_ps;\n" in netem
     assert "q->t_head" in netem[netem.index("q->elephan_left_early_ps = skb->tc_index;") :], "before the packet leaves"
     assert "q.qlen + elephan_tied(q, skb) >= sch->limit" in netem
     assert "delay += elephan_time_ns(skb, q, last && !delay, now);" in netem
-    with pytest.raises(adapt.BuildError, match=r"sch_netem\.c does not compute transmission times"):
-        adapt.set_rate(copy)
+    assert netem.index("\nstatic bool elephan_loses(") < netem.index("\nstatic bool loss_event(")
+    assert "\t\treturn elephan_loses(q);\n" in netem
+    assert "sch->elephan_early_ps = netem_peek(q)->tc_index;\n\t\tqdisc_watchdog_schedule_ns(" in netem
+    schedule = (copy / "net" / "core" / "dev.c").read_text()
+    assert "output_queue_tailp = q;" not in schedule
+    assert schedule.index("static bool elephan_is_before(") < schedule.index("static void __netif_reschedule(")
+    assert "*next_sched;\n\tu32 elephan_early_ps;\n" in (copy / "include" / "net" / "sch_generic.h").read_text()
+    with pytest.raises(adapt.BuildError, match=r"does not have the netem"):
+        adapt.set_netem(copy)
 
 
 def test_an_option_that_a_source_lacks_is_named(tmp_path: Path) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from elephan.backends import get
+from elephan.backends.linux import plan as plans
 from elephan.backends.linux.plan import Plan
-from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario import Scenario, ScenarioError, catalog
+from elephan.scenario.document import write
 
 FLOW = {"algorithm": "cubic:linux"}
 MINE = str(Path(__file__).parents[2] / "examples" / "tcp_simple.c")
@@ -131,9 +135,27 @@ def test_parameters_of_modules_are_in_the_modules_units() -> None:
     assert Plan.of(dumbbell(), 250).arguments == []
 
 
-def test_random_loss_is_in_the_kernels_units() -> None:
+def test_the_guest_draws_the_simulators_losses() -> None:
     made = plan(loss=1e-4)
-    assert {d["netem"]["loss"] for d in made["devices"] if d["watched"]} >= {429_497}
+    [lossy] = [d["netem"] for d in made["devices"] if d["netem"] and d["netem"]["loss"]]
+    assert lossy["loss"] == math.ceil(1e-4 * 2**53)
+    assert lossy["loss_key"] == catalog.engine().stream_key(1, "link bottleneck loss")
+
+
+def test_devices_are_in_the_order_of_the_flows_names() -> None:
+    """Packets that arrive together are in this order."""
+    flows = [{"algorithm": "cubic", "name": name} for name in ("z", "b", "a")]
+    form = dumbbell(*flows).form
+    firsts = [flow.path[0] for flow in form.flows]
+    listed = plans._in_order_of_flows(form)
+    assert sorted(firsts, key=listed.index) == [firsts[2], firsts[1], firsts[0]]
+
+
+def test_the_send_buffer_is_the_simulators() -> None:
+    for path in ({}, {"rate": "1 Gbit/s", "rtt": "300 ms"}):
+        form = dumbbell(FLOW, **path).form
+        [doubled] = catalog.engine().send_buffers(json.dumps(write(form)))
+        assert Plan.of(dumbbell(FLOW, **path), 250).document["flows"][0]["send_buffer_bytes"] == -(-doubled // 2)
 
 
 # ---- the engine as the path ----

@@ -16,7 +16,7 @@ import pytest
 from elephan.backends import RawResult, get
 from elephan.backends.kernel.lab import can_run
 from elephan.backends.linux import guest, kernels, lab
-from elephan.backends.linux.plan import phase_ns
+from elephan.backends.linux.plan import Plan
 from elephan.cli.main import run_command
 from elephan.scenario import Scenario
 
@@ -68,17 +68,31 @@ def test_a_flow_is_as_in_the_simulator(algorithm: str) -> None:
 )
 def test_slow_links_lose_as_many_segments_as_in_the_simulator(rate: str, buffer: str, algorithm: str) -> None:
     """Quick ACKs end CUBIC's slow start early, RACK's window follows the handshake, and an episode that begins with a
-    retransmission under way is not undone. In the simulator the flow starts at the guest's phase of timer interrupts.
-    """
+    retransmission under way is not undone."""
     path = {"rate": rate, "buffer": buffer, "rtt": "100 ms", "duration": "40 s"}
     found = []
     for name in ("linux", "sim"):
-        phase = phase_ns(1, 250) if name == "sim" else 0
-        scenario = dumbbell({"algorithm": f"{algorithm}:linux", "start": f"{phase} ns"}, **path)
+        scenario = dumbbell({"algorithm": f"{algorithm}:linux"}, **path)
         found.append(flows(get(name).run(scenario)))
     [virtual], [simulated] = found
     assert virtual["retransmits"] == pytest.approx(simulated["retransmits"], abs=2)
     assert virtual["cwnd_mean"] == pytest.approx(simulated["cwnd_mean"], rel=0.005)
+
+
+@pytest.mark.parametrize(("rate", "loss"), [("20 Mbit/s", 1e-3), ("400 Mbit/s", 1e-4)])
+def test_two_flows_lose_the_same_packets_as_in_the_simulator(rate: str, loss: float) -> None:
+    """The guest draws the simulator's losses, its hosts have the simulator's phase of timer interrupts, and packets
+    that arrive together are in the simulator's order."""
+    scenario = dumbbell(
+        {"algorithm": "hstcp:linux"},
+        {"algorithm": "westwood:linux", "start": "1.3 s"},
+        rate=rate, rtt="38 ms", buffer="1 BDP", loss=loss, duration="8 s", measure={"from": "2 s"},
+    )  # fmt: skip
+    assert Plan.of(scenario, 250).outside == ""
+    virtual, simulated = (flows(get(name).run(scenario)) for name in ("linux", "sim"))
+    for one, other in zip(virtual, simulated, strict=True):
+        for column in ("segments_sent", "segments_delivered", "retransmits"):
+            assert one[column] == other[column], column
 
 
 def test_every_one_of_a_hundred_flows_has_its_device_and_its_connection() -> None:

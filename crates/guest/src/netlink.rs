@@ -212,7 +212,7 @@ impl Netlink {
     }
 
     fn packets_of_discipline(&mut self, index: u32, limit: u32, delay_ns: u64, flags: u16) -> io::Result<()> {
-        let netem = Netem { rate_bps: None, delay_ns, limit: limit.saturating_add(1), loss: 0, loss_seed: 0 };
+        let netem = Netem { rate_bps: None, delay_ns, limit: limit.saturating_add(1), loss: 0, loss_key: 0 };
         let mut body = discipline(index, PACKETS, INNER_CLASS, "netem");
         attribute(&mut body, 2, &options(&netem));
         self.ask(RTM_NEWQDISC, flags, &body)
@@ -317,15 +317,24 @@ fn class_of_rate(rate_bps: u64) -> Vec<u8> {
     options
 }
 
+/// Bits of a loss probability that are not in the field `loss` of `struct tc_netem_qopt`.
+const LOSS_BITS: u32 = 21;
+
 /// `struct tc_netem_qopt` and the attributes behind it.
+///
+/// The built kernel draws the simulator's losses. It takes the loss probability from `loss` and, for the last
+/// [`LOSS_BITS`] bits, from the correlation of losses. The stream's key is in the other two correlations.
 fn options(netem: &Netem) -> Vec<u8> {
+    let most = (1 << (32 + LOSS_BITS)) - 1;
+    let [loss, rest] = [netem.loss.min(most) >> LOSS_BITS, netem.loss.min(most) & ((1 << LOSS_BITS) - 1)];
     let mut bytes = Vec::new();
-    for word in [0, netem.limit, netem.loss, 0, 0, 0] {
+    for word in [0, netem.limit, loss as u32, 0, 0, 0] {
         bytes.extend(word.to_ne_bytes());
     }
     attribute(&mut bytes, 10, &netem.delay_ns.to_ne_bytes());
     if netem.loss > 0 {
-        attribute(&mut bytes, 14, &netem.loss_seed.to_ne_bytes());
+        let correlations = [(netem.loss_key >> 32) as u32, rest as u32, netem.loss_key as u32];
+        attribute(&mut bytes, 1, &correlations.map(u32::to_ne_bytes).concat());
     }
     if let Some(rate_bps) = netem.rate_bps {
         let bytes_per_s = rate_bps / 8;
@@ -410,7 +419,15 @@ mod tests {
     use super::*;
 
     fn netem(rate_bps: u64) -> Netem {
-        Netem { rate_bps: Some(rate_bps), delay_ns: 5, limit: 7, loss: 0, loss_seed: 0 }
+        Netem { rate_bps: Some(rate_bps), delay_ns: 5, limit: 7, loss: 0, loss_key: 0 }
+    }
+
+    #[test]
+    fn losses_have_a_probability_of_53_bits_and_a_key_of_64() {
+        let made = options(&Netem { loss: (7 << 21) + 5, loss_key: (3 << 32) + 4, ..netem(8) });
+        assert_eq!(word(&made, 8), Some(7));
+        let found = attributes(&made[24..]).find(|(kind, _)| *kind == 1).expect("correlations").1;
+        assert_eq!([0, 4, 8].map(|at| word(found, at)), [Some(3), Some(5), Some(4)]);
     }
 
     #[test]

@@ -70,10 +70,10 @@ pub struct Netem {
     pub delay_ns: u64,
     /// Capacity, packets, including the packet in transmission.
     pub limit: u32,
-    /// Loss probability, in units of 2⁻³².
-    pub loss: u32,
-    /// Seed of the losses.
-    pub loss_seed: u64,
+    /// Loss probability, in units of 2⁻⁵³.
+    pub loss: u64,
+    /// Key of the random stream of the losses.
+    pub loss_key: u64,
 }
 
 /// A queue discipline of the kernel, served at a rate.
@@ -153,7 +153,7 @@ impl Plan {
     pub fn start_ns(&self, flow: usize) -> u64 {
         let flow = &self.flows[flow];
         let mut jitter = Stream::new(self.seed, &format!("flow {} start", flow.name));
-        (flow.start_ps + jitter.below(self.start_jitter_ps + 1)) / 1000
+        (flow.start_ps + jitter.below(self.start_jitter_ps + 1)).div_ceil(1000)
     }
 
     /// Seed of the random numbers of a flow's congestion control; the same as in a simulation with the same seed.

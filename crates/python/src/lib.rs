@@ -263,6 +263,25 @@ fn spread(mut values: Vec<f64>) -> Spread {
     elephan_sim::crowd::spread(&mut values)
 }
 
+/// Time from a timer interrupt of a host with `hz` interrupts a second to the start of a run, ns.
+#[pyfunction]
+fn timer_phase_ns(seed: u64, hz: u32) -> u64 {
+    elephan_sim::spec::timer_phase_ns(seed, hz)
+}
+
+/// Send buffer of each flow in Linux's accounting, bytes.
+#[pyfunction]
+fn send_buffers(spec_json: &str) -> PyResult<Vec<u64>> {
+    let spec = Spec::from_json(spec_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    Ok(spec.flows.iter().map(|flow| flow.send_buffer_bytes).collect())
+}
+
+/// Key of the random stream `name` in a run with `seed`.
+#[pyfunction]
+fn stream_key(seed: u64, name: &str) -> u64 {
+    elephan_sim::random::Stream::new(seed, name).key()
+}
+
 /// Every algorithm, as a JSON list.
 #[pyfunction]
 fn algorithms() -> String {
@@ -299,6 +318,9 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parameters::check_parameters, module)?)?;
     module.add_function(wrap_pyfunction!(parameters::queue_form, module)?)?;
     module.add_function(wrap_pyfunction!(parameters::counts_jiffies, module)?)?;
+    module.add_function(wrap_pyfunction!(send_buffers, module)?)?;
+    module.add_function(wrap_pyfunction!(stream_key, module)?)?;
+    module.add_function(wrap_pyfunction!(timer_phase_ns, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(queues, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;

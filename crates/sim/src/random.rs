@@ -51,6 +51,12 @@ impl Stream {
         Name::default().and(name).stream(seed)
     }
 
+    /// Key of the stream, from which another program can draw the same numbers.
+    #[must_use]
+    pub fn key(&self) -> u64 {
+        self.key
+    }
+
     /// The next 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {

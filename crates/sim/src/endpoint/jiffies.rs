@@ -8,33 +8,55 @@ const UNITS_OF_LEVEL: u64 = 63;
 /// Ratio of the units of two levels. The unit of the lowest level is a jiffy.
 const RATIO: u64 = 8;
 
-/// Length of a jiffy of a stack's timers; zero if its timers are exact. Stacks before RACK have exact timers, since the
-/// studies that use them state no interrupt rate.
-pub(super) fn jiffy(stack: &StackSpec) -> Time {
-    let hz = stack.hz.filter(|_| stack.detection == Detection::Rack);
-    hz.map_or(Time::ZERO, |hz| Time(Time::SECOND.0 / u64::from(hz.max(1))))
-}
-
 /// A duration rounded up to whole jiffies (`usecs_to_jiffies`).
 pub(super) fn round_up(jiffy: Time, wait: Time) -> Time {
     if jiffy == Time::ZERO { wait } else { Time(wait.0.div_ceil(jiffy.0).saturating_mul(jiffy.0)) }
 }
 
-/// Expiry of a timer of duration `wait` set at `from`. Linux rounds the duration up to whole jiffies
-/// (`usecs_to_jiffies`), and the expiry up to the next unit of the timer's level, so that no timer expires early
-/// (`calc_index`). Time zero is a multiple of all units.
-pub(super) fn expiry(jiffy: Time, from: Time, wait: Time) -> Time {
-    if jiffy == Time::ZERO {
-        return from.later(wait);
+/// The timer interrupts of a host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Interrupts {
+    /// Interval of the interrupts, a jiffy; zero if timers are exact.
+    pub(super) jiffy: Time,
+    /// Time from an interrupt, whose number is a multiple of all units, to the start of the run.
+    phase: Time,
+}
+
+impl Interrupts {
+    /// The interrupts of a stack's host. Stacks before RACK have exact timers, since the studies that use them state no
+    /// interrupt rate.
+    pub(super) fn of(stack: &StackSpec) -> Self {
+        let hz = stack.hz.filter(|_| stack.detection == Detection::Rack);
+        let jiffy = hz.map_or(Time::ZERO, |hz| Time(Time::SECOND.0 / u64::from(hz.max(1))));
+        Self { jiffy, phase: stack.phase }
     }
-    let ticks = wait.0.div_ceil(jiffy.0);
-    let mut unit = 1;
-    while ticks >= UNITS_OF_LEVEL.saturating_mul(unit) {
-        unit *= RATIO;
+
+    /// Time of the host's clock.
+    pub(super) fn clock(self, now: Time) -> Time {
+        now.later(self.phase)
     }
-    let expires = (from.0 / jiffy.0).saturating_add(ticks);
-    let rounded = (expires / unit).saturating_add(1).saturating_mul(unit);
-    Time(rounded.saturating_mul(jiffy.0))
+
+    /// Number of interrupts up to `now`.
+    pub(super) fn count(self, now: Time) -> u64 {
+        self.clock(now).0 / self.jiffy.0
+    }
+
+    /// Expiry of a timer of duration `wait` set at `from`. Linux rounds the duration up to whole jiffies
+    /// (`usecs_to_jiffies`), and the expiry up to the next unit of the timer's level, so that no timer expires early
+    /// (`calc_index`).
+    pub(super) fn expiry(self, from: Time, wait: Time) -> Time {
+        if self.jiffy == Time::ZERO {
+            return from.later(wait);
+        }
+        let ticks = wait.0.div_ceil(self.jiffy.0);
+        let mut unit = 1;
+        while ticks >= UNITS_OF_LEVEL.saturating_mul(unit) {
+            unit *= RATIO;
+        }
+        let expires = self.count(from).saturating_add(ticks);
+        let rounded = (expires / unit).saturating_add(1).saturating_mul(unit);
+        Time(rounded.saturating_mul(self.jiffy.0)).since(self.phase)
+    }
 }
 
 #[cfg(test)]
@@ -42,10 +64,11 @@ mod tests {
     use super::*;
 
     const MS: Time = Time::MILLISECOND;
-    const JIFFY: Time = Time(4 * MS.0);
+    const INTERRUPTS: Interrupts = Interrupts { jiffy: Time(4 * MS.0), phase: Time::ZERO };
+    const EXACT: Interrupts = Interrupts { jiffy: Time::ZERO, phase: Time::ZERO };
 
     fn expiry_ms(from_ms: u64, wait_ms: u64) -> u64 {
-        expiry(JIFFY, Time(from_ms * MS.0), Time(wait_ms * MS.0)).0 / MS.0
+        INTERRUPTS.expiry(Time(from_ms * MS.0), Time(wait_ms * MS.0)).0 / MS.0
     }
 
     #[test]
@@ -62,9 +85,19 @@ mod tests {
     }
 
     #[test]
+    fn the_run_may_begin_between_two_interrupts() {
+        let later = Interrupts { phase: MS, ..INTERRUPTS };
+        let expiry_ms = |from_ms: u64, wait_ms: u64| later.expiry(Time(from_ms * MS.0), Time(wait_ms * MS.0)).0 / MS.0;
+        assert_eq!([0, 2, 3, 4].map(|from| expiry_ms(from, 40)), [43, 43, 47, 47]);
+        assert_eq!(expiry_ms(0, 252), 255, "a multiple of 8 jiffies since the interrupt");
+        assert_eq!([2, 3].map(|ms| later.count(Time(ms * MS.0))), [0, 1]);
+    }
+
+    #[test]
     fn the_timers_of_other_stacks_are_exact() {
-        assert_eq!(jiffy(&StackSpec { detection: Detection::Dupack, ..StackSpec::linux() }), Time::ZERO);
-        assert_eq!(expiry(Time::ZERO, Time(5), Time(7)), Time(12));
-        assert_eq!(expiry(JIFFY, Time::NEVER, Time::NEVER), Time::NEVER);
+        let other = StackSpec { detection: Detection::Dupack, ..StackSpec::linux() };
+        assert_eq!(Interrupts::of(&other).jiffy, Time::ZERO);
+        assert_eq!(EXACT.expiry(Time(5), Time(7)), Time(12));
+        assert_eq!(INTERRUPTS.expiry(Time::NEVER, Time::NEVER), Time::NEVER);
     }
 }

@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 
+use super::jiffies::Interrupts;
 use crate::time::Time;
 
 /// Smallest deviation in the first retransmission timeout (`TCP_RTO_MIN`).
@@ -15,7 +16,7 @@ const QUICK_ACKS: u32 = 16;
 /// State of a receiver that delays ACKs. Intervals are in jiffies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
-    jiffy: Time,
+    interrupts: Interrupts,
     /// Estimate of the interval between segments (`icsk_ack.ato`), and the initial value of this estimate, which is
     /// also its minimum.
     ato: u64,
@@ -34,13 +35,14 @@ pub(super) struct Patience {
 
 impl Patience {
     /// Patience for a path whose handshake took `rtt`; `delayed_ack` is the initial timeout.
-    pub(super) fn new(rtt: Time, delayed_ack: Time, jiffy: Time) -> Self {
+    pub(super) fn new(rtt: Time, delayed_ack: Time, interrupts: Interrupts) -> Self {
+        let jiffy = interrupts.jiffy;
         let min_ato = delayed_ack.0.div_ceil(jiffy.0);
         let timeout = rtt.later(rtt.later(rtt).max(MIN_DEVIATION));
         let pause = timeout.0.div_ceil(jiffy.0);
         let max_ato = pause.min(LONGEST_ATO.0 / jiffy.0);
         Self {
-            jiffy,
+            interrupts,
             ato: min_ato,
             min_ato,
             max_ato,
@@ -72,7 +74,7 @@ impl Patience {
             }
             Ordering::Greater => 0,
             Ordering::Equal => {
-                let interval = (now.0 / self.jiffy.0).saturating_sub(self.last.0 / self.jiffy.0);
+                let interval = self.interrupts.count(now).saturating_sub(self.interrupts.count(self.last));
                 self.last = now;
                 if interval <= self.min_ato / 2 {
                     self.ato = self.ato / 2 + self.min_ato / 2;
@@ -99,20 +101,21 @@ impl Patience {
     /// Timeout of an ACK that is delayed now.
     #[inline]
     pub(super) fn timeout(&self) -> Time {
-        Time(self.ato.min(self.most) * self.jiffy.0)
+        Time(self.ato.min(self.most) * self.interrupts.jiffy.0)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::StackSpec;
 
     fn at(ms: u64) -> Time {
         Time(ms * Time::MILLISECOND.0)
     }
 
     fn patience(rtt_ms: u64) -> Patience {
-        Patience::new(at(rtt_ms), at(40), at(4))
+        Patience::new(at(rtt_ms), at(40), Interrupts::of(&StackSpec::linux()))
     }
 
     #[test]

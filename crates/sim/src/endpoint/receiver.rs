@@ -9,7 +9,7 @@ use super::blocks::Blocks;
 use super::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
 use super::compression::Compression;
 use super::copies::Arrived;
-use super::jiffies;
+use super::jiffies::Interrupts;
 use super::patience::Patience;
 use crate::events::{Kind, Log, NONE};
 use crate::packet::{FlowId, OWD_UNIT_PS, Packet, flag};
@@ -74,8 +74,8 @@ pub struct Receiver {
     load: Load,
     feedback: f64,
     delayed_ack: Time,
-    /// Length of a jiffy; zero if the timer of delayed ACKs is exact.
-    jiffy: Time,
+    /// Timer interrupts, at which the timer of delayed ACKs expires.
+    interrupts: Interrupts,
     /// Time at which the timer of delayed ACKs was last set, and the timeout that was set.
     delayed_from: Time,
     delayed_by: Time,
@@ -156,7 +156,7 @@ impl Receiver {
             load: Load::Low,
             feedback: 0.0,
             delayed_ack: Time(stack.delayed_ack_ps),
-            jiffy: jiffies::jiffy(stack),
+            interrupts: Interrupts::of(stack),
             delayed_from: Time::NEVER,
             delayed_by: Time::ZERO,
             is_earliest: false,
@@ -203,8 +203,8 @@ impl Receiver {
     pub fn note_handshake(&mut self, rtt: Time) {
         if self.ack_every > 1 {
             self.compression = Some(Compression::new(rtt));
-            if self.jiffy > Time::ZERO {
-                self.patience = Some(Patience::new(rtt, self.delayed_ack, self.jiffy));
+            if self.interrupts.jiffy > Time::ZERO {
+                self.patience = Some(Patience::new(rtt, self.delayed_ack, self.interrupts));
             }
         }
     }
@@ -257,7 +257,7 @@ impl Receiver {
     /// case that no segment arrives before the earliest time.
     fn set_expiry(&mut self) {
         if self.is_earliest && self.ack_due < Time::NEVER {
-            self.ack_due = jiffies::expiry(self.jiffy, self.delayed_from, self.delayed_by);
+            self.ack_due = self.interrupts.expiry(self.delayed_from, self.delayed_by);
         }
         self.is_earliest = false;
     }
@@ -446,7 +446,7 @@ impl Receiver {
         self.set_expiry();
         // Linux does not cancel the timer of a delayed ACK when it sends the ACK. A later expiry sends an ACK that waits
         // for further segments (tcp_delack_timer_handler).
-        let earlier = jiffies::expiry(self.jiffy, self.delayed_from, self.delayed_by);
+        let earlier = self.interrupts.expiry(self.delayed_from, self.delayed_by);
         let due = now.later(wait);
         self.ack_due = self.ack_due.min(if earlier > now { due.min(earlier) } else { due });
         self.timer = self.timer.min(self.ack_due);
@@ -473,7 +473,7 @@ impl Receiver {
     fn note_echo(&mut self, packet: &Packet) {
         if packet.extra() > 0 {
             if let Some(compression) = &mut self.compression {
-                compression.measure(packet.at, packet.extra());
+                compression.measure(self.interrupts.clock(packet.at), packet.extra());
             }
         }
     }

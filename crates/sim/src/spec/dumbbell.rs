@@ -52,6 +52,7 @@ impl StackSpec {
             hide_losses: false,
             hide_marks: false,
             acks_counted: 0,
+            phase: Time::ZERO,
         }
     }
 }
@@ -101,6 +102,7 @@ impl FlowSpec {
             base_rtt_error_ps: 0,
             sender_clock: Default::default(),
             receiver_clock: Default::default(),
+            send_buffer_bytes: 0,
         }
     }
 }

@@ -96,6 +96,11 @@ pub struct FlowSpec {
     /// Clock of the receiver.
     #[serde(default)]
     pub receiver_clock: ClockSpec,
+    /// Send buffer in Linux's accounting, bytes: see [`Spec::send_buffer_bytes`](super::Spec::send_buffer_bytes). The
+    /// field is not in the canonical form, since it follows from the path.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub send_buffer_bytes: u64,
 }
 
 /// Packets of endpoints that are not the engine's own.

@@ -14,10 +14,13 @@ mod limits;
 mod link;
 mod queue;
 mod schema;
+mod send_buffer;
 mod stack;
 mod traffic;
 pub mod udt;
 mod validate;
+
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,7 +36,7 @@ pub use self::limits::{MOST_IN_FLIGHT, MOST_SEGMENTS, MOST_TRANSFERS, SHORTEST_T
 pub use self::link::{LinkSpec, LossSpec};
 pub use self::queue::{QueueSpec, value_of};
 pub use self::schema::schema;
-pub use self::stack::{ClockSpec, Detection, RecoveryRule, StackSpec};
+pub use self::stack::{ClockSpec, Detection, RecoveryRule, StackSpec, timer_phase_ns};
 pub use self::traffic::{ArrivalsSpec, RecordSpec, SourceSpec};
 
 /// Version of the canonical form that this engine reads.
@@ -122,7 +125,7 @@ impl Spec {
     /// # Errors
     /// The errors of [`Spec::read`].
     pub fn from_json(text: &str) -> Result<Self, SpecError> {
-        Self::read(text).map(Self::without_groups)
+        Self::read(text).map(Self::without_groups).map(Self::with_send_buffers)
     }
 
     /// Reads the canonical JSON without listing the flows of groups.
@@ -130,8 +133,11 @@ impl Spec {
     /// # Errors
     /// JSON that is not a spec, or a spec that [`Spec::validate`] rejects.
     pub fn read(text: &str) -> Result<Self, SpecError> {
-        let spec: Self = serde_json::from_str(text).map_err(|e| SpecError::new("spec", e.to_string()))?;
+        let mut spec: Self = serde_json::from_str(text).map_err(|e| SpecError::new("spec", e.to_string()))?;
         spec.validate()?;
+        for flow in spec.flows.iter_mut().chain(spec.traffic.iter_mut().map(|source| &mut source.flow)) {
+            Arc::make_mut(&mut flow.stack).set_phase(spec.seed);
+        }
         Ok(spec)
     }
 

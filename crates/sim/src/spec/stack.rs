@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::random::Stream;
 use crate::time::Time;
 
 /// Size of Linux's SACK option without its blocks, bytes (`TCPOLEN_SACK_BASE_ALIGNED`).
@@ -86,8 +87,8 @@ pub struct StackSpec {
     /// (`tcp_tso_autosize`, `tcp_tso_should_defer`).
     #[serde(default)]
     pub tso: bool,
-    /// Send buffer in Linux's accounting, bytes, which the application fills before the first ACK; 7,000,064 if absent.
-    /// With `tso`, its end begins larger buffers of unsent data. It does not limit the data in flight.
+    /// Send buffer in Linux's accounting, bytes, which the application fills before the first ACK; if absent, large enough
+    /// for the path. With `tso`, its end begins larger buffers of unsent data. It does not limit the data in flight.
     #[serde(default)]
     pub send_buffer_bytes: Option<u64>,
     /// Size of a SACK option without its blocks, bytes. If absent: 4 with `detection = "rack"`, for kind, length and two
@@ -107,6 +108,20 @@ pub struct StackSpec {
     /// packet of their total size.
     #[serde(default)]
     pub acks_counted: u32,
+    /// Time from a timer interrupt of the hosts to the start of the run. The field is not in the canonical form, since
+    /// it depends on the seed: see [`timer_phase_ns`].
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub phase: Time,
+}
+
+/// Time from a timer interrupt of a host with `hz` interrupts a second to the start of the run, ns: a random number,
+/// drawn from the run's seed. All hosts with the same `hz` have the same interrupts, as if they were virtual machines of
+/// one computer. The Linux backend has the same phase.
+#[must_use]
+pub fn timer_phase_ns(seed: u64, hz: u32) -> u64 {
+    let interval_ns = Time::SECOND.0 / Time::NANOSECOND.0 / u64::from(hz.max(1));
+    Stream::new(seed, "timer interrupts").below(interval_ns)
 }
 
 impl StackSpec {
@@ -134,7 +149,8 @@ impl StackSpec {
     /// Time between two instants as the hosts measure it. Linux's clock for RTTs counts whole microseconds.
     #[must_use]
     pub fn elapsed(&self, from: Time, to: Time) -> Time {
-        if self.counts_ns() { to.whole_us().since(from.whole_us()) } else { to.since(from) }
+        let us = |time: Time| time.later(self.phase).whole_us();
+        if self.counts_ns() { us(to).since(us(from)) } else { to.since(from) }
     }
 
     /// True if the hosts read clocks of whole ns, as Linux does. Other stacks have exact clocks: the studies that use
@@ -142,6 +158,13 @@ impl StackSpec {
     #[must_use]
     pub fn counts_ns(&self) -> bool {
         self.detection == Detection::Rack && self.hz.is_some()
+    }
+
+    /// Sets the phase of the timer interrupts that a host of this stack has in a run with `seed`.
+    pub(super) fn set_phase(&mut self, seed: u64) {
+        if let Some(hz) = self.hz.filter(|_| self.counts_ns()) {
+            self.phase = Time(timer_phase_ns(seed, hz) * Time::NANOSECOND.0);
+        }
     }
 
     /// Timer interrupts a second.

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-RULES = 6
+RULES = 7
 """Version of the rules of a build. The version is part of a kernel's digest, so a new version gives a new kernel."""
 
 
@@ -37,10 +37,38 @@ class Change:
         return count == 1
 
 
+_STUCK = """
+/* True if a process has read the clock or met errors very often at one time: it may wait for the time to pass. */
+bool elephan_is_stuck(void)
+{
+\tstatic unsigned long long at, reads;
+
+\tif (at != time_travel_time)
+\t\treads = 0;
+\tat = time_travel_time;
+\tif (++reads <= 100000)
+\t\treturn false;
+\tat += TIMER_MULTIPLIER;
+\treturn true;
+}
+
+"""
 _CLOCK = (
     Change("arch/um/include/linux/time-internal.h", r"(#define TIMER_MULTIPLIER\s+)\d+", r"\g<1>1"),
     Change("arch/um/include/linux/time-internal.h", r"(#define TIMER_MIN_DELTA\s+)\d+", r"\g<1>1"),
     Change("arch/um/kernel/time.c", r"(itimer_next_event\([^{]*\{\n)\tdelta \+= 1;\n", r"\g<1>"),
+    Change(
+        "arch/um/kernel/time.c",
+        r"(!time_travel_ext_waiting)\)(\n\s+)(time_travel_update_time_rel\(TIMER_MULTIPLIER\);)",
+        r"\g<1> && elephan_is_stuck())\g<2>\g<3>",
+    ),
+    Change("arch/um/kernel/time.c", r"^(static u64 timer_read\()", rf"{_STUCK}\g<1>"),
+    Change(
+        "arch/um/include/linux/time-internal.h",
+        r"^(void time_travel_ndelay\(unsigned long nsec\);\n)",
+        r"\g<1>bool elephan_is_stuck(void);\n",
+    ),
+    Change("arch/um/kernel/skas/syscall.c", r"^(\t+)(um_udelay\(1\);)", r"\g<1>if (elephan_is_stuck())\n\g<1>\t\g<2>"),
     Change(
         "net/ipv4/tcp_input.c",
         r"(hrtimer_start_range_ns\(&tp->compressed_ack_timer, ns_to_ktime\(delay)\),\n"
@@ -60,6 +88,8 @@ static u64 elephan_time_ns(struct sk_buff *skb, struct netem_sched_data *q, bool
 \\t\\treturn packet_time_ns(qdisc_pkt_len(skb), q);
 \\tif (follows)
 \\t\\tearly_ps = min(q->elephan_early_ps, (now - ktime_get_ns()) * 1000 + early_ps);
+\\telse if (q->elephan_left_ns == now)
+\\t\\tearly_ps = min_t(u64, q->elephan_left_early_ps, early_ps);
 \\ta_byte = div64_u64(1000000000000ULL << 24, q->rate);
 \\ttime_ps = mul_u64_u64_shr(qdisc_pkt_len(skb) + q->packet_overhead, a_byte, 24);
 \\ttime_ps -= min(early_ps, time_ps);
@@ -87,11 +117,70 @@ static int elephan_tied(struct netem_sched_data *q, const struct sk_buff *skb)
 \\treturn 0;
 }
 """
-_RATE = (
+_LOSSES = """
+/* Time from which packets are lost. */
+static unsigned long elephan_from_ns;
+module_param(elephan_from_ns, ulong, 0);
+
+/* The simulator's random losses: a packet is lost if its draw of 53 bits is below q->loss and the 21 bits of
+ * q->loss_cor.rho. The other two correlations, which nothing else uses, are the key of the stream.
+ */
+static bool elephan_loses(struct netem_sched_data *q)
+{
+\tu64 bound = (u64)q->loss << 21 | q->loss_cor.rho;
+\tu64 draw = (u64)q->delay_cor.rho << 32 | q->dup_cor.rho;
+
+\tif (!bound || ktime_get_ns() < elephan_from_ns)
+\t\treturn false;
+\tdraw += ++q->elephan_draws * 0x9e3779b97f4a7c15ULL;
+\tdraw = (draw ^ (draw >> 30)) * 0xbf58476d1ce4e5b9ULL;
+\tdraw = (draw ^ (draw >> 27)) * 0x94d049bb133111ebULL;
+\treturn (draw ^ (draw >> 31)) >> 11 < bound;
+}
+
+"""
+_ORDER = """
+/* True if a packet of one discipline is due before a packet of the other. Packets that are due in the same ns leave in
+ * the order of their exact times, then in the order of their devices a0, a1, and so on.
+ */
+static bool elephan_is_before(const struct Qdisc *one, const struct Qdisc *other)
+{
+\tconst char *name = qdisc_dev(one)->name, *their_name = qdisc_dev(other)->name;
+
+\tif (one->elephan_early_ps != other->elephan_early_ps)
+\t\treturn one->elephan_early_ps > other->elephan_early_ps;
+\tif (strlen(name) != strlen(their_name))
+\t\treturn strlen(name) < strlen(their_name);
+\treturn strcmp(name, their_name) < 0;
+}
+
+"""
+_NETEM = (
+    Change("include/net/sch_generic.h", r"^(\tstruct Qdisc\s+\*next_sched;\n)", r"\g<1>\tu32 elephan_early_ps;\n"),
+    Change("net/core/dev.c", r"^(static void __netif_reschedule\()", rf"{_ORDER}\g<1>"),
+    Change(
+        "net/core/dev.c",
+        r"\tq->next_sched = NULL;\n\t\*sd->output_queue_tailp = q;\n\tsd->output_queue_tailp = &q->next_sched;\n",
+        "\tstruct Qdisc **place = &sd->output_queue;\n\n"
+        "\twhile (*place && !elephan_is_before(q, *place))\n\t\tplace = &(*place)->next_sched;\n"
+        "\tq->next_sched = *place;\n\t*place = q;\n"
+        "\tif (!q->next_sched)\n\t\tsd->output_queue_tailp = &q->next_sched;\n",
+    ),
+    Change(
+        "net/sched/sch_netem.c",
+        r"^(\t\t)(qdisc_watchdog_schedule_ns\(&q->watchdog,)",
+        r"\g<1>sch->elephan_early_ps = netem_peek(q)->tc_index;\n\g<1>\g<2>",
+    ),
     Change(
         "net/sched/sch_netem.c",
         r"^(struct netem_sched_data \{\n)",
-        r"\g<1>\tu64 elephan_early_ps;\n\tu64 elephan_left_ns;\n\tu32 elephan_left_early_ps;\n",
+        r"\g<1>\tu64 elephan_early_ps;\n\tu64 elephan_left_ns;\n\tu32 elephan_left_early_ps;\n\tu64 elephan_draws;\n",
+    ),
+    Change("net/sched/sch_netem.c", r"^(static bool loss_event\()", rf"{_LOSSES}\g<1>"),
+    Change(
+        "net/sched/sch_netem.c",
+        r"(return )q->loss && q->loss >= get_crandom\(&q->loss_cor[^)]*\);",
+        r"\g<1>elephan_loses(q);",
     ),
     Change("net/sched/sch_netem.c", r"^(\treturn div64_u64\(len \* NSEC_PER_SEC, q->rate\);\n\}\n)", rf"\g<1>{_TIME}"),
     Change(
@@ -176,6 +265,10 @@ def set_clock(tree: Path) -> None:
     User Mode Linux's clock has a resolution of 256 ns, and each reading by a process advances the time by one such
     unit. Its timers expire 1 ns late, and at least 500 ns after they were set.
 
+    A system call that returns an error takes 1 us, and packets that are due in this time are late. This includes the
+    calls that return because a socket is not ready. In the build, time passes while a process works only if the process
+    reads the clock, or meets errors, 100,000 times without waiting.
+
     The timer of compressed ACKs may expire early, together with another timer of its host (``tcp_comp_sack_slack_ns``).
     All hosts of a run are in one kernel and share its timers. In the build, this timer always expires at its latest
     time, so no host depends on the timers of another host.
@@ -202,13 +295,17 @@ def set_draws(tree: Path) -> None:
             raise BuildError(f"{change.path} does not draw random numbers as Linux 6.1 to 6.12 do")
 
 
-def set_rate(tree: Path) -> None:
-    """Give netem the simulator's transmission times, in whole ps. Linux rounds each packet's transmission time down to
-    a nanosecond on each link, so ten thousand packets one after the other take up to 10 us less.
+def set_netem(tree: Path) -> None:
+    """Give netem the simulator's transmission times, in whole ps, and the simulator's random losses.
+
+    Linux rounds each packet's transmission time down to a nanosecond on each link, so ten thousand packets one after
+    the other take up to 10 us less. Packets that arrive at the same time are in the simulator's order. With the
+    simulator's random numbers, the same packets are lost as in the simulator. Packets of the handshakes, before time
+    zero of the run, are not lost.
 
     Raises:
         BuildError: the source has another netem.
     """
-    for change in _RATE:
+    for change in _NETEM:
         if not change.applies(tree):
-            raise BuildError(f"{change.path} does not compute transmission times as Linux 6.1 to 6.12 do")
+            raise BuildError(f"{change.path} does not have the netem of Linux 6.1 to 6.12")

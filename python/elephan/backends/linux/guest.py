@@ -189,11 +189,12 @@ def arguments(plan: Plan) -> list[str]:
     runs."""
     clock = "ext:clock" if plan.outside else "inf-cpu"
     devices = [f"virtio_uml.device={name}:1" for name in DEVICES]
-    outside = [*devices, "virtio_net.napi_tx=0"] if plan.outside else []
+    zero_ns = plan.document["zero_ns"]
+    path = [*devices, "virtio_net.napi_tx=0"] if plan.outside else [f"sch_netem.elephan_from_ns={zero_ns}"]
     return [
         f"mem={plan.memory_bytes >> 20}M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/proc/self/cwd/root", "rw",
         "init=/init", f"time-travel={clock}", f"time-travel-start={_START_NS}", "uml_dir=/proc/self/cwd/uml/",
-        "umid=guest", "con=null", "con0=null,fd:1", "quiet", "panic=-1", *outside, *plan.arguments,
+        "umid=guest", "con=null", "con0=null,fd:1", "quiet", "panic=-1", *path, *plan.arguments,
     ]  # fmt: skip
 
 

@@ -78,6 +78,8 @@ class Kernel:
         kernels."""
         if not self._has_line("arch/um/include/linux/time-internal.h", "#define TIMER_MULTIPLIER 1"):
             return "its clock has a resolution of 256 ns"
+        if not self._has_line("arch/um/kernel/time.c", "elephan_is_stuck())"):
+            return "its clock advances while a process works"
         if not self._has_line("net/ipv4/tcp_input.c", "sysctl_tcp_comp_sack_slack_ns)), 0,"):
             return "its hosts share their timers"
         if not self._has_line("include/linux/tcp.h", "#define TCP_ELEPHAN_SEED 10000"):
@@ -86,6 +88,8 @@ class Kernel:
             return "the timestamps of its receivers do not begin at the simulator's random numbers"
         if not self._has_line("net/sched/sch_netem.c", "u64 elephan_early_ps;"):
             return "netem rounds its transmission times"
+        if not self._has_line("net/sched/sch_netem.c", "return elephan_loses(q);"):
+            return "netem does not lose the packets that the simulator loses"
         return ""
 
     def _has_line(self, path: str, text: str) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
+import math
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from typing import Any
@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 
 from elephan.backends.base import unknown_fields
-from elephan.backends.linux import buffers, queues, twins
+from elephan.backends.linux import queues, twins
+from elephan.backends.linux.buffers import BUFFER_MAX_BYTES, LEAST_QUICK_ACKS, READ_BYTES, Buffers
 from elephan.backends.linux.modules import is_linux_own, module_of, parameters_of
 from elephan.backends.linux.queues import UNLIMITED_PACKETS
-from elephan.scenario import Scenario, ScenarioError, own, transports
+from elephan.scenario import Scenario, ScenarioError, catalog, own, transports
 from elephan.scenario.c_files import CFile
 from elephan.scenario.document import write
 from elephan.scenario.form import BernoulliLoss, FlowSpec, LinkSpec, NoneLoss, Spec, StackSpec
@@ -42,6 +43,8 @@ _LOOK_MIN_NS, _LOOK_MAX_NS, _LOOK_EACH_NS = 1_000_000, 20_000_000, 250_000
 _LOOKS_A_ROUND_TRIP = 4
 _MEMORY_BYTES, _NAMESPACE_BYTES = 96 << 20, 1 << 20
 _PS_PER_S = 10**12
+# Number of different draws of the simulator's random numbers.
+_DRAWS = 2**53
 _NS_PER_S = 10**9
 _PS_PER_NS = 1000
 _NS_PER_US = 1000
@@ -49,8 +52,8 @@ _NS_PER_US = 1000
 SYSCTLS = {
     "net/ipv4/ip_forward": "1",
     "net/ipv4/tcp_no_metrics_save": "1",
-    "net/ipv4/tcp_rmem": f"4096 131072 {buffers.BUFFER_MAX_BYTES}",
-    "net/ipv4/tcp_wmem": f"4096 16384 {buffers.BUFFER_MAX_BYTES}",
+    "net/ipv4/tcp_rmem": f"4096 131072 {BUFFER_MAX_BYTES}",
+    "net/ipv4/tcp_wmem": f"4096 16384 {BUFFER_MAX_BYTES}",
 }
 """Settings of each network namespace of a guest."""
 
@@ -158,10 +161,10 @@ class Plan:
         files = _files(scenario, form, real)
         modules = [module_of(form.flows[i], files[i], f"flow[{i}]") for i in real]
         arguments = parameters_of(form, files)
-        graph, watched, outside = _path(form, real, STATED if stated else "")
-        document = _document(form, real, hz, modules, graph)
-        if outside:
-            document["zero_ns"] = _zero_ns(document)
+        buffers = Buffers(form)
+        graph, watched, outside = _path(form, buffers, real, STATED if stated else "")
+        document = _document(form, buffers, real, hz, modules, graph)
+        document["zero_ns"] = _zero_ns(document)
         sockets = sum(flow["send_buffer_bytes"] + flow["receive_buffer_bytes"] for flow in document["flows"])
         memory = _MEMORY_BYTES + graph.namespaces * _NAMESPACE_BYTES + 2 * sockets
         mib = -(-memory // 2**20)
@@ -305,9 +308,9 @@ def _check_stack(stack: StackSpec, hz: int, where: str) -> None:
                 "'sim' can, or write stack = \"linux\"",
                 path=where,
             )
-    if stack.quick_acks < buffers.LEAST_QUICK_ACKS:
+    if stack.quick_acks < LEAST_QUICK_ACKS:
         raise ScenarioError(
-            f"Linux acknowledges at least {buffers.LEAST_QUICK_ACKS} segments one by one, and this flow has "
+            f"Linux acknowledges at least {LEAST_QUICK_ACKS} segments one by one, and this flow has "
             f"quick_acks = {stack.quick_acks}; 'sim' can have fewer",
             path=f"{where}.quick_acks",
         )
@@ -346,14 +349,14 @@ class _Nodes:
         return self._numbers[root]
 
 
-def _path(form: Spec, real: list[int], outside: str) -> tuple[_Graph, list[int], str]:
+def _path(form: Spec, buffers: Buffers, real: list[int], outside: str) -> tuple[_Graph, list[int], str]:
     """Devices and routes, the links whose queues the guest records, and the reason why the engine simulates the
     path."""
     if not outside:
         try:
             for link in form.links:
                 _check_netem(link)
-            graph, watched = _inside(form)
+            graph, watched = _inside(form, buffers)
         except _NetemError as error:
             outside = str(error)
         else:
@@ -365,10 +368,10 @@ def _path(form: Spec, real: list[int], outside: str) -> tuple[_Graph, list[int],
                 f"engine ({outside}); leave that out, or write '{link.queue.kind.partition(':')[2]}'",
                 path=f"links[{i}].queue",
             )
-    return _outside(form, real), [], outside
+    return _outside(form, buffers, real), [], outside
 
 
-def _outside(form: Spec, real: list[int]) -> _Graph:
+def _outside(form: Spec, buffers: Buffers, real: list[int]) -> _Graph:
     """A graph with the two devices that lead out of the guest: the senders' and the receivers'."""
     graph = _Graph()
     mtu = max(wire_bytes(form.flows[k].stack) for k in real)
@@ -380,7 +383,7 @@ def _outside(form: Spec, real: list[int]) -> _Graph:
         sender, receiver = addresses(k)
         own = _of_route(form.flows[k])
         graph.route(0, receiver, 0, **own)
-        graph.route(1, sender, 1, **own, receive_window=buffers.first_window(form, form.flows[k]))
+        graph.route(1, sender, 1, **own, receive_window=buffers.first_window(k))
     return graph
 
 
@@ -388,7 +391,7 @@ def _of_route(flow: FlowSpec) -> dict[str, Any]:
     return {"initial_window": flow.stack.initial_window, "mtu": wire_bytes(flow.stack), "ecn": flow.stack.ecn}
 
 
-def _inside(form: Spec) -> tuple[_Graph, list[int]]:
+def _inside(form: Spec, buffers: Buffers) -> tuple[_Graph, list[int]]:
     """Devices and routes of the scenario's links, and the links whose queues are recorded.
 
     Raises:
@@ -402,17 +405,28 @@ def _inside(form: Spec) -> tuple[_Graph, list[int]]:
     mtu = max(wire_bytes(flow.stack) for flow in form.flows)
     stages: dict[int, list[tuple[int, int]]] = {}
     watched = []
-    for i, link in enumerate(form.links):
-        if any(i in (*flow.path, *flow.reverse_path) for flow in form.flows):
-            stages[i] = _stages(form, i, nodes, graph, mtu)
-            watched += [i] if link.record else []
+    for i in _in_order_of_flows(form):
+        stages[i] = _stages(form, i, nodes, graph, mtu)
+        watched += [i] if form.links[i].record else []
     for k, flow in enumerate(form.flows):
         sender, receiver = addresses(k)
         own = _of_route(flow)
         _routed(graph, 0, 1, [stage for i in flow.path for stage in stages[i]], receiver, mtu, own)
-        own["receive_window"] = buffers.first_window(form, flow)
+        own["receive_window"] = buffers.first_window(k)
         _routed(graph, 1, 0, [stage for i in flow.reverse_path for stage in stages[i]], sender, mtu, own)
     return graph, watched
+
+
+def _in_order_of_flows(form: Spec) -> list[int]:
+    """The links that flows use, in the order of the flows' names.
+
+    Packets that arrive at a queue at the same time are in the order of their devices, and in the simulator in the order
+    of the names.
+    """
+    used: dict[int, None] = {}
+    for flow in sorted(form.flows, key=lambda flow: flow.name):
+        used |= dict.fromkeys((*flow.path, *flow.reverse_path))
+    return list(used)
 
 
 def addresses(flow: int) -> tuple[str, str]:
@@ -449,15 +463,15 @@ def _stages(form: Spec, i: int, nodes: _Nodes, graph: _Graph, mtu: int) -> list[
         "rate_bps": link.rate_bps,
         "delay_ns": delay_ns,
         "limit": UNLIMITED_PACKETS if limit is None else limit,
-        "loss": round(loss * (2**32 - 1)),
-        "loss_seed": _drawn(form.seed, f"link {link.name} loss", 2**64),
+        "loss": math.ceil(loss * _DRAWS),
+        "loss_key": catalog.engine().stream_key(form.seed, f"link {link.name} loss"),
     }
     if delay_ns == 0 or (limit is None and not link.record):
         return [(origin, graph.device(origin, to, mtu, netem, watched=link.record))]
     between = graph.namespaces
     graph.namespaces += 1
     first = graph.device(origin, between, mtu, netem | {"delay_ns": 0}, watched=link.record)
-    delay = {"rate_bps": None, "delay_ns": delay_ns, "limit": UNLIMITED_PACKETS, "loss": 0, "loss_seed": 0}
+    delay = {"rate_bps": None, "delay_ns": delay_ns, "limit": UNLIMITED_PACKETS, "loss": 0, "loss_key": 0}
     return [(origin, first), (between, graph.device(between, to, mtu, delay))]
 
 
@@ -485,7 +499,7 @@ def _behind_kernels_queue(form: Spec, i: int, ends: tuple[int, int], graph: _Gra
         "delay_ns": link.delay_ps // _PS_PER_NS,
         "limit": UNLIMITED_PACKETS,
         "loss": 0,
-        "loss_seed": 0,
+        "loss_key": 0,
     }
     first = graph.device(origin, between, mtu, None, watched=link.record, queue=queue)
     return [(origin, first), (between, graph.device(between, to, mtu, wire))]
@@ -509,21 +523,18 @@ def _limit_packets(form: Spec, i: int, in_service: int | None = None) -> int | N
     return max(1, min(limits) + in_service)
 
 
-def _drawn(seed: int, name: str, bound: int) -> int:
-    """A number below a bound, drawn from a named stream of the seed."""
-    return int.from_bytes(hashlib.sha256(f"{seed} {name}".encode()).digest()[:8], "big") % bound
-
-
 def phase_ns(seed: int, hz: int) -> int:
     """Time from a timer interrupt of the guest to the scenario's time zero, ns: from 0 to the interval of
     interrupts."""
-    return _drawn(seed, "phase", _NS_PER_S // hz)
+    return int(catalog.engine().timer_phase_ns(seed, hz))
 
 
 # ---- the document ----
 
 
-def _document(form: Spec, real: list[int], hz: int, modules: list[str], graph: _Graph) -> dict[str, Any]:
+def _document(
+    form: Spec, buffers: Buffers, real: list[int], hz: int, modules: list[str], graph: _Graph
+) -> dict[str, Any]:
     look_ns = _look_ns(form, real)
     return {
         "seed": form.seed,
@@ -539,7 +550,7 @@ def _document(form: Spec, real: list[int], hz: int, modules: list[str], graph: _
         "devices": graph.devices,
         "routes": list(graph.routes.values()),
         "flows": [
-            _flow(form, i, module, connect_ns)
+            _flow(form, buffers, i, module, connect_ns)
             for i, module, connect_ns in zip(real, modules, _connections_ns(form, real), strict=True)
         ],
     }
@@ -591,11 +602,11 @@ def _look_ns(form: Spec, real: list[int]) -> int:
     return period // parts
 
 
-def _flow(form: Spec, i: int, module: str, connect_ns: int) -> dict[str, Any]:
+def _flow(form: Spec, buffers: Buffers, i: int, module: str, connect_ns: int) -> dict[str, Any]:
     flow = form.flows[i]
     sender, receiver = addresses(i)
-    stack, buffer = flow.stack, buffers.send_buffer_bytes(form, flow)
-    window_bytes = buffers.window_bound_bytes(form, flow)
+    stack, buffer = flow.stack, buffers.send_buffer_bytes(i)
+    window_bytes = buffers.window_bound_bytes(i)
     return {
         "name": flow.name,
         "sender": sender,
@@ -610,9 +621,9 @@ def _flow(form: Spec, i: int, module: str, connect_ns: int) -> dict[str, Any]:
         "payload_bytes": stack.payload_bytes,
         "application": write(form)["flows"][i].get("application"),
         "send_buffer_bytes": buffer,
-        "receive_buffer_bytes": buffers.receive_buffer_bytes(form, flow),
+        "receive_buffer_bytes": buffers.receive_buffer_bytes(i),
         "receive_window_bytes": window_bytes,
         # The low-water mark must not exceed the window, or the receiver would wait forever.
-        "read_bytes": min(buffers.READ_BYTES, max(1, window_bytes // 4)),
+        "read_bytes": min(READ_BYTES, max(1, window_bytes // 4)),
         "pacing": stack.pacing,
     }

@@ -101,7 +101,7 @@ def tables(plan: Plan, seen: Looks) -> dict[str, pl.DataFrame]:
     import polars as pl
 
     indices = range(len(plan.real))
-    links = [_link(plan, seen, k) for k in range(len(plan.watched))]
+    links = [_link(plan, seen, k) for k in sorted(range(len(plan.watched)), key=plan.watched.__getitem__)]
     rows = [_flow(plan, seen, k) for k in indices]
     found = {
         "flows": pl.DataFrame(rows, schema_overrides={"completion_s": pl.Float64}),

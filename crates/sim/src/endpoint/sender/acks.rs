@@ -130,14 +130,14 @@ impl Sender {
         if let Some(sampler) = &mut self.sampler {
             let (records, soon) = sampler.place(u64::from(sent_last) + FETCHED_AHEAD);
             prefetch::element(records, soon);
-            sampler.on_delivered(sent_last.into(), delivered, now.0, min_rtt);
+            sampler.on_delivered(sent_last.into(), delivered, now.later(self.stack.phase).0, min_rtt);
         }
         let losses =
             if self.may_show_losses(taken) { self.detect_on_ack(now, sample, taken) } else { Losses::default() };
         let in_flight = self.board.in_flight(self.next);
         let recovering = self.repair.is_in_episode();
         let ack = Ack {
-            now: now.seconds(),
+            now: self.host_seconds(now),
             acked: f64::from(delivered),
             rtt: sample,
             owd: None,
@@ -344,7 +344,7 @@ impl Sender {
                 // The receiver echoes the timestamp of the oldest segment that it acknowledges (RFC 7323 section 4.3).
                 let oldest = rack.sent_at.get(una.into()).filter(|_| newest != una);
                 let echoed = oldest.unwrap_or(packet.stamp);
-                let ticks = packet.at.0 / Time::MILLISECOND.0 - echoed.0 / Time::MILLISECOND.0;
+                let ticks = rack.host_ms(packet.at) - rack.host_ms(echoed);
                 let sample = Time(ticks.max(1) * Time::MILLISECOND.0).seconds();
                 (sample, sample)
             }

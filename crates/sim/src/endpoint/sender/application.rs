@@ -23,7 +23,8 @@ impl Sender {
         self.end += fresh;
         let idle = now.since(idle_since);
         if self.next == self.board.una() && self.next > 0 && idle > self.rto.timeout() {
-            self.algorithm.on_idle(now.seconds(), idle.seconds());
+            let now_s = self.host_seconds(now);
+            self.algorithm.on_idle(now_s, idle.seconds());
             self.stats.note_window(now, self.algorithm.window());
         }
         self.transmit(now, out);

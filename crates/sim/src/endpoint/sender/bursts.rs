@@ -8,8 +8,6 @@ pub(super) const LARGEST_BYTES: u32 = 65_343;
 /// Largest window that a SYN-ACK can announce, bytes: the window field of a SYN-ACK is not scaled (RFC 7323 section
 /// 2.2).
 const UNSCALED_WINDOW_BYTES: u64 = 65_535;
-/// Send buffer, bytes, of a stack that states none: the send buffer of `--on linux` on a path with a small BDP.
-const SEND_BUFFER_BYTES: u64 = 7_000_064;
 /// Size of Linux's structures around the data of a buffer, bytes (`SKB_TRUESIZE`). The limit of the send buffer
 /// includes these structures.
 const STRUCTURES_BYTES: u64 = 832;
@@ -33,17 +31,21 @@ pub(super) struct Bursts {
     /// End of the first buffer that was still unsent after the first transmission; the other buffers follow. `None`
     /// until the first transmission is over: the application refills the head of the queue after each burst.
     pub(super) grid: Option<u32>,
+    /// Send buffer, bytes.
+    filled: u64,
     /// End of the last buffer that was full before the first ACK.
     written: u32,
 }
 
 impl Bursts {
-    pub(super) fn new(stack: &StackSpec) -> Self {
+    /// State of a sender whose application fills `filled` bytes before the first ACK.
+    pub(super) fn new(stack: &StackSpec, filled: u64) -> Self {
         let payload = u64::from(stack.payload_bytes.max(1));
         let window = stack.receive_window.map_or(u64::MAX, |segments| u64::from(segments) * payload);
         let segments = |window: u64| (u64::from(LARGEST_BYTES).min(window / 2) / payload).max(1) as u32;
         Self {
             active: stack.tso,
+            filled,
             largest: if stack.tso { f64::from(LARGEST_BYTES) / payload as f64 } else { 0.0 },
             full: segments(window),
             first: segments(window.min(UNSCALED_WINDOW_BYTES)),
@@ -53,10 +55,9 @@ impl Bursts {
 
     /// Records that the application has filled the send buffer at the start; `next` is the first segment that was not
     /// sent. The last buffer gets more data after the first ACK, when a full buffer is larger.
-    pub(super) fn lay_out(&mut self, next: u32, stack: &StackSpec) {
-        let payload = u64::from(stack.payload_bytes);
-        let filled = stack.send_buffer_bytes.unwrap_or(SEND_BUFFER_BYTES);
-        let left = filled.saturating_sub(u64::from(next) * payload);
+    pub(super) fn lay_out(&mut self, next: u32, payload_bytes: u32) {
+        let payload = u64::from(payload_bytes);
+        let left = self.filled.saturating_sub(u64::from(next) * payload);
         let buffers = left.div_ceil(u64::from(self.first) * payload + STRUCTURES_BYTES).max(1);
         self.buffer_end = next.saturating_add(self.first);
         self.grid = Some(self.buffer_end);
@@ -80,9 +81,9 @@ mod tests {
 
     #[test]
     fn buffers_are_smaller_before_the_first_ack() {
-        let mut bursts = Bursts::new(&StackSpec::linux());
+        let mut bursts = Bursts::new(&StackSpec::linux(), 7_000_064);
         assert_eq!(bursts.end_of_buffer(5), 27, "the application fills the head of the queue after each burst");
-        bursts.lay_out(10, &StackSpec::linux());
+        bursts.lay_out(10, 1448);
         let ends = [10, 31, 32, 53, 54].map(|next| bursts.end_of_buffer(next));
         assert_eq!(ends, [32, 32, 54, 54, 76], "half of 65,535 bytes has 22 segments");
         let written = 10 + 213 * 22;
@@ -92,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_small_receive_window_makes_small_buffers() {
-        let bursts = Bursts::new(&StackSpec { receive_window: Some(20), ..StackSpec::linux() });
+        let bursts = Bursts::new(&StackSpec { receive_window: Some(20), ..StackSpec::linux() }, 0);
         assert_eq!((bursts.first, bursts.full), (10, 10), "half of the window (tcp_bound_to_half_wnd)");
     }
 }

@@ -18,7 +18,7 @@ use super::window_growth::WindowGrowth;
 use crate::application::Application;
 use crate::endpoint::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
 use crate::endpoint::departures::Departures;
-use crate::endpoint::jiffies;
+use crate::endpoint::jiffies::Interrupts;
 use crate::endpoint::rto::Rto;
 use crate::endpoint::scoreboard::{Parts, Scoreboard};
 use crate::endpoint::statistics::SenderStatistics;
@@ -87,7 +87,7 @@ fn timeout_of(stack: &StackSpec) -> Rto {
     let [initial, least, most, granularity] =
         [stack.initial_rto_ps, stack.min_rto_ps, stack.max_rto_ps, stack.rto_granularity_ps].map(Time);
     let rto = Rto::new(initial, least, most, granularity);
-    if stack.detection == Detection::Rack { rto.of_linux(jiffies::jiffy(stack)) } else { rto }
+    if stack.detection == Detection::Rack { rto.of_linux(Interrupts::of(stack).jiffy) } else { rto }
 }
 
 impl Sender {
@@ -118,7 +118,7 @@ impl Sender {
             quiet_until: Time::ZERO,
             repair: Repair::new(),
             timeout: RetransmissionTimer::new(Time(stack.min_rto_ps.min(stack.initial_rto_ps))),
-            rack: Rack::new(stack.detection == Detection::Rack, stack.detection == Detection::Rack || stack.tso),
+            rack: Rack::new(&stack),
             timestamps: TimestampEcho::default(),
             now: Time::ZERO,
             min_rtt: MinRtt::new(),
@@ -148,7 +148,7 @@ impl Sender {
             sampler: (needs.delivery || needs.losses).then(|| Box::new(DeliverySampler::new(needs.hz))),
             marks: Marks::new(needs, stack.ecn),
             pace: Pace::new(needs.pacing || stack.pacing),
-            bursts: Bursts::new(&stack),
+            bursts: Bursts::new(&stack, this.send_buffer_bytes),
             application,
             host: Host::new(this),
             needs,
@@ -160,11 +160,18 @@ impl Sender {
         }
     }
 
+    /// Time of the host's clock in s, which the algorithm sees: the clock of a host with timer interrupts begins at an
+    /// interrupt.
+    #[inline(always)]
+    pub(super) fn host_seconds(&self, now: Time) -> f64 {
+        now.later(self.stack.phase).seconds()
+    }
+
     /// Takes the RTT of the handshake, if it was measured, as the first sample before the sender starts.
     pub(crate) fn note_handshake(&mut self, handshake: Option<Handshake>) {
         if let Some(handshake) = handshake {
             if self.stack.counts_ns() && self.needs.router.is_none() {
-                self.timestamps = TimestampEcho::new(&handshake);
+                self.timestamps = TimestampEcho::new(&handshake, self.stack.phase);
             }
             self.rack.handshake = handshake.rtt.seconds();
             self.rack.receivers_handshake = handshake.receivers_rtt;

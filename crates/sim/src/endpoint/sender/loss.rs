@@ -26,7 +26,7 @@ impl Sender {
         self.rack.reordering_seen |= was_late && in_fast_recovery && packet.segment() < self.repair.point;
         if was_late && self.board.sacked() == 0 {
             self.board.forget_losses(self.next);
-            self.algorithm.on_undo(now.seconds());
+            self.algorithm.on_undo(self.host_seconds(now));
             self.stats.totals.undone += 1;
             self.repair.state = State::Open;
         }
@@ -61,7 +61,7 @@ impl Sender {
             self.repair.may_be_spurious = false;
         } else if original {
             self.board.forget_losses(self.next);
-            self.algorithm.on_undo(now.seconds());
+            self.algorithm.on_undo(self.host_seconds(now));
             self.stats.totals.undone += 1;
             (self.repair.state, self.repair.undo_possible, self.repair.may_be_spurious) = (State::Open, false, false);
         } else if self.next > self.repair.point {
@@ -81,7 +81,7 @@ impl Sender {
                 self.algorithm.moderate(f64::from(episode.final_window(self.next - cumulative)));
             }
         }
-        self.algorithm.on_recovery_exit(now.seconds());
+        self.algorithm.on_recovery_exit(self.host_seconds(now));
         self.repair.state = State::Open;
         self.repair.undo_possible = false;
         true
@@ -102,7 +102,7 @@ impl Sender {
         if begin {
             if sample.is_some() {
                 let (min_rtt, srtt) = (self.min_rtt.get(), self.rto.srtt);
-                let ack = Ack { now: now.seconds(), rtt, min_rtt, srtt, sample, ..Ack::default() };
+                let ack = Ack { now: self.host_seconds(now), rtt, min_rtt, srtt, sample, ..Ack::default() };
                 self.algorithm.on_sample(&ack);
             }
             self.begin_loss_episode(now);
@@ -164,7 +164,7 @@ impl Sender {
     /// Reports a lost segment to the algorithm, if the algorithm asks for losses.
     fn report_lost(&mut self, segment: u32, now: Time) {
         if let Some(sampler) = &mut self.sampler {
-            let lost = sampler.on_lost(segment.into(), now.0);
+            let lost = sampler.on_lost(segment.into(), now.later(self.stack.phase).0);
             if self.needs.losses {
                 self.algorithm.on_lost(&lost);
             }

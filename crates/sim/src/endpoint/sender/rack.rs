@@ -3,6 +3,7 @@
 
 use elephan_cc::estimators::SegmentRing;
 
+use crate::spec::{Detection, StackSpec};
 use crate::time::Time;
 
 /// State of RACK.
@@ -30,15 +31,18 @@ pub(super) struct Rack {
     pub(super) reorder_due: Time,
     /// Time at which the timer of the reordering window was last set.
     pub(super) reorder_set: Time,
+    /// Time of the host's clock at the start of the run.
+    phase: Time,
     /// Send time of each outstanding segment.
     pub(super) sent_at: SegmentRing<Time>,
 }
 
 impl Rack {
-    pub(super) fn new(enabled: bool, keeps_times: bool) -> Self {
+    pub(super) fn new(stack: &StackSpec) -> Self {
+        let enabled = stack.detection == Detection::Rack;
         Self {
             enabled,
-            keeps_times,
+            keeps_times: enabled || stack.tso,
             stamp: Time::ZERO,
             segment: 0,
             rtt: Time::ZERO,
@@ -48,6 +52,7 @@ impl Rack {
             smallest_twice: Time::NEVER,
             reorder_due: Time::NEVER,
             reorder_set: Time::NEVER,
+            phase: stack.phase,
             sent_at: SegmentRing::new(),
         }
     }
@@ -55,8 +60,13 @@ impl Rack {
     /// Time from `sent` to `at`. Linux's clock for RTTs counts whole microseconds (`tcp_mstamp`).
     #[inline]
     pub(super) fn elapsed(&self, at: Time, sent: Time) -> Time {
-        let us = Time::MICROSECOND.0;
-        if self.enabled { Time((at.0 / us).saturating_sub(sent.0 / us) * us) } else { at.since(sent) }
+        let us = |time: Time| time.later(self.phase).0 / Time::MICROSECOND.0;
+        if self.enabled { Time(us(at).saturating_sub(us(sent)) * Time::MICROSECOND.0) } else { at.since(sent) }
+    }
+
+    /// Whole milliseconds of the host's clock.
+    pub(super) fn host_ms(&self, time: Time) -> u64 {
+        time.later(self.phase).0 / Time::MILLISECOND.0
     }
 
     /// Records the delivery of `segment`, which was sent at `stamp`.
@@ -92,8 +102,13 @@ mod tests {
     #[test]
     fn linux_measures_between_whole_microseconds() {
         let (sent, at) = (Time(999_999), Time(2_000_000));
-        for (enabled, elapsed) in [(true, 2_000_000), (false, 1_000_001)] {
-            assert_eq!(Rack::new(enabled, true).elapsed(at, sent), Time(elapsed));
+        let stack = |detection, phase| StackSpec { detection, phase: Time(phase), ..StackSpec::linux() };
+        for (stack, elapsed) in [
+            (stack(Detection::Rack, 0), 2_000_000),
+            (stack(Detection::Rack, 1), 1_000_000),
+            (stack(Detection::Dupack, 0), 1_000_001),
+        ] {
+            assert_eq!(Rack::new(&stack).elapsed(at, sent), Time(elapsed));
         }
     }
 }

@@ -5,7 +5,7 @@ use elephan_cc::{Algorithm, Cause, Signal, Start};
 use super::core::Sender;
 use super::repair::State;
 use crate::endpoint::boundary::Outlet;
-use crate::endpoint::jiffies;
+use crate::endpoint::jiffies::Interrupts;
 use crate::record::SenderSample;
 use crate::spec::Detection;
 use crate::time::Time;
@@ -113,7 +113,7 @@ impl Sender {
     }
 
     fn expiry(&self, from: Time, wait: Time) -> Time {
-        jiffies::expiry(jiffies::jiffy(&self.stack), from, wait)
+        Interrupts::of(&self.stack).expiry(from, wait)
     }
 
     /// Time at which an overtaken segment counts as lost if its reordering window ends in `wait`
@@ -130,7 +130,7 @@ impl Sender {
             self.rto.sample_at(rtt, self.board.una(), self.next);
         }
         self.algorithm.on_start(&Start {
-            now: now.seconds(),
+            now: self.host_seconds(now),
             initial_window: f64::from(self.stack.initial_window),
             initial_ssthresh: self.stack.initial_ssthresh.map_or(f64::INFINITY, f64::from),
             segment_bytes: f64::from(self.stack.payload_bytes),
@@ -140,7 +140,7 @@ impl Sender {
         });
         self.stats.note_window(now, self.algorithm.window());
         self.transmit(now, out);
-        self.bursts.lay_out(self.next, &self.stack);
+        self.bursts.lay_out(self.next, self.stack.payload_bytes);
     }
 
     pub(super) fn sample_until(&mut self, now: Time) {
@@ -165,7 +165,7 @@ impl Sender {
 
     pub(super) fn signal(&self, now: Time, cause: Cause) -> Signal {
         Signal {
-            now: now.seconds(),
+            now: self.host_seconds(now),
             in_flight: f64::from(self.board.in_flight(self.next)),
             cause,
             srtt: self.rto.srtt,

@@ -14,13 +14,16 @@ pub(super) struct TimestampEcho {
     per_byte: Time,
     /// Timestamp of the latest ACK in ms, plus 1; 0 before the first ACK, and if the receiver needs no timestamps.
     latest: u32,
+    /// Time of the hosts' clock at the start of the run.
+    phase: Time,
 }
 
 impl TimestampEcho {
-    /// Timestamps of a connection. A receiver needs them only on a short path.
-    pub(super) fn new(handshake: &Handshake) -> Self {
+    /// Timestamps of a connection whose hosts' clock shows `phase` at the start of the run. A receiver needs timestamps
+    /// only on a short path.
+    pub(super) fn new(handshake: &Handshake, phase: Time) -> Self {
         if compression::depends_on(handshake.receivers_rtt) {
-            Self { back: handshake.back, per_byte: handshake.per_byte, latest: 0 }
+            Self { back: handshake.back, per_byte: handshake.per_byte, latest: 0, phase }
         } else {
             Self::default()
         }
@@ -45,7 +48,7 @@ impl TimestampEcho {
     }
 
     fn take(&mut self, time: Time) {
-        self.latest = (time.0 / Time::MILLISECOND.0) as u32 + 1;
+        self.latest = (time.later(self.phase).0 / Time::MILLISECOND.0) as u32 + 1;
     }
 
     /// The timestamp that a segment echoes.
@@ -68,7 +71,7 @@ mod tests {
 
     #[test]
     fn an_ack_has_the_time_at_which_it_was_sent() {
-        let mut echo = TimestampEcho::new(&handshake(8));
+        let mut echo = TimestampEcho::new(&handshake(8), Time::ZERO);
         assert_eq!(echo.latest(), 0);
         echo.on_ack(Time(20 * MS.0), 52);
         assert_eq!(echo.latest(), 16, "20 ms - 4 ms - 52 us are 15 whole ms");
@@ -78,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_long_path_needs_no_timestamps() {
-        let mut echo = TimestampEcho::new(&handshake(21));
+        let mut echo = TimestampEcho::new(&handshake(21), Time::ZERO);
         echo.on_ack(Time(20 * MS.0), 52);
         assert_eq!(echo.latest(), 0);
     }

@@ -233,12 +233,13 @@ impl Sender {
         if self.watches {
             let in_flight = self.board.in_flight(self.next);
             if let Some(sampler) = &mut self.sampler {
-                sampler.on_sent(segment.into(), una, in_flight, now.0);
+                sampler.on_sent(segment.into(), una, in_flight, now.later(self.stack.phase).0);
             }
             if self.needs.sends {
                 let retransmission = flags & flag::RETRANSMIT != 0;
                 let in_flight = f64::from(in_flight);
-                self.algorithm.on_sent(&Sent { now: now.seconds(), in_flight, retransmission });
+                let now = self.host_seconds(now);
+                self.algorithm.on_sent(&Sent { now, in_flight, retransmission });
             }
             if self.log.is_some() && !self.departures.is_jittered() {
                 self.log_sent(segment, flags, now, now);
