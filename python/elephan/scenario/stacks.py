@@ -57,13 +57,13 @@ class Stack:
         section VIII.A: Linux 2.6 walks the list of all segments).
         hz: timer interrupts per second of the sending host (Linux's ``HZ``). Linux's BIC, CUBIC, H-TCP and Westwood+
             (and TCP-LP before Linux 4.13) measure time in these interrupts. With ``rack``, timers expire at a timer
-            interrupt, as in Linux.
+            interrupt, as in Linux; the seed decides how long before the start of the run the last interrupt was.
         handshake: true if the sender measures the RTT of the handshake before the flow starts. The RTT of the handshake
             is then the first sample of the smoothed RTT and of the smallest RTT of ``rack``.
         tso: true if new segments leave in bursts, as with segmentation offload in Linux 6.12: the data of 1 ms at the
             pacing rate, at least two segments. A smaller burst is deferred if the next ACK is expected within 1 ms.
         send_buffer_bytes: send buffer in Linux's accounting, which the application fills before the first ACK;
-            ``None`` for a size that the backend chooses. In the simulator, the send buffer only affects the bursts of
+            ``None`` for a size that holds all data on the path and in its queues. In the simulator, the send buffer only affects the bursts of
             ``tso``; it does not limit the data in flight.
         hide_losses: true if the receiver acknowledges every segment as if all earlier segments had arrived (lazy
             optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005).
