@@ -84,8 +84,8 @@ def test_a_sweep_says_it_once_and_names_the_points_with_few_outcomes(
     assert rule + "seed 2 alone: --set perturb=hosts --set seed=2" in out.splitlines()
     buffers = "dumbbell.buffer=10 packets,20 packets,30 packets,40 packets,50 packets,60 packets,70 packets"
     # Hosts of this stack have no timer interrupts, whose phase would depend on the seed.
-    rare = ("--set", "perturb=none", "--set", "stack=rfc6675", "--set", "dumbbell.loss=1e-12")
-    rare += ("--set", "duration=2 s", "--seeds", "2")
+    settings = ("perturb=none", "stack=rfc6675", "dumbbell.loss=1e-12", "duration=2 s")
+    rare = (*(word for setting in settings for word in ("--set", setting)), "--seeds", "2")
     out, err = said(capsys, "sweep", "pair.toml", "--grid", buffers, *rare)
     told = [line for line in err.splitlines() if "distinct outcome" in line]
     assert len(told) == 6

@@ -63,8 +63,8 @@ class Stack:
         tso: true if new segments leave in bursts, as with segmentation offload in Linux 6.12: the data of 1 ms at the
             pacing rate, at least two segments. A smaller burst is deferred if the next ACK is expected within 1 ms.
         send_buffer_bytes: send buffer in Linux's accounting, which the application fills before the first ACK;
-            ``None`` for a size that holds all data on the path and in its queues. In the simulator, the send buffer only affects the bursts of
-            ``tso``; it does not limit the data in flight.
+            ``None`` for a size that holds all data on the path and in its queues. In the simulator, the send buffer
+            only affects the bursts of ``tso``; it does not limit the data in flight.
         hide_losses: true if the receiver acknowledges every segment as if all earlier segments had arrived (lazy
             optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005).
         hide_marks: true if the receiver echoes no ECN marks.
