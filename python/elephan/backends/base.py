@@ -167,7 +167,7 @@ class Backend(ABC):
         """
 
     def varies(self, scenario: Scenario) -> bool:
-        """True if the result of this scenario depends on the seed."""
+        """True if several seeds are replicates of this scenario: it has random events."""
         return scenario.is_random
 
     def must_differ(self, scenario: Scenario) -> bool:

@@ -257,7 +257,11 @@ class Scenario(ScenarioTable):
 
     @property
     def is_random(self) -> bool:
-        """True if another seed gives another result."""
+        """True if the scenario has random events.
+
+        The seed also decides the phase of the timer interrupts of hosts with the stack ``linux``. The phase alone is no
+        reason for replicates, since most results do not depend on it.
+        """
         return randomness(self, self.graph)
 
     @property
