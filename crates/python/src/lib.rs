@@ -276,6 +276,13 @@ fn send_buffers(spec_json: &str) -> PyResult<Vec<u64>> {
     Ok(spec.flows.iter().map(|flow| flow.send_buffer_bytes).collect())
 }
 
+/// Receive windows of each flow on a Linux host whose stack states none, at the start and after their growth, segments.
+#[pyfunction]
+fn receive_windows(spec_json: &str) -> PyResult<Vec<(u64, u64)>> {
+    let spec = Spec::from_json(spec_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    Ok(spec.flows.iter().map(|flow| spec.linux_windows(flow)).collect())
+}
+
 /// Key of the random stream `name` in a run with `seed`.
 #[pyfunction]
 fn stream_key(seed: u64, name: &str) -> u64 {
@@ -319,6 +326,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parameters::queue_form, module)?)?;
     module.add_function(wrap_pyfunction!(parameters::counts_jiffies, module)?)?;
     module.add_function(wrap_pyfunction!(send_buffers, module)?)?;
+    module.add_function(wrap_pyfunction!(receive_windows, module)?)?;
     module.add_function(wrap_pyfunction!(stream_key, module)?)?;
     module.add_function(wrap_pyfunction!(timer_phase_ns, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;

@@ -210,12 +210,13 @@ class StackSpec(Form, frozen=True, kw_only=True):
         initial_ssthresh: Initial slow-start threshold, segments; unlimited if absent.
         max_burst: Maximum number of segments that one ACK releases; unlimited if absent.
         pacing: Paces segments over the round trip as Linux does with ``fq``, if the algorithm has no pacing of its own.
-        receive_window: Advertised receive window, segments; unlimited if absent.
+        receive_window: Advertised receive window, segments. If absent: that of a Linux host with ``detection = "rack"``
+            and ``hz``, as large as the send buffer, and unlimited otherwise.
         sack_option_bytes: Size of a SACK option without its blocks, bytes. If absent: 4 with ``detection = "rack"``,
             for kind, length and two bytes of padding as in Linux, and 0 otherwise.
         send_buffer_bytes: Send buffer in Linux's accounting, bytes, which the application fills before the first ACK;
-            if absent, large enough for the path. With ``tso``, its end begins larger buffers of unsent data. It does
-            not limit the data in flight.
+            if absent, large enough for the path. With ``tso``, its end begins larger buffers of unsent data. It limits
+            the data in flight only through the default receive window.
         tso: Segmentation offload as in Linux 6.12: new segments leave in bursts, each with the data of 1 ms at the
             pacing rate, at least two segments. A smaller burst is deferred if the next ACK is expected within 1 ms
             (``tcp_tso_autosize``, ``tcp_tso_should_defer``).

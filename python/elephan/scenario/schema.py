@@ -103,7 +103,11 @@ class StackSpec(Table):
     initial_ssthresh: WindowLimit | None = Field(
         None, description='slow-start threshold at the start, or "unlimited"', examples=["100 segments"]
     )
-    receive_window: WindowLimit | None = Field(None, description='receive window, or "unlimited"', examples=["64 KiB"])
+    receive_window: WindowLimit | None = Field(
+        None,
+        description='receive window, or "unlimited"; unlimited Linux hosts have that of their send buffer',
+        examples=["64 KiB"],
+    )
     ack_every: Annotated[int, BeforeValidator(reported(whole_number(1, 64, "a number of segments")))] | None = Field(
         None, description="in-order segments for each ACK; 1 acknowledges every packet", examples=[2]
     )
@@ -161,7 +165,7 @@ class StackSpec(Table):
     tso: Switch | None = Field(None, description="segmentation offload: new segments leave in bursts, as in Linux")
     send_buffer: Size | None = Field(
         None,
-        description="send buffer, filled before the first ACK; it shapes the bursts of tso, and limits only real Linux",
+        description="send buffer, filled before the first ACK; it shapes the bursts of tso, and bounds the default receive window",
         examples=["7 MB"],
     )
     hide_losses: Switch | None = Field(

@@ -28,7 +28,8 @@ class Stack:
             ``None`` for 4 with ``rack``, as in Linux, and 0 otherwise.
         initial_window: initial congestion window, segments.
         initial_ssthresh: initial slow-start threshold, segments; ``None`` is infinite.
-        receive_window: advertised receive window, segments; ``None`` is unlimited.
+        receive_window: advertised receive window, segments; ``None`` is unlimited, or as large as the send buffer if
+            ``detection`` is ``"rack"`` and ``hz`` is set.
         ack_every: in-order segments for one ACK; 1 acknowledges every packet.
         delayed_ack_ps: longest delay of an ACK that waits for a second segment.
         quick_acks: number of segments at the start that are acknowledged one by one.

@@ -103,6 +103,7 @@ impl FlowSpec {
             sender_clock: Default::default(),
             receiver_clock: Default::default(),
             send_buffer_bytes: 0,
+            receive_window: None,
         }
     }
 }

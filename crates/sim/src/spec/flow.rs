@@ -101,6 +101,11 @@ pub struct FlowSpec {
     #[serde(skip)]
     #[schemars(skip)]
     pub send_buffer_bytes: u64,
+    /// Receive window, segments; `None` is unlimited: see [`Spec::receive_window`](super::Spec::receive_window). The
+    /// field is not in the canonical form, since it follows from the stack and the path.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub receive_window: Option<u32>,
 }
 
 /// Packets of endpoints that are not the engine's own.

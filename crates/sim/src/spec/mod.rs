@@ -13,6 +13,7 @@ mod impairments;
 mod limits;
 mod link;
 mod queue;
+mod receive_window;
 mod schema;
 mod send_buffer;
 mod stack;
@@ -125,7 +126,7 @@ impl Spec {
     /// # Errors
     /// The errors of [`Spec::read`].
     pub fn from_json(text: &str) -> Result<Self, SpecError> {
-        Self::read(text).map(Self::without_groups).map(Self::with_send_buffers)
+        Self::read(text).map(Self::without_groups).map(Self::with_buffers)
     }
 
     /// Reads the canonical JSON without listing the flows of groups.

@@ -11,7 +11,7 @@ use super::{Impairments, Spec};
 use crate::time::Time;
 
 /// Largest value of Linux's socket option for the send buffer, bytes; Linux doubles this value.
-const MOST_BYTES: u64 = 1 << 30;
+pub(super) const MOST_BYTES: u64 = 1 << 30;
 /// Room beside the data of the path, bytes.
 const SPARE_BYTES: u64 = 1 << 20;
 /// Assumed data in an unlimited queue of the slowest link, bytes.
@@ -19,9 +19,9 @@ const UNLIMITED_BYTES: u64 = 16 << 20;
 /// Margin for the receiver's reads: data of this time at the path's rate.
 const READS: Time = Time(50 * Time::MILLISECOND.0);
 /// Segments that Linux acknowledges one by one at the start of any connection (`TCP_MAX_QUICKACKS`).
-const LEAST_QUICK_ACKS: u64 = 16;
+pub(super) const LEAST_QUICK_ACKS: u64 = 16;
 /// Memory of a packet in the kernel besides its payload, bytes.
-const OVERHEAD_BYTES: u64 = 856;
+pub(super) const OVERHEAD_BYTES: u64 = 856;
 
 impl Spec {
     /// Send buffer of a flow in Linux's accounting, bytes: twice the value of the socket option. Linux expects data to
@@ -33,12 +33,12 @@ impl Spec {
         stack.send_buffer_bytes.unwrap_or(2 * MOST_BYTES.min(needed.saturating_add(SPARE_BYTES)))
     }
 
-    /// Sets the send buffer of each flow and each source.
+    /// Sets the send buffer and the receive window of each flow and each source.
     #[must_use]
-    pub(super) fn with_send_buffers(mut self) -> Self {
-        let sizes: Vec<u64> = self.all_flows().map(|flow| self.send_buffer_bytes(flow)).collect();
+    pub(super) fn with_buffers(mut self) -> Self {
+        let sizes: Vec<_> = self.all_flows().map(|f| (self.send_buffer_bytes(f), self.receive_window(f))).collect();
         let flows = self.flows.iter_mut().chain(self.traffic.iter_mut().map(|source| &mut source.flow));
-        flows.zip(sizes).for_each(|(flow, size)| flow.send_buffer_bytes = size);
+        flows.zip(sizes).for_each(|(flow, sizes)| (flow.send_buffer_bytes, flow.receive_window) = sizes);
         self
     }
 

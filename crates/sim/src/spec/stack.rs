@@ -25,7 +25,8 @@ pub struct StackSpec {
     /// Initial slow-start threshold, segments; unlimited if absent.
     #[serde(default)]
     pub initial_ssthresh: Option<u32>,
-    /// Advertised receive window, segments; unlimited if absent.
+    /// Advertised receive window, segments. If absent: that of a Linux host with `detection = "rack"` and `hz`, as large
+    /// as the send buffer, and unlimited otherwise.
     #[serde(default)]
     pub receive_window: Option<u32>,
     /// Segments per ACK; 1 acknowledges each segment.
@@ -88,7 +89,8 @@ pub struct StackSpec {
     #[serde(default)]
     pub tso: bool,
     /// Send buffer in Linux's accounting, bytes, which the application fills before the first ACK; if absent, large enough
-    /// for the path. With `tso`, its end begins larger buffers of unsent data. It does not limit the data in flight.
+    /// for the path. With `tso`, its end begins larger buffers of unsent data. It limits the data in flight only through
+    /// the default receive window.
     #[serde(default)]
     pub send_buffer_bytes: Option<u64>,
     /// Size of a SACK option without its blocks, bytes. If absent: 4 with `detection = "rack"`, for kind, length and two

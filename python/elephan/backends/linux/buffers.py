@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from functools import cached_property
 
 from elephan.scenario import catalog
@@ -20,11 +19,9 @@ BUFFER_MAX_BYTES = 1 << 30
 """Largest value of the socket options for the buffer sizes, bytes."""
 
 _BUFFER_MIN_BYTES = 1 << 20
-_LEAST_WINDOW = 20
 # Overhead of a packet in the kernel's memory, bytes: the window is the fraction payload / (payload + overhead) of the
 # buffer.
 _PACKET_OVERHEAD_BYTES = 856
-_UNSCALED_BITS = 15
 
 
 class Buffers:
@@ -34,14 +31,21 @@ class Buffers:
         self._form = form
 
     @cached_property
-    def _in_linuxs_accounting(self) -> list[int]:
+    def _send_buffers(self) -> list[int]:
+        """Send buffers in Linux's accounting, bytes."""
         sizes: list[int] = catalog.engine().send_buffers(json.dumps(write(self._form)))
         return sizes
+
+    @cached_property
+    def _windows(self) -> list[tuple[int, int]]:
+        """Receive windows before and after their growth, segments, of flows whose stack has no bound."""
+        windows: list[tuple[int, int]] = catalog.engine().receive_windows(json.dumps(write(self._form)))
+        return windows
 
     def send_buffer_bytes(self, i: int) -> int:
         """Value of the socket option for the send buffer, bytes. Linux doubles this value, and expects data to fill
         half of the doubled size."""
-        return min(BUFFER_MAX_BYTES, -(-self._in_linuxs_accounting[i] // 2))
+        return min(BUFFER_MAX_BYTES, -(-self._send_buffers[i] // 2))
 
     def receive_buffer_bytes(self, i: int) -> int:
         """Value of the socket option for the receive buffer, bytes. Data that wait in the buffer must not limit the
@@ -57,37 +61,11 @@ class Buffers:
         """Upper bound of the receive window, bytes: the bound in the flow's stack, or the first window plus its
         growth."""
         stack = self._form.flows[i].stack
-        return (self._last_window(i) if stack.receive_window is None else stack.receive_window) * stack.payload_bytes
+        return (self._windows[i][1] if stack.receive_window is None else stack.receive_window) * stack.payload_bytes
 
     def first_window(self, i: int) -> int:
         """First receive window, segments: the final receive window minus the growth that ``quick_acks`` allows."""
-        return self._last_window(i) - _growth_segments(self._form.flows[i])
-
-    def _last_window(self, i: int) -> int:
-        """Receive window of a flow whose stack has no bound, segments.
-
-        The receiver announces a multiple of the window's unit. A window that is also a whole number of segments is
-        announced exactly, and the sender never fills the rest of the window with a part of a segment.
-        """
-        flow = self._form.flows[i]
-        payload_bytes = flow.stack.payload_bytes
-        fits = int(self.send_buffer_bytes(i) * _learned(flow) / payload_bytes)
-        segments = max(_LEAST_WINDOW + _growth_segments(flow), fits)
-        while (window_bytes := segments * payload_bytes) % (unit := _window_unit(window_bytes)):
-            segments += -segments % (unit // math.gcd(unit, payload_bytes))
-        return segments
-
-
-def _window_unit(window_bytes: int) -> int:
-    """Unit in which a receiver announces windows of up to ``window_bytes``, bytes (RFC 7323 section 2.2;
-    tcp_select_initial_window)."""
-    return 1 << max(0, window_bytes.bit_length() - 1 - _UNSCALED_BITS)
-
-
-def _growth_segments(flow: FlowSpec) -> int:
-    """Growth of the receive window during the quick ACKs at the start, segments: two for each received segment
-    (tcp_grow_window)."""
-    return 2 * max(0, flow.stack.quick_acks - LEAST_QUICK_ACKS)
+        return self._windows[i][0]
 
 
 def _learned(flow: FlowSpec) -> float:

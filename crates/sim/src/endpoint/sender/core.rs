@@ -108,7 +108,7 @@ impl Sender {
         let needs = algorithm.needs();
         let application = Application::of_flow(spec, this, start);
         let name = Name::default().and("flow ").and(&this.name);
-        let (receive_window, window_growth) = WindowGrowth::of_stack(&stack);
+        let (receive_window, window_growth) = WindowGrowth::new(&stack, this.receive_window.or(stack.receive_window));
         Self {
             flow,
             board: Scoreboard::default(),

@@ -18,14 +18,14 @@ pub(super) struct WindowGrowth {
 }
 
 impl WindowGrowth {
-    /// The receive window of a stack at the start, segments, and its growth. The stack's window is the window at the end
-    /// of the growth. A window that is smaller than the growth does not grow.
-    pub(super) fn of_stack(stack: &StackSpec) -> (u32, Self) {
-        let last = stack.receive_window.unwrap_or(MOST_IN_FLIGHT);
+    /// The receive window at the start, segments, and its growth. `bound` is the window at the end of the growth; `None`
+    /// is unlimited. A window that is smaller than the growth does not grow.
+    pub(super) fn new(stack: &StackSpec, bound: Option<u32>) -> (u32, Self) {
+        let last = bound.unwrap_or(MOST_IN_FLIGHT);
         let is_linux = stack.detection == Detection::Rack && stack.ack_every > 1;
         let acks = if is_linux { stack.quick_acks.saturating_sub(WITHOUT_GROWTH) } else { 0 };
         let growth = acks.saturating_mul(STEP);
-        match stack.receive_window {
+        match bound {
             Some(bound) if bound > growth => (last - growth, Self { acks, step: STEP }),
             Some(_) => (last, Self { acks: 0, step: 0 }),
             None => (last, Self { acks, step: 0 }),
@@ -48,8 +48,8 @@ impl WindowGrowth {
 mod tests {
     use super::*;
 
-    fn window_after(acks: u32, stack: &StackSpec) -> u32 {
-        let (mut window, mut growth) = WindowGrowth::of_stack(stack);
+    fn window_after(acks: u32, stack: &StackSpec, bound: Option<u32>) -> u32 {
+        let (mut window, mut growth) = WindowGrowth::new(stack, bound);
         for _ in 0..acks {
             growth.on_ack(&mut window);
         }
@@ -58,20 +58,16 @@ mod tests {
 
     #[test]
     fn the_window_grows_by_two_segments_for_each_quick_ack_but_the_last_sixteen() {
-        let stack = StackSpec { receive_window: Some(3733), ..StackSpec::linux() };
         for (acks, window) in [(0, 1605), (1, 1607), (1063, 3731), (1064, 3733), (2000, 3733)] {
-            assert_eq!(window_after(acks, &stack), window);
+            assert_eq!(window_after(acks, &StackSpec::linux(), Some(3733)), window);
         }
     }
 
     #[test]
     fn a_small_or_unlimited_window_and_the_windows_of_other_stacks_are_constant() {
         let dupthresh = StackSpec { detection: Detection::Dupthresh, ..StackSpec::linux() };
-        for (receive_window, stack) in
-            [(Some(100), StackSpec::linux()), (None, StackSpec::linux()), (Some(3733), dupthresh)]
-        {
-            let stack = StackSpec { receive_window, ..stack };
-            assert_eq!(window_after(0, &stack), window_after(1, &stack));
+        for (bound, stack) in [(Some(100), StackSpec::linux()), (None, StackSpec::linux()), (Some(3733), dupthresh)] {
+            assert_eq!(window_after(0, &stack, bound), window_after(1, &stack, bound));
         }
     }
 }

@@ -1,0 +1,88 @@
+//! Receive window of Linux hosts whose stack states none.
+//!
+//! Linux has no unlimited receive window. The simulator and the Linux backend use the same window: what the send buffer
+//! holds. Only a slow start that overshoots the path and its queues several times over reaches it.
+
+use super::flow::FlowSpec;
+use super::send_buffer::{LEAST_QUICK_ACKS, MOST_BYTES, OVERHEAD_BYTES};
+use super::stack::StackSpec;
+use super::{MOST_IN_FLIGHT, Spec};
+
+/// Smallest window beside its growth, segments.
+const LEAST_SEGMENTS: u64 = 20;
+/// Bits of a window without a scale factor (RFC 7323 section 2.2), less one.
+const UNSCALED_BITS: u32 = 15;
+
+impl Spec {
+    /// Receive window of a flow at the end of the window's growth, segments: the stack's, or that of a Linux host.
+    /// `None` is unlimited: other hosts, and paths that exceed Linux's largest buffer.
+    #[must_use]
+    pub fn receive_window(&self, flow: &FlowSpec) -> Option<u32> {
+        let stack = &flow.stack;
+        let fits = self.send_buffer_bytes(flow) < 2 * MOST_BYTES;
+        let window = || u32::try_from(self.linux_windows(flow).1).ok().filter(|&window| window <= MOST_IN_FLIGHT);
+        let of_host = || if stack.counts_ns() && !flow.has_own_transport() && fits { window() } else { None };
+        stack.receive_window.or_else(of_host)
+    }
+
+    /// Receive windows of a flow on a Linux host whose stack states none, at the start and at the end of the growth,
+    /// segments.
+    ///
+    /// The receiver announces a multiple of the window's unit. A window that is also a whole number of segments is
+    /// announced exactly, so the sender never fills the rest of the window with a part of a segment.
+    #[must_use]
+    pub fn linux_windows(&self, flow: &FlowSpec) -> (u64, u64) {
+        let payload = u64::from(flow.stack.payload_bytes.max(1));
+        let buffer = self.send_buffer_bytes(flow).div_ceil(2).min(MOST_BYTES);
+        let growth = growth_segments(&flow.stack);
+        let mut last = (2 * buffer / (payload + OVERHEAD_BYTES)).max(LEAST_SEGMENTS + growth);
+        loop {
+            let unit = unit_bytes(last * payload);
+            if (last * payload).is_multiple_of(unit) {
+                return (last - growth, last);
+            }
+            last = last.next_multiple_of(unit >> unit.trailing_zeros().min(payload.trailing_zeros()));
+        }
+    }
+}
+
+/// Growth of the receive window during the quick ACKs at the start, segments: two for each received segment
+/// (`tcp_grow_window`).
+fn growth_segments(stack: &StackSpec) -> u64 {
+    2 * u64::from(stack.quick_acks).saturating_sub(LEAST_QUICK_ACKS)
+}
+
+/// Unit in which a receiver announces windows of up to `window` bytes (`tcp_select_initial_window`).
+fn unit_bytes(window: u64) -> u64 {
+    1 << (u64::BITS - window.leading_zeros()).saturating_sub(1 + UNSCALED_BITS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Time;
+
+    fn window(rate_bps: u64, stack: impl FnOnce(&mut StackSpec)) -> Option<u32> {
+        let mut spec = Spec::dumbbell(rate_bps, Time(100 * Time::MILLISECOND.0), 100, Time::SECOND, &["hybla"]);
+        stack(std::sync::Arc::make_mut(&mut spec.flows[0].stack));
+        spec.receive_window(&spec.flows[0])
+    }
+
+    #[test]
+    fn the_window_holds_the_path_and_its_queue_and_is_announced_exactly() {
+        let segments = u64::from(window(100_000_000, |_| ()).expect("a Linux host"));
+        assert!(segments > 100_000_000 / 8 / 10 / 1500 + 100);
+        assert!((segments * 1448).is_multiple_of(unit_bytes(segments * 1448)), "{segments}");
+    }
+
+    #[test]
+    fn a_stated_window_and_the_windows_of_other_hosts_stay() {
+        assert_eq!(window(100_000_000, |stack| stack.receive_window = Some(7)), Some(7));
+        assert_eq!(window(100_000_000, |stack| stack.hz = None), None);
+    }
+
+    #[test]
+    fn a_path_beyond_the_largest_buffer_has_no_bound() {
+        assert_eq!(window(1_000_000_000_000, |_| ()), None);
+    }
+}
