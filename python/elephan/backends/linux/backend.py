@@ -22,6 +22,8 @@ from elephan.scenario.catalog import engine
 from elephan.version import __version__
 
 _DIGEST_DIGITS = 12
+_RULES = ("buffers", "changes", "guest", "modules", "plan", "queues", "tables", "twins")
+"""Modules of this folder whose code decides results."""
 
 
 class LinuxBackend(Backend):
@@ -200,7 +202,7 @@ def _program_digest() -> str:
 def _rules_digest() -> str:
     """Digest of the code that turns scenarios into plans and records into tables, and of Elephan's algorithms in C."""
     here = Path(__file__).parent
-    own = [here / f"{name}.py" for name in ("changes", "guest", "modules", "plan", "queues", "tables", "twins")]
+    own = [here / f"{name}.py" for name in _RULES]
     return _digest(own + twins.all_sources())
 
 
