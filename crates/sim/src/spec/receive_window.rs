@@ -38,7 +38,7 @@ impl Spec {
         let mut last = (2 * buffer / (payload + OVERHEAD_BYTES)).max(LEAST_SEGMENTS + growth);
         loop {
             let unit = unit_bytes(last * payload);
-            if (last * payload).is_multiple_of(unit) {
+            if (last * payload) % unit == 0 {
                 return (last - growth, last);
             }
             last = last.next_multiple_of(unit >> unit.trailing_zeros().min(payload.trailing_zeros()));
@@ -72,7 +72,7 @@ mod tests {
     fn the_window_holds_the_path_and_its_queue_and_is_announced_exactly() {
         let segments = u64::from(window(100_000_000, |_| ()).expect("a Linux host"));
         assert!(segments > 100_000_000 / 8 / 10 / 1500 + 100);
-        assert!((segments * 1448).is_multiple_of(unit_bytes(segments * 1448)), "{segments}");
+        assert_eq!((segments * 1448) % unit_bytes(segments * 1448), 0, "{segments}");
     }
 
     #[test]
