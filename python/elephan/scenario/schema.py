@@ -165,7 +165,7 @@ class StackSpec(Table):
     tso: Switch | None = Field(None, description="segmentation offload: new segments leave in bursts, as in Linux")
     send_buffer: Size | None = Field(
         None,
-        description="send buffer, filled before the first ACK; it shapes the bursts of tso, and bounds the default receive window",
+        description="send buffer, filled before the first ACK; it shapes tso's bursts and the default receive window",
         examples=["7 MB"],
     )
     hide_losses: Switch | None = Field(

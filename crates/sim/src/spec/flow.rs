@@ -101,8 +101,8 @@ pub struct FlowSpec {
     #[serde(skip)]
     #[schemars(skip)]
     pub send_buffer_bytes: u64,
-    /// Receive window, segments; `None` is unlimited: see [`Spec::receive_window`](super::Spec::receive_window). The
-    /// field is not in the canonical form, since it follows from the stack and the path.
+    /// Receive window, segments; `None` is unlimited. A Linux host whose stack states none has the segments that its
+    /// peer's send buffer holds. The field is not in the canonical form, since it follows from the stack and the path.
     #[serde(skip)]
     #[schemars(skip)]
     pub receive_window: Option<u32>,

@@ -14,35 +14,44 @@ const LEAST_SEGMENTS: u64 = 20;
 const UNSCALED_BITS: u32 = 15;
 
 impl Spec {
-    /// Receive window of a flow at the end of the window's growth, segments: the stack's, or that of a Linux host.
-    /// `None` is unlimited: other hosts, and paths that exceed Linux's largest buffer.
-    #[must_use]
-    pub fn receive_window(&self, flow: &FlowSpec) -> Option<u32> {
+    /// Send buffer of a flow, bytes, and its receive window at the end of the window's growth, segments: the stack's, or
+    /// that of a Linux host. `None` is unlimited: other hosts, paths whose queue has no known size, and paths that exceed
+    /// Linux's largest buffer.
+    pub(super) fn buffers(&self, flow: &FlowSpec) -> (u64, Option<u32>) {
         let stack = &flow.stack;
-        let fits = self.send_buffer_bytes(flow) < 2 * MOST_BYTES;
-        let window = || u32::try_from(self.linux_windows(flow).1).ok().filter(|&window| window <= MOST_IN_FLIGHT);
-        let of_host = || if stack.counts_ns() && !flow.has_own_transport() && fits { window() } else { None };
-        stack.receive_window.or_else(of_host)
+        let (buffer, known) = self.send_buffer(flow);
+        let is_bounded = stack.counts_ns() && !flow.has_own_transport() && known && buffer < 2 * MOST_BYTES;
+        let mut window = stack.receive_window;
+        if window.is_none() && is_bounded {
+            window = Some(linux_window(stack, buffer).min(MOST_IN_FLIGHT.into()) as u32);
+        }
+        (buffer, window)
     }
 
     /// Receive windows of a flow on a Linux host whose stack states none, at the start and at the end of the growth,
     /// segments.
-    ///
-    /// The receiver announces a multiple of the window's unit. A window that is also a whole number of segments is
-    /// announced exactly, so the sender never fills the rest of the window with a part of a segment.
     #[must_use]
     pub fn linux_windows(&self, flow: &FlowSpec) -> (u64, u64) {
-        let payload = u64::from(flow.stack.payload_bytes.max(1));
-        let buffer = self.send_buffer_bytes(flow).div_ceil(2).min(MOST_BYTES);
-        let growth = growth_segments(&flow.stack);
-        let mut last = (2 * buffer / (payload + OVERHEAD_BYTES)).max(LEAST_SEGMENTS + growth);
-        loop {
-            let unit = unit_bytes(last * payload);
-            if (last * payload) % unit == 0 {
-                return (last - growth, last);
-            }
-            last = last.next_multiple_of(unit >> unit.trailing_zeros().min(payload.trailing_zeros()));
+        let last = linux_window(&flow.stack, self.send_buffer_bytes(flow));
+        (last - growth_segments(&flow.stack), last)
+    }
+}
+
+/// Receive window of a Linux host at the end of its growth, segments; the send buffer of its peer has `buffer` bytes.
+///
+/// The receiver announces a multiple of the window's unit. A window that is also a whole number of segments is announced
+/// exactly, so the sender never fills the rest of the window with a part of a segment.
+fn linux_window(stack: &StackSpec, buffer: u64) -> u64 {
+    let payload = u64::from(stack.payload_bytes);
+    let fits = buffer.min(2 * MOST_BYTES).next_multiple_of(2) / (payload + OVERHEAD_BYTES);
+    let mut last = fits.max(LEAST_SEGMENTS + growth_segments(stack));
+    loop {
+        let unit = unit_bytes(last * payload);
+        if (last * payload) & (unit - 1) == 0 {
+            return last;
         }
+        let step = unit >> payload.trailing_zeros();
+        last = (last | (step - 1)) + 1;
     }
 }
 
@@ -65,7 +74,7 @@ mod tests {
     fn window(rate_bps: u64, stack: impl FnOnce(&mut StackSpec)) -> Option<u32> {
         let mut spec = Spec::dumbbell(rate_bps, Time(100 * Time::MILLISECOND.0), 100, Time::SECOND, &["hybla"]);
         stack(std::sync::Arc::make_mut(&mut spec.flows[0].stack));
-        spec.receive_window(&spec.flows[0])
+        spec.buffers(&spec.flows[0]).1
     }
 
     #[test]
@@ -82,7 +91,11 @@ mod tests {
     }
 
     #[test]
-    fn a_path_beyond_the_largest_buffer_has_no_bound() {
+    fn a_path_beyond_the_largest_buffer_or_of_unknown_size_has_no_bound() {
         assert_eq!(window(1_000_000_000_000, |_| ()), None);
+        let mut spec = Spec::dumbbell(1_000_000, Time::SECOND, 100, Time::SECOND, &["hybla"]);
+        assert!(spec.buffers(&spec.flows[0]).1.is_some());
+        spec.links[0].queue.limit_packets = None;
+        assert_eq!(spec.buffers(&spec.flows[0]).1, None);
     }
 }

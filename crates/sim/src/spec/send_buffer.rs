@@ -28,33 +28,43 @@ impl Spec {
     /// fill half of it.
     #[must_use]
     pub fn send_buffer_bytes(&self, flow: &FlowSpec) -> u64 {
+        self.send_buffer(flow).0
+    }
+
+    /// The send buffer, and whether the sizes of the queues that it must hold are known.
+    pub(super) fn send_buffer(&self, flow: &FlowSpec) -> (u64, bool) {
         let stack = &flow.stack;
-        let needed = self.path_bytes(flow).saturating_mul(2).max(growth_bytes(stack));
-        stack.send_buffer_bytes.unwrap_or(2 * MOST_BYTES.min(needed.saturating_add(SPARE_BYTES)))
+        let (fits, known) = self.path_bytes(flow);
+        let needed = fits.saturating_mul(2).max(growth_bytes(stack)).saturating_add(SPARE_BYTES);
+        (stack.send_buffer_bytes.unwrap_or(2 * MOST_BYTES.min(needed)), known)
     }
 
     /// Sets the send buffer and the receive window of each flow and each source.
     #[must_use]
     pub(super) fn with_buffers(mut self) -> Self {
-        let sizes: Vec<_> = self.all_flows().map(|f| (self.send_buffer_bytes(f), self.receive_window(f))).collect();
+        let sizes: Vec<_> = self.all_flows().map(|flow| self.buffers(flow)).collect();
         let flows = self.flows.iter_mut().chain(self.traffic.iter_mut().map(|source| &mut source.flow));
         flows.zip(sizes).for_each(|(flow, sizes)| (flow.send_buffer_bytes, flow.receive_window) = sizes);
         self
     }
 
-    /// Bytes that fit on a flow's path and into its queues.
-    fn path_bytes(&self, flow: &FlowSpec) -> u64 {
+    /// Bytes that fit on a flow's path and into its queues, and whether all queues of the slowest links have a known
+    /// size.
+    fn path_bytes(&self, flow: &FlowSpec) -> (u64, bool) {
         let wire = u64::from(flow.stack.payload_bytes) + u64::from(flow.stack.header_bytes);
         let forward = || flow.path.iter().map(|&link| &self.links[link]);
         let slowest_bps = forward().map(fastest_bps).min().unwrap_or(0);
+        let mut known = true;
         let queued = forward().fold(0_u64, |sum, link| {
             let unlimited = if fastest_bps(link) == slowest_bps { UNLIMITED_BYTES } else { 0 };
-            sum.saturating_add(queue_bytes(link, wire).unwrap_or(unlimited))
+            let bytes = queue_bytes(link, wire);
+            known &= bytes.is_some() || unlimited == 0;
+            sum.saturating_add(bytes.unwrap_or(unlimited))
         });
         let both_ways = forward().chain(flow.reverse_path.iter().map(|&link| &self.links[link]));
         let longest = both_ways.map(longest_delay).fold(READS, Time::later);
         let on_the_way = u128::from(slowest_bps) * u128::from(longest.0) / (8 * u128::from(Time::SECOND.0));
-        queued.saturating_add(u64::try_from(on_the_way).unwrap_or(u64::MAX))
+        (queued.saturating_add(u64::try_from(on_the_way).unwrap_or(u64::MAX)), known)
     }
 }
 
