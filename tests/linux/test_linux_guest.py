@@ -98,8 +98,14 @@ def test_what_the_guest_says_of_its_failure_is_told(cache: Path) -> None:
 
 
 def test_a_guest_that_ends_too_early_is_told_with_its_last_words(cache: Path) -> None:
-    with pytest.raises(guest.GuestError, match="without a result: Kernel panic"):
-        guest.run(plan(), fake(cache, "echo Kernel panic"), None)
+    with pytest.raises(guest.GuestError, match="without a result: its last words"):
+        guest.run(plan(), fake(cache, "echo its last words"), None)
+
+
+def test_a_panic_is_told_with_the_line_before_and_without_the_stack(cache: Path) -> None:
+    script = "echo booting; echo no registers; echo Kernel panic: no init; echo '? show_stack+0x0/0xc0'"
+    with pytest.raises(guest.GuestError, match=r"without a result: no registers; Kernel panic: no init$"):
+        guest.run(plan(), fake(cache, script), None)
 
 
 def test_a_cancelled_guest_is_gone(cache: Path) -> None:
@@ -173,6 +179,10 @@ def test_a_kernel_of_an_earlier_version_is_used_and_named(cache: Path, monkeypat
     netem.write_text("\tu64 elephan_early_ps;\n")
     assert "netem does not lose the packets" in lab._kernel().found
     netem.write_text(netem.read_text() + "\t\treturn elephan_loses(q);\n")
+    assert "it does not start on processors with AMX" in lab._kernel().found
+    registers = kernel.tree / "arch" / "x86" / "um" / "os-Linux" / "registers.c"
+    registers.parent.mkdir(parents=True)
+    registers.write_text("\t\tiov.iov_len = sizeof(elephan_state);\n")
     assert lab._kernel().ok
 
 
@@ -291,9 +301,23 @@ static void netem_erase_head(struct netem_sched_data *q, struct sk_buff *skb)
 TIMER = "static int itimer_next_event(unsigned long delta,\n\t\tstruct device *evt)\n{\n\tdelta += 1;\n}\n"
 
 
+REGISTERS = """\
+static int have_xstate_support;
+
+\t\tiov.iov_base = fp_regs;
+\t\tiov.iov_len = FP_SIZE * sizeof(unsigned long);
+\t\tif (ptrace(PTRACE_GETREGSET, pid, NT_X86_XSTATE, &iov) < 0)
+\t\tiov.iov_base = fp_regs;
+\t\tiov.iov_len = FP_SIZE * sizeof(unsigned long);
+\t\tif (ptrace(PTRACE_SETREGSET, pid, NT_X86_XSTATE, &iov) < 0)
+"""
+
+
 def source_tree(folder: Path) -> Path:
     um = folder / "arch" / "um"
     um.mkdir(parents=True)
+    (folder / "arch" / "x86" / "um" / "os-Linux").mkdir(parents=True)
+    (folder / "arch" / "x86" / "um" / "os-Linux" / "registers.c").write_text(REGISTERS)
     (folder / "net").mkdir()
     (folder / "net" / "tcp.c").write_text("int beta = 717;\n")
     (folder / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 3\n")
@@ -399,6 +423,20 @@ def test_netem_has_the_simulators_times_and_losses(tmp_path: Path) -> None:
     assert "*next_sched;\n\tu32 elephan_early_ps;\n" in (copy / "include" / "net" / "sch_generic.h").read_text()
     with pytest.raises(adapt.BuildError, match=r"does not have the netem"):
         adapt.set_netem(copy)
+
+
+def test_the_whole_state_of_a_processor_is_set(tmp_path: Path) -> None:
+    copy = build._unpacked(build.Source("linux", "6.12", "0", tree=source_tree(tmp_path / "linux")), tmp_path)
+    adapt.set_registers(copy)
+    registers = (copy / "arch" / "x86" / "um" / "os-Linux" / "registers.c").read_text()
+    words = int(registers.partition("elephan_state[")[2].partition("]")[0])
+    assert 8 * words >= 11_008, "the state with AMX"
+    get, put = registers.split("GETREGSET")
+    assert "iov.iov_len = FP_SIZE * sizeof(unsigned long);\n" in get
+    assert "memcpy(elephan_state, fp_regs, FP_SIZE * sizeof(unsigned long));\n\t\tiov.iov_base = elephan" in put
+    assert "\t\tiov.iov_len = sizeof(elephan_state);\n\t\tif (ptrace(PTRACE_SETREGSET" in put
+    with pytest.raises(adapt.BuildError, match=r"registers\.c does not set registers"):
+        adapt.set_registers(copy)
 
 
 def test_an_option_that_a_source_lacks_is_named(tmp_path: Path) -> None:

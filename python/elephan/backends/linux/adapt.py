@@ -1,4 +1,4 @@
-"""The changes that every build makes to the kernel's source: HZ, the clock, timers, netem's rate, random numbers."""
+"""The changes that every build makes to the kernel: HZ, the clock, timers, netem, random numbers, registers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-RULES = 7
+RULES = 8
 """Version of the rules of a build. The version is part of a kernel's digest, so a new version gives a new kernel."""
 
 
@@ -248,6 +248,23 @@ _RANDOM = (
     _draws("nv", "get_random_bytes", "to, length", f"(*(to) = {_DRAW} >> 56)"),
 )
 
+# The largest state that a processor can have, with room for later ones: 11 kB with AMX.
+_STATE_WORDS = 8192
+_REGISTERS = (
+    Change(
+        "arch/x86/um/os-Linux/registers.c",
+        r"^(static int have_xstate_support;\n)",
+        rf"#include <string.h>\n\n\g<1>static unsigned long elephan_state[{_STATE_WORDS}];\n",
+    ),
+    Change(
+        "arch/x86/um/os-Linux/registers.c",
+        r"^(\t\tiov\.iov_base = )fp_regs(;\n\t\tiov\.iov_len = )FP_SIZE \* sizeof\(unsigned long\)"
+        r"(;\n\t\tif \(ptrace\(PTRACE_SETREGSET,)",
+        r"\t\tmemcpy(elephan_state, fp_regs, FP_SIZE * sizeof(unsigned long));\n"
+        r"\g<1>elephan_state\g<2>sizeof(elephan_state)\g<3>",
+    ),
+)
+
 
 def set_hz(tree: Path, hz: int) -> None:
     """Replace User Mode Linux's HZ, which is the constant 100 in its Kconfig.
@@ -309,3 +326,18 @@ def set_netem(tree: Path) -> None:
     for change in _NETEM:
         if not change.applies(tree):
             raise BuildError(f"{change.path} does not have the netem of Linux 6.1 to 6.12")
+
+
+def set_registers(tree: Path) -> None:
+    """Let the kernel start on processors with a large extended state (AMX).
+
+    User Mode Linux keeps 2,696 bytes of a process's state, up to AVX-512, and ptrace on the host refuses to set a part
+    of the state. In the build, the rest is set to zeros. The state that is kept says which components are in use, and
+    a process of the guest cannot ask the host for AMX.
+
+    Raises:
+        BuildError: the source sets the state in another way.
+    """
+    for change in _REGISTERS:
+        if not change.applies(tree):
+            raise BuildError(f"{change.path} does not set registers as Linux 6.1 to 6.12 do")

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from elephan.backends.linux.adapt import RULES, BuildError, set_clock, set_draws, set_hz, set_netem
+from elephan.backends.linux.adapt import RULES, BuildError, set_clock, set_draws, set_hz, set_netem, set_registers
 from elephan.backends.linux.kernels import BINARY, BUILDING, CONFIG, RECORD, SEEDED, TREE, Kernel, cache, kernels
 from elephan.scenario import ScenarioError
 from elephan.scenario.errors import one_line
@@ -202,6 +202,7 @@ def _make(source: Source, digest: str, hz: int, work: Path, tell: Tell) -> Kerne
     set_clock(tree)
     set_draws(tree)
     set_netem(tree)
+    set_registers(tree)
     config = work / "kernel.config"
     config.write_text(_text("kernel.config"), encoding="utf-8")
     # The kernel is compiled inside its source tree, so that the tree contains no absolute path and can be copied.

@@ -312,5 +312,8 @@ def _processor_s(pid: int) -> float:
 
 
 def _console(folder: Path) -> str:
-    text = (folder / "console").read_text(encoding="utf-8", errors="replace").strip()
-    return one_line(text.splitlines()[-1]) if text else "nothing on its console"
+    """The last line of the console; after a panic, the line of the panic and the line before."""
+    lines = (folder / "console").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    panic = next((at for at, line in enumerate(lines) if "Kernel panic" in line), None)
+    told = lines[-1:] if panic is None else lines[max(panic - 1, 0) : panic + 1]
+    return one_line("; ".join(told)) if told else "nothing on its console"

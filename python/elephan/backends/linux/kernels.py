@@ -90,6 +90,8 @@ class Kernel:
             return "netem rounds its transmission times"
         if not self._has_line("net/sched/sch_netem.c", "return elephan_loses(q);"):
             return "netem does not lose the packets that the simulator loses"
+        if not self._has_line("arch/x86/um/os-Linux/registers.c", "iov.iov_len = sizeof(elephan_state);"):
+            return "it does not start on processors with AMX"
         return ""
 
     def _has_line(self, path: str, text: str) -> bool:
