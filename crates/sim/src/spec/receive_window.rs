@@ -1,7 +1,8 @@
 //! Receive window of Linux hosts whose stack states none.
 //!
 //! Linux has no unlimited receive window. The simulator and the Linux backend use the same window: what the send buffer
-//! holds. Only a slow start that overshoots the path and its queues several times over reaches it.
+//! holds. A slow start that overshoots the path and its queues several times over reaches it, and a sender that keeps its
+//! rate while losses are repaired: the window counts from the first missing segment.
 
 use super::flow::FlowSpec;
 use super::send_buffer::{LEAST_QUICK_ACKS, MOST_BYTES, OVERHEAD_BYTES};
