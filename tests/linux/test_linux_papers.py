@@ -130,6 +130,18 @@ def test_a_whole_paper_can_be_carried_but_for_what_it_says(name: str) -> None:
 # ---- runs, budget and page ----
 
 
+def test_a_twin_beside_simulated_flows_is_simulated_whole(tmp_path: Path) -> None:
+    """Its flows run on Linux by the scenario's own words, which the simulator refuses."""
+    scenario = small("hstcp", {"datagrams": {"rate": "1 Mbit/s"}, "name": "udp"}, stack=NS2)
+    found = twin(scenario)
+    piece = SimpleNamespace(twin=found, scenario=scenario)
+    outcome: Any = SimpleNamespace(piece=piece, valid=True)
+    stand_ins = evaluation_in_kernel.simulated([outcome], 1, Store(tmp_path), None)
+    [run] = stand_ins.of(scenario)
+    assert [flow.backend for flow in run.scenario.form.flows] == [None, None]
+    assert run.flows["goodput_mbps"].sum() > 10
+
+
 def selection(paper: str = "weigle2006") -> Any:
     """The small paper with its shortest experiment alone."""
     whole = papers.get(paper, quick=True)

@@ -155,9 +155,16 @@ def _matches(pattern: str, experiment: Experiment, label: str) -> bool:
 def simulated(found: Iterable[Outcome], jobs: int | None, store: Store, progress: Progress | None) -> StandIns:
     """Run in the simulator each twin whose kernel run is valid; returns these runs by the experiment's scenario."""
     pieces = [outcome.piece for outcome in found if outcome.valid]
-    wanted = [(piece.twin.scenario, piece.scenario.seed) for piece in pieces]
+    wanted = [(_in_simulator(piece.twin.scenario), piece.scenario.seed) for piece in pieces]
     runs = sweep(wanted, jobs=jobs, store=store, progress=progress)
     return StandIns({piece.scenario.hash: run for piece, run in zip(pieces, runs, strict=True)}, {})
+
+
+def _in_simulator(scenario: Scenario) -> Scenario:
+    """The scenario of a twin, with its flows on Linux simulated like the others."""
+    form = scenario.to_dict()
+    flows = [{key: value for key, value in flow.items() if key != "backend"} for flow in form.get("flow", [])]
+    return Scenario.from_dict(form | {"flow": flows})
 
 
 def outcomes(
