@@ -178,6 +178,7 @@ class Lost:
         app_limited: bool = False,
         tx_in_flight: float = 0.0,
         lost: float = 0.0,
+        by_timer: bool = False,
     ) -> None: ...
     @property
     def now(self) -> float: ...
@@ -193,6 +194,8 @@ class Lost:
     def tx_in_flight(self) -> float: ...
     @property
     def lost(self) -> float: ...
+    @property
+    def by_timer(self) -> bool: ...
 
 @final
 class Delivery:

@@ -48,7 +48,7 @@ def alone(algorithm: str, stack: str) -> tuple[dict[str, Any], dict[str, bytes]]
         "rate": "20 Mbit/s",
         "rtt": "40 ms",
         "buffer": "20 packets",
-        "loss": "8%",
+        "loss": "4%",
         "delay_steps": [longer],
     }
     flow = {"algorithm": algorithm, "name": "a"}

@@ -192,6 +192,8 @@ pub struct Lost {
     pub tx_in_flight: f64,
     /// Segments found lost since the segment was sent, itself included.
     pub lost: f64,
+    /// True if a timer, and not an ACK, shows the loss.
+    pub by_timer: bool,
 }
 
 /// A segment put on the wire.
@@ -238,6 +240,10 @@ pub struct Sample {
     pub largest_burst: f64,
     /// Window before the ACK, segments (`snd_cwnd`). In a recovery, this is the window of the endpoint's recovery rule.
     pub window: f64,
+    /// The ACK's two timestamps, s (RFC 7323); only with [`Needs::one_way_delay`], otherwise 0. The first is the send
+    /// time of the segment that the ACK echoes (`rcv_tsecr`): the oldest segment that the last advancing ACK
+    /// acknowledges, so duplicate ACKs repeat this time. The second is the time of the ACK itself (`rcv_tsval`).
+    pub timestamps: (f64, f64),
 }
 
 impl Sample {
@@ -348,7 +354,7 @@ pub struct Signal {
     /// Smallest RTT so far, s.
     pub min_rtt: f64,
     /// True for a timeout that follows another timeout without new data acknowledged between them; `ssthresh` is then
-    /// kept (RFC 5681 section 3.1).
+    /// kept (RFC 5681 section 3.1). On Linux also true for a timeout in a recovery, which has reduced the window.
     pub repeated: bool,
     /// Segments that a timeout leaves in flight. Linux does not count the segments of the last RTT as lost; other stacks
     /// count all segments as lost.

@@ -601,9 +601,10 @@ impl Algorithm for Bbr {
         Needs { delivery: true, losses: true, pacing: true, own_recovery: true, hz, ..Needs::default() }
     }
 
-    fn on_lost(&mut self, _lost: &Lost) {
+    fn on_lost(&mut self, lost: &Lost) {
         self.s.lost += 1.0;
-        self.s.lost_now += 1.0;
+        // Linux's rate sample of an ACK does not count the losses that a timer has shown before (`rs->losses`).
+        self.s.lost_now += f64::from(u8::from(!lost.by_timer));
     }
 
     #[inline]
@@ -642,7 +643,9 @@ impl Algorithm for Bbr {
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
-        self.save_window();
+        if !signal.repeated {
+            self.save_window();
+        }
         (self.s.recovering, self.s.recovery_begins, self.s.recovery_ends) = (true, false, false);
         // Linux's stack sets the window to the segments in flight plus one (tcp_enter_loss).
         self.s.w = 1.0 + signal.kept;

@@ -367,8 +367,15 @@ impl LossWindow {
     /// Lowers the window to `window` segments, at which the endpoint's recovery ended.
     pub fn moderate(&mut self, window: f64) {
         if window < self.w {
-            self.w = self.whole(window).max(1.0);
+            self.lower(window);
             self.counter = 0.0;
+        }
+    }
+
+    /// Lowers the window to `window` and keeps the counter.
+    pub fn lower(&mut self, window: f64) {
+        if window < self.w {
+            self.w = self.whole(window).max(1.0);
         }
     }
 }

@@ -260,17 +260,29 @@ impl Watch {
 
 /// Interface of an algorithm that can run at low priority.
 pub trait Yields: Algorithm {
+    /// Lowers the window to `window`. Segments that were counted towards the next step of the window stay counted, as in
+    /// Linux.
+    fn lower(&mut self, window: f64);
+
     /// Sets the slow start threshold to the current window.
     fn leave_slow_start(&mut self);
 }
 
 impl Yields for Reno {
+    fn lower(&mut self, window: f64) {
+        self.win.lower(window);
+    }
+
     fn leave_slow_start(&mut self) {
         self.win.ssthresh = self.win.w.max(FLOOR);
     }
 }
 
 impl Yields for Hstcp {
+    fn lower(&mut self, window: f64) {
+        self.win.lower(window);
+    }
+
     fn leave_slow_start(&mut self) {
         self.win.ssthresh = self.win.w.max(FLOOR);
     }
@@ -383,8 +395,8 @@ impl<A: Yields> LowPriority<A> {
         let w = self.inner.window();
         match early {
             Early::Nothing => return,
-            Early::Halve => self.inner.moderate((self.keep)(&self.inner, w) * w),
-            Early::One => self.inner.moderate(1.0),
+            Early::Halve => self.inner.lower((self.keep)(&self.inner, w) * w),
+            Early::One => self.inner.lower(1.0),
         }
         if !self.watch.p.slow_start_after {
             self.inner.leave_slow_start();
@@ -607,6 +619,17 @@ mod tests {
     /// The delays that Linux keeps: smallest, largest, smoothed.
     fn kept(a: &Lp) -> (u64, u64, u64) {
         a.watch.linux.as_ref().map_or((0, 0, 0), Timestamps::kept)
+    }
+
+    #[test]
+    fn segments_counted_before_an_indication_count_after_it() {
+        let (mut d, mut a) = (Driver::new(), lp("linux", &[]));
+        d.start_at(&mut a, 64.0);
+        (a.inner.win.ssthresh, a.inner.win.counter) = (16.0, 40.0);
+        a.react(Early::Halve);
+        assert_eq!((a.window(), a.inner.win.counter), (32.0, 40.0));
+        d.ack(&mut a, 1.0, 0.1, 0.1);
+        assert_eq!(a.window(), 33.0, "40 segments are more than a window of 32");
     }
 
     #[test]

@@ -347,8 +347,8 @@ impl LossBased for Westwood {
         }
     }
 
-    fn after_timeout(&mut self, _signal: &Signal) {
-        self.relearn = self.p.relearn_rtt;
+    fn after_timeout(&mut self, signal: &Signal) {
+        self.relearn |= self.p.relearn_rtt && !signal.repeated;
         self.repairing = None;
     }
 

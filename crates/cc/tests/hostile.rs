@@ -171,6 +171,7 @@ impl Hostile {
             app_limited: self.numbers.below(2) == 0,
             tx_in_flight: window.min(MOST_IN_FLIGHT),
             lost: self.numbers.one_of(&[1.0, 1e6]),
+            by_timer: self.numbers.below(2) == 0,
         }
     }
 

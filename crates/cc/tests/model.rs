@@ -225,6 +225,7 @@ impl Connection {
             app_limited: false,
             tx_in_flight: in_flight,
             lost: self.lost,
+            by_timer: false,
         });
         self.check("a lost segment");
     }

@@ -99,6 +99,8 @@ told! {
         tx_in_flight: f64 = 0.0,
         /// Segments found lost since the segment was sent, itself included.
         lost: f64 = 0.0,
+        /// True if a timer, and not an ACK, shows the loss.
+        by_timer: bool = false,
     }
 }
 

@@ -26,7 +26,16 @@ FIELDS = {
     "on_congestion": ("now", "in_flight", "cause", "srtt", "min_rtt", "repeated", "kept"),
     "on_timeout": ("now", "in_flight", "cause", "srtt", "min_rtt", "repeated", "kept"),
     "on_sent": ("now", "in_flight", "retransmission"),
-    "on_lost": ("now", "sent_at", "delivered", "prior_delivered", "app_limited", "tx_in_flight", "lost"),
+    "on_lost": (
+        "now",
+        "sent_at",
+        "delivered",
+        "prior_delivered",
+        "app_limited",
+        "tx_in_flight",
+        "lost",
+        "by_timer",
+    ),
 }
 DELIVERY = (
     "rate", "interval", "delivered", "prior_delivered", "app_limited", "tx_in_flight", "lost", "departs_in",

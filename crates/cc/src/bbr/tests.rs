@@ -145,6 +145,19 @@ fn the_first_round_of_recovery_conserves_packets_and_its_end_restores_the_window
 }
 
 #[test]
+fn only_the_losses_that_an_ack_shows_lower_its_window() {
+    let (mut d, mut b) = (Driver::new(), started("linux"));
+    (b.s.w, b.s.full_reached, b.s.prior_window) = (50.0, true, 50.0);
+    b.on_lost(&Lost { by_timer: true, ..Lost::default() });
+    assert_eq!((b.s.lost, b.s.lost_now), (1.0, 0.0));
+    b.on_lost(&Lost::default());
+    assert_eq!((b.s.lost, b.s.lost_now), (2.0, 1.0));
+    let ack = d.make_ack(&b, 1.0, 0.1, false);
+    b.on_ack(&ack);
+    assert_eq!(b.s.lost_now, 0.0);
+}
+
+#[test]
 fn it_fills_the_pipe_with_a_short_queue() {
     let (mut b, mut path) = (bbr(""), Path::new(8333.0, 0.04, 1000.0, 0.0));
     let got = alone(&mut b, &mut path, 20.0);

@@ -172,6 +172,7 @@ impl DeliverySampler {
             app_limited: record.app_limited,
             tx_in_flight: f64::from(record.in_flight),
             lost: (self.lost - record.lost) as f64,
+            by_timer: false,
         }
     }
 

@@ -102,13 +102,12 @@ impl Timestamps {
         whole as u64 & self.word
     }
 
-    /// Takes the two timestamps of an ACK: the time at which its segment was sent, and the time `delay` s later by the
-    /// receiver's clock.
+    /// Takes the two timestamps of an ACK. Without Linux's sample, these are the time at which its segment was sent, and
+    /// the time `delay` s later by the receiver's clock.
     pub fn sample(&mut self, ack: &Ack, delay: f64) {
-        let sent = ack.sent_at();
-        let local = self.ticks(sent).wrapping_add(self.local_offset) & self.word;
-        let remote =
-            self.ticks(sent + delay).wrapping_add(self.local_offset).wrapping_add(self.remote_offset) & self.word;
+        let (echoed, own) = ack.sample.map_or((ack.sent_at(), ack.sent_at() + delay), |sample| sample.timestamps);
+        let local = self.ticks(echoed).wrapping_add(self.local_offset) & self.word;
+        let remote = self.ticks(own).wrapping_add(self.local_offset).wrapping_add(self.remote_offset) & self.word;
         let now = (((ack.now * self.hz as f64).floor() as u64) & self.word).wrapping_add(self.local_offset) & self.word;
         self.estimate_rate(remote, local);
         (self.remote, self.local) = (remote, local);

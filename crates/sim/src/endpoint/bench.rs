@@ -61,6 +61,11 @@ impl Bench {
         Self::start_flow(FlowSpec::bulk("f", "reno", Time::ZERO, &[0], &[1]), window, rtt_us)
     }
 
+    /// Starts a flow of TCP-LP as [`Bench::start_reno`].
+    pub fn start_lp(window: u32, rtt_us: u64) -> Self {
+        Self::start_flow(FlowSpec::bulk("f", "lp", Time::ZERO, &[0], &[1]), window, rtt_us)
+    }
+
     fn start_flow(mut flow: FlowSpec, window: u32, rtt_us: u64) -> Self {
         flow.stack = Arc::new(StackSpec { initial_window: window, ..StackSpec::linux() });
         let spec = Spec::dumbbell(1_000_000_000, us(10_000), 100, us(1_000_000), &[]);
@@ -68,7 +73,7 @@ impl Bench {
         let times: Arc<[Time]> = Arc::new([us(1_000_000)]);
         let mut sender = Sender::new(FlowId(0), &spec, &flow, Time::ZERO, algorithm, &times);
         let rtt = us(rtt_us);
-        sender.note_handshake(Some(Handshake { rtt, receivers_rtt: rtt, back: us(rtt_us / 2), per_byte: Time::ZERO }));
+        sender.note_handshake(Some(Handshake { rtt, receivers_rtt: rtt }));
         let mut bench = Self { sender, wire: Wire::default() };
         bench.sender.on_timer(&mut bench.wire);
         bench

@@ -93,6 +93,8 @@ pub struct Receiver {
     /// The latest segment not yet acknowledged, for a delayed ACK's echo.
     pending: Packet,
     ack_due: Time,
+    /// True if `ack_due` is the time at which an ACK has waited long enough for further segments.
+    is_kicked: bool,
     timer: Time,
     now: Time,
     /// Numbers of distinct segments and of bytes on the wire.
@@ -168,6 +170,7 @@ impl Receiver {
             unacknowledged: 0,
             pending: Packet::default(),
             ack_due: Time::NEVER,
+            is_kicked: false,
             timer: clock.due(),
             now: Time::ZERO,
             totals: ReceiverSample::default(),
@@ -247,7 +250,9 @@ impl Receiver {
                 patience.on_expiry();
                 self.delayed_ack = patience.timeout();
             }
-            self.acknowledge_earlier(now, beside)
+            // Linux does not read the clock anew if its timer of waiting ACKs expires (`tcp_compressed_ack_kick`).
+            let clock = if is_compressed && self.is_kicked { self.pending.at } else { now };
+            self.acknowledge_at(now, clock, beside)
         });
         self.timer = self.clock.due().min(self.ack_due);
         ack
@@ -448,7 +453,11 @@ impl Receiver {
         // for further segments (tcp_delack_timer_handler).
         let earlier = self.interrupts.expiry(self.delayed_from, self.delayed_by);
         let due = now.later(wait);
-        self.ack_due = self.ack_due.min(if earlier > now { due.min(earlier) } else { due });
+        let is_kicked = earlier <= now || due <= earlier;
+        let due = if is_kicked { due } else { earlier };
+        if due < self.ack_due {
+            (self.ack_due, self.is_kicked) = (due, is_kicked);
+        }
         self.timer = self.timer.min(self.ack_due);
         true
     }
@@ -641,16 +650,27 @@ impl Receiver {
     }
 
     /// Calls [`Receiver::acknowledge`] for segments that arrived earlier.
-    #[inline(never)]
     fn acknowledge_earlier(&mut self, now: Time, beside: &mut Sidecar) -> Packet {
-        self.acknowledge(now, beside)
+        self.acknowledge_at(now, now, beside)
     }
 
-    /// The ACK of the latest segment. The function is inlined, so that the ACK is written only once.
+    /// The ACK of the latest segment, with a timestamp of the time `clock`.
+    #[inline(never)]
+    fn acknowledge_at(&mut self, now: Time, clock: Time, beside: &mut Sidecar) -> Packet {
+        self.write_ack(now, clock, beside)
+    }
+
+    /// The ACK of the latest segment.
     #[inline(always)]
     fn acknowledge(&mut self, now: Time, beside: &mut Sidecar) -> Packet {
+        self.write_ack(now, now, beside)
+    }
+
+    /// The function is inlined, so that the ACK is written only once.
+    #[inline(always)]
+    fn write_ack(&mut self, now: Time, clock: Time, beside: &mut Sidecar) -> Packet {
         let segment = &self.pending;
-        let owd = ((now - segment.stamp).0 / OWD_UNIT_PS).min(u64::from(u32::MAX)) as u32;
+        let owd = ((clock - segment.stamp).0 / OWD_UNIT_PS).min(u64::from(u32::MAX)) as u32;
         let (mut bytes, mut flags, mut extra) = (self.ack_bytes, flag::ACK | (segment.flags() & flag::RETRANSMIT), owd);
         if self.marked {
             flags |= flag::ECE;
@@ -671,6 +691,7 @@ impl Receiver {
         self.acks_sent += 1;
         self.unacknowledged = 0;
         self.ack_due = Time::NEVER;
+        self.is_kicked = false;
         if let Some(state) = &mut self.compression {
             state.release();
         }

@@ -13,28 +13,20 @@ use super::stack::{ClockSpec, StackSpec};
 use super::udt;
 use crate::time::Time;
 
-/// Bytes in a kilobyte.
-const KILO: u64 = 1000;
-
-/// Times of a handshake, and of an ACK on the empty reverse path.
+/// Times of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handshake {
     /// RTT of the SYN, which the sender measures.
     pub rtt: Time,
     /// RTT of the SYN-ACK, which the receiver measures.
     pub receivers_rtt: Time,
-    /// Propagation on the reverse path.
-    pub back: Time,
-    /// Transmission of a byte on the reverse path.
-    pub per_byte: Time,
 }
 
 impl Handshake {
     /// The handshake on a path whose reverse path is longer by `extra`.
     #[must_use]
     pub fn on_longer_path(self, extra: Time) -> Self {
-        let [rtt, receivers_rtt, back] = [self.rtt, self.receivers_rtt, self.back].map(|time| time.later(extra));
-        Self { rtt, receivers_rtt, back, ..self }
+        Self { rtt: self.rtt.later(extra), receivers_rtt: self.receivers_rtt.later(extra) }
     }
 }
 
@@ -182,9 +174,7 @@ impl FlowSpec {
             });
             let [rtt, receivers_rtt] =
                 [(at, times[1]), (times[0], times[2])].map(|(from, to)| self.stack.elapsed(from, to));
-            let propagation = cross(back, 0);
-            let per_byte = Time(cross(back, KILO).since(propagation).0 / KILO);
-            Handshake { rtt, receivers_rtt, back: propagation, per_byte }
+            Handshake { rtt, receivers_rtt }
         })
     }
 

@@ -40,6 +40,22 @@ fn acks_above_a_gap_wait_for_a_twentieth_of_the_rtt_after_three_duplicates() {
 }
 
 #[test]
+fn an_ack_that_waited_in_vain_has_the_time_of_the_latest_segment() {
+    let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
+    receiver.note_handshake(us(4000));
+    for segment in 1..=6 {
+        let at = us(120 * u64::from(segment));
+        receiver.on_packet(&Packet::new(at, Time::ZERO, FlowId(0), segment, 1500, 0, 0), &mut wire);
+    }
+    assert_eq!(receiver.timer(), us(780), "segment 4 began to wait at 480 us");
+    receiver.on_timer(&mut wire);
+    let slots: Vec<u32> = wire.sent.iter().map(Packet::extra).collect();
+    let delays = slots.into_iter().filter_map(|slot| wire.beside().sacks.take(slot)).map(|entry| entry.owd);
+    let expected = [120, 240, 360, 720].map(|time| (us(time).0 / OWD_UNIT_PS) as u32);
+    assert!(delays.eq(expected));
+}
+
+#[test]
 fn a_third_sack_block_releases_the_ack_that_waits() {
     let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
     receiver.note_handshake(us(100_000));

@@ -42,7 +42,6 @@ impl Sender {
         assert!(now >= self.now, "a sender's clock went back");
         self.now = now;
         self.stats.totals.acks += 1;
-        self.timestamps.on_ack(now, packet.bytes());
         let una = self.board.una();
         let cumulative = packet.segment();
         let has_sack = packet.flags() & flag::BESIDE != 0;
@@ -59,6 +58,9 @@ impl Sender {
             grows_window: self.window_growth.on_ack(&mut self.receive_window),
         };
         let mut delivered = 0;
+        if !has_sack {
+            self.timestamps.on_ack(packet.stamp, report.owd);
+        }
         if was_clean && !has_sack {
             if cumulative <= una {
                 return;
@@ -68,7 +70,8 @@ impl Sender {
             self.board.advance_clean(cumulative);
         } else {
             let entry = if has_sack { out.beside().sacks.take(packet.extra()) } else { None };
-            if let Some(entry) = entry {
+            if let Some(entry) = &entry {
+                self.timestamps.on_ack(packet.stamp, entry.owd);
                 self.note_overtaken(entry.trigger);
             }
             if self.repair.may_be_spurious {
@@ -77,9 +80,6 @@ impl Sender {
             }
             let has_blocks = entry.is_some_and(|entry| entry.count > 0);
             report.has_blocks = has_blocks;
-            if let Some(entry) = entry.as_ref().filter(|_| has_blocks) {
-                self.timestamps.on_sack(packet.stamp.later(Time(u64::from(entry.owd) * OWD_UNIT_PS)));
-            }
             if self.rack.enabled && !self.stack.time_one_segment && (has_blocks || !was_clean) {
                 self.parts = Some(Parts { acknowledged: self.board.missing_below(cumulative), ..Parts::default() });
             }
@@ -157,7 +157,9 @@ impl Sender {
             let (sampler, clocks) = (self.sampler.as_deref(), self.host.clocks.as_deref());
             let (needs, sent_window) = (self.needs, &self.sent_window);
             let (packet, bytes, departs_in) = (*packet, f64::from(self.bytes), self.pace.next.since(now));
-            Wanted { needs, packet, bytes, report, sampler, departs_in, clocks, sent_window }.complete(ack)
+            let (phase, echoed) = (self.stack.phase, self.echoed);
+            Wanted { needs, packet, bytes, report, sampler, departs_in, phase, echoed, clocks, sent_window }
+                .complete(ack)
         });
         match self.repair.episode_mut() {
             Some(episode) if !self.needs.own_recovery => {
@@ -223,6 +225,9 @@ impl Sender {
     /// Takes the RTT samples of an ACK of the segments from `una` on.
     #[inline(always)]
     fn measure(&mut self, packet: &Packet, report: Report, una: u32) -> (Option<f64>, f64) {
+        if self.needs.one_way_delay && packet.segment() > una {
+            self.echoed = self.rack.sent_at.get(una.into()).unwrap_or(packet.stamp);
+        }
         if self.parts.is_some() {
             self.measure_rtt_of_parts(packet, report.newest, una)
         } else {
@@ -244,6 +249,7 @@ impl Sender {
             is_slow: report.has_blocks || report.grows_window,
             largest_burst: self.bursts.largest,
             window: self.stats.cwnd,
+            timestamps: (0.0, 0.0),
         }
     }
 
@@ -415,6 +421,10 @@ struct Wanted<'a> {
     sampler: Option<&'a DeliverySampler>,
     /// Time until the pacing lets the next segment leave.
     departs_in: Time,
+    /// Time of the host's clock at the start of the run.
+    phase: Time,
+    /// Send time of the segment that the ACK echoes.
+    echoed: Time,
     clocks: Option<&'a (ClockSpec, ClockSpec)>,
     sent_window: &'a SegmentRing<f32>,
 }
@@ -427,7 +437,9 @@ impl Wanted<'_> {
         if let Some(delivery) = &mut ack.delivery {
             delivery.departs_in = self.departs_in.seconds();
         }
-        ack.owd = self.needs.one_way_delay.then(|| self.one_way_delay());
+        if self.needs.one_way_delay {
+            self.complete_delays(ack);
+        }
         let cumulative = self.packet.segment();
         if self.needs.window_at_send && cumulative > 0 {
             ack.window_at_send = self.sent_window.get(u64::from(cumulative - 1)).map_or(0.0, f64::from);
@@ -444,6 +456,16 @@ impl Wanted<'_> {
             flags if flags & flag::ECE != 0 => Load::Overload,
             flags if flags & flag::CWR != 0 => Load::High,
             _ => Load::Low,
+        }
+    }
+
+    /// Fills in the one-way delay, and the timestamps of Linux's sample.
+    fn complete_delays(&self, ack: &mut Ack) {
+        let delay = self.one_way_delay();
+        ack.owd = Some(delay);
+        if let Some(sample) = &mut ack.sample {
+            let seconds = |time: Time| time.later(self.phase).seconds();
+            sample.timestamps = (seconds(self.echoed), seconds(self.packet.stamp) + delay);
         }
     }
 
@@ -478,6 +500,18 @@ mod tests {
         bench.arrive(4, 0, None, 20_990);
         let after = before + (0.010 - before) / 8.0;
         assert!((bench.sender.rto.srtt - after).abs() < 1e-6, "10.97 ms, which are 10 ticks of 1 ms");
+    }
+
+    #[test]
+    fn a_duplicate_ack_echoes_the_oldest_segment_of_the_last_ack_that_advanced() {
+        let mut bench = Bench::start_lp(4, 10_000);
+        bench.acknowledge(2, 10_000);
+        bench.acknowledge(4, 10_010);
+        assert_eq!(bench.sender.echoed, us(0));
+        bench.acknowledge(6, 20_000);
+        assert_eq!(bench.sender.echoed, us(10_000));
+        bench.arrive(6, 7, Some((7, 8)), 20_010);
+        assert_eq!(bench.sender.echoed, us(10_000), "segment 7 left at 10.01 ms");
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub(super) struct Bursts {
     pub(super) active: bool,
     /// Time of the last transmission.
     pub(super) last: Time,
+    /// Number of bursts of new data.
+    pub(super) count: u32,
     /// First segment after the buffer at the head of the queue of unsent data.
     pub(super) buffer_end: u32,
     /// Largest burst, segments; 0 without segmentation offload.
@@ -57,7 +59,9 @@ impl Bursts {
     /// sent. The last buffer gets more data after the first ACK, when a full buffer is larger.
     pub(super) fn lay_out(&mut self, next: u32, payload_bytes: u32) {
         let payload = u64::from(payload_bytes);
-        let left = self.filled.saturating_sub(u64::from(next) * payload);
+        // Sent data stays in the send buffer until it is acknowledged, with its structures.
+        let sent = u64::from(next) * payload + u64::from(self.count) * STRUCTURES_BYTES;
+        let left = self.filled.saturating_sub(sent);
         let buffers = left.div_ceil(u64::from(self.first) * payload + STRUCTURES_BYTES).max(1);
         self.buffer_end = next.saturating_add(self.first);
         self.grid = Some(self.buffer_end);
@@ -89,6 +93,15 @@ mod tests {
         let written = 10 + 213 * 22;
         let ends = [written - 1, written, written + 44, written + 45].map(|next| bursts.end_of_buffer(next));
         assert_eq!(ends, [written, written + 45, written + 45, written + 90], "65,343 bytes have 45 segments");
+    }
+
+    #[test]
+    fn what_was_sent_takes_room_in_the_send_buffer_with_its_structures() {
+        let mut bursts = Bursts::new(&StackSpec::linux(), 7_000_064);
+        bursts.count = 3;
+        bursts.lay_out(3, 1448);
+        // (7,000,064 - 3 x (1448 + 832)) / (22 x 1448 + 832) is 213.9; without the structures it is 214.02.
+        assert_eq!(bursts.written, 3 + 213 * 22);
     }
 
     #[test]

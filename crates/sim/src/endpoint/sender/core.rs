@@ -78,6 +78,8 @@ pub struct Sender {
     pub(super) timeout: RetransmissionTimer,
     pub(super) rack: Rack,
     pub(super) timestamps: TimestampEcho,
+    /// Send time of the segment that the latest ACK echoes; only with [`Needs::one_way_delay`].
+    pub(super) echoed: Time,
     pub(super) host: Host,
     pub(super) stats: SenderStatistics,
 }
@@ -120,6 +122,7 @@ impl Sender {
             timeout: RetransmissionTimer::new(Time(stack.min_rto_ps.min(stack.initial_rto_ps))),
             rack: Rack::new(&stack),
             timestamps: TimestampEcho::default(),
+            echoed: Time::ZERO,
             now: Time::ZERO,
             min_rtt: MinRtt::new(),
             latest_rtt: None,

@@ -1,6 +1,6 @@
 //! Detection of lost segments, and of spurious losses.
 
-use elephan_cc::{Ack, Algorithm, Cause, Sample};
+use elephan_cc::{Ack, Algorithm, Cause, Lost, Sample};
 
 use super::core::Sender;
 use super::repair::State;
@@ -112,7 +112,10 @@ impl Sender {
 
     /// Handles the timer of RACK's reordering window: segments that were overtaken for the whole window are lost.
     pub(super) fn give_up_waiting(&mut self, now: Time, out: &mut impl Outlet) {
-        if self.detect(now) {
+        self.repair.by_timer = true;
+        let found = self.detect(now);
+        self.repair.by_timer = false;
+        if found {
             self.repair_after_waiting(now, out);
         }
         self.rearm(now, true);
@@ -166,6 +169,7 @@ impl Sender {
         if let Some(sampler) = &mut self.sampler {
             let lost = sampler.on_lost(segment.into(), now.later(self.stack.phase).0);
             if self.needs.losses {
+                let lost = Lost { by_timer: self.repair.by_timer, ..lost };
                 self.algorithm.on_lost(&lost);
             }
         }

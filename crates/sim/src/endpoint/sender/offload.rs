@@ -95,10 +95,14 @@ impl Sender {
             let receiver = (self.board.una() + self.receive_window).saturating_sub(self.next);
             return Burst::Deferred { by_window: room < receiver && room <= buffered };
         }
+        let begin = self.next;
         match self.send_new(quota.min(buffered), now, out) {
             0 => Burst::Nothing,
             segments => {
-                self.bursts.last = now;
+                if self.pace.is_active() && self.bursts.last == now {
+                    self.repair.note_joint(begin, self.board.una());
+                }
+                (self.bursts.last, self.bursts.count) = (now, self.bursts.count.saturating_add(1));
                 Burst::Sent(segments)
             }
         }

@@ -26,6 +26,8 @@ pub(super) struct Repair {
     pub(super) point: u32,
     /// Send time of the recovery's first retransmission, for the Eifel detection.
     pub(super) first: Time,
+    /// Lowest segment outstanding at the last timeout.
+    timed_out: Option<u32>,
     /// True if the recovery may still turn out to be spurious.
     pub(super) undo_possible: bool,
     /// True if the timeout may still turn out to be spurious because originals arrive (F-RTO).
@@ -34,6 +36,10 @@ pub(super) struct Repair {
     pub(super) sends_new: bool,
     /// Retransmissions that the current ACK shows to be lost.
     pub(super) lost_again: Vec<u32>,
+    /// True while a timer shows losses.
+    pub(super) by_timer: bool,
+    /// First segments of the bursts that left at the same time as the burst before them.
+    joints: Vec<u32>,
 }
 
 impl Repair {
@@ -42,10 +48,13 @@ impl Repair {
             state: State::Open,
             point: 0,
             first: Time::NEVER,
+            timed_out: None,
             undo_possible: false,
             may_be_spurious: false,
             sends_new: false,
             lost_again: Vec::new(),
+            by_timer: false,
+            joints: Vec::new(),
         }
     }
 
@@ -97,9 +106,63 @@ impl Repair {
         !self.is_open() && if self.is_reduction() { cumulative > self.point } else { cumulative >= self.point }
     }
 
+    /// Records that the burst that begins with `segment` left at the same time as the burst before it; `una` is the lowest
+    /// segment outstanding.
+    pub(super) fn note_joint(&mut self, segment: u32, una: u32) {
+        self.joints.retain(|&joint| joint > una);
+        self.joints.push(segment);
+    }
+
+    /// True if `segment` began a burst, although it left at the same time as the segment before it.
+    pub(super) fn is_joint(&self, segment: u32) -> bool {
+        self.joints.contains(&segment)
+    }
+
+    /// True if no ACK has advanced since the last timeout; `una` is the lowest segment outstanding.
+    pub(super) fn is_stuck(&self, una: u32) -> bool {
+        self.timed_out == Some(una)
+    }
+
+    /// True if a timeout would belong to a loss for which the window is already reduced: in a reduction or a recovery,
+    /// or after a timeout since which no ACK has advanced (`tcp_enter_loss`).
+    fn is_reduced(&self, una: u32) -> bool {
+        match self.state {
+            State::Open => false,
+            State::Reduction(_) | State::Recovery(_) => self.point > una,
+            State::Loss => self.is_stuck(una) && self.point > una,
+        }
+    }
+
+    /// Begins the recovery after a timeout at `now`, by Linux's rules; the segments from `una` to `next` are outstanding.
+    /// Returns true if the window is already reduced; an undo is then possible only if it was possible before.
+    pub(super) fn time_out(&mut self, una: u32, next: u32, now: Time, undo_possible: bool) -> bool {
+        let is_reduced = self.is_reduced(una);
+        let first = if self.is_before_recovery() { now } else { self.first };
+        let undo_possible = if is_reduced { self.undo_possible } else { undo_possible };
+        self.begin(State::Loss, next, first, undo_possible);
+        self.timed_out = Some(una);
+        is_reduced
+    }
+
     /// Begins a recovery at `now`, after a loss, an echo or a timeout; the segments below `next` have been sent.
     pub(super) fn begin(&mut self, state: State, next: u32, now: Time, undo_possible: bool) {
         (self.state, self.point, self.first, self.undo_possible) = (state, next, now, undo_possible);
         self.may_be_spurious = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_that_left_together_are_known_until_they_are_acknowledged() {
+        let mut repair = Repair::new();
+        for segment in [2, 4, 6] {
+            repair.note_joint(segment, 0);
+        }
+        assert!(repair.is_joint(4) && !repair.is_joint(5));
+        repair.note_joint(8, 5);
+        assert_eq!(repair.joints, [6, 8]);
     }
 }

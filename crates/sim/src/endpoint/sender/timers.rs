@@ -196,7 +196,13 @@ impl Sender {
         self.stats.totals.timeouts += 1;
         let mut signal = self.signal(now, Cause::Loss);
         // RFC 5682 section 3.1, step 1: a timeout may be spurious if no recovery is under way, or if it is repeated.
-        let may_be_spurious = self.rack.enabled && (self.repair.is_before_recovery() || signal.repeated);
+        let una = self.board.una();
+        let may_be_spurious = self.rack.enabled && (self.repair.is_before_recovery() || self.repair.is_stuck(una));
+        if self.rack.enabled {
+            signal.repeated = self.repair.time_out(una, self.next, now, self.stack.undo);
+        } else {
+            self.repair.begin(State::Loss, self.next, now, self.stack.undo);
+        }
         let kept = self.first_kept(now);
         if self.stack.detection == Detection::Dupack {
             self.board.forget_sacks(self.next);
@@ -209,7 +215,6 @@ impl Sender {
         self.algorithm.on_timeout(&signal);
         self.rto.back_off();
         self.timed = None;
-        self.repair.begin(State::Loss, self.next, now, self.stack.undo);
         self.repair.may_be_spurious = may_be_spurious;
         (self.rack.reorder_due, self.timeout.probed) = (Time::NEVER, 0);
         self.stats.note_window(now, self.algorithm.window());
@@ -289,7 +294,10 @@ impl Sender {
 
 #[cfg(test)]
 mod tests {
+    use elephan_cc::Algorithm;
+
     use crate::endpoint::bench::{Bench, us};
+    use crate::endpoint::boundary::Endpoint;
     use crate::packet::Packet;
 
     #[test]
@@ -325,6 +333,20 @@ mod tests {
         let (again, undone) = real(false);
         assert_eq!((again.first(), undone), (Some(&1), 0));
         assert!(again.len() > 1, "a segment above a gap shows that the timeout was right: {again:?}");
+    }
+
+    #[test]
+    fn a_timeout_in_a_recovery_keeps_the_recovery_s_threshold() {
+        let mut bench = Bench::start_reno(20, 10_000);
+        for segment in 1..=4 {
+            bench.arrive(0, segment, Some((1, segment + 1)), 9990 + 10 * u64::from(segment));
+        }
+        assert_eq!(bench.retransmitted()[0], 0);
+        let threshold = bench.sender.algorithm.ssthresh();
+        while bench.sender.stats.totals.timeouts == 0 {
+            bench.sender.on_timer(&mut bench.wire);
+        }
+        assert_eq!((threshold, bench.sender.algorithm.ssthresh()), (10.0, 10.0));
     }
 
     #[test]

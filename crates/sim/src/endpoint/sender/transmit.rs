@@ -136,7 +136,8 @@ impl Sender {
             let Some(segment) = self.board.next_to_repair() else { break };
             if one_buffer {
                 let sent_at = self.rack.sent_at.get(segment.into());
-                if last.is_some_and(|last| last != (segment.wrapping_sub(1), sent_at)) {
+                let continues = |last| last == (segment.wrapping_sub(1), sent_at) && !self.repair.is_joint(segment);
+                if last.is_some_and(|last| !continues(last)) {
                     break;
                 }
                 last = Some((segment, sent_at));
