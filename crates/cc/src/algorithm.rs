@@ -137,6 +137,8 @@ pub struct Needs {
     pub rounds_restart: bool,
     /// [`Algorithm::takes_reduction`].
     pub reductions: bool,
+    /// [`Delivery::app_limited`] is also true while only the receiver's window limits the sender.
+    pub receiver_limits: bool,
 }
 
 impl Needs {
@@ -233,6 +235,8 @@ pub struct Sample {
     pub next: u32,
     /// Segments that the ACK acknowledges cumulatively, SACKed ones included.
     pub acked: f64,
+    /// SACKed segments above `una` after the ACK (`sacked_out`).
+    pub sacked: u32,
     /// True if the ACK has SACK blocks or changes the receive window: Linux then processes it on its slow path
     /// (`CA_ACK_SLOWPATH`).
     pub is_slow: bool,

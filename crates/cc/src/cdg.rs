@@ -336,6 +336,7 @@ impl Algorithm for Cdg {
     fn on_sample(&mut self, ack: &Ack) {
         if let (Some(module), Some(sample)) = (&mut self.module, &ack.sample) {
             module.take(ack, sample);
+            self.is_linux = true;
         }
     }
 
@@ -381,20 +382,24 @@ impl Algorithm for Cdg {
 
     fn on_congestion(&mut self, signal: &Signal) {
         let target = match self.linux() {
-            Some((module, win)) => module.threshold(win),
+            Some((module, win)) => {
+                module.begin_recovery();
+                module.threshold(win)
+            }
             None => self.reduced(signal),
         };
         self.win.reduce_to(target);
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
+        let kept = signal.repeated.then_some(self.win.ssthresh);
         if let Some((module, win)) = self.linux() {
-            let target = module.threshold(win);
+            let target = kept.unwrap_or_else(|| module.threshold(win));
             module.time_out();
             win.time_out(target, signal);
             return;
         }
-        let target = self.reduced(signal);
+        let target = kept.unwrap_or_else(|| self.reduced(signal));
         self.win.time_out(target, signal);
         self.settle();
     }
@@ -441,6 +446,7 @@ impl Algorithm for Cdg {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Cause;
     use crate::param::Setting;
     use crate::testing::{Driver, close, settings};
 
@@ -565,6 +571,18 @@ mod tests {
         c.shadow = 1200.0;
         d.lose(&mut c);
         assert_eq!(c.window(), 400.0);
+    }
+
+    #[test]
+    fn a_repeated_timeout_keeps_the_shadow_window() {
+        let (d, mut c) = (Driver::new(), cdg(&[]));
+        d.start_at(&mut c, 800.0);
+        c.shadow = 1200.0;
+        let timeout = d.signal(&c, Cause::Loss);
+        c.on_timeout(&timeout);
+        assert_eq!((c.shadow, c.ssthresh()), (600.0, 600.0));
+        c.on_timeout(&Signal { repeated: true, ..timeout });
+        assert_eq!((c.shadow, c.ssthresh()), (600.0, 600.0));
     }
 
     #[test]

@@ -416,7 +416,15 @@ impl Algorithm for Vivace {
 
     #[inline]
     fn needs(&self) -> Needs {
-        Needs { delivery: true, losses: true, sends: true, pacing: true, own_recovery: true, ..Needs::default() }
+        Needs {
+            delivery: true,
+            losses: true,
+            sends: true,
+            pacing: true,
+            own_recovery: true,
+            receiver_limits: true,
+            ..Needs::default()
+        }
     }
 
     #[inline]

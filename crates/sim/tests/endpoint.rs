@@ -78,6 +78,7 @@ const EVERYTHING: Needs = Needs {
     hz: false,
     rounds_restart: false,
     reductions: false,
+    receiver_limits: false,
 };
 
 fn spy(spec: Spec, window: f64, rate: Option<f64>, needs: Needs) -> (Outcome, Seen) {

@@ -135,8 +135,7 @@ impl Module {
 
     /// Takes an RTT sample (`tcp_cdg_acked`), with the filter for delayed ACKs.
     fn measure(&mut self, us: i64, sample: &Sample) {
-        let none_sacked = sample.then == Recovery::Open || (sample.then == Recovery::Repair && !sample.is_slow);
-        if none_sacked {
+        if sample.sacked == 0 {
             if sample.acked == 1.0 && self.delayed > 0 {
                 self.rtt.min = self.rtt.min.min(us);
                 self.delayed -= 1;
@@ -284,6 +283,11 @@ impl Module {
         self.timed_out = true;
     }
 
+    /// A recovery begins, also after a timeout: its end counts.
+    pub(super) fn begin_recovery(&mut self) {
+        self.timed_out = false;
+    }
+
     /// Handles the end of a recovery. The end of the recovery from a timeout is not signaled to the module.
     pub(super) fn recovered(&mut self) {
         self.completes = !std::mem::take(&mut self.timed_out);
@@ -334,6 +338,45 @@ mod tests {
         assert_eq!(module.rtt, Extremes::default());
         module.measure(90, &sample(4, 9, 1.0));
         assert_eq!(module.rtt, Extremes { min: 90, max: 90 }, "the filter remembers one ACK of two segments");
+    }
+
+    #[test]
+    fn only_a_recovery_ends_a_round_and_not_the_repair_after_a_timeout() {
+        for has_recovery in [false, true] {
+            let mut d = Driver::new();
+            let mut c = linux(&mut d, 10.0);
+            c.on_ack(&Ack { sample: Some(sample(0, 10, 1.0)), ..d.make_ack(&c, 1.0, 0.1, false) });
+            let signal = d.signal(&c, Cause::Loss);
+            c.on_timeout(&signal);
+            if has_recovery {
+                c.on_congestion(&signal);
+            }
+            c.on_recovery_exit(1.0);
+            assert_eq!(c.module.expect("the preset has it").completes, has_recovery);
+        }
+    }
+
+    #[test]
+    fn the_first_ack_may_show_a_loss() {
+        let mut d = Driver::new();
+        let mut c = linux(&mut d, 10.0);
+        let ack = Ack { sample: Some(Sample { sacked: 3, ..sample(0, 10, 0.0) }), ..d.make_ack(&c, 1.0, 0.1, false) };
+        c.on_sample(&ack);
+        let shadow = c.report().shadow;
+        let signal = d.signal(&c, Cause::Loss);
+        c.on_congestion(&signal);
+        assert_eq!(c.report().shadow, (shadow / 2.0).floor());
+    }
+
+    #[test]
+    fn an_ack_below_sacked_segments_is_never_taken_for_a_delayed_one() {
+        let mut module =
+            Module::new(CdgParams::read(&settings(&Cdg::ENTRY, "linux", &[]).expect("right")).expect("right"));
+        module.measure(100, &sample(2, 9, 2.0));
+        module.measure(110, &Sample { sacked: 1, then: Recovery::Repair, ..sample(3, 9, 1.0) });
+        assert_eq!(module.rtt, Extremes { min: 100, max: 110 });
+        module.measure(120, &Sample { then: Recovery::Repair, is_slow: true, ..sample(4, 9, 1.0) });
+        assert_eq!(module.rtt, Extremes { min: 100, max: 110 }, "without SACKed segments, also in a recovery");
     }
 
     #[test]

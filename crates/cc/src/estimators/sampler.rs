@@ -45,8 +45,11 @@ pub struct DeliverySampler {
     app_limited_until: u64,
     /// The latest sample.
     newest: Option<Newest>,
-    /// True if intervals are differences of a clock that counts whole microseconds, as in Linux.
-    whole_us: bool,
+    /// Number of the next new segment.
+    next: u64,
+    /// True for Linux's rules: intervals are differences of a clock that counts whole microseconds, and both times start
+    /// anew only if no segment is unacknowledged (`packets_out`). In the draft, they also do if all are SACKed or lost.
+    is_linux: bool,
 }
 
 /// Corrects a number of microseconds that rounding put just below a whole number.
@@ -76,17 +79,19 @@ fn count(segments: u64) -> f64 {
 }
 
 impl DeliverySampler {
-    /// A sampler without samples. With `whole_us`, its clock counts whole microseconds.
+    /// A sampler without samples, with Linux's rules or the draft's.
     #[must_use]
-    pub fn new(whole_us: bool) -> Self {
-        Self { whole_us, ..Self::default() }
+    pub fn new(is_linux: bool) -> Self {
+        Self { is_linux, ..Self::default() }
     }
 
     /// Records a segment sent at `now_ps`. `una` is the lowest outstanding segment. `in_flight` is the number of
     /// outstanding segments, this one included.
     #[inline]
     pub fn on_sent(&mut self, segment: u64, una: u64, in_flight: u32, now_ps: u64) {
-        if in_flight <= 1 {
+        let was_idle = if self.is_linux { segment == una && segment >= self.next } else { in_flight <= 1 };
+        self.next = self.next.max(segment + 1);
+        if was_idle {
             self.first_sent = now_ps;
             self.delivered_at = now_ps;
         }
@@ -117,7 +122,7 @@ impl DeliverySampler {
         }
         let Some(record) = self.records.get(segment) else { return };
         self.first_sent = record.sent;
-        let whole_us = self.whole_us;
+        let whole_us = self.is_linux;
         let between = |from: u64, to: u64| {
             if whole_us { US * (to / US).saturating_sub(from / US) } else { to.saturating_sub(from) }
         };
@@ -239,6 +244,20 @@ mod tests {
         let second = sampler.on_lost(1, at(9));
         assert_eq!((second.lost, second.tx_in_flight, second.sent_at), (2.0, 2.0, 0.001));
         assert_eq!(deliver(&mut sampler, 2, at(106), 0.1).lost, 1.0);
+    }
+
+    #[test]
+    fn lost_segments_stop_the_clocks_of_the_draft_and_not_those_of_linux() {
+        for (is_linux, interval_ms) in [(false, 100), (true, 300)] {
+            let mut sampler = DeliverySampler::new(is_linux);
+            sampler.on_sent(0, 0, 1, 0);
+            sampler.on_lost(0, at(200));
+            sampler.on_sent(0, 0, 1, at(200));
+            let found = deliver(&mut sampler, 0, at(300), 0.1);
+            assert!((found.interval - seconds(at(interval_ms))).abs() < 1e-9, "{}", found.interval);
+            sampler.on_sent(1, 1, 1, at(500));
+            assert!((deliver(&mut sampler, 1, at(600), 0.1).interval - 0.1).abs() < 1e-9, "nothing was outstanding");
+        }
     }
 
     #[test]

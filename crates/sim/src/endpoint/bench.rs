@@ -66,6 +66,11 @@ impl Bench {
         Self::start_flow(FlowSpec::bulk("f", "lp", Time::ZERO, &[0], &[1]), window, rtt_us)
     }
 
+    /// Starts a flow of BBR as [`Bench::start_reno`].
+    pub fn start_bbr(window: u32, rtt_us: u64) -> Self {
+        Self::start_flow(FlowSpec::bulk("f", "bbr", Time::ZERO, &[0], &[1]), window, rtt_us)
+    }
+
     fn start_flow(mut flow: FlowSpec, window: u32, rtt_us: u64) -> Self {
         flow.stack = Arc::new(StackSpec { initial_window: window, ..StackSpec::linux() });
         let spec = Spec::dumbbell(1_000_000_000, us(10_000), 100, us(1_000_000), &[]);

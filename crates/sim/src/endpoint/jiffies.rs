@@ -8,6 +8,12 @@ const UNITS_OF_LEVEL: u64 = 63;
 /// Ratio of the units of two levels. The unit of the lowest level is a jiffy.
 const RATIO: u64 = 8;
 
+/// Seconds from the interrupt before the run to the interrupt with the number 0: Linux's count begins 300 s before 0
+/// (`INITIAL_JIFFIES`), and a run begins when its host has been up for 32 s, as on the Linux backend.
+const UNTIL_ZERO_S: u64 = 300 - 32;
+/// A multiple of the units of all levels that the longest timeout may need.
+const MULTIPLE: u64 = 1 << 24;
+
 /// A duration rounded up to whole jiffies (`usecs_to_jiffies`).
 pub(super) fn round_up(jiffy: Time, wait: Time) -> Time {
     if jiffy == Time::ZERO { wait } else { Time(wait.0.div_ceil(jiffy.0).saturating_mul(jiffy.0)) }
@@ -18,8 +24,10 @@ pub(super) fn round_up(jiffy: Time, wait: Time) -> Time {
 pub(super) struct Interrupts {
     /// Interval of the interrupts, a jiffy; zero if timers are exact.
     pub(super) jiffy: Time,
-    /// Time from an interrupt, whose number is a multiple of all units, to the start of the run.
+    /// Time from an interrupt to the start of the run.
     phase: Time,
+    /// Number of this interrupt, plus a multiple of all units.
+    first: u64,
 }
 
 impl Interrupts {
@@ -28,7 +36,8 @@ impl Interrupts {
     pub(super) fn of(stack: &StackSpec) -> Self {
         let hz = stack.hz.filter(|_| stack.detection == Detection::Rack);
         let jiffy = hz.map_or(Time::ZERO, |hz| Time(Time::SECOND.0 / u64::from(hz.max(1))));
-        Self { jiffy, phase: stack.phase }
+        let first = hz.map_or(0, |hz| MULTIPLE - UNTIL_ZERO_S * u64::from(hz) % MULTIPLE);
+        Self { jiffy, phase: stack.phase, first }
     }
 
     /// Time of the host's clock.
@@ -41,21 +50,33 @@ impl Interrupts {
         self.clock(now).0 / self.jiffy.0
     }
 
+    /// The whole jiffies of a duration (`nsecs_to_jiffies`); nothing on a host without a timer interrupt.
+    pub(super) fn whole(self, duration: Time) -> Time {
+        duration.0.checked_div(self.jiffy.0).map_or(Time::ZERO, |jiffies| Time(jiffies * self.jiffy.0))
+    }
+
     /// Expiry of a timer of duration `wait` set at `from`. Linux rounds the duration up to whole jiffies
     /// (`usecs_to_jiffies`), and the expiry up to the next unit of the timer's level, so that no timer expires early
     /// (`calc_index`).
     pub(super) fn expiry(self, from: Time, wait: Time) -> Time {
+        self.expiry_after(None, from, wait)
+    }
+
+    /// The same, if a timer has expired at the interrupt `expired`. Until the next interrupt, Linux chooses the level as
+    /// if this one had come (`base->clk`).
+    pub(super) fn expiry_after(self, expired: Option<u64>, from: Time, wait: Time) -> Time {
         if self.jiffy == Time::ZERO {
             return from.later(wait);
         }
-        let ticks = wait.0.div_ceil(self.jiffy.0);
+        let (ticks, now) = (wait.0.div_ceil(self.jiffy.0), self.count(from));
+        let ahead = ticks.saturating_sub(u64::from(expired == Some(now)));
         let mut unit = 1;
-        while ticks >= UNITS_OF_LEVEL.saturating_mul(unit) {
+        while ahead >= UNITS_OF_LEVEL.saturating_mul(unit) {
             unit *= RATIO;
         }
-        let expires = self.count(from).saturating_add(ticks);
+        let expires = now.saturating_add(ticks).saturating_add(self.first);
         let rounded = (expires / unit).saturating_add(1).saturating_mul(unit);
-        Time(rounded.saturating_mul(self.jiffy.0)).since(self.phase)
+        Time(rounded.saturating_sub(self.first).saturating_mul(self.jiffy.0)).since(self.phase)
     }
 }
 
@@ -64,8 +85,8 @@ mod tests {
     use super::*;
 
     const MS: Time = Time::MILLISECOND;
-    const INTERRUPTS: Interrupts = Interrupts { jiffy: Time(4 * MS.0), phase: Time::ZERO };
-    const EXACT: Interrupts = Interrupts { jiffy: Time::ZERO, phase: Time::ZERO };
+    const INTERRUPTS: Interrupts = Interrupts { jiffy: Time(4 * MS.0), phase: Time::ZERO, first: 0 };
+    const EXACT: Interrupts = Interrupts { jiffy: Time::ZERO, phase: Time::ZERO, first: 0 };
 
     fn expiry_ms(from_ms: u64, wait_ms: u64) -> u64 {
         INTERRUPTS.expiry(Time(from_ms * MS.0), Time(wait_ms * MS.0)).0 / MS.0
@@ -82,6 +103,29 @@ mod tests {
     fn a_long_timer_expires_at_a_multiple_of_its_level() {
         assert_eq!([0, 4, 20, 28].map(|from| expiry_ms(from, 252)), [256, 288, 288, 288], "multiples of 8 jiffies");
         assert_eq!(expiry_ms(0, 2016), 2048, "a multiple of 64 jiffies");
+    }
+
+    #[test]
+    fn a_host_has_been_up_for_32_s() {
+        let host = Interrupts::of(&StackSpec { hz: Some(250), ..StackSpec::linux() });
+        let expiry_ms = |wait_ms: u64| host.expiry(Time::ZERO, Time(wait_ms * MS.0)).0 / MS.0;
+        assert_eq!(host.first % 64, 8, "-268 s · 250 / s");
+        assert_eq!([252, 2012, 2016].map(expiry_ms), [256, 2016, 2272], "with -67,000, multiples of 8 and 64 jiffies");
+    }
+
+    #[test]
+    fn a_timer_set_when_another_has_expired_may_be_of_the_finer_level() {
+        let expiry_ms =
+            |expired, from_ms: u64| INTERRUPTS.expiry_after(expired, Time(from_ms * MS.0), Time(252 * MS.0)).0 / MS.0;
+        assert_eq!([0, 3, 4].map(|from_ms| expiry_ms(Some(0), from_ms)), [256, 256, 288]);
+        assert_eq!([None, Some(1)].map(|expired| expiry_ms(expired, 4)), [288, 260]);
+    }
+
+    #[test]
+    fn a_part_of_a_jiffy_delays_no_timer() {
+        let whole_ms = |ms: u64| INTERRUPTS.whole(Time(ms * MS.0)).0 / MS.0;
+        assert_eq!([3, 4, 7, 8].map(whole_ms), [0, 4, 4, 8]);
+        assert_eq!(EXACT.whole(Time(7 * MS.0)), Time::ZERO);
     }
 
     #[test]

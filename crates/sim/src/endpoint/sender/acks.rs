@@ -246,6 +246,7 @@ impl Sender {
             una,
             next,
             acked: f64::from(acked),
+            sacked: self.board.sacked(),
             is_slow: report.has_blocks || report.grows_window,
             largest_burst: self.bursts.largest,
             window: self.stats.cwnd,

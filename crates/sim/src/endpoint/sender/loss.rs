@@ -113,11 +113,10 @@ impl Sender {
     /// Handles the timer of RACK's reordering window: segments that were overtaken for the whole window are lost.
     pub(super) fn give_up_waiting(&mut self, now: Time, out: &mut impl Outlet) {
         self.repair.by_timer = true;
-        let found = self.detect(now);
-        self.repair.by_timer = false;
-        if found {
+        if self.detect(now) {
             self.repair_after_waiting(now, out);
         }
+        self.repair.by_timer = false;
         self.rearm(now, true);
     }
 

@@ -50,6 +50,7 @@ impl Sender {
                     (self.bursts.last, bursts) = (now, 1);
                 }
             }
+            waits |= self.repair.by_timer;
             while sent < room && !waits && most.is_none_or(|most| bursts < most) {
                 match self.send_burst((room - sent, window), first, now, out) {
                     Burst::Sent(segments) => (sent, bursts) = (sent + segments, bursts + 1),

@@ -5,6 +5,7 @@ use elephan_cc::Algorithm;
 use super::core::Sender;
 use super::pace::{Limit, Limits};
 use crate::endpoint::boundary::Outlet;
+use crate::endpoint::jiffies::Interrupts;
 use crate::time::Time;
 
 /// Linux's pacing rate in units of window/RTT: 2 in slow start and 1.2 afterwards (`tcp_pacing_ss_ratio`,
@@ -88,9 +89,34 @@ impl Sender {
             if sent == 0 {
                 return;
             }
-            let free = self.stats.totals.sent < u64::from(UNPACED_SEGMENTS);
-            self.bursts.last = self.pace.note_burst(now, if free { 0 } else { sent });
+            self.note_burst(sent, now);
         }
+    }
+
+    /// Records a burst of `segments` that leaves at `now`. With pacing, the next burst leaves later, and so do the timers
+    /// that the burst has started.
+    pub(super) fn note_burst(&mut self, segments: u32, now: Time) {
+        self.bursts.last = now;
+        if !self.bursts.active || !self.pace.is_active() {
+            return;
+        }
+        let free = self.stats.totals.sent < u64::from(UNPACED_SEGMENTS);
+        self.bursts.last = self.pace.note_burst(now, if free { 0 } else { segments });
+        let delay = self.pacing_delay(now);
+        if self.timeout.by_sending && self.timeout.armed == now {
+            (self.timeout.delay, self.timeout.probe_delay) = (delay, delay);
+        }
+        if self.timeout.has_sent && self.timeout.probe_from == now {
+            self.timeout.probe_delay = delay;
+        }
+    }
+
+    /// Whole jiffies until pacing allows the next burst; Linux sets the timers of retransmissions and probes later by
+    /// them (`tcp_pacing_delay`).
+    #[inline]
+    pub(super) fn pacing_delay(&self, now: Time) -> Time {
+        let paces = self.bursts.active && self.pace.is_active() && self.pace.next > now;
+        if paces { Interrupts::of(&self.stack).whole(self.pace.next.since(now)) } else { Time::ZERO }
     }
 
     /// Sends the segments that are due by the pacing timer. The limits may have changed since the last event in two

@@ -36,7 +36,8 @@ pub(super) struct Repair {
     pub(super) sends_new: bool,
     /// Retransmissions that the current ACK shows to be lost.
     pub(super) lost_again: Vec<u32>,
-    /// True while a timer shows losses.
+    /// True while the timer of the reordering window is handled. It sends lost segments and no new data
+    /// (`tcp_rack_reo_timeout`).
     pub(super) by_timer: bool,
     /// First segments of the bursts that left at the same time as the burst before them.
     joints: Vec<u32>,

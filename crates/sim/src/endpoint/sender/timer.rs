@@ -19,6 +19,14 @@ pub(super) struct RetransmissionTimer {
     pub(super) probe_from: Time,
     /// True if new data were sent since the last restart.
     pub(super) has_sent: bool,
+    /// True if a transmission restarted the timer, and not an ACK.
+    pub(super) by_sending: bool,
+    /// Additional time until the timeout: whole jiffies until pacing allows a segment (`tcp_pacing_delay`).
+    pub(super) delay: Time,
+    /// The same for the probe.
+    pub(super) probe_delay: Time,
+    /// Number of the timer interrupt at which a timer of the sender last expired.
+    pub(super) expired: Option<u64>,
     /// Lower bound of the timeout.
     pub(super) shortest: Time,
 }
@@ -32,6 +40,10 @@ impl RetransmissionTimer {
             probed: 0,
             probe_from: Time::ZERO,
             has_sent: false,
+            by_sending: false,
+            delay: Time::ZERO,
+            probe_delay: Time::ZERO,
+            expired: None,
             shortest,
         }
     }

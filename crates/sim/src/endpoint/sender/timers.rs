@@ -26,10 +26,13 @@ impl Sender {
         }
         if self.rack.reorder_due <= now {
             self.rack.reorder_due = Time::NEVER;
+            self.note_expiry(now);
             self.give_up_waiting(now, out);
         }
         if self.probe_due().min(self.timeout_due()) <= now {
-            if self.timeout_due() <= now { self.on_timeout(now, out) } else { self.probe_tail(now, out) }
+            let is_timeout = self.timeout_due() <= now;
+            self.note_expiry(now);
+            if is_timeout { self.on_timeout(now, out) } else { self.probe_tail(now, out) }
         }
         if self.pace.is_due(now) {
             self.transmit(now, out);
@@ -38,6 +41,12 @@ impl Sender {
             self.serve_application(now, out);
         }
         self.set_timer(now);
+    }
+
+    /// Records that a timer expires; timers that are set before the next interrupt depend on it.
+    fn note_expiry(&mut self, now: Time) {
+        let interrupts = Interrupts::of(&self.stack);
+        self.timeout.expired = (interrupts.jiffy > Time::ZERO).then(|| interrupts.count(now));
     }
 
     /// Updates the time of the next timer.
@@ -84,7 +93,8 @@ impl Sender {
         if self.timeout.armed == Time::NEVER || self.has_probe() {
             Time::NEVER
         } else {
-            self.expiry(self.timeout.armed, self.timeout.left.unwrap_or_else(|| self.rto.timeout()))
+            let wait = self.timeout.left.unwrap_or_else(|| self.rto.timeout());
+            self.expiry(self.timeout.armed, wait.later(self.timeout.delay))
         }
     }
 
@@ -109,11 +119,12 @@ impl Sender {
         // oldest segment (tcp_rto_delta_us).
         let oldest = if self.timeout.has_sent { self.rack.sent_at.get(una.into()) } else { None };
         let left = oldest.map_or(timeout, |sent| sent.later(timeout).since(from));
-        self.expiry(from, if left > Time::ZERO { two_round_trips.min(left) } else { two_round_trips })
+        let wait = if left > Time::ZERO { two_round_trips.min(left) } else { two_round_trips };
+        self.expiry(from, wait.later(self.timeout.probe_delay))
     }
 
     fn expiry(&self, from: Time, wait: Time) -> Time {
-        Interrupts::of(&self.stack).expiry(from, wait)
+        Interrupts::of(&self.stack).expiry_after(self.timeout.expired, from, wait)
     }
 
     /// Time at which an overtaken segment counts as lost if its reordering window ends in `wait`
@@ -220,6 +231,8 @@ impl Sender {
         self.stats.note_window(now, self.algorithm.window());
         self.arm(now);
         self.transmit(now, out);
+        // Pacing does not delay the timer of a timeout's retransmission (`tcp_retransmit_timer`).
+        (self.timeout.delay, self.timeout.probe_delay) = (Time::ZERO, Time::ZERO);
     }
 
     /// Sends a tail loss probe (RFC 8985 section 7), unless the last probe is not yet acknowledged.
@@ -230,8 +243,6 @@ impl Sender {
             return;
         }
         self.timeout.may_probe = false;
-        // Linux defers a burst soon after any transmission (`tcp_wstamp_ns`).
-        self.bursts.last = now;
         if self.send_new(1, now, out) > 0 {
             self.validate_window();
         } else {
@@ -239,6 +250,9 @@ impl Sender {
             self.stats.totals.retransmits += 1;
             self.emit(self.next - 1, self.marks.on_retransmission(), now, out);
         }
+        self.timeout.by_sending = true;
+        // Linux defers a burst soon after any transmission (`tcp_wstamp_ns`).
+        self.note_burst(1, now);
         self.timeout.probed = self.next;
     }
 
@@ -268,7 +282,9 @@ impl Sender {
     #[cfg_attr(not(target_arch = "wasm32"), inline)]
     pub(super) fn arm(&mut self, now: Time) {
         (self.timeout.armed, self.timeout.probe_from, self.timeout.has_sent) = (now, now, false);
-        (self.timeout.left, self.rack.reorder_due) = (None, Time::NEVER);
+        (self.timeout.left, self.timeout.by_sending, self.rack.reorder_due) = (None, false, Time::NEVER);
+        let delay = self.pacing_delay(now);
+        (self.timeout.delay, self.timeout.probe_delay) = (delay, delay);
         if self.rack.enabled {
             self.timeout.may_probe = self.rto.srtt > 0.0;
         }
@@ -298,7 +314,9 @@ mod tests {
 
     use crate::endpoint::bench::{Bench, us};
     use crate::endpoint::boundary::Endpoint;
+    use crate::endpoint::sender::pace::Limit;
     use crate::packet::Packet;
+    use crate::time::Time;
 
     #[test]
     fn a_probe_is_not_repeated_before_it_is_acknowledged() {
@@ -360,5 +378,61 @@ mod tests {
         let (whole, rest) = (due(false), due(true));
         // Timers end at interrupts, every 4 ms.
         assert!((whole - rest).0.abs_diff(us(30_000).0) <= us(4_000).0, "{whole:?} {rest:?}");
+    }
+
+    #[test]
+    fn the_timer_of_the_reordering_window_sends_no_new_data() {
+        let mut bench = Bench::start_reno(10, 10_000);
+        bench.sender.stats.cwnd = 20.0;
+        bench.sender.repair.by_timer = true;
+        bench.sender.transmit(us(10_100), &mut bench.wire);
+        assert_eq!(bench.wire.sent.len(), 10);
+        bench.sender.repair.by_timer = false;
+        bench.sender.transmit(us(10_100), &mut bench.wire);
+        assert!(bench.wire.sent.len() > 10);
+    }
+
+    #[test]
+    fn new_data_end_the_wait_for_reordered_segments_unless_some_are_sacked() {
+        let mut bench = Bench::start_reno(10, 10_000);
+        let waits = |bench: &mut Bench| {
+            bench.sender.rack.reorder_due = us(20_000);
+            bench.sender.send_new(1, us(10_200), &mut bench.wire);
+            bench.sender.rack.reorder_due < Time::NEVER
+        };
+        assert!(!waits(&mut bench), "the timer of the probe replaces the other timer");
+        bench.arrive(0, 1, Some((1, 2)), 10_100);
+        assert!(waits(&mut bench), "in disorder no probe is set");
+    }
+
+    #[test]
+    fn pacing_delays_the_timers_by_whole_jiffies() {
+        let mut bench = Bench::start_bbr(10, 10_000);
+        let mut delays = |next_us: u64| {
+            bench.sender.pace.next = us(next_us);
+            bench.sender.arm(us(20_000));
+            (bench.sender.timeout.delay, bench.sender.timeout.probe_delay)
+        };
+        assert_eq!(delays(19_000), (Time::ZERO, Time::ZERO));
+        assert_eq!(delays(31_000), (us(8000), us(8000)), "two of 2.75 jiffies");
+        let mut reno = Bench::start_reno(10, 10_000);
+        reno.sender.pace.next = us(31_000);
+        reno.sender.arm(us(20_000));
+        assert_eq!(reno.sender.timeout.delay, Time::ZERO, "a sender without pacing");
+    }
+
+    #[test]
+    fn a_sender_that_waits_for_the_receiver_is_not_limited_by_its_application() {
+        for (limit, has_data) in [(Limit::Receiver, true), (Limit::Application, false)] {
+            let mut bench = Bench::start_bbr(10, 10_000);
+            let sent = bench.sender.next;
+            bench.sender.end = if has_data { sent + 5 } else { sent };
+            assert_eq!(bench.sender.other_limit(us(10_000)), limit);
+            bench.sender.end = sent + 5;
+            assert_eq!(bench.sender.send_new(1, us(10_000), &mut bench.wire), 1);
+            bench.acknowledge(sent + 1, 20_000);
+            let sample = bench.sender.sampler.as_ref().and_then(|sampler| sampler.sample()).expect("one is delivered");
+            assert_eq!(sample.app_limited, limit == Limit::Application);
+        }
     }
 }

@@ -81,12 +81,17 @@ impl Sender {
         self.transmit_with_care(now, out);
     }
 
-    /// Limit of a sender whose window would allow more segments: the receiver or the application.
+    /// Limit of a sender whose window would allow more segments: the receiver or the application. Only the application's
+    /// limit excludes delivery rates, unless the algorithm asks for both: with data left, the sender is not
+    /// application-limited (draft-cheng-iccrg-delivery-rate-estimation-02, 3.4).
     pub(super) fn other_limit(&mut self, now: Time) -> Limit {
-        if let Some(sampler) = &mut self.sampler {
-            sampler.on_application_limited(self.board.in_flight(self.next));
+        let has_data = self.next < self.end && now < self.stop;
+        if !has_data || self.needs.receiver_limits {
+            if let Some(sampler) = &mut self.sampler {
+                sampler.on_application_limited(self.board.in_flight(self.next));
+            }
         }
-        if self.next < self.end && now < self.stop { Limit::Receiver } else { Limit::Application }
+        if has_data { Limit::Receiver } else { Limit::Application }
     }
 
     #[inline]
@@ -113,11 +118,12 @@ impl Sender {
             if self.board.has_unrepaired() && !self.repair.sends_new {
                 sent = self.repair(room, false, now, out);
             }
-            if sent < room {
+            if sent < room && !self.repair.by_timer {
                 sent += self.send_new(room - sent, now, out);
             }
         }
-        let limit = if sent == room || held_back { Limit::Window } else { self.other_limit(now) };
+        let limit =
+            if sent == room || held_back || self.repair.by_timer { Limit::Window } else { self.other_limit(now) };
         self.set_limit(limit);
         self.window_use.note_in_flight(in_flight + sent);
         if let Some(episode) = self.repair.episode_mut() {
@@ -151,6 +157,7 @@ impl Sender {
                 // Linux also restarts the timer here (`tcp_xmit_retransmit_queue`); otherwise the ACK may arrive after
                 // the timeout.
                 self.arm(now);
+                self.timeout.by_sending = true;
             }
         }
         sent
@@ -173,9 +180,10 @@ impl Sender {
         }
         if una == self.next {
             self.arm(now);
+            self.timeout.by_sending = true;
         }
         (self.timeout.probe_from, self.timeout.has_sent) = (now, true);
-        if self.repair.is_reduction() {
+        if self.rack.reorder_due < Time::NEVER && (self.repair.is_reduction() || self.is_plain_sailing()) {
             // The timer of the probe replaces that of the reordering window (`tcp_schedule_loss_probe`).
             self.rack.reorder_due = Time::NEVER;
         }
