@@ -121,6 +121,8 @@ struct State {
     conserve: bool,
     idle_restart: bool,
     delivered: f64,
+    /// Time of the last delivery, or of the first transmission after an idle period (`delivered_mstamp`).
+    delivered_at: f64,
     lost: f64,
     lost_now: f64,
     aggregation: Aggregation,
@@ -216,6 +218,7 @@ impl Bbr {
             conserve: false,
             idle_restart: false,
             delivered: 0.0,
+            delivered_at: 0.0,
             lost: 0.0,
             lost_now: 0.0,
             aggregation: Aggregation::default(),
@@ -583,7 +586,7 @@ impl Algorithm for Bbr {
         s.w = start.initial_window.max(1.0);
         s.initial_window = s.w;
         s.segment_bytes = start.segment_bytes;
-        s.min_rtt_at = start.now;
+        (s.min_rtt_at, s.delivered_at) = (start.now, start.now);
         s.aggregation.begin(start.now);
         s.draws = Draws::new(start.seed);
         s.jiffies = Jiffies::new(start.hz);
@@ -610,6 +613,9 @@ impl Algorithm for Bbr {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         self.s.delivered = ack.delivery.map_or(self.s.delivered + ack.acked, |d| d.delivered);
+        if ack.acked > 0.0 {
+            self.s.delivered_at = ack.now;
+        }
         let limited = self.update_bandwidth(ack);
         let bandwidth = self.bandwidth();
         if self.p.ack_aggregation {
@@ -654,13 +660,13 @@ impl Algorithm for Bbr {
         self.s.round_start = true;
         self.s.lost_now = self.s.lost_now.max(1.0);
         if self.p.policer {
-            self.look_for_policer(signal.now, false);
+            self.look_for_policer(self.s.delivered_at, false);
         }
         self.s.lost_now = 0.0;
     }
 
     fn on_idle(&mut self, now: f64, _idle: f64) {
-        self.s.idle_restart = true;
+        (self.s.idle_restart, self.s.delivered_at) = (true, now);
         self.s.aggregation.begin(now);
         match self.s.mode {
             Mode::ProbeBw => self.pace(1.0, self.bandwidth()),
@@ -678,7 +684,7 @@ impl Algorithm for Bbr {
 
     fn on_undo(&mut self, now: f64) {
         (self.s.full_bandwidth, self.s.full_count) = (0.0, 0.0);
-        self.s.policer.forget(self.counts(now));
+        self.s.policer.forget(self.counts(self.s.delivered_at));
         self.on_recovery_exit(now);
     }
 

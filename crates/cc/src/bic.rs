@@ -338,7 +338,6 @@ impl LossBased for Bic {
             self.last_max = if converge { self.win.whole(w * (2.0 - p.beta) / 2.0) } else { w };
         }
         self.linux.lost = true;
-        self.linux.at_window = 0.0;
         let target = if low || self.win.must_halve() { from / 2.0 } else { (1.0 - p.beta) * from };
         if !low {
             let target_win = (self.last_max + target) / 2.0;
@@ -355,7 +354,8 @@ impl LossBased for Bic {
     }
 
     fn undone(&mut self, restored: bool) {
-        if restored {
+        // Linux restores only the window.
+        if restored && self.p.form != Form::Linux {
             (self.last_max, self.search) = self.saved;
         }
     }
@@ -376,6 +376,21 @@ mod tests {
         d.start_at(b, w);
         d.lose(b);
         d
+    }
+
+    #[test]
+    fn an_undo_restores_the_search_except_in_linux() {
+        for (preset, restores) in [("rounds", true), ("linux", false)] {
+            let mut b = bic(preset);
+            let d = after_a_loss_at(&mut b, 1000.0);
+            b.linux.at_window = 875.0;
+            let before = b.last_max;
+            d.lose(&mut b);
+            let after = b.last_max;
+            assert!(after < before && b.linux.at_window == 875.0);
+            b.on_undo(0.0);
+            assert_eq!(b.last_max, if restores { before } else { after }, "{preset}");
+        }
     }
 
     // S_max, S_min, β and the low window are those of the authors' ns-2 scripts; the trajectories below follow from them.

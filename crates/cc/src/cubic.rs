@@ -465,7 +465,6 @@ impl LossBased for Cubic {
         self.epoch.w_max = if converge { self.win.whole(w * (1.0 + beta) / 2.0) } else { w };
         self.epoch.cwnd_prior = w;
         self.epoch.begun = false;
-        self.linux.at_window = 0.0;
         let keep = if self.win.must_halve() { 0.5 } else { beta };
         keep * self.win.reduced_from(signal)
     }
@@ -483,8 +482,8 @@ impl LossBased for Cubic {
     }
 
     fn undone(&mut self, restored: bool) {
-        // RFC 9438 §4.9: the epoch is restored only if the loss had lowered the window.
-        if restored {
+        // RFC 9438 §4.9: the epoch is restored only if the loss had lowered the window. Linux restores only the window.
+        if restored && !self.win.integer() {
             self.epoch = self.saved;
         }
     }

@@ -22,7 +22,7 @@ pub(super) struct Policer {
     pub(super) in_use: bool,
     pub(super) rate: f64,
     rounds: u32,
-    started: f64,
+    pub(super) started: f64,
     delivered: f64,
     lost: f64,
 }

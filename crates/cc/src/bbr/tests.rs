@@ -90,6 +90,17 @@ fn two_lossy_intervals_with_the_same_throughput_are_a_policer() {
 }
 
 #[test]
+fn a_timeout_begins_an_interval_at_the_last_delivery() {
+    let (mut d, mut b) = (Driver::new(), started(""));
+    sample(&mut b, &mut d, 100.0, 0.1);
+    let delivered = d.now;
+    d.now += 1.0;
+    d.time_out(&mut b);
+    assert!(b.s.policer.sampling);
+    assert_eq!(b.s.policer.started, delivered);
+}
+
+#[test]
 fn a_policers_rate_is_forgotten_after_48_rounds() {
     let (mut d, mut b) = (Driver::new(), started(""));
     (b.s.mode, b.s.full_reached) = (Mode::ProbeBw, true);

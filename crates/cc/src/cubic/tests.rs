@@ -192,6 +192,29 @@ fn an_undo_restores_the_epoch() {
 }
 
 #[test]
+fn an_undo_of_linux_restores_only_the_window() {
+    let mut c = epoch("linux", 1000.0);
+    let w = c.window();
+    Driver::new().lose(&mut c);
+    let w_max = c.epoch.w_max;
+    c.on_undo(0.0);
+    assert_eq!((c.window(), c.epoch.begun, c.epoch.w_max), (w, false, w_max));
+}
+
+#[test]
+fn linux_keeps_its_divisor_for_31_ms_if_a_loss_leaves_the_window_of_the_last_update() {
+    let mut c = epoch("linux", 4.0);
+    assert_eq!(c.window(), 2.0);
+    (c.linux.at_window, c.linux.at_time, c.linux.cnt) = (2.0, 1.0, 50.0);
+    c.grow_linux(1.02, 1.0);
+    assert_eq!((c.linux.cnt, c.linux.at_time), (50.0, 1.0));
+    c.grow_linux(1.05, 1.0);
+    assert!(c.linux.cnt < 50.0 && c.linux.at_time == 1.05);
+    Driver::new().lose(&mut c);
+    assert_eq!(c.linux.at_window, 2.0, "a loss does not forget it");
+}
+
+#[test]
 fn linux_s_divisor_is_the_curve_in_whole_segments() {
     let mut c = epoch("linux", 1000.0);
     assert_eq!(c.window(), 700.0);

@@ -40,15 +40,16 @@ pub struct DeliverySampler {
     first_sent: u64,
     /// `C.lost`.
     lost: u64,
-    /// `C.app_limited`: the count of delivered segments at which the application-limited phase is over; 0 outside such
-    /// a phase.
-    app_limited_until: u64,
+    /// `C.app_limited`: the count of delivered segments at which the application-limited phase is over.
+    app_limited_until: Option<u64>,
     /// The latest sample.
     newest: Option<Newest>,
     /// Number of the next new segment.
     next: u64,
     /// True for Linux's rules: intervals are differences of a clock that counts whole microseconds, and both times start
     /// anew only if no segment is unacknowledged (`packets_out`). In the draft, they also do if all are SACKed or lost.
+    /// In Linux, the segments that leave before the first delivery are application-limited: the application finds an
+    /// empty buffer when it first writes (`tcp_rate_check_app_limited`).
     is_linux: bool,
 }
 
@@ -82,7 +83,7 @@ impl DeliverySampler {
     /// A sampler without samples, with Linux's rules or the draft's.
     #[must_use]
     pub fn new(is_linux: bool) -> Self {
-        Self { is_linux, ..Self::default() }
+        Self { is_linux, app_limited_until: is_linux.then_some(0), ..Self::default() }
     }
 
     /// Records a segment sent at `now_ps`. `una` is the lowest outstanding segment. `in_flight` is the number of
@@ -102,7 +103,7 @@ impl DeliverySampler {
             first_sent: self.first_sent,
             lost: self.lost,
             in_flight,
-            app_limited: self.app_limited_until != 0,
+            app_limited: self.app_limited_until.is_some(),
         };
         self.records.set(una, segment, record);
     }
@@ -114,8 +115,8 @@ impl DeliverySampler {
         self.newest = None;
         self.delivered += u64::from(count);
         self.delivered_at = now_ps;
-        if self.delivered > self.app_limited_until {
-            self.app_limited_until = 0;
+        if self.app_limited_until.is_some_and(|until| self.delivered > until) {
+            self.app_limited_until = None;
         }
         if count == 0 {
             return;
@@ -183,7 +184,9 @@ impl DeliverySampler {
 
     /// Records that the application has nothing more to send while `in_flight` segments are outstanding.
     pub fn on_application_limited(&mut self, in_flight: u32) {
-        self.app_limited_until = (self.delivered + u64::from(in_flight)).max(1);
+        // The draft's count is at least 1. That of Linux includes the handshake.
+        let least = u64::from(!self.is_linux);
+        self.app_limited_until = Some((self.delivered + u64::from(in_flight)).max(least));
     }
 }
 
@@ -257,6 +260,18 @@ mod tests {
             assert!((found.interval - seconds(at(interval_ms))).abs() < 1e-9, "{}", found.interval);
             sampler.on_sent(1, 1, 1, at(500));
             assert!((deliver(&mut sampler, 1, at(600), 0.1).interval - 0.1).abs() < 1e-9, "nothing was outstanding");
+        }
+    }
+
+    #[test]
+    fn in_linux_the_segments_before_the_first_delivery_are_application_limited() {
+        for is_linux in [false, true] {
+            let mut sampler = DeliverySampler::new(is_linux);
+            (0..3).for_each(|segment| sampler.on_sent(segment, 0, segment as u32 + 1, 0));
+            assert_eq!(deliver(&mut sampler, 0, at(100), 0.1).app_limited, is_linux);
+            sampler.on_sent(3, 1, 3, at(100));
+            assert_eq!(deliver(&mut sampler, 1, at(101), 0.1).app_limited, is_linux);
+            assert!(!deliver(&mut sampler, 3, at(201), 0.1).app_limited);
         }
     }
 

@@ -195,9 +195,10 @@ impl Scoreboard {
             return None;
         }
         known.1 = past;
+        self.fresh = Delivered::default();
+        self.fresh.note(top, self.resent_count > 0 && self.resent.get(top));
         self.unmark(top);
         self.marked = true;
-        self.fresh = Delivered { originals: Some((top, top)), highest: Some(top), resent: None };
         Some(1)
     }
 
@@ -424,6 +425,19 @@ mod tests {
         blocks.retain(|block| block.0 < first || block.1 > past);
         blocks.insert(0, (first, past));
         blocks.truncate(3);
+    }
+
+    #[test]
+    fn a_retransmission_that_extends_the_first_block_is_no_original() {
+        let mut board = Scoreboard::default();
+        board.reserve(8);
+        board.sack_blocks(&[(4, 5)], 8);
+        board.mark_lost_below(6);
+        board.retransmitted(5, 8, Time::ZERO);
+        assert_eq!(board.sack_blocks(&[(4, 6)], 8), 1);
+        assert_eq!((board.fresh().originals, board.fresh().resent), (None, Some((5, 5))));
+        assert_eq!(board.sack_blocks(&[(4, 7)], 8), 1);
+        assert_eq!((board.fresh().originals, board.fresh().resent), (Some((6, 6)), None));
     }
 
     proptest! {

@@ -279,7 +279,8 @@ impl Sender {
     /// `last_ackt` in `tcp_clean_rtx_queue`).
     #[inline(always)]
     fn measure_rtt(&mut self, packet: &Packet, report: Report) -> (Option<f64>, f64) {
-        let (rtt, sample) = self.note_rtt(packet, report.newest);
+        let (rtt, sample) = self.note_rtt(packet);
+        self.rack.note_delivered(report.newest, packet.stamp, rtt);
         let min_rtt = self.note_smallest(sample);
         if !self.stack.time_one_segment {
             let mut smoothed = sample;
@@ -302,13 +303,12 @@ impl Sender {
 
     /// Records the RTT of the newest segment that an ACK acknowledges. Returns this RTT as a time and in s.
     #[inline(always)]
-    fn note_rtt(&mut self, packet: &Packet, newest: u32) -> (Time, f64) {
+    fn note_rtt(&mut self, packet: &Packet) -> (Time, f64) {
         let seen = if self.host.is_slow { self.when_host_looks(*packet) } else { packet.at };
         let rtt = self.rack.elapsed(seen, packet.stamp);
         let sample = rtt.seconds();
         self.latest_rtt = Some(rtt);
         self.stats.note_rtt(rtt, sample);
-        self.rack.note_delivered(newest, packet.stamp, rtt);
         (rtt, sample)
     }
 
@@ -330,15 +330,13 @@ impl Sender {
     /// (RFC 7323 section 4.1).
     #[inline(never)]
     fn measure_rtt_of_parts(&mut self, packet: &Packet, newest: u32, una: u32) -> (Option<f64>, f64) {
-        let _ = self.note_rtt(packet, newest);
+        let (rtt, _) = self.note_rtt(packet);
         let parts = self.parts.take().unwrap_or_default();
-        self.note_all_delivered(packet.at, parts);
         let Parts { acknowledged, sacked } = parts;
-        // RACK keeps the RTT of the segment that Linux processes last.
-        if let Some(sent) = acknowledged.highest.or(sacked.highest).and_then(|last| self.rack.sent_at.get(last.into()))
-        {
-            self.rack.note_processed(self.rack.elapsed(packet.at, sent), self.smallest_rtt());
-        }
+        // The receiver echoes the timestamp of the oldest segment that it acknowledges (RFC 7323 section 4.3).
+        let oldest = self.rack.sent_at.get(una.into()).filter(|_| newest != una && packet.segment() > una);
+        let echoed = oldest.unwrap_or(packet.stamp);
+        self.note_all_delivered((newest, rtt), (packet, echoed), parts);
         let clear = acknowledged.originals.filter(|_| acknowledged.resent.is_none());
         let first = clear.or(sacked.originals).map(|(first, _)| first);
         let last = sacked.originals.or(clear).map(|(_, last)| last);
@@ -348,9 +346,6 @@ impl Sender {
             (Some(smoothed), Some(sample)) => (smoothed, sample),
             _ if packet.segment() <= una => return (None, self.min_rtt.get()),
             _ => {
-                // The receiver echoes the timestamp of the oldest segment that it acknowledges (RFC 7323 section 4.3).
-                let oldest = rack.sent_at.get(una.into()).filter(|_| newest != una);
-                let echoed = oldest.unwrap_or(packet.stamp);
                 let ticks = rack.host_ms(packet.at) - rack.host_ms(echoed);
                 let sample = Time(ticks.max(1) * Time::MILLISECOND.0).seconds();
                 (sample, sample)
@@ -360,16 +355,39 @@ impl Sender {
         (Some(sample), self.note_smallest(sample))
     }
 
-    /// Records for RACK the segments that an ACK at `now` delivers besides its newest segment. An RTT of a retransmitted
-    /// segment below the smallest RTT shows that the original arrived; such a segment does not count
-    /// (`tcp_rack_advance`).
-    fn note_all_delivered(&mut self, now: Time, parts: Parts) {
-        let smallest = self.smallest_rtt();
-        let counts = |&(sent, _, is_resent): &(Time, u32, bool)| {
-            !is_resent || self.rack.elapsed(now, sent).seconds() >= smallest
+    /// Records for RACK the segments that an ACK delivers: its `newest` segment, with an RTT, and the others. Two kinds of
+    /// retransmitted segments do not count: those with an RTT below the smallest RTT, whose original arrived
+    /// (`tcp_rack_advance`), and those that were sent after the segment whose timestamp the ACK echoes
+    /// (`tcp_skb_spurious_retrans`).
+    fn note_all_delivered(&mut self, (newest, rtt): (u32, Time), (packet, echoed): (&Packet, Time), parts: Parts) {
+        let (rack, smallest) = (&self.rack, self.smallest_rtt());
+        let (resent, originals) = (parts.acknowledged.resent, parts.acknowledged.originals);
+        let newest_original = originals.and_then(|(_, last)| rack.sent_at.get(last.into())).unwrap_or_default();
+        let is_unclear = |segment: u32, sent: Time| {
+            resent.is_some_and(|(first, last)| (first..=last).contains(&segment))
+                && sent > newest_original
+                && rack.host_ms(sent) > rack.host_ms(echoed)
         };
-        if let Some((sent, segment, _)) = self.delivered_by(parts).filter(counts).max() {
-            self.rack.note_delivered(segment, sent, self.rack.elapsed(now, sent));
+        let counts = |&(sent, segment, is_resent): &(Time, u32, bool)| {
+            !is_resent || (rack.elapsed(packet.at, sent).seconds() >= smallest && !is_unclear(segment, sent))
+        };
+        let latest = self.delivered_by(parts).filter(counts).max();
+        // RACK keeps the RTT of the segment that Linux processes last: SACKed segments come first.
+        let acknowledged = parts.acknowledged.highest.and_then(|highest| {
+            let lowest = resent.map_or(highest, |(first, _)| first).min(originals.map_or(highest, |(_, last)| last));
+            let clear = |segment: u32| rack.sent_at.get(segment.into()).filter(|&sent| !is_unclear(segment, sent));
+            (lowest..=highest).rev().find_map(clear)
+        });
+        let processed = acknowledged.or_else(|| rack.sent_at.get(parts.sacked.highest?.into()));
+        let newest_counts = !is_unclear(newest, packet.stamp);
+        if newest_counts {
+            self.rack.note_delivered(newest, packet.stamp, rtt);
+        }
+        if let Some((sent, segment, _)) = latest {
+            self.rack.note_delivered(segment, sent, self.rack.elapsed(packet.at, sent));
+        }
+        if let Some(sent) = processed {
+            self.rack.note_processed(self.rack.elapsed(packet.at, sent), smallest);
         }
     }
 
@@ -529,6 +547,22 @@ mod tests {
         let before = bench.sender.rto.srtt;
         bench.arrive(0, 1, Some((1, 9)), 20_990);
         assert!((bench.sender.rto.srtt - before).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_retransmission_later_than_the_echoed_timestamp_may_be_spurious() {
+        for (sent_us, latest) in [(10_900, (us(10_900), 1)), (12_000, (us(10_070), 0))] {
+            let mut bench = Bench::start(30, 10_000, None);
+            for segment in 2..=8 {
+                bench.arrive(0, segment, Some((2, segment + 1)), 10_000 + 10 * u64::from(segment));
+            }
+            assert_eq!(bench.retransmitted(), [0, 1]);
+            bench.sender.rack.sent_at.set(0, 0, us(10_070));
+            bench.sender.rack.sent_at.set(0, 1, us(sent_us));
+            // The ACK of both segments echoes the timestamp of segment 0.
+            bench.arrive(9, 1, None, 22_500);
+            assert_eq!((bench.sender.rack.stamp, bench.sender.rack.segment), latest);
+        }
     }
 
     #[test]

@@ -237,8 +237,7 @@ impl Sender {
 
     /// Reordering window: time for which a segment may be overtaken before it counts as lost (RFC 8985 section 6.2).
     pub(super) fn reorder_window(&self) -> Time {
-        let certain =
-            matches!(self.repair.state, State::Recovery(_)) || self.board.sacked() >= self.stack.dup_threshold;
+        let certain = !self.repair.is_before_recovery() || self.board.sacked() >= self.stack.dup_threshold;
         if !self.rack.reordering_seen && certain {
             return Time::ZERO;
         }
@@ -345,6 +344,19 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use crate::endpoint::bench::Bench;
+    use crate::endpoint::sender::repair::State;
+    use crate::time::Time;
+
+    #[test]
+    fn after_a_timeout_the_reordering_window_is_zero_if_no_reordering_was_seen() {
+        let mut bench = Bench::start_reno(10, 10_000);
+        bench.acknowledge(2, 10_000);
+        assert!(bench.sender.reorder_window() > Time::ZERO);
+        bench.sender.repair.state = State::Loss;
+        assert_eq!(bench.sender.reorder_window(), Time::ZERO);
+        bench.sender.rack.reordering_seen = true;
+        assert!(bench.sender.reorder_window() > Time::ZERO);
+    }
 
     #[test]
     fn a_delivered_retransmission_shows_the_loss_of_the_last_segment() {
