@@ -133,6 +133,10 @@ impl Sender {
             episode.on_ack(u32::from(begin), in_flight, false, Losses { more: true, begin });
         }
         self.transmit(now, out);
+        // After the retransmissions: the rate that sizes their bursts changes with the next ACK only.
+        if let Some(episode) = self.repair.episode().filter(|_| !self.needs.own_recovery) {
+            self.stats.note_window(now, f64::from(episode.window()));
+        }
     }
 
     /// Marks lost retransmissions. Returns true if a retransmission was lost.
@@ -343,9 +347,23 @@ impl Sender {
 
 #[cfg(test)]
 mod tests {
-    use crate::endpoint::bench::Bench;
+    use crate::endpoint::bench::{Bench, us};
     use crate::endpoint::sender::repair::State;
     use crate::time::Time;
+
+    #[test]
+    fn the_window_falls_when_the_timer_of_the_reordering_window_shows_a_loss() {
+        let mut bench = Bench::start_reno(10, 10_000);
+        bench.arrive(0, 1, Some((1, 2)), 10_000);
+        bench.arrive(0, 2, Some((1, 3)), 10_010);
+        let before = bench.sender.stats.cwnd;
+        assert!(bench.retransmitted().is_empty());
+        bench.sender.give_up_waiting(us(20_000), &mut bench.wire);
+        assert_eq!(bench.retransmitted(), [0]);
+        let window = bench.sender.repair.episode().expect("a recovery has begun").window();
+        assert!(f64::from(window) < before, "{window}");
+        assert_eq!(bench.sender.stats.cwnd, f64::from(window));
+    }
 
     #[test]
     fn after_a_timeout_the_reordering_window_is_zero_if_no_reordering_was_seen() {
