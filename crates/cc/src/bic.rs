@@ -338,6 +338,11 @@ impl LossBased for Bic {
             self.last_max = if converge { self.win.whole(w * (2.0 - p.beta) / 2.0) } else { w };
         }
         self.linux.lost = true;
+        if self.win.arithmetic == Arithmetic::Linux26 {
+            // Linux 5 keeps the divisor for 1/32 s if the loss leaves the window of the divisor's last update. The studies
+            // with Linux 2.6 are reproduced with a new divisor.
+            self.linux.at_window = 0.0;
+        }
         let target = if low || self.win.must_halve() { from / 2.0 } else { (1.0 - p.beta) * from };
         if !low {
             let target_win = (self.last_max + target) / 2.0;
@@ -354,8 +359,8 @@ impl LossBased for Bic {
     }
 
     fn undone(&mut self, restored: bool) {
-        // Linux restores only the window.
-        if restored && self.p.form != Form::Linux {
+        // Linux restores only the window; the studies with Linux 2.6 are reproduced with the search of before.
+        if restored && self.win.arithmetic != Arithmetic::Linux {
             (self.last_max, self.search) = self.saved;
         }
     }

@@ -465,6 +465,11 @@ impl LossBased for Cubic {
         self.epoch.w_max = if converge { self.win.whole(w * (1.0 + beta) / 2.0) } else { w };
         self.epoch.cwnd_prior = w;
         self.epoch.begun = false;
+        if self.linux_26() {
+            // Linux 5 keeps the divisor for 1/32 s if the loss leaves the window of the divisor's last update. The studies
+            // with Linux 2.6 are reproduced with a new divisor.
+            self.linux.at_window = 0.0;
+        }
         let keep = if self.win.must_halve() { 0.5 } else { beta };
         keep * self.win.reduced_from(signal)
     }
@@ -482,8 +487,9 @@ impl LossBased for Cubic {
     }
 
     fn undone(&mut self, restored: bool) {
-        // RFC 9438 §4.9: the epoch is restored only if the loss had lowered the window. Linux restores only the window.
-        if restored && !self.win.integer() {
+        // RFC 9438 §4.9: the epoch is restored only if the loss had lowered the window. Linux restores only the window; the
+        // studies with Linux 2.6 are reproduced with the epoch of before.
+        if restored && self.win.arithmetic != Arithmetic::Linux {
             self.epoch = self.saved;
         }
     }
