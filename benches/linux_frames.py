@@ -78,6 +78,7 @@ def captured(scenario: Scenario) -> Streams:
     addresses = [(flow["sender"], flow["receiver"]) for flow in plan.document["flows"]]
     payload = plan.document["flows"][0]["payload_bytes"]
     streams: Streams = {(i, kind): [] for i in range(len(addresses)) for kind in ("sent", "ack_sent")}
+    parts: list[dict[int, int]] = [{} for _ in addresses]
     with tempfile.TemporaryDirectory() as folder:
         backend.run(scenario, captures=Path(folder))
         for device, kind in (("senders", "sent"), ("receivers", "ack_sent")):
@@ -86,15 +87,26 @@ def captured(scenario: Scenario) -> Streams:
                 flow = [pair[kind == "ack_sent"] for pair in addresses]
                 if source not in flow or (kind == "sent") != (int(length) > 0) or int(ack) == 0:
                     continue
-                lefts, rights = ([(int(edge) - 1) // payload for edge in side.split(",") if edge] for side in edges)
+                i = flow.index(source)
+                lefts, rights = (
+                    [segment_of(int(edge) - 1, payload, parts[i]) for edge in side.split(",") if edge] for side in edges
+                )
                 blocks = tuple(zip(lefts, rights, strict=True))[: len(BLOCKS)]
-                first = (int(seq if kind == "sent" else ack) - 1) // payload
+                first = segment_of(int(seq if kind == "sent" else ack) - 1, payload, parts[i])
+                if kind == "sent" and int(length) < payload:
+                    parts[i][int(seq) - 1] = payload - int(length)
                 whole, _, fraction = time.partition(".")
                 at_ms = (int(whole) - START_EPOCH_S) * 1e3 + int(fraction) / 10 ** (len(fraction) - 3)
                 # The SYN-ACK of a handshake acknowledges nothing.
                 if kind == "sent" or first > 0 or blocks:
-                    streams[flow.index(source), kind].append(Packet(at_ms, first, blocks))
+                    streams[i, kind].append(Packet(at_ms, first, blocks))
     return streams
+
+
+def segment_of(offset: int, payload: int, parts: dict[int, int]) -> int:
+    """Number of the segment that begins at a byte; ``parts`` has the bytes that shorter segments lack, by their first
+    byte."""
+    return (offset + sum(missing for first, missing in parts.items() if first < offset)) // payload
 
 
 def fields_of(capture: Path) -> list[str]:

@@ -233,6 +233,32 @@ def test_a_stack_without_room_for_stamps_has_none_and_a_large_segment_is_refused
         export.write_pcapng(large, export.events_of(large), tmp_path / "large.pcapng")
 
 
+def test_a_part_of_a_segment_fills_the_receive_window_as_on_linux(tmp_path: Path) -> None:
+    flow = {"name": "flow0", "algorithm": "hybla:linux", "start": "0 s"}
+    form = {
+        "seed": 256,
+        "duration": "1900 ms",
+        "events": True,
+        "dumbbell": {"rate": "1.2 Mbit/s", "rtt": "240 ms", "buffer": "48 packets"},
+        "flow": [flow],
+    }
+    run = runs.run(Scenario.from_dict(form), store=runs.Store(tmp_path / "runs"))
+    captures = {}
+    for at in SIDES:
+        export.write_pcapng(run, run.events, tmp_path / f"{at}.pcapng", at)
+        read = [dissect(body) for kind, body in blocks((tmp_path / f"{at}.pcapng").read_bytes()) if kind == 6]
+        captures[at] = [packet for packet in read if not packet.bits & SYN]
+    data = [packet for packet in captures["sender"] if packet.from_sender and packet.payload]
+    # Linux 6.12 sent these bytes on this path; the part left at 273.240 ms, at the end of the receive window.
+    around = [(packet.seq - 1, packet.payload) for packet in data[920:923]]
+    assert around == [(1_332_160, 1448), (1_333_608, 16), (1_333_624, 1448)]
+    assert data[921].time_ns // 1000 == 273_240
+    assert {packet.payload for packet in data} == {16, 1448}
+    # The part was dropped. Linux acknowledged the segment at 1785.240 ms by this SACK block.
+    acks = [packet for packet in captures["receiver"] if not packet.from_sender]
+    assert next(ack for ack in acks if ack.time_ns // 1000 >= 1_785_240).sacks[:2] == [1_345_209, 1_346_657]
+
+
 def test_sequence_numbers_wrap(tmp_path: Path) -> None:
     scenario = Scenario.dumbbell(
         ["cubic"], rate="10 Gbit/s", rtt="1 ms", buffer="10 MB", duration="5 s",

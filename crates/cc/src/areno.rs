@@ -215,8 +215,11 @@ impl LossBased for Areno {
         self.win.reduced_from(signal) / 2.0
     }
 
-    fn after_timeout(&mut self, _signal: &Signal) {
-        self.saved_probe = std::mem::take(&mut self.probe);
+    fn after_timeout(&mut self, signal: &Signal) {
+        let probe = std::mem::take(&mut self.probe);
+        if !signal.repeated {
+            self.saved_probe = probe;
+        }
     }
 
     fn resume(&mut self, now: f64, _idle: f64) {

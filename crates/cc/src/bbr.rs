@@ -407,7 +407,7 @@ impl Bbr {
         let expired = self.is_over(ack.now, self.s.min_rtt_at, self.p.min_rtt_window);
         if let Some(rtt) = ack.rtt {
             // Linux compares whole microseconds, and an equal RTT does not extend the window; the draft lets it extend it.
-            let is_smaller = rtt < self.s.min_rtt && whole_us(rtt) < whole_us(self.s.min_rtt);
+            let is_smaller = rtt < self.s.min_rtt && whole::microseconds(rtt) < whole::microseconds(self.s.min_rtt);
             if is_smaller || expired {
                 (self.s.min_rtt, self.s.min_rtt_at) = (rtt, ack.now);
             }
@@ -551,11 +551,6 @@ impl Bbr {
             s.w = smaller(s.w, self.p.min_window);
         }
     }
-}
-
-/// A time as Linux counts it, µs.
-fn whole_us(time: f64) -> f64 {
-    (time * 1e6).floor()
 }
 
 observed! {

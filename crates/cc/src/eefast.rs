@@ -124,7 +124,7 @@ impl Eefast {
     }
 
     fn reduce(&mut self, signal: &Signal, w: f64) {
-        self.win.save();
+        self.win.save(signal);
         if !signal.repeated {
             self.win.ssthresh = ((1.0 - self.p.decrease) * self.win.w).max(FLOOR);
         }

@@ -280,7 +280,7 @@ impl Fast {
     }
 
     fn reduce(&mut self, signal: &Signal, w: f64) {
-        self.win.save();
+        self.win.save(signal);
         if !signal.repeated {
             self.win.ssthresh = ((1.0 - self.p.decrease) * self.win.w).max(FLOOR);
         }

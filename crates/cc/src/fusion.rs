@@ -207,8 +207,10 @@ impl LossBased for Fusion {
         self.win.reduced_from(signal) / 2.0
     }
 
-    fn after_timeout(&mut self, _signal: &Signal) {
-        self.saved_reno = self.reno;
+    fn after_timeout(&mut self, signal: &Signal) {
+        if !signal.repeated {
+            self.saved_reno = self.reno;
+        }
         self.reno = 1.0;
         self.forget_round();
     }

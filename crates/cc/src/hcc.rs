@@ -262,8 +262,8 @@ impl Hcc {
         self.move_by(step);
     }
 
-    fn save(&mut self) {
-        self.win.save();
+    fn save(&mut self, signal: &Signal) {
+        self.win.save(signal);
         self.saved = Some((self.mode, self.loss_ref));
     }
 
@@ -394,7 +394,7 @@ impl Algorithm for Hcc {
     }
 
     fn on_congestion(&mut self, signal: &Signal) {
-        self.save();
+        self.save(signal);
         self.in_recovery = true;
         self.forget_round();
         if self.mode == Mode::Start && self.p.start_loss == StartLoss::Ignore {
@@ -411,7 +411,7 @@ impl Algorithm for Hcc {
 
     fn on_timeout(&mut self, signal: &Signal) {
         if !signal.repeated {
-            self.save();
+            self.save(signal);
             self.win.ssthresh = (self.win.w / 2.0).max(FLOOR);
             if self.p.after_timeout == AfterTimeout::Start {
                 self.loss_ref = None;

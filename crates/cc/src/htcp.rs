@@ -458,6 +458,10 @@ impl LossBased for Htcp {
     }
 
     fn after_timeout(&mut self, signal: &Signal) {
+        if signal.repeated {
+            // Linux's module saves its state at each timeout (`htcp_reset`), and the endpoint its window at the first.
+            self.saved = (self.t_last, self.rtt_max, self.b_old);
+        }
         self.t_last = signal.now;
     }
 

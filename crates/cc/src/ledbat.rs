@@ -139,8 +139,8 @@ impl Ledbat {
         step.max(allowed)
     }
 
-    fn reduce(&mut self) {
-        self.win.save();
+    fn reduce(&mut self, signal: &Signal) {
+        self.win.save(signal);
         self.win.ssthresh = (self.win.w / 2.0).max(self.p.min_window).min(self.win.w);
         self.slow_starting = false;
     }
@@ -192,14 +192,14 @@ impl Algorithm for Ledbat {
         self.win.w = (self.win.w + step).min(most).max(floor);
     }
 
-    fn on_congestion(&mut self, _signal: &Signal) {
-        self.reduce();
+    fn on_congestion(&mut self, signal: &Signal) {
+        self.reduce(signal);
         self.win.w = self.win.ssthresh;
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
         let ssthresh = self.win.ssthresh;
-        self.reduce();
+        self.reduce(signal);
         if signal.repeated {
             self.win.ssthresh = ssthresh;
         }

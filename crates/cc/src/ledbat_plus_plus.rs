@@ -161,8 +161,8 @@ impl LedbatPlusPlus {
         self.phase = Phase::Avoidance;
     }
 
-    fn reduce(&mut self) {
-        self.win.save();
+    fn reduce(&mut self, signal: &Signal) {
+        self.win.save(signal);
         self.win.ssthresh = (self.win.w / 2.0).max(self.p.min_window);
     }
 }
@@ -206,12 +206,12 @@ impl Algorithm for LedbatPlusPlus {
     fn on_congestion(&mut self, signal: &Signal) {
         // In a slowdown the threshold is the window to which the ramp returns, so the loss halves the threshold.
         if let Phase::Hold { .. } | Phase::Ramp { began: Some(_) } = self.phase {
-            self.win.save();
+            self.win.save(signal);
             self.win.ssthresh = (self.win.ssthresh / 2.0).max(self.p.min_window);
             self.win.w = self.win.w.min(self.win.ssthresh);
             return;
         }
-        self.reduce();
+        self.reduce(signal);
         if self.phase == Phase::Start {
             self.next_slowdown = signal.now + self.p.slowdown_rtts * signal.srtt;
         }
@@ -221,7 +221,7 @@ impl Algorithm for LedbatPlusPlus {
 
     fn on_timeout(&mut self, signal: &Signal) {
         let ssthresh = self.win.ssthresh;
-        self.reduce();
+        self.reduce(signal);
         if signal.repeated {
             self.win.ssthresh = ssthresh;
         }

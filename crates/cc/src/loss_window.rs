@@ -336,10 +336,10 @@ impl LossWindow {
     }
 
     /// Applies a timeout: sets the window to one segment more than the segments in flight, and the threshold to `target`.
-    /// A repeated timeout keeps the threshold.
+    /// A repeated timeout keeps the threshold, and the state that an undo restores.
     pub fn time_out(&mut self, target: f64, signal: &Signal) {
-        self.saved = Some((self.w, self.ssthresh));
         if !signal.repeated {
+            self.saved = Some((self.w, self.ssthresh));
             self.ssthresh = self.whole(target).max(FLOOR);
         }
         self.w = 1.0 + signal.kept;

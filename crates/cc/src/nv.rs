@@ -232,6 +232,8 @@ impl Nv {
         };
         if decided {
             (self.samples, self.rounds, self.rate) = (0.0, 0.0, 0.0);
+            // A decision to grow raises a window below the minimum too.
+            self.win.w = self.win.w.max(self.p.min_cwnd);
         }
     }
 
@@ -256,7 +258,6 @@ impl Nv {
         } else if self.p.congestion_decrease > 0.0 {
             self.win.w = most;
         }
-        self.win.w = self.win.w.max(self.p.min_cwnd);
         self.uncongested = 0.0;
         true
     }
@@ -408,9 +409,13 @@ mod tests {
 
     #[test]
     fn a_decision_has_the_computed_values() {
-        for (w, next, may_grow) in
-            [(150.0, 139.0, false), (111.0, 110.0, false), (105.0, 105.0, true), (109.0, 109.0, false)]
-        {
+        for (w, next, may_grow) in [
+            (150.0, 139.0, false),
+            (111.0, 110.0, false),
+            (105.0, 105.0, true),
+            (109.0, 109.0, false),
+            (1.0, 2.0, true),
+        ] {
             let mut v = at(w, 100.0);
             v.end_round(0.0, 1.0);
             assert_eq!((v.window(), v.may_grow), (next, may_grow), "{w}");

@@ -1,7 +1,7 @@
 //! Window of an algorithm with its own rules for growth and reduction: window, threshold, and the rules that all such
 //! windows share.
 
-use crate::algorithm::Start;
+use crate::algorithm::{Signal, Start};
 
 /// Congestion window and slow start threshold.
 #[derive(Clone, Copy, Debug)]
@@ -30,9 +30,12 @@ impl PlainWindow {
         self.w = self.w.min(self.initial);
     }
 
-    /// Saves window and threshold before a signal changes them; the signal may turn out to be spurious.
-    pub fn save(&mut self) {
-        self.saved = Some((self.w, self.ssthresh));
+    /// Saves window and threshold before a signal changes them; the signal may turn out to be spurious. An undo of a
+    /// repeated timeout restores the state before the first one.
+    pub fn save(&mut self, signal: &Signal) {
+        if !signal.repeated {
+            self.saved = Some((self.w, self.ssthresh));
+        }
     }
 
     /// Restores window and threshold after a spurious signal. Returns false if nothing was saved.

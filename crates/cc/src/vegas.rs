@@ -445,9 +445,9 @@ impl Vegas {
         self.round = RoundTrip::NEW;
     }
 
-    fn reduce(&mut self) {
-        self.win.save();
-        self.saved = self.slow_starting;
+    fn reduce(&mut self, signal: &Signal) {
+        self.win.save(signal);
+        self.saved = if signal.repeated { self.saved } else { self.slow_starting };
         let given_up = self.p.decrease * self.win.w;
         // Linux rounds the remaining window down (tcp_reno_ssthresh); the other forms round the decrease down.
         let given_up =
@@ -524,15 +524,15 @@ impl Algorithm for Vegas {
         }
     }
 
-    fn on_congestion(&mut self, _signal: &Signal) {
-        self.reduce();
+    fn on_congestion(&mut self, signal: &Signal) {
+        self.reduce(signal);
         self.win.w = self.win.ssthresh;
         self.enabled = !matches!(self.p.diff, Diff::Linux26 | Diff::Ns3);
     }
 
     fn on_timeout(&mut self, signal: &Signal) {
         let (w, ssthresh) = (self.win.w, self.win.ssthresh);
-        self.reduce();
+        self.reduce(signal);
         let half = if self.p.diff == Diff::Ns3 {
             ssthresh.min(w - 1.0)
         } else if matches!(self.p.diff, Diff::Linux | Diff::Linux26) {

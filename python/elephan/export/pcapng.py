@@ -4,7 +4,7 @@ The capture holds headers only. Times count from 2000-01-01 00:00 UTC, the begin
 interface and pair of hosts; the first flow has 10.0.0.1 and 10.128.0.1. The sender connects from port 40000 on to port
 5001.
 
-- Sequence numbers are bytes: segment × payload, plus one for the SYN. All segments are full.
+- Sequence numbers are bytes: segment × payload, minus what earlier parts of segments lack, plus one for the SYN.
 - The engine simulates no handshake, even if the stack measures the RTT of the handshake. The capture has a handshake
   before a flow's first segment, so that programs know the window scale and the segment size. At a receiver the
   handshake takes the links' propagation delay. At a sender the handshake takes 1 ns. With a longer handshake, Wireshark
@@ -37,6 +37,7 @@ from elephan.runs import Run
 from elephan.scenario import ScenarioError
 from elephan.scenario.form import FlowSpec, Spec
 from elephan.scenario.lookups import wire_bytes
+from elephan.scenario.stacks import is_udt
 from elephan.version import __version__
 from elephan.writing import whole_file
 
@@ -102,7 +103,7 @@ def captured(run: Run, events: pl.DataFrame, at: Side) -> Packets:
         _handshake(form, index, stamp_s, ecn=index in capable, at=at)
         for index, stamp_s in first.select("flow_index", "stamp_s").iter_rows()
     ]
-    packets = _packets(table.filter(pl.col("kind").is_in(_KINDS[at])), form.flows)
+    packets = _packets(table.filter(pl.col("kind").is_in(_KINDS[at])), form.flows, _Parts(table, form.flows))
     return Packets.merged([*shakes, packets])
 
 
@@ -205,7 +206,40 @@ def _payload_bytes(flow: FlowSpec) -> int:
     return max(0, wire_bytes(flow.stack) - headers.IP_BYTES - headers.UDP_BYTES)
 
 
-def _packets(table: pl.DataFrame, flows: Sequence[FlowSpec]) -> Packets:
+class _Parts:
+    """The parts of segments in an event log: segments with fewer bytes than the others."""
+
+    def __init__(self, table: pl.DataFrame, flows: Sequence[FlowSpec]) -> None:
+        import polars as pl
+
+        self._whole = np.array([wire_bytes(f.stack) for f in flows], dtype=np.int64)
+        # The packets of other transports have many sizes.
+        self._may_have = np.array([f.stack.tso and f.foreign is None and not is_udt(f.algorithm) for f in flows])
+        sent = table.filter(pl.col("kind") == "sent").select("flow_index", "segment", "bytes")
+        missing = self.missing(sent)
+        parts = sent.with_columns(pl.Series("missing", missing)).filter(pl.col("missing") > 0)
+        parts = parts.unique(["flow_index", "segment"]).sort("segment")
+        self._of_flow = {
+            int(key): (part["segment"].to_numpy(), np.cumsum(part["missing"].to_numpy()))
+            for (key,), part in parts.partition_by("flow_index", as_dict=True).items()
+        }
+
+    def missing(self, table: pl.DataFrame) -> NDArray[np.int64]:
+        """Bytes that the segment of each row lacks."""
+        flow = table["flow_index"].to_numpy().astype(np.int64)
+        lacking: NDArray[np.int64] = self._whole[flow] - table["bytes"].to_numpy().astype(np.int64)
+        return np.where(self._may_have[flow], lacking, 0)
+
+    def before(self, flow: NDArray[Any], segment: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Bytes that the parts before each segment lack."""
+        lacking = np.zeros(len(segment), dtype=np.int64)
+        for index, (parts, sums) in self._of_flow.items():
+            mine = flow == index
+            lacking[mine] = np.concatenate([[0], sums])[np.searchsorted(parts, segment[mine], side="left")]
+        return lacking
+
+
+def _packets(table: pl.DataFrame, flows: Sequence[FlowSpec], parts: _Parts) -> Packets:
     """The rows of a capture as columns of header fields."""
     flow = table["flow_index"].to_numpy().astype(np.int64)
     ack = table["ack"].to_numpy()
@@ -216,12 +250,13 @@ def _packets(table: pl.DataFrame, flows: Sequence[FlowSpec]) -> Packets:
     for block in range(3):
         for edge, name in enumerate(("first", "past")):
             values = table[f"sack_{block + 1}_{name}"].cast(int).fill_null(-1).to_numpy()
-            sacks[:, block, edge] = np.where(values < 0, -1, values * payload + 1)
+            sacks[:, block, edge] = np.where(values < 0, -1, values * payload - parts.before(flow, values) + 1)
     ecn = np.select(
         [table["ce"].to_numpy() & ~ack, table["ect0"].to_numpy(), table["ect1"].to_numpy()],
         [headers.CE, headers.ECT0, headers.ECT1],
         0,
     )
+    first = segment * payload - parts.before(flow, segment)
     bits = headers.ACK + headers.ECE * table["ece"].to_numpy() + headers.CWR * (table["cwr"].to_numpy() & ~ack)
     spans = [headers.Windows.of(f.stack) for f in flows]
     from_receiver = np.array([w.receiver for w in spans])[flow]
@@ -230,12 +265,12 @@ def _packets(table: pl.DataFrame, flows: Sequence[FlowSpec]) -> Packets:
         flow=flow,
         ack=ack,
         datagram=datagram,
-        seq=np.where(ack, 1, segment * payload + 1),
-        ackno=np.where(ack, segment * payload + 1, 1),
+        seq=np.where(ack, 1, first + 1),
+        ackno=np.where(ack, first + 1, 1),
         bits=bits,
         ecn=ecn,
         window=np.where(ack, from_receiver, LARGEST_PACKET),
-        payload=np.where(ack, 0, payload),
+        payload=np.where(ack, 0, payload - parts.missing(table)),
         stamped=np.array([headers.has_stamps(f.stack) for f in flows])[flow] & ~datagram,
         tsval=table["tsval"].to_numpy(),
         tsecr=table["tsecr"].to_numpy(),

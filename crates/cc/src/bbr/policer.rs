@@ -35,9 +35,12 @@ pub(super) struct Counts {
     pub(super) lost: f64,
 }
 
+/// Corrects a number of milliseconds that rounding put just below a whole number: one nanosecond.
+const WHOLE: f64 = 1e-6;
+
 /// A time in whole milliseconds, s.
 fn whole_ms(time: f64) -> f64 {
-    (time * 1e3).floor() * 1e-3
+    (time * 1e3 + WHOLE).floor() * 1e-3
 }
 
 impl Policer {

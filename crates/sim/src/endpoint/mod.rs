@@ -12,6 +12,7 @@ mod datagrams;
 mod departures;
 pub mod host;
 mod jiffies;
+mod parts;
 mod patience;
 mod receiver;
 mod recovery;

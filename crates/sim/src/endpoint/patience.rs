@@ -88,6 +88,12 @@ impl Patience {
         }
     }
 
+    /// Number of quick ACKs that the first segment in order begins `pause` after the connection, if segments out of order
+    /// have arrived before it.
+    pub(super) fn after_pause(&self, pause: Time) -> u32 {
+        if self.interrupts.count(pause) > self.pause { QUICK_ACKS } else { 0 }
+    }
+
     /// Records that a delayed ACK's timer expired: segments arrive more slowly than estimated.
     pub(super) fn on_expiry(&mut self) {
         self.ato = (2 * self.ato).min(self.max_ato);

@@ -10,6 +10,7 @@ use super::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
 use super::compression::Compression;
 use super::copies::Arrived;
 use super::jiffies::Interrupts;
+use super::parts::{Parts, QUICK_ACKS_WITHOUT_GROWTH};
 use super::patience::Patience;
 use crate::events::{Kind, Log, NONE};
 use crate::packet::{FlowId, OWD_UNIT_PS, Packet, flag};
@@ -22,6 +23,9 @@ use crate::time::Time;
 
 /// Segments that Linux acknowledges one by one from the first of several marks on (`tcp_ecn_check_ce`).
 const QUICK_ACKS_AT_A_MARK: u32 = 2;
+
+/// Time by which a connection precedes the run, in addition to half an RTT.
+const CONNECTION_LEAD: Time = Time(Time::SECOND.0 / 10);
 
 /// Kind of router signals that a receiver echoes to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +58,9 @@ pub struct Receiver {
     next: u32,
     out_of_order: RunSet,
     blocks: Blocks,
+    /// Size of a whole segment, bytes on the wire; 0 if the sender sends no parts.
+    whole_bytes: u64,
+    parts: Option<Parts>,
     ack_bytes: u16,
     sack_block_bytes: u16,
     sack_option_bytes: u16,
@@ -82,6 +89,11 @@ pub struct Receiver {
     /// True if `ack_due` is the earliest time of the timer's expiry, and not the expiry itself.
     is_earliest: bool,
     quick_acks: u32,
+    /// Quick ACKs that the receiver will get only with the next reason for quick ACKs.
+    missed_quick_acks: u32,
+    /// Time of the connection: `lead` before `opened`.
+    opened: Time,
+    lead: Time,
     /// `Some` if the timeout of delayed ACKs adapts.
     patience: Option<Patience>,
     /// True if segments out of order count as quick ACKs too. Linux acknowledges each segment while the receive window
@@ -119,6 +131,11 @@ impl Receiver {
     #[must_use]
     pub fn of_flow(flow: FlowId, spec: &Spec, this: &FlowSpec, sample_times: &Arc<[Time]>) -> Self {
         let mut receiver = Self::from(Clock::new(sample_times), flow, this);
+        receiver.expect_parts(Parts::of_flow(spec, this));
+        // Connections are made before the run begins, except those over paths that change.
+        let changes = this.path.iter().chain(&this.reverse_path).any(|&link| spec.links[link].impairments.is_some());
+        receiver.opened = if changes { Time(this.start_ps) } else { Time::ZERO };
+        receiver.lead = CONNECTION_LEAD;
         if receiver.datagrams.is_some() {
             let Measure { from_ps, to_ps } = spec.measure;
             receiver.delays = Some(Box::new(OneWayDelays::new(Time(from_ps), Time(to_ps))));
@@ -134,7 +151,13 @@ impl Receiver {
     /// Receiver of a transfer that begins at `start`, without samples before `start`.
     #[must_use]
     pub fn starting(start: Time, flow: FlowId, spec: &FlowSpec, sample_times: &Arc<[Time]>) -> Self {
-        Self::from(Clock::starting(sample_times, start), flow, spec)
+        Self { opened: start, ..Self::from(Clock::starting(sample_times, start), flow, spec) }
+    }
+
+    /// Expects parts of segments from now on.
+    fn expect_parts(&mut self, parts: Option<Parts>) {
+        self.whole_bytes = parts.map_or(0, |parts| parts.whole_bytes());
+        self.parts = parts;
     }
 
     fn from(clock: Clock, flow: FlowId, spec: &FlowSpec) -> Self {
@@ -144,6 +167,8 @@ impl Receiver {
             next: 0,
             out_of_order: RunSet::default(),
             blocks: Blocks::new(stack.detection == Detection::Rack),
+            whole_bytes: 0,
+            parts: None,
             ack_bytes: stack.ack_bytes as u16,
             sack_block_bytes: stack.sack_block_bytes as u16,
             sack_option_bytes: stack.sack_option() as u16,
@@ -163,6 +188,9 @@ impl Receiver {
             delayed_by: Time::ZERO,
             is_earliest: false,
             quick_acks: stack.quick_acks,
+            missed_quick_acks: 0,
+            opened: Time::ZERO,
+            lead: Time::ZERO,
             patience: None,
             // The studies that use other stacks are reproduced without this rule.
             counts_held: stack.detection == Detection::Rack,
@@ -208,6 +236,7 @@ impl Receiver {
             self.compression = Some(Compression::new(rtt));
             if self.interrupts.jiffy > Time::ZERO {
                 self.patience = Some(Patience::new(rtt, self.delayed_ack, self.interrupts));
+                self.lead += Time(rtt.0 / 2);
             }
         }
     }
@@ -337,8 +366,9 @@ impl Receiver {
         self.note_echo(packet);
         if let Some(patience) = &mut self.patience {
             if !patience.is_steady(now) {
-                self.quick_acks = self.quick_acks.max(patience.on_segment(now, Ordering::Equal));
+                let least = patience.on_segment(now, Ordering::Equal);
                 self.delayed_ack = patience.timeout();
+                self.take_quick_acks(least);
             }
         }
         self.now = now;
@@ -381,10 +411,7 @@ impl Receiver {
             return None;
         }
         let segment = packet.segment();
-        if let Some(patience) = &mut self.patience {
-            self.quick_acks = self.quick_acks.max(patience.on_segment(now, segment.cmp(&self.next)));
-            self.delayed_ack = patience.timeout();
-        }
+        self.adapt(now, segment);
         if self.echo != Echo::Feedback {
             self.note_echo(packet);
         }
@@ -491,7 +518,33 @@ impl Receiver {
     #[inline]
     fn note_held(&mut self) {
         if self.counts_held && self.quick_acks > 0 {
+            if self.next == 0 && self.totals.delivered == 1 && self.quick_acks > QUICK_ACKS_WITHOUT_GROWTH {
+                // In Linux, the first segment begins the quick ACKs only if it arrives in order. If not, its own ACK ends
+                // the quick ACKs of a beginning.
+                self.missed_quick_acks = QUICK_ACKS_WITHOUT_GROWTH;
+                self.quick_acks -= QUICK_ACKS_WITHOUT_GROWTH;
+            }
             self.count_quick_ack();
+        }
+    }
+
+    /// Adapts the timeout of delayed ACKs and the number of quick ACKs to the arrival of `segment`.
+    #[inline(always)]
+    fn adapt(&mut self, now: Time, segment: u32) {
+        let Some(patience) = &mut self.patience else { return };
+        let mut least = patience.on_segment(now, segment.cmp(&self.next));
+        if self.missed_quick_acks > 0 && self.next == 0 && segment == 0 {
+            least = patience.after_pause(now.since(self.opened) + self.lead);
+        }
+        self.delayed_ack = patience.timeout();
+        self.take_quick_acks(least);
+    }
+
+    /// Takes at least `least` quick ACKs for a new reason, if `least` is not zero.
+    #[inline]
+    fn take_quick_acks(&mut self, least: u32) {
+        if least > 0 {
+            self.quick_acks = least.max(self.quick_acks + std::mem::take(&mut self.missed_quick_acks));
         }
     }
 
@@ -723,6 +776,9 @@ impl<O: Outlet> Endpoint<O> for Receiver {
 
     #[inline(always)]
     fn on_packet(&mut self, packet: &Packet, out: &mut O) {
+        if packet.bytes() < self.whole_bytes {
+            return self.on_part(packet, out);
+        }
         match self.on_expected_of_several(packet) {
             Expected::Answered(ack) => out.send(ack),
             Expected::Noted => {}
@@ -732,6 +788,18 @@ impl<O: Outlet> Endpoint<O> for Receiver {
 }
 
 impl Receiver {
+    /// Handles a part of a segment.
+    #[inline(never)]
+    fn on_part(&mut self, packet: &Packet, out: &mut impl Outlet) {
+        let Some(parts) = self.parts else { return self.on_unexpected(packet, out) };
+        let packet = parts.behind(packet, self.now);
+        if packet.segment() == self.next && parts.is_small(&packet) && self.quick_acks > QUICK_ACKS_WITHOUT_GROWTH {
+            // The part takes a quick ACK, but does not extend them by growing the window.
+            self.quick_acks -= 1;
+        }
+        self.on_unexpected(&packet, out);
+    }
+
     #[inline(never)]
     fn on_unexpected(&mut self, packet: &Packet, out: &mut impl Outlet) {
         if let Some(log) = &mut self.log {

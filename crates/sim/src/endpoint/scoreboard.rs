@@ -59,6 +59,8 @@ pub struct Scoreboard {
     resent: BitRing,
     lost_count: u32,
     resent_count: u32,
+    /// Retransmitted segments that are lost no longer, since their timeout was spurious. Their bits in `lost` stay set.
+    forgiven: Vec<u32>,
     /// True if any segment is SACKed, lost or retransmitted.
     marked: bool,
     /// Segment below which every segment is SACKed or marked lost.
@@ -96,7 +98,7 @@ impl Scoreboard {
     /// Segments marked lost and not SACKed since.
     #[inline]
     pub fn lost(&self) -> u32 {
-        self.lost_count
+        self.lost_count - self.forgiven.len() as u32
     }
 
     /// One past the highest SACKed segment (the forward acknowledgement), or `una`.
@@ -120,7 +122,7 @@ impl Scoreboard {
     /// retransmitted segments.
     #[inline]
     pub fn in_flight(&self, next: u32) -> u32 {
-        (next - self.una) + self.resent_count - self.sacked.len() - self.lost_count
+        (next - self.una) + self.resent_count - self.sacked.len() - self.lost()
     }
 
     /// Makes room for segments up to `next`.
@@ -151,6 +153,7 @@ impl Scoreboard {
         }
         if self.resent_count > 0 {
             self.resent_count -= self.resent.clear_range(from, cumulative);
+            self.forgiven.retain(|&segment| segment >= cumulative);
         }
         self.una = cumulative;
         self.marked_below = self.marked_below.max(cumulative);
@@ -226,6 +229,7 @@ impl Scoreboard {
             if self.resent_count > 0 && self.resent.get(segment) {
                 self.resent.clear(segment);
                 self.resent_count -= 1;
+                self.forgiven.retain(|&forgiven| forgiven != segment);
             }
         }
     }
@@ -281,6 +285,7 @@ impl Scoreboard {
     /// Handles a timeout: marks all outstanding segments below `edge` lost that are not SACKed, retransmissions
     /// included. No segment from `edge` on was retransmitted.
     pub fn mark_all_lost(&mut self, edge: u32) {
+        self.forgiven.clear();
         self.resent_count -= self.resent.clear_range(self.una, edge);
         while self.retransmissions.pop().is_some() {}
         self.marked_below = self.una;
@@ -295,8 +300,29 @@ impl Scoreboard {
         self.settle();
     }
 
+    /// Removes the marks of lost segments after a spurious timeout. Retransmitted segments are in flight twice from now
+    /// on, as in Linux (`tcp_undo_cwnd_reduction`).
+    pub fn forgive_losses(&mut self, next: u32) {
+        let mut resent = Vec::new();
+        while let Some(retransmission) = self.retransmissions.pop() {
+            let segment = retransmission.segment;
+            resent.extend(Some(retransmission).filter(|_| segment >= self.una && self.resent.get(segment)));
+        }
+        self.forget_losses(next);
+        for retransmission in resent {
+            let segment = retransmission.segment;
+            self.lost.set(segment);
+            self.resent.set(segment);
+            (self.lost_count, self.resent_count) = (self.lost_count + 1, self.resent_count + 1);
+            self.forgiven.push(segment);
+            self.retransmissions.push(retransmission);
+        }
+        self.settle();
+    }
+
     /// Removes the marks of lost segments after a spurious loss.
     pub fn forget_losses(&mut self, next: u32) {
+        self.forgiven.clear();
         self.lost_count -= self.lost.clear_range(self.una, next);
         self.resent_count -= self.resent.clear_range(self.una, next);
         while self.retransmissions.pop().is_some() {}
@@ -379,6 +405,7 @@ impl Scoreboard {
             if pending {
                 self.resent.clear(front.segment);
                 self.resent_count -= 1;
+                self.forgiven.retain(|&forgiven| forgiven != front.segment);
                 self.repaired_below = self.repaired_below.min(front.segment);
                 found.push(front.segment);
                 count += 1;
@@ -438,6 +465,20 @@ mod tests {
         assert_eq!((board.fresh().originals, board.fresh().resent), (None, Some((5, 5))));
         assert_eq!(board.sack_blocks(&[(4, 7)], 8), 1);
         assert_eq!((board.fresh().originals, board.fresh().resent), (Some((6, 6)), None));
+    }
+
+    #[test]
+    fn a_retransmission_before_a_spurious_timeout_is_in_flight_twice() {
+        let mut board = Scoreboard::default();
+        board.reserve(5);
+        board.mark_all_lost(5);
+        board.retransmitted(0, 5, Time::ZERO);
+        board.forgive_losses(5);
+        assert_eq!((board.lost(), board.in_flight(5), board.next_to_repair()), (0, 6, None));
+        board.mark_lost_below(3);
+        assert_eq!((board.lost(), board.in_flight(5), board.next_to_repair()), (2, 4, Some(1)));
+        assert_eq!(board.advance(1), 1);
+        assert_eq!((board.lost(), board.in_flight(5), board.next_to_repair()), (2, 2, Some(1)));
     }
 
     proptest! {

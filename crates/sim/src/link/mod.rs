@@ -151,7 +151,7 @@ pub struct Link {
     /// Propagation delay; the smallest value if the delay varies.
     pub delay: Time,
     admission: Admission,
-    /// `Some` if all packets have one size.
+    /// `Some` while all packets have one size.
     uniform: Option<Uniform>,
     hold_while_sent: bool,
     /// Totals since the beginning.
@@ -244,6 +244,11 @@ impl Link {
             last_arrival: Time::ZERO,
             probe: spec.record.then(|| Box::new(Probe::new(sample_times))),
         }
+    }
+
+    /// Prepares the link for packets of `bytes` that a sender may send instead of whole segments.
+    pub(crate) fn expect_parts(&mut self, bytes: u64) {
+        self.smallest_bytes = self.smallest_bytes.min(bytes);
     }
 
     /// Time to send one byte, in units of 2⁻²⁴ ps.
@@ -406,7 +411,9 @@ impl Link {
         if self.loses_arrival(now, bytes) {
             return false;
         }
-        let Some(uniform) = self.uniform else { return self.admit_mixed(now, bytes) };
+        let Some(uniform) = self.uniform.filter(|uniform| uniform.bytes == bytes) else {
+            return self.admit_mixed(now, bytes);
+        };
         let busy = self.free.since(now);
         if busy > uniform.room {
             self.totals.dropped += 1;
@@ -424,6 +431,9 @@ impl Link {
 
     /// Does the work of [`Link::admit`] for packets of different sizes.
     fn admit_mixed(&mut self, now: Time, bytes: u64) -> bool {
+        if let Some(uniform) = self.uniform.take() {
+            self.list_waiting(uniform, now);
+        }
         self.drain(now);
         let transmission = self.transmission(bytes);
         // Packets that cannot be sent before the end of time (`Time::FAR`) all leave at that time, in order.
@@ -437,6 +447,23 @@ impl Link {
         let start = self.free.max(now);
         self.join(now, start, start + transmission, bytes);
         true
+    }
+
+    /// Lists the packets that wait at `now` in a link whose packets had one size so far.
+    #[cold]
+    fn list_waiting(&mut self, uniform: Uniform, now: Time) {
+        let waiting = uniform.waiting(self.free, now);
+        for before in (1..=waiting).rev() {
+            let until = self.free.since(Time(before * uniform.transmission.0));
+            self.waiting.push(Waiting { until, bytes: uniform.bytes as u32 });
+        }
+        self.backlog = Backlog { packets: waiting, bytes: waiting * uniform.bytes };
+        if let Some(probe) = &mut self.probe {
+            let busy = self.free.since(now);
+            probe.min = uniform.waiting(probe.least_busy.min(busy), Time::ZERO);
+            probe.max = uniform.waiting(probe.most_busy, Time::ZERO);
+            probe.in_service_bytes = uniform.bytes;
+        }
     }
 
     /// Adds an accepted packet: it waits until its transmission, from `start` to `end`, or is sent at once.

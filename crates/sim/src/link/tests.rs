@@ -77,10 +77,11 @@ fn the_smallest_queue_of_a_sample_does_not_depend_on_whether_packets_have_one_si
 }
 
 proptest! {
-    /// Compares the two forms of the backlog: a time, for packets of one size, and a list, for packets of any size.
+    /// Compares the two forms of the backlog: a time, for packets of one size, and a list, for packets of any size. The
+    /// time becomes a list when the packet number `part` is smaller.
     #[test]
     fn packets_of_one_size_are_treated_as_packets_of_any_size(
-        gaps in proptest::collection::vec(0_u64..2_500_000, 1..400), limit in 1_u64..12,
+        gaps in proptest::collection::vec(0_u64..2_500_000, 1..400), limit in 1_u64..12, part in 0_usize..600,
     ) {
         let end = Time(gaps.iter().sum::<u64>() + 50_000_000);
         let times = sample_times(Time(700_000), Time(1), Time(2), end);
@@ -88,9 +89,11 @@ proptest! {
         let mut any = link(Some(limit), true, (124, 125), &times);
         prop_assert!(one.uniform.is_some() && any.uniform.is_none());
         let mut now = Time(0);
-        for gap in gaps {
+        for (packet, gap) in gaps.into_iter().enumerate() {
             now += Time(gap);
-            prop_assert_eq!(one.carry(now, 125, false), any.carry(now, 125, false));
+            let bytes = if packet == part { 60 } else { 125 };
+            prop_assert_eq!(one.carry(now, bytes, false), any.carry(now, bytes, false));
+            prop_assert_eq!(one.uniform.is_some(), packet < part);
         }
         prop_assert_eq!(one.totals, any.totals);
         let (one, any) = (one.finish(end).expect("recorded").rows, any.finish(end).expect("recorded").rows);

@@ -118,7 +118,10 @@ impl<'a> Builder<'a> {
         let ends = spec.flows.len() * 2;
         let sizes = quiet::packet_sizes(spec);
         let new_link = |(link, sizes)| Link::new(link, sizes, spec.seed, sample_times);
-        let links: Vec<Link> = links.iter().zip(sizes).map(new_link).collect();
+        let mut links: Vec<Link> = links.iter().zip(sizes).map(new_link).collect();
+        for flow in spec.all_flows().filter(|flow| flow.sends_parts()) {
+            flow.path.iter().for_each(|&link| links[link].expect_parts(flow.smallest_bytes()));
+        }
         let receiver = |(f, flow): (usize, &FlowSpec)| {
             let is_inline = flow.answers_at_once() && spec.events.is_none();
             is_inline.then(|| Receiver::of_flow(FlowId(f as u32), spec, flow, sample_times))

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::distributions::DurationSpec;
 use super::impairments::RateStep;
 use super::link::LinkSpec;
-use super::stack::{ClockSpec, StackSpec};
+use super::stack::{ClockSpec, Detection, StackSpec};
 use super::udt;
 use crate::time::Time;
 
@@ -178,13 +178,30 @@ impl FlowSpec {
         })
     }
 
+    /// True if the sender may send parts of segments: a sender of Linux with segmentation offload fills a receive window
+    /// that is no whole number of segments. Senders of transfers, and of applications with little data, wait until the
+    /// window has room for a whole segment; otherwise the number of a transfer's segments would depend on the window.
+    /// All counts take a part for a whole segment.
+    #[must_use]
+    pub fn sends_parts(&self) -> bool {
+        let stack = &self.stack;
+        let is_endless = self.size_segments.is_none() && self.application.is_none();
+        let is_linux = stack.detection == Detection::Rack && stack.tso && stack.ack_every > 1;
+        is_linux && is_endless && !self.datagrams && !self.has_own_transport()
+    }
+
     /// Lower bound of the size of the flow's packets, bytes.
     #[must_use]
     pub fn smallest_bytes(&self) -> u64 {
         if let Some(foreign) = self.foreign {
             return foreign.smallest_bytes.into();
         }
-        u64::from(if self.is_udt() { udt::HEADER_BYTES } else { self.stack.ack_bytes.min(self.stack.payload_bytes) })
+        if self.is_udt() {
+            return udt::HEADER_BYTES.into();
+        }
+        // A part of a segment has at least one byte.
+        let StackSpec { ack_bytes, payload_bytes, header_bytes, .. } = *self.stack;
+        ack_bytes.min(payload_bytes).min(if self.sends_parts() { header_bytes + 1 } else { u32::MAX }).into()
     }
 }
 

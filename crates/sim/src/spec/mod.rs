@@ -36,6 +36,7 @@ pub use self::impairments::{
 pub use self::limits::{MOST_IN_FLIGHT, MOST_SEGMENTS, MOST_TRANSFERS, SHORTEST_TIMER_PS};
 pub use self::link::{LinkSpec, LossSpec};
 pub use self::queue::{QueueSpec, value_of};
+pub use self::receive_window::unit_bytes;
 pub use self::schema::schema;
 pub use self::stack::{ClockSpec, Detection, RecoveryRule, StackSpec, timer_phase_ns};
 pub use self::traffic::{ArrivalsSpec, RecordSpec, SourceSpec};

@@ -41,7 +41,7 @@ impl Spec {
 /// Receive window of a Linux host at the end of its growth, segments; the send buffer of its peer has `buffer` bytes.
 ///
 /// The receiver announces a multiple of the window's unit. A window that is also a whole number of segments is announced
-/// exactly, so the sender never fills the rest of the window with a part of a segment.
+/// exactly. After the window's growth, the sender then never fills the rest of the window with a part of a segment.
 fn linux_window(stack: &StackSpec, buffer: u64) -> u64 {
     let payload = u64::from(stack.payload_bytes);
     let fits = buffer.min(2 * MOST_BYTES).next_multiple_of(2) / (payload + OVERHEAD_BYTES);
@@ -63,7 +63,8 @@ fn growth_segments(stack: &StackSpec) -> u64 {
 }
 
 /// Unit in which a receiver announces windows of up to `window` bytes (`tcp_select_initial_window`).
-fn unit_bytes(window: u64) -> u64 {
+#[must_use]
+pub fn unit_bytes(window: u64) -> u64 {
     1 << (u64::BITS - window.leading_zeros()).saturating_sub(1 + UNSCALED_BITS)
 }
 

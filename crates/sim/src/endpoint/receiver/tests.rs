@@ -75,6 +75,24 @@ fn segments_out_of_order_count_as_quick_acks_of_linux() {
 }
 
 #[test]
+fn a_first_segment_out_of_order_takes_the_quick_acks_of_a_beginning() {
+    for (first_us, pairs) in [(50_000, true), (250_000, false)] {
+        let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 20, ..StackSpec::linux() });
+        receiver.note_handshake(us(40_000));
+        let mut at = us(first_us);
+        let mut arrive = |segment: u32| {
+            at += us(10);
+            receiver.on_packet(&Packet::new(at, Time::ZERO, FlowId(0), segment, 1500, 0, 0), &mut wire);
+            wire.sent.len()
+        };
+        // Four quick ACKs follow from the growth of the window, and the first segment takes one of these.
+        let sent = [1, 0, 2, 3, 4, 5, 6].map(&mut arrive);
+        assert_eq!(sent[..4], [1, 2, 3, 4]);
+        assert_eq!(sent[4..] == [4, 5, 5], pairs, "{sent:?}: the timeout is 240 ms");
+    }
+}
+
+#[test]
 fn the_ack_of_a_segment_below_a_gap_is_one_of_the_three_that_do_not_wait() {
     let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
     receiver.note_handshake(us(100_000));

@@ -55,7 +55,7 @@ impl Sender {
             feedback: 0.0,
             has_blocks: false,
             has_original: false,
-            grows_window: self.window_growth.on_ack(&mut self.receive_window),
+            grows_window: self.announced.on_ack(una, cumulative, &mut self.receive_window),
         };
         let mut delivered = 0;
         if !has_sack {

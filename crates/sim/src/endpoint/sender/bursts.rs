@@ -12,6 +12,11 @@ const UNSCALED_WINDOW_BYTES: u64 = 65_535;
 /// includes these structures.
 const STRUCTURES_BYTES: u64 = 832;
 
+/// A place in the data: a segment, and bytes after its first byte. The bytes are zero unless a part of a segment was
+/// sent.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct Place(pub(super) u32, pub(super) u32);
+
 /// State of the bursts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bursts {
@@ -21,8 +26,8 @@ pub(super) struct Bursts {
     pub(super) last: Time,
     /// Number of bursts of new data.
     pub(super) count: u32,
-    /// First segment after the buffer at the head of the queue of unsent data.
-    pub(super) buffer_end: u32,
+    /// End of the buffer at the head of the queue of unsent data.
+    pub(super) buffer_end: Place,
     /// Largest burst, segments; 0 without segmentation offload.
     pub(super) largest: f64,
     /// Segments of a full buffer.
@@ -37,6 +42,10 @@ pub(super) struct Bursts {
     filled: u64,
     /// End of the last buffer that was full before the first ACK.
     written: u32,
+    /// Payload of a whole segment, bytes.
+    payload: u32,
+    /// Bytes by which all segments so far are shorter than as many whole segments.
+    missing: u64,
 }
 
 impl Bursts {
@@ -50,6 +59,7 @@ impl Bursts {
             filled,
             largest: if stack.tso { f64::from(LARGEST_BYTES) / payload as f64 } else { 0.0 },
             full: segments(window),
+            payload: payload as u32,
             first: segments(window.min(UNSCALED_WINDOW_BYTES)),
             ..Self::default()
         }
@@ -57,19 +67,63 @@ impl Bursts {
 
     /// Records that the application has filled the send buffer at the start; `next` is the first segment that was not
     /// sent. The last buffer gets more data after the first ACK, when a full buffer is larger.
-    pub(super) fn lay_out(&mut self, next: u32, payload_bytes: u32) {
-        let payload = u64::from(payload_bytes);
+    pub(super) fn lay_out(&mut self, next: u32) {
+        let payload = u64::from(self.payload);
         // Sent data stays in the send buffer until it is acknowledged, with its structures.
         let sent = u64::from(next) * payload + u64::from(self.count) * STRUCTURES_BYTES;
         let left = self.filled.saturating_sub(sent);
         let buffers = left.div_ceil(u64::from(self.first) * payload + STRUCTURES_BYTES).max(1);
-        self.buffer_end = next.saturating_add(self.first);
-        self.grid = Some(self.buffer_end);
+        self.buffer_end = Place(next.saturating_add(self.first), 0);
+        self.grid = Some(self.buffer_end.0);
         self.written = next.saturating_add((buffers as u32 - 1) * self.first);
     }
 
-    /// End of the buffer that contains segment `next`.
-    pub(super) fn end_of_buffer(&self, next: u32) -> u32 {
+    /// Lets the buffer at the head take data of the next buffer, but of no further one, until it can fill a burst of
+    /// `quota` segments from `next` on (`tcp_grow_skb`). `end` is the end of all data.
+    #[inline(always)]
+    pub(super) fn fill_head(&mut self, next: u32, quota: u32, end: u32) {
+        if self.buffer_end <= Place(next, 0) || self.grid.is_none() {
+            self.buffer_end = self.end_after(Place(next, 0));
+        }
+        let burst_end = Place(next.saturating_add(quota), 0);
+        if burst_end > self.buffer_end {
+            self.buffer_end = burst_end.min(self.end_after(self.buffer_end));
+        }
+        self.buffer_end = self.buffer_end.min(Place(end, 0));
+    }
+
+    /// Data in the buffer at the head from segment `next` on, bytes.
+    #[inline(always)]
+    pub(super) fn head_bytes(&self, next: u32) -> u64 {
+        let Place(segment, bytes) = self.buffer_end;
+        u64::from(segment.saturating_sub(next)) * u64::from(self.payload) + u64::from(bytes)
+    }
+
+    /// Records that a part of a segment was sent, `missing` bytes shorter than a whole segment. All places after it move.
+    pub(super) fn note_part(&mut self, missing: u32) {
+        self.missing += u64::from(missing);
+        let Place(segment, bytes) = self.buffer_end;
+        let moved = bytes + missing;
+        self.buffer_end = Place(segment + moved / self.payload, moved % self.payload);
+    }
+
+    /// End of the buffer that contains the byte at `place`.
+    #[inline(always)]
+    fn end_after(&self, place: Place) -> Place {
+        if self.missing == 0 { Place(self.end_of_buffer(place.0), 0) } else { self.end_after_parts(place) }
+    }
+
+    /// [`Self::end_after`] after parts: the ends of buffers are no ends of segments.
+    #[inline(never)]
+    fn end_after_parts(&self, Place(segment, bytes): Place) -> Place {
+        let payload = u64::from(self.payload);
+        let written = u64::from(segment) * payload + u64::from(bytes) - self.missing;
+        let end = u64::from(self.end_of_buffer((written / payload) as u32)) * payload + self.missing;
+        Place((end / payload) as u32, (end % payload) as u32)
+    }
+
+    /// End of the buffer that contains segment `next`, as long as all segments are whole.
+    fn end_of_buffer(&self, next: u32) -> u32 {
         let Some(grid) = self.grid else { return next.saturating_add(self.first) };
         if next < grid {
             return grid;
@@ -87,7 +141,7 @@ mod tests {
     fn buffers_are_smaller_before_the_first_ack() {
         let mut bursts = Bursts::new(&StackSpec::linux(), 7_000_064);
         assert_eq!(bursts.end_of_buffer(5), 27, "the application fills the head of the queue after each burst");
-        bursts.lay_out(10, 1448);
+        bursts.lay_out(10);
         let ends = [10, 31, 32, 53, 54].map(|next| bursts.end_of_buffer(next));
         assert_eq!(ends, [32, 32, 54, 54, 76], "half of 65,535 bytes has 22 segments");
         let written = 10 + 213 * 22;
@@ -99,9 +153,26 @@ mod tests {
     fn what_was_sent_takes_room_in_the_send_buffer_with_its_structures() {
         let mut bursts = Bursts::new(&StackSpec::linux(), 7_000_064);
         bursts.count = 3;
-        bursts.lay_out(3, 1448);
+        bursts.lay_out(3);
         // (7,000,064 - 3 x (1448 + 832)) / (22 x 1448 + 832) is 213.9; without the structures it is 214.02.
         assert_eq!(bursts.written, 3 + 213 * 22);
+    }
+
+    #[test]
+    fn a_part_moves_the_ends_of_the_buffers_until_another_part_completes_it() {
+        let mut bursts = Bursts::new(&StackSpec::linux(), 7_000_064);
+        bursts.lay_out(10);
+        bursts.fill_head(10, 5, u32::MAX);
+        bursts.note_part(1400); // segment 15 has 48 bytes
+        assert_eq!((bursts.buffer_end, bursts.head_bytes(16)), (Place(32, 1400), 22 * 1448 - 6 * 1448 + 1400));
+        bursts.fill_head(16, 20, u32::MAX);
+        assert_eq!(bursts.buffer_end, Place(36, 0), "the burst takes data of the next buffer");
+        bursts.fill_head(36, 40, u32::MAX);
+        assert_eq!(bursts.buffer_end, Place(76, 0));
+        bursts.fill_head(54, 60, u32::MAX);
+        assert_eq!(bursts.buffer_end, Place(76, 1400), "what is left of the next buffer is too small for the burst");
+        bursts.note_part(48); // segment 76 has 1,400 bytes
+        assert_eq!((bursts.buffer_end, bursts.end_after(Place(77, 0))), (Place(77, 0), Place(99, 0)));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use elephan_cc::estimators::{DeliverySampler, MinRtt, RoundCounter, SegmentRing, WindowUse};
 use elephan_cc::{Algorithm, Controller, Needs, Router};
 
+use super::announced::Announced;
 use super::bursts::Bursts;
 use super::host::Host;
 use super::log::SenderLog;
@@ -14,7 +15,6 @@ use super::rack::Rack;
 use super::repair::Repair;
 use super::timer::RetransmissionTimer;
 use super::timestamps::TimestampEcho;
-use super::window_growth::WindowGrowth;
 use crate::application::Application;
 use crate::endpoint::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
 use crate::endpoint::departures::Departures;
@@ -51,7 +51,7 @@ pub struct Sender {
     pub(super) window_use: WindowUse,
     pub(super) bytes: u16,
     pub(super) receive_window: u32,
-    pub(super) window_growth: WindowGrowth,
+    pub(super) announced: Announced,
     pub(super) end: u32,
     pub(super) max_burst: u32,
     /// The timed segment and its send time, if one segment is timed at a time.
@@ -110,7 +110,7 @@ impl Sender {
         let needs = algorithm.needs();
         let application = Application::of_flow(spec, this, start);
         let name = Name::default().and("flow ").and(&this.name);
-        let (receive_window, window_growth) = WindowGrowth::new(&stack, this.receive_window.or(stack.receive_window));
+        let (receive_window, announced) = Announced::new(this);
         Self {
             flow,
             board: Scoreboard::default(),
@@ -131,7 +131,7 @@ impl Sender {
             window_use: WindowUse::new(),
             bytes,
             receive_window,
-            window_growth,
+            announced,
             end: if application.is_some() { 0 } else { this.size_segments.map_or(MOST_SEGMENTS, |s| s as u32) },
             max_burst: stack.max_burst.unwrap_or(u32::MAX),
             timed: None,

@@ -48,7 +48,7 @@ impl Sender {
     #[cold]
     #[inline(never)]
     pub(super) fn log_sent(&mut self, segment: u32, flags: u8, at: Time, now: Time) {
-        let packet = Packet::new(at, now, self.flow, segment, self.bytes, flags, 0);
+        let packet = Packet::new(at, now, self.flow, segment, self.bytes_of(segment), flags, 0);
         let state = self.state_of_log();
         if let Some(SenderLog { log, .. }) = self.log.as_deref_mut() {
             log.push(Kind::Sent, at, &packet, NONE, None);

@@ -60,7 +60,11 @@ impl Sender {
         if !self.repair.is_after_timeout() {
             self.repair.may_be_spurious = false;
         } else if original {
-            self.board.forget_losses(self.next);
+            if self.rack.enabled {
+                self.board.forgive_losses(self.next);
+            } else {
+                self.board.forget_losses(self.next);
+            }
             self.algorithm.on_undo(self.host_seconds(now));
             self.stats.totals.undone += 1;
             (self.repair.state, self.repair.undo_possible, self.repair.may_be_spurious) = (State::Open, false, false);
@@ -257,7 +261,8 @@ impl Sender {
         let mut segment = self.board.marked_below().max(self.board.una());
         let top = self.overtaken_below();
         while segment < top {
-            if !self.board.is_sacked(segment) {
+            // Only after a spurious timeout, segments that are not marked lost may have been retransmitted.
+            if !self.board.is_sacked(segment) && !self.board.is_resent(segment) {
                 let sent = self.rack.sent_at.get(segment.into()).unwrap_or_default();
                 if !self.rack.has_overtaken(segment, sent) {
                     break;
@@ -374,6 +379,15 @@ mod tests {
         assert_eq!(bench.sender.reorder_window(), Time::ZERO);
         bench.sender.rack.reordering_seen = true;
         assert!(bench.sender.reorder_window() > Time::ZERO);
+    }
+
+    #[test]
+    fn segments_sent_before_a_sacked_segment_are_lost_after_a_spurious_timeout_too() {
+        let mut bench = Bench::start_reno(10, 10_000);
+        bench.acknowledge(1, 10_000);
+        bench.arrive(1, 11, Some((11, 12)), 400_000);
+        assert_eq!((bench.sender.totals().timeouts, bench.sender.totals().undone), (1, 1));
+        assert_eq!(bench.retransmitted()[..2], [1, 2], "segment 2 left before segment 11, and segment 1 after it");
     }
 
     #[test]

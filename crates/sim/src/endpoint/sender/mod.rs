@@ -10,6 +10,7 @@
 //! ```
 
 mod acks;
+mod announced;
 mod application;
 mod bursts;
 mod core;
@@ -28,6 +29,5 @@ mod timer;
 mod timers;
 mod timestamps;
 mod transmit;
-mod window_growth;
 
 pub use self::core::Sender;

@@ -3,7 +3,7 @@
 
 use elephan_cc::Algorithm;
 
-use super::bursts::LARGEST_BYTES;
+use super::bursts::{LARGEST_BYTES, Place};
 use super::core::Sender;
 use super::pace::Limit;
 use super::pacing::{AVOIDANCE_FACTOR, SLOW_START_FACTOR};
@@ -21,6 +21,8 @@ const HALVED_EACH_US: f64 = 512.0;
 const LONG_RTT_S: f64 = 0.0082;
 /// Corrects a number of microseconds that rounding put just below a whole number.
 const WHOLE: f64 = 1e-3;
+/// Corrects a number of bytes that rounding put just below a whole number; Linux's rates are whole bytes per second.
+const WHOLE_BYTE: f64 = 1e-6;
 /// Smallest burst, segments (`tcp_min_tso_segs`). Algorithms that pace send single segments below 1.2 Mbit/s
 /// (`bbr_min_tso_segs`).
 const SMALLEST: u32 = 2;
@@ -81,31 +83,53 @@ impl Sender {
     /// argument of [`within_burst`](Self::within_burst).
     fn send_burst(&mut self, (room, window): (u32, u32), first: u32, now: Time, out: &mut impl Outlet) -> Burst {
         let quota = self.within_burst(room.min((window / 2).max(1)), first);
-        // The buffer at the head takes data of the next buffer, but no further one, until it can fill the burst
-        // (`tcp_grow_skb`).
-        if self.bursts.buffer_end <= self.next || self.bursts.grid.is_none() {
-            self.bursts.buffer_end = self.bursts.end_of_buffer(self.next);
-        }
-        let burst_end = self.next.saturating_add(quota);
-        if burst_end > self.bursts.buffer_end {
-            self.bursts.buffer_end = burst_end.min(self.bursts.end_of_buffer(self.bursts.buffer_end));
-        }
-        self.bursts.buffer_end = self.bursts.buffer_end.min(self.end);
-        let buffered = self.bursts.buffer_end.saturating_sub(self.next);
-        if buffered > 1 && self.is_deferred(now, room, window, first, buffered) {
-            let receiver = (self.board.una() + self.receive_window).saturating_sub(self.next);
-            return Burst::Deferred { by_window: room < receiver && room <= buffered };
+        self.bursts.fill_head(self.next, quota, self.end);
+        let payload = u64::from(self.stack.payload_bytes);
+        let head = self.bursts.head_bytes(self.next);
+        if head > payload && self.is_deferred(now, room, window, first, head) {
+            let congestion = u64::from(room) * payload;
+            return Burst::Deferred { by_window: congestion < self.receiver_bytes() && congestion <= head };
         }
         let begin = self.next;
-        match self.send_new(quota.min(buffered), now, out) {
+        match self.send_new(quota.min(self.bursts.buffer_end.0.saturating_sub(self.next)), now, out) {
             0 => Burst::Nothing,
-            segments => {
+            mut segments => {
+                if segments < quota {
+                    segments += self.send_part(now, out);
+                }
                 if self.pace.is_active() && self.bursts.last == now {
                     self.repair.note_joint(begin, self.board.una());
                 }
                 (self.bursts.last, self.bursts.count) = (now, self.bursts.count.saturating_add(1));
                 Burst::Sent(segments)
             }
+        }
+    }
+
+    /// Sends the part of a segment that fills the receive window, or that is the last of the buffer at the head, if no
+    /// other part is outstanding (`tcp_mss_split_point`). Returns the number of parts.
+    #[inline]
+    fn send_part(&mut self, now: Time, out: &mut impl Outlet) -> u32 {
+        if !self.announced.allows_part() {
+            return 0;
+        }
+        let left = self.receiver_bytes().min(self.bursts.head_bytes(self.next));
+        if left == 0 || left >= u64::from(self.stack.payload_bytes) {
+            return 0;
+        }
+        let part = self.next;
+        self.announced.split(part, left as u32, &mut self.receive_window);
+        self.bursts.note_part(self.announced.missing_in(part));
+        self.send_new(1, now, out)
+    }
+
+    /// Bytes of new data that the receive window allows.
+    #[inline(always)]
+    fn receiver_bytes(&self) -> u64 {
+        let edge = self.board.una() + self.receive_window;
+        match edge.checked_sub(self.next) {
+            Some(whole) => u64::from(whole) * u64::from(self.stack.payload_bytes) + u64::from(self.announced.rest()),
+            None => 0,
         }
     }
 
@@ -123,18 +147,18 @@ impl Sender {
         }
     }
 
-    /// True if a burst is deferred while the window has room for `room` segments.
-    fn is_deferred(&self, now: Time, room: u32, window: u32, first: u32, buffered: u32) -> bool {
+    /// True if a burst is deferred while the window has room for `room` segments. The buffer at the head has `head`
+    /// bytes.
+    fn is_deferred(&self, now: Time, room: u32, window: u32, first: u32, head: u64) -> bool {
         if !self.repair.is_before_recovery() || now > self.bursts.last + PATIENCE {
             return false;
         }
         let una = self.board.una();
-        let receiver = (una + self.receive_window).saturating_sub(self.next);
-        let limit = room.min(receiver);
-        let is_last = self.bursts.buffer_end >= self.end;
         let payload = u64::from(self.stack.payload_bytes);
+        let limit = self.receiver_bytes().min(u64::from(room) * payload);
+        let is_last = self.bursts.buffer_end >= Place(self.end, 0);
         let share = u64::from(window.min(self.receive_window)) * payload / WINDOW_DIVISOR;
-        if (!is_last && limit >= buffered) || u64::from(limit) * payload >= share {
+        if (!is_last && limit >= head) || limit >= share {
             return false;
         }
         let Some(sent) = self.rack.sent_at.get(una.into()).filter(|_| una < self.next) else { return false };
@@ -142,11 +166,12 @@ impl Sender {
         if (sent + srtt).since(now) > PATIENCE.min(Time(srtt.0 / 2)) {
             return false;
         }
-        if self.within_burst(limit.saturating_add(1), first) <= limit {
+        let segments = (limit / payload) as u32;
+        if self.within_burst(segments.saturating_add(1), first) <= segments {
             return false;
         }
         // The last data of a transfer are deferred only if the window is too small for them.
-        limit <= buffered || self.application.as_ref().is_some_and(|application| !application.is_complete())
+        limit <= head || self.application.as_ref().is_some_and(|application| !application.is_complete())
     }
 
     /// The smaller of `segments` and the largest burst at the current rate. `first` is the first new segment of this
@@ -193,7 +218,7 @@ impl Sender {
         };
         let halvings = ((self.smallest_rtt() * 1e6 + WHOLE) / HALVED_EACH_US) as u32;
         let extra = LARGEST_BYTES.checked_shr(halvings).unwrap_or(0);
-        let bytes = ((bytes_per_s / BURSTS_PER_SECOND) as u32).saturating_add(extra).min(LARGEST_BYTES);
+        let bytes = ((bytes_per_s / BURSTS_PER_SECOND + WHOLE_BYTE) as u32).saturating_add(extra).min(LARGEST_BYTES);
         if segments.saturating_mul(payload) <= bytes {
             return segments;
         }
@@ -238,6 +263,7 @@ mod tests {
             (1000, 100_000, 11), // 11.7 segments
             (4000, 100_000, 45), // 46.9 segments, limited by the buffer of 45
             (10, 100, 45),       // 117 segments
+            (64, 25_000, 3),     // 3 segments exactly
             (10, 1000, 34),      // 11.7 segments and half of 45.08
             (100, 4000, 29),     // 29.3 segments and 1/128 of 45.08
         ];

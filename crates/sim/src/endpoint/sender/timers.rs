@@ -151,7 +151,7 @@ impl Sender {
         });
         self.stats.note_window(now, self.algorithm.window());
         self.transmit(now, out);
-        self.bursts.lay_out(self.next, self.stack.payload_bytes);
+        self.bursts.lay_out(self.next);
     }
 
     pub(super) fn sample_until(&mut self, now: Time) {

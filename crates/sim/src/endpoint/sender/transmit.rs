@@ -224,7 +224,13 @@ impl Sender {
                 self.log_sent(segment, flags, at, now);
             }
         }
-        out.send(Packet::new(at, now, self.flow, segment, self.bytes, flags, extra));
+        out.send(Packet::new(at, now, self.flow, segment, self.bytes_of(segment), flags, extra));
+    }
+
+    /// Size of a segment on the wire, bytes.
+    #[inline(always)]
+    pub(super) fn bytes_of(&self, segment: u32) -> u16 {
+        self.bytes - self.announced.missing_in(segment) as u16
     }
 
     /// Records the state of a segment that RACK and some algorithms need. Returns the number of the segment's

@@ -1,0 +1,196 @@
+//! The receive window that ACKs announce, as in Linux 6.12.
+//!
+//! At the start of a connection the window grows (`tcp_grow_window`). The receiver acknowledges each segment while its
+//! window grows, so the sender counts the ACKs. A window has a unit, the window scale, and a receiver rounds its window
+//! up to the next multiple of the unit (`__tcp_select_window`). The window is then no whole number of segments, and the
+//! sender may fill it with a part of a segment.
+
+use crate::endpoint::parts::{LEAST_GROWING_BYTES, QUICK_ACKS_WITHOUT_GROWTH};
+use crate::spec::{Detection, FlowSpec, MOST_IN_FLIGHT, unit_bytes};
+
+/// Segments by which each received segment grows the window.
+const STEP: u32 = 2;
+
+/// A part of a segment. It has a segment's number, but fewer bytes.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    segment: u32,
+    bytes: u32,
+}
+
+/// The window that the latest ACK announced.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Announced {
+    /// The window before it is rounded, segments.
+    segments: u32,
+    /// ACKs that will announce a larger window than the ACK before.
+    acks: u32,
+    /// Segments by which each of these ACKs changes the window; zero if the window is unlimited.
+    step: u32,
+    /// Payload of a whole segment, bytes.
+    payload: u32,
+    /// Unit of the window, bytes.
+    unit: u64,
+    /// Bytes of the window after its last whole segment.
+    rest: u32,
+    /// True if the sender may send parts of segments.
+    splits: bool,
+    /// The part that is not yet acknowledged; there is at most one (`tcp_minshall_check`).
+    part: Option<Part>,
+}
+
+impl Announced {
+    /// The receive window at the start, segments, and its growth. A window that is smaller than the growth does not
+    /// grow. `None` in the flow and in its stack is an unlimited window.
+    pub(super) fn new(flow: &FlowSpec) -> (u32, Self) {
+        let stack = &*flow.stack;
+        let bound = flow.receive_window.or(stack.receive_window);
+        let last = bound.unwrap_or(MOST_IN_FLIGHT);
+        let is_linux = stack.detection == Detection::Rack && stack.ack_every > 1;
+        let acks = if is_linux { stack.quick_acks.saturating_sub(QUICK_ACKS_WITHOUT_GROWTH) } else { 0 };
+        let growth = acks.saturating_mul(STEP);
+        let (segments, acks, step) = match bound {
+            Some(bound) if bound > growth => (last - growth, acks, STEP),
+            Some(_) => (last, 0, 0),
+            None => (last, acks, 0),
+        };
+        let payload = stack.payload_bytes.max(1);
+        let unit = if bound.is_some() && is_linux { unit_bytes(u64::from(last) * u64::from(payload)) } else { 1 };
+        let splits = flow.sends_parts() && (u64::from(last) * u64::from(payload)) & (unit - 1) == 0;
+        let mut this = Self { segments, acks, step, payload, unit, rest: 0, splits, part: None };
+        (this.whole(), this)
+    }
+
+    /// Takes an ACK that moves the left edge of the window from `una` to `cumulative`, and updates the receive window
+    /// `window`. Returns true if the ACK announces a larger window.
+    #[inline(always)]
+    pub(super) fn on_ack(&mut self, una: u32, cumulative: u32, window: &mut u32) -> bool {
+        if self.acks == 0 && self.part.is_none() {
+            return false;
+        }
+        self.update(una, cumulative, window)
+    }
+
+    #[inline(never)]
+    fn update(&mut self, una: u32, cumulative: u32, window: &mut u32) -> bool {
+        let mut grows = self.acks > 0;
+        if let Some(part) = self.part.filter(|part| part.segment < cumulative) {
+            let is_latest = part.segment >= una && part.segment + 1 == cumulative;
+            grows &= !is_latest || part.bytes >= LEAST_GROWING_BYTES;
+            self.part = None;
+        }
+        if grows {
+            self.acks -= 1;
+            self.segments += self.step;
+        }
+        *window = self.whole();
+        grows
+    }
+
+    /// Whole segments in the window. A part that is not acknowledged leaves room for further bytes.
+    fn whole(&mut self) -> u32 {
+        let payload = u64::from(self.payload);
+        let saved = self.part.map_or(0, |part| self.payload - part.bytes);
+        let bytes = (u64::from(self.segments) * payload).next_multiple_of(self.unit) + u64::from(saved);
+        self.rest = (bytes % payload) as u32;
+        (bytes / payload) as u32
+    }
+
+    /// Bytes of the window after its last whole segment.
+    #[inline(always)]
+    pub(super) fn rest(&self) -> u32 {
+        self.rest
+    }
+
+    /// True if a part of a segment may be sent now.
+    #[inline(always)]
+    pub(super) fn allows_part(&self) -> bool {
+        self.splits && self.part.is_none()
+    }
+
+    /// Makes the next segment `segment` a part with `bytes` of payload, and updates the receive window `window`.
+    pub(super) fn split(&mut self, segment: u32, bytes: u32, window: &mut u32) {
+        self.part = Some(Part { segment, bytes });
+        *window = self.whole();
+    }
+
+    /// Bytes by which a segment is shorter than a whole segment.
+    #[inline(always)]
+    pub(super) fn missing_in(&self, segment: u32) -> u32 {
+        match self.part {
+            Some(part) if part.segment == segment => self.payload - part.bytes,
+            _ => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::StackSpec;
+    use crate::time::Time;
+    use std::sync::Arc;
+
+    fn flow(stack: StackSpec, bound: Option<u32>) -> FlowSpec {
+        let mut flow = FlowSpec::bulk("f", "reno", Time::ZERO, &[0], &[1]);
+        flow.stack = Arc::new(StackSpec { receive_window: bound, ..stack });
+        flow
+    }
+
+    fn window_after(acks: u32, stack: StackSpec, bound: Option<u32>) -> u32 {
+        let (mut window, mut announced) = Announced::new(&flow(stack, bound));
+        for ack in 0..acks {
+            announced.on_ack(ack, ack + 1, &mut window);
+        }
+        window
+    }
+
+    #[test]
+    fn the_window_grows_by_two_segments_for_each_quick_ack_but_the_last_sixteen() {
+        for (acks, window) in [(0, 1605), (1, 1607), (1063, 3731), (1064, 3733), (2000, 3733)] {
+            assert_eq!(window_after(acks, StackSpec::linux(), Some(3733)), window);
+        }
+    }
+
+    #[test]
+    fn a_small_or_unlimited_window_and_the_windows_of_other_stacks_are_constant() {
+        let dupthresh = StackSpec { detection: Detection::Dupthresh, ..StackSpec::linux() };
+        for (bound, stack) in [(Some(100), StackSpec::linux()), (None, StackSpec::linux()), (Some(3733), dupthresh)] {
+            assert_eq!(window_after(0, stack.clone(), bound), window_after(1, stack, bound));
+        }
+    }
+
+    /// Windows in units of 128 bytes that a receiver of Linux 6.12 announced in its first ACKs.
+    #[test]
+    fn the_window_is_announced_in_units() {
+        let (mut window, mut announced) = Announced::new(&flow(StackSpec::linux(), Some(3040)));
+        assert_eq!((window, announced.rest()), (912, 0));
+        let units = [10_340_u64, 10_363, 10_385, 10_408, 10_431, 10_453, 10_476, 10_498, 10_521];
+        for (ack, units) in (1..).zip(units) {
+            announced.on_ack(ack - 1, ack, &mut window);
+            let bytes = units * 128;
+            assert_eq!((window, announced.rest()), ((bytes / 1448) as u32, (bytes % 1448) as u32));
+        }
+    }
+
+    #[test]
+    fn a_part_fills_the_window_and_is_the_only_one_until_its_ack() {
+        let (mut window, mut announced) = Announced::new(&flow(StackSpec::linux(), Some(3040)));
+        announced.on_ack(0, 1, &mut window);
+        assert_eq!((window, announced.rest()), (914, 48));
+        announced.split(915, 48, &mut window);
+        assert_eq!((window, announced.rest(), announced.allows_part()), (915, 0, false), "the window is full");
+        assert_eq!((announced.missing_in(915), announced.missing_in(916)), (1400, 0));
+        assert!(announced.on_ack(1, 915, &mut window), "whole segments grow the window");
+        assert_eq!((window, announced.rest()), (917, 48), "10,363 units of 128 bytes, and 1,400 bytes");
+        assert!(!announced.on_ack(915, 916, &mut window), "a small part does not");
+        assert_eq!((window, announced.rest(), announced.allows_part()), (916, 96, true));
+    }
+
+    #[test]
+    fn a_window_that_never_becomes_a_number_of_segments_has_no_parts() {
+        for (bound, allows) in [(Some(3042), false), (Some(3040), true), (None, true)] {
+            assert_eq!(Announced::new(&flow(StackSpec::linux(), bound)).1.allows_part(), allows, "{bound:?}");
+        }
+    }
+}
