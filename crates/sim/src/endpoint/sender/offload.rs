@@ -166,7 +166,7 @@ impl Sender {
         if (sent + srtt).since(now) > PATIENCE.min(Time(srtt.0 / 2)) {
             return false;
         }
-        let segments = (limit / payload) as u32;
+        let segments = room.min((una + self.receive_window).saturating_sub(self.next));
         if self.within_burst(segments.saturating_add(1), first) <= segments {
             return false;
         }
