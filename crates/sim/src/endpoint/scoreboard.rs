@@ -122,7 +122,8 @@ impl Scoreboard {
     /// retransmitted segments.
     #[inline]
     pub fn in_flight(&self, next: u32) -> u32 {
-        (next - self.una) + self.resent_count - self.sacked.len() - self.lost()
+        let outstanding = next - self.una;
+        if self.marked { outstanding + self.resent_count - self.sacked.len() - self.lost() } else { outstanding }
     }
 
     /// Makes room for segments up to `next`.

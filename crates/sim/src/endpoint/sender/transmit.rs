@@ -69,16 +69,22 @@ impl Sender {
     #[inline(always)]
     pub(super) fn transmit_unpaced(&mut self, now: Time, out: &mut impl Outlet) {
         if self.is_plain_sailing() {
-            // Fast path: no segment must be repaired or counted.
             let in_flight = self.next - self.board.una();
             let room = (self.stats.cwnd as u32).max(1).saturating_sub(in_flight).min(self.max_burst);
-            let sent = if room > 0 { self.send_new(room, now, out) } else { 0 };
-            let limit = if sent == room { Limit::Window } else { self.other_limit(now) };
-            self.set_limit(limit);
-            self.window_use.note_in_flight(in_flight + sent);
-            return;
+            self.transmit_plainly(room, in_flight, now, out);
+        } else {
+            self.transmit_with_care(now, out);
         }
-        self.transmit_with_care(now, out);
+    }
+
+    /// Fast path of [`Sender::transmit_room`]: no segment must be repaired or counted.
+    #[inline(always)]
+    fn transmit_plainly(&mut self, room: u32, in_flight: u32, now: Time, out: &mut impl Outlet) -> u32 {
+        let sent = if room > 0 { self.send_new(room, now, out) } else { 0 };
+        let limit = if sent == room { Limit::Window } else { self.other_limit(now) };
+        self.set_limit(limit);
+        self.window_use.note_in_flight(in_flight + sent);
+        sent
     }
 
     /// Limit of a sender whose window would allow more segments: the receiver or the application. Only the application's
@@ -112,6 +118,9 @@ impl Sender {
     /// Sends at most `room` segments while `in_flight` segments are in flight. Returns the number of segments sent.
     #[inline(always)]
     pub(super) fn transmit_room(&mut self, room: u32, in_flight: u32, now: Time, out: &mut impl Outlet) -> u32 {
+        if self.is_plain_sailing() {
+            return self.transmit_plainly(room, in_flight, now, out);
+        }
         let held_back = self.board.sacked() > 0 && !self.stack.limited_transmit && self.repair.is_open();
         let mut sent = 0;
         if !held_back && room > 0 {
