@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -13,7 +14,13 @@ from elephan import Scenario
 from elephan.backends import RawResult, get
 
 PATHS = (("10 Mbit/s", 10.0, "40 ms"), ("100 Mbit/s", 100.0, "20 ms"))
-KINDS = ("codel", "fq_codel", "pie", "red")
+# Parameters of the engine's disciplines in each comparison: the defaults, and Linux's rules.
+KINDS: dict[str, tuple[dict[str, bool], ...]] = {
+    "codel": ({}, {"newton": True}),
+    "fq_codel": ({}, {"newton": True, "whole_backlog": True}),
+    "pie": ({},),
+    "red": ({},),
+}
 FLOWS = (("reno", 1, False), ("cubic", 4, False), ("cubic", 4, True))
 SECONDS, FROM_S = 30, 10
 WIRE_BITS = 1500 * 8
@@ -48,30 +55,37 @@ def figures(result: RawResult, mbps: float) -> Figures:
     )
 
 
+def measured(
+    rate: str, mbps: float, rtt: str, flow: dict[str, Any], queue: str, parameters: dict[str, bool]
+) -> Figures:
+    """Figures of a run on Linux with a queue of the kernel or of the engine."""
+    scenario = Scenario.dumbbell(
+        [flow], rate=rate, rtt=rtt, buffer="1000 packets", queue=queue, queue_parameters=parameters,
+        duration=f"{SECONDS} s", measure={"from": f"{FROM_S} s"},
+    )  # fmt: skip
+    return figures(get("linux").run(scenario), mbps)
+
+
 def main() -> None:
     """Run each discipline of the kernel and of the engine on each path with each set of flows, and print a table."""
     columns = ("goodput Mbit/s", "mean queueing delay, ms", "dropped", "marked")
     print(f"| path | flows | queue | {' | '.join(columns)} |\n|{' --- |' * (3 + len(columns))}")
     for rate, mbps, rtt in PATHS:
         for algorithm, count, ecn in FLOWS:
-            for kind in KINDS:
-                flow = {"algorithm": f"{algorithm}:linux", "count": count, "stack": {"base": "linux", "ecn": ecn}}
-                found = []
-                for queue in (f"linux:{kind}", kind):
-                    scenario = Scenario.dumbbell(
-                        [flow], rate=rate, rtt=rtt, buffer="1000 packets", queue=queue, duration=f"{SECONDS} s",
-                        measure={"from": f"{FROM_S} s"},
-                    )  # fmt: skip
-                    found.append(figures(get("linux").run(scenario), mbps))
-                one, other = found
-                shown = [
-                    f"{one.goodput_mbps:.4g}, {other.goodput_mbps:.4g}",
-                    f"{one.delay_ms:.2f}, {other.delay_ms:.2f}",
-                    f"{one.dropped}, {other.dropped}",
-                    f"{one.marked}, {other.marked}",
-                ]
-                flows = f"{count} {algorithm}{', ECN' if ecn else ''}"
-                print(f"| {rate} × {rtt} | {flows} | {kind} | {' | '.join(shown)} |", flush=True)
+            flow = {"algorithm": f"{algorithm}:linux", "count": count, "stack": {"base": "linux", "ecn": ecn}}
+            flows = f"{count} {algorithm}{', ECN' if ecn else ''}"
+            for kind, forms in KINDS.items():
+                one = measured(rate, mbps, rtt, flow, f"linux:{kind}", {})
+                for parameters in forms:
+                    other = measured(rate, mbps, rtt, flow, kind, parameters)
+                    shown = [
+                        f"{one.goodput_mbps:.4g}, {other.goodput_mbps:.4g}",
+                        f"{one.delay_ms:.2f}, {other.delay_ms:.2f}",
+                        f"{one.dropped}, {other.dropped}",
+                        f"{one.marked}, {other.marked}",
+                    ]
+                    queue = " ".join([kind, *(f"`{name}`" for name in parameters)])
+                    print(f"| {rate} × {rtt} | {flows} | {queue} | {' | '.join(shown)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ elephan_cc::params! {
         interval: Time = duration(100.0 * MS, 1.0 * NS, 100.0 * S), "RFC 8289 section 5.3 (INTERVAL); RFC 8290 section 5.2.1";
         /// Mark ECN-capable packets instead of dropping them.
         ecn: bool = flag(true), "RFC 8290 section 5.2.6";
+        /// Approximate the square root by one step of Newton's method for each change of the number of drops.
+        newton: bool = flag(false), "Linux 6.12, include/net/codel_impl.h";
     }
 }
 
@@ -33,13 +35,46 @@ pub struct Controller {
     drop_next: Time,
     count: u32,
     last_count: u32,
+    /// Linux's approximation of 1/√`count`.
+    inverse_root: InverseRoot,
     dropping: bool,
+}
+
+/// Approximation of 1/√n in units of 2⁻³², of which Linux keeps the upper half.
+#[derive(Clone, Copy, Debug)]
+struct InverseRoot(u32);
+
+impl InverseRoot {
+    const KEPT: u32 = 0xffff_0000;
+    /// The approximation of 1.
+    const ONE: Self = Self(Self::KEPT);
+
+    /// One step of Newton's method towards 1/√`n`. The result r is at most 1/√n, so that (n + 1)r² is less than 3 in the
+    /// next step.
+    fn step(self, n: u32) -> Self {
+        let r = u64::from(self.0);
+        let rest = (3 << 32) - u64::from(n) * ((r * r) >> 32);
+        Self((((rest >> 2) * r) >> 31) as u32 & Self::KEPT)
+    }
+
+    fn of(self, time: Time) -> Time {
+        Time(((u128::from(time.0) * u128::from(self.0)) >> 32) as u64)
+    }
 }
 
 impl Controller {
     pub(super) fn new(p: CodelParameters) -> Self {
         let never = Time::ZERO;
-        Self { p, largest: 0, first_above: never, drop_next: never, count: 0, last_count: 0, dropping: false }
+        Self {
+            p,
+            largest: 0,
+            first_above: never,
+            drop_next: never,
+            count: 0,
+            last_count: 0,
+            inverse_root: InverseRoot::ONE,
+            dropping: false,
+        }
     }
 
     /// Records the size of an arriving packet.
@@ -49,6 +84,9 @@ impl Controller {
     }
 
     fn control_law(&self, from: Time) -> Time {
+        if self.p.newton {
+            return from.later(self.inverse_root.of(self.p.interval));
+        }
         from.later(Time::from_seconds(self.p.interval.seconds() / libm::sqrt(f64::from(self.count))))
     }
 
@@ -85,6 +123,7 @@ impl Controller {
             }
             while self.dropping && now >= self.drop_next {
                 self.count += 1;
+                self.inverse_root = self.inverse_root.step(self.count);
                 if self.marks(&packet) {
                     self.drop_next = self.control_law(self.drop_next);
                     return Some(packet.marked());
@@ -117,7 +156,8 @@ impl Controller {
         // The drop rate of a recent dropping state is a good first rate for this dropping state.
         let delta = self.count.saturating_sub(self.last_count);
         let recent = now.since(self.drop_next) < Time(self.p.interval.0.saturating_mul(16));
-        self.count = if delta > 1 && recent { delta } else { 1 };
+        (self.count, self.inverse_root) =
+            if delta > 1 && recent { (delta, self.inverse_root.step(delta)) } else { (1, InverseRoot::ONE) };
         self.drop_next = self.control_law(now);
         self.last_count = self.count;
         if next.is_none() {
@@ -178,8 +218,12 @@ mod tests {
 
     /// Drops and marks at each departure, while packets arrive twice as fast as they leave and senders do not respond.
     fn overload(ecn: bool, capable: bool, seconds: f64) -> (Vec<Time>, Vec<Time>) {
-        let p =
-            CodelParameters { target: Time(5 * Time::MILLISECOND.0), interval: Time(100 * Time::MILLISECOND.0), ecn };
+        let p = CodelParameters {
+            target: Time(5 * Time::MILLISECOND.0),
+            interval: Time(100 * Time::MILLISECOND.0),
+            ecn,
+            newton: false,
+        };
         let (mut controller, mut held) = (Controller::new(p), Held::default());
         let (mut dropped_at, mut marked_at, mut gone) = (Vec::new(), Vec::new(), Vec::new());
         let flags = if capable { flag::ECT0 } else { 0 };
@@ -225,8 +269,22 @@ mod tests {
     }
 
     #[test]
+    fn newtons_steps_follow_the_root_of_a_number_that_grows_and_lag_behind_one_that_falls() {
+        let exact = |n: u32| libm::sqrt(f64::from(n)).recip();
+        let value = |root: InverseRoot| f64::from(root.0) / (1_u64 << 32) as f64;
+        let mut root = InverseRoot::ONE;
+        for n in 2..2000 {
+            root = root.step(n);
+            assert!(value(root) <= exact(n) && (n < 10 || value(root) > 0.98 * exact(n)), "{n}: {}", value(root));
+        }
+        // From 16 to 4: x(3 − 4x²)/2 with x = 1/4 is 0.34, and 1/√4 is 0.5.
+        let lag = (2..=16).fold(InverseRoot::ONE, InverseRoot::step).step(4);
+        assert!((value(lag) - 0.34375).abs() < 2e-3, "{}", value(lag));
+    }
+
+    #[test]
     fn a_queue_of_one_packet_is_left_alone() {
-        let p = CodelParameters { target: Time(1), interval: Time(2), ecn: true };
+        let p = CodelParameters { target: Time(1), interval: Time(2), ecn: true, newton: false };
         let (mut controller, mut held, mut gone) = (Controller::new(p), Held::default(), Vec::new());
         for second in 0..50 {
             let at = Time(second * Time::SECOND.0);

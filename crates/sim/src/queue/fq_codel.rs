@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use elephan_cc::param::{BuildError, Settings, int};
+use elephan_cc::param::{BuildError, Settings, flag, int};
 
 use super::Backlog;
 use super::codel::{CodelParameters, Controller};
@@ -21,6 +21,8 @@ elephan_cc::params! {
         queues: u32 = int(1024.0, 1.0, 65_536.0, Unit::None), "RFC 8290 section 5.2.5";
         /// Bytes that a queue may send in a turn.
         quantum: u32 = int(1514.0, 1.0, 1e6, Unit::Bytes), "RFC 8290 section 5.2.4";
+        /// Drop and mark packets of a queue that is shorter than a packet too, while the link's queues together are longer.
+        whole_backlog: bool = flag(false), "Linux 6.12, net/sched/sch_fq_codel.c";
     }
 }
 
@@ -39,6 +41,23 @@ struct Bucket {
     list: List,
 }
 
+/// One queue as its CoDel sees it.
+struct Turn<'a> {
+    held: &'a mut Held,
+    /// Bytes of other queues that count as waiting.
+    others: u64,
+}
+
+impl Source for Turn<'_> {
+    fn take(&mut self) -> Option<Packet> {
+        self.held.take()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.held.bytes() + self.others
+    }
+}
+
 /// Queues of one link.
 #[derive(Clone, Debug)]
 pub struct FqCodel {
@@ -46,6 +65,7 @@ pub struct FqCodel {
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     quantum: i64,
+    whole_backlog: bool,
     limit: Backlog,
     backlog: Backlog,
 }
@@ -58,6 +78,7 @@ impl FqCodel {
             new: VecDeque::new(),
             old: VecDeque::new(),
             quantum: i64::from(own.quantum),
+            whole_backlog: own.whole_backlog,
             limit,
             backlog: Backlog::default(),
         }
@@ -132,7 +153,9 @@ impl AtDeparture for FqCodel {
                 continue;
             }
             let before = dropped.len();
-            let sent = bucket.controller.dequeue(now, &mut bucket.held, dropped);
+            let others = if self.whole_backlog { self.backlog.bytes - bucket.held.bytes() } else { 0 };
+            let mut source = Turn { held: &mut bucket.held, others };
+            let sent = bucket.controller.dequeue(now, &mut source, dropped);
             dropped[before..].iter().for_each(|packet| self.forget(packet));
             if let Some(packet) = sent {
                 self.buckets[at as usize].deficit -= packet.bytes() as i64;
@@ -176,8 +199,10 @@ mod tests {
             target: Time(5 * Time::MILLISECOND.0),
             interval: Time(100 * Time::MILLISECOND.0),
             ecn: true,
+            newton: false,
         };
-        FqCodel::new(Backlog { packets, bytes }, p, FqCodelParameters { queues: 1024, quantum: 1514 })
+        let own = FqCodelParameters { queues: 1024, quantum: 1514, whole_backlog: false };
+        FqCodel::new(Backlog { packets, bytes }, p, own)
     }
 
     fn packet(flow: u32, segment: u32) -> Packet {
@@ -222,6 +247,26 @@ mod tests {
         queue.enqueue(Packet::new(Time(1), Time(1), FlowId(2), 0, 1500, 0, 0), &mut gone, &mut ());
         assert_eq!(gone.iter().map(|p| (p.flow().0, p.segment())).collect::<Vec<_>>(), [(1, 0), (1, 1)]);
         assert_eq!(queue.backlog(), Backlog { packets: 9, bytes: 9500 });
+    }
+
+    #[test]
+    fn a_short_queue_is_left_alone_unless_the_whole_backlog_counts() {
+        for whole_backlog in [false, true] {
+            let (mut queue, mut gone) = (queue(u64::MAX, u64::MAX), Vec::new());
+            queue.whole_backlog = whole_backlog;
+            queue.quantum = 1000;
+            for step in 0..100_u32 {
+                let now = Time(u64::from(step + 1) * 20 * Time::MILLISECOND.0);
+                for flow in 0..4 {
+                    queue.enqueue(Packet::new(now, now, FlowId(flow), step, 1000, 0, 0), &mut gone, &mut ());
+                }
+                // One packet of each flow stays in its queue.
+                while queue.backlog().packets > 4 {
+                    queue.dequeue(now, &mut gone, &mut ());
+                }
+            }
+            assert_eq!(gone.is_empty(), !whole_backlog, "{} packets were dropped", gone.len());
+        }
     }
 
     #[test]
