@@ -5,11 +5,12 @@
 //! first mark of a window of data, as in RFC 3168, the paper and all kernels. The RFC's step 9 reduces the window at
 //! the end of the window of data (`reaction = window-end`). Losses halve the window (RFC 8257 §3.5). A loss after a
 //! mark in the same window of data halves the window that was in force before the mark, so that there is only one
-//! reduction. Preset `linux`: whole segments, and no growth in the window of data after a reduction. The kernel
+//! reduction. Preset `linux`: whole segments, and the endpoint lowers the window over the round trip after a mark, in which
+//! the window does not grow (the state CWR). The kernel
 //! computes α by shifts in units of 1/1024: α becomes 0 below 16/1024, and ignores fractions of marks below one in 64.
 //! Marks in fast recovery, and during the recovery after a timeout, count towards α but do not reduce the window.
 
-use crate::algorithm::{Ack, Ecn, Needs, Signal};
+use crate::algorithm::{Ack, Cause, Ecn, Needs, Signal};
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{LossParams, LossWindow};
 use crate::observe::observed;
@@ -106,6 +107,8 @@ pub struct Dctcp {
     pending: bool,
     /// True in the recovery after a timeout, in which the window is already reduced.
     repairing: bool,
+    /// True if the endpoint has to begin a reduction for a mark.
+    asks: bool,
 }
 
 /// Error of a segment's computed send time, s: a segment sent right after a reduction may seem to precede the reduction
@@ -152,6 +155,7 @@ impl Dctcp {
             window_before: None,
             pending: false,
             repairing: false,
+            asks: false,
         })
     }
 
@@ -160,17 +164,43 @@ impl Dctcp {
         if self.win.integer() { self.share.close_linux(self.p.g) } else { self.share.close(self.p.g) }
     }
 
+    /// True if the endpoint reduces the window for marks, over the round trip after a mark (the state CWR).
+    #[inline]
+    fn is_linux(&self) -> bool {
+        self.win.integer() && !self.p.grow_after_mark && self.p.reaction == Reaction::FirstMark
+    }
+
+    /// Handles an ACK as Linux does. An observation ends before the ACK's own segments are counted
+    /// (`dctcp_update_alpha`).
+    fn acknowledge_as_linux(&mut self, ack: &Ack) {
+        if ack.round_start {
+            self.end_round();
+        }
+        self.share.count(ack);
+        self.asks = ack.marked > 0.0 && !self.repairing;
+        if !self.asks {
+            let n = self.win.slow_start(ack);
+            if n > 0.0 {
+                self.grow(ack, n);
+            }
+        }
+    }
+
     /// Records a loss, after which the window of data counts as reduced. In Linux this holds only after a mark (the state
     /// CWR): a recovery ends before its window of data, and the window may grow at once.
     fn repaired_from(&mut self, now: f64) {
         self.reduced_at = if self.p.grow_after_mark { now } else { f64::NEG_INFINITY };
     }
 
-    fn react(&mut self, now: f64) {
+    /// Window after a reduction for marks.
+    fn lowered(&self) -> f64 {
         let w = self.win.w;
-        self.window_before = Some(w);
-        let alpha = self.share.alpha;
-        self.win.lower_to(w - self.win.whole(w * alpha / 2.0));
+        w - self.win.whole(w * self.share.alpha / 2.0)
+    }
+
+    fn react(&mut self, now: f64) {
+        self.window_before = Some(self.win.w);
+        self.win.lower_to(self.lowered());
         self.reduced_at = now;
         self.pending = false;
     }
@@ -185,11 +215,15 @@ impl LossBased for Dctcp {
 
     #[inline]
     fn requires(&self) -> Needs {
-        Needs { ecn: Ecn::Accurate, ..Needs::default() }
+        Needs { ecn: Ecn::Accurate, reductions: self.is_linux(), ..Needs::default() }
     }
 
     #[inline]
     fn acknowledge(&mut self, ack: &Ack) {
+        if self.is_linux() {
+            self.acknowledge_as_linux(ack);
+            return;
+        }
         self.share.count(ack);
         let at_end = self.p.reaction == Reaction::WindowEnd;
         let marked = if at_end { ack.round_start && self.share.marked > 0.0 } else { ack.marked > 0.0 };
@@ -215,7 +249,14 @@ impl LossBased for Dctcp {
         self.win.grow_per_round(n, 1.0);
     }
 
+    fn takes_reduction(&mut self) -> bool {
+        std::mem::take(&mut self.asks)
+    }
+
     fn reduced(&mut self, signal: &Signal) -> f64 {
+        if signal.cause == Cause::Ecn {
+            return self.lowered();
+        }
         // One reduction for the marks and the loss of one window of data.
         let same = signal.now - self.reduced_at < signal.srtt;
         let from = self.window_before.take().filter(|_| same).unwrap_or_else(|| self.win.reduced_from(signal));
@@ -285,6 +326,10 @@ mod tests {
             d.start_at(&mut a, 100.0);
             a.share.alpha = alpha;
             ack(&mut d, &mut a, true, false, 0.1);
+            assert_eq!(Algorithm::takes_reduction(&mut a), preset == "linux");
+            if preset == "linux" {
+                a.on_congestion(&d.signal(&a, Cause::Ecn));
+            }
             assert_eq!((a.window(), a.ssthresh()), (after, after), "{preset}");
         }
     }
@@ -328,19 +373,27 @@ mod tests {
     }
 
     #[test]
-    fn linux_does_not_grow_in_the_round_trip_after_a_mark() {
+    fn linux_leaves_the_reduction_to_the_endpoint_and_does_not_grow_on_a_marked_ack() {
         let (mut d, mut a) = (Driver::new(), dctcp("linux"));
-        d.start_at(&mut a, 4.0);
-        a.share.alpha = 0.0;
-        ack(&mut d, &mut a, true, false, 1.0);
-        for _ in 0..9 {
-            ack(&mut d, &mut a, false, false, 0.01);
-            assert_eq!((a.window(), a.win.counter), (4.0, 0.0));
+        d.start_at(&mut a, 100.0);
+        for _ in 0..3 {
+            ack(&mut d, &mut a, true, false, 0.01);
+            assert_eq!((a.window(), a.win.counter), (100.0, 0.0));
+            assert_eq!([0; 2].map(|_| Algorithm::takes_reduction(&mut a)), [true, false]);
         }
-        for _ in 0..4 {
-            ack(&mut d, &mut a, false, false, 0.05);
-        }
-        assert_eq!(a.window(), 5.0);
+        ack(&mut d, &mut a, false, false, 0.01);
+        assert_eq!((a.win.counter, Algorithm::takes_reduction(&mut a)), (1.0, false));
+    }
+
+    #[test]
+    fn linux_ends_an_observation_before_it_counts_the_ack() {
+        let (mut d, mut a) = (Driver::new(), dctcp("linux"));
+        d.start_at(&mut a, 100.0);
+        ack(&mut d, &mut a, false, false, 0.01);
+        ack(&mut d, &mut a, true, true, 0.01);
+        assert_eq!(a.share.alpha * ALPHA_ONE, 1024.0 - 64.0);
+        ack(&mut d, &mut a, false, true, 0.01);
+        assert_eq!(a.share.alpha * ALPHA_ONE, 960.0 - 60.0 + 64.0);
     }
 
     #[test]

@@ -63,6 +63,11 @@ pub trait LossBased: Observe {
     /// Threshold and window after a congestion signal, segments.
     fn reduced(&mut self, signal: &Signal) -> f64;
 
+    /// [`Algorithm::takes_reduction`].
+    fn takes_reduction(&mut self) -> bool {
+        false
+    }
+
     /// Called after a congestion signal has reduced the window.
     fn after_reduction(&mut self, signal: &Signal) {
         let _ = signal;
@@ -142,6 +147,10 @@ impl<T: LossBased> Algorithm for T {
         let target = self.reduced(signal);
         self.win_mut().reduce_to(target);
         self.after_reduction(signal);
+    }
+
+    fn takes_reduction(&mut self) -> bool {
+        LossBased::takes_reduction(self)
     }
 
     fn on_timeout(&mut self, signal: &Signal) {

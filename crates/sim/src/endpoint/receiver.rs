@@ -415,7 +415,7 @@ impl Receiver {
         if self.echo != Echo::Feedback {
             self.note_echo(packet);
         }
-        let is_urgent = self.is_urgent(packet);
+        let is_urgent = self.is_urgent(packet) || self.shows_a_change(packet);
         let is_quick = self.quick_acks > 0 || is_urgent;
         if segment > self.next && self.extend_latest(segment) {
             self.marked = packet.is_marked() && !self.hides_marks;
@@ -431,7 +431,7 @@ impl Receiver {
                 }
             }
             let released = self.release_compressed(segment, now, beside);
-            let earlier = self.note_mark(packet, beside);
+            self.note_mark(packet, beside);
             self.pending = *packet;
             let delivered = self.totals.delivered;
             let in_order = self.take(segment);
@@ -442,7 +442,7 @@ impl Receiver {
                     return released;
                 }
                 if segment > self.next && !is_quick && self.is_compressed(now) {
-                    return earlier;
+                    return None;
                 }
                 if self.next == segment + 1 && !is_quick && !self.out_of_order.is_empty() {
                     self.note_new_gap();
@@ -450,7 +450,7 @@ impl Receiver {
             }
             if self.ack_every > 1 && in_order && !self.is_ack_due() && !is_urgent {
                 self.delay_ack(now);
-                return earlier;
+                return None;
             }
         }
         Some(self.acknowledge(now, beside))
@@ -621,20 +621,35 @@ impl Receiver {
         Packet::new(now, packet.stamp, self.flow, self.next, self.ack_bytes, flags | flag::BESIDE, id)
     }
 
-    /// Records a segment's mark. If the mark differs from the last segment's while an ACK is delayed, returns the ACK
-    /// for the earlier segments. Therefore no ACK acknowledges both marked and unmarked segments (RFC 8257 section
-    /// 3.2).
-    fn note_mark(&mut self, packet: &Packet, beside: &mut Sidecar) -> Option<Packet> {
-        let marked = packet.is_marked() && !self.hides_marks;
-        if self.echo != Echo::Marks {
-            self.note_router(packet, beside);
-            return None;
-        }
+    /// True if marks are echoed one by one, and the segment's mark differs from the last segment's.
+    #[inline]
+    fn changes_mark(&self, packet: &Packet) -> bool {
+        self.echo == Echo::Marks && (packet.is_marked() && !self.hides_marks) != self.marked
+    }
+
+    /// True if the segment is acknowledged at once because its mark differs from the last segment's, as in Linux
+    /// (`dctcp_ece_ack_update`).
+    #[inline]
+    fn shows_a_change(&self, packet: &Packet) -> bool {
+        self.counts_held && self.changes_mark(packet)
+    }
+
+    /// The ACK of the earlier segments, if their ACK is delayed and the mark of the segment in order that arrives now differs
+    /// from theirs. Therefore no ACK acknowledges both marked and unmarked segments (RFC 8257 section 3.2).
+    fn settle_earlier(&mut self, packet: &Packet, beside: &mut Sidecar) -> Option<Packet> {
+        let is_delayed = self.unacknowledged > 0 && self.quick_acks == 0;
         let in_order = packet.segment() == self.next && self.out_of_order.is_empty();
-        let changes = marked != self.marked && self.unacknowledged > 0 && self.quick_acks == 0 && in_order;
-        let earlier = changes.then(|| self.acknowledge_earlier(packet.at, beside));
-        self.marked = marked;
-        earlier
+        let is_due = is_delayed && in_order && self.changes_mark(packet);
+        is_due.then(|| self.acknowledge_earlier(packet.at, beside))
+    }
+
+    /// Records a segment's mark, or the report of its routers.
+    fn note_mark(&mut self, packet: &Packet, beside: &mut Sidecar) {
+        if self.echo == Echo::Marks {
+            self.marked = packet.is_marked() && !self.hides_marks;
+        } else {
+            self.note_router(packet, beside);
+        }
     }
 
     /// Records the routers' feedback, except ECN marks.
@@ -805,9 +820,9 @@ impl Receiver {
         if let Some(log) = &mut self.log {
             log.push(Kind::Received, packet.at, packet, NONE, None);
         }
-        if let Some(ack) = self.on_segment_with_care(packet, out.beside()) {
-            self.send(ack, out);
-        }
+        let earlier = self.settle_earlier(packet, out.beside());
+        let ack = self.on_segment_with_care(packet, out.beside());
+        earlier.into_iter().chain(ack).for_each(|ack| self.send(ack, out));
     }
 
     fn send(&mut self, ack: Packet, out: &mut impl Outlet) {

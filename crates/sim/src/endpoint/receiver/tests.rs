@@ -132,3 +132,23 @@ fn linux_acknowledges_two_segments_at_once_from_the_first_mark_on() {
     assert_eq!(sent, [0, 1, 2, 3, 3, 4]);
     assert_eq!(arrive(6, flag::CE | flag::CWR), 5, "a mark after a report of the sender is a first mark again");
 }
+
+#[test]
+fn linux_acknowledges_a_change_of_the_marks_at_once_and_earlier_segments_before_it() {
+    let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
+    for (segment, flags) in [flag::CWR, 0, 0, flag::CE, flag::CE, flag::CE | flag::CWR, 0].into_iter().enumerate() {
+        let at = us(10 * segment as u64);
+        receiver.on_packet(&Packet::new(at, Time::ZERO, FlowId(0), segment as u32, 1500, flags, 0), &mut wire);
+    }
+    let acks = wire.sent.iter().map(|ack| (ack.segment(), ack.flags() & flag::ECE != 0));
+    assert_eq!(acks.collect::<Vec<_>>(), [(1, false), (3, false), (4, true), (6, true), (7, false)]);
+    assert_eq!(receiver.packets().sent, wire.sent.len() as u64);
+    // Segment 7 waits for another one when a mark arrives: there are two ACKs, and the first one has no echo.
+    for (segment, flags) in [(7, 0), (8, flag::CE | flag::CWR)] {
+        let at = us(10 * u64::from(segment));
+        receiver.on_packet(&Packet::new(at, Time::ZERO, FlowId(0), segment, 1500, flags, 0), &mut wire);
+    }
+    let last = wire.sent[5..].iter().map(|ack| (ack.segment(), ack.flags() & flag::ECE != 0));
+    assert_eq!(last.collect::<Vec<_>>(), [(8, false), (9, true)]);
+    assert_eq!(receiver.packets().sent, wire.sent.len() as u64);
+}

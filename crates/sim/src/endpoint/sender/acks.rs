@@ -161,6 +161,10 @@ impl Sender {
             Wanted { needs, packet, bytes, report, sampler, departs_in, phase, echoed, clocks, sent_window }
                 .complete(ack)
         });
+        if marked > 0.0 {
+            // The reduction begins with this ACK (`tcp_fastretrans_alert`).
+            self.reduce_if_asked(now);
+        }
         match self.repair.episode_mut() {
             Some(episode) if !self.needs.own_recovery => {
                 episode.follow(self.algorithm.ssthresh());
@@ -170,13 +174,19 @@ impl Sender {
             }
             _ => self.stats.note_window(now, window),
         }
-        if self.needs.reductions && self.algorithm.takes_reduction() && self.repair.is_open() {
-            self.begin_episode(now, Cause::Ecn);
-        }
+        self.reduce_if_asked(now);
         self.restart_timer(packet, report, una);
         self.transmit(now, out);
         if self.repair.sends_new {
             self.after_new_data(now, out);
+        }
+    }
+
+    /// Begins a reduction of the window if the algorithm asks for it and no other reduction or recovery is under way.
+    #[inline(always)]
+    fn reduce_if_asked(&mut self, now: Time) {
+        if self.needs.reductions && self.algorithm.takes_reduction() && self.repair.is_open() {
+            self.begin_episode(now, Cause::Ecn);
         }
     }
 
