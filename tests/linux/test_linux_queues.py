@@ -229,6 +229,24 @@ def test_red_drops_and_marks_as_much_in_the_kernel_as_in_the_engine() -> None:
 
 
 @needs_kernel
+@pytest.mark.parametrize(("kind", "rules"), [("codel", ["newton"]), ("fq_codel", ["newton", "whole_backlog"])])
+def test_with_linuxs_rules_codel_drops_as_many_packets_as_in_the_kernel(kind: str, rules: list[str]) -> None:
+    flows = {"algorithm": "cubic:linux", "count": 4}
+    path = {"rate": "10 Mbit/s", "duration": "30 s"}
+    engines = {"queue": kind, "queue_parameters": dict.fromkeys(rules, True)}
+    plain = {"queue": kind}
+    kernel, engine, other = (
+        bottleneck(get("linux").run(dumbbell(flows, **path, **queue))).row(-1, named=True)
+        for queue in ({"queue": f"linux:{kind}"}, engines, plain)
+    )
+    assert engine["dropped_packets"] == pytest.approx(kernel["dropped_packets"], abs=2)
+    assert engine["queue_integral_packet_s"] == pytest.approx(kernel["queue_integral_packet_s"], rel=0.02)
+    assert abs(other["queue_integral_packet_s"] - engine["queue_integral_packet_s"]) > abs(
+        kernel["queue_integral_packet_s"] - engine["queue_integral_packet_s"]
+    )
+
+
+@needs_kernel
 def test_fair_queues_keep_a_flood_from_a_slow_flow() -> None:
     """A flow of 1 Mbit/s beside three CUBIC flows in a buffer of 200 ms: the kernel's fq serves it at once."""
     slow = {"algorithm": "cubic:linux", "application": {"rate": "1 Mbit/s"}, "name": "slow"}

@@ -295,6 +295,24 @@ def test_marks_of_the_engines_queues_reach_linux() -> None:
 
 
 @OUTSIDE
+@pytest.mark.parametrize("algorithms", [["dctcp"], ["westwood"], ["htcp"], ["cubic", "dctcp"]])
+def test_the_response_to_marks_is_that_of_linux(algorithms: list[str]) -> None:
+    """Every mark changes the window, so equal numbers of marks and segments mean equal reductions."""
+    stack = {"base": "linux", "ecn": True}
+    scenario = dumbbell(
+        *({"algorithm": f"{algorithm}:linux", "stack": stack} for algorithm in algorithms),
+        queue="threshold", queue_parameters={"mark": "20 packets"}, buffer="1000 packets", duration="8 s",
+    )  # fmt: skip
+    virtual, simulated = (get(name).run(scenario) for name in ("linux", "sim"))
+    counted = [
+        [last_of(result, "bottleneck")["marked_packets"], *(flow["segments_delivered"] for flow in flows(result))]
+        for result in (virtual, simulated)
+    ]
+    assert counted[0] == counted[1]
+    assert counted[0][0] > 100
+
+
+@OUTSIDE
 def test_a_receiver_of_dctcp_echoes_each_mark_once() -> None:
     """A receiver of another congestion control would echo each mark for a round trip (RFC 3168)."""
     result = get("linux").run(

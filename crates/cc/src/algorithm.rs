@@ -237,8 +237,8 @@ pub struct Sample {
     pub acked: f64,
     /// SACKed segments above `una` after the ACK (`sacked_out`).
     pub sacked: u32,
-    /// True if the ACK has SACK blocks or changes the receive window: Linux then processes it on its slow path
-    /// (`CA_ACK_SLOWPATH`).
+    /// True if the ACK has SACK blocks, echoes a mark or changes the receive window: Linux then processes it on its slow
+    /// path (`CA_ACK_SLOWPATH`).
     pub is_slow: bool,
     /// Largest burst that segmentation offload sends, segments (`sk_gso_max_size`); 0 without offload.
     pub largest_burst: f64,

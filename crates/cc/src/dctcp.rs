@@ -109,6 +109,8 @@ pub struct Dctcp {
     repairing: bool,
     /// True if the endpoint has to begin a reduction for a mark.
     asks: bool,
+    /// Linux's observation ends when all segments below this one are acknowledged.
+    observed_below: u32,
 }
 
 /// Error of a segment's computed send time, s: a segment sent right after a reduction may seem to precede the reduction
@@ -156,6 +158,7 @@ impl Dctcp {
             pending: false,
             repairing: false,
             asks: false,
+            observed_below: 0,
         })
     }
 
@@ -170,13 +173,23 @@ impl Dctcp {
         self.win.integer() && !self.p.grow_after_mark && self.p.reaction == Reaction::FirstMark
     }
 
-    /// Handles an ACK as Linux does. An observation ends before the ACK's own segments are counted
-    /// (`dctcp_update_alpha`).
+    /// True if an ACK ends Linux's observation: all segments that were outstanding at its start are acknowledged. The rounds
+    /// of other algorithms end with the first ACK of a later segment.
+    fn ends_observation(&mut self, ack: &Ack) -> bool {
+        let Some(sample) = ack.sample else { return ack.round_start };
+        let ends = sample.una >= self.observed_below;
+        if ends {
+            self.observed_below = sample.next;
+        }
+        ends
+    }
+
+    /// Handles an ACK as Linux does.
     fn acknowledge_as_linux(&mut self, ack: &Ack) {
-        if ack.round_start {
+        self.share.count(ack);
+        if self.ends_observation(ack) {
             self.end_round();
         }
-        self.share.count(ack);
         self.asks = ack.marked > 0.0 && !self.repairing;
         if !self.asks {
             let n = self.win.slow_start(ack);
@@ -289,7 +302,7 @@ impl LossBased for Dctcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::Algorithm;
+    use crate::algorithm::{Algorithm, Sample};
     use crate::testing::{Driver, close, settings};
 
     fn dctcp(preset: &str) -> Dctcp {
@@ -386,14 +399,17 @@ mod tests {
     }
 
     #[test]
-    fn linux_ends_an_observation_before_it_counts_the_ack() {
+    fn linux_ends_an_observation_with_the_ack_of_its_last_segment() {
         let (mut d, mut a) = (Driver::new(), dctcp("linux"));
         d.start_at(&mut a, 100.0);
-        ack(&mut d, &mut a, false, false, 0.01);
-        ack(&mut d, &mut a, true, true, 0.01);
-        assert_eq!(a.share.alpha * ALPHA_ONE, 1024.0 - 64.0);
-        ack(&mut d, &mut a, false, true, 0.01);
-        assert_eq!(a.share.alpha * ALPHA_ONE, 960.0 - 60.0 + 64.0);
+        let mut alphas = Vec::new();
+        for (una, next) in [(1, 10), (9, 20), (10, 21), (20, 40), (21, 42)] {
+            let sample = Some(Sample { una, next, ..Sample::default() });
+            let ack = d.make_ack(&a, 1.0, 0.1, false);
+            a.on_ack(&Ack { sample, ..ack });
+            alphas.push(a.share.alpha * ALPHA_ONE);
+        }
+        assert_eq!(alphas, [960.0, 960.0, 900.0, 900.0, 844.0]);
     }
 
     #[test]

@@ -11,7 +11,7 @@
 //! this module the threshold becomes half of the window, the estimate is only the smallest window during recovery, and
 //! all other rules are standard TCP's.
 
-use crate::algorithm::{Ack, Cause, Needs, Signal, Start};
+use crate::algorithm::{Ack, Needs, Signal, Start};
 use crate::jiffies::Jiffies;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow};
@@ -267,10 +267,9 @@ impl Westwood {
         self.win.w = self.win.ssthresh;
     }
 
-    /// True if the window becomes the estimate at the signal, and not at the end of recovery. An ECN echo has no
-    /// recovery, so it is always handled at once.
-    fn at_once(&self, signal: &Signal) -> bool {
-        self.p.response == Response::AtOnce || (self.p.response == Response::AtExit && signal.cause == Cause::Ecn)
+    /// True if the window becomes the estimate at the signal, and not at the end of the recovery or the reduction.
+    fn at_once(&self) -> bool {
+        self.p.response == Response::AtOnce
     }
 
     fn half(&self, signal: &Signal) -> f64 {
@@ -330,12 +329,11 @@ impl LossBased for Westwood {
     }
 
     fn reduced(&mut self, signal: &Signal) -> f64 {
-        if self.at_once(signal) { self.estimate().min(self.win.w) } else { self.half(signal) }
+        if self.at_once() { self.estimate().min(self.win.w) } else { self.half(signal) }
     }
 
-    fn after_reduction(&mut self, signal: &Signal) {
-        let waits = !self.at_once(signal) && signal.cause == Cause::Loss;
-        self.repairing = waits.then(|| self.estimate());
+    fn after_reduction(&mut self, _signal: &Signal) {
+        self.repairing = (!self.at_once()).then(|| self.estimate());
     }
 
     fn reduced_by_timeout(&mut self, signal: &Signal) -> f64 {
@@ -381,7 +379,7 @@ impl LossBased for Westwood {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::{Algorithm, Sample};
+    use crate::algorithm::{Algorithm, Cause, Sample};
     use crate::testing::{Driver, close, settings};
 
     fn westwood(preset: &str) -> Westwood {
@@ -453,14 +451,16 @@ mod tests {
 
     #[test]
     fn a_loss_never_raises_the_window_but_linux_s_recovery_may() {
-        for (preset, after) in [("", 200.0), ("linux", 400.0), ("linux-2.6", 400.0), ("ns2", 400.0)] {
+        let presets = [("", 200.0), ("linux", 400.0), ("linux-2.6", 400.0), ("ns2", 400.0)];
+        let cases = presets.into_iter().flat_map(|case| [Cause::Loss, Cause::Ecn].map(|cause| (case, cause)));
+        for ((preset, after), cause) in cases {
             let (mut d, mut w) = (Driver::new(), westwood(preset));
             d.start_at(&mut w, 500.0);
             for _ in 0..6000 {
                 d.ack(&mut w, 2.0, 0.1, 0.0005);
             }
             w.win.w = 200.0;
-            let signal = d.signal(&w, Cause::Loss);
+            let signal = d.signal(&w, cause);
             w.on_congestion(&signal);
             assert_eq!(w.window(), if preset.is_empty() { 200.0 } else { 100.0 });
             w.on_recovery_exit(d.now);

@@ -31,8 +31,9 @@ struct Report {
     has_blocks: bool,
     /// True if the ACK delivers an original from before a timeout that may be spurious.
     has_original: bool,
-    /// True if the ACK announces a larger receive window than the ACK before.
-    grows_window: bool,
+    /// True if Linux handles the ACK on its slow path although it acknowledges segments in order: the ACK announces a larger
+    /// receive window than the ACK before, or echoes a mark (`tcp_rcv_established`).
+    is_unusual: bool,
 }
 
 impl Sender {
@@ -55,7 +56,8 @@ impl Sender {
             feedback: 0.0,
             has_blocks: false,
             has_original: false,
-            grows_window: self.announced.on_ack(una, cumulative, &mut self.receive_window),
+            is_unusual: self.announced.on_ack(una, cumulative, &mut self.receive_window)
+                || packet.flags() & flag::ECE != 0,
         };
         let mut delivered = 0;
         if !has_sack {
@@ -126,7 +128,10 @@ impl Sender {
         if (round_start || restarted) && !self.validates_window() {
             self.window_use.begin_round();
         }
-        let marked = if packet.flags() & flag::ECE == 0 { 0.0 } else { self.on_echo(now, cumulative, delivered) };
+        let marked = match packet.flags() & flag::ECE {
+            0 => 0.0,
+            _ => self.on_echo(now, cumulative, delivered, sample, taken),
+        };
         if let Some(sampler) = &mut self.sampler {
             let (records, soon) = sampler.place(u64::from(sent_last) + FETCHED_AHEAD);
             prefetch::element(records, soon);
@@ -257,7 +262,7 @@ impl Sender {
             next,
             acked: f64::from(acked),
             sacked: self.board.sacked(),
-            is_slow: report.has_blocks || report.grows_window,
+            is_slow: report.has_blocks || report.is_unusual,
             largest_burst: self.bursts.largest,
             window: self.stats.cwnd,
             timestamps: (0.0, 0.0),

@@ -1,6 +1,6 @@
 //! Response of a sender to ECN echoes.
 
-use elephan_cc::{Cause, Router};
+use elephan_cc::{Cause, Router, Sample};
 
 use super::core::Sender;
 use super::marks::Mode;
@@ -28,15 +28,23 @@ impl Sender {
         self.needs.router
     }
 
-    /// Handles an ACK of `delivered` segments up to `cumulative` that echoes a mark. Returns the number of marked
-    /// segments to report to the algorithm.
+    /// Handles an ACK of `delivered` segments up to `cumulative` that echoes a mark; `rtt` and `sample` are its samples.
+    /// Returns the number of marked segments to report to the algorithm.
     #[inline(never)]
-    pub(super) fn on_echo(&mut self, now: Time, cumulative: u32, delivered: u32) -> f64 {
+    pub(super) fn on_echo(
+        &mut self,
+        now: Time,
+        cumulative: u32,
+        delivered: u32,
+        rtt: Option<f64>,
+        sample: Option<Sample>,
+    ) -> f64 {
         self.stats.totals.marked += u64::from(delivered);
         match self.marks.mode {
             Mode::Accurate => return f64::from(delivered),
             Mode::Classic if cumulative > self.marks.until && self.repair.is_open() => {
                 self.stats.totals.ecn_events += 1;
+                self.give_sample(now, rtt, sample);
                 self.begin_episode(now, Cause::Ecn);
                 self.marks.answered = true;
                 self.marks.until = self.next;

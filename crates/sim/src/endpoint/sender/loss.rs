@@ -104,14 +104,19 @@ impl Sender {
             self.turn_into_recovery(now);
         }
         if begin {
-            if sample.is_some() {
-                let (min_rtt, srtt) = (self.min_rtt.get(), self.rto.srtt);
-                let ack = Ack { now: self.host_seconds(now), rtt, min_rtt, srtt, sample, ..Ack::default() };
-                self.algorithm.on_sample(&ack);
-            }
+            self.give_sample(now, rtt, sample);
             self.begin_loss_episode(now);
         }
         Losses { more, begin }
+    }
+
+    /// Gives the algorithm Linux's sample of an ACK before the ACK reduces the window.
+    pub(super) fn give_sample(&mut self, now: Time, rtt: Option<f64>, sample: Option<Sample>) {
+        if sample.is_some() {
+            let (min_rtt, srtt) = (self.min_rtt.get(), self.rto.srtt);
+            let ack = Ack { now: self.host_seconds(now), rtt, min_rtt, srtt, sample, ..Ack::default() };
+            self.algorithm.on_sample(&ack);
+        }
     }
 
     /// Handles the timer of RACK's reordering window: segments that were overtaken for the whole window are lost.
