@@ -295,21 +295,33 @@ def test_marks_of_the_engines_queues_reach_linux() -> None:
 
 
 @OUTSIDE
-@pytest.mark.parametrize("algorithms", [["dctcp"], ["westwood"], ["htcp"], ["cubic", "dctcp"]])
-def test_the_response_to_marks_is_that_of_linux(algorithms: list[str]) -> None:
-    """Every mark changes the window, so equal numbers of marks and segments mean equal reductions."""
+@pytest.mark.parametrize(
+    ("algorithms", "path"),
+    [
+        (["dctcp"], {}),
+        (["westwood"], {}),
+        (["htcp"], {}),
+        (["cubic", "dctcp"], {}),
+        (
+            ["vegas"],
+            {"rate": "5 Mbit/s", "rtt": "80 ms", "buffer": "1 BDP", "queue_parameters": {"mark": "30 packets"}},
+        ),
+    ],
+)
+def test_the_response_to_marks_is_that_of_linux(algorithms: list[str], path: dict[str, Any]) -> None:
+    """Every mark changes the window, so equal numbers of marks and segments mean equal reductions. Vegas also loses
+    packets in slow start."""
     stack = {"base": "linux", "ecn": True}
-    scenario = dumbbell(
-        *({"algorithm": f"{algorithm}:linux", "stack": stack} for algorithm in algorithms),
-        queue="threshold", queue_parameters={"mark": "20 packets"}, buffer="1000 packets", duration="8 s",
-    )  # fmt: skip
+    settings = {"buffer": "1000 packets", "queue_parameters": {"mark": "20 packets"}} | path
+    flows_ = [{"algorithm": f"{algorithm}:linux", "stack": stack} for algorithm in algorithms]
+    scenario = dumbbell(*flows_, queue="threshold", duration="8 s", **settings)
     virtual, simulated = (get(name).run(scenario) for name in ("linux", "sim"))
     counted = [
         [last_of(result, "bottleneck")["marked_packets"], *(flow["segments_delivered"] for flow in flows(result))]
         for result in (virtual, simulated)
     ]
     assert counted[0] == counted[1]
-    assert counted[0][0] > 100
+    assert counted[0][0] > 50
 
 
 @OUTSIDE

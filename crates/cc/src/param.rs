@@ -111,6 +111,14 @@ pub enum Default {
     Derived(&'static str),
 }
 
+impl Default {
+    /// True if this is the value that applies by default.
+    #[must_use]
+    pub fn is(&self, value: &Value) -> bool {
+        matches!(self, Self::Value(setting) if Value::from(*setting) == *value)
+    }
+}
+
 /// Type, range, unit and default of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Domain {

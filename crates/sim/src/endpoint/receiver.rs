@@ -660,7 +660,9 @@ impl Receiver {
             Echo::Latch => {
                 let seen = packet.is_marked() && !self.hides_marks;
                 let latched = self.marked && packet.flags() & flag::CWR == 0;
-                if seen && !latched && self.counts_held {
+                // A segment that is not ECN-capable among others is probably a retransmission, which may follow a lost ACK.
+                let is_resent = packet.flags() & flag::ECT == 0;
+                if self.counts_held && ((seen && !latched) || is_resent) {
                     self.quick_acks = self.quick_acks.max(QUICK_ACKS_AT_A_MARK);
                 }
                 self.marked = seen || latched;

@@ -20,6 +20,12 @@ elephan_cc::params! {
         interval: Time = duration(100.0 * MS, 1.0 * NS, 100.0 * S), "RFC 8289 section 5.3 (INTERVAL); RFC 8290 section 5.2.1";
         /// Mark ECN-capable packets instead of dropping them.
         ecn: bool = flag(true), "RFC 8290 section 5.2.6";
+    }
+}
+
+elephan_cc::params! {
+    /// Rules of Linux's CoDel.
+    pub struct CodelRules {
         /// Approximate the square root by one step of Newton's method for each change of the number of drops.
         newton: bool = flag(false), "Linux 6.12, include/net/codel_impl.h";
     }
@@ -29,6 +35,7 @@ elephan_cc::params! {
 #[derive(Clone, Debug)]
 pub struct Controller {
     p: CodelParameters,
+    newton: bool,
     /// Size of the largest packet so far, bytes; a queue of at most this size does not count as standing.
     largest: u64,
     first_above: Time,
@@ -63,10 +70,11 @@ impl InverseRoot {
 }
 
 impl Controller {
-    pub(super) fn new(p: CodelParameters) -> Self {
+    pub(super) fn new(p: CodelParameters, rules: CodelRules) -> Self {
         let never = Time::ZERO;
         Self {
             p,
+            newton: rules.newton,
             largest: 0,
             first_above: never,
             drop_next: never,
@@ -84,7 +92,7 @@ impl Controller {
     }
 
     fn control_law(&self, from: Time) -> Time {
-        if self.p.newton {
+        if self.newton {
             return from.later(self.inverse_root.of(self.p.interval));
         }
         from.later(Time::from_seconds(self.p.interval.seconds() / libm::sqrt(f64::from(self.count))))
@@ -176,16 +184,19 @@ pub struct Codel {
 }
 
 impl AtDeparture for Codel {
-    const ENTRY: Entry = Entry::new("codel", "Controlled delay", "RFC 8289", &[CodelParameters::TABLE]);
+    const ENTRY: Entry = Entry {
+        additions: &[CodelRules::TABLE],
+        ..Entry::new("codel", "Controlled delay", "RFC 8289", &[CodelParameters::TABLE])
+    };
 
-    type Parameters = CodelParameters;
+    type Parameters = (CodelParameters, CodelRules);
 
     fn read(settings: &Settings) -> Result<Self::Parameters, BuildError> {
-        CodelParameters::read(settings)
+        Ok((CodelParameters::read(settings)?, CodelRules::read(settings)?))
     }
 
-    fn build(p: Self::Parameters, place: Place) -> Self {
-        Self { tail: place.tail(false), held: Held::default(), controller: Controller::new(p) }
+    fn build((p, rules): Self::Parameters, place: Place) -> Self {
+        Self { tail: place.tail(false), held: Held::default(), controller: Controller::new(p, rules) }
     }
 
     fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, _: &mut impl PacketHeaders) {
@@ -218,13 +229,9 @@ mod tests {
 
     /// Drops and marks at each departure, while packets arrive twice as fast as they leave and senders do not respond.
     fn overload(ecn: bool, capable: bool, seconds: f64) -> (Vec<Time>, Vec<Time>) {
-        let p = CodelParameters {
-            target: Time(5 * Time::MILLISECOND.0),
-            interval: Time(100 * Time::MILLISECOND.0),
-            ecn,
-            newton: false,
-        };
-        let (mut controller, mut held) = (Controller::new(p), Held::default());
+        let p =
+            CodelParameters { target: Time(5 * Time::MILLISECOND.0), interval: Time(100 * Time::MILLISECOND.0), ecn };
+        let (mut controller, mut held) = (Controller::new(p, CodelRules { newton: false }), Held::default());
         let (mut dropped_at, mut marked_at, mut gone) = (Vec::new(), Vec::new(), Vec::new());
         let flags = if capable { flag::ECT0 } else { 0 };
         let (step, mut now, mut number) = (Time(Time::MILLISECOND.0 / 10), Time::ZERO, 0);
@@ -284,8 +291,9 @@ mod tests {
 
     #[test]
     fn a_queue_of_one_packet_is_left_alone() {
-        let p = CodelParameters { target: Time(1), interval: Time(2), ecn: true, newton: false };
-        let (mut controller, mut held, mut gone) = (Controller::new(p), Held::default(), Vec::new());
+        let p = CodelParameters { target: Time(1), interval: Time(2), ecn: true };
+        let (mut controller, mut held, mut gone) =
+            (Controller::new(p, CodelRules { newton: false }), Held::default(), Vec::new());
         for second in 0..50 {
             let at = Time(second * Time::SECOND.0);
             controller.note_size(1000);

@@ -19,6 +19,9 @@ pub struct Entry {
     /// The parameter tables: the discipline's own, and those that it shares. No table has the limit, which is common to
     /// all queues.
     pub tables: &'static [&'static [Parameter]],
+    /// Parameters that are not in the form of a spec if they have their defaults. So the hashes of scenarios stay that are
+    /// older than these parameters.
+    pub additions: &'static [&'static [Parameter]],
     /// Other forms of counting the limit.
     pub presets: &'static [Preset],
     /// Kind of router of this discipline, for algorithms that need one.
@@ -46,13 +49,18 @@ impl Entry {
         source: &'static str,
         tables: &'static [&'static [Parameter]],
     ) -> Self {
-        Self { name, title, source, tables, presets: &[], router: None, derive: |_, _| () }
+        Self { name, title, source, tables, additions: &[], presets: &[], router: None, derive: |_, _| () }
     }
 
     /// Every parameter.
     #[must_use]
     pub fn parameters(&self) -> Vec<Parameter> {
-        self.tables.iter().flat_map(|table| table.iter().copied()).collect()
+        self.tables.iter().chain(self.additions).flat_map(|table| table.iter().copied()).collect()
+    }
+
+    /// True if the form of a spec has this parameter only with another value than the default.
+    pub(super) fn is_addition(&self, parameter: &Parameter) -> bool {
+        self.additions.iter().any(|table| table.iter().any(|one| one.name == parameter.name))
     }
 }
 

@@ -42,7 +42,11 @@ pub fn form(
     check_settings(kind, &settings)?;
     let mut form = Map::new();
     for parameter in entry.parameters() {
-        let values = match (&settings.values()[parameter.name], parameter.domain.kind) {
+        let value = &settings.values()[parameter.name];
+        if entry.is_addition(&parameter) && parameter.domain.default.is(value) {
+            continue;
+        }
+        let values = match (value, parameter.domain.kind) {
             (Value::Num(x), Type::Duration | Type::Integer) => vec![json!(*x as u64)],
             (Value::Num(x), _) => vec![json!(x)],
             (Value::Bool(x), _) => vec![json!(x)],
@@ -194,10 +198,21 @@ mod tests {
             let needs_mark = entry.parameters().iter().any(|p| p.name == "mark");
             let given = needs_mark.then(|| ("mark".to_owned(), mark.clone()));
             let mut queue = form(entry.name, given.into_iter().collect(), 100_000_000, 1500).expect("it is right");
-            assert_eq!(queue.len(), entry.parameters().iter().flat_map(keys).count(), "{}", entry.name);
+            let parameters = entry.parameters();
+            let written = parameters.iter().filter(|&parameter| !entry.is_addition(parameter));
+            assert_eq!(queue.len(), written.flat_map(keys).count(), "{}", entry.name);
             queue.insert("kind".to_owned(), json!(entry.name));
             queue.insert("limit_packets".to_owned(), json!(100));
             check(&[link(json!(queue))]).expect("it is right");
+        }
+    }
+
+    #[test]
+    fn an_addition_is_in_the_form_only_with_another_value_than_the_default() {
+        for newton in [false, true] {
+            let given = BTreeMap::from([("newton".to_owned(), Value::Bool(newton))]);
+            let form = form("codel", given, 1_000_000, 1500).expect("it is right");
+            assert_eq!(form.get("newton"), newton.then(|| json!(true)).as_ref());
         }
     }
 

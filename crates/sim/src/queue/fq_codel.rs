@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use elephan_cc::param::{BuildError, Settings, flag, int};
 
 use super::Backlog;
-use super::codel::{CodelParameters, Controller};
+use super::codel::{CodelParameters, CodelRules, Controller};
 use super::discipline::{AtDeparture, Place};
 use super::entry::Entry;
 use super::held::{Held, Source};
@@ -21,6 +21,12 @@ elephan_cc::params! {
         queues: u32 = int(1024.0, 1.0, 65_536.0, Unit::None), "RFC 8290 section 5.2.5";
         /// Bytes that a queue may send in a turn.
         quantum: u32 = int(1514.0, 1.0, 1e6, Unit::Bytes), "RFC 8290 section 5.2.4";
+    }
+}
+
+elephan_cc::params! {
+    /// Rules of Linux's FQ-CoDel besides CoDel's.
+    pub struct FqCodelRules {
         /// Drop and mark packets of a queue that is shorter than a packet too, while the link's queues together are longer.
         whole_backlog: bool = flag(false), "Linux 6.12, net/sched/sch_fq_codel.c";
     }
@@ -71,14 +77,15 @@ pub struct FqCodel {
 }
 
 impl FqCodel {
-    fn new(limit: Backlog, p: CodelParameters, own: FqCodelParameters) -> Self {
-        let bucket = Bucket { held: Held::default(), controller: Controller::new(p), deficit: 0, list: List::None };
+    fn new(limit: Backlog, (p, own, rules, own_rules): <Self as AtDeparture>::Parameters) -> Self {
+        let bucket =
+            Bucket { held: Held::default(), controller: Controller::new(p, rules), deficit: 0, list: List::None };
         Self {
             buckets: vec![bucket; own.queues as usize],
             new: VecDeque::new(),
             old: VecDeque::new(),
             quantum: i64::from(own.quantum),
-            whole_backlog: own.whole_backlog,
+            whole_backlog: own_rules.whole_backlog,
             limit,
             backlog: Backlog::default(),
         }
@@ -105,22 +112,30 @@ impl FqCodel {
 }
 
 impl AtDeparture for FqCodel {
-    const ENTRY: Entry = Entry::new(
-        "fq_codel",
-        "Flow queues with controlled delay; at the bound the longest queue drops its head",
-        "RFC 8290",
-        &[CodelParameters::TABLE, FqCodelParameters::TABLE],
-    );
+    const ENTRY: Entry = Entry {
+        additions: &[CodelRules::TABLE, FqCodelRules::TABLE],
+        ..Entry::new(
+            "fq_codel",
+            "Flow queues with controlled delay; at the bound the longest queue drops its head",
+            "RFC 8290",
+            &[CodelParameters::TABLE, FqCodelParameters::TABLE],
+        )
+    };
 
-    type Parameters = (CodelParameters, FqCodelParameters);
+    type Parameters = (CodelParameters, FqCodelParameters, CodelRules, FqCodelRules);
 
     fn read(settings: &Settings) -> Result<Self::Parameters, BuildError> {
-        Ok((CodelParameters::read(settings)?, FqCodelParameters::read(settings)?))
+        Ok((
+            CodelParameters::read(settings)?,
+            FqCodelParameters::read(settings)?,
+            CodelRules::read(settings)?,
+            FqCodelRules::read(settings)?,
+        ))
     }
 
-    fn build((codel, own): Self::Parameters, place: Place) -> Self {
+    fn build(parameters: Self::Parameters, place: Place) -> Self {
         let (packets, bytes) = (place.limit_packets.unwrap_or(u64::MAX), place.limit_bytes.unwrap_or(u64::MAX));
-        Self::new(Backlog { packets, bytes }, codel, own)
+        Self::new(Backlog { packets, bytes }, parameters)
     }
 
     fn enqueue(&mut self, packet: Packet, dropped: &mut Vec<Packet>, headers: &mut impl PacketHeaders) {
@@ -199,10 +214,10 @@ mod tests {
             target: Time(5 * Time::MILLISECOND.0),
             interval: Time(100 * Time::MILLISECOND.0),
             ecn: true,
-            newton: false,
         };
-        let own = FqCodelParameters { queues: 1024, quantum: 1514, whole_backlog: false };
-        FqCodel::new(Backlog { packets, bytes }, p, own)
+        let own = FqCodelParameters { queues: 1024, quantum: 1514 };
+        let rules = (CodelRules { newton: false }, FqCodelRules { whole_backlog: false });
+        FqCodel::new(Backlog { packets, bytes }, (p, own, rules.0, rules.1))
     }
 
     fn packet(flow: u32, segment: u32) -> Packet {

@@ -127,10 +127,25 @@ fn linux_acknowledges_two_segments_at_once_from_the_first_mark_on() {
         receiver.on_packet(&Packet::new(at, Time::ZERO, FlowId(0), segment, 1500, flags, 0), &mut wire);
         wire.sent.len()
     };
-    let marked = [0, 0, flag::CE, flag::CE, flag::CE, flag::CE].into_iter().enumerate();
+    let (plain, ce) = (flag::ECT0, flag::ECT0 | flag::CE);
+    let marked = [plain, plain, ce, ce, ce, ce].into_iter().enumerate();
     let sent: Vec<usize> = marked.map(|(segment, flags)| arrive(segment as u32, flags)).collect();
     assert_eq!(sent, [0, 1, 2, 3, 3, 4]);
-    assert_eq!(arrive(6, flag::CE | flag::CWR), 5, "a mark after a report of the sender is a first mark again");
+    assert_eq!(arrive(6, ce | flag::CWR), 5, "a mark after a report of the sender is a first mark again");
+}
+
+#[test]
+fn linux_acknowledges_two_segments_at_once_from_a_retransmission_on() {
+    let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
+    receiver.latch_marks();
+    // Segment 1 is lost, and its retransmission is not ECN-capable.
+    let arrivals = [(0, flag::ECT0), (2, flag::ECT0), (1, flag::RETRANSMIT), (3, flag::ECT0), (4, flag::ECT0)];
+    let mut arrive = |(i, (segment, flags)): (usize, (u32, u8))| {
+        receiver.on_packet(&Packet::new(us(10 * i as u64), Time::ZERO, FlowId(0), segment, 1500, flags, 0), &mut wire);
+        wire.sent.len()
+    };
+    let sent: Vec<usize> = arrivals.into_iter().enumerate().map(&mut arrive).collect();
+    assert_eq!(sent, [0, 1, 2, 3, 3]);
 }
 
 #[test]

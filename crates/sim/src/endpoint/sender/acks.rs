@@ -31,9 +31,8 @@ struct Report {
     has_blocks: bool,
     /// True if the ACK delivers an original from before a timeout that may be spurious.
     has_original: bool,
-    /// True if Linux handles the ACK on its slow path although it acknowledges segments in order: the ACK announces a larger
-    /// receive window than the ACK before, or echoes a mark (`tcp_rcv_established`).
-    is_unusual: bool,
+    /// True if the ACK announces a larger receive window than the ACK before.
+    grows_window: bool,
 }
 
 impl Sender {
@@ -56,8 +55,7 @@ impl Sender {
             feedback: 0.0,
             has_blocks: false,
             has_original: false,
-            is_unusual: self.announced.on_ack(una, cumulative, &mut self.receive_window)
-                || packet.flags() & flag::ECE != 0,
+            grows_window: self.announced.on_ack(una, cumulative, &mut self.receive_window),
         };
         let mut delivered = 0;
         if !has_sack {
@@ -114,7 +112,7 @@ impl Sender {
     fn digest(&mut self, packet: &Packet, report: Report, una: u32, delivered: u32, out: &mut impl Outlet) {
         let now = packet.at;
         let cumulative = packet.segment();
-        let taken = self.rack.enabled.then(|| self.take_sample(report, cumulative.saturating_sub(una)));
+        let taken = self.rack.enabled.then(|| self.take_sample(report, packet, una));
         let sent_last = self.sent_last(report.newest);
         let (sample, min_rtt) = self.measure(packet, report, una);
         if self.repair.undo_possible || self.repair.may_be_spurious {
@@ -128,10 +126,7 @@ impl Sender {
         if (round_start || restarted) && !self.validates_window() {
             self.window_use.begin_round();
         }
-        let marked = match packet.flags() & flag::ECE {
-            0 => 0.0,
-            _ => self.on_echo(now, cumulative, delivered, sample, taken),
-        };
+        let marked = self.marked_by(packet, delivered, sample, taken);
         if let Some(sampler) = &mut self.sampler {
             let (records, soon) = sampler.place(u64::from(sent_last) + FETCHED_AHEAD);
             prefetch::element(records, soon);
@@ -166,10 +161,7 @@ impl Sender {
             Wanted { needs, packet, bytes, report, sampler, departs_in, phase, echoed, clocks, sent_window }
                 .complete(ack)
         });
-        if marked > 0.0 {
-            // The reduction begins with this ACK (`tcp_fastretrans_alert`).
-            self.reduce_if_asked(now);
-        }
+        self.reduce_if_asked(now, marked > 0.0);
         match self.repair.episode_mut() {
             Some(episode) if !self.needs.own_recovery => {
                 episode.follow(self.algorithm.ssthresh());
@@ -179,7 +171,7 @@ impl Sender {
             }
             _ => self.stats.note_window(now, window),
         }
-        self.reduce_if_asked(now);
+        self.reduce_if_asked(now, true);
         self.restart_timer(packet, report, una);
         self.transmit(now, out);
         if self.repair.sends_new {
@@ -187,10 +179,12 @@ impl Sender {
         }
     }
 
-    /// Begins a reduction of the window if the algorithm asks for it and no other reduction or recovery is under way.
-    #[inline(always)]
-    fn reduce_if_asked(&mut self, now: Time) {
-        if self.needs.reductions && self.algorithm.takes_reduction() && self.repair.is_open() {
+    /// Begins a reduction of the window if the algorithm asks for it and no other reduction or recovery is under way. A
+    /// reduction for a mark begins before the ACK is counted in it (`tcp_fastretrans_alert`); any other begins afterwards.
+    #[cfg_attr(target_arch = "wasm32", inline(never))]
+    #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
+    fn reduce_if_asked(&mut self, now: Time, is_due: bool) {
+        if is_due && self.needs.reductions && self.algorithm.takes_reduction() && self.repair.is_open() {
             self.begin_episode(now, Cause::Ecn);
         }
     }
@@ -250,9 +244,10 @@ impl Sender {
         }
     }
 
-    /// Linux's sample of an ACK that acknowledges `acked` segments cumulatively.
+    /// Linux's sample of an ACK of the segments from `before` on. An echo needs the slow path (`tcp_rcv_established`).
     #[inline]
-    fn take_sample(&self, report: Report, acked: u32) -> Sample {
+    fn take_sample(&self, report: Report, packet: &Packet, before: u32) -> Sample {
+        let echoes = packet.flags() & flag::ECE != 0;
         let state = self.state(report.was_clean);
         let (una, next) = (self.board.una(), self.next);
         Sample {
@@ -260,9 +255,9 @@ impl Sender {
             then: state,
             una,
             next,
-            acked: f64::from(acked),
+            acked: f64::from(packet.segment().saturating_sub(before)),
             sacked: self.board.sacked(),
-            is_slow: report.has_blocks || report.is_unusual,
+            is_slow: report.has_blocks || report.grows_window || echoes,
             largest_burst: self.bursts.largest,
             window: self.stats.cwnd,
             timestamps: (0.0, 0.0),

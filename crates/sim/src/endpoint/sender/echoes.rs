@@ -5,6 +5,7 @@ use elephan_cc::{Cause, Router, Sample};
 use super::core::Sender;
 use super::marks::Mode;
 use crate::endpoint::receiver::Receiver;
+use crate::packet::{Packet, flag};
 use crate::time::Time;
 
 impl Sender {
@@ -28,21 +29,27 @@ impl Sender {
         self.needs.router
     }
 
-    /// Handles an ACK of `delivered` segments up to `cumulative` that echoes a mark; `rtt` and `sample` are its samples.
-    /// Returns the number of marked segments to report to the algorithm.
-    #[inline(never)]
-    pub(super) fn on_echo(
+    /// Handles the echo of an ACK of `delivered` segments, if there is one; `rtt` and `sample` are the ACK's samples. Returns
+    /// the number of marked segments to report to the algorithm.
+    #[inline(always)]
+    pub(super) fn marked_by(
         &mut self,
-        now: Time,
-        cumulative: u32,
+        packet: &Packet,
         delivered: u32,
         rtt: Option<f64>,
         sample: Option<Sample>,
     ) -> f64 {
+        if packet.flags() & flag::ECE == 0 { 0.0 } else { self.on_echo(packet, delivered, rtt, sample) }
+    }
+
+    #[inline(never)]
+    fn on_echo(&mut self, packet: &Packet, delivered: u32, rtt: Option<f64>, sample: Option<Sample>) -> f64 {
+        let (now, cumulative) = (packet.at, packet.segment());
         self.stats.totals.marked += u64::from(delivered);
         match self.marks.mode {
             Mode::Accurate => return f64::from(delivered),
-            Mode::Classic if cumulative > self.marks.until && self.repair.is_open() => {
+            // Linux responds whenever no recovery or reduction is under way (`tcp_enter_cwr`).
+            Mode::Classic if self.repair.is_open() && (self.rack.enabled || cumulative > self.marks.until) => {
                 self.stats.totals.ecn_events += 1;
                 self.give_sample(now, rtt, sample);
                 self.begin_episode(now, Cause::Ecn);

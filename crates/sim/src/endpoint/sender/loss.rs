@@ -111,6 +111,7 @@ impl Sender {
     }
 
     /// Gives the algorithm Linux's sample of an ACK before the ACK reduces the window.
+    #[inline(never)]
     pub(super) fn give_sample(&mut self, now: Time, rtt: Option<f64>, sample: Option<Sample>) {
         if sample.is_some() {
             let (min_rtt, srtt) = (self.min_rtt.get(), self.rto.srtt);

@@ -174,7 +174,8 @@ impl Sender {
 
     /// Sends up to `room` new segments, as far as the receiver and the application allow. Returns the number of
     /// segments sent.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "wasm32", inline(never))]
+    #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
     pub(super) fn send_new(&mut self, room: u32, now: Time, out: &mut impl Outlet) -> u32 {
         let una = self.board.una();
         if now >= self.stop {
