@@ -302,6 +302,7 @@ def test_marks_of_the_engines_queues_reach_linux() -> None:
         (["westwood"], {}),
         (["htcp"], {}),
         (["cubic", "dctcp"], {}),
+        (["dctcp"], {"rate": "1 Gbit/s", "rtt": "5 ms", "queue_parameters": {"mark": "65 packets"}, "duration": "2 s"}),
         (
             ["vegas"],
             {"rate": "5 Mbit/s", "rtt": "80 ms", "buffer": "1 BDP", "queue_parameters": {"mark": "30 packets"}},
@@ -312,9 +313,9 @@ def test_the_response_to_marks_is_that_of_linux(algorithms: list[str], path: dic
     """Every mark changes the window, so equal numbers of marks and segments mean equal reductions. Vegas also loses
     packets in slow start."""
     stack = {"base": "linux", "ecn": True}
-    settings = {"buffer": "1000 packets", "queue_parameters": {"mark": "20 packets"}} | path
+    settings = {"buffer": "1000 packets", "queue_parameters": {"mark": "20 packets"}, "duration": "8 s"} | path
     flows_ = [{"algorithm": f"{algorithm}:linux", "stack": stack} for algorithm in algorithms]
-    scenario = dumbbell(*flows_, queue="threshold", duration="8 s", **settings)
+    scenario = dumbbell(*flows_, queue="threshold", measure={"from": "1 s"}, **settings)
     virtual, simulated = (get(name).run(scenario) for name in ("linux", "sim"))
     counted = [
         [last_of(result, "bottleneck")["marked_packets"], *(flow["segments_delivered"] for flow in flows(result))]

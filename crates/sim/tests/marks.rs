@@ -90,17 +90,15 @@ fn close(what: &str, measured: f64, expected: f64, by: f64) {
 #[test]
 fn dctcp_s_queue_swings_below_the_threshold_as_published() {
     let (low, high, alpha) = sawtooth(1.0);
-    // The estimate has one α. Linux lowers the window by its α right after a round trip with marks, when α is largest, so the
-    // queue falls by 19 segments and not by 15. On this path Linux 6.12 and its simulated twin have the same mean queue.
-    for (algorithm, below) in [("dctcp", 3.0), ("dctcp:linux", 4.0)] {
-        let half = Half::of(&DATA_CENTER.run(&[(algorithm, RTT)]));
-        close("smallest queue", half.queue.0, low, below);
-        close("largest queue", half.queue.1, high, 2.0);
-        // The estimate is for large windows. In theory one round trip in 15 has marks. Here the queue also reaches the
-        // threshold briefly before that round trip, and more segments are marked.
-        close("share of marks", half.marked, alpha, 0.25 * alpha);
-        close("rate", half.rates[0], DATA_CENTER.rate_bps as f64 / SEGMENT, 10.0);
-    }
+    // The preset `linux` is not in this test: its observations of marks are in phase with its reductions, so the queue falls by
+    // twice as much as by the estimate. It is compared with Linux itself.
+    let half = Half::of(&DATA_CENTER.run(&[("dctcp", RTT)]));
+    close("smallest queue", half.queue.0, low, 3.0);
+    close("largest queue", half.queue.1, high, 2.0);
+    // The estimate is for large windows. In theory one round trip in 15 has marks. Here the queue also reaches the threshold
+    // briefly before that round trip, and more segments are marked.
+    close("share of marks", half.marked, alpha, 0.25 * alpha);
+    close("rate", half.rates[0], DATA_CENTER.rate_bps as f64 / SEGMENT, 10.0);
 }
 
 #[test]
