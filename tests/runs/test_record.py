@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -284,3 +285,23 @@ def test_memory_grows_with_the_flows_and_with_the_samples_and_not_with_their_pro
     assert every - none > 200
     assert none < 100
     assert estimated_every - estimated_none == pytest.approx(every - none, rel=0.4)
+
+
+HUGE_PAGES = """
+from pathlib import Path
+from elephan.scenario.catalog import engine
+engine()
+print("hg" in Path("/proc/self/smaps").read_text().split())
+"""
+
+
+@pytest.mark.skipif(
+    not Path("/sys/kernel/mm/transparent_hugepage").exists(), reason="this system has no transparent huge pages"
+)
+@pytest.mark.parametrize("allowed", ["1", "0"])
+def test_the_engine_asks_for_huge_pages_unless_the_environment_forbids_it(allowed: str) -> None:
+    environment = os.environ | {"MIMALLOC_ALLOW_THP": allowed}
+    ran = subprocess.run(
+        [sys.executable, "-c", HUGE_PAGES], env=environment, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == str(allowed == "1")

@@ -1,14 +1,21 @@
 //! Memory of each thread, counted by the allocator. A run has one thread, so its memory can be distinguished from that
 //! of other runs.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
+use std::ffi::c_long;
+
+use libmimalloc_sys::{mi_option_set_default, mi_option_t};
+use mimalloc::MiMalloc;
 
 thread_local! {
     static LIVE: Cell<i64> = const { Cell::new(0) };
 }
 
-/// The system's allocator, which also counts the memory of each thread.
+/// Mimalloc, which also counts the memory of each thread.
+///
+/// It keeps blocks of one size together, and asks for huge pages. The flows of a crowd are visited in the order of their
+/// packets, so that with scattered pages of 4 KiB most visits miss in the TLB too.
 pub struct Counting;
 
 fn count(bytes: i64) {
@@ -16,31 +23,49 @@ fn count(bytes: i64) {
     let _ = LIVE.try_with(|live| live.set(live.get() + bytes));
 }
 
-// SAFETY: every call goes to the system's allocator unchanged; counting neither allocates nor unwinds.
+/// Memory that mimalloc takes in each run besides what is asked of it, bytes: its pages have blocks of one size.
+pub const KEPT_BYTES: u64 = 10 << 20;
+
+/// `mi_option_purge_delay` of mimalloc.h, which the bindings do not have.
+const PURGE_DELAY: mi_option_t = 15;
+
+/// Time after which freed memory returns to the system, ms. With mimalloc's own 1000 ms, transfers that begin and end
+/// take a third more memory, and are no faster.
+const PURGE_DELAY_MS: c_long = 10;
+
+/// Lets freed memory return to the system early; to be called before anything is allocated. Mimalloc's environment
+/// variables have precedence.
+#[allow(unsafe_code, reason = "a function in C")]
+pub fn prepare() {
+    // SAFETY: the call writes one option, and before the module is imported no thread uses this allocator.
+    unsafe { mi_option_set_default(PURGE_DELAY, PURGE_DELAY_MS) };
+}
+
+// SAFETY: every call goes to mimalloc unchanged; counting neither allocates nor unwinds.
 #[allow(unsafe_code, reason = "an allocator cannot be written without unsafe code")]
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as i64);
         // SAFETY: the caller's obligations are passed on.
-        unsafe { System.alloc(layout) }
+        unsafe { MiMalloc.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as i64);
         // SAFETY: as above.
-        unsafe { System.alloc_zeroed(layout) }
+        unsafe { MiMalloc.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         count(-(layout.size() as i64));
         // SAFETY: as above.
-        unsafe { System.dealloc(block, layout) }
+        unsafe { MiMalloc.dealloc(block, layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         count(new_size as i64 - layout.size() as i64);
         // SAFETY: as above.
-        unsafe { System.realloc(block, layout, new_size) }
+        unsafe { MiMalloc.realloc(block, layout, new_size) }
     }
 }
 

@@ -91,7 +91,7 @@ fn run_spec<'py>(
     algorithms: Option<Objects>,
     memory: u64,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let certain = spec.memory_bytes();
+    let certain = spec.memory_bytes() + ledger::KEPT_BYTES;
     if certain > memory {
         let (needed, limit) = (certain >> 20, memory >> 20);
         return Err(MemoryLimitError::new_err(format!(
@@ -243,12 +243,12 @@ fn check(spec_json: &str) -> PyResult<()> {
     checked.map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
-/// The memory that a canonical scenario is certain to need, bytes, without the growth of windows and unbounded queues.
-/// Raises `ValueError` as `check` does.
+/// The memory that a canonical scenario is certain to need, bytes, with the allocator's share but without the growth of
+/// windows and unbounded queues. Raises `ValueError` as `check` does.
 #[pyfunction]
 fn memory(spec_json: &str) -> PyResult<u64> {
     let spec = Spec::read(spec_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    Ok(spec.memory_bytes())
+    Ok(spec.memory_bytes() + ledger::KEPT_BYTES)
 }
 
 /// Quantiles recorded for each group of flows, from the smallest to the largest.
@@ -316,6 +316,7 @@ fn version() -> &'static str {
 /// `elephan._engine`.
 #[pymodule(gil_used = true)]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    ledger::prepare();
     module.add_function(wrap_pyfunction!(run, module)?)?;
     defects::listen();
     module.add_function(wrap_pyfunction!(check, module)?)?;
