@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import subprocess
 import sys
@@ -341,7 +342,14 @@ def test_a_receiver_of_dctcp_echoes_each_mark_once() -> None:
 
 
 @OUTSIDE
-def test_the_example_of_a_mixed_scenario_runs(tmp_path: Path) -> None:
+def test_the_example_of_a_mixed_scenario_has_the_segments_of_the_simulator(tmp_path: Path) -> None:
     path = Path(__file__).parents[2] / "examples" / "linux_beside_bbr3.toml"
     short = ["--set", "duration=4 s", "--set", "measure.from=1 s", "--set", "flow[*].start=0 s"]
-    assert run_command(["run", str(path), "--on", "linux", "--store", str(tmp_path), *short]) == 0
+    simulated = tmp_path / "simulated.toml"
+    simulated.write_text(path.read_text().replace('backend = "linux"\n', ""))
+    assert run_command(["run", str(path), "--on", "linux", "--store", str(tmp_path / "mixed"), *short]) == 0
+    assert run_command(["run", str(simulated), "--store", str(tmp_path / "sim"), *short]) == 0
+    [mixed], [sim] = (list((tmp_path / store).glob("*/summary.json")) for store in ("mixed", "sim"))
+    kept = ("name", "segments_delivered", "retransmits", "timeouts")
+    of_flows = [[{key: flow[key] for key in kept} for flow in json.loads(p.read_text())["flows"]] for p in (mixed, sim)]
+    assert of_flows[0] == of_flows[1]
