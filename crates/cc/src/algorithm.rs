@@ -176,6 +176,19 @@ pub struct Delivery {
     pub departs_in: f64,
 }
 
+/// The sending of a segment while no segment is in flight, on Linux.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Restart {
+    /// Time, s.
+    pub now: f64,
+    /// Number of the next new segment (`snd_nxt`).
+    pub next: u32,
+    /// Time since the last transmission, in whole jiffies, s.
+    pub idle: f64,
+    /// True if the application limits the delivery rate (`app_limited`); only with [`Needs::delivery`].
+    pub application_limited: bool,
+}
+
 /// One segment that the endpoint declared lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lost {
@@ -385,9 +398,14 @@ pub trait Algorithm: Observe {
     fn on_timeout(&mut self, signal: &Signal);
     /// Handles the resumption of sending after nothing was outstanding for `idle` seconds (longer than one RTO).
     fn on_idle(&mut self, _now: f64, _idle: f64) {}
-    /// Handles the sending of a segment while no segment is in flight, on Linux (`CA_EVENT_TX_START`); `next` is the next
-    /// new segment (`snd_nxt`). Only with [`Needs::restarts`].
-    fn on_restart(&mut self, _next: u32) {}
+    /// Restarts the window after an idle time longer than `timeouts` retransmission timeouts, on Linux
+    /// (`tcp_cwnd_restart`). False if the algorithm has no such rule; then [`Algorithm::on_idle`] is called.
+    fn on_idle_timeouts(&mut self, _timeouts: u32) -> bool {
+        false
+    }
+    /// Handles the sending of a segment while no segment is in flight, on Linux (`CA_EVENT_TX_START`); only with
+    /// [`Needs::restarts`].
+    fn on_restart(&mut self, _restart: &Restart) {}
     /// Handles the sending of a segment; only with [`Needs::sends`].
     fn on_sent(&mut self, _sent: &Sent) {}
     /// Handles a lost segment; a segment that is lost again after its retransmission is reported again. Called before

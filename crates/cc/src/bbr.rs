@@ -12,7 +12,7 @@
 //! Differences from Linux: a delayed ACK may refresh an expired minimum RTT, where the kernel waits for an ACK that is
 //! not delayed. Without the preset `linux`, all segments in flight count as in the network.
 
-use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Needs, Signal, Start};
+use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Needs, Restart, Signal, Start};
 use crate::draws::Draws;
 use crate::jiffies::Jiffies;
 use crate::observe::{observed, states};
@@ -596,7 +596,7 @@ impl Algorithm for Bbr {
     #[inline]
     fn needs(&self) -> Needs {
         let hz = self.p.integer;
-        Needs { delivery: true, losses: true, pacing: true, own_recovery: true, hz, ..Needs::default() }
+        Needs { delivery: true, losses: true, pacing: true, own_recovery: true, hz, restarts: hz, ..Needs::default() }
     }
 
     fn on_lost(&mut self, lost: &Lost) {
@@ -667,6 +667,17 @@ impl Algorithm for Bbr {
             Mode::ProbeBw => self.pace(1.0, self.bandwidth()),
             Mode::ProbeRtt => self.leave_probe_rtt(now),
             Mode::Startup | Mode::Drain => {}
+        }
+    }
+
+    fn on_idle_timeouts(&mut self, _timeouts: u32) -> bool {
+        self.p.integer
+    }
+
+    /// `bbr_cwnd_event`.
+    fn on_restart(&mut self, restart: &Restart) {
+        if restart.application_limited {
+            self.on_idle(restart.now, restart.idle);
         }
     }
 

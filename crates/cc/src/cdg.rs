@@ -416,6 +416,14 @@ impl Algorithm for Cdg {
         self.settle();
     }
 
+    fn on_idle_timeouts(&mut self, timeouts: u32) -> bool {
+        let Some((module, win)) = self.linux() else { return false };
+        if timeouts > 0 {
+            module.restart(win.w);
+        }
+        win.restart_after(timeouts)
+    }
+
     fn needs(&self) -> Needs {
         Needs { reductions: self.module.is_some(), ..Needs::default() }
     }

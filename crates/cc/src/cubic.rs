@@ -21,7 +21,7 @@
 
 mod root;
 
-use crate::algorithm::{Ack, Cause, Needs, Signal, Start};
+use crate::algorithm::{Ack, Cause, Needs, Restart, Signal, Start};
 use crate::jiffies::Jiffies;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow};
@@ -415,7 +415,8 @@ impl LossBased for Cubic {
 
     #[inline]
     fn requires(&self) -> Needs {
-        Needs { hz: self.win.integer(), ..Needs::default() }
+        let is_linux = self.win.arithmetic == Arithmetic::Linux;
+        Needs { hz: self.win.integer(), restarts: is_linux, ..Needs::default() }
     }
 
     fn begin(&mut self, start: &Start) {
@@ -479,6 +480,11 @@ impl LossBased for Cubic {
         // state).
         self.epoch = NO_EPOCH;
         self.linux = Linux { beta_scale: self.linux.beta_scale, ..NO_LINUX };
+    }
+
+    /// Moves the epoch by the idle time (`cubictcp_cwnd_event`).
+    fn restarted(&mut self, restart: &Restart) {
+        self.freeze(restart.idle, restart.now);
     }
 
     fn resume(&mut self, now: f64, idle: f64) {

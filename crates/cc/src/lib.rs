@@ -127,8 +127,8 @@ pub mod xcp;
 pub mod yeah;
 
 pub use algorithm::{
-    Ack, Algorithm, Answer, Cause, Delivery, Ecn, Load, Lost, Needs, Recovery, Request, Router, RouterAssisted, Sample,
-    Sent, Signal, Start,
+    Ack, Algorithm, Answer, Cause, Delivery, Ecn, Load, Lost, Needs, Recovery, Request, Restart, Router,
+    RouterAssisted, Sample, Sent, Signal, Start,
 };
 pub use observe::{Observe, Observer, Variable};
 pub use param::{BuildError, Entry, Kind, Parameter, Preset, Setting, Value};

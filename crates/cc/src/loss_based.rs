@@ -4,7 +4,7 @@
 //! [`LossBased`] declares the rules, and each type that implements [`LossBased`] is an [`Algorithm`]. [`LossWindow`]
 //! implements slow start, reductions, timeouts, idle restarts and undo.
 
-use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
+use crate::algorithm::{Ack, Algorithm, Needs, Restart, Signal, Start};
 use crate::loss_window::LossWindow;
 use crate::observe::Observe;
 
@@ -38,8 +38,8 @@ pub trait LossBased: Observe {
     }
 
     /// [`Algorithm::on_restart`].
-    fn restarted(&mut self, next: u32) {
-        let _ = next;
+    fn restarted(&mut self, restart: &Restart) {
+        let _ = restart;
     }
 
     /// [`Algorithm::on_sample`].
@@ -164,8 +164,12 @@ impl<T: LossBased> Algorithm for T {
         self.resume(now, idle);
     }
 
-    fn on_restart(&mut self, next: u32) {
-        self.restarted(next);
+    fn on_idle_timeouts(&mut self, timeouts: u32) -> bool {
+        self.win_mut().restart_after(timeouts)
+    }
+
+    fn on_restart(&mut self, restart: &Restart) {
+        self.restarted(restart);
     }
 
     fn on_recovery_exit(&mut self, now: f64) {

@@ -8,6 +8,7 @@
 use crate::algorithm::{Ack, Sample, Signal, Start};
 use crate::observe::{observed, states};
 use crate::param::{BuildError, Settings, choice, choices, flag, num, params};
+use crate::plain_window::restarted;
 use crate::slow_start::{SlowStart, SlowStartKind, Step};
 
 /// Largest window of an algorithm that multiplies the window on each ACK, segments; Linux's `snd_cwnd` has 32 bits.
@@ -352,6 +353,15 @@ impl LossWindow {
     pub fn idle(&mut self) {
         self.w = self.w.min(self.initial_window);
         self.counter = 0.0;
+    }
+
+    /// [`restarted`] in Linux's arithmetic; false in another.
+    pub fn restart_after(&mut self, timeouts: u32) -> bool {
+        let is_linux = self.arithmetic == Arithmetic::Linux;
+        if is_linux {
+            (self.w, self.ssthresh) = restarted((self.w, self.ssthresh), self.initial_window, timeouts);
+        }
+        is_linux
     }
 
     /// Restores the state before the last signal, which was spurious. Returns the earlier window if there is one to

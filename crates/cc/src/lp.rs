@@ -457,6 +457,10 @@ impl<A: Yields> Algorithm for LowPriority<A> {
         self.inner.on_idle(now, idle);
     }
 
+    fn on_idle_timeouts(&mut self, timeouts: u32) -> bool {
+        self.inner.on_idle_timeouts(timeouts)
+    }
+
     fn on_recovery_exit(&mut self, now: f64) {
         self.inner.on_recovery_exit(now);
     }

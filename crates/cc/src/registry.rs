@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::algorithm::{Ack, Algorithm, Answer, Lost, Needs, RouterAssisted, Sent, Signal, Start};
+use crate::algorithm::{Ack, Algorithm, Answer, Lost, Needs, Restart, RouterAssisted, Sent, Signal, Start};
 use crate::observe::{Observe, Observer};
 use crate::param::{BuildError, Entry, Settings, Value};
 use crate::udt::Udt;
@@ -173,8 +173,11 @@ impl Algorithm for Controller {
     fn on_idle(&mut self, now: f64, idle: f64) {
         each!(self, a => a.on_idle(now, idle));
     }
-    fn on_restart(&mut self, next: u32) {
-        each!(self, a => a.on_restart(next));
+    fn on_idle_timeouts(&mut self, timeouts: u32) -> bool {
+        each!(self, a => a.on_idle_timeouts(timeouts))
+    }
+    fn on_restart(&mut self, restart: &Restart) {
+        each!(self, a => a.on_restart(restart));
     }
     fn on_sent(&mut self, sent: &Sent) {
         each!(self, a => a.on_sent(sent));

@@ -22,7 +22,7 @@
 //!   of the window.
 //! * INET changes the window by a segment with every ACK of a round and subtracts unsigned numbers. INET has no preset.
 
-use crate::algorithm::{Ack, Algorithm, Needs, Recovery, Sample, Signal, Start};
+use crate::algorithm::{Ack, Algorithm, Needs, Recovery, Restart, Sample, Signal, Start};
 use crate::loss_window::window_getters;
 use crate::observe::observed;
 use crate::param::{
@@ -557,10 +557,18 @@ impl Algorithm for Vegas {
         }
     }
 
+    fn on_idle_timeouts(&mut self, timeouts: u32) -> bool {
+        let is_linux = self.p.diff == Diff::Linux;
+        if is_linux {
+            self.win.restart_after(timeouts);
+        }
+        is_linux
+    }
+
     /// Forgets all samples (`tcp_vegas_cwnd_event`).
-    fn on_restart(&mut self, next: u32) {
+    fn on_restart(&mut self, restart: &Restart) {
         self.base = f64::INFINITY;
-        self.end.begin(next);
+        self.end.begin(restart.next);
         self.forget_round();
     }
 

@@ -10,7 +10,7 @@
 //! since the last ACK. Linux counts RTT samples once for the whole connection, adds a segment every second window and
 //! also uses N in slow start. ns-2's TCP/Linux is `linux-2.6`.
 
-use crate::algorithm::{Ack, Cause, Needs, Recovery, Signal};
+use crate::algorithm::{Ack, Cause, Needs, Recovery, Restart, Signal};
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
@@ -222,7 +222,7 @@ impl LossBased for Veno {
     }
 
     /// Forgets all samples (`tcp_veno_cwnd_event`).
-    fn restarted(&mut self, _next: u32) {
+    fn restarted(&mut self, _restart: &Restart) {
         self.resume(0.0, 0.0);
     }
 
@@ -357,7 +357,7 @@ mod tests {
         let (mut d, mut v) = (Driver::new(), veno("linux"));
         d.start_at(&mut v, 100.0);
         d.ack(&mut v, 1.0, 0.1, 0.01);
-        v.on_restart(1);
+        v.on_restart(&Restart { next: 1, ..Restart::default() });
         let ack = d.make_ack(&v, 1.0, 0.2, false);
         v.on_ack(&Ack { sample: Some(Sample::default()), ..ack });
         assert_eq!(v.base, 200_001.0);

@@ -12,7 +12,7 @@
 //! * In another simulator the delay limit 1/φ is a quotient of integers and therefore 0, and the decrease is computed
 //!   from the bytes in flight.
 
-use crate::algorithm::{Ack, Needs, Signal};
+use crate::algorithm::{Ack, Needs, Restart, Signal};
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow};
 use crate::observe::{observed, states};
@@ -265,10 +265,10 @@ impl LossBased for Yeah {
     }
 
     /// Forgets all samples (`tcp_vegas_cwnd_event`).
-    fn restarted(&mut self, next: u32) {
+    fn restarted(&mut self, restart: &Restart) {
         self.base = f64::INFINITY;
         self.round = RoundTrip::NEW;
-        self.end.begin(next);
+        self.end.begin(restart.next);
     }
 
     fn recovered(&mut self, _now: f64) {

@@ -182,6 +182,11 @@ impl DeliverySampler {
         }
     }
 
+    /// True while the application limits the delivery rate.
+    pub fn is_application_limited(&self) -> bool {
+        self.app_limited_until.is_some()
+    }
+
     /// Records that the application has nothing more to send while `in_flight` segments are outstanding.
     pub fn on_application_limited(&mut self, in_flight: u32) {
         // The draft's count is at least 1. That of Linux includes the handshake.

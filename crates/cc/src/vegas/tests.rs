@@ -1,7 +1,7 @@
 //! Tests of Vegas: the published check points, and the differences of each variant.
 
 use super::*;
-use crate::algorithm::{Cause, Recovery, Sample};
+use crate::algorithm::{Cause, Recovery, Restart, Sample};
 use crate::testing::{Driver, close, run_over_link, settings};
 
 fn vegas(preset: &str) -> Vegas {
@@ -262,7 +262,7 @@ fn linux_adds_a_microsecond_to_each_rtt_and_forgets_its_base_when_nothing_is_in_
     (v.base, v.round) = (0.1, RoundTrip { min: 0.103, sum: 0.309, samples: 3, acked: 3.0 });
     v.round_linux(1.0);
     assert_eq!((v.last_diff, v.window()), (2.0, 100.0), "100 · 3000 / 100,001 is just below 3");
-    v.on_restart(7);
+    v.on_restart(&Restart { next: 7, ..Restart::default() });
     linux_ack(&mut d, &mut v, (Recovery::Open, Recovery::Open), (8, 100), 0.2);
     assert_eq!(v.base, 0.2);
     assert_eq!(v.round.samples, 0, "the ACK of segment 7 ends the round trip");

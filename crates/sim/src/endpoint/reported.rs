@@ -1,7 +1,8 @@
 //! Modified reports to an algorithm: base RTTs with an error, and ACKs counted instead of segments.
 
 use elephan_cc::{
-    Ack, Algorithm, Answer, Controller, Lost, Needs, Observe, Observer, Request, RouterAssisted, Sent, Signal, Start,
+    Ack, Algorithm, Answer, Controller, Lost, Needs, Observe, Observer, Request, Restart, RouterAssisted, Sent, Signal,
+    Start,
 };
 
 use crate::spec::FlowSpec;
@@ -94,8 +95,11 @@ impl<R: Report> Algorithm for Reported<R> {
     fn on_idle(&mut self, now: f64, idle: f64) {
         self.inner.on_idle(now, idle);
     }
-    fn on_restart(&mut self, next: u32) {
-        self.inner.on_restart(next);
+    fn on_idle_timeouts(&mut self, timeouts: u32) -> bool {
+        self.inner.on_idle_timeouts(timeouts)
+    }
+    fn on_restart(&mut self, restart: &Restart) {
+        self.inner.on_restart(restart);
     }
     fn on_sent(&mut self, sent: &Sent) {
         self.inner.on_sent(sent);

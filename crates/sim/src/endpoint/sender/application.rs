@@ -4,6 +4,7 @@ use elephan_cc::Algorithm;
 
 use super::core::Sender;
 use crate::endpoint::boundary::Outlet;
+use crate::endpoint::jiffies::Interrupts;
 use crate::time::Time;
 
 impl Sender {
@@ -20,14 +21,43 @@ impl Sender {
         if fresh == 0 {
             return;
         }
+        if self.bursts.active {
+            self.bursts.write((self.next, self.end, fresh), self.board.una() > 0);
+        }
         self.end += fresh;
-        let idle = now.since(idle_since);
-        if self.next == self.board.una() && self.next > 0 && idle > self.rto.timeout() {
-            let now_s = self.host_seconds(now);
-            self.algorithm.on_idle(now_s, idle.seconds());
-            self.stats.note_window(now, self.algorithm.window());
+        if self.next == self.board.una() && self.next > 0 {
+            self.resume(idle_since, now);
         }
         self.transmit(now, out);
+    }
+
+    /// Informs the algorithm that sending resumes after everything was acknowledged at `idle_since`.
+    fn resume(&mut self, idle_since: Time, now: Time) {
+        let idle = now.since(idle_since);
+        let is_linux = self.rack.enabled && self.bursts.active;
+        if !(is_linux && self.algorithm.on_idle_timeouts(self.timeouts_since_sent(now))) {
+            if idle <= self.rto.timeout() {
+                return;
+            }
+            let now_s = self.host_seconds(now);
+            self.algorithm.on_idle(now_s, idle.seconds());
+        }
+        self.stats.note_window(now, self.algorithm.window());
+    }
+
+    /// Retransmission timeouts that are shorter than the time since the last transmission.
+    fn timeouts_since_sent(&self, now: Time) -> u32 {
+        let idle = self.idle_jiffies(now);
+        (idle.0.saturating_sub(1) / self.rto.timeout().0.max(1)) as u32
+    }
+
+    /// Time since the last transmission, in whole jiffies of a host that has them.
+    pub(super) fn idle_jiffies(&self, now: Time) -> Time {
+        let (interrupts, last) = (Interrupts::of(&self.stack), self.bursts.last);
+        if interrupts.jiffy == Time::ZERO {
+            return now.since(last);
+        }
+        Time((interrupts.count(now) - interrupts.count(last)) * interrupts.jiffy.0)
     }
 
     /// Records that no segment is outstanding any more.

@@ -1,5 +1,7 @@
 //! Buffers of unsent data of a sender with segmentation offload, as Linux 6.12 lays them out (`tcp_sendmsg`).
 
+use std::collections::VecDeque;
+
 use crate::spec::StackSpec;
 use crate::time::Time;
 
@@ -18,7 +20,7 @@ const STRUCTURES_BYTES: u64 = 832;
 pub(super) struct Place(pub(super) u32, pub(super) u32);
 
 /// State of the bursts.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Bursts {
     /// True if the stack has segmentation offload.
     pub(super) active: bool,
@@ -46,6 +48,8 @@ pub(super) struct Bursts {
     payload: u32,
     /// Bytes by which all segments so far are shorter than as many whole segments.
     missing: u64,
+    /// Ends of the unsent buffers of an application that writes over time.
+    ends: Option<Box<VecDeque<u32>>>,
 }
 
 impl Bursts {
@@ -78,10 +82,37 @@ impl Bursts {
         self.written = next.saturating_add((buffers as u32 - 1) * self.first);
     }
 
+    /// Records that the application writes `fresh` segments after segment `end`, while segments from `next` on are
+    /// unsent. The last unsent buffer takes more data until it is full; a full buffer is larger after the first ACK.
+    pub(super) fn write(&mut self, (next, end, fresh): (u32, u32, u32), is_acknowledged: bool) {
+        let full = if is_acknowledged { self.full } else { self.first };
+        let ends = self.ends.get_or_insert_default();
+        while ends.front().is_some_and(|&front| front <= next) {
+            ends.pop_front();
+        }
+        let mut left = fresh;
+        if let Some(last) = ends.len().checked_sub(1) {
+            let begin = if last == 0 { next } else { ends[last - 1] };
+            let added = full.saturating_sub(end - begin).min(left);
+            ends[last] += added;
+            left -= added;
+        }
+        let mut written = end + fresh - left;
+        while left > 0 {
+            written += left.min(full);
+            left -= left.min(full);
+            ends.push_back(written);
+        }
+    }
+
     /// Lets the buffer at the head take data of the next buffer, but of no further one, until it can fill a burst of
     /// `quota` segments from `next` on (`tcp_grow_skb`). `end` is the end of all data.
     #[inline(always)]
     pub(super) fn fill_head(&mut self, next: u32, quota: u32, end: u32) {
+        if self.ends.is_some() {
+            self.fill_written_head(next, quota);
+            return;
+        }
         if self.buffer_end <= Place(next, 0) || self.grid.is_none() {
             self.buffer_end = self.end_after(Place(next, 0));
         }
@@ -90,6 +121,24 @@ impl Bursts {
             self.buffer_end = burst_end.min(self.end_after(self.buffer_end));
         }
         self.buffer_end = self.buffer_end.min(Place(end, 0));
+    }
+
+    /// [`Self::fill_head`] of a sender whose application writes over time.
+    #[inline(never)]
+    fn fill_written_head(&mut self, next: u32, quota: u32) {
+        let Some(ends) = &mut self.ends else { return };
+        while ends.front().is_some_and(|&front| front <= next) {
+            ends.pop_front();
+        }
+        let burst_end = next.saturating_add(quota);
+        if let (Some(&head), Some(&second)) = (ends.front(), ends.get(1)) {
+            if burst_end >= second {
+                ends.pop_front();
+            } else {
+                ends[0] = head.max(burst_end);
+            }
+        }
+        self.buffer_end = Place(ends.front().copied().unwrap_or(next), 0);
     }
 
     /// Data in the buffer at the head from segment `next` on, bytes.
@@ -173,6 +222,28 @@ mod tests {
         assert_eq!(bursts.buffer_end, Place(76, 1400), "what is left of the next buffer is too small for the burst");
         bursts.note_part(48); // segment 76 has 1,400 bytes
         assert_eq!((bursts.buffer_end, bursts.end_after(Place(77, 0))), (Place(77, 0), Place(99, 0)));
+    }
+
+    #[test]
+    fn an_application_fills_the_last_unsent_buffer_and_begins_another_when_all_is_sent() {
+        let mut bursts = Bursts::new(&StackSpec::linux(), 0);
+        let ends = |bursts: &Bursts| bursts.ends.as_deref().map(|ends| Vec::from(ends.clone())).unwrap_or_default();
+        bursts.write((0, 0, 1), false);
+        assert_eq!(ends(&bursts), [1]);
+        bursts.write((1, 1, 30), false);
+        assert_eq!(ends(&bursts), [23, 31], "22 segments before the first ACK");
+        bursts.write((1, 31, 40), true);
+        assert_eq!(ends(&bursts), [23, 68, 71], "45 segments after it");
+        bursts.fill_head(20, 6, u32::MAX);
+        assert_eq!((bursts.buffer_end, ends(&bursts)), (Place(26, 0), vec![26, 68, 71]), "a burst takes from the next");
+        bursts.write((60, 71, 9), true);
+        assert_eq!(ends(&bursts), [68, 80], "the rest of a sent buffer and the last one");
+        bursts.fill_head(66, 20, u32::MAX);
+        assert_eq!(ends(&bursts), [80], "a burst takes all of the last buffer");
+        bursts.write((66, 80, 40), true);
+        assert_eq!(ends(&bursts), [111, 120], "the rest has room again for what was sent");
+        bursts.write((120, 120, 2), true);
+        assert_eq!(ends(&bursts), [122]);
     }
 
     #[test]

@@ -151,7 +151,9 @@ impl Sender {
         });
         self.stats.note_window(now, self.algorithm.window());
         self.transmit(now, out);
-        self.bursts.lay_out(self.next);
+        if self.application.is_none() {
+            self.bursts.lay_out(self.next);
+        }
     }
 
     pub(super) fn sample_until(&mut self, now: Time) {

@@ -1,6 +1,6 @@
 //! Transmission of segments.
 
-use elephan_cc::{Algorithm, Router, Sent};
+use elephan_cc::{Algorithm, Restart, Router, Sent};
 
 use super::core::Sender;
 use super::pace::Limit;
@@ -157,7 +157,7 @@ impl Sender {
                 }
                 last = Some((segment, sent_at));
             }
-            self.note_restart();
+            self.note_restart(now);
             self.board.retransmitted(segment, self.next, now);
             self.stats.totals.retransmits += 1;
             self.emit(segment, self.marks.on_retransmission(), now, out);
@@ -197,7 +197,7 @@ impl Sender {
             // The timer of the probe replaces that of the reordering window (`tcp_schedule_loss_probe`).
             self.rack.reorder_due = Time::NEVER;
         }
-        self.note_restart();
+        self.note_restart(now);
         let first = self.next;
         if self.stack.time_one_segment && self.timed.is_none() {
             self.timed = Some((first, now));
@@ -215,9 +215,11 @@ impl Sender {
 
     /// Tells the algorithm that a segment leaves while no segment is in flight, if the algorithm asks for it.
     #[inline(always)]
-    fn note_restart(&mut self) {
+    fn note_restart(&mut self, now: Time) {
         if self.needs.restarts && self.rack.enabled && self.board.in_flight(self.next) == 0 {
-            self.algorithm.on_restart(self.next);
+            let application_limited = self.sampler.as_ref().is_some_and(|sampler| sampler.is_application_limited());
+            let (now_s, idle) = (self.host_seconds(now), self.idle_jiffies(now).seconds());
+            self.algorithm.on_restart(&Restart { next: self.next, now: now_s, idle, application_limited });
         }
     }
 
