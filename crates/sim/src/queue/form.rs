@@ -212,7 +212,7 @@ mod tests {
         for newton in [false, true] {
             let given = BTreeMap::from([("newton".to_owned(), Value::Bool(newton))]);
             let form = form("codel", given, 1_000_000, 1500).expect("it is right");
-            assert_eq!(form.get("newton"), newton.then(|| json!(true)).as_ref());
+            assert_eq!(form.get("newton"), newton.then_some(json!(true)).as_ref());
         }
     }
 

@@ -48,8 +48,15 @@ pub(super) struct Bursts {
     payload: u32,
     /// Bytes by which all segments so far are shorter than as many whole segments.
     missing: u64,
-    /// Ends of the unsent buffers of an application that writes over time.
-    ends: Option<Box<VecDeque<u32>>>,
+    /// `None` unless an application writes over time.
+    written_over_time: Option<Box<Writes>>,
+}
+
+/// Unsent buffers of an application that writes over time.
+#[derive(Clone, Debug, Default)]
+struct Writes {
+    /// End of each buffer, in order.
+    ends: VecDeque<u32>,
 }
 
 impl Bursts {
@@ -86,7 +93,7 @@ impl Bursts {
     /// unsent. The last unsent buffer takes more data until it is full; a full buffer is larger after the first ACK.
     pub(super) fn write(&mut self, (next, end, fresh): (u32, u32, u32), is_acknowledged: bool) {
         let full = if is_acknowledged { self.full } else { self.first };
-        let ends = self.ends.get_or_insert_default();
+        let Writes { ends } = &mut **self.written_over_time.get_or_insert_default();
         while ends.front().is_some_and(|&front| front <= next) {
             ends.pop_front();
         }
@@ -109,7 +116,7 @@ impl Bursts {
     /// `quota` segments from `next` on (`tcp_grow_skb`). `end` is the end of all data.
     #[inline(always)]
     pub(super) fn fill_head(&mut self, next: u32, quota: u32, end: u32) {
-        if self.ends.is_some() {
+        if self.written_over_time.is_some() {
             self.fill_written_head(next, quota);
             return;
         }
@@ -126,7 +133,7 @@ impl Bursts {
     /// [`Self::fill_head`] of a sender whose application writes over time.
     #[inline(never)]
     fn fill_written_head(&mut self, next: u32, quota: u32) {
-        let Some(ends) = &mut self.ends else { return };
+        let Some(Writes { ends }) = self.written_over_time.as_deref_mut() else { return };
         while ends.front().is_some_and(|&front| front <= next) {
             ends.pop_front();
         }
@@ -227,7 +234,7 @@ mod tests {
     #[test]
     fn an_application_fills_the_last_unsent_buffer_and_begins_another_when_all_is_sent() {
         let mut bursts = Bursts::new(&StackSpec::linux(), 0);
-        let ends = |bursts: &Bursts| bursts.ends.as_deref().map(|ends| Vec::from(ends.clone())).unwrap_or_default();
+        let ends = |bursts: &Bursts| Vec::from(bursts.written_over_time.clone().unwrap_or_default().ends);
         bursts.write((0, 0, 1), false);
         assert_eq!(ends(&bursts), [1]);
         bursts.write((1, 1, 30), false);
