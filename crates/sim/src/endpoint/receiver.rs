@@ -416,8 +416,8 @@ impl Receiver {
             self.note_echo(packet);
         }
         let is_urgent = self.is_urgent(packet) || self.shows_a_change(packet);
-        let is_quick = self.quick_acks > 0 || is_urgent;
         if segment > self.next && self.extend_latest(segment) {
+            let is_quick = self.quick_acks > 0 || is_urgent;
             self.marked = packet.is_marked() && !self.hides_marks;
             self.pending = *packet;
             self.note_held();
@@ -430,8 +430,10 @@ impl Receiver {
                     return Some(self.answer_to_router(packet, beside));
                 }
             }
-            let released = self.release_compressed(segment, now, beside);
+            // The ACK that was released has the mark too (`tcp_data_queue_ofo`).
             self.note_mark(packet, beside);
+            let is_quick = self.quick_acks > 0 || is_urgent;
+            let released = self.release_compressed(segment, now, beside);
             self.pending = *packet;
             let delivered = self.totals.delivered;
             let in_order = self.take(segment);
@@ -473,7 +475,7 @@ impl Receiver {
     /// True if the ACK of a new segment above a gap waits for further segments.
     #[inline]
     fn is_compressed(&mut self, now: Time) -> bool {
-        let Some(state) = self.compression.as_mut().filter(|_| !self.marked) else { return false };
+        let Some(state) = self.compression.as_mut() else { return false };
         let Some(wait) = state.admit(self.next) else { return false };
         self.set_expiry();
         // Linux does not cancel the timer of a delayed ACK when it sends the ACK. A later expiry sends an ACK that waits

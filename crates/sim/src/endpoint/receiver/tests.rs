@@ -149,6 +149,39 @@ fn linux_acknowledges_two_segments_at_once_from_a_retransmission_on() {
 }
 
 #[test]
+fn acks_above_a_gap_also_wait_while_they_echo_a_mark() {
+    let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
+    receiver.latch_marks();
+    receiver.note_handshake(us(100_000));
+    let mut arrive = |segment: u32| {
+        let flags = if segment == 1 { flag::ECT0 | flag::CE } else { flag::ECT0 };
+        receiver.on_packet(&Packet::new(us(segment.into()), Time::ZERO, FlowId(0), segment, 1500, flags, 0), &mut wire);
+        wire.sent.len()
+    };
+    // The two quick ACKs from the mark on are no duplicates that count.
+    let sent = [1, 2, 3, 4, 5, 6, 7].map(&mut arrive);
+    assert_eq!(sent, [1, 2, 3, 4, 5, 5, 5]);
+}
+
+#[test]
+fn linux_acknowledges_a_retransmission_above_a_gap_and_a_first_mark_there_at_once() {
+    for flags in [flag::RETRANSMIT, flag::ECT0 | flag::CE] {
+        let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
+        receiver.latch_marks();
+        receiver.note_handshake(us(100_000));
+        let mut at = Time::ZERO;
+        let mut arrive = |segment: u32, flags: u8| {
+            at = at.later(us(1));
+            receiver.on_packet(&Packet::new(at, Time::ZERO, FlowId(0), segment, 1500, flags, 0), &mut wire);
+            wire.sent.len()
+        };
+        let sent = [1, 2, 3, 5, 6].map(|segment| arrive(segment, flag::ECT0));
+        assert_eq!(sent, [1, 2, 3, 3, 3]);
+        assert_eq!(arrive(4, flags), 4);
+    }
+}
+
+#[test]
 fn linux_acknowledges_a_change_of_the_marks_at_once_and_earlier_segments_before_it() {
     let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
     for (segment, flags) in [flag::CWR, 0, 0, flag::CE, flag::CE, flag::CE | flag::CWR, 0].into_iter().enumerate() {
