@@ -61,6 +61,13 @@ impl Bench {
         Self::start_flow(FlowSpec::bulk("f", "reno", Time::ZERO, &[0], &[1]), window, rtt_us)
     }
 
+    /// Starts a flow of Reno with classic ECN as [`Bench::start_reno`].
+    pub fn start_ecn(window: u32, rtt_us: u64) -> Self {
+        let mut flow = FlowSpec::bulk("f", "reno", Time::ZERO, &[0], &[1]);
+        flow.stack = Arc::new(StackSpec { ecn: true, ..StackSpec::linux() });
+        Self::start_flow(flow, window, rtt_us)
+    }
+
     /// Starts a flow of TCP-LP as [`Bench::start_reno`].
     pub fn start_lp(window: u32, rtt_us: u64) -> Self {
         Self::start_flow(FlowSpec::bulk("f", "lp", Time::ZERO, &[0], &[1]), window, rtt_us)
@@ -72,7 +79,8 @@ impl Bench {
     }
 
     fn start_flow(mut flow: FlowSpec, window: u32, rtt_us: u64) -> Self {
-        flow.stack = Arc::new(StackSpec { initial_window: window, ..StackSpec::linux() });
+        let ecn = flow.stack.ecn;
+        flow.stack = Arc::new(StackSpec { initial_window: window, ecn, ..StackSpec::linux() });
         let spec = Spec::dumbbell(1_000_000_000, us(10_000), 100, us(1_000_000), &[]);
         let algorithm = controller(0, &flow).expect("the window is allowed");
         let times: Arc<[Time]> = Arc::new([us(1_000_000)]);
@@ -92,8 +100,23 @@ impl Bench {
     /// Delivers an ACK of the segments below `cumulative` and of the segments in `block` at `at_us`, after the timers
     /// due until then. The arrival of segment `trigger` caused the ACK. Returns the number of segments sent at once.
     pub fn arrive(&mut self, cumulative: u32, trigger: u32, block: Option<(u32, u32)>, at_us: u64) -> usize {
+        self.arrive_with(0, (cumulative, trigger), block, at_us)
+    }
+
+    /// Delivers an ACK as [`Bench::acknowledge`] that echoes a mark.
+    pub fn echo(&mut self, cumulative: u32, at_us: u64) -> usize {
+        self.arrive_with(flag::ECE, (cumulative, cumulative - 1), None, at_us)
+    }
+
+    fn arrive_with(
+        &mut self,
+        echo: u8,
+        (cumulative, trigger): (u32, u32),
+        block: Option<(u32, u32)>,
+        at_us: u64,
+    ) -> usize {
         let segment = self.wire.sent.iter().rfind(|sent| sent.segment() == trigger).expect("it was sent");
-        let (stamp, mut flags) = (segment.stamp, flag::ACK | (segment.flags() & flag::RETRANSMIT));
+        let (stamp, mut flags) = (segment.stamp, flag::ACK | echo | (segment.flags() & flag::RETRANSMIT));
         let mut extra = 0;
         if let Some(block) = block {
             flags |= flag::BESIDE;

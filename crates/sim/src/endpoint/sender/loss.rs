@@ -324,11 +324,20 @@ impl Sender {
     }
 
     /// Continues a reduction of the window as a recovery, with the same target and the same end (`tcp_enter_recovery`).
+    /// The reduction has been signalled to the receiver (CWR), and is not signalled again.
     fn turn_into_recovery(&mut self, now: Time) {
         let State::Reduction(episode) = self.repair.state else { return };
         self.stats.totals.loss_events += 1;
-        self.repair.begin(State::Recovery(episode), self.repair.point, now, self.stack.undo);
-        self.settle_marks();
+        let first = self.first_resent(now);
+        self.repair.begin(State::Recovery(episode), self.repair.point, first, self.stack.undo);
+    }
+
+    /// Send time of the first retransmission of a recovery that begins now. Linux keeps `retrans_stamp` while a
+    /// retransmission is in flight: a segment that the last recovery retransmitted does not count as an original. In
+    /// stacks before RACK each recovery sets the time anew; the studies that use these stacks are reproduced with this
+    /// rule.
+    fn first_resent(&self, now: Time) -> Time {
+        if self.rack.enabled && self.board.has_resent() { self.repair.first } else { now }
     }
 
     /// Begins a recovery after a loss, or a reduction of the window, with the algorithm's window as the target.
@@ -344,12 +353,7 @@ impl Sender {
         let only_reduces = self.rack.enabled && cause == Cause::Ecn;
         self.repair.state = if only_reduces { State::Reduction(episode) } else { State::Recovery(episode) };
         (self.repair.point, self.timeout.probed) = (self.next, 0);
-        // Linux keeps `retrans_stamp` while a retransmission is in flight: a segment that the last recovery
-        // retransmitted does not count as an original. In stacks before RACK each recovery sets the time anew; the
-        // studies that use these stacks are reproduced with this rule.
-        if !self.rack.enabled || !self.board.has_resent() {
-            self.repair.first = now;
-        }
+        self.repair.first = self.first_resent(now);
         self.repair.undo_possible = self.stack.undo && cause == Cause::Loss;
         // Linux signals every reduction of the window to an ECN receiver (tcp_init_cwnd_reduction).
         self.marks.answered |= self.rack.enabled && self.marks.signals_losses();
@@ -360,6 +364,7 @@ impl Sender {
 mod tests {
     use crate::endpoint::bench::{Bench, us};
     use crate::endpoint::sender::repair::State;
+    use crate::packet::{Packet, flag};
     use crate::time::Time;
 
     #[test]
@@ -422,5 +427,18 @@ mod tests {
         assert_eq!(bench.retransmitted(), [0, 6]);
         bench.arrive(32, 6, None, 24_070);
         assert_eq!(bench.retransmitted(), [0, 6, 32], "nothing above segment 32 has arrived");
+    }
+
+    #[test]
+    fn a_reduction_is_reported_once_although_a_loss_follows() {
+        let mut bench = Bench::start_ecn(10, 10_000);
+        bench.echo(1, 10_000);
+        for (i, segment) in [2, 3, 4, 5, 6, 7].into_iter().enumerate() {
+            bench.arrive(1, segment, Some((2, segment + 1)), 10_010 + 10 * i as u64);
+        }
+        assert_eq!(bench.retransmitted(), [1]);
+        bench.arrive(10, 1, None, 20_100);
+        let reports = bench.wire.sent.iter().filter(|sent| sent.flags() & flag::CWR != 0);
+        assert_eq!(reports.map(Packet::segment).collect::<Vec<_>>(), [10]);
     }
 }

@@ -231,6 +231,8 @@ impl Sender {
         self.repair.may_be_spurious = may_be_spurious;
         (self.rack.reorder_due, self.timeout.probed) = (Time::NEVER, 0);
         self.stats.note_window(now, self.algorithm.window());
+        // Linux signals every timeout to an ECN receiver (`tcp_enter_loss`).
+        self.marks.answered |= self.rack.enabled && self.marks.signals_losses();
         self.arm(now);
         self.transmit(now, out);
         // Pacing does not delay the timer of a timeout's retransmission (`tcp_retransmit_timer`).
@@ -436,5 +438,16 @@ mod tests {
             let sample = bench.sender.sampler.as_ref().and_then(|sampler| sampler.sample()).expect("one is delivered");
             assert_eq!(sample.app_limited, limit == Limit::Application);
         }
+    }
+
+    #[test]
+    fn a_timeout_is_reported_to_an_ecn_receiver() {
+        let mut bench = Bench::start_ecn(4, 10_000);
+        bench.acknowledge(1, 10_000);
+        bench.acknowledge(2, 400_000);
+        bench.acknowledge(6, 500_000);
+        assert_eq!(bench.sender.totals().timeouts, 1);
+        let reports = bench.wire.sent.iter().filter(|sent| sent.flags() & crate::packet::flag::CWR != 0);
+        assert_eq!(reports.count(), 1);
     }
 }
