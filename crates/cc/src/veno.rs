@@ -204,8 +204,9 @@ impl LossBased for Veno {
     }
 
     fn reduced(&mut self, signal: &Signal) -> f64 {
-        let overshoot = !self.win.integer() && self.win.in_slow_start();
-        let congested = self.congested() || overshoot || self.win.must_halve() || signal.cause == Cause::Ecn;
+        // Linux asks neither for slow start nor for the cause (`tcp_veno_ssthresh`).
+        let certain = !self.win.integer() && (self.win.in_slow_start() || signal.cause == Cause::Ecn);
+        let congested = self.congested() || certain || self.win.must_halve();
         let keep = if congested { self.p.keep_congested } else { self.p.keep_random };
         keep * self.win.reduced_from(signal)
     }
@@ -307,6 +308,15 @@ mod tests {
         let signal = d.signal(&v, Cause::Ecn);
         v.on_congestion(&signal);
         assert_eq!(v.window(), 25.0);
+    }
+
+    #[test]
+    fn linux_does_not_ask_for_the_cause() {
+        for (rtt, after) in [(0.104, 40.0), (0.11, 25.0)] {
+            let (d, mut v) = at("linux", 50.0, rtt);
+            v.on_congestion(&d.signal(&v, Cause::Ecn));
+            assert_eq!(v.window(), after);
+        }
     }
 
     #[test]
