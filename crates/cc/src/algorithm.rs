@@ -411,6 +411,10 @@ pub trait Algorithm: Observe {
     /// Handles a lost segment; a segment that is lost again after its retransmission is reported again. Called before
     /// [`Algorithm::on_congestion`] and before [`Algorithm::on_ack`] for the same ACK. Only with [`Needs::losses`].
     fn on_lost(&mut self, _lost: &Lost) {}
+    /// Handles a loss that turns a reduction of the window into a recovery, on Linux (the state `CWR` into `Recovery`).
+    /// `window` is the window of the endpoint's recovery rule, segments. [`Algorithm::on_congestion`] has reduced the
+    /// window at the start of the reduction, and is not called again. The endpoint follows a threshold that falls here.
+    fn on_loss_in_reduction(&mut self, _now: f64, _window: f64) {}
     /// Handles the end of a recovery: all segments outstanding at the congestion signal or the timeout are
     /// acknowledged.
     fn on_recovery_exit(&mut self, _now: f64) {}

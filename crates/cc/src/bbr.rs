@@ -513,6 +513,12 @@ impl Bbr {
         }
     }
 
+    /// Begins a recovery. If one ACK ends a recovery and begins another, both count as one recovery.
+    fn begin_recovery(&mut self) {
+        self.s.recovery_begins = !self.s.recovery_ends;
+        (self.s.recovering, self.s.recovery_ends) = (true, false);
+    }
+
     fn save_window(&mut self) {
         let s = &mut *self.s;
         let good = !s.recovering && !s.recovery_ends && s.mode != Mode::ProbeRtt;
@@ -635,12 +641,18 @@ impl Algorithm for Bbr {
 
     fn on_congestion(&mut self, signal: &Signal) {
         if signal.cause == Cause::Ecn {
+            if self.p.integer {
+                // Linux also saves its window at a mark, to which it does not respond otherwise.
+                self.save_window();
+            }
             return;
         }
         self.save_window();
-        // If one ACK ends a recovery and begins another, both count as one recovery.
-        self.s.recovery_begins = !self.s.recovery_ends;
-        (self.s.recovering, self.s.recovery_ends) = (true, false);
+        self.begin_recovery();
+    }
+
+    fn on_loss_in_reduction(&mut self, _now: f64, _window: f64) {
+        self.begin_recovery();
     }
 
     fn on_timeout(&mut self, signal: &Signal) {

@@ -512,6 +512,10 @@ impl Algorithm for Bbr3 {
         }
     }
 
+    fn on_loss_in_reduction(&mut self, _now: f64, _window: f64) {
+        self.s.recovering = true;
+    }
+
     fn on_timeout(&mut self, _signal: &Signal) {
         self.s.save_upon_loss();
         self.s.recovering = true;

@@ -281,6 +281,13 @@ impl LossBased for Dctcp {
         self.pending = false;
     }
 
+    /// Halves the window that is left of the reduction (`dctcp_react_to_loss`).
+    fn lost_in_reduction(&mut self, _now: f64, window: f64) {
+        if self.is_linux() {
+            self.win.lower_to(window / 2.0);
+        }
+    }
+
     fn reduced_by_timeout(&mut self, signal: &Signal) -> f64 {
         0.5 * self.win.reduced_from(signal)
     }
@@ -345,6 +352,17 @@ mod tests {
             }
             assert_eq!((a.window(), a.ssthresh()), (after, after), "{preset}");
         }
+    }
+
+    #[test]
+    fn a_loss_in_linux_s_reduction_halves_the_window_that_is_left() {
+        let (mut d, mut a) = (Driver::new(), dctcp("linux"));
+        d.start_at(&mut a, 100.0);
+        a.share.alpha = 102.0 / ALPHA_ONE;
+        ack(&mut d, &mut a, true, false, 0.1);
+        a.on_congestion(&d.signal(&a, Cause::Ecn));
+        a.on_loss_in_reduction(d.now, 99.0);
+        assert_eq!((a.window(), a.ssthresh()), (49.0, 49.0));
     }
 
     #[test]

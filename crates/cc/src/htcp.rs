@@ -465,6 +465,12 @@ impl LossBased for Htcp {
         self.t_last = signal.now;
     }
 
+    /// Saves the state anew, and restarts the clock Δ (`htcp_state`).
+    fn lost_in_reduction(&mut self, now: f64, _window: f64) {
+        self.saved = (self.t_last, self.rtt_max, self.b_old);
+        self.t_last = now;
+    }
+
     fn resume(&mut self, now: f64, idle: f64) {
         self.freeze(idle, now);
         self.last_ack = now;

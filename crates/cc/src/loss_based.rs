@@ -88,6 +88,11 @@ pub trait LossBased: Observe {
         let _ = (now, idle);
     }
 
+    /// [`Algorithm::on_loss_in_reduction`].
+    fn lost_in_reduction(&mut self, now: f64, window: f64) {
+        let _ = (now, window);
+    }
+
     /// Called when a recovery ends.
     fn recovered(&mut self, now: f64) {
         let _ = now;
@@ -170,6 +175,10 @@ impl<T: LossBased> Algorithm for T {
 
     fn on_restart(&mut self, restart: &Restart) {
         self.restarted(restart);
+    }
+
+    fn on_loss_in_reduction(&mut self, now: f64, window: f64) {
+        self.lost_in_reduction(now, window);
     }
 
     fn on_recovery_exit(&mut self, now: f64) {

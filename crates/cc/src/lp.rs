@@ -461,6 +461,10 @@ impl<A: Yields> Algorithm for LowPriority<A> {
         self.inner.on_idle_timeouts(timeouts)
     }
 
+    fn on_loss_in_reduction(&mut self, now: f64, window: f64) {
+        self.inner.on_loss_in_reduction(now, window);
+    }
+
     fn on_recovery_exit(&mut self, now: f64) {
         self.inner.on_recovery_exit(now);
     }

@@ -185,6 +185,9 @@ impl Algorithm for Controller {
     fn on_lost(&mut self, lost: &Lost) {
         each!(self, a => a.on_lost(lost));
     }
+    fn on_loss_in_reduction(&mut self, now: f64, window: f64) {
+        each!(self, a => a.on_loss_in_reduction(now, window));
+    }
     fn on_recovery_exit(&mut self, now: f64) {
         each!(self, a => a.on_recovery_exit(now));
     }

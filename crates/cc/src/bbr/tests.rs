@@ -234,3 +234,15 @@ fn a_timeout_leaves_one_segment_and_keeps_the_model() {
     sample(&mut b, &mut d, 500.0, 0.1);
     assert_eq!(b.window(), 4.0);
 }
+
+#[test]
+fn a_mark_saves_linux_s_window_and_a_loss_after_it_begins_a_recovery() {
+    for (preset, saved) in [("", 0.0), ("linux", 10.0)] {
+        let (mut d, mut b) = (Driver::new(), started(preset));
+        b.on_congestion(&d.signal(&b, Cause::Ecn));
+        assert_eq!((b.s.prior_window, b.s.recovering), (saved, false), "{preset}");
+        b.on_loss_in_reduction(d.now, 10.0);
+        sample(&mut b, &mut d, 500.0, 0.1);
+        assert!(b.s.recovering && b.s.conserve, "{preset}");
+    }
+}

@@ -240,3 +240,14 @@ fn linux_measures_the_ack_that_begins_a_recovery_before_the_reduction() {
     h.on_ack(&ack);
     assert_eq!((packets, h.packets), (1.0, 1.0), "the sample is taken once");
 }
+
+#[test]
+fn a_loss_in_linux_s_reduction_restarts_the_clock() {
+    let (mut d, mut h) = (Driver::new(), htcp("linux", &[]));
+    d.start_at(&mut h, 100.0);
+    h.on_congestion(&d.signal(&h, Cause::Ecn));
+    let window = h.window();
+    d.now += 0.1;
+    h.on_loss_in_reduction(d.now, 90.0);
+    assert_eq!((h.t_last, h.window()), (d.now, window));
+}

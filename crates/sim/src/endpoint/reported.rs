@@ -107,6 +107,9 @@ impl<R: Report> Algorithm for Reported<R> {
     fn on_lost(&mut self, lost: &Lost) {
         self.inner.on_lost(lost);
     }
+    fn on_loss_in_reduction(&mut self, now: f64, window: f64) {
+        self.inner.on_loss_in_reduction(now, window);
+    }
     fn on_recovery_exit(&mut self, now: f64) {
         self.inner.on_recovery_exit(now);
     }

@@ -330,6 +330,7 @@ impl Sender {
         self.stats.totals.loss_events += 1;
         let first = self.first_resent(now);
         self.repair.begin(State::Recovery(episode), self.repair.point, first, self.stack.undo);
+        self.algorithm.on_loss_in_reduction(self.host_seconds(now), f64::from(episode.allowance()));
     }
 
     /// Send time of the first retransmission of a recovery that begins now. Linux keeps `retrans_stamp` while a
