@@ -248,6 +248,10 @@ impl Sender {
         }
         self.timeout.may_probe = false;
         if self.send_new(1, now, out) > 0 {
+            if let Some(episode) = self.repair.episode_mut() {
+                // Linux counts a probe of new data as sent in the reduction (`tcp_write_xmit`).
+                episode.on_sent(1);
+            }
             self.validate_window();
         } else {
             // The segment is not marked lost; a SACK or the timeout will show its loss.
