@@ -389,6 +389,13 @@ impl Scoreboard {
         !self.sacked.contains(segment) && (!self.lost.get(segment) || self.resent.get(segment))
     }
 
+    /// The latest of the retransmissions in flight that a later transmission has overtaken.
+    pub fn last_retransmission(&self, mut overtaken: impl FnMut(Retransmission) -> bool) -> Option<Retransmission> {
+        let all = (0..self.retransmissions.len()).map_while(|ahead| self.retransmissions.get(ahead));
+        let in_flight = all.filter(|sent| sent.segment >= self.una && self.resent.get(sent.segment));
+        in_flight.take_while(|&sent| overtaken(sent)).last()
+    }
+
     /// Marks retransmissions lost that a later transmission has overtaken, adds them to `found`, and returns their
     /// number. `overtaken` decides if a retransmission was overtaken.
     pub fn mark_lost_retransmissions(

@@ -123,7 +123,8 @@ impl Sender {
     /// Handles the timer of RACK's reordering window: segments that were overtaken for the whole window are lost.
     pub(super) fn give_up_waiting(&mut self, now: Time, out: &mut impl Outlet) {
         self.repair.by_timer = true;
-        if self.detect(now) {
+        let again = self.lost_retransmissions(now);
+        if self.detect(now) || again {
             self.repair_after_waiting(now, out);
         }
         self.repair.by_timer = false;
@@ -158,7 +159,10 @@ impl Sender {
                 let overtaken = |sent: Retransmission| {
                     rack.has_overtaken(sent.segment, sent.at) && rack.elapsed(now, sent.at) >= due
                 };
-                board.mark_lost_retransmissions(overtaken, &mut self.repair.lost_again)
+                let again = board.mark_lost_retransmissions(overtaken, &mut self.repair.lost_again);
+                let last = board.last_retransmission(|sent| rack.has_overtaken(sent.segment, sent.at));
+                self.rack.resent_wait = last.map(|sent| due.since(self.rack.elapsed(now, sent.at)));
+                again
             }
             Detection::Fack => {
                 // A segment first sent after the retransmission has been SACKed.
@@ -276,12 +280,15 @@ impl Sender {
                 if self.rack.elapsed(now, sent) < patience {
                     let last = self.last_overtaken(segment, top).unwrap_or(sent);
                     let wait = patience.since(self.rack.elapsed(now, last));
-                    (self.rack.reorder_due, self.rack.reorder_set) = (self.reorder_expiry(now, wait), now);
-                    self.wake_by(self.rack.reorder_due);
+                    self.rack.resent_wait = self.rack.resent_wait.max(Some(wait));
                     break;
                 }
             }
             segment += 1;
+        }
+        if let Some(wait) = self.rack.resent_wait.take() {
+            (self.rack.reorder_due, self.rack.reorder_set) = (self.reorder_expiry(now, wait), now);
+            self.wake_by(self.rack.reorder_due);
         }
         segment
     }
@@ -441,5 +448,23 @@ mod tests {
         bench.arrive(10, 1, None, 20_100);
         let reports = bench.wire.sent.iter().filter(|sent| sent.flags() & flag::CWR != 0);
         assert_eq!(reports.map(Packet::segment).collect::<Vec<_>>(), [10]);
+    }
+
+    #[test]
+    fn the_timer_of_the_reordering_window_waits_for_retransmissions_too() {
+        let mut bench = Bench::start(30, 10_000, None);
+        for segment in 1..30 {
+            bench.arrive(0, segment, Some((1, segment + 1)), 9990 + 10 * u64::from(segment));
+        }
+        assert_eq!(bench.retransmitted(), [0]);
+        bench.sender.rack.reordering_seen = true;
+        // The last segment left after the retransmission of segment 0.
+        let last = bench.wire.sent.last().map_or(0, Packet::segment);
+        bench.arrive(0, last, Some((1, last + 1)), 20_290);
+        assert_eq!(bench.retransmitted(), [0]);
+        let due = bench.sender.rack.reorder_due;
+        assert!(due < Time::NEVER);
+        bench.sender.give_up_waiting(due, &mut bench.wire);
+        assert_eq!(bench.retransmitted()[..2], [0, 0]);
     }
 }

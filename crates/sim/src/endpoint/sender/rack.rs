@@ -31,6 +31,9 @@ pub(super) struct Rack {
     pub(super) reorder_due: Time,
     /// Time at which the timer of the reordering window was last set.
     pub(super) reorder_set: Time,
+    /// Time for which the overtaken retransmissions are not yet lost, while losses are detected. The timer of the
+    /// reordering window waits for them too.
+    pub(super) resent_wait: Option<Time>,
     /// Time of the host's clock at the start of the run.
     phase: Time,
     /// Send time of each outstanding segment.
@@ -52,6 +55,7 @@ impl Rack {
             smallest_twice: Time::NEVER,
             reorder_due: Time::NEVER,
             reorder_set: Time::NEVER,
+            resent_wait: None,
             phase: stack.phase,
             sent_at: SegmentRing::new(),
         }
