@@ -99,7 +99,7 @@ impl Patience {
         self.ato = (2 * self.ato).min(self.max_ato);
     }
 
-    /// Records that the last quick ACK was sent (`tcp_dec_quickack_mode`).
+    /// Records that the last quick ACK was sent (`tcp_dec_quickack_mode`), or that quick ACKs begin at a mark.
     pub(super) fn on_end_of_quick_acks(&mut self) {
         self.ato = self.min_ato;
     }

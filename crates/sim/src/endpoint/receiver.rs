@@ -431,7 +431,9 @@ impl Receiver {
                 }
             }
             // The ACK that was released has the mark too (`tcp_data_queue_ofo`).
-            self.note_mark(packet, beside);
+            if segment >= self.next || !self.counts_held {
+                self.note_mark(packet, beside);
+            }
             let is_quick = self.quick_acks > 0 || is_urgent;
             let released = self.release_compressed(segment, now, beside);
             self.pending = *packet;
@@ -550,11 +552,31 @@ impl Receiver {
         }
     }
 
+    /// Takes the quick ACKs of a mark or of a retransmission (`tcp_enter_quickack_mode`). While each segment grows the
+    /// window, Linux's number of quick ACKs is odd: each ACK takes one, and the next segment adds one. The additional quick
+    /// ACKs are therefore taken where the growth ends.
+    fn quicken(&mut self) {
+        let most = QUICK_ACKS_WITHOUT_GROWTH + 1;
+        if self.quick_acks.saturating_add(self.missed_quick_acks) > QUICK_ACKS_WITHOUT_GROWTH {
+            let more = (QUICK_ACKS_AT_A_MARK | 1).saturating_sub(most - self.missed_quick_acks);
+            (self.quick_acks, self.missed_quick_acks) = (self.quick_acks + more, self.missed_quick_acks - more);
+        }
+        self.quick_acks = self.quick_acks.max(QUICK_ACKS_AT_A_MARK);
+        if let Some(patience) = &mut self.patience {
+            patience.on_end_of_quick_acks();
+            self.delayed_ack = patience.timeout();
+        }
+    }
+
     /// Counts a quick ACK.
     #[inline]
     fn count_quick_ack(&mut self) {
         self.quick_acks -= 1;
-        if let Some(patience) = self.patience.as_mut().filter(|_| self.quick_acks == 0) {
+        if self.quick_acks > 0 {
+            return;
+        }
+        self.missed_quick_acks = 0;
+        if let Some(patience) = &mut self.patience {
             patience.on_end_of_quick_acks();
             self.delayed_ack = patience.timeout();
         }
@@ -641,7 +663,9 @@ impl Receiver {
     fn settle_earlier(&mut self, packet: &Packet, beside: &mut Sidecar) -> Option<Packet> {
         let is_delayed = self.unacknowledged > 0 && self.quick_acks == 0;
         let in_order = packet.segment() == self.next && self.out_of_order.is_empty();
-        let is_due = is_delayed && in_order && self.changes_mark(packet);
+        // Linux looks at the mark of a segment above a gap too (`tcp_data_queue_ofo`).
+        let counts = in_order || (self.counts_held && packet.segment() > self.next);
+        let is_due = is_delayed && counts && self.changes_mark(packet);
         is_due.then(|| self.acknowledge_earlier(packet.at, beside))
     }
 
@@ -665,7 +689,7 @@ impl Receiver {
                 // A segment that is not ECN-capable among others is probably a retransmission, which may follow a lost ACK.
                 let is_resent = packet.flags() & flag::ECT == 0;
                 if self.counts_held && ((seen && !latched) || is_resent) {
-                    self.quick_acks = self.quick_acks.max(QUICK_ACKS_AT_A_MARK);
+                    self.quicken();
                 }
                 self.marked = seen || latched;
             }

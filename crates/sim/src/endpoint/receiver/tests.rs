@@ -182,6 +182,37 @@ fn linux_acknowledges_a_retransmission_above_a_gap_and_a_first_mark_there_at_onc
 }
 
 #[test]
+fn a_retransmission_while_the_window_grows_adds_two_quick_acks_at_the_end_of_the_growth() {
+    // The first segment arrives out of order, so that the quick ACKs of a beginning are missing.
+    let ends = [flag::ECT0, flag::RETRANSMIT].map(|flags| {
+        let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 24, ..StackSpec::linux() });
+        receiver.latch_marks();
+        let mut arrive = |segment: u32, flags: u8, at: u64| {
+            receiver.on_packet(&Packet::new(us(at), Time::ZERO, FlowId(0), segment, 1500, flags, 0), &mut wire);
+            wire.sent.len()
+        };
+        arrive(1, flag::ECT0, 1);
+        arrive(0, flags, 2);
+        (2..20)
+            .map(|segment| arrive(segment, flag::ECT0, 10 * u64::from(segment)))
+            .enumerate()
+            .find_map(|(waiting, acks)| (acks < waiting + 3).then_some(waiting))
+    });
+    assert_eq!(ends, [Some(6), Some(8)]);
+}
+
+#[test]
+fn a_mark_above_a_gap_releases_the_ack_of_earlier_segments() {
+    let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
+    for (segment, flags) in [(0, 0), (2, flag::CE)] {
+        let at = us(10 * u64::from(segment));
+        receiver.on_packet(&Packet::new(at, Time::ZERO, FlowId(0), segment, 1500, flags, 0), &mut wire);
+    }
+    let acks = wire.sent.iter().map(|ack| (ack.segment(), ack.flags() & flag::ECE != 0));
+    assert_eq!(acks.collect::<Vec<_>>(), [(1, false), (1, true)]);
+}
+
+#[test]
 fn linux_acknowledges_a_change_of_the_marks_at_once_and_earlier_segments_before_it() {
     let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
     for (segment, flags) in [flag::CWR, 0, 0, flag::CE, flag::CE, flag::CE | flag::CWR, 0].into_iter().enumerate() {
