@@ -214,7 +214,7 @@ impl Sender {
                 self.arm(now);
             } else if self.rack.reorder_due == Time::NEVER || self.rack.reorder_set != now {
                 // Otherwise this ACK has set the timer of the reordering window, which replaces the timeout.
-                let probes = report.was_clean && self.timeout.may_probe;
+                let probes = (report.was_clean && self.timeout.may_probe) || self.timeout.probe_at.is_some();
                 self.rearm(now, probes || self.rack.reorder_due < Time::NEVER);
             }
         } else {
@@ -340,6 +340,7 @@ impl Sender {
     /// (RFC 7323 section 4.1).
     #[inline(never)]
     fn measure_rtt_of_parts(&mut self, packet: &Packet, newest: u32, una: u32) -> (Option<f64>, f64) {
+        self.keep_probe();
         let (rtt, _) = self.note_rtt(packet);
         let parts = self.parts.take().unwrap_or_default();
         let Parts { acknowledged, sacked } = parts;

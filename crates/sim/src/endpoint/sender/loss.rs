@@ -288,6 +288,7 @@ impl Sender {
         }
         if let Some(wait) = self.rack.resent_wait.take() {
             (self.rack.reorder_due, self.rack.reorder_set) = (self.reorder_expiry(now, wait), now);
+            self.timeout.probe_at = None;
             self.wake_by(self.rack.reorder_due);
         }
         segment

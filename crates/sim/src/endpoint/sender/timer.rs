@@ -17,6 +17,9 @@ pub(super) struct RetransmissionTimer {
     pub(super) probed: u32,
     /// Start of the probe timeout: the last ACK or transmission of new data.
     pub(super) probe_from: Time,
+    /// `Some` if a SACK has arrived in a reduction of the window since the restart: the expiry of the probe. Neither the
+    /// RTT of the SACKed segment nor a recovery that begins changes it, unless a segment is sent that restarts the timer.
+    pub(super) probe_at: Option<Time>,
     /// True if new data were sent since the last restart.
     pub(super) has_sent: bool,
     /// True if a transmission restarted the timer, and not an ACK.
@@ -39,6 +42,7 @@ impl RetransmissionTimer {
             may_probe: false,
             probed: 0,
             probe_from: Time::ZERO,
+            probe_at: None,
             has_sent: false,
             by_sending: false,
             delay: Time::ZERO,

@@ -100,9 +100,23 @@ impl Sender {
 
     /// True if the next timer of the oldest segment is a tail loss probe.
     fn has_probe(&self) -> bool {
-        self.timeout.may_probe
-            && self.timeout.armed < Time::NEVER
-            && (self.board.is_clean() || self.repair.is_reduction())
+        let would_probe = self.timeout.may_probe && (self.board.is_clean() || self.repair.is_reduction());
+        self.timeout.armed < Time::NEVER && (would_probe || self.timeout.probe_at.is_some())
+    }
+
+    /// Keeps the expiry of a probe in a reduction of the window, before an ACK with SACKs changes the RTT.
+    pub(super) fn keep_probe(&mut self) {
+        if self.repair.is_reduction() && self.timeout.probe_at.is_none() && self.has_probe() {
+            self.timeout.probe_at = Some(self.probe_due());
+            self.wake_by(self.probe_due());
+        }
+    }
+
+    /// Replaces a kept probe by the timeout where new data are sent and no probe may follow.
+    pub(super) fn drop_probe(&mut self, now: Time) {
+        if self.timeout.probe_at.take().is_some() && !self.has_probe() {
+            self.count_from_transmission(now);
+        }
     }
 
     /// Time of a tail loss probe, unless an event restarts its timer (RFC 8985 section 7.2): the earlier of two times.
@@ -110,6 +124,9 @@ impl Sender {
     fn probe_due(&self) -> Time {
         if !self.has_probe() {
             return Time::NEVER;
+        }
+        if let Some(kept) = self.timeout.probe_at {
+            return kept;
         }
         let (una, from) = (self.board.una(), self.timeout.probe_from);
         let margin = if self.next - una == 1 { Time(self.stack.min_rto_ps) } else { PROBE_MARGIN };
@@ -291,6 +308,7 @@ impl Sender {
     pub(super) fn arm(&mut self, now: Time) {
         (self.timeout.armed, self.timeout.probe_from, self.timeout.has_sent) = (now, now, false);
         (self.timeout.left, self.timeout.by_sending, self.rack.reorder_due) = (None, false, Time::NEVER);
+        self.timeout.probe_at = None;
         let delay = self.pacing_delay(now);
         (self.timeout.delay, self.timeout.probe_delay) = (delay, delay);
         if self.rack.enabled {

@@ -192,6 +192,9 @@ impl Sender {
             self.arm(now);
             self.timeout.by_sending = true;
         }
+        if self.timeout.probe_at.is_some() {
+            self.drop_probe(now);
+        }
         (self.timeout.probe_from, self.timeout.has_sent) = (now, true);
         if self.rack.reorder_due < Time::NEVER && (self.repair.is_reduction() || self.is_plain_sailing()) {
             // The timer of the probe replaces that of the reordering window (`tcp_schedule_loss_probe`).
