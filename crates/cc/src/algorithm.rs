@@ -421,6 +421,11 @@ pub trait Algorithm: Observe {
     /// Lowers the algorithm's window to `window` segments, the window at which the endpoint's recovery rule ended; a
     /// larger `window` has no effect. `ssthresh` stays.
     fn moderate(&mut self, window: f64);
+    /// Sets the window to `window` segments, the window of the endpoint's recovery rule, where a recovery turns out to be
+    /// spurious but a mark has shown congestion: Linux then restores nothing (`tcp_enter_cwr`). `ssthresh` stays.
+    fn keep(&mut self, window: f64) {
+        self.moderate(window);
+    }
     /// Restores the state before the last congestion signal or timeout, which turned out to be spurious.
     fn on_undo(&mut self, _now: f64) {}
     /// Congestion window, segments. The endpoint sends whole segments, so it rounds the window down.

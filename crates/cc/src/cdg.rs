@@ -448,6 +448,10 @@ impl Algorithm for Cdg {
         }
     }
 
+    fn keep(&mut self, window: f64) {
+        self.win.keep(window);
+    }
+
     window_methods!();
 }
 

@@ -190,6 +190,10 @@ impl<T: LossBased> Algorithm for T {
         self.undone(restored);
     }
 
+    fn keep(&mut self, window: f64) {
+        self.win_mut().keep(window);
+    }
+
     fn moderate(&mut self, window: f64) {
         self.win_mut().moderate(window);
         self.moderated();

@@ -382,6 +382,12 @@ impl LossWindow {
         }
     }
 
+    /// Sets the window to `window` segments, and keeps the threshold.
+    pub fn keep(&mut self, window: f64) {
+        self.w = self.whole(window).max(1.0);
+        self.saved = None;
+    }
+
     /// Lowers the window to `window` and keeps the counter.
     pub fn lower(&mut self, window: f64) {
         if window < self.w {

@@ -473,6 +473,10 @@ impl<A: Yields> Algorithm for LowPriority<A> {
         self.inner.on_undo(now);
     }
 
+    fn keep(&mut self, window: f64) {
+        self.inner.keep(window);
+    }
+
     fn moderate(&mut self, window: f64) {
         self.inner.moderate(window);
     }

@@ -194,6 +194,9 @@ impl Algorithm for Controller {
     fn on_undo(&mut self, now: f64) {
         each!(self, a => a.on_undo(now));
     }
+    fn keep(&mut self, window: f64) {
+        each!(self, a => a.keep(window));
+    }
     fn moderate(&mut self, window: f64) {
         each!(self, a => a.moderate(window));
     }

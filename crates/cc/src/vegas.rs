@@ -586,6 +586,11 @@ impl Algorithm for Vegas {
         self.on_recovery_exit(now);
     }
 
+    fn keep(&mut self, window: f64) {
+        self.win.w = window.max(1.0);
+        self.slow_starting = self.win.w < self.win.ssthresh;
+    }
+
     fn moderate(&mut self, window: f64) {
         if window < self.win.w {
             let linux26 = self.p.diff == Diff::Linux26;

@@ -113,6 +113,9 @@ impl<R: Report> Algorithm for Reported<R> {
     fn on_recovery_exit(&mut self, now: f64) {
         self.inner.on_recovery_exit(now);
     }
+    fn keep(&mut self, window: f64) {
+        self.inner.keep(window);
+    }
     fn moderate(&mut self, window: f64) {
         self.inner.moderate(window);
     }

@@ -134,6 +134,7 @@ impl Sender {
         }
         let losses =
             if self.may_show_losses(taken) { self.detect_on_ack(now, sample, taken) } else { Losses::default() };
+        self.repair.restores &= packet.flags() & flag::ECE == 0;
         let in_flight = self.board.in_flight(self.next);
         let recovering = self.repair.is_in_episode();
         let ack = Ack {

@@ -7,7 +7,7 @@ use super::repair::State;
 use crate::endpoint::boundary::Outlet;
 use crate::endpoint::recovery::{Episode, Losses};
 use crate::endpoint::scoreboard::Retransmission;
-use crate::packet::Packet;
+use crate::packet::{Packet, flag};
 use crate::spec::Detection;
 use crate::time::Time;
 
@@ -15,7 +15,13 @@ impl Sender {
     /// Eifel detection (RFC 3522): an ACK of the lowest segment that echoes a timestamp from before its retransmission
     /// acknowledges the original, so the segment was not lost.
     fn try_undo(&mut self, now: Time, packet: Packet, una: u32) {
-        if packet.segment() <= una || self.repair.is_open() {
+        if self.repair.is_open() {
+            return;
+        }
+        if packet.segment() <= una {
+            if self.repair.is_over {
+                self.undo(now);
+            }
             return;
         }
         self.repair.undo_possible = false;
@@ -26,16 +32,29 @@ impl Sender {
         self.rack.reordering_seen |= was_late && in_fast_recovery && packet.segment() < self.repair.point;
         if was_late && self.board.sacked() == 0 {
             self.board.forget_losses(self.next);
-            self.algorithm.on_undo(self.host_seconds(now));
-            self.stats.totals.undone += 1;
-            self.repair.state = State::Open;
+            self.undo(now);
         }
+    }
+
+    /// Ends a spurious recovery, and restores the window unless a mark has shown congestion.
+    fn undo(&mut self, now: Time) {
+        if self.repair.restores || !self.rack.enabled {
+            self.algorithm.on_undo(self.host_seconds(now));
+        } else {
+            if let Some(episode) = self.repair.episode().filter(|_| !self.needs.own_recovery) {
+                self.algorithm.keep(f64::from(episode.allowance()));
+            }
+            self.algorithm.on_recovery_exit(self.host_seconds(now));
+        }
+        self.stats.totals.undone += 1;
+        (self.repair.state, self.repair.undo_possible, self.repair.may_be_spurious) = (State::Open, false, false);
     }
 
     /// Looks in an ACK for evidence that a recovery or a timeout was spurious; `una` is the lowest segment outstanding
     /// before it. With `original`, the ACK delivers an original from before a timeout.
     #[inline(never)]
     pub(super) fn check_spurious(&mut self, now: Time, packet: Packet, una: u32, original: bool) {
+        self.repair.restores &= packet.flags() & flag::ECE == 0;
         if self.repair.undo_possible {
             self.try_undo(now, packet, una);
         }
@@ -65,9 +84,7 @@ impl Sender {
             } else {
                 self.board.forget_losses(self.next);
             }
-            self.algorithm.on_undo(self.host_seconds(now));
-            self.stats.totals.undone += 1;
-            (self.repair.state, self.repair.undo_possible, self.repair.may_be_spurious) = (State::Open, false, false);
+            self.undo(now);
         } else if self.next > self.repair.point {
             self.repair.may_be_spurious = advances && self.board.sacked() == 0;
         } else if advances && self.board.una() < self.repair.point {
@@ -338,6 +355,8 @@ impl Sender {
         self.stats.totals.loss_events += 1;
         let first = self.first_resent(now);
         self.repair.begin(State::Recovery(episode), self.repair.point, first, self.stack.undo);
+        self.repair.restores = false;
+        self.repair.is_over = first == now && self.repair.point <= self.board.una();
         self.algorithm.on_loss_in_reduction(self.host_seconds(now), f64::from(episode.allowance()));
     }
 
@@ -364,6 +383,7 @@ impl Sender {
         (self.repair.point, self.timeout.probed) = (self.next, 0);
         self.repair.first = self.first_resent(now);
         self.repair.undo_possible = self.stack.undo && cause == Cause::Loss;
+        (self.repair.restores, self.repair.is_over) = (true, false);
         // Linux signals every reduction of the window to an ECN receiver (tcp_init_cwnd_reduction).
         self.marks.answered |= self.rack.enabled && self.marks.signals_losses();
     }
@@ -467,5 +487,18 @@ mod tests {
         assert!(due < Time::NEVER);
         bench.sender.give_up_waiting(due, &mut bench.wire);
         assert_eq!(bench.retransmitted()[..2], [0, 0]);
+    }
+
+    #[test]
+    fn a_recovery_that_was_over_when_it_began_is_undone_and_keeps_the_window() {
+        let mut bench = Bench::start_ecn(8, 10_000);
+        bench.echo(1, 10_000);
+        bench.acknowledge(8, 20_000);
+        assert!(bench.sender.repair.is_reduction(), "no segment beyond the reduction is acknowledged");
+        let last = bench.wire.sent.last().map_or(0, Packet::segment);
+        assert!(last > 9);
+        bench.arrive(8, 9, Some((9, 10)), 30_000);
+        bench.arrive(8, 10, Some((9, 11)), 36_000);
+        assert_eq!(bench.sender.totals().undone, 1);
     }
 }

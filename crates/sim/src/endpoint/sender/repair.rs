@@ -30,6 +30,13 @@ pub(super) struct Repair {
     timed_out: Option<u32>,
     /// True if the recovery may still turn out to be spurious.
     pub(super) undo_possible: bool,
+    /// True if an undo restores the window: no mark was echoed since the recovery began, and it does not continue a
+    /// reduction (`prior_ssthresh`).
+    pub(super) restores: bool,
+    /// True if the recovery had ended before it began: it continues a reduction, of which all segments are acknowledged.
+    /// The next ACK, unless it advances, takes the recovery for spurious, since it echoes a segment from before the
+    /// retransmission (`tcp_try_undo_recovery`).
+    pub(super) is_over: bool,
     /// True if the timeout may still turn out to be spurious because originals arrive (F-RTO).
     pub(super) may_be_spurious: bool,
     /// True while an ACK is handled after which F-RTO sends new data instead of retransmissions.
@@ -51,6 +58,8 @@ impl Repair {
             first: Time::NEVER,
             timed_out: None,
             undo_possible: false,
+            restores: false,
+            is_over: false,
             may_be_spurious: false,
             sends_new: false,
             lost_again: Vec::new(),
@@ -140,6 +149,7 @@ impl Repair {
         let is_reduced = self.is_reduced(una);
         let first = if self.is_before_recovery() { now } else { self.first };
         let undo_possible = if is_reduced { self.undo_possible } else { undo_possible };
+        self.restores |= !is_reduced;
         self.begin(State::Loss, next, first, undo_possible);
         self.timed_out = Some(una);
         is_reduced
@@ -148,7 +158,7 @@ impl Repair {
     /// Begins a recovery at `now`, after a loss, an echo or a timeout; the segments below `next` have been sent.
     pub(super) fn begin(&mut self, state: State, next: u32, now: Time, undo_possible: bool) {
         (self.state, self.point, self.first, self.undo_possible) = (state, next, now, undo_possible);
-        self.may_be_spurious = false;
+        (self.may_be_spurious, self.is_over) = (false, false);
     }
 }
 
