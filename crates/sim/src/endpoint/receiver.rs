@@ -430,8 +430,8 @@ impl Receiver {
                     return Some(self.answer_to_router(packet, beside));
                 }
             }
-            // The ACK that was released has the mark too (`tcp_data_queue_ofo`).
-            if segment >= self.next || !self.counts_held {
+            // The ACK that was released has the mark too (`tcp_data_queue_ofo`). A segment that arrives again shows no mark.
+            if segment >= self.next || !self.counts_held || self.echo == Echo::Feedback {
                 self.note_mark(packet, beside);
             }
             let is_quick = self.quick_acks > 0 || is_urgent;
