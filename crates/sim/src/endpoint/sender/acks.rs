@@ -1,7 +1,7 @@
 //! Handling of an ACK by a sender.
 
-use elephan_cc::estimators::{DeliverySampler, SegmentRing};
-use elephan_cc::{Ack, Algorithm, Answer, Cause, Load, Needs, Recovery, Router, Sample};
+use elephan_cc::estimators::SegmentRing;
+use elephan_cc::{Ack, Algorithm, Answer, Cause, Delivery, Load, Needs, Recovery, Router, Sample};
 
 use super::core::Sender;
 use crate::endpoint::boundary::Outlet;
@@ -126,14 +126,17 @@ impl Sender {
         if (round_start || restarted) && !self.validates_window() {
             self.window_use.begin_round();
         }
-        let marked = self.marked_by(packet, delivered, sample, taken);
+        let marked = self.marked_by(packet, delivered, sample, taken.as_ref());
         if let Some(sampler) = &mut self.sampler {
             let (records, soon) = sampler.place(u64::from(sent_last) + FETCHED_AHEAD);
             prefetch::element(records, soon);
             sampler.on_delivered(sent_last.into(), delivered, now.later(self.stack.phase).0, min_rtt);
         }
-        let losses =
-            if self.may_show_losses(taken) { self.detect_on_ack(now, sample, taken) } else { Losses::default() };
+        let losses = if self.may_show_losses(taken.as_ref()) {
+            self.detect_on_ack(now, sample, taken.as_ref())
+        } else {
+            Losses::default()
+        };
         self.repair.restores &= packet.flags() & flag::ECE == 0;
         let in_flight = self.board.in_flight(self.next);
         let recovering = self.repair.is_in_episode();
@@ -155,12 +158,18 @@ impl Sender {
             marked,
         };
         let window = self.algorithm.react(ack, |ack| {
-            let (sampler, clocks) = (self.sampler.as_deref(), self.host.clocks.as_deref());
-            let (needs, sent_window) = (self.needs, &self.sent_window);
-            let (packet, bytes, departs_in) = (*packet, f64::from(self.bytes), self.pace.next.since(now));
+            if let Some(sampler) = &self.sampler {
+                let departs_in = self.pace.next.since(now).seconds();
+                ack.delivery = sampler.sample().map(|delivery| Delivery { departs_in, ..delivery });
+            }
+            let needs = self.needs;
+            if !(needs.one_way_delay || needs.window_at_send || needs.router.is_some()) {
+                return None;
+            }
+            let (clocks, sent_window) = (self.host.clocks.as_deref(), &self.sent_window);
+            let (packet, bytes) = (*packet, f64::from(self.bytes));
             let (phase, echoed) = (self.stack.phase, self.echoed);
-            Wanted { needs, packet, bytes, report, sampler, departs_in, phase, echoed, clocks, sent_window }
-                .complete(ack)
+            Wanted { needs, packet, bytes, report, phase, echoed, clocks, sent_window }.complete(ack)
         });
         self.reduce_if_asked(now, marked > 0.0);
         match self.repair.episode_mut() {
@@ -227,7 +236,7 @@ impl Sender {
     /// True if an ACK with the sample `taken` may show losses. Under RACK, segments above the highest SACK may also be
     /// lost in a recovery, and on the ACK that ends it; the scoreboard has no mark of these losses.
     #[inline(always)]
-    fn may_show_losses(&self, taken: Option<Sample>) -> bool {
+    fn may_show_losses(&self, taken: Option<&Sample>) -> bool {
         let was_repairing = taken.is_some_and(|sample| sample.state == Recovery::Repair);
         !self.board.is_clean() || was_repairing || (self.rack.enabled && !self.repair.is_open())
     }
@@ -407,7 +416,10 @@ impl Sender {
     /// waited, so this segment need not be the `newest`.
     #[inline(always)]
     fn sent_last(&self, newest: u32) -> u32 {
-        self.parts.map_or(newest, |parts| self.sent_last_of(parts, newest))
+        match &self.parts {
+            None => newest,
+            Some(parts) => self.sent_last_of(*parts, newest),
+        }
     }
 
     #[inline(never)]
@@ -449,9 +461,6 @@ struct Wanted<'a> {
     /// Size of a segment on the wire, bytes.
     bytes: f64,
     report: Report,
-    sampler: Option<&'a DeliverySampler>,
-    /// Time until the pacing lets the next segment leave.
-    departs_in: Time,
     /// Time of the host's clock at the start of the run.
     phase: Time,
     /// Send time of the segment that the ACK echoes.
@@ -464,10 +473,6 @@ impl Wanted<'_> {
     /// Fills in the ACK; returns the routers' answer.
     #[inline(never)]
     fn complete(&self, ack: &mut Ack) -> Option<Answer> {
-        ack.delivery = self.sampler.and_then(DeliverySampler::sample);
-        if let Some(delivery) = &mut ack.delivery {
-            delivery.departs_in = self.departs_in.seconds();
-        }
         if self.needs.one_way_delay {
             self.complete_delays(ack);
         }

@@ -90,10 +90,17 @@ impl Announced {
     /// Whole segments in the window. A part that is not acknowledged leaves room for further bytes.
     fn whole(&mut self) -> u32 {
         let payload = u64::from(self.payload);
-        let saved = self.part.map_or(0, |part| self.payload - part.bytes);
-        let bytes = (u64::from(self.segments) * payload).next_multiple_of(self.unit) + u64::from(saved);
-        self.rest = (bytes % payload) as u32;
-        (bytes / payload) as u32
+        let saved = u64::from(self.part.map_or(0, |part| self.payload - part.bytes));
+        // The unit is a power of two.
+        let added = (u64::from(self.segments) * payload).wrapping_neg() & (self.unit - 1);
+        let rest = added + saved;
+        if rest < payload {
+            self.rest = rest as u32;
+            return self.segments;
+        }
+        // Only a small segment, a large unit or a part of a segment needs the divisions, which cost more than all else here.
+        self.rest = (rest % payload) as u32;
+        self.segments + (rest / payload) as u32
     }
 
     /// Bytes of the window after its last whole segment.

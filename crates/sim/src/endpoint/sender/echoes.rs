@@ -37,13 +37,13 @@ impl Sender {
         packet: &Packet,
         delivered: u32,
         rtt: Option<f64>,
-        sample: Option<Sample>,
+        sample: Option<&Sample>,
     ) -> f64 {
         if packet.flags() & flag::ECE == 0 { 0.0 } else { self.on_echo(packet, delivered, rtt, sample) }
     }
 
     #[inline(never)]
-    fn on_echo(&mut self, packet: &Packet, delivered: u32, rtt: Option<f64>, sample: Option<Sample>) -> f64 {
+    fn on_echo(&mut self, packet: &Packet, delivered: u32, rtt: Option<f64>, sample: Option<&Sample>) -> f64 {
         let (now, cumulative) = (packet.at, packet.segment());
         self.stats.totals.marked += u64::from(delivered);
         match self.marks.mode {

@@ -110,7 +110,7 @@ impl Sender {
 
     /// Detects losses after an ACK, and begins a recovery at a loss. The loss of a segment sent during a recovery
     /// belongs to the next recovery, even if it was detected and repaired during the first recovery.
-    pub(super) fn detect_on_ack(&mut self, now: Time, rtt: Option<f64>, sample: Option<Sample>) -> Losses {
+    pub(super) fn detect_on_ack(&mut self, now: Time, rtt: Option<f64>, sample: Option<&Sample>) -> Losses {
         let again = self.lost_retransmissions(now);
         let more = self.detect(now) || again;
         let found = self.board.lost() > 0;
@@ -129,10 +129,10 @@ impl Sender {
 
     /// Gives the algorithm Linux's sample of an ACK before the ACK reduces the window.
     #[inline(never)]
-    pub(super) fn give_sample(&mut self, now: Time, rtt: Option<f64>, sample: Option<Sample>) {
-        if sample.is_some() {
+    pub(super) fn give_sample(&mut self, now: Time, rtt: Option<f64>, sample: Option<&Sample>) {
+        if let Some(&sample) = sample {
             let (min_rtt, srtt) = (self.min_rtt.get(), self.rto.srtt);
-            let ack = Ack { now: self.host_seconds(now), rtt, min_rtt, srtt, sample, ..Ack::default() };
+            let ack = Ack { now: self.host_seconds(now), rtt, min_rtt, srtt, sample: Some(sample), ..Ack::default() };
             self.algorithm.on_sample(&ack);
         }
     }

@@ -51,16 +51,48 @@ impl Sender {
     /// Sends the segments that the last limits allow.
     #[inline(always)]
     fn release(&mut self, now: Time, out: &mut impl Outlet) {
+        if self.is_plain_sailing() {
+            self.release_plainly(now, out);
+        } else {
+            self.release_with_care(now, out);
+        }
+    }
+
+    /// Fast path of [`Sender::release`]: no segment must be repaired or counted.
+    #[inline(always)]
+    fn release_plainly(&mut self, now: Time, out: &mut impl Outlet) {
+        loop {
+            let in_flight = self.next - self.board.una();
+            let room = self.pace.limits.allowance.saturating_sub(in_flight).min(1);
+            if room > 0 && now < self.pace.next && self.next < self.end {
+                return self.wait_for_pace();
+            }
+            if self.transmit_plainly(room, in_flight, now, out) == 0 {
+                return;
+            }
+            self.pace.note_sent(now);
+            if self.needs.sends {
+                self.pace.limits.allowance = self.allowance();
+            }
+        }
+    }
+
+    /// Waits for the pacing timer: the window and the application would allow more segments, so pacing is the limit.
+    #[inline(always)]
+    fn wait_for_pace(&mut self) {
+        self.pace.wake = self.pace.next;
+        self.timer = self.timer.min(self.pace.wake);
+        self.set_limit(Limit::Window);
+    }
+
+    #[inline(never)]
+    fn release_with_care(&mut self, now: Time, out: &mut impl Outlet) {
         let mut in_flight = self.board.in_flight(self.next);
         loop {
             let room = self.pace.limits.allowance.saturating_sub(in_flight);
             let has_more = self.next < self.end || self.board.lost() > 0;
             if room > 0 && has_more && now < self.pace.next {
-                // The window and the application would allow more segments, so pacing is the limit.
-                self.pace.wake = self.pace.next;
-                self.timer = self.timer.min(self.pace.wake);
-                self.set_limit(Limit::Window);
-                return;
+                return self.wait_for_pace();
             }
             let sent = self.transmit_room(room.min(1), in_flight, now, out);
             if sent == 0 {
@@ -80,10 +112,7 @@ impl Sender {
             let room = self.allowance().saturating_sub(self.board.in_flight(self.next));
             let has_more = self.next < self.end || self.board.lost() > 0;
             if room > 0 && has_more && now < self.pace.next {
-                self.pace.wake = self.pace.next;
-                self.timer = self.timer.min(self.pace.wake);
-                self.set_limit(Limit::Window);
-                return;
+                return self.wait_for_pace();
             }
             let sent = self.transmit_in_bursts(Some(1), now, out);
             if sent == 0 {

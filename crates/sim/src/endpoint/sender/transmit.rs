@@ -79,7 +79,7 @@ impl Sender {
 
     /// Fast path of [`Sender::transmit_room`]: no segment must be repaired or counted.
     #[inline(always)]
-    fn transmit_plainly(&mut self, room: u32, in_flight: u32, now: Time, out: &mut impl Outlet) -> u32 {
+    pub(super) fn transmit_plainly(&mut self, room: u32, in_flight: u32, now: Time, out: &mut impl Outlet) -> u32 {
         let sent = if room > 0 { self.send_new(room, now, out) } else { 0 };
         let limit = if sent == room { Limit::Window } else { self.other_limit(now) };
         self.set_limit(limit);
