@@ -6,6 +6,10 @@ use branches::prefetch_read_data;
 /// Size of a cache line, bytes.
 const LINE: usize = 64;
 
+/// Cache into which data are prefetched: the second level. A first-level cache can wait for about twenty lines at a time,
+/// less than one endpoint has; the next level can wait for many more.
+const SECOND_LEVEL: i32 = 1;
+
 /// Prefetches a whole value.
 #[inline(always)]
 pub fn value<T>(value: &T) {
@@ -35,9 +39,9 @@ pub fn element<T>(list: &[T], index: usize) {
 #[inline(always)]
 fn lines(first: *const u8, bytes: usize) {
     for offset in (0..bytes).step_by(LINE) {
-        prefetch_read_data::<u8, 0>(first.wrapping_add(offset));
+        prefetch_read_data::<u8, SECOND_LEVEL>(first.wrapping_add(offset));
     }
     if bytes > size_of::<u64>() {
-        prefetch_read_data::<u8, 0>(first.wrapping_add(bytes - 1));
+        prefetch_read_data::<u8, SECOND_LEVEL>(first.wrapping_add(bytes - 1));
     }
 }
