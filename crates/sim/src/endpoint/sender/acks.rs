@@ -126,17 +126,11 @@ impl Sender {
         if (round_start || restarted) && !self.validates_window() {
             self.window_use.begin_round();
         }
-        let marked = self.marked_by(packet, delivered, sample, taken.as_ref());
-        if let Some(sampler) = &mut self.sampler {
-            let (records, soon) = sampler.place(u64::from(sent_last) + FETCHED_AHEAD);
-            prefetch::element(records, soon);
-            sampler.on_delivered(sent_last.into(), delivered, now.later(self.stack.phase).0, min_rtt);
-        }
-        let losses = if self.may_show_losses(taken.as_ref()) {
-            self.detect_on_ack(now, sample, taken.as_ref())
-        } else {
-            Losses::default()
-        };
+        let before = taken.as_ref();
+        let marked = self.marked_by(packet, delivered, sample, before);
+        self.sample_delivery(sent_last, delivered, now, min_rtt);
+        let losses =
+            if self.may_show_losses(before) { self.detect_on_ack(now, sample, before) } else { Losses::default() };
         self.repair.restores &= packet.flags() & flag::ECE == 0;
         let in_flight = self.board.in_flight(self.next);
         let recovering = self.repair.is_in_episode();
@@ -162,14 +156,11 @@ impl Sender {
                 let departs_in = self.pace.next.since(now).seconds();
                 ack.delivery = sampler.sample().map(|delivery| Delivery { departs_in, ..delivery });
             }
-            let needs = self.needs;
-            if !(needs.one_way_delay || needs.window_at_send || needs.router.is_some()) {
-                return None;
-            }
-            let (clocks, sent_window) = (self.host.clocks.as_deref(), &self.sent_window);
+            let (needs, clocks, sent_window) = (self.needs, self.host.clocks.as_deref(), &self.sent_window);
             let (packet, bytes) = (*packet, f64::from(self.bytes));
             let (phase, echoed) = (self.stack.phase, self.echoed);
-            Wanted { needs, packet, bytes, report, phase, echoed, clocks, sent_window }.complete(ack)
+            let wanted = || Wanted { needs, packet, bytes, report, phase, echoed, clocks, sent_window };
+            if needs_more(needs) { wanted().complete(ack) } else { None }
         });
         self.reduce_if_asked(now, marked > 0.0);
         match self.repair.episode_mut() {
@@ -186,6 +177,17 @@ impl Sender {
         self.transmit(now, out);
         if self.repair.sends_new {
             self.after_new_data(now, out);
+        }
+    }
+
+    /// Takes the sample of the delivery rate, of an ACK that delivers `delivered` segments, of which `sent_last` was sent
+    /// last.
+    #[inline(always)]
+    fn sample_delivery(&mut self, sent_last: u32, delivered: u32, now: Time, min_rtt: f64) {
+        if let Some(sampler) = &mut self.sampler {
+            let (records, soon) = sampler.place(u64::from(sent_last) + FETCHED_AHEAD);
+            prefetch::element(records, soon);
+            sampler.on_delivered(sent_last.into(), delivered, now.later(self.stack.phase).0, min_rtt);
         }
     }
 
@@ -454,7 +456,13 @@ impl Sender {
     }
 }
 
-/// Fields of an ACK that only some algorithms need.
+/// True if an algorithm needs fields of an ACK besides the sample of the delivery rate.
+#[inline(always)]
+fn needs_more(needs: Needs) -> bool {
+    needs.one_way_delay || needs.window_at_send || needs.router.is_some()
+}
+
+/// Fields of an ACK that only some algorithms need, besides the sample of the delivery rate.
 struct Wanted<'a> {
     needs: Needs,
     packet: Packet,
