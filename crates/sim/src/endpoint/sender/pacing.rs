@@ -85,6 +85,7 @@ impl Sender {
         self.set_limit(Limit::Window);
     }
 
+    /// Slow path of [`Sender::release`]: some segments may have to be repaired or counted.
     #[inline(never)]
     fn release_with_care(&mut self, now: Time, out: &mut impl Outlet) {
         let mut in_flight = self.board.in_flight(self.next);
