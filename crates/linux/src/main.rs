@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! elephan-linux run    in the guest's folder: reads spec.json and path.json, boots the guest, and is its clock and its network;
-//!                      writes an Arrow file for each table of the engine, and summary.json;
+//!                      writes the file `tables` with the tables of the engine, and summary.json;
 //!                      writes captures of the guest's frames if the plan asks for them
 //! ```
 //!
@@ -17,14 +17,13 @@ mod guest;
 mod host;
 mod plan;
 
-use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::PoisonError;
 
 use elephan_sim::engine::preferred_slice;
-use elephan_sim::tables::{self, Table};
+use elephan_sim::tables;
 use elephan_sim::{Engine, Outcome, RunError, Spec, SpecError, Transport};
 
 use host::{Failure, LinuxHost};
@@ -38,8 +37,6 @@ enum Error {
     Io(#[from] io::Error),
     #[error("{0}")]
     Json(#[from] serde_json::Error),
-    #[error("{0}")]
-    Arrow(#[from] elephan_tables::ArrowError),
     #[error("{0}")]
     Guest(String),
 }
@@ -76,9 +73,7 @@ fn run() -> Result<(), Error> {
     }
     spec.validate()?;
     let outcome = simulate(&spec, plan)?;
-    for (name, table) in tables::all(&spec, &outcome) {
-        write(&Path::new(name).with_extension("arrow"), table)?;
-    }
+    elephan_tables::write(Path::new("tables"), &tables::all(&spec, &outcome))?;
     Ok(std::fs::write("summary.json", tables::summary(&spec, &outcome).to_string())?)
 }
 
@@ -98,12 +93,4 @@ fn simulate(spec: &Spec, plan: Plan) -> Result<Outcome, Error> {
         return Err(Error::Guest(why));
     }
     Ok(outcome?)
-}
-
-fn write(path: &Path, table: Table) -> Result<(), Error> {
-    let batch = elephan_tables::batch(table)?;
-    let file = BufWriter::new(File::create(path)?);
-    let mut writer = arrow_ipc::writer::FileWriter::try_new(file, &batch.schema())?;
-    writer.write(&batch)?;
-    Ok(writer.finish()?)
 }

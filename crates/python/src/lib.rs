@@ -1,5 +1,6 @@
 //! The binding: `run(json) -> Arrow tables`.
 
+mod arrow;
 mod callbacks;
 mod defects;
 mod describe;
@@ -14,15 +15,14 @@ use elephan_cc::Controller;
 use elephan_sim::algorithms::{check_algorithms, controller, controllers};
 use elephan_sim::crowd::{QUANTILES, Spread};
 use elephan_sim::engine::preferred_slice;
-use elephan_sim::tables::{self, Table};
+use elephan_sim::tables;
 use elephan_sim::{Engine, Outcome, RunError, Spec};
-use elephan_tables::batch;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use pyo3_arrow::PyTable;
 
+use arrow::ArrowTable;
 use defects::guarded;
 use ledger::MemoryBound;
 use own::{Failure, Own};
@@ -115,18 +115,17 @@ fn run_spec<'py>(
     let mut summary = tables::summary(spec, &outcome);
     summary["wall_seconds_inside"] = wall.as_secs_f64().into();
     for (name, table) in tables::all(spec, &outcome) {
-        result.set_item(name, capsule(table, py)?)?;
+        result.set_item(name, ArrowTable::new(table)?)?;
     }
     result.set_item("summary", summary.to_string())?;
     Ok(result)
 }
 
-/// A table as an object with the Arrow `PyCapsule` interface.
-fn capsule(table: Table, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let batch = batch(table).map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
-    let schema = batch.schema();
-    let table = PyTable::try_new(vec![batch], schema).map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
-    Ok(Bound::new(py, table)?.into_any())
+/// The tables that a backend's program wrote, by name. Raises `ValueError` for the content of another file.
+#[pyfunction]
+fn read_tables(content: &[u8]) -> PyResult<BTreeMap<String, ArrowTable>> {
+    let tables = elephan_tables::read(content).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    tables.into_iter().map(|(name, table)| Ok((name, ArrowTable::new(table)?))).collect()
 }
 
 /// Checks for cancellation and memory during the layout and the run.
@@ -319,6 +318,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     ledger::prepare();
     module.add_function(wrap_pyfunction!(run, module)?)?;
     defects::listen();
+    module.add_function(wrap_pyfunction!(read_tables, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(memory, module)?)?;
     module.add_function(wrap_pyfunction!(quantiles, module)?)?;
@@ -334,6 +334,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(queues, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_class::<ArrowTable>()?;
     module.add_class::<callbacks::PyAck>()?;
     module.add_class::<callbacks::PyDelivery>()?;
     module.add_class::<callbacks::PyLost>()?;

@@ -1,7 +1,7 @@
 //! `elephan-quic`: runs a canonical scenario with quinn's connections as its flows.
 //!
 //! ```text
-//! elephan-quic run FOLDER     reads FOLDER/spec.json; writes flows.arrow, samples.arrow, links.arrow and summary.json
+//! elephan-quic run FOLDER     reads FOLDER/spec.json; writes the file `tables` and summary.json
 //! there; each line on standard output is the simulated fraction elephan-quic qlog FOLDER    the same as run, and
 //! writes quinn's own log of the flow at position N to FOLDER/N.sqlog elephan-quic check          reads a scenario from
 //! standard input, and rejects it if it cannot be run
@@ -21,7 +21,7 @@ mod session;
 mod watch;
 
 use std::fs::File;
-use std::io::{BufWriter, Read, Write};
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 use elephan_sim::engine::preferred_slice;
 use elephan_sim::record::sample_times;
 use elephan_sim::spec::ForeignSpec;
-use elephan_sim::tables::{self, Table};
+use elephan_sim::tables;
 use elephan_sim::{Engine, Outcome, RunError, Spec, SpecError, Time, Transport};
 
 /// Interval of reports of the simulated fraction, wall time.
@@ -41,8 +41,6 @@ enum Failure {
     Run(#[from] RunError),
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    #[error("{0}")]
-    Arrow(#[from] elephan_tables::ArrowError),
 }
 
 impl From<SpecError> for Failure {
@@ -104,13 +102,12 @@ fn run(folder: &Path, logged: bool) -> Result<(), Failure> {
     let logs = (0..if logged { spec.flows.len() } else { 0 }).map(log).collect::<Result<_, _>>()?;
     let outcome = simulate(&spec, logs)?;
     let wall = began.elapsed();
-    for (name, table) in [
+    let made = [
         ("flows", tables::flows(&spec, &outcome)),
         ("samples", tables::samples(&spec, &outcome)),
         ("links", tables::links(&spec, &outcome)),
-    ] {
-        write(&folder.join(name).with_extension("arrow"), table)?;
-    }
+    ];
+    elephan_tables::write(&folder.join("tables"), &made)?;
     let mut summary = tables::summary(&spec, &outcome);
     summary["wall_seconds_inside"] = wall.as_secs_f64().into();
     Ok(std::fs::write(folder.join("summary.json"), summary.to_string())?)
@@ -139,12 +136,4 @@ fn simulate(spec: &Spec, mut logs: Vec<Option<File>>) -> Result<Outcome, Failure
         true
     })?;
     Ok(outcome)
-}
-
-fn write(path: &Path, table: Table) -> Result<(), Failure> {
-    let batch = elephan_tables::batch(table)?;
-    let file = BufWriter::new(File::create(path)?);
-    let mut writer = arrow_ipc::writer::FileWriter::try_new(file, &batch.schema())?;
-    writer.write(&batch)?;
-    Ok(writer.finish()?)
 }

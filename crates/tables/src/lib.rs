@@ -1,44 +1,53 @@
-//! Tables of plain columns as Arrow record batches.
+//! Tables of a run as a file, in MessagePack: the programs of the backends write it, and the binding reads it.
 
-use std::sync::Arc;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
-use arrow_array::types::Int32Type;
-use arrow_array::{
-    Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray, UInt16Array,
-    UInt32Array, UInt64Array,
-};
-pub use arrow_schema::ArrowError;
-use arrow_schema::{Field, Schema};
-use elephan_sim::tables::{Column, NO_NAME, Table};
+use elephan_sim::tables::{Column, Table};
 
-/// A table as an Arrow record batch; numbers that are not finite are missing.
+/// Tables that were read: the name of each, and its columns with their names.
+pub type Tables = Vec<(String, Vec<(String, Column)>)>;
+
+/// Writes tables, each with its name, into a file.
 ///
 /// # Errors
-/// The columns differ in length.
-pub fn batch(table: Table) -> Result<RecordBatch, ArrowError> {
-    let mut fields = Vec::with_capacity(table.len());
-    let mut arrays = Vec::with_capacity(table.len());
-    for (name, column) in table {
-        let array = array(column)?;
-        fields.push(Field::new(name, array.data_type().clone(), true));
-        arrays.push(array);
-    }
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+/// The file cannot be written.
+pub fn write(path: &Path, tables: &[(&str, Table)]) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    rmp_serde::encode::write(&mut file, tables).map_err(io::Error::other)?;
+    file.flush()
 }
 
-fn array(column: Column) -> Result<ArrayRef, ArrowError> {
-    Ok(match column {
-        Column::Floats(values) => {
-            Arc::new(values.into_iter().map(|x| x.is_finite().then_some(x)).collect::<Float64Array>())
-        }
-        Column::Counts(values) => Arc::new(UInt64Array::from(values)),
-        Column::Numbers(values) => Arc::new(UInt32Array::from(values)),
-        Column::Sizes(values) => Arc::new(UInt16Array::from(values)),
-        Column::Flags(values) => Arc::new(BooleanArray::from(values)),
-        Column::Texts(values) => Arc::new(StringArray::from(values)),
-        Column::Names { keys, words } => {
-            let keys: Int32Array = keys.into_iter().map(|key| (key != NO_NAME).then_some(key)).collect();
-            Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::new(StringArray::from(words)))?)
-        }
-    })
+/// Reads the content of a file that [`write`] wrote.
+///
+/// # Errors
+/// The content is not that of such a file.
+pub fn read(content: &[u8]) -> io::Result<Tables> {
+    rmp_serde::from_slice(content).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_column_is_read_as_it_was_written() {
+        let columns = vec![
+            ("floats", Column::Floats(vec![0.1, -0.0, f64::INFINITY, f64::MIN_POSITIVE])),
+            ("counts", Column::Counts(vec![0, u64::MAX])),
+            ("numbers", Column::Numbers(vec![None, Some(u32::MAX)])),
+            ("sizes", Column::Sizes(vec![0, u16::MAX])),
+            ("flags", Column::Flags(vec![true, false])),
+            ("texts", Column::Texts(vec![String::new(), "späť".into()])),
+            ("names", Column::Names { keys: vec![0, -1], words: vec!["a".into()] }),
+        ];
+        let path = std::env::temp_dir().join(format!("elephan-tables-{}", std::process::id()));
+        write(&path, &[("t", columns.clone()), ("empty", vec![])]).expect("a file of its own");
+        let content = std::fs::read(&path).expect("it was written");
+        std::fs::remove_file(&path).expect("it is there");
+        let owned: Vec<_> = columns.into_iter().map(|(name, column)| (name.to_owned(), column)).collect();
+        assert_eq!(read(&content).expect("it is whole"), [("t".to_owned(), owned), ("empty".to_owned(), vec![])]);
+        assert!(read(&content[..content.len() / 2]).is_err());
+    }
 }

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shutil
 import subprocess
 import tempfile
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from elephan import parts
 from elephan.backends.base import Backend, Cancelled, Progress, RawResult, language, refuse_other_backends
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.catalog import engine
@@ -25,9 +25,6 @@ from elephan.scenario.transports import IP_UDP_BYTES, LEAST_DATAGRAM_BYTES
 from elephan.version import __version__
 from elephan.writing import whole_file
 
-if TYPE_CHECKING:
-    import polars as pl
-
 PROGRAM = "elephan-quic"
 ENVIRONMENT = "ELEPHAN_QUIC"
 """Environment variable with the path of the backend's program; by default, the program is that of the package."""
@@ -35,7 +32,6 @@ REFUSED = 2
 """Exit status of the program for a scenario that it cannot run."""
 
 _DIGEST_DIGITS = 12
-_TABLES = ("flows", "samples", "links")
 _LINUX = STACKS["linux"]
 # Settings that quinn accepts; quinn determines all other fields of a stack.
 _CAN_DIFFER = {"payload_bytes", "header_bytes", "receive_window", "initial_window", "ecn", "hz"}
@@ -119,26 +115,24 @@ class QuicBackend(Backend):
             folder = Path(name)
             (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
             _follow("run" if logs is None else "qlog", folder, progress)
-            tables = {table: _read(folder / f"{table}.arrow") for table in _TABLES}
+            tables = engine().read_tables((folder / "tables").read_bytes())
             summary: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
             for position, path in (logs or {}).items():
                 with whole_file(path) as place:
                     shutil.copyfile(folder / f"{position}.sqlog", place)
-        return RawResult(dict(tables), summary | {"quic": {"stack": "quinn-proto 0.11", "encryption": "none"}})
+        return RawResult(tables, summary | {"quic": {"stack": "quinn-proto 0.11", "encryption": "none"}})
 
 
 def program() -> Path | None:
-    """The backend's program: ``$ELEPHAN_QUIC``, or the program that was built with the package."""
-    named = os.environ.get(ENVIRONMENT)
-    path = Path(named) if named else Path(__file__).parents[1] / "bin" / PROGRAM
-    return path if path.is_file() and os.access(path, os.X_OK) else None
+    """The backend's program: ``$ELEPHAN_QUIC``, or the package's."""
+    return parts.program(PROGRAM, ENVIRONMENT)
 
 
 def _required() -> Path:
     found = program()
     if found is None:
         raise ScenarioError(
-            f"the backend 'quic' needs {PROGRAM}, which is not built; run 'make setup' in the source tree"
+            f"the backend 'quic' needs {PROGRAM}, which is not built; run 'make programs' in the source tree"
         )
     return found
 
@@ -149,12 +143,6 @@ def _digest(path: Path | None) -> str:
         return "none"
     with path.open("rb") as binary:
         return hashlib.file_digest(binary, "sha256").hexdigest()[:_DIGEST_DIGITS]
-
-
-def _read(path: Path) -> pl.DataFrame:
-    import polars as pl
-
-    return pl.read_ipc(path, memory_map=False)
 
 
 def _follow(verb: str, folder: Path, progress: Progress | None) -> None:

@@ -6,16 +6,18 @@ import json
 from base64 import b64encode
 from hashlib import sha256
 from importlib.resources import files
-from importlib.resources.abc import Traversable
+from pathlib import Path
 from string import Template
 from typing import Any
 
+from elephan import parts
 from elephan.scenario import catalog
 from elephan.version import __version__
 from elephan.web.lessons import lessons
 from elephan.web.template import is_plain, template
 
-BUILT = files(__package__) / "built"
+BUILT = Path(__file__).parent / "built"
+ENGINE = "engine.wasm.gz"
 MOST_SEGMENTS = 2_000_000
 """Largest number of segments of a run; a browser simulates such a run in about half a second."""
 QUEUES = ("droptail", "codel", "fq_codel", "pie", "red", "dualpi2")
@@ -88,12 +90,12 @@ def engine_text() -> str:
     Raises:
         NotBuiltError: the errors of :func:`playground`.
     """
-    return b64encode(built("engine.wasm.gz")).decode()
+    return b64encode(built(ENGINE)).decode()
 
 
 def is_built() -> bool:
-    """True if this installation contains the page."""
-    return (BUILT / "engine.wasm.gz").is_file()
+    """True if this installation contains the page; a checkout builds it when it is first used."""
+    return parts.build_page(BUILT / ENGINE)
 
 
 def embedded(value: Any) -> str:
@@ -116,9 +118,9 @@ def built(name: str) -> bytes:
     Raises:
         NotBuiltError: the errors of :func:`playground`.
     """
-    file: Traversable = BUILT / name
-    if not file.is_file():
+    file = BUILT / name
+    if not is_built() or not file.is_file():
         raise NotBuiltError(
-            "the page is not in this installation: in a checkout, type 'make web' (it needs Node.js 20 and Rust)"
+            "the page is not in this installation: in a checkout, 'make web' says what it needs (Node.js 20 and Rust)"
         )
     return file.read_bytes()

@@ -1,12 +1,14 @@
 //! Columns of tables.
 
+use serde::{Deserialize, Serialize};
+
 use crate::spec::Spec;
 
 /// Key, in a column of names, of a row that has no name.
 pub const NO_NAME: i32 = -1;
 
 /// Values of a column, one for each row.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Column {
     /// Numbers; a number that is not finite stands for an unknown value.
     Floats(Vec<f64>),

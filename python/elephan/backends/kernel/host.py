@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from elephan import parts
 from elephan.backends.kernel.records import Record, to_its_end
 from elephan.scenario import ScenarioError
 
@@ -23,11 +24,8 @@ _STAT_FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "s
 
 
 def program() -> Path | None:
-    """The program for the path and its hosts; either ``$ELEPHAN_WIRE`` or the program that was built with the
-    package."""
-    named = os.environ.get(ENVIRONMENT)
-    path = Path(named) if named else Path(__file__).parents[2] / "bin" / PROGRAM
-    return path if os.access(path, os.X_OK) and path.is_file() else None
+    """The program for the path and its hosts: ``$ELEPHAN_WIRE``, or the package's."""
+    return parts.program(PROGRAM, ENVIRONMENT)
 
 
 def congestion_controls() -> list[str]:
@@ -45,8 +43,8 @@ def missing() -> dict[str, str]:
         return {"Linux": f"this is {platform.system()}"}
     if os.geteuid() != 0:
         found["root"] = "network namespaces and raw sockets need root: run the same command with sudo"
-    if program() is None:
-        found[PROGRAM] = "it is not built: run 'make setup' in the source tree"
+    if not found and program() is None:
+        found[PROGRAM] = "it is not built: run 'make programs' in the source tree"
     if shutil.which("ip") is None:
         found["ip"] = "iproute2 is not installed: apt-get install iproute2"
     if not Path("/proc/self/ns/net").exists():

@@ -84,7 +84,7 @@ def _timestamps() -> Item:
 def _scheduling() -> Item:
     path = host.program()
     if path is None:
-        return Item("SCHED_DEADLINE", False, False, "not known", "run 'make setup' first")
+        return Item("SCHED_DEADLINE", False, False, "not known", "run 'make programs' first")
     done = subprocess.run([str(path), "reserve"], capture_output=True, text=True, check=False)
     why = done.stderr.strip().removeprefix(f"{host.PROGRAM}: ")
     ok = done.returncode == 0

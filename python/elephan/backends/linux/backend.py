@@ -157,7 +157,7 @@ def require() -> None:
         )
     if guest.program() is None:
         raise ScenarioError(
-            f"the backend 'linux' needs {guest.PROGRAM}, which is not built; run 'make setup' in the source tree"
+            f"the backend 'linux' needs {guest.PROGRAM}, which is not built; run 'make programs' in the source tree"
         )
 
 

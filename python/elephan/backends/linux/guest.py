@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from elephan import parts
 from elephan.backends.base import Cancelled, Progress
 from elephan.backends.linux.kernels import BINARY, SEEDED, Kernel, cache
 from elephan.backends.linux.plan import Plan
 from elephan.scenario import ScenarioError
+from elephan.scenario.catalog import engine
 from elephan.scenario.errors import one_line
 
 if TYPE_CHECKING:
@@ -75,20 +77,13 @@ class Log:
 
 
 def program() -> Path | None:
-    """The program that the guest starts first: ``$ELEPHAN_GUEST``, or the program that was built with the package."""
-    return _named(ENVIRONMENT, PROGRAM)
+    """The program that the guest starts first: ``$ELEPHAN_GUEST``, or the package's."""
+    return parts.program(PROGRAM, ENVIRONMENT)
 
 
 def path_program() -> Path | None:
-    """The program that simulates the path outside a guest: ``$ELEPHAN_LINUX_PATH``, or the program that was built with
-    the package."""
-    return _named(PATH_ENVIRONMENT, PATH_PROGRAM)
-
-
-def _named(variable: str, program: str) -> Path | None:
-    named = os.environ.get(variable)
-    path = Path(named) if named else Path(__file__).parents[2] / "bin" / program
-    return path if path.is_file() and os.access(path, os.X_OK) else None
+    """The program that simulates the path outside a guest: ``$ELEPHAN_LINUX_PATH``, or the package's."""
+    return parts.program(PATH_PROGRAM, PATH_ENVIRONMENT)
 
 
 def run(plan: Plan, kernel: Kernel, progress: Progress | None, captures: Path | None = None) -> Log:
@@ -129,7 +124,7 @@ def required(found: Path | None, name: str) -> Path:
     """
     if found is None:
         raise ScenarioError(
-            f"the backend 'linux' needs {name}, which is not built; run 'make setup' in the source tree"
+            f"the backend 'linux' needs {name}, which is not built; run 'make programs' in the source tree"
         )
     return found
 
@@ -138,7 +133,8 @@ def _of_engine(folder: Path) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
     """The engine's tables and its summary."""
     import polars as pl
 
-    tables = {path.stem: pl.read_ipc(path, memory_map=False) for path in sorted(folder.glob("*.arrow"))}
+    read = engine().read_tables((folder / "tables").read_bytes())
+    tables = {name: pl.DataFrame(table) for name, table in read.items()}
     totals: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     return tables, totals
 

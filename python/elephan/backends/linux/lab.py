@@ -31,14 +31,14 @@ def _architecture() -> Item:
 
 def _program() -> Item:
     path = guest.program()
-    help_ = "" if path else "run 'make setup' in the source tree; it needs libc6-dev"
+    help_ = "" if path else "run 'make programs' in the source tree; it needs libc6-dev"
     return Item(f"guest: {guest.PROGRAM}", True, path is not None, "there" if path else "missing", help_)
 
 
 def _path() -> Item:
     """Item of the check list for a path that the engine simulates: the program, and the kernel's devices."""
     if guest.path_program() is None:
-        return Item(f"guest: {guest.PATH_PROGRAM}", False, False, "missing", "run 'make setup' in the source tree")
+        return Item(f"guest: {guest.PATH_PROGRAM}", False, False, "missing", "run 'make programs' in the source tree")
     try:
         kernel = kernels.chosen()
     except ScenarioError:

@@ -1,0 +1,1 @@
+//! No code; the manifest says what the crate is for.
