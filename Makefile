@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
 RUST_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name 'Cargo.toml' \) -not -path '*/target/*')
 
-.PHONY: help setup programs s2n web dist demo test verify fuzz form trajectories lint advisories bench docs clean
+.PHONY: help setup check programs s2n web dist demo test verify fuzz form trajectories lint advisories bench docs clean
 
 help:
 	@grep -hE '^# make ' Makefile | sed 's/^# //'
@@ -86,6 +86,10 @@ demo: setup
 test: $(VENV)/.development programs
 	@scripts/test
 
+# make check   checks lint and types, and runs the tests of the packages that changed since the branch main (or BASE=COMMIT)
+check: $(VENV)/.development setup
+	@scripts/check
+
 # make verify  runs the long tests, pairs of runs on Linux that must be equal, and the test of the intervals' coverage on 200 paths
 verify: $(VENV)/.development programs
 	$(BIN)/python -m pytest -q -m large
@@ -97,7 +101,7 @@ TIME ?= 60s
 JOBS ?= 2
 CALLS ?= 10000
 fuzz: $(VENV)/.development setup
-	@PROPTEST_CASES=$(CALLS) cargo test --quiet --locked -p elephan-cc --test hostile_transport
+	@PROPTEST_CASES=$(CALLS) cargo test --quiet --locked -p elephan-cc --test algorithms hostile_transport
 	@PROPTEST_CASES=$(CALLS) cargo test --quiet --locked -p elephan-quinn --lib hostile
 	@$(BIN)/python -m tests.fuzz --time $(TIME) --jobs $(JOBS) $(if $(SEED),--first $(SEED))
 

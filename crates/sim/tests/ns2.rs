@@ -1,6 +1,7 @@
 //! The stack `ns2` against ns-2 itself: one flow, 622 Mbit/s, 100 ms, a queue limit of 1,555 packets. The figures come
 //! from `tests/reference/ns2`, where each file names the command that made it.
 
+#[path = "engine/common/mod.rs"]
 mod common;
 
 use common::{at, dumbbell, ns2_stack, run, spec};

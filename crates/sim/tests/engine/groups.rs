@@ -1,8 +1,6 @@
 //! Groups of equal flows in the canonical form.
 
-mod common;
-
-use common::{dumbbell, linux_stack, ps, spec};
+use crate::common::{dumbbell, linux_stack, ps, spec};
 use elephan_sim::Spec;
 use elephan_sim::engine::{PREFERRED_SLICE, preferred_slice};
 use serde_json::{Value, json};

@@ -1,7 +1,5 @@
 //! Applications and datagrams over the whole engine.
-mod common;
-
-use common::{at, digest, dumbbell, flow, link, linux_stack, ns2_stack, run, spec};
+use crate::common::{at, digest, dumbbell, flow, link, linux_stack, ns2_stack, run, spec};
 use elephan_sim::engine::Engine;
 use elephan_sim::{Outcome, Time};
 use serde_json::{Value, json};

@@ -1,10 +1,8 @@
 //! Algorithms that are not built into the engine: the caller supplies them as boxed objects, and they get the same
 //! calls as built-in algorithms.
-mod common;
-
 use std::cell::Cell;
 
-use common::*;
+use crate::common::*;
 use elephan_cc::{Ack, Algorithm, Controller, Needs, Observe, Signal, Start};
 use elephan_sim::algorithms::controller;
 use elephan_sim::engine::PREFERRED_SLICE;

@@ -1,11 +1,9 @@
 //! Time never goes back: at a sender whose timers move, on a link whose queue takes longer than any run to empty, and
 //! at a link where flows from different paths meet again.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{digest, flow, link, linux_stack, ns2_stack, ps, rfc6675_stack, run, spec};
+use crate::common::{digest, flow, link, linux_stack, ns2_stack, ps, rfc6675_stack, run, spec};
 use elephan_cc::Algorithm;
 use elephan_sim::{Engine, Outcome, Spec, Time};
 use proptest::prelude::*;

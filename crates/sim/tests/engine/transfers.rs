@@ -1,7 +1,5 @@
 //! Transfers that come and go, over the whole engine.
-mod common;
-
-use common::{at, digest, dumbbell, link, linux_stack, ns2_stack, ps, run, spec};
+use crate::common::{at, digest, dumbbell, link, linux_stack, ns2_stack, ps, run, spec};
 use elephan_sim::algorithms::controller;
 use elephan_sim::engine::{Engine, PREFERRED_SLICE};
 use elephan_sim::spec::RecordSpec;

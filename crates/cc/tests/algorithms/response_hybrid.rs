@@ -1,9 +1,7 @@
 //! Response functions of the algorithms that use losses and delay: the mean window under one loss in every 1/p segments,
 //! with queues empty and with a constant queue.
 
-mod common;
-
-use common::{RTT, assert_from_peak, assert_over, assert_response, parameters};
+use crate::common::{RTT, assert_from_peak, assert_over, assert_response, parameters};
 use elephan_cc::Value;
 
 /// Mean window of AIMD(a, b) with one loss in 1/p segments.

@@ -1,10 +1,8 @@
 //! Flows of UDT over the whole engine.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{at, digest, flow, link, linux_stack, ps, run, spec};
+use crate::common::{at, digest, flow, link, linux_stack, ps, run, spec};
 use elephan_sim::engine::Engine;
 use elephan_sim::{Outcome, Spec, Time};
 use proptest::prelude::*;

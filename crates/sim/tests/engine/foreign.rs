@@ -1,9 +1,7 @@
 //! Endpoints of another crate: a simple transport with payloads of any size, which uses the public boundary only.
-mod common;
-
 use std::sync::{Arc, Mutex};
 
-use common::*;
+use crate::common::*;
 use elephan_sim::algorithms::controller;
 use elephan_sim::endpoint::{Endpoint, EndpointState, ForeignEndpoint, Outlet, PacketCounts};
 use elephan_sim::packet::Packet;

@@ -1,9 +1,9 @@
 //! XCP and VCP with their routers, against the figures of their papers (Katabi, Handley and Rohrs 2002; Xia and others
 //! 2005). Segments are of 1,000 bytes and the buffer is one BDP, as in these papers; each segment is acknowledged.
 
-mod common;
+use crate::common;
 
-use common::{digest, dumbbell, flow, link, linux_stack, ns2_stack, ps};
+use crate::common::{digest, dumbbell, flow, link, linux_stack, ns2_stack, ps};
 use elephan_sim::{Engine, Outcome, Spec, Time};
 use serde_json::{Value, json};
 

@@ -1,9 +1,7 @@
 //! Response functions of delay-based algorithms at a constant delay: the mean window under one loss in every 1/p
 //! segments.
 
-mod common;
-
-use common::{RTT, assert_response};
+use crate::common::{RTT, assert_response};
 
 #[test]
 fn cdg_without_a_gradient_is_standard_tcp() {

@@ -1,10 +1,8 @@
 //! The optional signals of the endpoint to an algorithm, and the endpoint's own mechanisms: pacing, ECN, clocks.
 
-mod common;
-
 use std::sync::{Arc, Mutex};
 
-use common::{dumbbell, linux_stack, ns2_stack, ps, rfc6675_stack, run, spec};
+use crate::common::{dumbbell, linux_stack, ns2_stack, ps, rfc6675_stack, run, spec};
 use elephan_cc::{Ack, Algorithm, Cause, Controller, Ecn, Lost, Needs, Observe, Sent, Signal, Start};
 use elephan_sim::{Engine, Outcome, Spec, Time};
 use serde_json::{Value, json};

@@ -1,8 +1,6 @@
 //! Response functions of Hybla, LTCP, Veno, Westwood+, DCTCP and Prague against closed forms.
 
-mod common;
-
-use common::{RTT, assert_response, mean_window, parameters};
+use crate::common::{RTT, assert_response, mean_window, parameters};
 use elephan_cc::draws::Draws;
 use elephan_cc::{Ack, Algorithm, Controller, Start, build};
 

@@ -1,8 +1,6 @@
 //! Response functions: the mean window under one loss in every 1/p segments, against closed forms.
 
-mod common;
-
-use common::{RTT, assert_from_peak, assert_response};
+use crate::common::{RTT, assert_from_peak, assert_response};
 use elephan_cc::Value;
 
 #[test]

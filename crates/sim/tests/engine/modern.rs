@@ -1,9 +1,7 @@
 //! Tests of BBR, BBR version 3, Copa, LEDBAT, LEDBAT++ and Vivace over the whole engine: on a path with one bottleneck
 //! these algorithms behave as their papers and drafts state.
 
-mod common;
-
-use common::{at, dumbbell, linux_stack, ps, run, spec};
+use crate::common::{at, dumbbell, linux_stack, ps, run, spec};
 use elephan_sim::Outcome;
 use serde_json::json;
 

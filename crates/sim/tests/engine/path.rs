@@ -1,9 +1,7 @@
 //! Impairments of a link: losses in bursts, jitter, reordering, duplicates, variable rates and changes of the route;
 //! also a flow with a wrong base RTT.
 
-mod common;
-
-use common::{at, dumbbell, flow, link, linux_stack, ns2_stack, ps, rfc6675_stack, run, spec};
+use crate::common::{at, dumbbell, flow, link, linux_stack, ns2_stack, ps, rfc6675_stack, run, spec};
 use elephan_sim::Outcome;
 use serde_json::{Value, json};
 

@@ -1,8 +1,6 @@
 //! Tests of the quantiles over the flows of a group, and of the choice of the recorded flows.
 
-mod common;
-
-use common::{dumbbell, linux_stack, ps, run};
+use crate::common::{dumbbell, linux_stack, ps, run};
 use elephan_sim::crowd::{CrowdSample, quantile};
 use elephan_sim::spec::Group;
 use elephan_sim::{Engine, Outcome, Spec, Time};

@@ -1,11 +1,9 @@
 //! Properties of any run: packets are conserved (the engine asserts it), and the same scenario gives the same bits. The
 //! result depends neither on the length of a time slice nor on the order of the flows.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{digest, dumbbell, flow, link, linux_stack, ns2_stack, ps, rfc6675_stack, run, spec};
+use crate::common::{digest, dumbbell, flow, link, linux_stack, ns2_stack, ps, rfc6675_stack, run, spec};
 use elephan_sim::events::{Blocks, Event};
 use elephan_sim::spec::EventsSpec;
 use elephan_sim::{Engine, Spec, Time};

@@ -1,10 +1,8 @@
 //! The phase of timer interrupts: a host whose clock is ahead behaves like a host whose flow starts later.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{dumbbell, linux_stack, run, spec};
+use crate::common::{dumbbell, linux_stack, run, spec};
 use elephan_sim::events::Event;
 use elephan_sim::spec::{EventsSpec, timer_phase_ns};
 use elephan_sim::{Spec, Time};

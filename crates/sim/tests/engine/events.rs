@@ -1,8 +1,6 @@
 //! The event log: its events add up to the run's counts, and logging does not change the run.
 
-mod common;
-
-use common::{digest, dumbbell, linux_stack, ns2_stack, ps, run, spec};
+use crate::common::{digest, dumbbell, linux_stack, ns2_stack, ps, run, spec};
 use elephan_sim::events::{Event, Kind, Log};
 use elephan_sim::packet::flag;
 use elephan_sim::spec::EventsSpec;

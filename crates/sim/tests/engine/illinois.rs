@@ -2,9 +2,7 @@
 //! (2008). For an ACK with SACK blocks, Linux 2.6 walked over all outstanding segments. The time of this walk was part
 //! of the RTT sample. With an overestimated largest RTT, every queueing delay seems small.
 
-mod common;
-
-use common::{at, dumbbell, linux_stack, ps, run, spec};
+use crate::common::{at, dumbbell, linux_stack, ps, run, spec};
 use serde_json::{Value, json};
 
 /// Host processing time for each outstanding segment, s: some cache misses. The paper does not state this time. The

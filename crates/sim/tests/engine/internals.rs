@@ -1,8 +1,8 @@
 //! Internal variables of algorithms, recorded at the sample times.
 
-mod common;
+use crate::common;
 
-use common::{digest, dumbbell, link, linux_stack, ps, run, spec};
+use crate::common::{digest, dumbbell, link, linux_stack, ps, run, spec};
 use elephan_sim::record::InternalValue;
 use elephan_sim::{Outcome, Spec};
 use serde_json::{Value, json};

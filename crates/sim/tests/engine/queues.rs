@@ -1,8 +1,8 @@
 //! Queue disciplines in whole runs, compared with the delays and rates that their documents state.
 
-mod common;
+use crate::common;
 
-use common::{digest, dumbbell, linux_stack, ns2_stack, ps, spec};
+use crate::common::{digest, dumbbell, linux_stack, ns2_stack, ps, spec};
 use elephan_sim::record::ReceiverRecord;
 use elephan_sim::{Engine, Outcome, Time};
 use serde_json::{Value, json};

@@ -1,9 +1,7 @@
 //! DCTCP and Prague over a queue with a marking threshold: their published steady states, and the fairness between two
 //! flows.
 
-mod common;
-
-use common::{dumbbell, linux_stack, ps, run};
+use crate::common::{dumbbell, linux_stack, ps, run};
 use elephan_sim::{Outcome, Spec};
 use serde_json::json;
 

@@ -1,9 +1,7 @@
 //! Delay-based algorithms over the whole engine: their equilibria, their shares of a bottleneck, and the effects of the
 //! hosts' clocks.
 
-mod common;
-
-use common::{at, dumbbell, link, ns2_stack, ps, run, spec};
+use crate::common::{at, dumbbell, link, ns2_stack, ps, run, spec};
 use elephan_sim::Outcome;
 use serde_json::{Value, json};
 

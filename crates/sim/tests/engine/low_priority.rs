@@ -1,9 +1,7 @@
 //! Properties of TCP-LP (Kuzmanovic & Knightly 2003): TCP-LP uses the capacity that other flows leave, yields to other
 //! flows, shares fairly among TCP-LP flows, and measures the delay of the forward path only.
 
-mod common;
-
-use common::{dumbbell, linux_stack, run, spec};
+use crate::common::{dumbbell, linux_stack, run, spec};
 use elephan_sim::Outcome;
 use serde_json::json;
 

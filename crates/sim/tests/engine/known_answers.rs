@@ -1,8 +1,6 @@
 //! Runs whose answer is known in closed form.
 
-mod common;
-
-use common::{at, dumbbell, ns2_stack, run, spec};
+use crate::common::{at, dumbbell, ns2_stack, run, spec};
 use serde_json::json;
 
 /// One Reno flow on a path whose pipe holds `P` packets, with a buffer of `B` packets: the window grows from W/2 to W =
