@@ -33,7 +33,7 @@ LEVELS = (
     ("export/", "metrics/"),
     ("report/",),
     ("evaluation/",),
-    ("backend_comparison.py", "comparison/", "papers/", "suites/"),
+    ("backend_comparison.py", "comparison/", "demo.py", "papers/", "suites/"),
     ("__init__.py",),
     ("cli/",),
     ("__main__.py",),

@@ -30,6 +30,7 @@ THREADS = "elephan-sweep"  # the same text as in elephan.runs.sweeps, which is s
 _KEPT = "finished runs are kept, and the same command goes on from there"
 
 VERBS = {
+    "demo": "a first figure and its explanation, without a file",
     "run": "run one scenario",
     "compare": "compare algorithms on a path, and their harm to other flows",
     "evaluate": "judge algorithms by RFC 9743, or by a user-defined suite",

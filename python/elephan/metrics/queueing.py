@@ -9,6 +9,7 @@ from elephan.metrics.reading import (
     MetricError,
     Window,
     bottleneck,
+    duration_s,
     link_counter,
     link_series,
     link_spec,
@@ -136,3 +137,13 @@ def mean_queue_delay_ms(run: Run, window: Window | None = None, link: str | None
     if packets == 0:
         raise MetricError(f"no packet left '{name}' in the window")
     return 1e3 * link_counter(run, name, "queue_integral_packet_s", window) / packets
+
+
+def queue_delay_series_ms(run: Run, link: str | None = None) -> tuple[Array, Array]:
+    """``mean_queue_delay_ms`` of each sampling interval, at the end of the interval; NaN if no packet left in it."""
+    name = link or bottleneck(run)
+    whole = (0.0, duration_s(run))
+    times, integral = link_series(run, name, "queue_integral_packet_s", whole)
+    packets = np.diff(link_series(run, name, "delivered_packets", whole)[1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return times[1:], np.where(packets > 0, 1e3 * np.diff(integral) / packets, np.nan)
