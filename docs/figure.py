@@ -1,38 +1,57 @@
-"""Draws the README's figure from examples/late_flow.toml: run it when the engine's results have changed."""
+"""Draws the README's figure and writes into it what ``elephan demo`` prints: run it when either has changed."""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
+import re
+import shutil
+import tempfile
 from pathlib import Path
 
-import matplotlib as mpl
-
-import elephan
+from elephan.cli.main import run_command
 
 ROOT = Path(__file__).resolve().parents[1]
+FIGURE = "demo.svg"
+_OUTPUT = re.compile(r"(?<=^```text\n)A cubic flow.*?(?=^```$)", re.MULTILINE | re.DOTALL)
+
+
+def shown(folder: Path) -> str:
+    """Runs ``elephan demo`` in a folder, where it leaves the figure. Returns what it prints."""
+    output = io.StringIO()
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        with contextlib.redirect_stdout(output):
+            status = run_command(["demo", "--store", str(folder / "runs")])
+    finally:
+        os.chdir(before)
+    if status:
+        raise SystemExit(status)
+    return output.getvalue()
+
+
+def printed(readme: str) -> str:
+    """The output of ``elephan demo`` in the README.
+
+    Raises:
+        ValueError: the README has no such block.
+    """
+    found = _OUTPUT.search(readme)
+    if found is None:
+        raise ValueError("README.md has no block with the output of 'elephan demo'")
+    return found[0]
 
 
 def main() -> None:
-    """Run the example, and save every tenth sample of its congestion windows as SVG."""
-    mpl.use("svg")
-    mpl.rcParams["svg.hashsalt"] = "elephan"
-    import matplotlib.pyplot as plt
-
-    run = elephan.run(elephan.Scenario.load(ROOT / "examples" / "late_flow.toml"))
-    figure, axes = plt.subplots(figsize=(8, 3), layout="constrained")
-    for (name,), samples in run.samples.sort("time_s").group_by("flow", maintain_order=True):
-        thinned = samples.gather_every(10)
-        axes.plot(thinned["time_s"], thinned["cwnd"], linewidth=1, label=f"{name}: {_algorithm(run, str(name))}")
-    axes.set_xlabel("time, s")
-    axes.set_ylabel("congestion window, segments")
-    axes.set_xlim(0, 300)
-    axes.set_ylim(0, 10_000)
-    axes.legend(loc="center right", frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(ROOT / "docs" / "late_flow.svg", metadata={"Date": None})
-
-
-def _algorithm(run: elephan.Run, flow: str) -> str:
-    return str(run.flows.filter(run.flows["name"] == flow)["algorithm"].item())
+    """Run the demonstration; keep its figure and its words."""
+    readme = ROOT / "README.md"
+    before = readme.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as name:
+        after = before.replace(printed(before), shown(Path(name)))
+        shutil.copy(Path(name) / FIGURE, ROOT / "docs" / FIGURE)
+    readme.write_text(after, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,10 +9,13 @@ import click
 
 from elephan.cli import common, targets
 from elephan.cli.progress import meter
-from elephan.cli.tables import print_text
+from elephan.cli.tables import page, wrapped
 
 if TYPE_CHECKING:
     from elephan.demo import Demo
+
+_WIDTH = 100
+"""Largest number of characters in a line of prose, also on a wide terminal and in a pipe."""
 
 
 @click.command("demo")
@@ -35,9 +38,11 @@ def command(out: str, jobs: int | None, store: str | None, as_json: bool) -> Non
     if as_json:
         common.print_json(found.to_json())
         return
-    print_text(found.question)
+    width = min(page().width or _WIDTH, _WIDTH)
+    common.say("\n".join(wrapped(found.question, width)))
     common.say("")
-    print_text(found.answer)
+    for line in found.answer.splitlines():
+        common.say("\n".join(wrapped(line, width, "  ")))
     common.say("")
     print_outcomes(found)
     common.say(f"scenario: {found.scenario}")
