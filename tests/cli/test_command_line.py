@@ -100,6 +100,7 @@ MISTAKES = [
     ["evaluate", "cubic", "--parameter", "beta"],
     ["list", "suits"],
     ["bench", "--repeat", "0"],
+    ["demo", "late.toml"],
     ["show", "late.toml"],
     ["show", "cubik"],
     ["show", "cubic", "--figure", "cwnd"],
