@@ -74,7 +74,7 @@ WEB_SOURCES := $(wildcard web/src/* web/*.json web/*.mjs)
 $(PAGE): Cargo.toml Cargo.lock $(RUST_SOURCES) $(WEB_SOURCES) scripts/web
 	@scripts/web
 
-# make dist    builds a wheel and an sdist in dist/, and checks that they contain the page and the programs, and that the programs meet the wheel's tag
+# make dist    builds wheels and an sdist in dist/ (for aarch64 too, if the host can cross-compile), checks that they are complete and that the programs meet the wheels' tags, and lists the sizes of their parts
 dist: programs
 	@scripts/dist
 
