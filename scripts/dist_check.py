@@ -42,6 +42,8 @@ def problems(wheel: Path, sdist: Path | None = None) -> list[str]:
         found += [
             f"{wheel.name} has {name}, which is of no use on {machine}" for name in programs if name not in wanted
         ]
+        if any(name.endswith(".pyc") for name in names):
+            found.append(f"{wheel.name} has compiled Python files, which are for one version of Python")
         if not any(name.endswith(".bpf.c") for name in names):
             found.append(f"{wheel.name} lacks the BPF sources")
         if not any(name.endswith(MANUAL) for name in names):

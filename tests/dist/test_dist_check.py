@@ -64,6 +64,11 @@ def test_a_missing_file_is_named(name: str, tmp_path: Path) -> None:
     assert name in line or "abi3" in line
 
 
+def test_compiled_python_files_are_named(tmp_path: Path) -> None:
+    lines = CHECK.problems(wheel(tmp_path, "x86_64", X86, extra="elephan/__pycache__/rates.cpython-311.pyc"))
+    assert any("compiled Python files" in line for line in lines)
+
+
 def test_a_program_for_another_processor_is_named(tmp_path: Path) -> None:
     lines = CHECK.problems(wheel(tmp_path, "aarch64", X86))
     assert any("elephan-wire is for x86_64, and the tag is for aarch64" in line for line in lines)
