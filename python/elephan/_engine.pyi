@@ -1,7 +1,7 @@
 """The compiled engine's interface for Python."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 class Cancelled(Exception): ...  # noqa: N818
@@ -18,6 +18,34 @@ class ParameterError(ValueError):
 class MemoryLimitError(Exception):
     """A run needs more memory than its limit."""
 
+class UndefinedError(Exception):
+    """A metric is not defined; ``args`` are the reason, and ``("flow", name)`` or ``("link", name)`` if it is unknown."""
+
+@final
+class Numbers:
+    """A run whose metrics can be computed; tables are read by ``table`` when a metric needs them."""
+
+    def __init__(self, spec_json: str, traffic_json: str, table: Callable[[str], Any]) -> None: ...
+    def value(self, name: str, given: Mapping[str, Any]) -> Any: ...
+    def link_counter(self, link: str, column: str, window: tuple[float, float]) -> float: ...
+    def capacity_bits(self, link: str, window: tuple[float, float]) -> float: ...
+    def bottleneck(self) -> str: ...
+    def recorded_links(self) -> list[str]: ...
+    def transfers(self, given: Mapping[str, Any]) -> list[tuple[str, int, float, float, float, float]]: ...
+
+@final
+class Batch:
+    """Runs of which only metrics are wanted, in threads of their own without the GIL."""
+
+    def __init__(self, metrics: Sequence[str], jobs: int, memory: int, headroom: float) -> None: ...
+    def submit(self, number: int, spec_json: str) -> None: ...
+    def collect(
+        self, timeout_s: float
+    ) -> list[tuple[int, float, tuple[str, str] | None, list[tuple[int, str | None, float, str | None]]]]: ...
+    def stop(self) -> None: ...
+
+def metrics() -> list[tuple[str, str, list[tuple[str, float]]]]: ...
+def jain_index(rates: list[float]) -> float: ...
 def run(
     spec_json: str,
     progress: Callable[[float], bool] | None = None,

@@ -4,7 +4,9 @@ mod callbacks;
 mod defects;
 mod describe;
 mod ledger;
+mod numbers;
 mod own;
+mod pace;
 mod parameters;
 
 use std::collections::BTreeMap;
@@ -26,6 +28,7 @@ use pyo3_arrow::PyTable;
 use defects::guarded;
 use ledger::MemoryBound;
 use own::{Failure, Own};
+use pace::Pace;
 
 #[global_allocator]
 static ALLOCATOR: ledger::Counting = ledger::Counting;
@@ -53,12 +56,6 @@ create_exception!(
 
 /// Interval of the progress callback, wall time.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
-
-/// Interval of the checks for cancellation and memory, wall time.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
-
-/// Largest number of slices between two checks.
-const MOST_WINDOWS: u32 = 4096;
 
 /// Python algorithms of a run, by the index of their flow.
 type Objects = BTreeMap<usize, Py<PyAny>>;
@@ -182,18 +179,14 @@ impl<'a> Watch<'a> {
 /// Runs until the end, or until `stop` or `progress` stops the run or raises, or until the memory limit is reached.
 /// These conditions are checked every few milliseconds, independently of the work in a slice.
 fn simulate(engine: Engine, watch: &mut Watch<'_>, stop: impl Fn() -> bool) -> PyResult<Outcome> {
-    let mut looked = Instant::now();
-    let mut windows = 1;
+    let mut pace = Pace::new();
     let outcome = engine.run_reporting(|fraction| {
         if stop() {
             return None;
         }
         let now = Instant::now();
-        let since = now.duration_since(looked);
-        windows = if since < LOOK_EVERY / 2 { (windows * 2).min(MOST_WINDOWS) } else { windows };
-        windows = if since > LOOK_EVERY { (windows / 2).max(1) } else { windows };
-        looked = now;
-        (watch.has_memory() && watch.report(now, fraction)).then_some(windows)
+        let slices = pace.slices(now);
+        (watch.has_memory() && watch.report(now, fraction)).then_some(slices)
     });
     outcome.map_err(|error| watch.raise(error))
 }
@@ -334,6 +327,10 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(queues, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(numbers::metrics, module)?)?;
+    module.add_function(wrap_pyfunction!(numbers::jain_index, module)?)?;
+    module.add_class::<numbers::Numbers>()?;
+    module.add("UndefinedError", module.py().get_type::<numbers::UndefinedError>())?;
     module.add_class::<callbacks::PyAck>()?;
     module.add_class::<callbacks::PyDelivery>()?;
     module.add_class::<callbacks::PyLost>()?;

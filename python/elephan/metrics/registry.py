@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from inspect import cleandoc
 from typing import Any, Literal, TypeVar
 
-from elephan.metrics.reading import MetricError
+from elephan.metrics.errors import MetricError
 from elephan.scenario.words import hint
 
 Scope = Literal["run", "flow", "link"]

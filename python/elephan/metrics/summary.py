@@ -90,12 +90,11 @@ def run_metrics(run: Run) -> tuple[dict[str, float | None], dict[str, str]]:
 
 
 def _link(run: Run, name: str, window: Window) -> dict[str, Any]:
-    idle = throughput.settled_packets(run, name, window) == 0
     undefined: dict[str, str] = {}
     values = {
         "utilization": lambda: throughput.utilization(run, window, name),
         "throughput_mbps": lambda: throughput.link_throughput_mbps(run, window, name),
-        "loss_rate": lambda: 0.0 if idle else throughput.loss_rate(run, window, name),
+        "loss_rate": lambda: 0.0 if _is_idle(run, name, window) else throughput.loss_rate(run, window, name),
         "drops": lambda: int(throughput.drops(run, window, name)),
         "marks": lambda: _marks(run, name, window),
         "queue_mean_packets": lambda: queueing.mean_queue_pkts(run, window, name),
@@ -115,6 +114,11 @@ def _value(name: str, compute: Callable[[], Any], undefined: dict[str, str]) -> 
     except Exception as error:  # noqa: BLE001  (a defect in one metric must not discard a completed run)
         undefined[name] = f"a defect of this metric: {type(error).__name__}: {error}"
     return None
+
+
+def _is_idle(run: Run, name: str, window: Window) -> bool:
+    """True if no packet was dropped or sent at a link."""
+    return link_counter(run, name, "arrived_packets", window) == link_counter(run, name, "queue_packets", window)
 
 
 def _marks(run: Run, name: str, window: Window) -> int:

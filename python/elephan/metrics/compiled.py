@@ -1,0 +1,96 @@
+"""Calls of the metrics that are defined in Rust (``crates/metrics``), for runs of any backend.
+
+A function of this package gives such a metric its name, its definition in words, its unit and its source; the engine
+computes it, for :func:`elephan.batch` straight from its own tables and here from the tables of a run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from elephan.metrics.errors import MetricError, Window
+from elephan.scenario.catalog import engine
+from elephan.scenario.words import hint
+
+if TYPE_CHECKING:
+    from elephan._engine import Numbers
+    from elephan.runs.result import Run
+
+T = TypeVar("T")
+
+
+def number(
+    run: Run,
+    name: str,
+    window: Window | None = None,
+    *,
+    flows: Sequence[str] | None = None,
+    link: str | None = None,
+    size_bytes: tuple[float, float] | None = None,
+    **settings: float,
+) -> float:
+    """A metric of a run or of a link.
+
+    Raises:
+        MetricError: the metric is not defined for this run, window, flow or link.
+    """
+    found: float = _value(run, name, window, flows=flows, link=link, size_bytes=size_bytes, **settings)
+    return found
+
+
+def by_flow(run: Run, name: str, window: Window | None = None, flows: Sequence[str] | None = None) -> dict[str, float]:
+    """A metric of each flow, in order of start.
+
+    Raises:
+        MetricError: the metric is not defined for this run, window or flow.
+    """
+    found: dict[str, float] = _value(run, name, window, flows=flows)
+    return found
+
+
+def _value(run: Run, name: str, window: Window | None, **arguments: Any) -> Any:
+    settings = [(key, float(arguments.pop(key))) for key in list(arguments) if key not in _PLACES]
+    given = {"window": None if window is None else (float(window[0]), float(window[1])), "settings": settings}
+    flows = arguments.pop("flows")
+    given |= arguments | {"flows": None if flows is None else list(flows)}
+    return defined(run, lambda numbers: numbers.value(name, given))
+
+
+_PLACES = frozenset(("flows", "link", "size_bytes"))
+
+
+def defined(run: Run, compute: Callable[[Numbers], T]) -> T:
+    """What ``compute`` returns for the numbers of a run.
+
+    Raises:
+        MetricError: it is not defined for this run; the message of an unknown name has the most similar name.
+    """
+    numbers = run.kept("numbers", lambda: _numbers(run))
+    try:
+        return compute(numbers)
+    except engine().UndefinedError as error:
+        message, unknown = error.args
+        if unknown is not None:
+            kind, name = unknown
+            known = names_of(run) if kind == "flow" else numbers.recorded_links()
+            message += f"; {hint(name, known)}"
+        raise MetricError(message) from None
+
+
+def _numbers(run: Run) -> Numbers:
+    def table(name: str) -> Any:
+        import polars as pl
+
+        # Of a column without any value a backend may leave the type open, which Arrow's interface does not transport.
+        return getattr(run, name).with_columns(pl.col(pl.Null).cast(pl.Float64))
+
+    sources = run.manifest.get("engine_summary", {}).get("traffic", [])
+    made: Numbers = engine().Numbers(json.dumps(run.manifest["scenario"]), json.dumps(sources), table)
+    return made
+
+
+def names_of(run: Run) -> list[str]:
+    """Names of a run's flows and sources."""
+    return [flow.name for flow in (*run.form.flows, *(source.flow for source in run.form.traffic))]
