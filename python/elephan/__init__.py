@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from elephan.comparison import NothingObservedError as NothingObservedError
     from elephan.comparison import compare as compare
     from elephan.metrics import MetricError as MetricError
+    from elephan.metrics.batch import batch as batch
     from elephan.runs import Cancelled as Cancelled
     from elephan.runs import DamagedRunError as DamagedRunError
     from elephan.runs import DamagedRunWarning as DamagedRunWarning
@@ -119,6 +120,7 @@ _HOMES = {
     "SweepError": "elephan.runs",
     "TableError": "elephan.runs",
     "algorithms": "elephan.scenario.catalog",
+    "batch": "elephan.metrics.batch",
     "compare": "elephan.comparison",
     "evaluate": "elephan.suites",
     "grid": "elephan.runs",
@@ -173,6 +175,7 @@ __all__ = [
     "TableError",
     "__version__",
     "algorithms",
+    "batch",
     "compare",
     "evaluate",
     "evaluation",

@@ -19,7 +19,7 @@ class MemoryLimitError(Exception):
     """A run needs more memory than its limit."""
 
 class UndefinedError(Exception):
-    """A metric is not defined; ``args`` are the reason, and ``("flow", name)`` or ``("link", name)`` if it is unknown."""
+    """A metric is not defined; ``args`` are the reason, and the unknown name, as ``("flow", name)``, or ``None``."""
 
 @final
 class Numbers:

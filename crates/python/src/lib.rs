@@ -1,5 +1,6 @@
 //! The binding: `run(json) -> Arrow tables`.
 
+mod batch;
 mod callbacks;
 mod defects;
 mod describe;
@@ -329,6 +330,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(numbers::metrics, module)?)?;
     module.add_function(wrap_pyfunction!(numbers::jain_index, module)?)?;
+    module.add_class::<batch::Batch>()?;
     module.add_class::<numbers::Numbers>()?;
     module.add("UndefinedError", module.py().get_type::<numbers::UndefinedError>())?;
     module.add_class::<callbacks::PyAck>()?;
