@@ -29,6 +29,10 @@ def tables(runs: int) -> dict[str, dict[str, list[Any]]]:
     return {
         "seed": {"seed": list(range(1, runs + 1))},
         "flow[0].parameters.beta": {"flow[0].parameters.beta": [0.3 + 0.5 * i / runs for i in range(runs)]},
+        "both, on ten paths": {
+            "dumbbell.rate": [f"{10 + i % 10} Mbit/s" for i in range(runs)],
+            "flow[0].parameters.beta": [0.3 + 0.5 * i / runs for i in range(runs)],
+        },
         "dumbbell.rate": {"dumbbell.rate": [f"{10 + 10 * i / runs:.4f} Mbit/s" for i in range(runs)]},
     }
 

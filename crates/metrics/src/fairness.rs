@@ -26,7 +26,7 @@ pub fn jain_index(rates: &[f64]) -> Found<f64> {
     if most <= 0.0 || rates.is_empty() {
         return undefined(NOTHING);
     }
-    // Of the fractions of the largest rate, so that squares neither overflow nor underflow.
+    // Fractions of the largest rate, so that squares neither overflow nor underflow.
     let fractions = || rates.iter().map(|rate| rate / most);
     let total = sum(fractions());
     Ok(total * total / (rates.len() as f64 * sum(fractions().map(|x| x * x))))

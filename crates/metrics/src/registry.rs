@@ -18,7 +18,7 @@ enum Compute {
 
 use Compute::{Flow, Link, Run};
 
-/// What a metric describes.
+/// Subject of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// The run as a whole.
@@ -42,14 +42,14 @@ pub struct Metric {
 /// The value of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Of a run or a link.
+    /// Number of a run or a link.
     Number(f64),
-    /// Of each flow, in order of start.
+    /// Numbers of each flow, in order of start.
     Flows(ByFlow),
 }
 
 impl Metric {
-    /// What the metric describes.
+    /// Subject of the metric.
     #[must_use]
     pub fn scope(&self) -> Scope {
         match self.compute {

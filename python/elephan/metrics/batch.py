@@ -169,12 +169,12 @@ class _Batch:
     def __init__(
         self, base: Scenario, metrics: Mapping[str, Metric], points: Sequence[_Point], memory: MemoryPool
     ) -> None:
-        self._template = Template(base)
         self._metrics = metrics
         self._names = list(metrics)
         self._points = points
         self._backend = get_backend(BACKEND, memory)
         self._memory = memory
+        self._template = Template(base, self._backend.check)
         self._waiting = 0
         self._finished = 0
 
@@ -198,16 +198,13 @@ class _Batch:
         """Hand a run to the engine's threads; run it here if its algorithm is written in Python."""
         try:
             form = self._template.filled(point.changes)
-            if form is None or number == 0:
-                stated = self._template.stated(point.changes)
+            if form is None:
+                stated = self._template.for_engine(point.changes)
                 self._backend.check(stated)
                 if any(pinned(flow.algorithm) for flow in stated.flow):
-                    self._run_here(stated, point)
+                    self._run_here(self._template.stated(point.changes), point)
                     return
                 form = stated.canonical()
-            elif any(pinned(flow.algorithm) for flow in self._template.scenario.flow):
-                self._run_here(self._template.stated(point.changes), point)
-                return
         except ScenarioError as error:
             point.failed = str(error)
             self._finished += 1

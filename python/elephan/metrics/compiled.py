@@ -62,7 +62,7 @@ _PLACES = frozenset(("flows", "link", "size_bytes"))
 
 
 def defined(run: Run, compute: Callable[[Numbers], T]) -> T:
-    """What ``compute`` returns for the numbers of a run.
+    """Result of ``compute`` for the numbers of a run.
 
     Raises:
         MetricError: it is not defined for this run; the message of an unknown name has the most similar name.
@@ -83,7 +83,7 @@ def _numbers(run: Run) -> Numbers:
     def table(name: str) -> Any:
         import polars as pl
 
-        # Of a column without any value a backend may leave the type open, which Arrow's interface does not transport.
+        # Arrow's interface does not transport a column without a type, which a column without any value may be.
         return getattr(run, name).with_columns(pl.col(pl.Null).cast(pl.Float64))
 
     sources = run.manifest.get("engine_summary", {}).get("traffic", [])
