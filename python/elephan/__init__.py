@@ -71,6 +71,7 @@ if TYPE_CHECKING:
 hooks.register(
     {
         "comparison_report": "elephan.comparison.reporting:comparison_report",
+        "metrics": "elephan.metrics.definitions:load",
         "summarize": "elephan.metrics.summary:summarize",
         "warnings_after": "elephan.metrics.cautions:warnings_after",
         "plot_cwnd": "elephan.report.plots:plot_cwnd",

@@ -9,6 +9,7 @@ mod numbers;
 mod own;
 mod pace;
 mod parameters;
+mod saved;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -330,6 +331,9 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(numbers::metrics, module)?)?;
     module.add_function(wrap_pyfunction!(numbers::jain_index, module)?)?;
+    module.add_function(wrap_pyfunction!(saved::parquet, module)?)?;
+    module.add_function(wrap_pyfunction!(saved::digest, module)?)?;
+    module.add_function(wrap_pyfunction!(saved::columns, module)?)?;
     module.add_class::<batch::Batch>()?;
     module.add_class::<numbers::Numbers>()?;
     module.add("UndefinedError", module.py().get_type::<numbers::UndefinedError>())?;

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from elephan.metrics.errors import MetricError, Window
+from elephan.runs import tables
 from elephan.scenario.catalog import engine
 from elephan.scenario.words import hint
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from elephan._engine import Numbers
     from elephan.runs.result import Run
 
+PS_PER_S = 1e12
 T = TypeVar("T")
 
 
@@ -81,14 +83,33 @@ def defined(run: Run, compute: Callable[[Numbers], T]) -> T:
 
 def _numbers(run: Run) -> Numbers:
     def table(name: str) -> Any:
-        import polars as pl
-
-        # Arrow's interface does not transport a column without a type, which a column without any value may be.
-        return getattr(run, name).with_columns(pl.col(pl.Null).cast(pl.Float64))
+        if name == "crowd":
+            return tables.for_engine(run.crowd)
+        return tables.for_engine(run.arrow(name))
 
     sources = run.manifest.get("engine_summary", {}).get("traffic", [])
     made: Numbers = engine().Numbers(json.dumps(run.manifest["scenario"]), json.dumps(sources), table)
     return made
+
+
+def measure_window(run: Run) -> Window:
+    """The scenario's ``[measure]``, seconds."""
+    measure = run.form.measure
+    return measure.from_ps / PS_PER_S, measure.to_ps / PS_PER_S
+
+
+def link_counter(run: Run, link: str, column: str, window: Window) -> float:
+    """Increase of a cumulative column of ``links`` over a window.
+
+    Raises:
+        MetricError: the link was not recorded, or the window's ends are not sample times.
+    """
+    return defined(run, lambda numbers: numbers.link_counter(link, column, window))
+
+
+def recorded_links(run: Run) -> list[str]:
+    """Names of the links that have samples, as listed in the scenario."""
+    return defined(run, lambda numbers: numbers.recorded_links())
 
 
 def names_of(run: Run) -> list[str]:

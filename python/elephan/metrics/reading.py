@@ -13,7 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from elephan.metrics.compiled import defined
+from elephan.metrics.compiled import PS_PER_S, defined
+from elephan.metrics.compiled import link_counter as link_counter
+from elephan.metrics.compiled import measure_window as measure_window
+from elephan.metrics.compiled import recorded_links as recorded_links
 from elephan.metrics.errors import MetricError as MetricError
 from elephan.metrics.errors import Window as Window
 from elephan.scenario import lookups
@@ -25,14 +28,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
-PS_PER_S = 1e12
 GRID_TOLERANCE_S = 1e-9
-
-
-def measure_window(run: Run) -> Window:
-    """The scenario's ``[measure]``, seconds."""
-    measure = run.form.measure
-    return measure.from_ps / PS_PER_S, measure.to_ps / PS_PER_S
 
 
 def duration_s(run: Run) -> float:
@@ -286,20 +282,6 @@ def time_mean(times: Array, values: Array) -> float:
 
 
 # ---- the path ----
-
-
-def link_counter(run: Run, link: str, column: str, window: Window) -> float:
-    """Increase of a cumulative column of ``links`` over a window.
-
-    Raises:
-        MetricError: the link was not recorded, or the window's ends are not sample times.
-    """
-    return defined(run, lambda numbers: numbers.link_counter(link, column, window))
-
-
-def recorded_links(run: Run) -> list[str]:
-    """Names of the links that have samples, as listed in the scenario."""
-    return defined(run, lambda numbers: numbers.recorded_links())
 
 
 def link_capacity_bits(run: Run, name: str, window: Window) -> float:

@@ -15,8 +15,6 @@ from elephan.version import __version__
 
 def provenance(*, engine: str, wall_seconds: float) -> dict[str, Any]:
     """Versions, host, command and times, for the manifest."""
-    import polars
-
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "wall_seconds": wall_seconds,
@@ -24,7 +22,6 @@ def provenance(*, engine: str, wall_seconds: float) -> dict[str, Any]:
             "elephan": __version__,
             "engine": engine,
             "python": platform.python_version(),
-            "polars": polars.__version__,
         },
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else "",
         "host": {"cpu": cpu_name(), "cores": os.cpu_count(), "system": f"{platform.system()} {platform.release()}"},

@@ -19,6 +19,7 @@ from elephan.scenario.canonical import canonical_form, canonical_json, flow_name
 from elephan.scenario.cautions import cautions, randomness
 from elephan.scenario.check import check_scenario, check_with_engine
 from elephan.scenario.errors import ScenarioError, join_path
+from elephan.scenario.fields import parse_seed
 from elephan.scenario.form import Spec
 from elephan.scenario.graph import Graph, build_graph
 from elephan.scenario.groups import member_name, member_start_ps, without_groups
@@ -212,8 +213,19 @@ class Scenario(ScenarioTable):
         return Scenario(**(tables | {"flow": rows}))
 
     def with_seed(self, seed: int) -> Scenario:
-        """The same experiment with other random draws."""
-        return self.replace(seed=seed)
+        """The same experiment with other random draws.
+
+        Raises:
+            ScenarioError: this is not a seed.
+        """
+        try:
+            made = self.model_copy(update={"seed": parse_seed(seed)})
+        except ScenarioError as error:
+            raise error.located(path="seed") from None
+        # The copy has the values that this scenario has computed; those with the seed are computed again.
+        for name in ("form", "_compact", "_document"):
+            made.__dict__.pop(name, None)
+        return made
 
     def to_dict(self) -> dict[str, Any]:
         """The tables of the TOML file, with quantities as texts with units; only fields that were set."""
@@ -240,6 +252,11 @@ class Scenario(ScenarioTable):
     @cached_property
     def _document(self) -> dict[str, Any]:
         return document.write(self._compact)
+
+    @property
+    def compact_form(self) -> Spec:
+        """The canonical form with groups as they are stated."""
+        return self._compact
 
     def canonical(self) -> dict[str, Any]:
         """The canonical form as a JSON document, without fields that were added later and have their defaults."""

@@ -74,7 +74,8 @@ class Template:
         """
         if not self._fills:
             return None
-        parameters, others = {}, {}
+        parameters: dict[str, Any] = {}
+        others: dict[str, Any] = {}
         for key, value in changes.items():
             if key not in self._places:
                 self._places[key] = self._places_of(key)
