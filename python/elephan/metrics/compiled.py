@@ -6,9 +6,10 @@ computes it, for :func:`elephan.batch` straight from its own tables and here fro
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from elephan.metrics.errors import MetricError, Window
 from elephan.runs import tables
@@ -88,8 +89,12 @@ def _numbers(run: Run) -> Numbers:
         return tables.for_engine(run.arrow(name))
 
     sources = run.manifest.get("engine_summary", {}).get("traffic", [])
-    made: Numbers = engine().Numbers(json.dumps(run.manifest["scenario"]), json.dumps(sources), table)
+    made: Numbers = engine().Numbers(_json(run.manifest["scenario"]), _json(sources), table)
     return made
+
+
+def _json(document: Any) -> str:
+    return msgspec.json.encode(document).decode()
 
 
 def measure_window(run: Run) -> Window:

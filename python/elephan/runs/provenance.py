@@ -7,6 +7,7 @@ import platform
 import shlex
 import sys
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ def provenance(*, engine: str, wall_seconds: float) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=1)
 def cpu_name() -> str:
     """The operating system's name of the processor."""
     try:

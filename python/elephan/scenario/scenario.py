@@ -10,6 +10,7 @@ from pathlib import Path as FilePath
 from typing import Any
 from warnings import warn
 
+import msgspec
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
@@ -219,12 +220,14 @@ class Scenario(ScenarioTable):
             ScenarioError: this is not a seed.
         """
         try:
-            made = self.model_copy(update={"seed": parse_seed(seed)})
+            wanted = parse_seed(seed)
         except ScenarioError as error:
             raise error.located(path="seed") from None
-        # The copy has the values that this scenario has computed; those with the seed are computed again.
-        for name in ("form", "_compact", "_document"):
-            made.__dict__.pop(name, None)
+        # The copy has the values that this scenario has computed, of which the forms have the seed.
+        made = self.model_copy(update={"seed": wanted})
+        made.__dict__.pop("form", None)
+        made.__dict__["_compact"] = msgspec.structs.replace(self._compact, seed=wanted)
+        made.__dict__["_document"] = self._document | {"seed": wanted}
         return made
 
     def to_dict(self) -> dict[str, Any]:
