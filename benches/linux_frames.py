@@ -59,7 +59,7 @@ Streams = dict[tuple[int, str], list[Packet]]
 
 def simulated(scenario: Scenario) -> Streams:
     """Transmissions and ACKs of each flow in the simulator."""
-    found = tables.to_polars(SimBackend().run(scenario).tables)
+    found = tables.all_to_polars(SimBackend().run(scenario).tables)
     names = [flow.name for flow in scenario.form.flows]
     streams: Streams = {(i, kind): [] for i in range(len(names)) for kind in ("sent", "ack_sent")}
     events = found[tables.EVENTS].filter(pl.col("kind").cast(pl.String).is_in(["sent", "ack_sent"]))

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from elephan.comparison import NothingObservedError as NothingObservedError
     from elephan.comparison import compare as compare
     from elephan.metrics import MetricError as MetricError
+    from elephan.metrics.batch import batch as batch
     from elephan.runs import Cancelled as Cancelled
     from elephan.runs import DamagedRunError as DamagedRunError
     from elephan.runs import DamagedRunWarning as DamagedRunWarning
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
 hooks.register(
     {
         "comparison_report": "elephan.comparison.reporting:comparison_report",
+        "metrics": "elephan.metrics.definitions:load",
         "summarize": "elephan.metrics.summary:summarize",
         "warnings_after": "elephan.metrics.cautions:warnings_after",
         "plot_cwnd": "elephan.report.plots:plot_cwnd",
@@ -119,6 +121,7 @@ _HOMES = {
     "SweepError": "elephan.runs",
     "TableError": "elephan.runs",
     "algorithms": "elephan.scenario.catalog",
+    "batch": "elephan.metrics.batch",
     "compare": "elephan.comparison",
     "evaluate": "elephan.suites",
     "grid": "elephan.runs",
@@ -173,6 +176,7 @@ __all__ = [
     "TableError",
     "__version__",
     "algorithms",
+    "batch",
     "compare",
     "evaluate",
     "evaluation",

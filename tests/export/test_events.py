@@ -97,7 +97,7 @@ def test_a_scenario_without_a_log_does_not_mention_it() -> None:
 
 
 def test_a_result_that_this_engine_does_not_give_is_not_written_out(lossy: Run) -> None:
-    other = Run(lossy.manifest | {"tables_sha256": "0" * 64}, folder=lossy.dir)
+    other = Run(lossy.manifest | {"tables_sha256": "contents:" + "0" * 64}, folder=lossy.dir)
     with pytest.raises(RunError, match="this one gives another result; make it again with elephan run --force"):
         export.events_of(other)
 

@@ -15,7 +15,7 @@ from elephan.backends.sim import TABLES
 from elephan.evaluation.replication import distinct_outcomes
 from elephan.metrics.statistics import interval
 from elephan.runs import Run, run_id
-from elephan.runs.tables import to_polars
+from elephan.runs.tables import all_to_polars
 from elephan.scenario import Scenario
 from elephan.scenario.catalog import engine
 
@@ -50,7 +50,7 @@ def measured(scenario: Scenario, seed: int) -> dict[str, float]:
     """
     spec = scenario.canonical() | {"seed": seed}
     made = engine().run(json.dumps(spec), lambda _: True, {}, _MEMORY_BYTES)
-    tables = to_polars({name: made[name] for name in TABLES if name in made})
+    tables = all_to_polars({name: made[name] for name in TABLES if name in made})
     manifest = {
         "id": run_id(scenario.hash, "sim", seed), "scenario_hash": scenario.hash, "seed": seed, "backend": "sim",
         "scenario": spec, "engine_summary": json.loads(made["summary"]),

@@ -12,7 +12,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DEFINITION = ROOT / "python" / "elephan" / "rates.py"
 PYTHON = sorted(path for folder in ("python", "benches", "docs") for path in (ROOT / folder).rglob("*.py"))
-RUST = sorted(path for crate in ("sim", "python", "wire") for path in (ROOT / "crates" / crate / "src").rglob("*.rs"))
+RUST = sorted(
+    path for crate in ("sim", "metrics", "python", "wire") for path in (ROOT / "crates" / crate / "src").rglob("*.rs")
+)
 RUST_DEFINITION = ROOT / "crates" / "sim" / "src" / "rates.rs"
 _RUST_RATE = re.compile(r"8e-6|\b8(\.0)?\s*\*[^;]*(/ 1e6|\* 1e-6)|\* 8(\.0)?\b[^;]*(/ 1e6|\* 1e-6)")
 

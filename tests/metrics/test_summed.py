@@ -7,16 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import elephan
 from elephan import metrics
 from elephan.metrics import MetricError
-from elephan.metrics.summed import Sample, merged
 from elephan.runs import Run, Store
 from elephan.scenario import Scenario, ScenarioError
 
@@ -93,23 +89,6 @@ def test_the_record_is_part_of_the_scenario_only_where_it_is_chosen() -> None:
     assert Scenario.from_toml(scenario(record="summary").to_toml()).hash == scenario(record="summary").hash
     with pytest.raises(ScenarioError, match="'sumary' is not a record of transfers; did you mean 'summary'"):
         scenario(record="sumary")
-
-
-def buckets(values: np.ndarray) -> Sample:
-    """The engine counts so too."""
-    keys, counts = np.unique(values.view(np.uint64) >> np.uint64(43), return_counts=True)
-    low, high = ((keys + np.uint64(more) << np.uint64(43)).view(np.float64) for more in (0, 1))
-    return Sample(np.empty(0), (low + high) / 2, counts.astype(np.float64), float(values.sum()))
-
-
-@given(st.lists(st.floats(1e-6, 1e9), min_size=1, max_size=300), st.floats(0.001, 1.0), st.integers(0, 300))
-def test_a_quantile_from_buckets_is_within_a_tenth_of_a_percent(values: list[float], part: float, kept: int) -> None:
-    numbers = np.array(values)
-    exact = Sample(numbers)
-    found = merged([Sample(numbers[:kept]), buckets(numbers[kept:])])
-    assert len(found) == len(exact)
-    assert found.mean() == pytest.approx(exact.mean())
-    assert found.quantile(part) == pytest.approx(exact.quantile(part), rel=1.001e-3)
 
 
 MEASURED = """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from unittest.mock import Mock
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -14,8 +14,7 @@ from tests.runs import synthetic
 from tests.runs.synthetic import constant
 
 from elephan import metrics
-from elephan.metrics import MetricError, reading
-from elephan.metrics import transfers as definitions
+from elephan.metrics import MetricError
 from elephan.runs import Run
 
 SIZES_KB = (100, 200, 800, 50, 400)
@@ -172,21 +171,12 @@ def test_a_source_that_is_named_has_a_throughput_and_is_left_out_otherwise() -> 
             wrong(SOURCES, flows=["web"])
 
 
-def test_a_source_is_read_once_for_all_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_is_read_once_for_all_metrics() -> None:
     """Its transfers may be a million, and a summary has seven metrics of them."""
-    names = ("completed_fraction", "mean_flow_rate_mbps", "mean_slowdown", "offered_mbps")
+    names = ("completed_fraction", "mean_flow_rate_mbps", "mean_slowdown", "offered_mbps", "utilization")
     expected = [metrics.get(name)(SOURCES) for name in names]
-    read = Mock(wraps=reading.source_transfers)
-    monkeypatch.setattr(definitions, "source_transfers", read)
     found = with_sources()
-    assert [metrics.get(name)(found) for name in names] == expected
-    assert metrics.sized_transfers(found, window=(0, 31), flows=["web"]).names == ["web 1", "web 2"]
-    assert sorted(call.args[1] for call in read.call_args_list) == ["bulk", "web"]
-
-
-def test_a_summary_reads_the_ends_of_a_link_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = metrics.utilization(SOURCES)
-    look = Mock(wraps=reading._link_at)
-    monkeypatch.setattr(reading, "_link_at", look)
-    assert with_sources().summary()["metrics"]["utilization"] == expected
-    assert sorted(call.args[1:] for call in look.call_args_list) == [("bottleneck", 20.0), ("bottleneck", 60.0)]
+    with patch.object(found, "arrow", wraps=found.arrow) as read:
+        assert [metrics.get(name)(found) for name in names] == expected
+        assert metrics.sized_transfers(found, window=(0, 31), flows=["web"]).names == ["web 1", "web 2"]
+    assert [call.args for call in read.call_args_list].count(("transfers",)) == 1

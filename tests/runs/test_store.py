@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from tests.runs import synthetic
 from tests.runs.synthetic import constant
 
-from elephan.runs import Run, RunError, Store, TableError, files
+from elephan.runs import DamagedRunWarning, Run, RunError, Store, TableError, files, tables
 
 RATES = {"cubic-1": constant(60.0), "bic-2": constant(20.0)}
 
@@ -76,15 +77,41 @@ def test_the_first_to_finish_stays_unless_told_to_replace(tmp_path: Path) -> Non
 
 
 def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(folder: Path) -> None:
+    def full(*folders: Path) -> bool:
         raise OSError(28, "No space left on device")
 
     store = Store(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(files, "sync", full)
+        patch.setattr(files, "move_into_place", full)
         with pytest.raises(OSError, match="No space left"):
             store.save(made())
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["samples.parquet", "summary.json", "manifest.json"])
+@pytest.mark.parametrize("content", [b"", b"\0" * 100])
+def test_a_file_that_was_lost_with_the_power_is_made_again(tmp_path: Path, name: str, content: bytes) -> None:
+    """Only the rename of a result is flushed to the disk: after a loss of power, a file may be empty or have zeros."""
+    store = Store(tmp_path)
+    first = store.save(made())
+    (first.dir / name).write_bytes(content)
+    with pytest.warns(DamagedRunWarning, match="the saved run is damaged and is made again"):
+        assert store.find(first.id) is None
+    again = store.save(made())
+    assert Run.load(again.dir).samples.equals(made().samples)
+
+
+def test_tables_have_one_digest_before_and_after_they_are_saved(tmp_path: Path) -> None:
+    """Also as data frames, whose representation of names differs."""
+    run = Store(tmp_path).save(made())
+    assert tables.contents_digest(Run.load(run.dir).tables()) == run.manifest["tables_sha256"]
+    assert tables.contents_digest(made().tables()) == run.manifest["tables_sha256"]
+    changed = made().tables() | {"links": made().links.with_columns(pl.col("queue_packets") + 1)}
+    assert tables.contents_digest(changed) != run.manifest["tables_sha256"]
+    old, new = tables.digest(made().tables()), run.manifest["tables_sha256"]
+    for same in (made().tables(), changed):
+        digests = [partial(tables.contents_digest, same), partial(str, new)]
+        assert tables.same_contents(old, new, digests) == (same is not changed)
 
 
 _WRITER = """

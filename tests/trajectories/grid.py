@@ -83,7 +83,7 @@ def _outcome(form: Mapping[str, Any], simulate: Simulate | None) -> list[str]:
 def trajectory(scenario: Scenario, simulate: Simulate | None = None) -> list[str]:
     """The numbers of a run and the digest of its tables, as text."""
     result = (simulate or catalog.engine().run)(json.dumps(scenario.canonical()))
-    frames = tables.to_polars({name: table for name, table in result.items() if name != "summary"})
+    frames = tables.all_to_polars({name: table for name, table in result.items() if name != "summary"})
     summary = json.loads(result["summary"])
     flows = frames["flows"]
     counts = [flows[name].sum() for name in ("segments_delivered", "retransmits", "loss_events", "timeouts")]

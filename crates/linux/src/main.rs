@@ -73,7 +73,7 @@ fn run() -> Result<(), Error> {
     }
     spec.validate()?;
     let outcome = simulate(&spec, plan)?;
-    elephan_tables::write(Path::new("tables"), &tables::all(&spec, &outcome))?;
+    elephan_tables::file::write(Path::new("tables"), &tables::all(&spec, &outcome))?;
     Ok(std::fs::write("summary.json", tables::summary(&spec, &outcome).to_string())?)
 }
 

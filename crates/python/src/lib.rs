@@ -1,12 +1,15 @@
 //! The binding: `run(json) -> Arrow tables`.
 
-mod arrow;
+mod batch;
 mod callbacks;
 mod defects;
 mod describe;
 mod ledger;
+mod numbers;
 mod own;
+mod pace;
 mod parameters;
+mod saved;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,17 +18,19 @@ use elephan_cc::Controller;
 use elephan_sim::algorithms::{check_algorithms, controller, controllers};
 use elephan_sim::crowd::{QUANTILES, Spread};
 use elephan_sim::engine::preferred_slice;
-use elephan_sim::tables;
+use elephan_sim::tables::{self, Column};
 use elephan_sim::{Engine, Outcome, RunError, Spec};
+use elephan_tables::batch;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use pyo3_arrow::PyTable;
 
-use arrow::ArrowTable;
 use defects::guarded;
 use ledger::MemoryBound;
 use own::{Failure, Own};
+use pace::Pace;
 
 #[global_allocator]
 static ALLOCATOR: ledger::Counting = ledger::Counting;
@@ -53,12 +58,6 @@ create_exception!(
 
 /// Interval of the progress callback, wall time.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
-
-/// Interval of the checks for cancellation and memory, wall time.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
-
-/// Largest number of slices between two checks.
-const MOST_WINDOWS: u32 = 4096;
 
 /// Python algorithms of a run, by the index of their flow.
 type Objects = BTreeMap<usize, Py<PyAny>>;
@@ -115,17 +114,25 @@ fn run_spec<'py>(
     let mut summary = tables::summary(spec, &outcome);
     summary["wall_seconds_inside"] = wall.as_secs_f64().into();
     for (name, table) in tables::all(spec, &outcome) {
-        result.set_item(name, ArrowTable::new(table)?)?;
+        result.set_item(name, capsule(table, py)?)?;
     }
     result.set_item("summary", summary.to_string())?;
     Ok(result)
 }
 
+/// A table as an object with the Arrow `PyCapsule` interface.
+fn capsule<N: Into<String>>(table: Vec<(N, Column)>, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let batch = batch(table).map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
+    let schema = batch.schema();
+    let table = PyTable::try_new(vec![batch], schema).map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
+    Ok(Bound::new(py, table)?.into_any())
+}
+
 /// The tables that a backend's program wrote, by name. Raises `ValueError` for the content of another file.
 #[pyfunction]
-fn read_tables(content: &[u8]) -> PyResult<BTreeMap<String, ArrowTable>> {
-    let tables = elephan_tables::read(content).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    tables.into_iter().map(|(name, table)| Ok((name, ArrowTable::new(table)?))).collect()
+fn read_tables<'py>(py: Python<'py>, content: &[u8]) -> PyResult<BTreeMap<String, Bound<'py, PyAny>>> {
+    let tables = elephan_tables::file::read(content).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    tables.into_iter().map(|(name, table)| Ok((name, capsule(table, py)?))).collect()
 }
 
 /// Checks for cancellation and memory during the layout and the run.
@@ -181,18 +188,14 @@ impl<'a> Watch<'a> {
 /// Runs until the end, or until `stop` or `progress` stops the run or raises, or until the memory limit is reached.
 /// These conditions are checked every few milliseconds, independently of the work in a slice.
 fn simulate(engine: Engine, watch: &mut Watch<'_>, stop: impl Fn() -> bool) -> PyResult<Outcome> {
-    let mut looked = Instant::now();
-    let mut windows = 1;
+    let mut pace = Pace::new();
     let outcome = engine.run_reporting(|fraction| {
         if stop() {
             return None;
         }
         let now = Instant::now();
-        let since = now.duration_since(looked);
-        windows = if since < LOOK_EVERY / 2 { (windows * 2).min(MOST_WINDOWS) } else { windows };
-        windows = if since > LOOK_EVERY { (windows / 2).max(1) } else { windows };
-        looked = now;
-        (watch.has_memory() && watch.report(now, fraction)).then_some(windows)
+        let slices = pace.slices(now);
+        (watch.has_memory() && watch.report(now, fraction)).then_some(slices)
     });
     outcome.map_err(|error| watch.raise(error))
 }
@@ -291,13 +294,19 @@ fn stream_key(seed: u64, name: &str) -> u64 {
 /// Every algorithm, as a JSON list.
 #[pyfunction]
 fn algorithms() -> String {
-    describe::algorithms().to_string()
+    sorted(describe::algorithms())
 }
 
 /// Every queue discipline, as a JSON list. The entry of a discipline that only one backend can run names the backend.
 #[pyfunction]
 fn queues() -> String {
-    describe::queues().to_string()
+    sorted(describe::queues())
+}
+
+/// JSON whose objects are in alphabetical order, as pages and `--json` list them.
+fn sorted(mut document: serde_json::Value) -> String {
+    document.sort_all_objects();
+    document.to_string()
 }
 
 /// JSON Schema of the canonical form.
@@ -334,7 +343,14 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(queues, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
-    module.add_class::<ArrowTable>()?;
+    module.add_function(wrap_pyfunction!(numbers::metrics, module)?)?;
+    module.add_function(wrap_pyfunction!(numbers::jain_index, module)?)?;
+    module.add_function(wrap_pyfunction!(saved::parquet, module)?)?;
+    module.add_function(wrap_pyfunction!(saved::digest, module)?)?;
+    module.add_function(wrap_pyfunction!(saved::columns, module)?)?;
+    module.add_class::<batch::Batch>()?;
+    module.add_class::<numbers::Numbers>()?;
+    module.add("UndefinedError", module.py().get_type::<numbers::UndefinedError>())?;
     module.add_class::<callbacks::PyAck>()?;
     module.add_class::<callbacks::PyDelivery>()?;
     module.add_class::<callbacks::PyLost>()?;

@@ -107,7 +107,7 @@ fn run(folder: &Path, logged: bool) -> Result<(), Failure> {
         ("samples", tables::samples(&spec, &outcome)),
         ("links", tables::links(&spec, &outcome)),
     ];
-    elephan_tables::write(&folder.join("tables"), &made)?;
+    elephan_tables::file::write(&folder.join("tables"), &made)?;
     let mut summary = tables::summary(&spec, &outcome);
     summary["wall_seconds_inside"] = wall.as_secs_f64().into();
     Ok(std::fs::write(folder.join("summary.json"), summary.to_string())?)

@@ -13,7 +13,9 @@ from contextlib import contextmanager
 FREE_FRACTION = 0.8
 """The default limit, as a fraction of the memory that is free when the first run starts."""
 
-_HEADROOM = 1.5
+HEADROOM = 1.5
+"""The share that a run receives at least, as a multiple of the memory that it certainly needs."""
+
 _LOOK_AGAIN_S = 0.1
 
 
@@ -64,9 +66,7 @@ class MemoryPool:
         with self._changed:
             while True:
                 everything = self._all()
-                wanted = (
-                    everything if alone else min(everything, max(everything // self.runs, int(_HEADROOM * certain)))
-                )
+                wanted = everything if alone else min(everything, max(everything // self.runs, int(HEADROOM * certain)))
                 if self._taken == 0 or self._taken + wanted <= everything:
                     break
                 if not go_on():

@@ -19,7 +19,7 @@ from elephan.backends.base import (
     RunMemoryError,
     refuse_other_transports,
 )
-from elephan.backends.memory import FREE_FRACTION
+from elephan.backends.memory import FREE_FRACTION, MemoryPool
 from elephan.scenario import Scenario, ScenarioError, own
 from elephan.scenario.catalog import engine
 
@@ -98,13 +98,8 @@ class SimBackend(Backend):
         except ValueError as error:
             raise ScenarioError(str(error)) from None
         everything = self.memory.all_bytes()
-        limit = f"{_mib(everything)} MiB"
-        if not self.memory.stated:
-            limit += f", {FREE_FRACTION:.0%} of what is free"
         if certain > everything:
-            raise ScenarioError(
-                f"the run needs at least {_mib(certain)} MiB; the limit is {limit} (--memory)", path="memory"
-            )
+            raise needs_more(_mib(certain), self.memory)
         for alone in (False, True):
             with self.memory.share(certain, alone=alone, go_on=lambda: report(0.0)) as share:
                 if share is None:
@@ -113,10 +108,25 @@ class SimBackend(Backend):
                     found: dict[str, Any] = made.run(form, report, own_objects(scenario), share)
                 except made.MemoryLimitError as error:
                     if share >= self.memory.all_bytes():
-                        raise RunMemoryError(f"{error}; the limit is {limit} (--memory)") from None
+                        raise outgrown(str(error), self.memory) from None
                 else:
                     return found
-        raise RunMemoryError(f"memory: the run outgrew it; the limit is {limit} (--memory)")
+        raise outgrown("memory: the run outgrew it", self.memory)
+
+
+def needs_more(mib: int, memory: MemoryPool) -> ScenarioError:
+    """The error of a run that certainly needs more memory than there is, MiB."""
+    return ScenarioError(f"the run needs at least {mib} MiB; the limit is {_limit(memory)} (--memory)", path="memory")
+
+
+def outgrown(message: str, memory: MemoryPool) -> RunMemoryError:
+    """The error of a run that exceeded the limit on its memory."""
+    return RunMemoryError(f"{message}; the limit is {_limit(memory)} (--memory)")
+
+
+def _limit(memory: MemoryPool) -> str:
+    limit = f"{_mib(memory.all_bytes())} MiB"
+    return limit if memory.stated else f"{limit}, {FREE_FRACTION:.0%} of what is free"
 
 
 def _mib(size: int) -> int:

@@ -39,5 +39,5 @@ def write_guest_pcapng(run: Run, path: str | Path, at: Side = "sender", progress
     device = DEVICES[0 if at == "sender" else 1]
     with tempfile.TemporaryDirectory() as folder:
         result = backend.run(run.scenario, run.seed, progress, captures=Path(folder))
-        check_same(run, tables.to_polars(result.tables))
+        check_same(run, tables.checked(result.tables))
         shutil.move(Path(folder) / f"{device}.pcapng", path)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from elephan.metrics.windows import loss_events
+from elephan.metrics.compiled import by_flow
 from elephan.runs.result import Run
 from elephan.scenario import catalog
 
 RECEIVE_WINDOW_NOTICED = 0.01
 EPOCHS_WANTED = 3
+_COLUMNS = ("name", "algorithm", "timeouts", "loss_events", "completion_s", "receive_window_limited_fraction")
 MOST_SINGLY = 12
 """Largest number of flows whose warnings have separate lines."""
 
@@ -16,8 +17,9 @@ def warnings_after(run: Run) -> list[str]:
     """Warnings about flows limited by the receiver, and about too few congestion epochs for an average."""
     held_back: dict[str, float] = {}
     few: dict[str, float] = {}
-    events = loss_events(run) if len(run.flows) else {}
-    for row in run.flows.iter_rows(named=True):
+    rows = run.rows("flows", _COLUMNS)
+    events = by_flow(run, "loss_events") if rows else {}
+    for row in rows:
         name, limited = row["name"], row["receive_window_limited_fraction"]
         if limited is not None and limited > RECEIVE_WINDOW_NOTICED:
             held_back[name] = limited

@@ -8,22 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from elephan.metrics.reading import (
-    MetricError,
-    Window,
-    alive,
-    base_rtt_s,
-    bottleneck,
-    check_measured,
-    column,
-    flow_names,
-    link_capacity_bits,
-    resolve_window,
-    specs,
-    time_mean,
-)
+from elephan.metrics.compiled import by_flow
+from elephan.metrics.errors import Window
 from elephan.metrics.registry import metric
-from elephan.metrics.throughput import throughput_mbps
 from elephan.runs.result import Run
 
 Flows = Sequence[str] | None
@@ -36,8 +23,7 @@ def mean_srtt_ms(run: Run, window: Window | None = None, flows: Flows = None) ->
     Raises:
         MetricError: a flow has fewer than two samples in the window.
     """
-    window = resolve_window(run, window)
-    return {name: 1e3 * time_mean(*alive(run, name, "srtt_s", window)) for name in flow_names(run, flows)}
+    return by_flow(run, "mean_srtt_ms", window, flows)
 
 
 @metric("queueing_delay_ms", "ms", "RFC 5166 §2.1.2", scope="flow")
@@ -46,14 +32,13 @@ def queueing_delay_ms(run: Run, window: Window | None = None, flows: Flows = Non
 
     The difference consists of queueing delays, transmission times, and the receiver's delay of its ACKs.
     """
-    return {name: mean_ms - 1e3 * base_rtt_s(run, name) for name, mean_ms in mean_srtt_ms(run, window, flows).items()}
+    return by_flow(run, "queueing_delay_ms", window, flows)
 
 
 @metric("power_mbps_per_s", "Mbit/s²", "Giessler et al. 1978; Kleinrock 1979", scope="flow")
 def power_mbps_per_s(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Throughput over mean smoothed RTT: Kleinrock's power, which weighs rate and delay equally."""
-    delays_ms = mean_srtt_ms(run, window, flows)
-    return {name: rate / (1e-3 * delays_ms[name]) for name, rate in throughput_mbps(run, window, flows).items()}
+    return by_flow(run, "power_mbps_per_s", window, flows)
 
 
 @metric("relative_power", "1", "Giessler et al. 1978; Kleinrock 1979", scope="flow")
@@ -67,22 +52,7 @@ def relative_power(run: Run, window: Window | None = None, flows: Flows = None) 
     Raises:
         MetricError: the bottleneck could send nothing in the window, or there are too few samples.
     """
-    start_s, end_s = window = resolve_window(run, window)
-    rate_mbps = link_capacity_bits(run, bottleneck(run), window) / (end_s - start_s) / 1e6
-    if rate_mbps == 0:
-        raise MetricError("the bottleneck could send nothing in the window")
-    best = {name: rate_mbps / base_rtt_s(run, name) for name in flow_names(run, flows)}
-    return {name: power / best[name] for name, power in power_mbps_per_s(run, window, flows).items()}
-
-
-def _one_way(run: Run, name: str, window: Window | None, flows: Flows) -> dict[str, float]:
-    check_measured(run, window, "one-way delays")
-    if name not in run.flows.columns:
-        raise MetricError(f"the backend '{run.backend}' keeps no one-way delays")
-    datagrams = [spec.name for spec in specs(run, flows) if spec.datagrams]
-    if not datagrams:
-        raise MetricError("no flow of datagrams; those of TCP have round trips (rtt_mean_ms)")
-    return column(run, name, datagrams)
+    return by_flow(run, "relative_power", window, flows)
 
 
 @metric("owd_min_ms", "ms", "RFC 7679", scope="flow")
@@ -95,28 +65,28 @@ def owd_min_ms(run: Run, window: Window | None = None, flows: Flows = None) -> d
     Raises:
         MetricError: there is no flow of datagrams, or no datagram of a flow arrived.
     """
-    return _one_way(run, "owd_min_ms", window, flows)
+    return by_flow(run, "owd_min_ms", window, flows)
 
 
 @metric("owd_mean_ms", "ms", "RFC 7679", scope="flow")
 def owd_mean_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Mean one-way delay of the datagrams that arrive in the measurement window; see ``owd_min_ms``."""
-    return _one_way(run, "owd_mean_ms", window, flows)
+    return by_flow(run, "owd_mean_ms", window, flows)
 
 
 @metric("owd_p50_ms", "ms", "RFC 7679", scope="flow")
 def owd_p50_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Median one-way delay of the datagrams that arrive in the measurement window; see ``owd_min_ms``."""
-    return _one_way(run, "owd_p50_ms", window, flows)
+    return by_flow(run, "owd_p50_ms", window, flows)
 
 
 @metric("owd_p95_ms", "ms", "RFC 7679", scope="flow")
 def owd_p95_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """95 % quantile of the one-way delay of the datagrams that arrive in the measurement window; see ``owd_min_ms``."""
-    return _one_way(run, "owd_p95_ms", window, flows)
+    return by_flow(run, "owd_p95_ms", window, flows)
 
 
 @metric("owd_p99_ms", "ms", "RFC 7679", scope="flow")
 def owd_p99_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """99 % quantile of the one-way delay of the datagrams that arrive in the measurement window; see ``owd_min_ms``."""
-    return _one_way(run, "owd_p99_ms", window, flows)
+    return by_flow(run, "owd_p99_ms", window, flows)

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-import numpy as np
-
-from elephan.metrics.reading import (
-    MetricError,
-    Window,
-    base_rtts_s,
-    binned,
-    flow_names,
-    lifetime_s,
-    pair,
-    resolve_window,
-    sample_times,
-)
+from elephan.metrics.compiled import number
+from elephan.metrics.errors import MetricError, Window
 from elephan.metrics.registry import metric
-from elephan.metrics.throughput import throughput_mbps
 from elephan.runs.result import Run
+from elephan.scenario.catalog import engine
 
 Flows = Sequence[str] | None
 FAIRNESS_BIN_S = 1.0
@@ -32,7 +21,7 @@ def jain_fi(run: Run, window: Window | None = None, flows: Flows = None) -> floa
     Raises:
         MetricError: nothing arrived.
     """
-    return jain_index(list(throughput_mbps(run, window, flows).values()))
+    return number(run, "jain_fi", window, flows=flows)
 
 
 def jain_index(rates: Sequence[float]) -> float:
@@ -41,11 +30,11 @@ def jain_index(rates: Sequence[float]) -> float:
     Raises:
         MetricError: all are zero.
     """
-    x = np.asarray(rates, dtype=np.float64)
-    if x.max() <= 0:
-        raise MetricError("nothing arrived in the window, so that there is nothing to share")
-    x = x / x.max()  # squares then neither overflow nor underflow
-    return float(x.sum() ** 2 / (len(x) * (x**2).sum()))
+    try:
+        found: float = engine().jain_index([float(rate) for rate in rates])
+    except engine().UndefinedError as error:
+        raise MetricError(error.args[0]) from None
+    return found
 
 
 @metric("mean_jain_fi", "1", "ha2006 §4.7: fairness index over time scales")
@@ -60,11 +49,7 @@ def mean_jain_fi(
     Raises:
         MetricError: nothing arrived in any bin.
     """
-    _, octets = binned(run, flow_names(run, flows), "wire_bytes", resolve_window(run, window), bin_s)
-    busy = octets[:, octets.sum(axis=0) > 0]
-    if busy.shape[1] == 0:
-        raise MetricError("nothing arrived in the window, so that there is nothing to share")
-    return float(np.mean([jain_index(rates) for rates in busy.T.tolist()]))
+    return number(run, "mean_jain_fi", window, flows=flows, bin_s=bin_s)
 
 
 @metric("jain_fi_when_all_active", "1", "our interpretation of hcc2011 figs. 12 and 13")
@@ -77,14 +62,7 @@ def jain_fi_when_all_active(run: Run, window: Window | None = None, flows: Flows
     Raises:
         MetricError: the flows are never all active, or nothing arrived.
     """
-    names = flow_names(run, flows)
-    lives = [lifetime_s(run, name) for name in names]
-    from_s, to_s = max(begun for begun, _ in lives), min(ended for _, ended in lives)
-    times = sample_times(run, window)
-    inside = times[(times >= from_s) & (times <= to_s)]
-    if len(inside) < 2:
-        raise MetricError("the flows are never all there at once")
-    return jain_fi(run, (float(inside[0]), float(inside[-1])), flows)
+    return number(run, "jain_fi_when_all_active", window, flows=flows)
 
 
 @metric("min_max_ratio", "1", "RFC 5166 §2.3.1: epsilon-fairness")
@@ -96,10 +74,7 @@ def min_max_ratio(run: Run, window: Window | None = None, flows: Flows = None) -
     Raises:
         MetricError: nothing arrived.
     """
-    rates = throughput_mbps(run, window, flows).values()
-    if max(rates) == 0:
-        raise MetricError("nothing arrived in the window, so that there is nothing to share")
-    return min(rates) / max(rates)
+    return number(run, "min_max_ratio", window, flows=flows)
 
 
 @metric("product_fairness", "1", "RFC 5166 §2.3.1: product measure")
@@ -112,10 +87,7 @@ def product_fairness(run: Run, window: Window | None = None, flows: Flows = None
     Raises:
         MetricError: nothing arrived.
     """
-    rates = np.array(list(throughput_mbps(run, window, flows).values()))
-    if rates.max() == 0:
-        raise MetricError("nothing arrived in the window, so that there is nothing to share")
-    return float(np.exp(np.log(rates / rates.mean()).mean())) if rates.min() > 0 else 0.0
+    return number(run, "product_fairness", window, flows=flows)
 
 
 @metric("asymmetry", "1", "Bullot, Cottrell, Hughes-Jones 2003")
@@ -125,18 +97,13 @@ def asymmetry(run: Run, window: Window | None = None, flows: Flows = None) -> fl
     Raises:
         MetricError: there are not two flows, or nothing arrived.
     """
-    first, second = pair(run, flows)
-    rates = throughput_mbps(run, window, flows)
-    total = rates[first] + rates[second]
-    if total == 0:
-        raise MetricError("nothing arrived in the window, so that there is nothing to share")
-    return (rates[first] - rates[second]) / total
+    return number(run, "asymmetry", window, flows=flows)
 
 
 @metric("abs_asymmetry", "1", "weigle2006 §3")
 def abs_asymmetry(run: Run, window: Window | None = None, flows: Flows = None) -> float:
     """Absolute value of the asymmetry of two flows; 0 for equal shares, 1 if one flow has all of the throughput."""
-    return abs(asymmetry(run, window, flows))
+    return number(run, "abs_asymmetry", window, flows=flows)
 
 
 @metric("throughput_ratio", "1", "leith2008 §VI: figs. 8 and 9")
@@ -146,9 +113,7 @@ def throughput_ratio(run: Run, window: Window | None = None, flows: Flows = None
     Raises:
         MetricError: there are not two flows, or no data of the second flow arrived.
     """
-    first, second = pair(run, flows)
-    rates = throughput_mbps(run, window, flows)
-    return _ratio(rates, first, second)
+    return number(run, "throughput_ratio", window, flows=flows)
 
 
 @metric("rtt_fairness_ratio", "1", "RFC 5166 §2.3.2", aliases=("throughput_ratio_short_over_long",))
@@ -158,8 +123,7 @@ def rtt_fairness_ratio(run: Run, window: Window | None = None, flows: Flows = No
     Raises:
         MetricError: all flows have the same RTT, or nothing arrived from the flow with the longest RTT.
     """
-    shortest, longest = _by_rtt(run, flows)
-    return _ratio(throughput_mbps(run, window, flows), shortest, longest)
+    return number(run, "rtt_fairness_ratio", window, flows=flows)
 
 
 @metric("throughput_ratio_long_over_short", "1", "leith2008 §V: fig. 7")
@@ -169,8 +133,7 @@ def throughput_ratio_long_over_short(run: Run, window: Window | None = None, flo
     Raises:
         MetricError: all flows have the same RTT, or nothing arrived from the flow with the shortest RTT.
     """
-    shortest, longest = _by_rtt(run, flows)
-    return _ratio(throughput_mbps(run, window, flows), longest, shortest)
+    return number(run, "throughput_ratio_long_over_short", window, flows=flows)
 
 
 @metric("rtt_fairness_exponent", "1", "Lakshman, Madhow 1997; the two notions of ha2006 §4.4")
@@ -184,24 +147,4 @@ def rtt_fairness_exponent(run: Run, window: Window | None = None, flows: Flows =
     Raises:
         MetricError: all flows have the same RTT, or nothing arrived from the flow with the shortest or the longest RTT.
     """
-    shortest, longest = _by_rtt(run, flows)
-    ratio = rtt_fairness_ratio(run, window, flows)
-    if ratio == 0:
-        raise MetricError(f"nothing of flow '{shortest}' arrived in the window")
-    rtts_s = base_rtts_s(run, [shortest, longest])
-    return float(np.log(ratio) / np.log(rtts_s[longest] / rtts_s[shortest]))
-
-
-def _by_rtt(run: Run, flows: Flows) -> tuple[str, str]:
-    """The flows with the shortest and the longest propagation RTT."""
-    rtts_s = base_rtts_s(run, flows)
-    shortest, longest = min(rtts_s, key=rtts_s.__getitem__), max(rtts_s, key=rtts_s.__getitem__)
-    if rtts_s[shortest] == rtts_s[longest]:
-        raise MetricError("all flows have the same RTT")
-    return shortest, longest
-
-
-def _ratio(rates: Mapping[str, float], over: str, under: str) -> float:
-    if rates[under] == 0:
-        raise MetricError(f"nothing of flow '{under}' arrived in the window")
-    return rates[over] / rates[under]
+    return number(run, "rtt_fairness_exponent", window, flows=flows)

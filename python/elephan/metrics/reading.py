@@ -6,41 +6,29 @@ rejected. The ends of the scenario's ``[measure]`` are always sample times.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from elephan.metrics.compiled import PS_PER_S, defined
+from elephan.metrics.compiled import link_counter as link_counter
+from elephan.metrics.compiled import measure_window as measure_window
+from elephan.metrics.compiled import recorded_links as recorded_links
+from elephan.metrics.errors import MetricError as MetricError
+from elephan.metrics.errors import Window as Window
 from elephan.scenario import lookups
-from elephan.scenario.form import FlowSpec, Impairments, LinkSpec
-from elephan.scenario.units import OPPORTUNITY_BYTES
+from elephan.scenario.form import FlowSpec
 from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
     from elephan.runs.result import Run
 
 Array = npt.NDArray[np.float64]
-Window = tuple[float, float]
-"""Start and end, seconds of simulated time."""
 
-PS_PER_S = 1e12
 GRID_TOLERANCE_S = 1e-9
-BOTTLENECK = "bottleneck"
-SOURCE_COLUMNS = ("delivered_segments", "wire_bytes")
-"""Sampled columns of sources of transfers."""
-
-
-class MetricError(ValueError):
-    """A metric is not defined for this run, window, flow or link; the message has the reason."""
-
-
-def measure_window(run: Run) -> Window:
-    """The scenario's ``[measure]``, seconds."""
-    measure = run.form.measure
-    return measure.from_ps / PS_PER_S, measure.to_ps / PS_PER_S
 
 
 def duration_s(run: Run) -> float:
@@ -152,86 +140,6 @@ def check_recorded(run: Run, flows: Iterable[str]) -> None:
             raise MetricError(f"flow '{name}' was not recorded; the scenario has record = {wanted}")
 
 
-def _from_totals(run: Run, column: str, window: Window, found: Sequence[FlowSpec]) -> dict[str, float] | None:
-    """Increase of a counter over the measurement window from the table ``flows``, which also has the flows without
-    samples."""
-    measured = measure_window(run)
-    if max(abs(a - b) for a, b in zip(window, measured, strict=True)) > GRID_TOLERANCE_S:
-        return None
-    totals = dict(run.flows.select("name", f"measured_{column}").iter_rows())
-    return {flow.name: float(totals[flow.name]) for flow in found}
-
-
-def counters(run: Run, column: str, window: Window, flows: Sequence[str] | None = None) -> dict[str, float]:
-    """Increase of a cumulative column of ``samples`` over a window, by flow in order of start.
-
-    Sources of transfers named by ``flows`` follow the flows, if the table ``sources`` also has the column.
-
-    Raises:
-        MetricError: the window's ends are not sample times, or a source has no such column.
-    """
-    found, sources = chosen(run, flows)
-    if not found and not sources:
-        raise MetricError("no flow to measure")
-    if sources and column not in SOURCE_COLUMNS:
-        raise MetricError(f"'{sources[0].name}' is a source of transfers; this is defined for flows")
-    increase = {}
-    if not run.records_all:
-        totals = _from_totals(run, column, window, found)
-        if totals is None:
-            check_recorded(run, (flow.name for flow in found))
-        else:
-            increase, found = totals, []
-    for specs_of, table, key in ((found, "samples", "flow"), (sources, "sources", "source")):
-        if not specs_of:
-            continue
-        before, after = (_values_at(run, table, key, column, time_s) for time_s in window)
-        for spec in specs_of:
-            increase[spec.name] = _counted(after, spec.name) - _counted(before, spec.name)
-    return increase
-
-
-def _values_at(run: Run, table: str, key: str, column: str, time_s: float) -> dict[str, Any]:
-    """A column of ``samples`` or ``sources`` at a sample time, by the name in the column ``key``."""
-
-    def sorted_times() -> Array:
-        return _times(getattr(run, table))
-
-    def rows() -> pl.DataFrame:
-        times = run.kept((table, "times"), sorted_times)
-        return _rows_at(run, getattr(run, table), times, time_s, key).with_columns(pl.col(key).cast(pl.String))
-
-    return dict(run.kept((table, time_s), rows).select(key, column).iter_rows())
-
-
-def _counted(rows: Mapping[str, float | None], name: str) -> float:
-    value = rows.get(name)
-    if value is None:
-        raise MetricError(f"no sample of flow '{name}' at an end of the window")
-    return float(value)
-
-
-def link_counter(run: Run, link: str, column: str, window: Window) -> float:
-    """Increase of a cumulative column of ``links`` over a window.
-
-    Raises:
-        MetricError: the link was not recorded, or the window's ends are not sample times.
-    """
-    ends = (run.kept(("links", link, time_s), partial(_link_at, run, link, time_s)) for time_s in window)
-    before, after = (float(row[column]) for row in ends)
-    return after - before
-
-
-def _link_at(run: Run, link: str, time_s: float) -> dict[str, Any]:
-    """The last row of a link's samples at a sample time."""
-    rows = link_rows(run, link)
-    times = rows["time_s"].to_numpy().astype(np.float64)
-    (found,) = np.nonzero(times == _snapped(np.unique(times), np.array([time_s]))[0])
-    if not len(found):
-        raise _off_grid(run, time_s)
-    return rows.row(int(found[-1]), named=True)
-
-
 def flow_series(run: Run, flow: str, column: str, window: Window) -> tuple[Array, Array]:
     """Sample times in s, from one end of the window to the other, and the values at these times; absent values are NaN.
 
@@ -280,13 +188,6 @@ def _series(run: Run, rows: pl.DataFrame, column: str, window: Window) -> tuple[
 def _times(table: pl.DataFrame) -> Array:
     times: Array = table["time_s"].unique().sort().to_numpy().astype(np.float64)
     return times
-
-
-def _rows_at(run: Run, table: pl.DataFrame, times: Array, time_s: float, key: str) -> pl.DataFrame:
-    rows = table.filter(pl.col("time_s") == _snapped(times, np.array([time_s]))[0])
-    if rows.is_empty():
-        raise _off_grid(run, time_s)
-    return rows.unique(subset=[key], keep="last", maintain_order=True)
 
 
 def _snapped(times: Array, wanted: Array) -> Array:
@@ -367,39 +268,6 @@ def sample_times(run: Run, window: Window | None = None) -> Array:
     return inside
 
 
-def column(run: Run, name: str, flows: Sequence[str] | None = None) -> dict[str, float]:
-    """A column of ``flows``, by flow in order of start.
-
-    Raises:
-        MetricError: a flow has no value in this column.
-    """
-    values = dict(run.flows.select("name", pl.col(name).cast(pl.Float64)).iter_rows())
-    names = flow_names(run, flows)
-    for flow in names:
-        if values.get(flow) is None:
-            raise MetricError(f"flow '{flow}' has no {name.replace('_', ' ')}")
-    return {flow: values[flow] for flow in names}
-
-
-def check_measured(run: Run, window: Window | None, what: str) -> None:
-    """Reject a window other than the measurement window, for statistics over every packet.
-
-    Raises:
-        MetricError: the window is not the measurement window.
-    """
-    measured = measure_window(run)
-    if window is not None and max(abs(a - b) for a, b in zip(window, measured, strict=True)) > GRID_TOLERANCE_S:
-        raise MetricError(
-            f"{what} of every packet are kept for the measured part, {measured[0]:g} s to {measured[1]:g} s, "
-            "and not for other windows"
-        )
-
-
-def source_transfers(run: Run, source: str) -> pl.DataFrame:
-    """The rows of ``transfers`` of one source, in order of start."""
-    return run.transfers.filter(pl.col("source").cast(pl.String) == source)
-
-
 def time_mean(times: Array, values: Array) -> float:
     """Time average of a sampled series by the trapezoidal rule; samples without a value are left out.
 
@@ -416,6 +284,24 @@ def time_mean(times: Array, values: Array) -> float:
 # ---- the path ----
 
 
+def link_capacity_bits(run: Run, name: str, window: Window) -> float:
+    """Bits that a link could have sent in a window: the integral of its rate, or the opportunities of its trace.
+
+    Raises:
+        MetricError: the scenario has no link of this name.
+    """
+    return defined(run, lambda numbers: numbers.capacity_bits(name, window))
+
+
+def bottleneck(run: Run) -> str:
+    """The link named ``bottleneck``, or else the recorded link with the highest utilization in the measurement window.
+
+    Raises:
+        MetricError: no link was recorded.
+    """
+    return defined(run, lambda numbers: numbers.bottleneck())
+
+
 def link_rows(run: Run, link: str) -> pl.DataFrame:
     """The recorded samples of a link.
 
@@ -426,69 +312,6 @@ def link_rows(run: Run, link: str) -> pl.DataFrame:
     if rows.is_empty():
         raise MetricError(f"the link '{link}' was not recorded; {hint(link, recorded_links(run))}")
     return rows
-
-
-def recorded_links(run: Run) -> list[str]:
-    """Names of the links that have samples, as listed in the scenario."""
-    present = run.kept("recorded", lambda: set(run.links["link"].cast(pl.String).unique().to_list()))
-    return [link.name for link in run.form.links if link.name in present]
-
-
-def link_spec(run: Run, name: str) -> LinkSpec:
-    """Canonical form of a link.
-
-    Raises:
-        MetricError: the scenario has no link of this name.
-    """
-    for link in run.form.links:
-        if link.name == name:
-            return link
-    raise MetricError(f"'{name}' is not a link; {hint(name, [link.name for link in run.form.links])}")
-
-
-def link_capacity_bits(run: Run, name: str, window: Window) -> float:
-    """Bits that a link could have sent in a window: the integral of its rate, or the opportunities of its trace."""
-    spec = link_spec(run, name)
-    changes = spec.impairments or Impairments()
-    start_s, end_s = window
-    if changes.rate_trace_ms:
-        times_s = np.array(changes.rate_trace_ms) / 1e3
-        period_s = float(times_s[-1])
-
-        def opportunities(until_s: float) -> int:
-            """Number of transmission opportunities from the start of the run up to and including ``until_s``."""
-            rounds = int(until_s / period_s + GRID_TOLERANCE_S)
-            within = np.count_nonzero(times_s <= until_s - rounds * period_s + GRID_TOLERANCE_S)
-            return rounds * len(times_s) + int(within)
-
-        return 8.0 * OPPORTUNITY_BYTES * (opportunities(end_s) - opportunities(start_s))
-    steps = [(0.0, float(spec.rate_bps))]
-    steps += [(step.at_ps / PS_PER_S, float(step.rate_bps)) for step in changes.rate_steps]
-    ends = [at for at, _ in steps[1:]] + [float("inf")]
-    return sum(rate * max(0.0, min(end, end_s) - max(at, start_s)) for (at, rate), end in zip(steps, ends, strict=True))
-
-
-def bottleneck(run: Run) -> str:
-    """The link named ``bottleneck``, or else the recorded link with the highest utilization in the measurement window.
-
-    Raises:
-        MetricError: no link was recorded.
-    """
-    names = recorded_links(run)
-    if not names:
-        raise MetricError("no link of this run was recorded")
-    if BOTTLENECK in names:
-        return BOTTLENECK
-    return run.kept("bottleneck", lambda: _most_used(run, names))
-
-
-def _most_used(run: Run, names: Sequence[str]) -> str:
-    window = measure_window(run)
-
-    def used(name: str) -> float:
-        return link_counter(run, name, "delivered_bytes", window) / max(1.0, link_capacity_bits(run, name, window))
-
-    return max(names, key=used)
 
 
 def base_rtts_s(run: Run, flows: Sequence[str] | None = None) -> dict[str, float]:
@@ -507,8 +330,3 @@ def base_rtt_s(run: Run, flow: str) -> float:
 def wire_bytes(run: Run, flow: str) -> int:
     """Size of a flow's full data packet on the wire, bytes."""
     return lookups.wire_bytes(specs(run, [flow])[0].stack)
-
-
-def wire_factor(spec: FlowSpec) -> float:
-    """Size on the wire of a segment of a flow or a source, divided by the segment's payload."""
-    return lookups.wire_bytes(spec.stack) / spec.stack.payload_bytes

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from inspect import cleandoc
 from typing import Any, Literal, TypeVar
 
-from elephan.metrics.reading import MetricError
+from elephan.hooks import hook
+from elephan.metrics.errors import MetricError
 from elephan.scenario.words import hint
 
 Scope = Literal["run", "flow", "link"]
@@ -91,9 +92,11 @@ def get(name: str) -> Metric:
 
 def find(name: str) -> Metric | None:
     """The metric of a name or alias; ``None`` if there is no such metric."""
+    hook("metrics")()
     return _METRICS.get(_ALIASES.get(name, name))
 
 
 def registry() -> dict[str, Metric]:
     """All metrics by name, in alphabetical order."""
+    hook("metrics")()
     return dict(sorted(_METRICS.items()))

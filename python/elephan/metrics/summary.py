@@ -8,9 +8,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from elephan.metrics import queueing, throughput
-from elephan.metrics.reading import MetricError, Window, link_counter, measure_window, recorded_links
-from elephan.metrics.registry import get
+from elephan.metrics.compiled import link_counter, measure_window, number, recorded_links
+from elephan.metrics.errors import MetricError, Window
+from elephan.runs import tables
 from elephan.runs.crowds import over_flows
 from elephan.runs.result import SUMMARY_FORMAT, Run
 
@@ -34,6 +34,9 @@ RUN_METRICS = (
 )  # fmt: skip
 """Metrics of a run as a whole, in the order in which they are printed."""
 
+ALIASES = {"jain": "jain_fi", "stability": "cov_total_throughput"}
+"""Metrics with a short name. A summary does not ask the registry for them, since its import loads NumPy and Polars."""
+
 
 def summarize(run: Run) -> dict[str, Any]:
     """The summary of a run. A metric without a value is ``None``. An undefined metric has its reason in ``undefined``;
@@ -46,8 +49,10 @@ def summarize(run: Run) -> dict[str, Any]:
     values of ``links`` and ``metrics`` are over the measurement window, except times of convergence.
     """
     from_s, to_s = window = measure_window(run)
-    flow_columns = [*FLOW_COLUMNS, *(name for name in DATAGRAM_COLUMNS if name in run.flows.columns)]
-    rows = [{key: _number(value) for key, value in row.items()} for row in run.flows.select(flow_columns).to_dicts()]
+    rows = [
+        {key: _number(value) for key, value in row.items()}
+        for row in run.rows("flows", (*FLOW_COLUMNS, *DATAGRAM_COLUMNS))
+    ]
     recorded = {name for group in run.groups for name in group.recorded}
     sources = run.manifest.get("engine_summary", {}).get("traffic", [])
     metrics, undefined = run_metrics(run)
@@ -62,7 +67,7 @@ def summarize(run: Run) -> dict[str, Any]:
             "title": run.manifest.get("title"),
             "cached": False,
             "wall_seconds": run.manifest.get("wall_seconds"),
-            "segments_delivered": int(run.flows["segments_delivered"].sum())
+            "segments_delivered": sum(row["segments_delivered"] for row in rows)
             + sum(source["segments_delivered"] for source in sources),
             "warnings": run.warnings,
             "measure": {"from_s": from_s, "to_s": to_s},
@@ -86,21 +91,21 @@ def _crowd(run: Run, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def run_metrics(run: Run) -> tuple[dict[str, float | None], dict[str, str]]:
     """The metrics of a run as a whole over the measurement window, and the reasons for undefined metrics."""
     undefined: dict[str, str] = {}
-    return {name: _value(name, partial(get(name), run), undefined) for name in RUN_METRICS}, undefined
+    found = {name: _value(name, partial(number, run, ALIASES.get(name, name)), undefined) for name in RUN_METRICS}
+    return found, undefined
 
 
 def _link(run: Run, name: str, window: Window) -> dict[str, Any]:
-    idle = throughput.settled_packets(run, name, window) == 0
     undefined: dict[str, str] = {}
     values = {
-        "utilization": lambda: throughput.utilization(run, window, name),
-        "throughput_mbps": lambda: throughput.link_throughput_mbps(run, window, name),
-        "loss_rate": lambda: 0.0 if idle else throughput.loss_rate(run, window, name),
-        "drops": lambda: int(throughput.drops(run, window, name)),
+        "utilization": lambda: number(run, "utilization", link=name),
+        "throughput_mbps": lambda: number(run, "link_throughput_mbps", link=name),
+        "loss_rate": lambda: 0.0 if _is_idle(run, name, window) else number(run, "loss_rate", link=name),
+        "drops": lambda: int(number(run, "drops", link=name)),
         "marks": lambda: _marks(run, name, window),
-        "queue_mean_packets": lambda: queueing.mean_queue_pkts(run, window, name),
-        "queue_min_packets": lambda: int(queueing.min_queue_pkts(run, window, name)),
-        "queue_max_packets": lambda: int(queueing.max_queue_pkts(run, window, name)),
+        "queue_mean_packets": lambda: number(run, "mean_queue_pkts", link=name),
+        "queue_min_packets": lambda: int(number(run, "min_queue_pkts", link=name)),
+        "queue_max_packets": lambda: int(number(run, "max_queue_pkts", link=name)),
     }
     row = {"name": name} | {key: _value(key, value, undefined) for key, value in values.items()}
     return row | ({"undefined": undefined} if undefined else {})
@@ -117,9 +122,14 @@ def _value(name: str, compute: Callable[[], Any], undefined: dict[str, str]) -> 
     return None
 
 
+def _is_idle(run: Run, name: str, window: Window) -> bool:
+    """True if no packet was dropped or sent at a link."""
+    return link_counter(run, name, "arrived_packets", window) == link_counter(run, name, "queue_packets", window)
+
+
 def _marks(run: Run, name: str, window: Window) -> int:
     """ECN marks; a backend without a queue that marks packets has no column for marks."""
-    if "marked_packets" not in run.links.columns:
+    if "marked_packets" not in (tables.columns_of(run.arrow("links")) or ()):
         return 0
     return int(link_counter(run, name, "marked_packets", window))
 

@@ -90,7 +90,7 @@ def frame(sweep: Sweep[Any], names: Names = None, *, per: Per = "run", window: W
     columns |= {name: pl.Series([row.values[name] for row in rows], dtype=pl.Float64) for name in metrics}
     ids = [None if sweep[row.at] is None else sweep[row.at].id for row in rows]
     columns["run"] = pl.Series(ids, dtype=pl.String)
-    columns["why"] = pl.Series([_reasons(row) for row in rows], dtype=pl.String)
+    columns["why"] = pl.Series([reasons(row) for row in rows], dtype=pl.String)
     return pl.DataFrame(columns)
 
 
@@ -159,7 +159,7 @@ def _axes(sweep: Sweep[Any], at: Sequence[int], without: str = "") -> dict[str, 
     return columns
 
 
-def _reasons(row: Row) -> str | None:
+def reasons(row: Row) -> str | None:
     """The reasons for the missing values of a row, without duplicates. Each reason names the metrics that it applies
     to; a reason that applies to all metrics of the row names no metric."""
     about: dict[str, list[str]] = {}

@@ -3,43 +3,20 @@ flow."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from elephan.metrics.reading import (
-    Array,
-    MetricError,
-    Window,
-    alive,
-    base_rtt_s,
-    bottleneck,
-    check_measured,
-    column,
-    counters,
-    duration_s,
-    flow_names,
-    flow_series,
-    link_capacity_bits,
-    resolve_window,
-    time_mean,
-    wire_bytes,
-)
+from elephan.metrics.compiled import by_flow
+from elephan.metrics.errors import MetricError, Window
+from elephan.metrics.reading import Array, duration_s, flow_names, flow_series, resolve_window
 from elephan.metrics.registry import metric
 from elephan.runs.result import Run
 
 Flows = Sequence[str] | None
 SKIPPED_EPOCHS = 2
-
-
-def _of_each(
-    run: Run, flows: Flows, series: str, window: Window | None, f: Callable[[Array, Array], float]
-) -> dict[str, float]:
-    window = resolve_window(run, window)
-    return {name: f(*alive(run, name, series, window)) for name in flow_names(run, flows)}
 
 
 @metric("mean_cwnd_pkts", "segments", "Elephan's own definition", scope="flow")
@@ -48,19 +25,19 @@ def mean_cwnd_pkts(run: Run, window: Window | None = None, flows: Flows = None) 
 
     Times before the flow's start and after its end, at which the flow has no congestion window, are left out.
     """
-    return _of_each(run, flows, "cwnd", window, time_mean)
+    return by_flow(run, "mean_cwnd_pkts", window, flows)
 
 
 @metric("max_cwnd_pkts", "segments", "Elephan's own definition", scope="flow", aliases=("cwnd_max",))
 def max_cwnd_pkts(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Largest sampled congestion window between the flow's start and its end."""
-    return _of_each(run, flows, "cwnd", window, lambda _, cwnd: float(_known(cwnd).max()))
+    return by_flow(run, "max_cwnd_pkts", window, flows)
 
 
 @metric("cwnd_cov", "1", "our interpretation of hcc2011", scope="flow")
 def cwnd_cov(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Standard deviation over mean of the congestion window, over the samples between the flow's start and its end."""
-    return _of_each(run, flows, "cwnd", window, lambda _, cwnd: float(_known(cwnd).std() / _known(cwnd).mean()))
+    return by_flow(run, "cwnd_cov", window, flows)
 
 
 @metric("cwnd_fraction_of_bdp", "1", "our interpretation of weigle2006", scope="flow")
@@ -70,22 +47,13 @@ def cwnd_fraction_of_bdp(run: Run, window: Window | None = None, flows: Flows = 
     The product is the bottleneck's mean rate in the window times the two-way propagation delay, in full data packets on
     the wire.
     """
-    return {name: mean / _bdp_pkts(run, name, window) for name, mean in mean_cwnd_pkts(run, window, flows).items()}
-
-
-def _known(values: Array) -> Array:
-    known = values[~np.isnan(values)]
-    if not len(known):
-        raise MetricError(
-            "the flow has no congestion window in this part of the run, before its start or after its end"
-        )
-    return known
+    return by_flow(run, "cwnd_fraction_of_bdp", window, flows)
 
 
 @metric("loss_events", "events", "RFC 5166 §2.1.3", scope="flow")
 def loss_events(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Number of loss events: recoveries, one for each congestion signal reported to the algorithm."""
-    return counters(run, "loss_events", resolve_window(run, window), flows)
+    return by_flow(run, "loss_events", window, flows)
 
 
 @metric("epoch_duration_s", "s", "Elephan's own definition", scope="flow")
@@ -211,9 +179,7 @@ def loss_event_rate(run: Run, window: Window | None = None, flows: Flows = None)
     Raises:
         MetricError: a flow delivered nothing.
     """
-    window = resolve_window(run, window)
-    segments = _delivered(run, window, flows)
-    return {name: events / segments[name] for name, events in loss_events(run, window, flows).items()}
+    return by_flow(run, "loss_event_rate", window, flows)
 
 
 @metric("response_pkts_per_rtt", "segments", "RFC 3649 §3: response functions", scope="flow")
@@ -222,10 +188,7 @@ def response_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows =
 
     The mean round trip is the time average of the smoothed RTT.
     """
-    start_s, end_s = window = resolve_window(run, window)
-    rtts_s = _of_each(run, flows, "srtt_s", window, time_mean)
-    segments = counters(run, "delivered_segments", window, flows)
-    return {name: segments[name] / (end_s - start_s) * rtts_s[name] for name in segments}
+    return by_flow(run, "response_pkts_per_rtt", window, flows)
 
 
 @metric("receive_window_limited_fraction", "1", "design: limits of a run", scope="flow")
@@ -238,48 +201,37 @@ def receive_window_limited_fraction(run: Run, window: Window | None = None, flow
     Raises:
         MetricError: a window other than the whole run is requested.
     """
-    if window is not None and (window[0] > 0 or window[1] < duration_s(run)):
-        raise MetricError("this fraction is known for the whole run only")
-    return column(run, "receive_window_limited_fraction", flows)
-
-
-def _measured(run: Run, window: Window | None) -> None:
-    check_measured(run, window, "RTT statistics")
+    return by_flow(run, "receive_window_limited_fraction", window, flows)
 
 
 @metric("rtt_min_ms", "ms", "RFC 5166 §2.1.2", scope="flow")
 def rtt_min_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Smallest RTT of any packet in the measurement window."""
-    _measured(run, window)
-    return column(run, "rtt_min_ms", flows)
+    return by_flow(run, "rtt_min_ms", window, flows)
 
 
 @metric("rtt_mean_ms", "ms", "RFC 5166 §2.1.2", scope="flow")
 def rtt_mean_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Mean RTT over the packets of the measurement window."""
-    _measured(run, window)
-    return column(run, "rtt_mean_ms", flows)
+    return by_flow(run, "rtt_mean_ms", window, flows)
 
 
 @metric("rtt_p50_ms", "ms", "RFC 5166 §2.1.2", scope="flow")
 def rtt_p50_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Median RTT over the packets of the measurement window."""
-    _measured(run, window)
-    return column(run, "rtt_p50_ms", flows)
+    return by_flow(run, "rtt_p50_ms", window, flows)
 
 
 @metric("rtt_p95_ms", "ms", "RFC 5166 §2.1.2", scope="flow")
 def rtt_p95_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """95 % quantile of the RTT over the packets of the measurement window."""
-    _measured(run, window)
-    return column(run, "rtt_p95_ms", flows)
+    return by_flow(run, "rtt_p95_ms", window, flows)
 
 
 @metric("rtt_p99_ms", "ms", "RFC 5166 §2.1.2", scope="flow")
 def rtt_p99_ms(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """99 % quantile of the RTT over the packets of the measurement window."""
-    _measured(run, window)
-    return column(run, "rtt_p99_ms", flows)
+    return by_flow(run, "rtt_p99_ms", window, flows)
 
 
 @metric("peak_window_over_bdp", "1", "katto2008 §III", scope="flow")
@@ -288,7 +240,7 @@ def peak_window_over_bdp(run: Run, window: Window | None = None, flows: Flows = 
 
     The bandwidth-delay product is the same as in ``cwnd_fraction_of_bdp``.
     """
-    return {name: peak / _bdp_pkts(run, name, window) for name, peak in max_cwnd_pkts(run, window, flows).items()}
+    return by_flow(run, "peak_window_over_bdp", window, flows)
 
 
 @metric("response_over_reno", "1", "RFC 3649 §2; Mathis et al. 1997", scope="flow")
@@ -300,13 +252,7 @@ def response_over_reno(run: Run, window: Window | None = None, flows: Flows = No
     Raises:
         MetricError: a flow has no loss event in the window.
     """
-    rates = loss_event_rate(run, window, flows)
-    for name, rate in rates.items():
-        if rate == 0:
-            raise MetricError(f"flow '{name}' has no loss event in the window")
-    return {
-        name: pkts / math.sqrt(1.5 / rates[name]) for name, pkts in response_pkts_per_rtt(run, window, flows).items()
-    }
+    return by_flow(run, "response_over_reno", window, flows)
 
 
 @metric("retransmit_rate", "1", "RFC 5166 §2.1.3", scope="flow")
@@ -316,22 +262,4 @@ def retransmit_rate(run: Run, window: Window | None = None, flows: Flows = None)
     Raises:
         MetricError: a flow delivered nothing.
     """
-    window = resolve_window(run, window)
-    segments = _delivered(run, window, flows)
-    return {name: again / segments[name] for name, again in counters(run, "retransmits", window, flows).items()}
-
-
-def _delivered(run: Run, window: Window, flows: Flows) -> dict[str, float]:
-    segments = counters(run, "delivered_segments", window, flows)
-    for name, count in segments.items():
-        if count == 0:
-            raise MetricError(f"flow '{name}' delivered nothing in the window")
-    return segments
-
-
-def _bdp_pkts(run: Run, flow: str, window: Window | None) -> float:
-    start_s, end_s = window = resolve_window(run, window)
-    rate_bps = link_capacity_bits(run, bottleneck(run), window) / (end_s - start_s)
-    if rate_bps == 0:
-        raise MetricError("the bottleneck could send nothing in the window")
-    return rate_bps * base_rtt_s(run, flow) / (8 * wire_bytes(run, flow))
+    return by_flow(run, "retransmit_rate", window, flows)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from elephan.runs import tables
 from elephan.runs.result import Run, flow_rows
 from elephan.scenario import Scenario, ScenarioError
 
@@ -69,7 +70,11 @@ def difference(first: Run, second: Run) -> Difference:
     return Difference(
         [*_environment(first, second), *scenario_fields(first, second)],
         [Changed(*row) for row in _unequal(*numbers)],
-        first.manifest["tables_sha256"] == second.manifest["tables_sha256"],
+        tables.same_contents(
+            first.manifest["tables_sha256"],
+            second.manifest["tables_sha256"],
+            [lambda: tables.contents_digest(first.tables()), lambda: tables.contents_digest(second.tables())],
+        ),
     )
 
 

@@ -130,12 +130,6 @@ def write_bytes(path: Path, content: bytes | memoryview) -> None:
         path.write_bytes(content)
 
 
-def sync(folder: Path) -> None:
-    """Flush a folder and everything in it to the disk, before the folder is renamed to its final name."""
-    for path in (*folder.iterdir(), folder):
-        sync_one(path)
-
-
 def sync_one(path: Path) -> None:
     """Flush a file or a folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
@@ -148,7 +142,11 @@ def sync_one(path: Path) -> None:
 
 def move_into_place(folder: Path, target: Path) -> bool:
     """Rename a complete folder to its final name; ``False`` if a folder of that name exists; the existing folder is not
-    changed."""
+    changed.
+
+    Only the rename is flushed to the disk. If the host loses its power before the files are on the disk too, their
+    digests show it, and the result is made again; to flush each file takes longer than a short run.
+    """
     try:
         folder.rename(target)
     except OSError as error:

@@ -7,6 +7,7 @@ import platform
 import shlex
 import sys
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,6 @@ from elephan.version import __version__
 
 def provenance(*, engine: str, wall_seconds: float) -> dict[str, Any]:
     """Versions, host, command and times, for the manifest."""
-    import polars
-
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "wall_seconds": wall_seconds,
@@ -24,13 +23,13 @@ def provenance(*, engine: str, wall_seconds: float) -> dict[str, Any]:
             "elephan": __version__,
             "engine": engine,
             "python": platform.python_version(),
-            "polars": polars.__version__,
         },
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else "",
         "host": {"cpu": cpu_name(), "cores": os.cpu_count(), "system": f"{platform.system()} {platform.release()}"},
     }
 
 
+@lru_cache(maxsize=1)
 def cpu_name() -> str:
     """The operating system's name of the processor."""
     try:

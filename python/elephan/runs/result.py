@@ -14,6 +14,7 @@ from elephan.runs.crowds import MOST_ROWS, crowd_table, over_flows, shown_quanti
 from elephan.runs.errors import DamagedRunError, RunError, shown
 from elephan.runs.saved import MANIFEST, MANIFEST_FORMAT, SUMMARY, run_id
 from elephan.scenario import Scenario, document
+from elephan.scenario.catalog import engine
 from elephan.scenario.form import Spec
 from elephan.scenario.groups import Group, groups_of, without_groups
 
@@ -46,7 +47,7 @@ class Run:
         manifest: Mapping[str, Any],
         *,
         folder: Path | None = None,
-        tables: Mapping[str, pl.DataFrame] | None = None,
+        tables: Mapping[str, Any] | None = None,
         scenario: Scenario | None = None,
         cached: bool = False,
     ) -> None:
@@ -54,7 +55,7 @@ class Run:
         self.id = str(manifest["id"])
         self.cached = cached
         self._folder = folder
-        self._tables = dict(tables or {})
+        self._tables: dict[str, Any] = dict(tables or {})
         self._scenario = scenario
         self._kept: dict[Hashable, Any] = {}
 
@@ -95,7 +96,7 @@ class Run:
         """
         from elephan.runs import tables as files
 
-        frames = files.to_polars(tables)
+        found = files.checked(tables)
         seed = scenario.seed if seed is None else seed
         seeded = scenario if seed == scenario.seed else scenario.with_seed(seed)
         manifest = {
@@ -108,11 +109,11 @@ class Run:
             "scenario": seeded.canonical(),
             "scenario_toml": seeded.to_toml(),
             "engine_summary": dict(summary or {}),
-            "tables_sha256": files.digest(frames),
+            "tables_sha256": files.contents_digest(found),
             **(extra or {}),
         }
         manifest.setdefault("warnings", scenario.warnings())
-        return cls(manifest, tables=frames, scenario=seeded)
+        return cls(manifest, tables=found, scenario=seeded)
 
     def saved_in(self, folder: Path, manifest: Mapping[str, Any]) -> Run:
         """The run in a folder, with the folder's manifest; its tables are read at the first access."""
@@ -162,6 +163,8 @@ class Run:
 
     @cached_property
     def _compact(self) -> Spec:
+        if self._scenario is not None:
+            return self._scenario.compact_form
         try:
             return document.read(self.manifest["scenario"])
         except document.FormError as error:
@@ -322,11 +325,25 @@ class Run:
         return {name: self._table(name) for name in saved.table_names(self.manifest)}
 
     def _table(self, name: str) -> pl.DataFrame:
+        from elephan.runs import tables as files
+
+        self._tables[name] = frame = files.to_polars(self.arrow(name))
+        return frame
+
+    def arrow(self, name: str) -> Any:
+        """A table, as an object that Arrow's PyCapsule interface can read: a data frame or a table of the engine."""
         if name not in self._tables:
             from elephan.runs import tables as files
 
             self._tables[name] = self._read(lambda folder: files.read(folder, name))
         return self._tables[name]
+
+    def rows(self, name: str, columns: Sequence[str]) -> list[dict[str, Any]]:
+        """Rows of a table, without its other columns; a column that the backend does not have is left out."""
+        from elephan.runs import tables as files
+
+        found = engine().columns(files.for_engine(self.arrow(name)), list(columns))
+        return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
 
     def _read(self, read: Callable[[Path], T]) -> T:
         """Call ``read`` with the verified folder of this run; repeat the call if another process replaces the folder

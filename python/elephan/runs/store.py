@@ -1,8 +1,9 @@
 """The store: a folder of results, each in a folder named by scenario, backend and seed.
 
-A result is written to a temporary folder and renamed, so that no result is incomplete. Several processes may share a
-store. The next process that writes removes the files of killed processes. Results are verified when they are read
-(:mod:`elephan.runs.saved`); a damaged result causes a warning, counts as not saved, and is replaced by the next result.
+A result is written to a temporary folder and renamed, so that a killed process leaves no incomplete result. Several
+processes may share a store. The next process that writes removes the files of killed processes. Results are verified
+when they are read (:mod:`elephan.runs.saved`); a damaged result causes a warning, counts as not saved, and is replaced
+by the next result.
 """
 
 from __future__ import annotations
@@ -198,12 +199,11 @@ def _write(run: Run, folder: Path, target: Path) -> dict[str, Any]:
     """Write a run into a folder that will be renamed to its target. Returns the written manifest."""
     from elephan.runs import tables
 
-    frames = run.tables()
-    tables.write(frames, folder)
+    names = saved.table_names(run.manifest)
+    tables.write({name: run.arrow(name) for name in names}, folder)
     files.write_json(folder / SUMMARY, run.summary() | {"dir": str(target)})
-    manifest = saved.seal(run.manifest, folder, [*(f"{name}.parquet" for name in frames), SUMMARY])
+    manifest = saved.seal(run.manifest, folder, [*(f"{name}.parquet" for name in names), SUMMARY])
     files.write_json(folder / MANIFEST, manifest)
-    files.sync(folder)
     return manifest
 
 

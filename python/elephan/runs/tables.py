@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elephan.runs import files
 from elephan.runs.columns import ALWAYS, TABLES
 from elephan.runs.errors import DamagedRunError, shown
+from elephan.scenario.catalog import engine
 from elephan.writing import whole_file
 
 if TYPE_CHECKING:
@@ -32,30 +33,86 @@ class TableError(ValueError):
     """A table or a column that every run has is missing from a backend's output."""
 
 
-def to_polars(tables: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
-    """Tables from anything that Arrow's PyCapsule interface can read.
+def checked(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables of a run, each of which Arrow's PyCapsule interface can read.
 
     Raises:
         TableError: a table or a column is missing.
     """
-    import polars as pl
-
-    frames: dict[str, pl.DataFrame] = {}
+    found: dict[str, Any] = {}
     for name, columns in (COLUMNS | {name: columns for name, columns in EXTRA.items() if name in tables}).items():
         if name not in tables:
             raise TableError(f"the backend gave no table '{name}'")
-        given = tables[name]
-        frame = given if isinstance(given, pl.DataFrame) else pl.DataFrame(given)
-        missing = [column for column in columns if column not in frame.columns]
+        table = tables[name] if columns_of(tables[name]) is not None else to_polars(tables[name])
+        present = frozenset(columns_of(table) or ())
+        missing = [column for column in columns if column not in present]
         if missing:
             raise TableError(f"the backend's table '{name}' has no column {', '.join(missing)}")
-        frames[name] = frame
-    return frames
+        found[name] = table
+    return found
+
+
+def columns_of(table: Any) -> list[str] | None:
+    """Names of a table's columns: of a data frame, or of a table of the engine or of Arrow; ``None`` for other
+    objects."""
+    names = getattr(table, "column_names", None)
+    return list(names if names is not None else table.columns) if names is not None or is_frame(table) else None
+
+
+def is_frame(table: Any) -> bool:
+    """True for a data frame of Polars. Tables of the engine are turned into data frames when a caller wants these."""
+    return type(table).__module__.startswith("polars.")
+
+
+def to_polars(table: Any) -> pl.DataFrame:
+    """A table as a data frame."""
+    import polars as pl
+
+    return table if isinstance(table, pl.DataFrame) else pl.DataFrame(table)
+
+
+def all_to_polars(tables: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
+    """The tables of a run as data frames.
+
+    Raises:
+        TableError: a table or a column is missing.
+    """
+    return {name: to_polars(table) for name, table in checked(tables).items()}
+
+
+def for_engine(table: Any) -> Any:
+    """A table that the engine can read: Arrow's interface does not transport a column without a type, which a column
+    without any value may be."""
+    if not is_frame(table):
+        return table
+    import polars as pl
+
+    return table.with_columns(pl.col(pl.Null).cast(pl.Float64))
+
+
+_CONTENTS = "contents:"
+"""Prefix of digests of contents; those of earlier runs are of the bytes in which Polars serializes the tables."""
+
+
+def contents_digest(tables: Mapping[str, Any]) -> str:
+    """SHA-256 of the contents of tables, whatever their representation: equal before and after they are saved."""
+    return _CONTENTS + str(engine().digest([(name, for_engine(table)) for name, table in tables.items()]))
+
+
+def same_contents(one: str, other: str, digests: Sequence[Callable[[], str]]) -> bool:
+    """True if two runs with these digests have equal tables. ``digests`` compute the digests of their contents, which
+    decide if only one of the runs is of an earlier version."""
+    if one.startswith(_CONTENTS) == other.startswith(_CONTENTS):
+        return one == other
+    computed = [
+        digest if digest.startswith(_CONTENTS) else make() for digest, make in zip((one, other), digests, strict=True)
+    ]
+    return computed[0] == computed[1]
 
 
 def digest(frames: Mapping[str, pl.DataFrame]) -> str:
-    """SHA-256 of the contents of tables from a backend, in hexadecimal; two digests are equal if and only if all values
-    are equal.
+    """SHA-256 of tables from a backend as Polars serializes them, in hexadecimal, as in manifests of earlier versions;
+    two digests are equal if and only if all values are equal.
 
     Tables that were read from files have a different digest; see :func:`was_digest`.
     """
@@ -101,18 +158,14 @@ def _rebuilt(frame: pl.DataFrame, spare_bits: bool) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def write(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
+def write(frames: Mapping[str, Any], folder: Path) -> None:
     """One Parquet file for each table.
 
     Raises:
         OSError: the disk is full, or the folder cannot be written.
     """
     for name, frame in frames.items():
-        # The bytes are written here, since Polars reports a full disk as an invalid Parquet file and does not name the
-        # file.
-        content = io.BytesIO()
-        frame.write_parquet(content, compression="zstd", statistics=True)
-        files.write_bytes(folder / f"{name}.parquet", content.getbuffer())
+        files.write_bytes(folder / f"{name}.parquet", engine().parquet(for_engine(frame)))
 
 
 def write_csv(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:

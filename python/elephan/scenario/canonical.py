@@ -115,7 +115,7 @@ def _source(graph: Graph, route: int, position: int, source: Traffic) -> SourceS
     flow = FlowSpec(
         name=source_name(source, position),
         algorithm=source.algorithm,
-        parameters={name: _parameter(value) for name, value in sorted(source.parameters.items())},
+        parameters=parameters_form(source.parameters),
         start_ps=source.start,
         stop_ps=source.stop,
         path=tuple(graph.routes[route].forward),
@@ -196,14 +196,13 @@ def _flow(graph: Graph, position: int, flow: Flow) -> FlowSpec:
         size_segments = exact if exact is not None else -(-(flow.size.octets or 0) // stack.payload_bytes)
     mine = own.pinned(flow.algorithm)
     stack_form = _stack(stack, flow.algorithm, flow.parameters)
-    given = sorted(flow.parameters.items())
     application = flow.datagrams or flow.application
     return FlowSpec(
         name=flow_name(flow, position),
         algorithm=own.label(flow.algorithm),
         source_sha256=own.digest(flow.algorithm) if mine else None,
         # A class in Python may distinguish 1 from 1.0.
-        parameters={name: value if mine else _parameter(value) for name, value in given},
+        parameters=dict(sorted(flow.parameters.items())) if mine else parameters_form(flow.parameters),
         count=flow.count,
         start_ps=flow.start,
         start_spread_ps=flow.start_spread,
@@ -254,9 +253,10 @@ def _clock(clock: HostClock | None) -> ClockSpec:
     return ClockSpec(offset_ps=clock.offset, drift_ppb=clock.drift, resolution_ps=clock.resolution)
 
 
-def _parameter(value: float | bool | str) -> float | bool | str:
-    """A parameter's value, with any number as a float, so that 1 and 1.0 give the same canonical form."""
-    return value if isinstance(value, bool | str) else float(value)
+def parameters_form(given: Mapping[str, float | bool | str]) -> dict[str, float | bool | str]:
+    """The parameters of an algorithm by name, with any number as a float, so that 1 and 1.0 give the same canonical
+    form."""
+    return {name: value if isinstance(value, bool | str) else float(value) for name, value in sorted(given.items())}
 
 
 def _stack(stack: Stack, algorithm: str, parameters: Mapping[str, float | bool | str]) -> StackSpec:

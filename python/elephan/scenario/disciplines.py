@@ -36,7 +36,9 @@ def queue_parameters(graph: Graph, position: int, kind: str) -> dict[str, bool |
         ScenarioError: a parameter is unknown or missing, or a value is not allowed.
     """
     link = graph.links[position]
-    types = {parameter["name"]: parameter["type"] for parameter in catalog.all_queues()[kind]["parameters"]}
+    types: dict[str, str] = {}
+    if link.queue_parameters:
+        types = {parameter["name"]: parameter["type"] for parameter in catalog.all_queues()[kind]["parameters"]}
     given = {}
     for name, value in link.queue_parameters.items():
         read = _READERS.get(types.get(name, ""))

@@ -105,21 +105,28 @@ def _written(value: object) -> Any:
 
 
 def _table(form: Form) -> dict[str, Any]:
+    kind = type(form)
     table = msgspec.structs.asdict(form)
-    defaults = _defaults(type(form))
-    for name in LEFT_OUT.get(type(form), ()):
-        if table[name] == defaults[name]:
+    for name, default in _omitted(kind):
+        if table[name] == default:
             del table[name]
     for name, value in table.items():
         if type(value) not in _PLAIN:
             table[name] = _written(value)
-    if isinstance(form, QueueSpec):
+    if kind is QueueSpec:
         table |= table.pop("parameters")
-    if isinstance(form, SourceSpec) and form.flow.size_segments is None:
+    elif isinstance(form, SourceSpec) and form.flow.size_segments is None:
         # The flow represents all transfers of the source, each with its own size.
         del table["flow"]["size_segments"]
     tag = form.__struct_config__.tag
     return table if tag is None else {"kind": tag, **table}
+
+
+@cache
+def _omitted(kind: type[Form]) -> tuple[tuple[str, Any], ...]:
+    """The fields that a document omits if they have their defaults, with these defaults."""
+    defaults = _defaults(kind)
+    return tuple((name, defaults[name]) for name in LEFT_OUT.get(kind, ()))
 
 
 @cache

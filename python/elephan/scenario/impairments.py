@@ -70,6 +70,8 @@ def impairments_form(given: Impairments, delay_ps: int, duration_ps: int, field:
     Raises:
         ScenarioError: steps out of order, a delay below zero, or fields that contradict each other.
     """
+    if given == STEADY:
+        return None
     if given.channel:
         return _channel_form(given, given.channel, delay_ps, duration_ps, field)
     check_rate_steps(given.rate_steps, f"{field}.rate_steps")

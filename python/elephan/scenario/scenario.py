@@ -10,6 +10,7 @@ from pathlib import Path as FilePath
 from typing import Any
 from warnings import warn
 
+import msgspec
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
@@ -19,6 +20,7 @@ from elephan.scenario.canonical import canonical_form, canonical_json, flow_name
 from elephan.scenario.cautions import cautions, randomness
 from elephan.scenario.check import check_scenario, check_with_engine
 from elephan.scenario.errors import ScenarioError, join_path
+from elephan.scenario.fields import parse_seed
 from elephan.scenario.form import Spec
 from elephan.scenario.graph import Graph, build_graph
 from elephan.scenario.groups import member_name, member_start_ps, without_groups
@@ -43,13 +45,28 @@ class Scenario(ScenarioTable):
     """
 
     def __init__(self, **tables: Any) -> None:
+        self._state(tables)
+        check_with_engine(self.canonical_json(), self, self.graph)
+
+    def _state(self, tables: Mapping[str, Any]) -> None:
         _refuse_huge(tables)
         try:
             super().__init__(**tables)
         except ValidationError as error:
             raise _first_problem(error) from None
         check_scenario(self, self.graph)
-        check_with_engine(self.canonical_json(), self, self.graph)
+
+    @classmethod
+    def for_engine(cls, tables: Mapping[str, Any]) -> Scenario:
+        """A scenario like that of :meth:`from_dict`, but without the checks that the engine makes at the beginning of a
+        run, for a caller who hands the form to the engine.
+
+        Raises:
+            ScenarioError: the scenario is wrong.
+        """
+        made = cls.__new__(cls)
+        made._state(tables)
+        return made
 
     @classmethod
     def load(cls, path: str | FilePath, overrides: Mapping[str, Any] | None = None) -> Scenario:
@@ -197,8 +214,21 @@ class Scenario(ScenarioTable):
         return Scenario(**(tables | {"flow": rows}))
 
     def with_seed(self, seed: int) -> Scenario:
-        """The same experiment with other random draws."""
-        return self.replace(seed=seed)
+        """The same experiment with other random draws.
+
+        Raises:
+            ScenarioError: this is not a seed.
+        """
+        try:
+            wanted = parse_seed(seed)
+        except ScenarioError as error:
+            raise error.located(path="seed") from None
+        # The copy has the values that this scenario has computed, of which the forms have the seed.
+        made = self.model_copy(update={"seed": wanted})
+        made.__dict__.pop("form", None)
+        made.__dict__["_compact"] = msgspec.structs.replace(self._compact, seed=wanted)
+        made.__dict__["_document"] = self._document | {"seed": wanted}
+        return made
 
     def to_dict(self) -> dict[str, Any]:
         """The tables of the TOML file, with quantities as texts with units; only fields that were set."""
@@ -225,6 +255,11 @@ class Scenario(ScenarioTable):
     @cached_property
     def _document(self) -> dict[str, Any]:
         return document.write(self._compact)
+
+    @property
+    def compact_form(self) -> Spec:
+        """The canonical form with groups as they are stated."""
+        return self._compact
 
     def canonical(self) -> dict[str, Any]:
         """The canonical form as a JSON document, without fields that were added later and have their defaults."""

@@ -81,7 +81,14 @@ _MOST_OCTETS = 65_535
 class Table(BaseModel):
     """A table of the scenario file: frozen, without extra fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        populate_by_name=True,
+        arbitrary_types_allowed=True,
+        # The validator of a table is built at its first use: most tables are only used as parts of a scenario.
+        defer_build=True,
+    )
 
 
 class StackSpec(Table):

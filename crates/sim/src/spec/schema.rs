@@ -13,8 +13,9 @@ use super::queue::QueueSpec;
 /// The schema as indented JSON. A property that is not required has its default if it is absent.
 #[must_use]
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(Spec);
-    format!("{:#}\n", schema.as_value())
+    let mut schema = schemars::schema_for!(Spec).to_value();
+    schema.sort_all_objects(); // the order of a file must not depend on that of the code
+    format!("{schema:#}\n")
 }
 
 /// Parameters of an algorithm. A class written in Python may distinguish 1 from 1.0, so the schema names integers too.

@@ -380,7 +380,8 @@ impl Counts {
 }
 
 /// Totals of each source, over the measurement window unless the name states otherwise.
-fn source_totals(spec: &Spec, outcome: &Outcome) -> Vec<serde_json::Value> {
+#[must_use]
+pub fn source_totals(spec: &Spec, outcome: &Outcome) -> Vec<serde_json::Value> {
     let (from, to) = (Time(spec.measure.from_ps), Time(spec.measure.to_ps));
     let window_s = (to - from).seconds();
     let of = |(spec, source): (&SourceSpec, &SourceTotals)| {
