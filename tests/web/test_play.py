@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.web import wasm
 
+from elephan import parts
 from elephan.cli.main import run_command
 from elephan.web import page
 
@@ -16,6 +17,7 @@ def test_an_installation_without_the_page_says_what_to_type(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(page, "BUILT", tmp_path)
+    monkeypatch.setattr(parts, "_CHECKOUT", tmp_path)
     assert run_command(["play", "--no-open", "--out", str(tmp_path / "page.html")]) == 1
     said = capsys.readouterr().err
     assert said.count("\n") == 1

@@ -296,7 +296,10 @@ fn program(algorithm: &str) -> PathBuf {
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(algorithm);
     let mut compiled = COMPILED.lock().expect("no test stops while it compiles");
     if compiled.insert(algorithm.to_owned()) {
-        compile(&[&format!("{algorithm}.bpf.c"), "native/main.c"], &target);
+        // Renamed when complete, since tests may be processes that compile and start the same program at once.
+        let own = target.with_extension(std::process::id().to_string());
+        compile(&[&format!("{algorithm}.bpf.c"), "native/main.c"], &own);
+        std::fs::rename(own, &target).expect("both are in one folder");
     }
     target
 }
