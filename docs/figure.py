@@ -10,6 +10,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import matplotlib as mpl
+
 from elephan.cli.main import run_command
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,7 +25,9 @@ def shown(folder: Path) -> str:
     before = Path.cwd()
     os.chdir(folder)
     try:
-        with contextlib.redirect_stdout(output):
+        # Other programs of this folder change Matplotlib's settings for the whole process.
+        with mpl.rc_context(), contextlib.redirect_stdout(output):
+            mpl.rcdefaults()
             status = run_command(["demo", "--store", str(folder / "runs")])
     finally:
         os.chdir(before)

@@ -195,6 +195,7 @@ def test_reno_under_random_losses_has_its_own_mean_window() -> None:
     assert window == pytest.approx(float(mean_window("reno", lost, losses="random")), rel=0.05)
 
 
+@pytest.mark.large
 def test_early_drops_keep_the_queue_of_the_simulation() -> None:
     """Eight flows and RED, so that mostly something waits. Means of 24 seeds: goodput within 3 %, queue and losses
     within 8 %; the losses of one seed differ by 5 % from those of the next.
