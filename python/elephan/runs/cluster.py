@@ -22,12 +22,11 @@ Answer = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 
 
 def compute_remotely(scenario_toml: str, seed: int, on: str) -> Answer:
-    """Runs a scenario on a worker; sends back the tables as Arrow, the backend's summary and the provenance."""
+    """Runs a scenario on a worker; sends back the tables, the backend's summary and the provenance."""
     scenario = Scenario.from_toml(scenario_toml, source="cluster")
     made = execute.compute(backends.get(on), scenario, seed)
-    frames = {name: frame.to_arrow() for name, frame in made.tables().items()}
     origin = {key: made.manifest[key] for key in ("created", "wall_seconds", "versions", "command", "host")}
-    return frames, made.manifest["engine_summary"], origin
+    return made.tables(), made.manifest["engine_summary"], origin
 
 
 def run_on_cluster(
