@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Any
 
 import polars as pl
+import pytest
 
 from elephan import backends
 from elephan.runs import Run
@@ -53,6 +54,7 @@ def test_hcc_keeps_its_rate_and_alpha_and_fast_collapses_where_both_ends_pace() 
     assert waits(fast)[1] < 50
 
 
+@pytest.mark.large
 def test_without_pacing_hcc_sees_its_own_bursts() -> None:
     # Without segmentation offload too, the bursts are those of the ACKs.
     found = [beside_cubic("hcc", seed, stack__pacing=False, stack__tso=False) for seed in (1, 2, 3)]
