@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from elephan import metrics, runs
+from elephan import backends, metrics, runs
 from elephan.runs import Run, Store
+from elephan.runs.execute import compute
 from elephan.scenario import Scenario
 
 PATH: dict[str, Any] = {"rate": "20 Mbit/s", "rtt": "40 ms", "buffer": "60 packets"}
@@ -151,3 +154,13 @@ def test_samples_closer_than_a_nanosecond_are_told_apart(store: Store) -> None:
     # All 26 segments come at once: one is sent, ten wait and the rest are dropped.
     assert metrics.min_queue_pkts(short, link="l") == metrics.max_queue_pkts(short, link="l") == 10
     assert metrics.mean_queue_pkts(short, link="l") == pytest.approx(10)
+
+
+def test_a_run_is_freed_with_its_numbers() -> None:
+    """The engine's view of a run's tables is kept by the run, so it must not keep the run."""
+    made = compute(backends.get("sim"), Scenario.dumbbell(**PATH, duration="4 s"), 1)
+    metrics.get("utilization")(made)
+    released = weakref.ref(made)
+    del made
+    gc.collect()
+    assert released() is None

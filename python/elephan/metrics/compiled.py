@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import ref
 
 import msgspec
 
@@ -83,7 +84,12 @@ def defined(run: Run, compute: Callable[[Numbers], T]) -> T:
 
 
 def _numbers(run: Run) -> Numbers:
+    # Kept by the run: with a reference back, which Python's collector cannot see in the engine, no run would be freed.
+    known = ref(run)
+
     def table(name: str) -> Any:
+        run = known()
+        assert run is not None
         if name == "crowd":
             return tables.for_engine(run.crowd)
         return tables.for_engine(run.arrow(name))
