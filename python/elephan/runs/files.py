@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import secrets
@@ -18,6 +19,7 @@ import msgspec
 
 from elephan.writing import naming
 
+Entry = dict[str, Any]
 _LOCK = ".lock"
 _TEMPORARY = ".tmp-"
 
@@ -103,8 +105,8 @@ def remove_abandoned_locks(folder: Path) -> None:
             lock.release()
 
 
-def write_json(path: Path, document: Any) -> None:
-    """Write a JSON file; infinite and undefined numbers, which JSON lacks, are an error.
+def write_json(path: Path, document: Any) -> Entry:
+    """Write a JSON file, and return its entry; infinite and undefined numbers, which JSON lacks, are an error.
 
     Raises:
         ValueError: a number is infinite or NaN, which JSON does not have.
@@ -117,17 +119,23 @@ def write_json(path: Path, document: Any) -> None:
     except UnicodeEncodeError:
         # A command with a file name that is not UTF-8 contains lone surrogates, which JSON can only contain as escapes.
         laid_out = json.dumps(document, ensure_ascii=False, indent=1).encode(errors="backslashreplace")
-    write_bytes(path, laid_out + b"\n")
+    return write_bytes(path, laid_out + b"\n")
 
 
-def write_bytes(path: Path, content: bytes | memoryview) -> None:
-    """Write a file with the given content.
+def write_bytes(path: Path, content: bytes | memoryview) -> Entry:
+    """Write a file with the given content, and return its entry in a manifest.
 
     Raises:
         OSError: the disk is full, or the folder cannot be written; the error names the file.
     """
     with naming(path):
         path.write_bytes(content)
+    return entry(content)
+
+
+def entry(content: bytes | memoryview) -> Entry:
+    """The entry of a file with the given content in a manifest: its size and its SHA-256."""
+    return {"bytes": memoryview(content).nbytes, "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def sync_one(path: Path) -> None:

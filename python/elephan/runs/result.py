@@ -402,9 +402,9 @@ class Run:
         return self._export(folder, "parquet", files.write)
 
     def _export(
-        self, folder: str | Path, kind: str, write: Callable[[Mapping[str, pl.DataFrame], Path], None]
+        self, folder: str | Path, kind: str, write: Callable[[Mapping[str, pl.DataFrame], Path], object]
     ) -> list[Path]:
-        from elephan.runs.files import write_json
+        from elephan.runs.files import entry, write_json
 
         place, frames = Path(folder), self.tables()
         place.mkdir(parents=True, exist_ok=True)
@@ -412,7 +412,8 @@ class Run:
             raise RunError(f"{folder}: the run itself is saved there, and a saved run is never changed")
         write(frames, place)
         names = [f"{name}.{kind}" for name in frames]
-        write_json(place / MANIFEST, saved.seal(self.manifest, place, names))
+        entries = {name: entry((place / name).read_bytes()) for name in names}
+        write_json(place / MANIFEST, saved.seal(self.manifest, entries))
         return [place / name for name in (*names, MANIFEST)]
 
     # ---- numbers ----

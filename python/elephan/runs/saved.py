@@ -21,6 +21,7 @@ from typing import Any
 
 from elephan.runs import tables
 from elephan.runs.errors import DamagedRunError, RunError, shown
+from elephan.runs.files import Entry
 from elephan.scenario.canonical import form_hash
 
 MANIFEST = "manifest.json"
@@ -71,14 +72,13 @@ def table_names(manifest: Mapping[str, Any]) -> list[str]:
     return names
 
 
-def seal(manifest: Mapping[str, Any], folder: Path, names: Iterable[str]) -> dict[str, Any]:
-    """A manifest with sizes and digests of the files that were written into a folder, and with its own digest.
+def seal(manifest: Mapping[str, Any], files: Mapping[str, Entry]) -> dict[str, Any]:
+    """A manifest with the entries of the files that were written, and with its own digest.
 
     Raises:
         ValueError: the manifest has a number that JSON does not have.
     """
-    files = {name: {"bytes": (folder / name).stat().st_size, "sha256": _digest(folder / name)} for name in names}
-    document = {key: value for key, value in manifest.items() if key != SEAL} | {FILES: files}
+    document = {key: value for key, value in manifest.items() if key != SEAL} | {FILES: dict(files)}
     # Read back, so that the digest equals that of a reader: JSON has no tuples and no numeric keys.
     written: dict[str, Any] = json.loads(json.dumps(document, allow_nan=False))
     return written | {SEAL: _own_digest(written)}

@@ -200,9 +200,9 @@ def _write(run: Run, folder: Path, target: Path) -> dict[str, Any]:
     from elephan.runs import tables
 
     names = saved.table_names(run.manifest)
-    tables.write({name: run.arrow(name) for name in names}, folder)
-    files.write_json(folder / SUMMARY, run.summary() | {"dir": str(target)})
-    manifest = saved.seal(run.manifest, folder, [*(f"{name}.parquet" for name in names), SUMMARY])
+    written = tables.write({name: run.arrow(name) for name in names}, folder)
+    written[SUMMARY] = files.write_json(folder / SUMMARY, run.summary() | {"dir": str(target)})
+    manifest = saved.seal(run.manifest, written)
     files.write_json(folder / MANIFEST, manifest)
     return manifest
 

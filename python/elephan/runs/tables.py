@@ -158,14 +158,16 @@ def _rebuilt(frame: pl.DataFrame, spare_bits: bool) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def write(frames: Mapping[str, Any], folder: Path) -> None:
-    """One Parquet file for each table.
+def write(frames: Mapping[str, Any], folder: Path) -> dict[str, files.Entry]:
+    """Write one Parquet file for each table, and return the files' entries by their names.
 
     Raises:
         OSError: the disk is full, or the folder cannot be written.
     """
-    for name, frame in frames.items():
-        files.write_bytes(folder / f"{name}.parquet", engine().parquet(for_engine(frame)))
+    names = {f"{name}.parquet": frame for name, frame in frames.items()}
+    return {
+        name: files.write_bytes(folder / name, engine().parquet(for_engine(frame))) for name, frame in names.items()
+    }
 
 
 def write_csv(frames: Mapping[str, pl.DataFrame], folder: Path) -> None:
