@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
 RUST_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name 'Cargo.toml' \) -not -path '*/target/*')
 
-.PHONY: help setup check programs s2n web dist demo test verify fuzz form trajectories lint advisories bench docs clean
+.PHONY: help setup check programs s2n linux web dist demo test verify fuzz form trajectories lint advisories bench docs clean
 
 help:
 	@grep -hE '^# make ' Makefile | sed 's/^# //'
@@ -66,6 +66,16 @@ s2n: setup
 	cargo build --release --locked --quiet -p quic --features s2n
 	install -m 755 $${CARGO_TARGET_DIR:-target}/release/elephan-quic python/elephan/bin/
 
+# make linux   builds the kernel of --on linux into the user's cache, once (five minutes); as root on Debian, installs what that needs
+GUEST_PACKAGES := flex bison bc libelf-dev
+linux: setup
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! dpkg-query -W $(GUEST_PACKAGES) >/dev/null 2>&1; then \
+		echo "installing $(GUEST_PACKAGES)"; \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(GUEST_PACKAGES) >/dev/null; } \
+			|| echo "$(GUEST_PACKAGES) could not be installed; 'elephan lab linux build' says what is missing"; \
+	fi
+	$(BIN)/elephan lab linux build
+
 # make web     builds the page of 'elephan play': the engine for the browser and the page's scripts; needs Node.js
 web: $(VENV)/bin/python
 	@scripts/web
@@ -90,8 +100,10 @@ test: $(VENV)/.development programs
 check: $(VENV)/.development setup
 	@scripts/check
 
-# make verify  runs the long tests, pairs of runs on Linux that must be equal, and the test of the intervals' coverage on 200 paths
+# make verify  runs the Rust tests with overflow checks, the long tests, pairs of runs on Linux that must be equal, and the test of the intervals' coverage on 200 paths
 verify: $(VENV)/.development programs
+	cargo clippy --quiet --release --all-targets --locked -p quic-transfer -- -D warnings
+	PATH="$(CURDIR)/$(BIN):$$PATH" cargo nextest run --workspace --exclude elephan-python --features quic/s2n --locked --cargo-quiet --status-level fail
 	$(BIN)/python -m pytest -q -m large
 	$(BIN)/python benches/linux_pairs.py
 	$(BIN)/python -m tests.interval_coverage --rows .elephan/interval_coverage.jsonl

@@ -45,6 +45,7 @@ def waits(run: Run) -> tuple[float, float]:
     return wait_s, wait_s * taken.height / 120.0
 
 
+@pytest.mark.large
 def test_hcc_keeps_its_rate_and_alpha_and_fast_collapses_where_both_ends_pace() -> None:
     hcc, fast = beside_cubic("hcc"), beside_cubic("fast")
     assert goodput_mbps(hcc) > 80

@@ -107,6 +107,7 @@ def test_a_run_that_takes_longer_than_its_size_justifies_is_a_failure(monkeypatc
     monkeypatch.setattr(limits, "PATIENCE_S", 0.0)
     assert trial.attempt(endless).kind == CANCELLED
     monkeypatch.setattr(limits, "BASE_S", 0.0)
+    monkeypatch.setattr(limits, "LONGEST_S", 0.5)
     monkeypatch.setattr(limits, "SECONDS_PER_EVENT", 0.0)
     monkeypatch.setattr(limits, "size_of", lambda _: limits.Size(events=0.0, samples=0.0, slots=0.0))
     outcome = trial.attempt(endless)

@@ -135,6 +135,7 @@ def test_our_own_algorithms_are_modules_of_the_kernel(algorithm: str) -> None:
 
 
 @needs_tree
+@pytest.mark.large
 def test_a_compilers_error_has_the_files_own_line(mine: Path) -> None:
     line = (
         mine.read_text(encoding="utf-8")

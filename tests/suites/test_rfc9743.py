@@ -49,6 +49,7 @@ def test_reno_passes_every_must(store: Store) -> None:
     musts(store, "reno")
 
 
+@pytest.mark.large
 def test_bbr_of_version_1_loses_heavily_in_shallow_buffers(store: Store) -> None:
     """Cardwell et al. 2017; Hock, Bless, Zitterbart, ICNP 2017: buffers under about 1.5 BDP."""
     found = judged(store, "bbr", "shallow-loss", "tail-drop")
@@ -61,6 +62,7 @@ def test_bbr_of_version_1_loses_heavily_in_shallow_buffers(store: Store) -> None
     assert deep.verdict == "pass"
 
 
+@pytest.mark.large
 def test_bbr_of_version_1_takes_most_of_a_shallow_link_from_cubic(store: Store) -> None:
     """Ware et al., IMC 2019; Hock et al. 2017."""
     found = judged(store, "bbr", "tail-drop")
@@ -70,6 +72,7 @@ def test_bbr_of_version_1_takes_most_of_a_shallow_link_from_cubic(store: Store) 
     assert cell.judged.found.value > 0.5
 
 
+@pytest.mark.large
 def test_vegas_starves_beside_cubic_and_harms_nobody(store: Store) -> None:
     """Mo, La, Anantharam, Walrand, INFOCOM 1999, of Vegas beside Reno."""
     found = judged(store, "vegas", "5.2.1", "6.1")
@@ -111,6 +114,7 @@ class FivePercent(elephan.Algorithm):
         self.window = 1.0
 
 
+@pytest.mark.large
 def test_an_algorithm_that_backs_off_by_five_percent_is_failed_for_harm(store: Store) -> None:
     assert judged(store, FivePercent, "tail-drop").outcome("tail-drop").verdict == "fail"
 
@@ -134,6 +138,7 @@ def test_a_doubled_fast_convergence_is_found_and_two_copies_are_the_same(store: 
     assert same.outcome("wireless-use").comparison == "same"
 
 
+@pytest.mark.large
 def test_a_smaller_decrease_in_cubic_is_found(store: Store) -> None:
     """The same share kept on each loss, 59.5 %, by a parameter of the built-in CUBIC."""
     only = ["wired-use", "step-loss", "standing-queue"]
@@ -150,6 +155,7 @@ def test_scalable_tcp_favours_short_round_trips_beyond_all_measure(store: Store)
     assert judged(store, "stcp", "rtt-share").outcome("rtt-share").verdict == "concern"
 
 
+@pytest.mark.large
 def test_scalable_tcp_starves_cubic_where_windows_are_large(store: Store) -> None:
     found = judged(store, "stcp", "tail-drop")
     assert found.outcome("tail-drop").verdict == "fail"
@@ -209,6 +215,7 @@ def test_version_3_of_bbr_loses_less_in_shallow_buffers(store: Store) -> None:
     assert found.outcome("shallow-loss").verdict == "pass"
 
 
+@pytest.mark.large
 def test_dctcp_without_marks_is_standard_tcp(store: Store) -> None:
     """RFC 8257, section 3.4: a loss halves the window, as RFC 5681 has it. DCTCP also signals the reduction (CWR), and
     the receiver acknowledges this segment at once, so single packets differ."""
@@ -216,6 +223,7 @@ def test_dctcp_without_marks_is_standard_tcp(store: Store) -> None:
     assert {outcome.comparison for outcome in found.outcomes} <= {"same", "not_settled"}
 
 
+@pytest.mark.large
 def test_bbr_fills_a_path_with_random_loss_and_standard_tcp_does_not(store: Store) -> None:
     """Cardwell et al., ACM Queue 14(5), 2016, figure 8; Mathis et al. 1997: 1.22 / sqrt(p) segments a round trip."""
     bbr, cubic, reno = (

@@ -1,6 +1,6 @@
 """The beginning of one scenario of each experiment of the five papers, in a line each.
 
-A scenario ends 20 s after its last flow starts.
+A scenario ends 10 s after its last flow starts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from elephan.scenario import Scenario
 
 HEAD = "experiment seconds delivered retransmits loss_events timeouts cwnd_mean rtt_mean_ms dropped marked digest"
 _S_PS = 10**12
-_BEGINNING_S = 20
+_BEGINNING_S = 10
 
 
 def beginnings(paper_id: str) -> Iterator[tuple[str, Scenario]]:

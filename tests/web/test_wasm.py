@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import pytest
 from tests.trajectories import grid
@@ -23,21 +24,25 @@ def native(algorithm: str) -> list[list[str]]:
     return [line.split() for line in (SNAPSHOTS / name).read_text("utf-8").splitlines()]
 
 
+@pytest.fixture(scope="module")
+def engine() -> Iterator[wasm.Engine]:
+    with wasm.engine() as started:
+        yield started
+
+
 @pytest.mark.parametrize("algorithm", FAMILIES)
-def test_the_grid_of_an_algorithm_is_that_of_the_native_engine(algorithm: str) -> None:
+def test_the_grid_of_an_algorithm_is_that_of_the_native_engine(algorithm: str, engine: wasm.Engine) -> None:
     """With its default preset; the other presets are the same code with other numbers, and 'make verify' runs them."""
     default = FAMILIES[algorithm][:1]
-    with wasm.engine() as engine:
-        found = [line.split() for line in grid.lines(default, engine.run)]
+    found = [line.split() for line in grid.lines(default, engine.run)]
     assert len(found) > 1
     assert found == [row for row in native(algorithm) if row[0] in ("preset", *default)]
 
 
 @pytest.mark.large
 @pytest.mark.parametrize("algorithm", FAMILIES)
-def test_the_grid_of_every_preset_is_that_of_the_native_engine(algorithm: str) -> None:
-    with wasm.engine() as engine:
-        assert [line.split() for line in grid.lines(FAMILIES[algorithm], engine.run)] == native(algorithm)
+def test_the_grid_of_every_preset_is_that_of_the_native_engine(algorithm: str, engine: wasm.Engine) -> None:
+    assert [line.split() for line in grid.lines(FAMILIES[algorithm], engine.run)] == native(algorithm)
 
 
 def test_every_table_and_column_is_there() -> None:
