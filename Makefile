@@ -54,8 +54,7 @@ $(VENV)/.engine: $(VENV)/.dependencies Cargo.toml Cargo.lock $(RUST_SOURCES)
 
 # make programs   builds the programs of the backends kernel, linux and quic, and the page of 'elephan play' if the host has Node.js
 programs: setup
-	@scripts/programs
-	@scripts/web || [ $$? = 3 ]
+	@built=0; scripts/web & scripts/programs || built=$$?; wait $$! || [ $$? = 3 ]; exit $$built
 
 $(PROGRAMS): Cargo.toml Cargo.lock $(RUST_SOURCES) scripts/programs
 	@scripts/programs $(notdir $@)
