@@ -122,7 +122,7 @@ def test_the_queue_is_the_scenarios() -> None:
     assert last["arrived_packets"] == last["delivered_packets"] + last["dropped_packets"] + last["queue_packets"] + 1
     [flow] = flows(result)
     assert last["dropped_packets"] == pytest.approx(flow["retransmits"], abs=2)
-    assert last["delivered_bytes"] == last["delivered_packets"] * 1500
+    assert last["delivered_bytes"] == (last["delivered_packets"] - 2) * 1500 + 60 + 52, "the SYN and its ACK"
 
 
 def test_a_sized_transfer_completes_when_it_does_in_the_simulator() -> None:
@@ -186,8 +186,10 @@ def test_an_idle_application_restarts_the_window_as_in_linux(algorithm: str) -> 
     application = {"rate": "30 Mbit/s", "on": "500 ms", "off": "700 ms"}
     flow = {"algorithm": f"{algorithm}:linux", "stack": "linux", "application": application}
     [virtual], [simulated] = (flows(get(name).run(dumbbell(flow))) for name in ("linux", "sim"))
-    for counted in ("segments_delivered", "retransmits", "timeouts"):
-        assert virtual[counted] == simulated[counted]
+    assert virtual["timeouts"] == simulated["timeouts"]
+    # Data that wait for the end of the handshake are cut into slightly different bursts, which moves the first losses.
+    assert virtual["retransmits"] == pytest.approx(simulated["retransmits"], abs=1)
+    assert virtual["segments_delivered"] == pytest.approx(simulated["segments_delivered"], rel=0.002)
 
 
 # ---- the engine as the path ----

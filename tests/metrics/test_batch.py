@@ -148,7 +148,7 @@ def test_a_run_that_needs_more_than_its_memory_is_not_begun() -> None:
 
 def test_a_run_that_outgrows_its_share_runs_alone_and_then_fails() -> None:
     """A window of 20,000 packets over a long path, which no estimate knows of."""
-    path = {"rate": "10 Gbit/s", "rtt": "2 s", "buffer": "unlimited", "duration": "30 s"}
+    path = {"rate": "10 Gbit/s", "rtt": "2 s", "buffer": "unlimited", "duration": "34 s"}
     large = Scenario.dumbbell(["reno"], **path)
     certain = engine().memory(large.canonical_json())
     (why,) = elephan.batch(large, [{}], "jain", memory=certain + 2**18)["why"]

@@ -80,14 +80,15 @@ def test_a_flow_recovers_from_a_burst_of_datagrams_as_fast_as_it_grows(store: St
     assert metrics.recovery_time_s(run(["reno"], store, duration="60 s"), window=(30, 60)) == {"reno-1": 0}
 
 
-def test_a_transfer_that_fits_the_first_window_takes_a_round_trip_and_its_sending(store: Store) -> None:
+def test_a_transfer_that_fits_the_first_window_takes_two_round_trips_and_its_sending(store: Store) -> None:
     small = [{"algorithm": "reno", "size": "10 segments", "start": f"{second} s"} for second in range(2, 6)]
     alone = run(small, store, duration="10 s", measure={"from": "2 s", "to": "6 s"}, start_jitter="0 s")
     done = metrics.sized_transfers(alone)
     assert len(done.names) == 4
     assert metrics.completed_fraction(alone) == 1
-    # A round trip, ten packets at the bottleneck's rate, and for the last packet and its ACK the access links.
-    expected_s = 0.04 + 10 * WIRE_BITS / 20e6
+    # The handshake and a round trip, ten packets at the bottleneck's rate, and the access links for the last packet and
+    # its ACK.
+    expected_s = 2 * 0.04 + 10 * WIRE_BITS / 20e6
     assert expected_s <= done.seconds.min() <= done.seconds.max() <= expected_s + 0.001
     assert metrics.mean_flow_rate_mbps(alone) == pytest.approx(metrics.mean_size_over_mean_duration_mbps(alone))
     assert done.bits.tolist() == [10 * 1448 * 8.0] * 4
@@ -140,7 +141,7 @@ def test_one_way_delays_are_of_datagrams(store: Store) -> None:
 def test_samples_closer_than_a_nanosecond_are_told_apart(store: Store) -> None:
     link = {"name": "l", "from": "a", "to": "b", "rate": "100 Gbit/s", "delay": "1 us", "buffer": "10 packets"}
     flow = {"name": "f", "path": ["l"], "algorithm": "reno"}
-    stack = {"initial_window": "26 segments"}
+    stack = {"initial_window": "26 segments", "handshake": False}
     stated = Scenario(
         duration="4.5 ns",
         sample_period="66 ps",

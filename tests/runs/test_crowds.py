@@ -16,7 +16,7 @@ from elephan.runs.crowds import MOST_ROWS, QUANTILES, over_flows
 def crowd(tmp_path_factory: pytest.TempPathFactory) -> Run:
     scenario = Scenario.dumbbell(
         [{"algorithm": "cubic", "count": 60, "start_spread": "500 ms"}, "bbr"],
-        rate="100 Mbit/s", rtt="40 ms", buffer="50% BDP", duration="2 s",
+        rate="100 Mbit/s", rtt="40 ms", buffer="50% BDP", duration="1.5 s",
     )  # fmt: skip
     return elephan.run(scenario, store=Store(tmp_path_factory.mktemp("store")))
 

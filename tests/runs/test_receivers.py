@@ -58,7 +58,7 @@ def test_marks_that_are_echoed_one_by_one_are_hidden_too() -> None:
     assert window(True) > 2 * window(False)
 
 
-SLOW_START = {"ack_every": 1, "initial_window": "2 segments", "initial_ssthresh": "unlimited"}
+SLOW_START = {"handshake": False, "ack_every": 1, "initial_window": "2 segments", "initial_ssthresh": "unlimited"}
 
 
 def first_windows(algorithm: str = "reno", **stack: Any) -> tuple[list[float], float]:

@@ -118,14 +118,16 @@ def test_a_budget_that_is_spent_too_early_leaves_whole_cells_and_the_long_ones_l
 
 
 def test_looks_go_on_only_where_nothing_is_settled(folder: Path) -> None:
-    text = (folder / "suite.toml").read_text().replace("limit = 0.5", "limit = 0.0")
+    text = (folder / "suite.toml").read_text().replace("limit = 0.5", "limit = -0.09")
     (folder / "suite.toml").write_text(text)
     (found,) = evaluate(["cubic"], folder, store=Store(folder / "store"))
     use, harm = found.outcome("use"), found.outcome("harm")
     assert use.worst is not None
     assert use.worst.judged is not None
     assert use.worst.judged.seeds == LOOKS[0]
-    assert harm.verdict == "not_settled", "CUBIC does no more harm to CUBIC, and no less, on average"
+    assert harm.verdict == "not_settled", (
+        "the limit is the mean of these short runs, so that no number of seeds settles it"
+    )
     assert harm.worst is not None
     assert harm.worst.judged is not None
     assert harm.worst.judged.seeds == LOOKS[-1]

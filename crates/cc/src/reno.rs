@@ -43,7 +43,7 @@ impl Reno {
               segment and halves the window; RFC 5681 halves the flight size.",
         presets: &[
             Preset::new("", "RFC 5681 with byte counting, real-valued window", &[]),
-            Preset::new("rfc5681", "x", &[word("reduce_from", "flight")]),
+            Preset::new("rfc5681", "RFC 5681: halves the flight size", &[word("reduce_from", "flight")]),
             Preset::new("abe", "RFC 8511: reduces the window by a fifth on an ECN echo", &[value("decrease_ecn", 0.2)]),
             Preset::new("linux", "Linux", &[word("arithmetic", "linux")]),
             Preset::new("linux-2.6", "Linux 2.6.22", &[word("arithmetic", "linux-2.6")]),

@@ -20,9 +20,7 @@ const UNSENT_BYTES: libc::c_int = 32 << 10;
 const CHUNK_BYTES: usize = 256 << 10;
 /// Number of bytes larger than any receive buffer.
 const WHOLE_BUFFER: u32 = 1 << 30;
-/// A congestion control that every kernel has.
-const OTHER_CONGESTION_CONTROL: &str = "reno";
-/// Time before the first connection for which the guest must be ready, ns.
+/// Time before the start of the run for which the guest must be ready, ns.
 const LEAD_NS: u64 = 1_000_000_000;
 /// Option of a TCP socket for one half of the seed of its random numbers. Kernels of earlier versions do not have it.
 const TCP_SEED: libc::c_int = 10_000;
@@ -31,6 +29,7 @@ const LAST_BYTE_ACKED: u32 = 1 << 9 | 1 << 4 | 1 << 11;
 /// Offsets in `struct tcp_info`.
 const UNACKNOWLEDGED: usize = 24;
 const NOT_SENT: usize = 144;
+const RETRANSMITTED: usize = 100;
 /// Number of progress reports of a run.
 const REPORTS: u64 = 100;
 /// A whole number of the units in which Linux counts timers of up to 16 s (64 jiffies), for each usual HZ.
@@ -62,6 +61,8 @@ struct Transfer<'a> {
     ready: u64,
     application: Option<Application>,
     taken: u64,
+    /// Repeated SYNs, which the kernel counts as retransmissions.
+    repeated_syns: u64,
     completed_ns: Option<u64>,
     listener: OwnedFd,
     sender: Option<OwnedFd>,
@@ -77,14 +78,6 @@ fn set_seed(socket: &OwnedFd, seed: u64) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Starts a socket's congestion control anew, as if the connection were made now. The measured RTT of the handshake
-/// remains.
-fn restart_congestion_control(socket: &OwnedFd, name: &str) -> io::Result<()> {
-    // Linux does nothing if the name does not change.
-    sys::set_congestion_control(socket, OTHER_CONGESTION_CONTROL)?;
-    sys::set_congestion_control(socket, name)
 }
 
 /// Records of a run, in words of eight bytes, and the start and completion of each flow.
@@ -123,10 +116,8 @@ pub fn run(plan: &Plan, path: &mut Path) -> io::Result<Log> {
         transfers.push(Transfer::new(plan, i, flow, &set).map_err(at(&flow.name))?);
     }
     path.enter(SENDERS)?;
-    let first_ns = plan.flows.iter().map(|flow| flow.connect_ns).min().unwrap_or(0);
-    let lead_ns = LEAD_NS + first_ns.min(0).unsigned_abs();
     // The time is rounded up, so that the phase is the plan's phase, however long the configuration of the path took.
-    let earliest_ns = (sys::now_ns() + lead_ns).next_multiple_of(ALIGNED_NS) + plan.phase_ns;
+    let earliest_ns = (sys::now_ns() + LEAD_NS).next_multiple_of(ALIGNED_NS) + plan.phase_ns;
     let zero_ns = plan.zero_ns.unwrap_or(earliest_ns);
     if zero_ns < earliest_ns {
         return Err(io::Error::other(format!("the guest was not ready at {zero_ns} ns, but at {earliest_ns} ns")));
@@ -212,6 +203,7 @@ impl<'a> Transfer<'a> {
             ready: if flow.application.is_some() { 0 } else { u64::MAX },
             application: plan.application(i),
             taken: 0,
+            repeated_syns: 0,
             completed_ns: None,
             listener,
             sender: None,
@@ -222,43 +214,34 @@ impl<'a> Transfer<'a> {
     /// Time of the flow's next action by the clock.
     fn next_ns(&self, zero_ns: u64) -> Option<u64> {
         match self.stage {
-            Stage::Waiting => Some(zero_ns.saturating_add_signed(self.flow.connect_ns)),
-            Stage::Connecting => Some(zero_ns + self.start_ns),
+            Stage::Waiting => Some(zero_ns + self.start_ns),
             Stage::Sending => {
                 let due = self.application.as_ref().map(Application::due).filter(|due| *due < Time::NEVER);
                 let due_ns = due.map(|due| due.0.div_ceil(1000));
                 due_ns.into_iter().chain(self.flow.stop_ns).min().map(|at| zero_ns + at)
             }
-            Stage::Stopped => None,
+            Stage::Connecting | Stage::Stopped => None,
         }
     }
 
-    /// Takes the due action: connects, starts or stops the flow.
+    /// Takes the due action: connects, continues or stops the flow.
     fn clock(&mut self, i: usize, now_ns: u64, zero_ns: u64, set: &OwnedFd, chunk: &[u8]) -> io::Result<()> {
         while self.next_ns(zero_ns).is_some_and(|due| due <= now_ns) {
             match self.stage {
-                Stage::Waiting => self.connect()?,
-                Stage::Connecting => {
-                    self.stage = Stage::Sending;
-                    if let Some(sender) = &self.sender {
-                        set_seed(sender, self.seed)?;
-                        restart_congestion_control(sender, &self.flow.congestion)?;
-                        sys::watch(set, sender.as_raw_fd(), libc::EPOLLOUT | libc::EPOLLET, key(i, Socket::Sender))?;
-                    }
-                    self.send(chunk)?;
-                }
+                Stage::Waiting => self.connect(i, set)?,
                 Stage::Sending if self.flow.stop_ns.is_none_or(|stop| now_ns < zero_ns + stop) => {
                     self.hand_over(now_ns - zero_ns);
                     self.send(chunk)?;
                 }
-                Stage::Sending | Stage::Stopped => self.stage = Stage::Stopped,
+                Stage::Connecting | Stage::Sending | Stage::Stopped => self.stage = Stage::Stopped,
             }
         }
         Ok(())
     }
 
-    fn connect(&mut self) -> io::Result<()> {
+    fn connect(&mut self, i: usize, set: &OwnedFd) -> io::Result<()> {
         let socket = sys::tcp_socket()?;
+        set_seed(&socket, self.seed)?;
         sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, self.flow.send_buffer_bytes)?;
         if self.flow.pacing {
             // A limit that is never reached; setting it makes TCP pace by itself.
@@ -274,6 +257,7 @@ impl<'a> Transfer<'a> {
         sys::set_congestion_control(&socket, name).map_err(at(format!("congestion control '{name}'")))?;
         sys::bind(&socket, self.flow.sender, SENDER_PORT)?;
         sys::connect(&socket, self.flow.receiver, RECEIVER_PORT)?;
+        sys::watch(set, socket.as_raw_fd(), libc::EPOLLOUT | libc::EPOLLET, key(i, Socket::Sender))?;
         self.sender = Some(socket);
         self.stage = Stage::Connecting;
         Ok(())
@@ -291,10 +275,24 @@ impl<'a> Transfer<'a> {
             }
             1 => {
                 self.complete(zero_ns)?;
+                self.note_connected(zero_ns)?;
                 self.send(chunk)
             }
             _ => self.read(),
         }
+    }
+
+    /// Begins to send if the handshake is over.
+    fn note_connected(&mut self, zero_ns: u64) -> io::Result<()> {
+        if let (Stage::Connecting, Some(sender)) = (self.stage, &self.sender) {
+            sys::pending_error(sender)?;
+            let mut info = [0; 256];
+            sys::tcp_info(sender, &mut info)?;
+            self.repeated_syns = word(&info, RETRANSMITTED);
+            self.stage = Stage::Sending;
+            self.hand_over(sys::now_ns() - zero_ns);
+        }
+        Ok(())
     }
 
     /// Takes the data that the application hands over until a time.
@@ -386,7 +384,7 @@ impl<'a> Transfer<'a> {
         }
         // Retransmissions, segments with data, timeouts, reported duplicates, busy time, and time limited by the
         // window.
-        words[9] = word(&sent, 100);
+        words[9] = word(&sent, RETRANSMITTED).saturating_sub(self.repeated_syns);
         words[10] = word(&sent, 156);
         words[11] = word(&sent, 240) & 0xffff;
         words[12] = word(&sent, 216);

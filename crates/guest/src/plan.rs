@@ -126,8 +126,6 @@ pub struct Flow {
     pub receiver_congestion: Option<String>,
     /// Start without jitter, ps.
     pub start_ps: u64,
-    /// Time at which the connection is made, ns since the start of the run.
-    pub connect_ns: i64,
     /// Time after which nothing more is written, ns.
     pub stop_ns: Option<u64>,
     /// Length of the transfer, segments.

@@ -171,6 +171,15 @@ pub fn connect(socket: &OwnedFd, ip: Ipv4Addr, port: u16) -> io::Result<()> {
     }
 }
 
+/// The error of a connection that could not be made, if there is one.
+pub fn pending_error(socket: &OwnedFd) -> io::Result<()> {
+    let (mut code, mut bytes): (libc::c_int, _) = (0, size_of::<libc::c_int>() as libc::socklen_t);
+    let (value, level) = ((&raw mut code).cast(), libc::SOL_SOCKET);
+    // SAFETY: the number and its size live as long as the call.
+    done(unsafe { libc::getsockopt(socket.as_raw_fd(), level, libc::SO_ERROR, value, &raw mut bytes) }.into())?;
+    if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
+}
+
 /// Accepts one connection.
 pub fn accept(listener: &OwnedFd) -> io::Result<OwnedFd> {
     let none = std::ptr::null_mut();

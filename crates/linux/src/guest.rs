@@ -42,9 +42,8 @@ pub struct Guest {
     captures: Option<Captures>,
 }
 
-/// Callback for each frame of the guest. The arguments are the time in ns, the device, header and frame, and the future
-/// arrivals in order of time.
-pub type Sent<'a> = &'a mut dyn FnMut(u64, usize, Vec<u8>, &mut VecDeque<Arrival>);
+/// Callback for each frame of the guest. The arguments are the time in ns, the device, and header and frame.
+pub type Sent<'a> = &'a mut dyn FnMut(u64, usize, Vec<u8>);
 
 impl Guest {
     /// Starts a guest, and lets it boot up to a time. `captures` get the frames of its devices.
@@ -63,7 +62,7 @@ impl Guest {
         }
         let clock = Clock::new(clock.accept()?.0)?;
         let mut this = Self { child, clock, devices, wanted_ns: u64::MAX, ended: false, captures };
-        this.follow(0, arrivals, sent)?;
+        this.follow(0, sent)?;
         this.run_until(until_ns, arrivals, sent)?;
         if this.ended {
             return Err(io::Error::other("the guest ended while it booted"));
@@ -89,7 +88,7 @@ impl Guest {
                 self.deliver(now_ns, arrivals)?;
             }
             self.clock.run(now_ns)?;
-            self.follow(now_ns, arrivals, sent)?;
+            self.follow(now_ns, sent)?;
         }
         Ok(())
     }
@@ -114,7 +113,7 @@ impl Guest {
 
     /// Serves a running guest until it waits, and takes the frames that the guest has sent. All these frames depart at
     /// the time at which the guest ran.
-    fn follow(&mut self, now_ns: u64, arrivals: &mut VecDeque<Arrival>, sent: Sent<'_>) -> io::Result<()> {
+    fn follow(&mut self, now_ns: u64, sent: Sent<'_>) -> io::Result<()> {
         loop {
             let [one, other] = &self.devices;
             let ready = readable(&[self.clock.stream().as_fd(), one.descriptor(), other.descriptor()])?;
@@ -140,7 +139,7 @@ impl Guest {
             if let Some(captures) = &mut self.captures {
                 frames.iter().try_for_each(|frame| captures.write(now_ns, side, frame))?;
             }
-            frames.drain(..).for_each(|frame| sent(now_ns, side, frame, arrivals));
+            frames.drain(..).for_each(|frame| sent(now_ns, side, frame));
         }
         self.wanted_ns = self.clock.wanted_ns()?;
         Ok(())
@@ -165,7 +164,7 @@ impl Guest {
 
     /// Runs the guest until its end.
     pub fn finish(&mut self) -> io::Result<()> {
-        self.run_until(u64::MAX, &mut VecDeque::new(), &mut |_, _, _, _| ())?;
+        self.run_until(u64::MAX, &mut VecDeque::new(), &mut |_, _, _| ())?;
         if !self.ended {
             return Err(io::Error::other("the guest does not end"));
         }

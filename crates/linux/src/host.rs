@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use elephan_sim::Time;
 use elephan_sim::endpoint::{Host, Way};
 use elephan_sim::packet::{FlowId, Packet, flag};
-use elephan_sim::spec::{FlowSpec, Spec};
 use etherparse::IpEcn;
 
 use crate::capture::Captures;
@@ -37,20 +36,12 @@ struct Map {
     zero_ns: u64,
     /// Positions of the flows by source and destination of the packets of their senders.
     flows: BTreeMap<(Ipv4Addr, Ipv4Addr), usize>,
-    /// Delays of a frame before the run begins, for each flow and direction, ns: propagation delay, and transmission
-    /// time of a byte.
-    shortcuts: Vec<[(u64, f64); 2]>,
 }
 
 impl Map {
-    fn new(plan: &Plan, spec: &Spec) -> Self {
-        let way = |path: &[usize]| {
-            let delays: u64 = path.iter().map(|&link| spec.links[link].delay_ps / PS_PER_NS).sum();
-            (delays, path.iter().map(|&link| 8e9 / spec.links[link].rate_bps as f64).sum())
-        };
-        let shortcuts = |flow: &FlowSpec| [way(&flow.path), way(&flow.reverse_path)];
+    fn new(plan: &Plan) -> Self {
         let flows = plan.flows.iter().map(|flow| ((flow.sender, flow.receiver), flow.position)).collect();
-        Self { zero_ns: plan.zero_ns, flows, shortcuts: spec.flows.iter().map(shortcuts).collect() }
+        Self { zero_ns: plan.zero_ns, flows }
     }
 
     /// Flow and headers of a frame that a device has sent.
@@ -64,21 +55,6 @@ impl Map {
                 seen.bytes, seen.source, seen.destination
             )
         })
-    }
-
-    /// Delivers a frame of a handshake before the run begins, without the engine, since no other packet is in flight.
-    fn shorten(
-        &self,
-        now_ns: u64,
-        side: usize,
-        frame: Vec<u8>,
-        arrivals: &mut VecDeque<Arrival>,
-    ) -> Result<(), String> {
-        let (flow, seen) = self.flow_of(side, &frame)?;
-        let (delay_ns, byte_ns) = self.shortcuts[flow][side];
-        let at_ns = now_ns + delay_ns + (byte_ns * f64::from(seen.bytes)) as u64;
-        insert(arrivals, Arrival { at_ns, side: 1 - side, frame });
-        Ok(())
     }
 
     /// Converts the guest's time to the run's time.
@@ -111,8 +87,7 @@ impl Map {
     }
 }
 
-/// Adds an arrival after the other arrivals of the same time. A packet in flight at the start of the run may arrive
-/// after the run's first packets.
+/// Adds an arrival after the other arrivals of the same time.
 fn insert(arrivals: &mut VecDeque<Arrival>, arrival: Arrival) {
     let place = arrivals.partition_point(|other| other.at_ns <= arrival.at_ns);
     arrivals.insert(place, arrival);
@@ -124,14 +99,13 @@ fn unless_failed(why: Option<String>) -> io::Result<()> {
 
 impl LinuxHost {
     /// Boots the guest of a plan until the start of the run.
-    pub fn boot(plan: Plan, spec: &Spec, failure: Failure) -> io::Result<Self> {
-        let (mut command, map) = (plan.command(), Map::new(&plan, spec));
+    pub fn boot(plan: Plan, failure: Failure) -> io::Result<Self> {
+        let (mut command, map) = (plan.command(), Map::new(&plan));
         let (mut arrivals, mut wrong) = (VecDeque::new(), None);
         let captures = plan.capture.then(|| Captures::create(map.zero_ns)).transpose()?;
-        let guest =
-            Guest::boot(&mut command, captures, map.zero_ns, &mut arrivals, &mut |now_ns, side, frame, arrivals| {
-                wrong = wrong.take().or(map.shorten(now_ns, side, frame, arrivals).err());
-            })?;
+        let guest = Guest::boot(&mut command, captures, map.zero_ns, &mut arrivals, &mut |_, _, frame| {
+            wrong.get_or_insert_with(|| format!("a packet of {} B before the run", frame.len()));
+        })?;
         unless_failed(wrong)?;
         Ok(Self { guest, map, arrivals, failure })
     }
@@ -162,7 +136,7 @@ impl Host for LinuxHost {
         }
         let Self { guest, map, arrivals, .. } = self;
         let (limit_ns, mut wrong) = (map.ns(horizon), None);
-        let done = guest.run_until(limit_ns, arrivals, &mut |now_ns, side, frame, _| {
+        let done = guest.run_until(limit_ns, arrivals, &mut |now_ns, side, frame| {
             wrong = wrong.take().or(map.send(now_ns, side, frame, way).err());
         });
         match done.and_then(|()| unless_failed(wrong)) {

@@ -86,7 +86,7 @@ fn simulate(spec: &Spec, plan: Plan) -> Result<Outcome, Error> {
     })?;
     let failure = Failure::default();
     let why = || failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let host = LinuxHost::boot(plan, spec, failure.clone())?;
+    let host = LinuxHost::boot(plan, failure.clone())?;
     let outcome =
         engine.with_host(Box::new(host)).run(|_| failure.lock().unwrap_or_else(PoisonError::into_inner).is_none());
     if let Some(why) = why() {

@@ -129,10 +129,9 @@ pub(crate) fn ends_of<T: Into<Transport>>(
                 check_routers(spec, &format!("flows[{index}]"), this, controller.needs().router)?;
                 let controller = reporting(controller, this);
                 let mut sender = Sender::new(flow, spec, this, start, controller, times);
-                // The connection is made a whole number of microseconds before the stated start, as on Linux.
-                let stated = Time(this.start_ps);
-                let connected = start.whole_us().later(stated.since(stated.whole_us()));
-                sender.note_handshake(this.handshake(&spec.links, connected));
+                let mut links = this.path.iter().chain(&this.reverse_path).map(|&link| &spec.links[link]);
+                let is_steady = links.all(|link| link.impairments.is_none());
+                sender.note_handshake(this.handshake(&spec.links, start), is_steady);
                 if let Some(events) = &spec.events {
                     sender.keep_log(events);
                 }

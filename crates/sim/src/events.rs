@@ -109,7 +109,7 @@ impl Log {
 
     /// Adds an event of `packet` at `at`.
     pub fn push(&mut self, kind: Kind, at: Time, packet: &Packet, link: u32, blocks: Option<Blocks>) {
-        if !self.covers(at) {
+        if !self.covers(at) || packet.opens().is_some() {
             return;
         }
         let sack = blocks.filter(|b| b.count > 0).map_or(NONE, |blocks| {

@@ -171,7 +171,8 @@ impl Spec {
     }
 
     /// Number of a source's transfers that are active at the same time, if `transfers` transfers begin in `active_s` s.
-    /// A transfer takes a round trip for each doubling of the initial window that the mean size needs. If the load of
+    /// A transfer takes a round trip for its handshake, and one for each doubling of the initial window that the mean size
+    /// needs. If the load of
     /// the transfers exceeds the slowest link's rate, the excess accumulates.
     fn under_way(&self, source: &SourceSpec, transfers: f64, active_s: f64) -> f64 {
         let flow = &source.flow;
@@ -183,7 +184,8 @@ impl Spec {
         let rate = transfers / active_s.max(1e-12);
         // Spurious retransmissions are in flight for another round trip.
         let again = f64::from(u8::from(mean_s >= flow.stack.initial_rto_ps as f64 * 1e-12));
-        let flowing = rate * (mean_s * (rounds + again)).min(active_s);
+        let opening = f64::from(u8::from(flow.makes_handshake()));
+        let flowing = rate * (mean_s * (opening + rounds + again)).min(active_s);
         let slowest_bps = flow.path.iter().map(|&link| self.links[link].fastest_bps()).min().unwrap_or(u64::MAX);
         let wire_bits = f64::from(flow.stack.payload_bytes + flow.stack.header_bytes) * 8.0;
         let carried = slowest_bps as f64 / (segments * wire_bits);

@@ -74,6 +74,20 @@ impl FlowId {
     }
 }
 
+/// Number that packets of a handshake have instead of a segment's number.
+const NO_SEGMENT: u32 = u32::MAX;
+
+/// Packets of a handshake. A sender opens the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// From the sender.
+    Syn = 0,
+    /// From the sender, after the receiver's answer.
+    Ack = 1,
+    /// From the receiver.
+    SynAck = 2,
+}
+
 const HOP: u32 = 16;
 const FLAGS: u32 = 24;
 const EXTRA: u32 = 32;
@@ -98,6 +112,27 @@ impl Packet {
     pub fn new(at: Time, stamp: Time, flow: FlowId, segment: u32, bytes: u16, flags: u8, extra: u32) -> Self {
         let what = u64::from(bytes) | u64::from(flags) << FLAGS | u64::from(extra) << EXTRA;
         Self { at, stamp, who: u64::from(flow.0) << 32 | u64::from(segment), what }
+    }
+
+    /// A packet of a handshake, before the first hop of its path.
+    #[must_use]
+    pub fn opening(kind: Opening, at: Time, stamp: Time, flow: FlowId, bytes: u16, flags: u8) -> Self {
+        let back = if kind == Opening::SynAck { flag::ACK } else { 0 };
+        Self::new(at, stamp, flow, NO_SEGMENT, bytes, flags | back, kind as u32)
+    }
+
+    /// Kind of the packet, if it belongs to a handshake.
+    #[must_use]
+    #[inline(always)]
+    pub fn opens(&self) -> Option<Opening> {
+        if self.segment() != NO_SEGMENT {
+            return None;
+        }
+        Some(match self.extra() {
+            0 => Opening::Syn,
+            1 => Opening::Ack,
+            _ => Opening::SynAck,
+        })
     }
 
     /// The packet with another time of its arrival.
@@ -217,6 +252,15 @@ mod tests {
     #[test]
     fn a_packet_is_half_a_cache_line() {
         assert_eq!(std::mem::size_of::<Packet>(), 32);
+    }
+
+    #[test]
+    fn only_a_packet_of_a_handshake_opens() {
+        for kind in [Opening::Syn, Opening::Ack, Opening::SynAck] {
+            let packet = Packet::opening(kind, Time(1), Time(1), FlowId(0), 60, flag::ECT0);
+            assert_eq!((packet.opens(), packet.is_ack()), (Some(kind), kind == Opening::SynAck));
+        }
+        assert_eq!(Packet::new(Time(1), Time(1), FlowId(0), 0, 60, 0, 0).opens(), None);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! link that can never queue needs no turn and no state. The scenario proves that a link can never queue if all of the
 //! link's packets come from one *origin* with the same delay. The origin is the last link that can queue. Packets leave
 //! the origin at least the smallest transmission time apart, and the links after the origin delay all packets equally,
-//! except for differences of their sizes. ACKs of a receiver that acknowledges every segment at once have the same
+//! except for differences of their sizes. The small packets of a flow's handshake precede its data, so that they delay
+//! none of its packets, but they may follow the data of other flows. ACKs of a receiver that acknowledges every segment at once have the same
 //! spacing.
 
 use crate::link::Link;
@@ -42,12 +43,20 @@ fn next_quiet(spec: &Spec, links: &[Link], sizes: &[(u64, u64)], quiet: &[bool])
     // For each link, the common origin and delay of all flows that cross it, with the largest spread; `None` if two
     // flows differ.
     let mut agreed: Vec<Option<Option<Reach>>> = vec![None; links.len()];
-    for flow in spec.all_flows() {
+    let single = spec.flows.iter().map(|flow| (flow, false));
+    let transfers = spec.traffic.iter().map(|source| (&source.flow, true));
+    for (flow, is_many) in single.chain(transfers) {
+        let opening = if flow.makes_handshake() { u64::from(flow.stack.header_bytes) } else { u64::MAX };
         walk(flow, spec, links, quiet, |link, reach| {
+            let reach = reach.map(|reach| Reach {
+                smallest: if is_many { reach.smallest.min(opening) } else { reach.smallest },
+                ..reach
+            });
             agreed[link] = Some(match (agreed[link], reach) {
                 (None, reach) => reach,
                 (Some(Some(a)), Some(b)) if (a.origin, a.delay) == (b.origin, b.delay) => {
-                    Some(Reach { spread: a.spread.max(b.spread), smallest: a.smallest.min(b.smallest), ..a })
+                    let smallest = a.smallest.min(b.smallest).min(opening);
+                    Some(Reach { spread: a.spread.max(b.spread), smallest, ..a })
                 }
                 _ => None,
             });

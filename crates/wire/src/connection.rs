@@ -54,12 +54,6 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// True if data has been sent.
-    #[must_use]
-    pub fn begun(&self) -> bool {
-        self.numbers.is_some()
-    }
-
     /// Distinct bytes that reached the receiver.
     #[must_use]
     pub fn received_bytes(&self) -> u64 {

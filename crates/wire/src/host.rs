@@ -17,8 +17,6 @@ use crate::start::started;
 use crate::sys;
 use crate::watched::Watched;
 
-/// Time before a flow's start, in addition to two round trips, at which its connection is made, ns.
-const HANDSHAKE_NS: i64 = 100_000_000;
 /// Largest amount of unsent data of a flow with a stop time, bytes. Unsent data are limited, since they are sent after
 /// the stop.
 const UNSENT_BYTES: libc::c_int = 512 << 10;
@@ -162,8 +160,8 @@ fn sender(ends: &Ends, bound: bool) -> Result<OwnedFd, Problem> {
 fn transfer(plan: &Plan, flow: usize, started_ns: i64, place: &OnceLock<OwnedFd>) -> Result<(), Problem> {
     let (this, ends) = (&plan.spec.flows[flow], &plan.flows[flow]);
     let start = started_ns + plan.start_ns(flow);
-    sys::sleep_until(start - HANDSHAKE_NS - 2 * plan.round_trip_ns(flow));
     let socket = sender(ends, true)?;
+    sys::sleep_until(start);
     sys::connect(&socket, sys::at(ends.receiver, RECEIVER_PORT))
         .map_err(doing(format!("connecting to {}", ends.receiver)))?;
     let stop = this.stop_ps.map(|ps| started_ns + (ps / 1000) as i64);
@@ -172,7 +170,6 @@ fn transfer(plan: &Plan, flow: usize, started_ns: i64, place: &OnceLock<OwnedFd>
     }
     let copy = socket.as_fd().try_clone_to_owned().map_err(doing("socket"))?;
     let _ = place.set(copy);
-    sys::sleep_until(start);
     let payload = this.stack.payload_bytes as usize;
     let chunk = vec![0; (CHUNK_BYTES / payload).max(1) * payload];
     let mut left = this.size_segments.map_or(u64::MAX, |segments| segments * payload as u64);

@@ -48,10 +48,6 @@ impl Measured {
     fn received_bytes(&self) -> u64 {
         self.connections.values().map(Connection::received_bytes).sum()
     }
-
-    fn begun(&self) -> bool {
-        self.connections.values().any(Connection::begun)
-    }
 }
 
 /// Numbers of packets that did not reach the other side for reasons other than the links.
@@ -72,7 +68,7 @@ struct Bottleneck<'a> {
     flows: Vec<Measured>,
     slots: Vec<Vec<u8>>,
     free: Vec<usize>,
-    /// Packets of handshakes: due time, number in the order of arrival, slot and direction.
+    /// Packets before the run: due time, number in the order of arrival, slot and direction.
     apart: BinaryHeap<Reverse<(i64, u64, usize, usize)>>,
     apart_count: u64,
     times: Vec<i64>,
@@ -212,9 +208,7 @@ impl<'a> Bottleneck<'a> {
         if at > self.plan.end_ns() {
             return false;
         }
-        let payload = packet.tcp.map_or(0, |tcp| tcp.payload);
-        let apart = self.plan.handshakes_apart && payload == 0 && !self.flows[flow].begun();
-        if apart || at < 0 {
+        if at < 0 {
             let due = at + self.emulator.propagation_ns(flow, way) as i64;
             self.apart_count += 1;
             self.apart.push(Reverse((due, self.apart_count, slot, way as usize)));

@@ -65,9 +65,6 @@ pub struct Plan {
     pub flows: Vec<Ends>,
     /// The largest packet, bytes.
     pub largest_bytes: u32,
-    /// True if packets before a flow's first data only take the propagation delay. The simulator's flows have no
-    /// handshake, so the handshake must not affect the queue.
-    pub handshakes_apart: bool,
     /// True if the second flow is the reverse direction of the first. The packets of both flows have the same two
     /// addresses, and data packets of one may acknowledge data of the other.
     #[serde(default)]
@@ -137,14 +134,6 @@ impl Plan {
         let this = &self.spec.flows[flow];
         let mut jitter = Stream::new(self.spec.seed, &format!("flow {} start", this.name));
         ((this.start_ps + jitter.below(self.spec.start_jitter_ps + 1)) / 1000) as i64
-    }
-
-    /// Propagation round-trip time of a flow, ns.
-    #[must_use]
-    pub fn round_trip_ns(&self, flow: usize) -> i64 {
-        let this = &self.spec.flows[flow];
-        let links = this.path.iter().chain(&this.reverse_path);
-        (links.map(|&link| self.spec.links[link].delay_ps).sum::<u64>() / 1000) as i64
     }
 
     /// The end, ns.

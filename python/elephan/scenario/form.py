@@ -195,8 +195,11 @@ class StackSpec(Form, frozen=True, kw_only=True):
             RFC 3465); 0: the sender counts the acknowledged segments. A receiver that divides an ACK into several sends
             them as one packet of their total size.
         ecn: Explicit congestion notification by RFC 3168, for algorithms without their own form of ECN.
-        handshake: Measures the RTT of the handshake as the first sample of the smallest and the smoothed RTT. The
-            handshake precedes the start, on an empty path with the links' properties at the start.
+        handshake: Opens the connection at the start by a handshake on the flow's path (RFC 9293 section 3.5): a SYN, a
+            SYN-ACK and an ACK wait in queues, and may be lost. A SYN is repeated after ``initial_rto_ps``. The RTT of
+            the handshake is the first sample of the smallest and the smoothed RTT. Data follow a round trip after the
+            start. A flow whose routers report to its sender (XCP, VCP) sends data at once, and takes the RTT of a
+            handshake over the empty path.
         hide_losses: The receiver acknowledges every segment as if all earlier segments had arrived, which hides losses
             from its sender (lazy optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005). A segment
             that arrives after a later one counts as a duplicate.
@@ -264,7 +267,7 @@ class FlowSpec(Form, frozen=True, kw_only=True):
     Attributes:
         name: Unique name, which also names the flow's random streams and breaks ties.
         algorithm: Congestion control: ``name`` or ``name:preset``.
-        start_ps: Time of the first segment, ps.
+        start_ps: Time at which the connection is opened, ps; without a handshake, that of the first segment.
         path: Links of the forward path, by their position in ``links``.
         reverse_path: Links of the reverse path, by their position in ``links``.
         stack: Transport of the two endpoints.

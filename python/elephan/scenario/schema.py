@@ -167,7 +167,7 @@ class StackSpec(Table):
     )
     handshake: Switch | None = Field(
         None,
-        description="the handshake before the flow gives the first sample of the smallest and the smoothed RTT",
+        description="the flow begins with a handshake on its path, whose RTT is the first sample",
     )
     tso: Switch | None = Field(None, description="segmentation offload: new segments leave in bursts, as in Linux")
     send_buffer: Size | None = Field(

@@ -59,8 +59,9 @@ class Stack:
         hz: timer interrupts per second of the sending host (Linux's ``HZ``). Linux's BIC, CUBIC, H-TCP and Westwood+
             (and TCP-LP before Linux 4.13) measure time in these interrupts. With ``rack``, timers expire at a timer
             interrupt, as in Linux; the seed decides how long before the start of the run the last interrupt was.
-        handshake: true if the sender measures the RTT of the handshake before the flow starts. The RTT of the handshake
-            is then the first sample of the smoothed RTT and of the smallest RTT of ``rack``.
+        handshake: true if the flow opens its connection at its start by a handshake on its path: the SYN, the SYN-ACK
+            and the ACK wait in queues and may be lost. The RTT of the handshake is then the first sample of the
+            smoothed RTT and of the smallest RTT of ``rack``.
         tso: true if new segments leave in bursts, as with segmentation offload in Linux 6.12: the data of 1 ms at the
             pacing rate, at least two segments. A smaller burst is deferred if the next ACK is expected within 1 ms.
         send_buffer_bytes: send buffer in Linux's accounting, which the application fills before the first ACK;

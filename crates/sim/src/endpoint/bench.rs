@@ -80,13 +80,13 @@ impl Bench {
 
     fn start_flow(mut flow: FlowSpec, window: u32, rtt_us: u64) -> Self {
         let ecn = flow.stack.ecn;
-        flow.stack = Arc::new(StackSpec { initial_window: window, ecn, ..StackSpec::linux() });
+        flow.stack = Arc::new(StackSpec { initial_window: window, ecn, handshake: false, ..StackSpec::linux() });
         let spec = Spec::dumbbell(1_000_000_000, us(10_000), 100, us(1_000_000), &[]);
         let algorithm = controller(0, &flow).expect("the window is allowed");
         let times: Arc<[Time]> = Arc::new([us(1_000_000)]);
         let mut sender = Sender::new(FlowId(0), &spec, &flow, Time::ZERO, algorithm, &times);
         let rtt = us(rtt_us);
-        sender.note_handshake(Some(Handshake { rtt, receivers_rtt: rtt }));
+        sender.note_handshake(Some(Handshake { rtt, receivers_rtt: rtt }), true);
         let mut bench = Self { sender, wire: Wire::default() };
         bench.sender.on_timer(&mut bench.wire);
         bench
@@ -121,7 +121,7 @@ impl Bench {
         if let Some(block) = block {
             flags |= flag::BESIDE;
             let blocks = [block, (0, 0), (0, 0)];
-            extra = self.wire.beside.sacks.put(SackEntry { blocks, count: 1, owd: 0, trigger, feedback: 0.0 });
+            extra = self.wire.beside.sacks.put(SackEntry { blocks, count: 1, trigger, ..SackEntry::default() });
         }
         while self.sender.timer() <= us(at_us) {
             self.sender.on_timer(&mut self.wire);

@@ -45,6 +45,14 @@ impl Interrupts {
         now.later(self.phase)
     }
 
+    /// Time between two instants; the clock of a host with interrupts counts whole microseconds.
+    pub(super) fn elapsed(self, from: Time, to: Time) -> Time {
+        if self.jiffy == Time::ZERO {
+            return to.since(from);
+        }
+        self.clock(to).whole_us().since(self.clock(from).whole_us())
+    }
+
     /// Number of interrupts up to `now`.
     pub(super) fn count(self, now: Time) -> u64 {
         self.clock(now).0 / self.jiffy.0

@@ -1,11 +1,17 @@
 //! The receiver, which reassembles, counts and acknowledges segments (RFC 5681 section 4.2, RFC 2018 section 4).
 
+mod opening;
+mod paws;
+
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use elephan_cc::{Load, Router};
 
-use super::blocks::Blocks;
+use self::opening::Opening;
+use self::paws::Paws;
+
+use super::blocks::{Blocks, REPORTED};
 use super::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
 use super::compression::Compression;
 use super::copies::Arrived;
@@ -13,7 +19,7 @@ use super::jiffies::Interrupts;
 use super::parts::{Parts, QUICK_ACKS_WITHOUT_GROWTH};
 use super::patience::Patience;
 use crate::events::{Kind, Log, NONE};
-use crate::packet::{FlowId, OWD_UNIT_PS, Packet, flag};
+use crate::packet::{self, FlowId, OWD_UNIT_PS, Packet, flag};
 use crate::record::{Clock, OneWayDelays, ReceiverRecord, ReceiverSample};
 use crate::ring::MOST_INHERITED;
 use crate::runs::RunSet;
@@ -23,9 +29,6 @@ use crate::time::Time;
 
 /// Segments that Linux acknowledges one by one from the first of several marks on (`tcp_ecn_check_ce`).
 const QUICK_ACKS_AT_A_MARK: u32 = 2;
-
-/// Time by which a connection precedes the run, in addition to half an RTT.
-const CONNECTION_LEAD: Time = Time(Time::SECOND.0 / 10);
 
 /// Kind of router signals that a receiver echoes to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,9 +94,13 @@ pub struct Receiver {
     quick_acks: u32,
     /// Quick ACKs that the receiver will get only with the next reason for quick ACKs.
     missed_quick_acks: u32,
-    /// Time of the connection: `lead` before `opened`.
+    opening: Opening,
+    /// `Some` if segments may overtake each other.
+    paws: Option<Paws>,
+    /// Segments `[first, past)` that arrived twice, for the next ACK (D-SACK, RFC 2883); empty if there are none.
+    repeated: (u32, u32),
+    /// Time of the connection.
     opened: Time,
-    lead: Time,
     /// `Some` if the timeout of delayed ACKs adapts.
     patience: Option<Patience>,
     /// True if segments out of order count as quick ACKs too. Linux acknowledges each segment while the receive window
@@ -132,18 +139,20 @@ impl Receiver {
     pub fn of_flow(flow: FlowId, spec: &Spec, this: &FlowSpec, sample_times: &Arc<[Time]>) -> Self {
         let mut receiver = Self::from(Clock::new(sample_times), flow, this);
         receiver.expect_parts(Parts::of_flow(spec, this));
-        // Connections are made before the run begins, except those over paths that change.
-        let changes = this.path.iter().chain(&this.reverse_path).any(|&link| spec.links[link].impairments.is_some());
-        receiver.opened = if changes { Time(this.start_ps) } else { Time::ZERO };
-        receiver.lead = CONNECTION_LEAD;
+        receiver.opened = Time(this.start_ps);
+        let disorders = |&link: &usize| spec.links[link].impairments.as_ref().is_some_and(|i| i.disorders());
+        if receiver.counts_held && this.path.iter().any(disorders) {
+            receiver.paws = Some(Paws::new(this.stack.phase));
+            receiver.choose_paths();
+        }
         if receiver.datagrams.is_some() {
             let Measure { from_ps, to_ps } = spec.measure;
             receiver.delays = Some(Box::new(OneWayDelays::new(Time(from_ps), Time(to_ps))));
         }
         if let Some(events) = &spec.events {
-            // Only the slow path writes the event log.
-            (receiver.simple, receiver.delays_acks, receiver.is_inline) = (false, false, false);
+            receiver.is_inline = false;
             receiver.log = Some(Box::new(Log::new(events)));
+            receiver.choose_paths();
         }
         receiver
     }
@@ -162,7 +171,7 @@ impl Receiver {
 
     fn from(clock: Clock, flow: FlowId, spec: &FlowSpec) -> Self {
         let stack = &spec.stack;
-        Self {
+        let mut receiver = Self {
             flow,
             next: 0,
             out_of_order: RunSet::default(),
@@ -173,8 +182,8 @@ impl Receiver {
             sack_block_bytes: stack.sack_block_bytes as u16,
             sack_option_bytes: stack.sack_option() as u16,
             ack_every: stack.ack_every,
-            simple: stack.ack_every == 1 && !spec.datagrams && !stack.hide_marks,
-            delays_acks: stack.ack_every > 1 && !spec.datagrams,
+            simple: false,
+            delays_acks: false,
             datagrams: spec.datagrams.then(Box::default),
             hides_losses: stack.hide_losses,
             hides_marks: stack.hide_marks,
@@ -189,8 +198,10 @@ impl Receiver {
             is_earliest: false,
             quick_acks: stack.quick_acks,
             missed_quick_acks: 0,
+            opening: Opening::OPEN,
+            paws: None,
+            repeated: (0, 0),
             opened: Time::ZERO,
-            lead: Time::ZERO,
             patience: None,
             // The studies that use other stacks are reproduced without this rule.
             counts_held: stack.detection == Detection::Rack,
@@ -209,7 +220,18 @@ impl Receiver {
             is_inline: spec.answers_at_once(),
             log: None,
             delays: None,
-        }
+        };
+        receiver.choose_paths();
+        receiver
+    }
+
+    /// Allows the fast paths of segments that need nothing else. Only the slow path writes the event log, echoes the state
+    /// of routers, looks at timestamps, and opens the connection.
+    fn choose_paths(&mut self) {
+        let is_plain = self.log.is_none() && self.datagrams.is_none() && self.paws.is_none();
+        let is_usual = is_plain && self.opening.is_open && self.echo == Echo::Marks;
+        self.simple = is_usual && self.ack_every == 1 && !self.hides_marks;
+        self.delays_acks = is_usual && self.ack_every > 1;
     }
 
     /// Takes over the memory of a receiver that has ended, unless that receiver had large gaps.
@@ -226,7 +248,7 @@ impl Receiver {
     /// Echoes marks by RFC 3168 from now on.
     pub fn latch_marks(&mut self) {
         self.echo = Echo::Latch;
-        (self.simple, self.delays_acks) = (false, false);
+        self.choose_paths();
     }
 
     /// Tells the receiver the RTT of the handshake. If the receiver delays ACKs, it compresses ACKs above a gap from now
@@ -236,7 +258,6 @@ impl Receiver {
             self.compression = Some(Compression::new(rtt));
             if self.interrupts.jiffy > Time::ZERO {
                 self.patience = Some(Patience::new(rtt, self.delayed_ack, self.interrupts));
-                self.lead += Time(rtt.0 / 2);
             }
         }
     }
@@ -247,7 +268,7 @@ impl Receiver {
             Router::Xcp => Echo::Feedback,
             Router::Vcp => Echo::Load,
         };
-        (self.simple, self.delays_acks) = (false, false);
+        self.choose_paths();
     }
 
     /// Events logged so far.
@@ -388,16 +409,56 @@ impl Receiver {
         Expected::Answered(Packet::new(now, packet.stamp, self.flow, self.next, self.ack_bytes, flags, owd))
     }
 
-    /// Handles a segment on the slow path, in all cases that [`Receiver::on_expected`] does not handle. Returns the ACK
-    /// to send, if one is due.
-    #[inline(never)]
+    /// Handles a packet on the slow path, in all cases that [`Receiver::on_expected`] does not handle. Returns the ACK to
+    /// send, if one is due.
+    #[inline]
     pub fn on_segment_with_care(&mut self, packet: &Packet, beside: &mut Sidecar) -> Option<Packet> {
+        match packet.opens() {
+            Some(kind) => self.on_opening(kind, packet),
+            None => self.on_segment(packet, beside),
+        }
+    }
+
+    /// Waits for a handshake before the first segment, and answers it with packets of `bytes`.
+    pub fn await_handshake(&mut self, bytes: u16) {
+        self.opening = Opening::awaited(bytes);
+        self.choose_paths();
+    }
+
+    /// Handles a packet of the handshake; returns the SYN-ACK for a SYN.
+    #[cold]
+    #[inline(never)]
+    fn on_opening(&mut self, kind: packet::Opening, packet: &Packet) -> Option<Packet> {
+        self.now = packet.at;
+        self.opening.arrived += 1;
+        if kind == packet::Opening::Syn {
+            return Some(self.opening.answer(self.flow, packet));
+        }
+        self.establish(packet.at);
+        None
+    }
+
+    /// Opens the connection at the ACK of the handshake, or at a segment if that ACK was lost.
+    #[inline]
+    fn establish(&mut self, now: Time) {
+        if !self.opening.is_open {
+            self.opened = now;
+            if let Some(answered) = self.opening.open().filter(|_| self.counts_held) {
+                self.note_handshake(self.interrupts.elapsed(answered, now));
+            }
+            self.choose_paths();
+        }
+    }
+
+    #[inline(never)]
+    fn on_segment(&mut self, packet: &Packet, beside: &mut Sidecar) -> Option<Packet> {
         let now = packet.at;
         self.now = now;
         if self.timer <= now && self.is_inline {
             self.sample_until(now);
             self.timer = self.clock.due();
         }
+        self.establish(now);
         self.totals.wire_bytes += packet.bytes();
         if let Some(arrived) = &mut self.datagrams {
             if !arrived.note(packet.segment()) {
@@ -538,7 +599,7 @@ impl Receiver {
         let Some(patience) = &mut self.patience else { return };
         let mut least = patience.on_segment(now, segment.cmp(&self.next));
         if self.missed_quick_acks > 0 && self.next == 0 && segment == 0 {
-            least = patience.after_pause(now.since(self.opened) + self.lead);
+            least = patience.after_pause(now.since(self.opened));
         }
         self.delayed_ack = patience.timeout();
         self.take_quick_acks(least);
@@ -602,9 +663,33 @@ impl Receiver {
         if segment > self.next {
             self.hold(segment);
         } else {
-            self.duplicates += 1;
+            self.note_repeated(segment);
         }
         false
+    }
+
+    /// Counts a segment that arrived before. Linux reports it with the next ACK (`tcp_dsack_set`).
+    fn note_repeated(&mut self, segment: u32) {
+        self.duplicates += 1;
+        if self.counts_held {
+            self.repeated = (segment, segment + 1);
+        }
+    }
+
+    /// Takes a segment whose timestamp is too old: it is acknowledged at once, and not kept (`tcp_send_dupack`).
+    #[cold]
+    fn discard(&mut self, packet: &Packet, beside: &mut Sidecar) -> Packet {
+        let (now, segment) = (packet.at, packet.segment());
+        self.now = now;
+        self.totals.wire_bytes += packet.bytes();
+        self.pending = self.pending.arriving(now);
+        self.note_repeated(segment);
+        if segment < self.next {
+            self.adapt(now, segment);
+        } else {
+            self.repeated = (0, 0);
+        }
+        self.acknowledge(now, beside)
     }
 
     /// Fast path for a segment above a gap: the segment directly follows the latest run of segments, and no segment
@@ -727,8 +812,7 @@ impl Receiver {
     fn hold(&mut self, segment: u32) {
         self.out_of_order.reserve(self.next, segment - self.next + 1);
         if self.out_of_order.contains(segment) {
-            self.duplicates += 1;
-            return;
+            return self.note_repeated(segment);
         }
         self.totals.delivered += 1;
         let run = self.out_of_order.insert(segment, self.next);
@@ -774,14 +858,24 @@ impl Receiver {
         let trigger = segment.segment();
         let stamp = segment.stamp;
         let feedback = if self.echo == Echo::Marks { 0.0 } else { self.echo_router(&mut flags) };
-        let count = self.blocks.reported();
-        if count > 0 || trigger + 1 != self.next || self.echo == Echo::Feedback {
+        let mut count = self.blocks.reported();
+        let repeated = std::mem::take(&mut self.repeated);
+        if count > 0 || trigger + 1 != self.next || self.echo == Echo::Feedback || repeated.0 < repeated.1 {
             flags |= flag::BESIDE;
-            if count > 0 {
-                bytes += self.sack_option_bytes + self.sack_block_bytes * u16::from(count);
+            let is_report = repeated.0 < repeated.1;
+            if is_report {
+                // The report is the first block.
+                count = count.min(REPORTED as u8 - 1);
             }
-            let entry = SackEntry { blocks: self.blocks.report(), count, owd, trigger, feedback };
+            let blocks = count + u8::from(is_report);
+            if blocks > 0 {
+                bytes += self.sack_option_bytes + self.sack_block_bytes * u16::from(blocks);
+            }
+            let entry = SackEntry { blocks: self.blocks.report(), count, owd, trigger, repeated, feedback };
             extra = beside.sacks.put(entry);
+        }
+        if let Some(paws) = &mut self.paws {
+            paws.acknowledged = self.next;
         }
         let ack = Packet::new(now, stamp, self.flow, self.next, bytes, flags, extra);
         self.acks_sent += 1;
@@ -802,7 +896,11 @@ impl EndpointState for Receiver {
     }
 
     fn packets(&self) -> PacketCounts {
-        PacketCounts { sent: self.acks_sent, received: self.totals.delivered + self.duplicates }
+        let Opening { answers, arrived, .. } = self.opening;
+        PacketCounts {
+            sent: self.acks_sent + u64::from(answers),
+            received: self.totals.delivered + self.duplicates + u64::from(arrived),
+        }
     }
 
     fn finish(&mut self, end: Time) {
@@ -834,7 +932,9 @@ impl Receiver {
     /// Handles a part of a segment.
     #[inline(never)]
     fn on_part(&mut self, packet: &Packet, out: &mut impl Outlet) {
-        let Some(parts) = self.parts else { return self.on_unexpected(packet, out) };
+        let Some(parts) = self.parts.filter(|_| packet.opens().is_none()) else {
+            return self.on_unexpected(packet, out);
+        };
         let packet = parts.behind(packet, self.now);
         if packet.segment() == self.next && parts.is_small(&packet) && self.quick_acks > QUICK_ACKS_WITHOUT_GROWTH {
             // The part takes a quick ACK, but does not extend them by growing the window.
@@ -845,8 +945,16 @@ impl Receiver {
 
     #[inline(never)]
     fn on_unexpected(&mut self, packet: &Packet, out: &mut impl Outlet) {
+        if packet.opens().is_some() {
+            return self.on_segment_with_care(packet, out.beside()).into_iter().for_each(|answer| out.send(answer));
+        }
         if let Some(log) = &mut self.log {
             log.push(Kind::Received, packet.at, packet, NONE, None);
+        }
+        let (segment, stamp) = (packet.segment(), packet.stamp);
+        if self.opening.is_open && self.paws.as_mut().is_some_and(|paws| paws.discards(segment, stamp)) {
+            let ack = self.discard(packet, out.beside());
+            return self.send(ack, out);
         }
         let earlier = self.settle_earlier(packet, out.beside());
         let ack = self.on_segment_with_care(packet, out.beside());

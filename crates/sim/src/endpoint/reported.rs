@@ -11,7 +11,10 @@ use crate::spec::FlowSpec;
 pub(crate) fn reporting(mut controller: Controller, flow: &FlowSpec) -> Controller {
     if flow.base_rtt_error_ps != 0 {
         let error = flow.base_rtt_error_ps as f64 * 1e-12;
-        controller = Controller::Custom(Box::new(Reported { inner: controller, report: Misled { error } }));
+        controller = Controller::Custom(Box::new(Reported {
+            inner: controller,
+            report: Misled { error, least: f64::INFINITY },
+        }));
     }
     if flow.stack.acks_counted > 0 {
         let acks = f64::from(flow.stack.acks_counted);
@@ -22,8 +25,13 @@ pub(crate) fn reporting(mut controller: Controller, flow: &FlowSpec) -> Controll
 
 /// Modification of the events reported to an algorithm.
 trait Report {
+    /// Changes the start.
+    fn start(&mut self, start: &Start) -> Start {
+        *start
+    }
+
     /// Changes an ACK.
-    fn ack(&self, ack: &Ack) -> Ack;
+    fn ack(&mut self, ack: &Ack) -> Ack;
 
     /// Changes a loss, a mark or a timeout.
     fn signal(&self, signal: &Signal) -> Signal {
@@ -32,22 +40,40 @@ trait Report {
 }
 
 /// A smallest RTT with an error (Leith and others 2008, figure 11). Many algorithms compute the smallest RTT from
-/// samples themselves, so samples are changed too. No sample is below the assumed base RTT, and a sample of the true
-/// smallest RTT becomes the assumed base RTT. The endpoint's own estimators use the true values.
+/// samples themselves, so samples are changed too. The endpoint's own estimators use the true values.
+///
+/// With a base RTT that is too long, no sample is below it. With one that is too short, each sample that is smaller than
+/// all before shows it, and all other samples are true, as on a path that was shorter for a moment.
 struct Misled {
     /// Assumed minus true smallest RTT, s.
     error: f64,
+    /// Smallest true sample, s.
+    least: f64,
 }
 
 impl Report for Misled {
-    fn ack(&self, ack: &Ack) -> Ack {
+    fn start(&mut self, start: &Start) -> Start {
+        Start { rtt: start.rtt.map(|rtt| self.shown(rtt, rtt + self.error)), ..*start }
+    }
+
+    fn ack(&mut self, ack: &Ack) -> Ack {
         let base = ack.min_rtt + self.error;
-        let rtt = ack.rtt.map(|rtt| if rtt <= ack.min_rtt { base } else { rtt.max(base) });
-        Ack { rtt, min_rtt: base, ..*ack }
+        Ack { rtt: ack.rtt.map(|rtt| self.shown(rtt, base)), min_rtt: base, ..*ack }
     }
 
     fn signal(&self, signal: &Signal) -> Signal {
         Signal { min_rtt: signal.min_rtt + self.error, ..*signal }
+    }
+}
+
+impl Misled {
+    /// The sample that the algorithm gets instead of `rtt`.
+    fn shown(&mut self, rtt: f64, base: f64) -> f64 {
+        if rtt < self.least {
+            self.least = rtt;
+            return rtt + self.error;
+        }
+        rtt.max(base)
     }
 }
 
@@ -59,7 +85,7 @@ struct Counting {
 }
 
 impl Report for Counting {
-    fn ack(&self, ack: &Ack) -> Ack {
+    fn ack(&mut self, ack: &Ack) -> Ack {
         Ack { acked: if ack.acked > 0.0 { self.acks } else { 0.0 }, ..*ack }
     }
 }
@@ -78,7 +104,7 @@ impl<R: Report> Observe for Reported<R> {
 
 impl<R: Report> Algorithm for Reported<R> {
     fn on_start(&mut self, start: &Start) {
-        self.inner.on_start(start);
+        self.inner.on_start(&self.report.start(start));
     }
     fn on_ack(&mut self, ack: &Ack) {
         self.inner.on_ack(&self.report.ack(ack));

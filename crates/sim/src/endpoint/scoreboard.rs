@@ -343,6 +343,11 @@ impl Scoreboard {
         self.resent.get(segment)
     }
 
+    /// Number of retransmissions in flight.
+    pub fn resent(&self) -> u32 {
+        self.resent_count
+    }
+
     /// True if a retransmission is in flight.
     #[must_use]
     pub fn has_resent(&self) -> bool {

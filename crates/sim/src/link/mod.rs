@@ -151,8 +151,9 @@ pub struct Link {
     /// Propagation delay; the smallest value if the delay varies.
     pub delay: Time,
     admission: Admission,
-    /// `Some` while all packets have one size.
+    /// `Some` while all waiting packets have the usual size.
     uniform: Option<Uniform>,
+    usual: Option<Uniform>,
     hold_while_sent: bool,
     /// Totals since the beginning.
     pub totals: LinkTotals,
@@ -217,6 +218,7 @@ impl Link {
         let uniform = uniform.filter(|uniform| is_countable(uniform.room.0, uniform.transmission.0));
         Self {
             uniform,
+            usual: uniform,
             delay: wire.as_ref().map_or(Time(spec.delay_ps), |wire| wire.least()),
             ps_per_byte,
             free: Time::ZERO,
@@ -246,7 +248,7 @@ impl Link {
         }
     }
 
-    /// Prepares the link for packets of `bytes` that a sender may send instead of whole segments.
+    /// Prepares the link for packets of `bytes` that a sender may send besides whole segments.
     pub(crate) fn expect_parts(&mut self, bytes: u64) {
         self.smallest_bytes = self.smallest_bytes.min(bytes);
     }
@@ -411,13 +413,19 @@ impl Link {
         if self.loses_arrival(now, bytes) {
             return false;
         }
-        let Some(uniform) = self.uniform.filter(|uniform| uniform.bytes == bytes) else {
-            return self.admit_mixed(now, bytes);
-        };
+        match self.uniform.filter(|uniform| uniform.bytes == bytes) {
+            Some(uniform) => self.admit_uniform(uniform, now),
+            None => self.admit_mixed(now, bytes),
+        }
+    }
+
+    /// Does the work of [`Link::admit`] for packets of one size.
+    #[inline(always)]
+    fn admit_uniform(&mut self, uniform: Uniform, now: Time) -> bool {
         let busy = self.free.since(now);
         if busy > uniform.room {
             self.totals.dropped += 1;
-            self.totals.dropped_bytes += bytes;
+            self.totals.dropped_bytes += uniform.bytes;
             return false;
         }
         if let Some(probe) = &mut self.probe {
@@ -435,6 +443,10 @@ impl Link {
             self.list_waiting(uniform, now);
         }
         self.drain(now);
+        if let Some(usual) = self.usual.filter(|usual| usual.bytes == bytes && self.holds_only(*usual)) {
+            self.count_waiting(usual);
+            return self.admit_uniform(usual, now);
+        }
         let transmission = self.transmission(bytes);
         // Packets that cannot be sent before the end of time (`Time::FAR`) all leave at that time, in order.
         self.free = self.free.min(Time(Time::FAR.0 - transmission.0));
@@ -463,6 +475,27 @@ impl Link {
             probe.min = uniform.waiting(probe.least_busy.min(busy), Time::ZERO);
             probe.max = uniform.waiting(probe.most_busy, Time::ZERO);
             probe.in_service_bytes = uniform.bytes;
+        }
+    }
+
+    /// True if all packets at a link, of which none is larger than the usual ones, have their size.
+    fn holds_only(&self, usual: Uniform) -> bool {
+        let Backlog { packets, bytes } = self.backlog;
+        let in_service = self.probe.as_ref().map_or(usual.bytes, |probe| probe.in_service_bytes);
+        bytes == packets * usual.bytes && in_service == usual.bytes
+    }
+
+    /// Replaces the list of waiting packets, which have the usual size again, by the time until the transmitter is free.
+    #[cold]
+    fn count_waiting(&mut self, usual: Uniform) {
+        self.uniform = Some(usual);
+        while self.waiting.front().is_some() {
+            self.waiting.pop();
+        }
+        self.backlog = Backlog::default();
+        if let Some(probe) = &mut self.probe {
+            let busy = |waiting: u64| Time(waiting * usual.transmission.0 + 1);
+            (probe.least_busy, probe.most_busy) = (busy(probe.min), busy(probe.max));
         }
     }
 

@@ -119,7 +119,7 @@ impl<'a> Builder<'a> {
         let sizes = quiet::packet_sizes(spec);
         let new_link = |(link, sizes)| Link::new(link, sizes, spec.seed, sample_times);
         let mut links: Vec<Link> = links.iter().zip(sizes).map(new_link).collect();
-        for flow in spec.all_flows().filter(|flow| flow.sends_parts()) {
+        for flow in spec.all_flows().filter(|flow| flow.sends_parts() || flow.makes_handshake()) {
             flow.path.iter().for_each(|&link| links[link].expect_parts(flow.smallest_bytes()));
         }
         let receiver = |(f, flow): (usize, &FlowSpec)| {

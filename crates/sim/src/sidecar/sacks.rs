@@ -16,8 +16,19 @@ pub struct SackEntry {
     pub owd: u32,
     /// Segment whose arrival caused this ACK. A real sender knows this segment by the echoed timestamp.
     pub trigger: u32,
+    /// Segments `[first, past)` that arrived twice (D-SACK, RFC 2883); empty if there are none to report.
+    pub repeated: (u32, u32),
     /// Feedback of XCP routers, bytes/s: the sum over the segments that the ACK acknowledges.
     pub feedback: f32,
+}
+
+impl SackEntry {
+    /// True if the ACK reports segments that arrived twice.
+    #[must_use]
+    #[inline]
+    pub fn is_report(&self) -> bool {
+        self.repeated.0 < self.repeated.1
+    }
 }
 
 /// SACK blocks of the ACKs in flight, in the order of their transmission.

@@ -45,7 +45,7 @@ pub struct FlowSpec {
     #[serde(default)]
     #[schemars(schema_with = "super::schema::parameters")]
     pub parameters: BTreeMap<String, serde_json::Value>,
-    /// Time of the first segment, ps.
+    /// Time at which the connection is opened, ps; without a handshake, that of the first segment.
     pub start_ps: u64,
     /// Number of equal flows: a group, with the names `name-1`, `name-2` and so on.
     #[serde(default = "super::one")]
@@ -139,7 +139,14 @@ impl FlowSpec {
         (self.stack.ack_every == 1 || self.datagrams) && !self.has_own_transport()
     }
 
-    /// Sizes of the flow's smallest and largest packet, bytes: for data packets, and for ACKs.
+    /// True if the flow's connection is opened by packets on its path.
+    #[must_use]
+    pub fn makes_handshake(&self) -> bool {
+        self.stack.handshake && !self.datagrams && !self.has_own_transport()
+    }
+
+    /// Sizes of the flow's smallest and largest packet, bytes: for data packets, and for ACKs. The SYN and the ACK of a
+    /// handshake are not data packets: they may be smaller.
     #[must_use]
     pub fn packet_sizes(&self) -> [(u64, u64); 2] {
         let stack = &self.stack;
@@ -153,25 +160,25 @@ impl FlowSpec {
             return [(u64::from(udt::HEADER_BYTES), data), (u64::from(udt::LIGHT_ACK_BYTES), widest)];
         }
         let ack = u64::from(stack.ack_bytes);
-        [(data, data), (ack, ack + u64::from(stack.most_sack_bytes()))]
+        let syn = if self.makes_handshake() { u64::from(stack.syn_bytes()) } else { ack };
+        [(data, data.max(syn)), (ack.min(syn), (ack + u64::from(stack.most_sack_bytes())).max(syn))]
     }
 
-    /// The handshake over the empty `links` at the time `at`, if the stack measures its RTT. A SYN is 8 bytes longer
-    /// than an ACK: both have timestamps, and a SYN also has the options segment size, window scale and SACK
-    /// permission.
+    /// The handshake over the empty `links` at the time `at`, if the stack makes one.
     #[must_use]
     pub fn handshake(&self, links: &[LinkSpec], at: Time) -> Option<Handshake> {
         let cross = |path: &[usize], bytes: u64| {
             path.iter().fold(Time::ZERO, |sum, &link| sum.later(links[link].crossing(bytes, at)))
         };
         self.stack.handshake.then(|| {
-            let bytes = u64::from(self.stack.ack_bytes) + 8;
+            let bytes = u64::from(self.stack.syn_bytes());
             let (there, back) = (&self.path, &self.reverse_path);
             let mut now = at;
-            let times = [(there, bytes), (back, bytes), (there, self.stack.ack_bytes.into())].map(|(path, bytes)| {
-                now = self.stack.on_clock(now.later(cross(path, bytes)));
-                now
-            });
+            let times =
+                [(there, bytes), (back, bytes), (there, self.stack.header_bytes.into())].map(|(path, bytes)| {
+                    now = self.stack.on_clock(now.later(cross(path, bytes)));
+                    now
+                });
             let [rtt, receivers_rtt] =
                 [(at, times[1]), (times[0], times[2])].map(|(from, to)| self.stack.elapsed(from, to));
             Handshake { rtt, receivers_rtt }
@@ -201,7 +208,9 @@ impl FlowSpec {
         }
         // A part of a segment has at least one byte.
         let StackSpec { ack_bytes, payload_bytes, header_bytes, .. } = *self.stack;
-        ack_bytes.min(payload_bytes).min(if self.sends_parts() { header_bytes + 1 } else { u32::MAX }).into()
+        let part = if self.sends_parts() { header_bytes + 1 } else { u32::MAX };
+        let opening = if self.makes_handshake() { header_bytes } else { u32::MAX };
+        ack_bytes.min(payload_bytes).min(part).min(opening).into()
     }
 }
 

@@ -8,6 +8,8 @@ use crate::time::Time;
 
 /// Size of Linux's SACK option without its blocks, bytes (`TCPOLEN_SACK_BASE_ALIGNED`).
 const LINUX_SACK_OPTION_BYTES: u32 = 4;
+/// Options of a SYN in addition to those of a segment, bytes: segment size, window scale and SACK permission.
+const SYN_OPTION_BYTES: u32 = 8;
 
 /// Transport of a flow's endpoints: all settings except the congestion control algorithm.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
@@ -79,8 +81,10 @@ pub struct StackSpec {
     /// absent.
     #[serde(default)]
     pub hz: Option<u32>,
-    /// Measures the RTT of the handshake as the first sample of the smallest and the smoothed RTT. The handshake
-    /// precedes the start, on an empty path with the links' properties at the start.
+    /// Opens the connection at the start by a handshake on the flow's path (RFC 9293 section 3.5): a SYN, a SYN-ACK and an
+    /// ACK wait in queues, and may be lost. A SYN is repeated after `initial_rto_ps`. The RTT of the handshake is the
+    /// first sample of the smallest and the smoothed RTT. Data follow a round trip after the start. A flow whose routers
+    /// report to its sender (XCP, VCP) sends data at once, and takes the RTT of a handshake over the empty path.
     #[serde(default)]
     pub handshake: bool,
     /// Segmentation offload as in Linux 6.12: new segments leave in bursts, each with the data of 1 ms at the pacing
@@ -127,6 +131,12 @@ pub fn timer_phase_ns(seed: u64, hz: u32) -> u64 {
 }
 
 impl StackSpec {
+    /// Size of a SYN and of a SYN-ACK, bytes.
+    #[must_use]
+    pub fn syn_bytes(&self) -> u32 {
+        self.header_bytes + SYN_OPTION_BYTES
+    }
+
     /// Size of a SACK option with three blocks, bytes.
     #[must_use]
     pub fn most_sack_bytes(&self) -> u32 {

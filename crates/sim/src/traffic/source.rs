@@ -118,6 +118,8 @@ pub struct Source {
     free: Vec<u32>,
     /// True if receivers are evaluated inline.
     is_inline: bool,
+    /// True if no link of the path has impairments.
+    is_steady: bool,
     times: Arc<[Time]>,
     /// Positions of the beginning and the end of the measurement window in `times`.
     edges: [usize; 2],
@@ -180,7 +182,8 @@ impl Source {
         let flow = source.flow.clone();
         let controller = source_controller(spec, index, &flow)?;
         let links = flow.path.iter().chain(&flow.reverse_path);
-        let path_rtt = Time(links.map(|&link| spec.links[link].delay_ps).sum());
+        let path_rtt = Time(links.clone().map(|&link| spec.links[link].delay_ps).sum());
+        let is_steady = links.clone().all(|&link| spec.links[link].impairments.is_none());
         let mut waiting = BinaryHeap::new();
         let (open, users, next_of_user) = match schedule {
             Schedule::Open(open) => (Some(open), None, Vec::new()),
@@ -196,6 +199,7 @@ impl Source {
             index: SourceId(index as u32),
             name: flow.name.clone(),
             is_inline: flow.answers_at_once(),
+            is_steady,
             flow,
             controller,
             first_rank,
@@ -330,7 +334,8 @@ impl Source {
         let Some(algorithm) = self.controller.try_clone() else { return };
         let algorithm = reporting(algorithm, &self.flow);
         let mut sender = Sender::new(flow, spec, &self.flow, planned.start, algorithm, &self.never);
-        sender.note_handshake(self.flow.handshake(&spec.links, planned.start).map(|one| one.on_longer_path(extra)));
+        let shortest = self.flow.handshake(&spec.links, planned.start).map(|one| one.on_longer_path(extra));
+        sender.note_handshake(shortest, self.is_steady);
         sender.instruct(&mut receiver);
         let mut before = self.slots.get_mut(slot);
         if let Some(before) = &mut before {

@@ -118,7 +118,6 @@ class Plan:
         return {
             "spec": write(self.form),
             "largest_bytes": self.largest_bytes,
-            "handshakes_apart": True,
             "spin_us": self.spin_us,
             "nap_us": 0 if self.spin_us else NAP_US,
             "flows": [

@@ -126,7 +126,7 @@ def _opened(plan: Plan, congestion: str) -> Iterator[tuple[Session, int, list[Pr
         _end_connections(flow.receiver)
         ending.callback(_end_connections, flow.receiver)
         session.write_plan(opened.folder, plan.document({0: congestion, 1: congestion}) | {
-            "handshakes_apart": False, "mirrored": True,
+            "mirrored": True,
         })  # fmt: skip
         for namespace in record.namespaces:
             command("ip", "netns", "add", namespace)

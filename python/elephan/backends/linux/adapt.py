@@ -317,8 +317,7 @@ def set_netem(tree: Path) -> None:
 
     Linux rounds each packet's transmission time down to a nanosecond on each link, so ten thousand packets one after
     the other take up to 10 us less. Packets that arrive at the same time are in the simulator's order. With the
-    simulator's random numbers, the same packets are lost as in the simulator. Packets of the handshakes, before time
-    zero of the run, are not lost.
+    simulator's random numbers, the same packets are lost as in the simulator.
 
     Raises:
         BuildError: the source has another netem.

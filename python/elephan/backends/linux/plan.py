@@ -31,14 +31,11 @@ _LINK_FIELDS = {"loss", "record"}
 _CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "quick_acks", "pacing", "ecn", "hz")
 _LINUX = STACKS["linux"]
 _HEADER_BYTES = _LINUX.header_bytes
-# Time in which a guest boots and configures its path, before the first connection.
+# Time in which a guest boots and configures its path.
 _BOOT_NS = 8_000_000_000
 ALIGNED_NS = 32_000_000_000
 """A whole number of the units in which Linux counts timers of up to 16 s (64 jiffies), for each usual HZ."""
 STATED = "flows say where they run"
-_HANDSHAKE_NS = 100_000_000
-# Largest size of the packets of a handshake together, bits.
-_HANDSHAKE_BITS = 4 * 800
 _LOOK_MIN_NS, _LOOK_MAX_NS, _LOOK_EACH_NS = 1_000_000, 20_000_000, 250_000
 _LOOKS_A_ROUND_TRIP = 4
 _MEMORY_BYTES, _NAMESPACE_BYTES = 96 << 20, 1 << 20
@@ -47,7 +44,6 @@ _PS_PER_S = 10**12
 _DRAWS = 2**53
 _NS_PER_S = 10**9
 _PS_PER_NS = 1000
-_NS_PER_US = 1000
 
 SYSCTLS = {
     "net/ipv4/ip_forward": "1",
@@ -549,44 +545,13 @@ def _document(
         "sysctls": SYSCTLS,
         "devices": graph.devices,
         "routes": list(graph.routes.values()),
-        "flows": [
-            _flow(form, buffers, i, module, connect_ns)
-            for i, module, connect_ns in zip(real, modules, _connections_ns(form, real), strict=True)
-        ],
+        "flows": [_flow(form, buffers, i, module) for i, module in zip(real, modules, strict=True)],
     }
-
-
-def _connections_ns(form: Spec, real: list[int]) -> list[int]:
-    """Time of each connection, ns since the start of the run.
-
-    A handshake in the queue of a busy path would add the queueing delay to the first RTT, and a lost SYN would delay
-    the start by a second. All connections are therefore made before the run begins, one after the other on the empty
-    path. Only a flow whose path changes over time connects shortly before its start.
-
-    A connection and the start of its flow are whole microseconds apart: Linux measures RTTs on a clock of microseconds,
-    and in the simulator the handshake's RTT ends at the start.
-    """
-    slowest_bps = min(link.rate_bps for link in form.links)
-    gap_ns = _whole_us(_HANDSHAKE_BITS * _NS_PER_S // slowest_bps)
-    times = []
-    for k, i in enumerate(real):
-        flow = form.flows[i]
-        start_ns = flow.start_ps // _PS_PER_NS
-        lead_ns = _whole_us(_HANDSHAKE_NS + 2 * base_rtt_ps(form, flow) // _PS_PER_NS)
-        changes = any(form.links[link].impairments is not None for link in (*flow.path, *flow.reverse_path))
-        times.append(start_ns - lead_ns if changes else start_ns % _NS_PER_US - lead_ns - k * gap_ns)
-    return times
-
-
-def _whole_us(time_ns: int) -> int:
-    """A duration rounded up to whole microseconds, ns."""
-    return -(-time_ns // _NS_PER_US) * _NS_PER_US
 
 
 def _zero_ns(document: dict[str, Any]) -> int:
     """The guest's time at the start of the run: a multiple of :data:`ALIGNED_NS` plus the phase."""
-    lead_ns = -min(0, *(flow["connect_ns"] for flow in document["flows"]))
-    return int(-(-(_BOOT_NS + lead_ns) // ALIGNED_NS) * ALIGNED_NS + document["phase_ns"])
+    return int(-(-_BOOT_NS // ALIGNED_NS) * ALIGNED_NS + document["phase_ns"])
 
 
 def _look_ns(form: Spec, real: list[int]) -> int:
@@ -602,7 +567,7 @@ def _look_ns(form: Spec, real: list[int]) -> int:
     return period // parts
 
 
-def _flow(form: Spec, buffers: Buffers, i: int, module: str, connect_ns: int) -> dict[str, Any]:
+def _flow(form: Spec, buffers: Buffers, i: int, module: str) -> dict[str, Any]:
     flow = form.flows[i]
     sender, receiver = addresses(i)
     stack, buffer = flow.stack, buffers.send_buffer_bytes(i)
@@ -615,7 +580,6 @@ def _flow(form: Spec, buffers: Buffers, i: int, module: str, connect_ns: int) ->
         # A receiver without DCTCP refuses ECN if the SYN can be marked (tcp_ecn_create_request).
         "receiver_congestion": module,
         "start_ps": flow.start_ps,
-        "connect_ns": connect_ns,
         "stop_ns": None if flow.stop_ps is None else flow.stop_ps // _PS_PER_NS,
         "size_segments": flow.size_segments,
         "payload_bytes": stack.payload_bytes,

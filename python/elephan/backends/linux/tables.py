@@ -226,7 +226,7 @@ def _link(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
 
     link = plan.form.links[plan.watched[k]]
     words = seen.queues[:, k].astype(np.int64)
-    # Counts exclude the time before the flows, in which they have their handshakes.
+    # Counts exclude the time before the run.
     words = words - np.concatenate((np.zeros((1, 1)), words[:1, 1:]), axis=1).astype(np.int64)
     # netem's queue includes the packet in transmission; other disciplines of the kernel have already released it.
     in_kernels = queues.is_kernels(link.queue)

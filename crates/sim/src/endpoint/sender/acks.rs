@@ -42,8 +42,7 @@ impl Sender {
         assert!(now >= self.now, "a sender's clock went back");
         self.now = now;
         self.stats.totals.acks += 1;
-        let una = self.board.una();
-        let cumulative = packet.segment();
+        let (una, cumulative) = (self.board.una(), packet.segment());
         let has_sack = packet.flags() & flag::BESIDE != 0;
         let newest = cumulative.wrapping_sub(1);
         let was_clean = self.board.is_clean();
@@ -57,7 +56,7 @@ impl Sender {
             has_original: false,
             grows_window: self.announced.on_ack(una, cumulative, &mut self.receive_window),
         };
-        let mut delivered = 0;
+        let (mut delivered, mut repeated) = (0, 0);
         if !has_sack {
             self.timestamps.on_ack(packet.stamp, report.owd);
         }
@@ -73,12 +72,13 @@ impl Sender {
             if let Some(entry) = &entry {
                 self.timestamps.on_ack(packet.stamp, entry.owd);
                 self.note_overtaken(entry.trigger);
+                repeated = self.take_report(entry);
             }
             if self.repair.may_be_spurious {
                 let blocks = entry.as_ref().map_or(&[][..], |entry| &entry.blocks[..usize::from(entry.count)]);
                 report.has_original = self.delivers_original(cumulative, blocks);
             }
-            let has_blocks = entry.is_some_and(|entry| entry.count > 0);
+            let has_blocks = entry.is_some_and(|entry| entry.count > 0 || entry.is_report());
             report.has_blocks = has_blocks;
             if self.rack.enabled && !self.stack.time_one_segment && (has_blocks || !was_clean) {
                 self.parts = Some(Parts { acknowledged: self.board.missing_below(cumulative), ..Parts::default() });
@@ -103,18 +103,18 @@ impl Sender {
         }
         if delivered == 0 && cumulative <= una {
             self.parts = None;
-            return;
+            return self.on_report_alone(repeated, now, out);
         }
-        self.digest(packet, report, una, delivered, out);
+        self.digest(packet, report, una, delivered + repeated, out);
     }
 
     #[inline(always)]
     fn digest(&mut self, packet: &Packet, report: Report, una: u32, delivered: u32, out: &mut impl Outlet) {
-        let now = packet.at;
-        let cumulative = packet.segment();
+        let (now, cumulative) = (packet.at, packet.segment());
         let taken = self.rack.enabled.then(|| self.take_sample(report, packet, una));
         let sent_last = self.sent_last(report.newest);
         let (sample, min_rtt) = self.measure(packet, report, una);
+        self.heed_reports(packet, sent_last, cumulative > una);
         if self.repair.undo_possible || self.repair.may_be_spurious {
             self.check_spurious(now, *packet, una, report.has_original);
         }
@@ -146,7 +146,7 @@ impl Sender {
             window_at_send: 0.0,
             round_start,
             // A duplicate ACK may begin a recovery, so the window does not grow (RFC 5681 section 3.2).
-            in_recovery: recovering || cumulative <= una,
+            in_recovery: recovering || (cumulative <= una && !self.expects_reordering()),
             sample: taken.map(|taken| Sample { then: self.state(self.board.is_clean()), ..taken }),
             window_limited: self.window_use.is_limited(self.stats.cwnd, || self.algorithm.ssthresh()),
             marked,
@@ -205,7 +205,7 @@ impl Sender {
     #[inline(never)]
     fn after_new_data(&mut self, now: Time, out: &mut impl Outlet) {
         self.repair.sends_new = false;
-        if self.next == self.repair.point {
+        if self.repair.is_after_timeout() && self.next == self.repair.point {
             self.repair.may_be_spurious = false;
             self.transmit(now, out);
         }

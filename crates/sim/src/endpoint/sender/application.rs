@@ -10,7 +10,9 @@ use crate::time::Time;
 impl Sender {
     /// Time at which the application next hands over data.
     pub(super) fn application_due(&self) -> Time {
-        self.application.as_ref().map_or(Time::NEVER, |application| self.stack.on_clock(application.due()))
+        // Data of the application wait for the end of the handshake.
+        let application = self.application.as_ref().filter(|_| self.started);
+        application.map_or(Time::NEVER, |application| self.stack.on_clock(application.due()))
     }
 
     /// Takes the data that the application hands over at `now`.

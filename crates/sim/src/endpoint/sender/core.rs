@@ -10,9 +10,11 @@ use super::bursts::Bursts;
 use super::host::Host;
 use super::log::SenderLog;
 use super::marks::Marks;
+use super::opening::Opening;
 use super::pace::Pace;
 use super::rack::Rack;
 use super::repair::Repair;
+use super::reports::Reports;
 use super::timer::RetransmissionTimer;
 use super::timestamps::TimestampEcho;
 use crate::application::Application;
@@ -61,6 +63,7 @@ pub struct Sender {
     pub(super) start: Time,
     pub(super) stop: Time,
     pub(super) started: bool,
+    pub(super) opening: Opening,
     /// True if [`Sender::remember`] has anything to do.
     pub(super) remembers: bool,
     /// True if the algorithm or a log handles each sent segment.
@@ -75,6 +78,7 @@ pub struct Sender {
     pub(super) departures: Departures,
     pub(super) stack: Arc<StackSpec>,
     pub(super) repair: Repair,
+    pub(super) reports: Reports,
     pub(super) timeout: RetransmissionTimer,
     pub(super) rack: Rack,
     pub(super) timestamps: TimestampEcho,
@@ -119,6 +123,7 @@ impl Sender {
             timer: start.min(stats.due()),
             quiet_until: Time::ZERO,
             repair: Repair::new(),
+            reports: Reports::default(),
             timeout: RetransmissionTimer::new(Time(stack.min_rto_ps.min(stack.initial_rto_ps))),
             rack: Rack::new(&stack),
             timestamps: TimestampEcho::default(),
@@ -139,6 +144,7 @@ impl Sender {
             start,
             stop: this.stop_ps.map_or(Time::NEVER, Time),
             started: false,
+            opening: Opening::new(&stack, this.makes_handshake() && needs.router.is_none(), start),
             remembers: stack.detection == Detection::Rack
                 || stack.tso
                 || needs.window_at_send
@@ -170,16 +176,24 @@ impl Sender {
         now.later(self.stack.phase).seconds()
     }
 
-    /// Takes the RTT of the handshake, if it was measured, as the first sample before the sender starts.
-    pub(crate) fn note_handshake(&mut self, handshake: Option<Handshake>) {
-        if let Some(handshake) = handshake {
-            if self.stack.counts_ns() && self.needs.router.is_none() {
-                self.timestamps = TimestampEcho::new(&handshake, self.stack.phase);
-            }
-            self.rack.handshake = handshake.rtt.seconds();
-            self.rack.receivers_handshake = handshake.receivers_rtt;
-            self.note_smallest_twice();
+    /// Takes the handshake over the empty path, if the stack makes one; it is the shortest if the path is steady. A sender whose routers report to it makes none,
+    /// and takes this RTT as its first sample.
+    pub(crate) fn note_handshake(&mut self, shortest: Option<Handshake>, is_steady: bool) {
+        let Some(shortest) = shortest else { return };
+        if self.stack.counts_ns() && self.needs.router.is_none() {
+            let least = if is_steady { shortest.receivers_rtt } else { Time::ZERO };
+            self.timestamps = TimestampEcho::new(least, self.stack.phase);
         }
+        if !self.opening.is_needed {
+            self.rack.receivers_handshake = shortest.receivers_rtt;
+            self.note_rtt_of_handshake(shortest.rtt);
+        }
+    }
+
+    /// Takes the RTT of the handshake as the first sample.
+    pub(super) fn note_rtt_of_handshake(&mut self, rtt: Time) {
+        self.rack.handshake = rtt.seconds();
+        self.note_smallest_twice();
     }
 
     /// Returns the records that the run keeps of this end.
@@ -219,7 +233,11 @@ impl EndpointState for Sender {
     }
 
     fn packets(&self) -> PacketCounts {
-        PacketCounts { sent: self.stats.totals.sent, received: self.stats.totals.acks }
+        let Self { opening, stats, .. } = self;
+        PacketCounts {
+            sent: stats.totals.sent + opening.sent(),
+            received: stats.totals.acks + u64::from(opening.answers),
+        }
     }
 
     fn finish(&mut self, end: Time) {
@@ -238,6 +256,9 @@ impl<O: Outlet> Endpoint<O> for Sender {
 
     #[inline(always)]
     fn on_packet(&mut self, packet: &Packet, out: &mut O) {
+        if packet.opens().is_some() {
+            return self.on_syn_ack(packet, out);
+        }
         self.on_acknowledgement(packet, out);
     }
 

@@ -9,10 +9,12 @@ use crate::packet::{Packet, flag};
 use crate::time::Time;
 
 impl Sender {
-    /// Sets the form in which the receiver echoes marks and routers' reports, and gives the receiver the RTT that it
-    /// measures in the handshake.
+    /// Sets the form in which the receiver echoes marks and routers' reports, and the way in which the connection is
+    /// opened.
     pub fn instruct(&self, receiver: &mut Receiver) {
-        if self.rack.enabled && self.rack.receivers_handshake > Time::ZERO {
+        if self.opening.is_needed {
+            receiver.await_handshake(self.stack.syn_bytes() as u16);
+        } else if self.rack.enabled && self.rack.receivers_handshake > Time::ZERO {
             receiver.note_handshake(self.rack.receivers_handshake);
         }
         if self.marks.mode == Mode::Classic {

@@ -29,7 +29,7 @@ impl Sender {
     pub(super) fn log_acks(&mut self, packets: &mut dyn Iterator<Item = Packet>, beside: &Sidecar) {
         let Some(held) = &mut self.log else { return };
         let before = held.log.rows.len();
-        for packet in packets {
+        for packet in packets.filter(|packet| packet.opens().is_none()) {
             held.log.push(Kind::Acked, packet.at, &packet, NONE, beside.sacks.of(&packet).map(Into::into));
         }
         held.arrivals = before..held.log.rows.len();

@@ -11,6 +11,9 @@ use crate::packet::{Packet, flag};
 use crate::spec::Detection;
 use crate::time::Time;
 
+/// Largest number of SACKed segments that reordering may explain (`tcp_max_reordering`).
+const MOST_REORDERING: u32 = 300;
+
 impl Sender {
     /// Eifel detection (RFC 3522): an ACK of the lowest segment that echoes a timestamp from before its retransmission
     /// acknowledges the original, so the segment was not lost.
@@ -24,20 +27,41 @@ impl Sender {
             }
             return;
         }
+        if self.rack.enabled {
+            return self.try_undo_as_linux(now, packet, una);
+        }
         self.repair.undo_possible = false;
-        let was_late = packet.stamp < self.repair.first;
-        // In fast recovery, the original is evidence of reordering although the segment was retransmitted
-        // (tcp_try_undo_partial).
-        let in_fast_recovery = matches!(self.repair.state, State::Recovery(_));
-        self.rack.reordering_seen |= was_late && in_fast_recovery && packet.segment() < self.repair.point;
-        if was_late && self.board.sacked() == 0 {
+        if packet.stamp < self.repair.first && self.board.sacked() == 0 {
             self.board.forget_losses(self.next);
             self.undo(now);
         }
     }
 
+    /// Linux looks at each ACK that advances until the recovery ends (`tcp_try_undo_recovery`, `tcp_try_undo_partial`,
+    /// `tcp_try_undo_loss`). Timestamps count whole ms (`tcp_packet_delayed`).
+    fn try_undo_as_linux(&mut self, now: Time, packet: Packet, una: u32) {
+        if self.rack.host_ms(packet.stamp) >= self.rack.host_ms(self.repair.first) {
+            return;
+        }
+        match self.repair.state {
+            State::Loss => self.board.forgive_losses(self.next),
+            State::Recovery(_) if packet.segment() < self.repair.point => {
+                // In fast recovery, the original is evidence of reordering although the segment was retransmitted.
+                self.note_reordering(una);
+                if self.board.has_resent() {
+                    self.repair.sends_new = true;
+                    return;
+                }
+                self.board.forget_losses(self.next);
+            }
+            _ => {}
+        }
+        self.undo(now);
+    }
+
     /// Ends a spurious recovery, and restores the window unless a mark has shown congestion.
-    fn undo(&mut self, now: Time) {
+    pub(super) fn undo(&mut self, now: Time) {
+        self.reports.end();
         if self.repair.restores || !self.rack.enabled {
             self.algorithm.on_undo(self.host_seconds(now));
         } else {
@@ -103,6 +127,9 @@ impl Sender {
             }
         }
         self.algorithm.on_recovery_exit(self.host_seconds(now));
+        if !self.repair.is_reduction() {
+            self.rack.patience.on_recovery_exit();
+        }
         self.repair.state = State::Open;
         self.repair.undo_possible = false;
         true
@@ -111,6 +138,9 @@ impl Sender {
     /// Detects losses after an ACK, and begins a recovery at a loss. The loss of a segment sent during a recovery
     /// belongs to the next recovery, even if it was detected and repaired during the first recovery.
     pub(super) fn detect_on_ack(&mut self, now: Time, rtt: Option<f64>, sample: Option<&Sample>) -> Losses {
+        if self.repair.sends_new && !self.repair.is_after_timeout() {
+            return Losses::default();
+        }
         let again = self.lost_retransmissions(now);
         let more = self.detect(now) || again;
         let found = self.board.lost() > 0;
@@ -256,7 +286,16 @@ impl Sender {
     pub(super) fn note_overtaken(&mut self, segment: u32) {
         let board = &self.board;
         let below = segment >= board.una() && segment < board.forward_ack();
-        self.rack.reordering_seen |= below && !board.is_sacked(segment) && !board.is_resent(segment);
+        if below && !board.is_sacked(segment) && !board.is_resent(segment) {
+            self.note_reordering(segment);
+        }
+    }
+
+    /// Records that segments above `segment` have overtaken it.
+    fn note_reordering(&mut self, segment: u32) {
+        self.rack.reordering_seen = true;
+        let distance = self.board.forward_ack().saturating_sub(segment);
+        self.rack.reordering = self.rack.reordering.max(distance.min(MOST_REORDERING));
     }
 
     /// Smallest RTT of the connection, the handshake's RTT included, s; infinite before the first sample.
@@ -272,13 +311,14 @@ impl Sender {
 
     /// Reordering window: time for which a segment may be overtaken before it counts as lost (RFC 8985 section 6.2).
     pub(super) fn reorder_window(&self) -> Time {
-        let certain = !self.repair.is_before_recovery() || self.board.sacked() >= self.stack.dup_threshold;
+        let certain = !self.repair.is_before_recovery() || self.board.sacked() >= self.rack.reordering;
         if !self.rack.reordering_seen && certain {
             return Time::ZERO;
         }
         // Linux truncates a quarter of the smallest RTT and the smoothed RTT to microseconds.
         let quarter = (self.smallest_rtt() * 1e6).round() as u64 / 4;
-        Time(quarter.min(self.rto.smoothed().0 / Time::MICROSECOND.0) * Time::MICROSECOND.0)
+        let wanted = quarter.saturating_mul(self.rack.patience.steps.into());
+        Time(wanted.min(self.rto.smoothed().0 / Time::MICROSECOND.0) * Time::MICROSECOND.0)
     }
 
     /// Edge of RACK's losses: the segments below the edge were sent so long before a delivered segment that they are
@@ -355,6 +395,7 @@ impl Sender {
         self.stats.totals.loss_events += 1;
         let first = self.first_resent(now);
         self.repair.begin(State::Recovery(episode), self.repair.point, first, self.stack.undo);
+        self.expect_reports(true);
         self.repair.restores = false;
         self.repair.is_over = first == now && self.repair.point <= self.board.una();
         self.algorithm.on_loss_in_reduction(self.host_seconds(now), f64::from(episode.allowance()));
@@ -383,6 +424,7 @@ impl Sender {
         (self.repair.point, self.timeout.probed) = (self.next, 0);
         self.repair.first = self.first_resent(now);
         self.repair.undo_possible = self.stack.undo && cause == Cause::Loss;
+        self.expect_reports(cause == Cause::Loss);
         (self.repair.restores, self.repair.is_over) = (true, false);
         // Linux signals every reduction of the window to an ECN receiver (tcp_init_cwnd_reduction).
         self.marks.answered |= self.rack.enabled && self.marks.signals_losses();

@@ -56,6 +56,11 @@ impl Marks {
         self.data
     }
 
+    /// Flags of a SYN: an algorithm with its own form of ECN sends ECN-capable SYNs in Linux (`tcp_ecn_send_syn`).
+    pub(super) fn on_opening(&self) -> u8 {
+        if self.mode == Mode::Accurate { self.data & flag::ECT0 } else { 0 }
+    }
+
     /// Flags of the other new segments.
     #[inline(always)]
     pub(super) fn on_data(&self) -> u8 {

@@ -3,6 +3,7 @@
 
 use elephan_cc::estimators::SegmentRing;
 
+use super::reports::Patience;
 use crate::spec::{Detection, StackSpec};
 use crate::time::Time;
 
@@ -18,6 +19,11 @@ pub(super) struct Rack {
     pub(super) segment: u32,
     pub(super) rtt: Time,
     pub(super) reordering_seen: bool,
+    /// Number of SACKed segments from which an overtaken segment does not wait; it grows with the distance of overtaken
+    /// segments (`tcp_check_sack_reordering`).
+    pub(super) reordering: u32,
+    /// Width of the reordering window.
+    pub(super) patience: Patience,
     /// RTT of the handshake, s; infinite if it was not measured. The handshake's packets are small, so on a slow link
     /// this RTT is the smallest RTT and bounds the reordering window. The algorithm's smallest RTT is that of data
     /// segments.
@@ -50,6 +56,8 @@ impl Rack {
             segment: 0,
             rtt: Time::ZERO,
             reordering_seen: false,
+            reordering: stack.dup_threshold,
+            patience: Patience::default(),
             handshake: f64::INFINITY,
             receivers_handshake: Time::ZERO,
             smallest_twice: Time::NEVER,

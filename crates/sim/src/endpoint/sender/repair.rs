@@ -39,7 +39,8 @@ pub(super) struct Repair {
     pub(super) is_over: bool,
     /// True if the timeout may still turn out to be spurious because originals arrive (F-RTO).
     pub(super) may_be_spurious: bool,
-    /// True while an ACK is handled after which F-RTO sends new data instead of retransmissions.
+    /// True while an ACK is handled after which the sender sends new data instead of retransmissions: F-RTO after a
+    /// timeout, or a recovery in which an original arrived while retransmissions are in flight.
     pub(super) sends_new: bool,
     /// Retransmissions that the current ACK shows to be lost.
     pub(super) lost_again: Vec<u32>,

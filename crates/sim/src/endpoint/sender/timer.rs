@@ -15,6 +15,8 @@ pub(super) struct RetransmissionTimer {
     /// The segment after the last one that was sent when a tail loss probe left; 0 after an ACK of all these segments,
     /// a reduction of the window or a timeout. No other probe is sent before (`tlp_high_seq`).
     pub(super) probed: u32,
+    /// True if the last tail loss probe was a retransmission.
+    pub(super) has_resent_probe: bool,
     /// Start of the probe timeout: the last ACK or transmission of new data.
     pub(super) probe_from: Time,
     /// `Some` if a SACK has arrived in a reduction of the window since the restart: the expiry of the probe. Neither the
@@ -41,6 +43,7 @@ impl RetransmissionTimer {
             left: None,
             may_probe: false,
             probed: 0,
+            has_resent_probe: false,
             probe_from: Time::ZERO,
             probe_at: None,
             has_sent: false,

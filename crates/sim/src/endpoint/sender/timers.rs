@@ -21,8 +21,8 @@ impl Sender {
         assert!(now >= self.now, "a sender's clock went back");
         self.now = now;
         self.sample_until(now);
-        if !self.started && self.start <= now {
-            self.begin(now, out);
+        if self.opening.due <= now {
+            self.open(now, out);
         }
         if self.rack.reorder_due <= now {
             self.rack.reorder_due = Time::NEVER;
@@ -51,10 +51,9 @@ impl Sender {
 
     /// Updates the time of the next timer.
     #[inline(always)]
-    fn set_timer(&mut self, now: Time) {
+    pub(super) fn set_timer(&mut self, now: Time) {
         let retransmission = self.probe_due().min(self.timeout_due()).min(self.rack.reorder_due);
-        let others = self.stats.due().min(retransmission).min(self.application_due());
-        let others = if self.started { others } else { others.min(self.start) };
+        let others = self.stats.due().min(retransmission).min(self.application_due()).min(self.opening.due);
         // A timeout that became shorter after the timer was armed may be overdue; the timer then expires now, not in
         // the past.
         self.quiet_until = others.max(now);
@@ -151,15 +150,17 @@ impl Sender {
         self.expiry(now, wait.later(margin))
     }
 
-    fn begin(&mut self, now: Time, out: &mut impl Outlet) {
+    /// Begins to send data with a window of `initial_window` segments.
+    pub(super) fn begin(&mut self, now: Time, initial_window: u32, out: &mut impl Outlet) {
         self.started = true;
+        self.opening.due = Time::NEVER;
         let handshake = Some(self.rack.handshake).filter(|rtt| rtt.is_finite());
         if let Some(rtt) = handshake {
             self.rto.sample_at(rtt, self.board.una(), self.next);
         }
         self.algorithm.on_start(&Start {
             now: self.host_seconds(now),
-            initial_window: f64::from(self.stack.initial_window),
+            initial_window: f64::from(initial_window),
             initial_ssthresh: self.stack.initial_ssthresh.map_or(f64::INFINITY, f64::from),
             segment_bytes: f64::from(self.stack.payload_bytes),
             hz: self.stack.hz(),
@@ -229,7 +230,13 @@ impl Sender {
         let una = self.board.una();
         let may_be_spurious = self.rack.enabled && (self.repair.is_before_recovery() || self.repair.is_stuck(una));
         if self.rack.enabled {
+            if self.repair.is_open() && self.board.sacked() >= self.stack.dup_threshold {
+                self.rack.reordering = self.rack.reordering.min(self.stack.dup_threshold);
+            }
             signal.repeated = self.repair.time_out(una, self.next, now, self.stack.undo);
+            if !signal.repeated {
+                self.expect_reports(true);
+            }
         } else {
             self.repair.begin(State::Loss, self.next, now, self.stack.undo);
         }
@@ -264,7 +271,9 @@ impl Sender {
             return;
         }
         self.timeout.may_probe = false;
-        if self.send_new(1, now, out) > 0 {
+        let sends_new = self.send_new(1, now, out) > 0;
+        self.timeout.has_resent_probe = !sends_new;
+        if sends_new {
             if let Some(episode) = self.repair.episode_mut() {
                 // Linux counts a probe of new data as sent in the reduction (`tcp_write_xmit`).
                 episode.on_sent(1);

@@ -2,7 +2,6 @@
 
 use crate::endpoint::compression;
 use crate::packet::OWD_UNIT_PS;
-use crate::spec::Handshake;
 use crate::time::Time;
 
 /// The timestamp of the latest ACK.
@@ -17,10 +16,10 @@ pub(super) struct TimestampEcho {
 }
 
 impl TimestampEcho {
-    /// Timestamps of a connection whose hosts' clock shows `phase` at the start of the run. A receiver needs timestamps
-    /// only on a short path.
-    pub(super) fn new(handshake: &Handshake, phase: Time) -> Self {
-        Self { active: compression::depends_on(handshake.receivers_rtt), latest: 0, phase }
+    /// Timestamps of a connection whose receiver measures RTTs of at least `least`, and whose hosts' clock shows `phase` at
+    /// the start of the run. A receiver needs timestamps only on a short path.
+    pub(super) fn new(least: Time, phase: Time) -> Self {
+        Self { active: compression::depends_on(least), latest: 0, phase }
     }
 
     /// Takes an ACK of a segment that left at `stamp`; its one-way delay until the time of the ACK's timestamp is `owd`,
@@ -47,8 +46,7 @@ mod tests {
     const MS: Time = Time::MILLISECOND;
 
     fn echo(rtt_ms: u64) -> TimestampEcho {
-        let rtt = Time(rtt_ms * MS.0);
-        TimestampEcho::new(&Handshake { rtt, receivers_rtt: rtt }, Time(MS.0 / 2))
+        TimestampEcho::new(Time(rtt_ms * MS.0), Time(MS.0 / 2))
     }
 
     #[test]

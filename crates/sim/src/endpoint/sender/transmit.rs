@@ -159,6 +159,7 @@ impl Sender {
             }
             self.note_restart(now);
             self.board.retransmitted(segment, self.next, now);
+            self.reports.on_resent();
             self.stats.totals.retransmits += 1;
             self.emit(segment, self.marks.on_retransmission(), now, out);
             sent += 1;
