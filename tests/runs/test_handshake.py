@@ -109,3 +109,15 @@ def test_a_path_without_reordering_has_no_episode_undone() -> None:
         later = samples.filter(pl.col("time_s").is_between(row["time_s"], row["time_s"] + 1.2))["cwnd"].min()
         before = samples.filter(pl.col("time_s") < row["time_s"])["cwnd"].tail(2).max()
         assert float(later) < 0.8 * float(before), row  # type: ignore[arg-type]
+
+
+def test_a_base_rtt_that_is_too_short_does_not_empty_the_queue() -> None:
+    """Copa sends at most 1 / (delta dq) segments a second: with dq of at least 1 ms and delta = 1/2, 2,000 of them.
+
+    "Starvation in end-to-end congestion control" (SIGCOMM 2022) has 8 of 120 Mbit/s on such a path.
+    """
+    parameters = {"competitive": False, "min_rtt_window": 1000}
+    flow = {"algorithm": "copa", "base_rtt_error": "-1 ms", "parameters": parameters}
+    path: dict[str, Any] = {"rate": "120 Mbit/s", "rtt": "60 ms", "buffer": "unlimited", "duration": "60 s"}
+    run = elephan.run(Scenario.dumbbell([flow], **path, measure={"from": "20 s"}), force=True)
+    assert 22 < run.flows["goodput_mbps"][0] <= 2000 * 1448 * 8 / 1e6 + 0.1
