@@ -140,3 +140,9 @@ def test_a_group_says_once_what_would_mislead() -> None:
     short = scenario({"algorithm": "reno", "count": 20, "rtts": [[0, "10 ms"], [1, "100 ms"]]})
     assert sum("shorter than the path's" in line for line in short.warnings()) == 1
     assert len(short.warnings()) < 5
+
+
+def test_a_sweep_over_the_count_may_begin_with_one_flow(tmp_path: Path) -> None:
+    flow = {"algorithm": "cubic", "count": 1, "start": "1 s", "start_spread": "500 ms"}
+    run = elephan.run(scenario(flow, start_jitter="0 s"), store=Store(tmp_path))
+    assert run.flows["start_s"].to_list() == [1.0]

@@ -237,7 +237,7 @@ def _check_group(flow: Flow, where: str) -> None:
         raise ScenarioError(message, path=join_path(where, field))
 
     for field in ("start_spread", "rtts"):
-        if flow.count == 1 and getattr(flow, field):
+        if flow.count == 1 and "count" not in flow.model_fields_set and getattr(flow, field):
             refuse(field, "has a meaning for a group of flows only; write its count")
     if flow.rtt is not None and flow.rtts is not None:
         refuse("rtts", "the round-trip time is stated twice; leave out rtt or rtts")

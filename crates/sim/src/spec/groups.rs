@@ -82,9 +82,6 @@ impl Spec {
             if flow.count == 0 {
                 return fail("count", "must be at least 1");
             }
-            if flow.count == 1 && flow.start_spread_ps > 0 {
-                return fail("start_spread_ps", "needs more than one flow");
-            }
             if flow.start_ps.checked_add(flow.start_spread_ps).is_none_or(|last| last >= 1 << 62) {
                 return fail("start_spread_ps", "must end within 53 days");
             }
