@@ -269,3 +269,10 @@ def test_counts_never_fall_and_nothing_is_lost_negatively(algorithms: list[str])
         assert counts == sorted(counts), column
     assert metrics.drops(run) >= 0
     assert 0 <= metrics.loss_rate(run) < 0.01
+
+
+def test_a_group_has_the_rates_of_its_flows() -> None:
+    flows = [{"algorithm": "cubic", "count": 2}, {"algorithm": "reno"}]
+    found = compute(backends.get("model"), stated(flows), 1).flows
+    assert found["name"].to_list() == ["cubic-1-1", "cubic-1-2", "reno-2"]
+    assert found["goodput_mbps"].to_numpy().min() > 1

@@ -29,7 +29,7 @@ from elephan.rates import payload_rate_mbps, rate_mbps
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.catalog import algorithms
 from elephan.scenario.form import BernoulliLoss, LinkSpec, NoneLoss, Spec
-from elephan.scenario.lookups import narrowest_link, queue_number, queue_switch, wire_bytes
+from elephan.scenario.lookups import base_rtt_ps, narrowest_link, queue_number, queue_switch, wire_bytes
 from elephan.scenario.words import hint
 from elephan.version import __version__
 
@@ -247,7 +247,7 @@ def _sender(scenario: Scenario, i: int, form: Spec, warnings: list[str]) -> Send
     return Sender(
         name=flow.name,
         law=LAWS[name].law(defaults | own),
-        rtt_s=scenario.graph.rtt_ps(i) / _PS,
+        rtt_s=base_rtt_ps(form, flow) / _PS,
         start_s=flow.start_ps / _PS,
         stop_s=unset if flow.stop_ps is None else flow.stop_ps / _PS,
         segments=unset if flow.size_segments is None else float(flow.size_segments),
