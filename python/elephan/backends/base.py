@@ -5,13 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Set
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from elephan.backends.memory import MemoryPool
 from elephan.scenario import Scenario, ScenarioError, catalog, transports
 from elephan.scenario.check import queues_of
 from elephan.scenario.document import changed_fields
 from elephan.scenario.form import FlowSpec, LinkSpec
+
+if TYPE_CHECKING:
+    import polars as pl
 
 SURELY_DRAWN_PS = 10**6
 """Smallest start jitter, ps, with which two seeds are assumed to draw different starts: 1 µs has a million values."""
@@ -178,3 +181,22 @@ class Backend(ABC):
         are rare.
         """
         return self.perturbs and bool(scenario.flow) and scenario.form.start_jitter_ps >= SURELY_DRAWN_PS
+
+
+def no_links() -> pl.DataFrame:
+    """The table ``links`` of a path without a recorded queue: no rows."""
+    import polars as pl
+
+    real, whole = pl.Float64(), pl.UInt64()
+    queue = {"queue_packets": whole, "queue_mean": real, "queue_min": whole, "queue_max": whole}
+    counts = ("arrived", "dropped", "marked", "reordered", "duplicated", "delivered")
+    return pl.DataFrame(
+        schema={
+            "time_s": real,
+            "link": pl.Categorical(),
+            **queue,
+            "queue_integral_packet_s": real,
+            **{f"{count}_packets": whole for count in counts},
+            "delivered_bytes": whole,
+        }
+    )

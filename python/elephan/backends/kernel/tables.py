@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from elephan.backends.base import no_links
 from elephan.backends.kernel.plan import Plan
 from elephan.backends.kernel.session import Logs
 from elephan.rates import payload_rate_mbps, rate_mbps
@@ -37,7 +38,7 @@ def tables(plan: Plan, logs: Logs) -> dict[str, pl.DataFrame]:
     return {
         "flows": pl.DataFrame(rows, schema_overrides={**floats, **counts}),
         "samples": pl.concat(samples),
-        "links": pl.concat([_link(logs, link) for link in logs.link["links"]]),
+        "links": pl.concat([no_links(), *(_link(logs, link) for link in logs.link["links"])]),
     }
 
 

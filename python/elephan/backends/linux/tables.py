@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from elephan.backends.base import no_links
 from elephan.backends.linux import queues
 from elephan.backends.linux.guest import GuestError, Log
 from elephan.backends.linux.plan import Plan
@@ -107,8 +108,8 @@ def tables(plan: Plan, seen: Looks) -> dict[str, pl.DataFrame]:
         "flows": pl.DataFrame(rows, schema_overrides={"completion_s": pl.Float64}),
         "samples": pl.concat([_samples(plan, seen, k) for k in indices]),
     }
-    if links:
-        found["links"] = pl.concat(links)
+    if links or not plan.outside:
+        found["links"] = pl.concat([no_links(), *links])
     return found
 
 
