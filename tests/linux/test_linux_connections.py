@@ -70,3 +70,12 @@ def test_late_packets_have_the_consequences_of_linux(algorithm: str, late: str) 
 @OUTSIDE
 def test_duplicated_packets_do_not_undo_a_reduction() -> None:
     agree(both({"algorithm": "cubic:linux"}, duplicate="1%"), 0.002, resent=1)
+
+
+def test_a_path_without_a_recorded_queue_has_a_table_of_links_without_rows() -> None:
+    result = get("linux").run(
+        Scenario.dumbbell(["reno"], rate="10 Mbit/s", rtt="40 ms", buffer="unlimited", duration="2 s")
+    )
+    links = pl.DataFrame(result.tables["links"])
+    assert links.height == 0
+    assert "queue_packets" in links.columns

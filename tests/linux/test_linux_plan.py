@@ -238,3 +238,9 @@ def test_a_flow_of_linux_is_of_tcp_and_keeps_all_samples(
 def test_each_flow_of_a_group_is_a_flow_of_linux() -> None:
     made = plan({"algorithm": "cubic", "count": 3}, {"algorithm": "reno"})
     assert [flow["congestion"] for flow in made["flows"]] == ["cubic", "cubic", "cubic", "reno"]
+
+
+@pytest.mark.parametrize("field", ["duration", "sample_period"])
+def test_a_time_that_linux_cannot_count_is_refused_before_the_run(field: str) -> None:
+    with pytest.raises(ScenarioError, match=f"{field}: Linux counts whole ns; '.*' is not"):
+        plan(**{field: "1.000000000823 s"})

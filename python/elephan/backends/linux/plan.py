@@ -21,6 +21,7 @@ from elephan.scenario.document import write
 from elephan.scenario.form import BernoulliLoss, FlowSpec, LinkSpec, NoneLoss, Spec, StackSpec
 from elephan.scenario.lookups import base_rtt_ps, queue_switch, wire_bytes
 from elephan.scenario.stacks import STACKS
+from elephan.scenario.units import format_time
 
 # RFC 2544 sets these addresses apart for measurements.
 _SENDERS, _RECEIVERS = IPv4Address("198.18.0.1"), IPv4Address("198.19.0.1")
@@ -243,6 +244,9 @@ def _check(form: Spec, real: list[int], hz: int) -> None:
         raise _refuse("an event log", "events")
     if form.internals:
         raise _refuse("internals: modules of Linux do not show their variables", "internals")
+    for name, time_ps in (("duration", form.duration_ps), ("sample_period", form.sample_period_ps)):
+        if time_ps % _PS_PER_NS:
+            raise ScenarioError(f"Linux counts whole ns; '{format_time(time_ps)}' is not", path=name)
     if form.record_flows is not None:
         raise ScenarioError(
             "the backend 'linux' records every flow; write record = \"all\", or leave it out", path="record"
