@@ -23,6 +23,16 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return elephan.run(scenario, on="quic", store=Store(tmp_path_factory.mktemp("store")))
 
 
+def test_a_file_has_a_name_that_stays_in_its_folder(tmp_path: Path) -> None:
+    flows = [{"name": name, "algorithm": "quinn:cubic"} for name in ("../../outside", "/absolute", "a/b\\c", "a b/c")]
+    scenario = Scenario.dumbbell(flows, rate="10 Mbit/s", rtt="40 ms", buffer="1 BDP", duration="1 s")
+    run = elephan.run(scenario, on="quic", store=Store(tmp_path / "store"))
+    files = export.write_quinn_qlog(run, tmp_path / "log.sqlog")
+    assert {path.parent for path in files} == {tmp_path}
+    assert [path.name for path in files][:2] == ["log-1-.._.._outside.sqlog", "log-2-_absolute.sqlog"]
+    assert len({path.name for path in files}) == 4
+
+
 def test_lost_and_sent_packets_are_those_of_the_tables(run: Run, tmp_path: Path) -> None:
     files = export.write_quinn_qlog(run, tmp_path / "log.sqlog")
     assert [path.name for path in files] == ["log-first.sqlog", "log-second.sqlog"]

@@ -5,6 +5,7 @@ The events, their names and their units are quinn's; nothing is added or convert
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from elephan.backends import Progress
 from elephan.backends.quic import QuicBackend
 from elephan.export.events import check_same
 from elephan.runs import Run, RunError, tables
+
+_NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 
 def write_quinn_qlog(
@@ -21,7 +24,8 @@ def write_quinn_qlog(
 
     Args:
         run: the run; the repeated run must be equal.
-        path: the file; with several flows, each flow's name comes before its suffix.
+        path: the file; with several flows, each flow's name comes before its suffix, with ``_`` for what a file's name
+            should not have.
         flows: names of the flows; empty for all.
         progress: called with the simulated fraction.
 
@@ -41,10 +45,11 @@ def write_quinn_qlog(
     if not chosen:
         raise RunError(f"the run {run.id} has no connection of these names: {', '.join(flows) or 'all are datagrams'}")
     path = Path(path)
-    files = {
-        i: path if len(chosen) == 1 else path.with_name(f"{path.stem}-{flow.name}{path.suffix}")
-        for i, flow in chosen.items()
-    }
+    words = {i: _NOT_IN_NAMES.sub("_", flow.name) for i, flow in chosen.items()}
+    if len(set(words.values())) < len(words):
+        words = {i: f"{i + 1}-{word}" for i, word in words.items()}
+    alone = len(chosen) == 1
+    files = {i: path if alone else path.with_name(f"{path.stem}-{word}{path.suffix}") for i, word in words.items()}
     result = QuicBackend().run_logged(run.scenario, run.seed, files, progress)
     check_same(run, tables.checked(result.tables))
     return list(files.values())
