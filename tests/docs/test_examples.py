@@ -103,3 +103,13 @@ def test_python_in_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.M
     save_files(page, tmp_path)
     text = "\n".join(blocks(page, "python"))
     exec(compile(text, page.name, "exec"), {"__name__": page.stem})
+
+
+def test_the_processes_of_a_cluster_listen_on_loopback_only() -> None:
+    """Without an address, Dask's page has port 8787 of every address, ``--no-dashboard`` or not."""
+    text = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+    lines = [shlex.split(line) for line in text.splitlines() if line.startswith("dask ")]
+    assert {words[1] for words in lines} == {"scheduler", "worker"}
+    for words in lines:
+        assert words[words.index("--host") + 1] == "127.0.0.1"
+        assert words[words.index("--dashboard-address") + 1] == "127.0.0.1:0"
