@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sys
 import tempfile
@@ -25,3 +26,11 @@ def runtime_dir() -> Iterator[None]:
         del os.environ["ELEPHAN_RUNTIME_DIR"]
     else:
         os.environ["ELEPHAN_RUNTIME_DIR"] = before
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_at_a_time() -> Iterator[None]:
+    """The modules of this folder change the host and compare its state, so that only one of them runs."""
+    with Path(tempfile.gettempdir(), f"elephan-tests-{os.geteuid()}.lock").open("w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
