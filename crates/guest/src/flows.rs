@@ -289,8 +289,11 @@ impl<'a> Transfer<'a> {
             let mut info = [0; 256];
             sys::tcp_info(sender, &mut info)?;
             self.repeated_syns = word(&info, RETRANSMITTED);
-            self.stage = Stage::Sending;
-            self.hand_over(sys::now_ns() - zero_ns);
+            let now_ns = sys::now_ns() - zero_ns;
+            // A flow whose stop came during its handshake sends nothing, as in the simulator.
+            self.stage =
+                if self.flow.stop_ns.is_none_or(|stop| now_ns < stop) { Stage::Sending } else { Stage::Stopped };
+            self.hand_over(now_ns);
         }
         Ok(())
     }

@@ -28,7 +28,7 @@ impl Sender {
             return 0;
         }
         let is_probe = segments == 1 && self.timeout.probed > 0 && self.timeout.probed == past;
-        self.rack.patience.is_pending |= self.rack.reordering_seen && !is_probe;
+        self.rack.window.is_pending |= self.rack.reordering_seen && !is_probe;
         if let (Some(since), Some(unreported)) = (self.reports.since, &mut self.reports.unreported) {
             if past > since {
                 *unreported = unreported.saturating_sub(segments);
@@ -61,9 +61,9 @@ impl Sender {
     /// if all its retransmissions were unnecessary.
     #[inline(always)]
     pub(super) fn heed_reports(&mut self, packet: &Packet, last: u32, advances: bool) {
-        if self.rack.patience.is_active() {
+        if self.rack.window.is_active() {
             let sent = self.rack.sent_at.get(last.into()).unwrap_or(packet.stamp);
-            self.rack.patience.on_ack(packet.at, sent);
+            self.rack.window.on_ack(packet.at, sent);
         }
         if self.reports.are_complete() {
             self.undo_if_reported(packet.at, advances);
@@ -89,7 +89,7 @@ impl Sender {
             }
             self.board.forgive_losses(self.next);
         } else {
-            self.rack.patience.persists = PERSISTENCE.min(self.rack.patience.persists + 1);
+            self.rack.window.persists = PERSISTENCE.min(self.rack.window.persists + 1);
         }
         self.undo(now);
     }

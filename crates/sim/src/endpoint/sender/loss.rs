@@ -128,7 +128,7 @@ impl Sender {
         }
         self.algorithm.on_recovery_exit(self.host_seconds(now));
         if !self.repair.is_reduction() {
-            self.rack.patience.on_recovery_exit();
+            self.rack.window.on_recovery_exit();
         }
         self.repair.state = State::Open;
         self.repair.undo_possible = false;
@@ -317,7 +317,7 @@ impl Sender {
         }
         // Linux truncates a quarter of the smallest RTT and the smoothed RTT to microseconds.
         let quarter = (self.smallest_rtt() * 1e6).round() as u64 / 4;
-        let wanted = quarter.saturating_mul(self.rack.patience.steps.into());
+        let wanted = quarter.saturating_mul(self.rack.window.steps.into());
         Time(wanted.min(self.rto.smoothed().0 / Time::MICROSECOND.0) * Time::MICROSECOND.0)
     }
 

@@ -3,7 +3,7 @@
 
 use elephan_cc::estimators::SegmentRing;
 
-use super::reports::Patience;
+use super::reports::ReorderingWindow;
 use crate::spec::{Detection, StackSpec};
 use crate::time::Time;
 
@@ -23,7 +23,7 @@ pub(super) struct Rack {
     /// segments (`tcp_check_sack_reordering`).
     pub(super) reordering: u32,
     /// Width of the reordering window.
-    pub(super) patience: Patience,
+    pub(super) window: ReorderingWindow,
     /// RTT of the handshake, s; infinite if it was not measured. The handshake's packets are small, so on a slow link
     /// this RTT is the smallest RTT and bounds the reordering window. The algorithm's smallest RTT is that of data
     /// segments.
@@ -57,7 +57,7 @@ impl Rack {
             rtt: Time::ZERO,
             reordering_seen: false,
             reordering: stack.dup_threshold,
-            patience: Patience::default(),
+            window: ReorderingWindow::default(),
             handshake: f64::INFINITY,
             receivers_handshake: Time::ZERO,
             smallest_twice: Time::NEVER,

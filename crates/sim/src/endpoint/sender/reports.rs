@@ -19,7 +19,7 @@ pub(super) struct Reports {
 
 /// Linux's adaptation of RACK's reordering window (`tcp_rack_update_reo_wnd`).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(super) struct ReorderingWindow {
     /// Quarters of the smallest RTT.
     pub(super) steps: u8,
     /// Recoveries for which the window stays wide.
@@ -30,13 +30,13 @@ pub(super) struct Patience {
     changed: Time,
 }
 
-impl Default for Patience {
+impl Default for ReorderingWindow {
     fn default() -> Self {
         Self { steps: 1, persists: 0, is_pending: false, changed: Time::ZERO }
     }
 }
 
-impl Patience {
+impl ReorderingWindow {
     /// Takes an ACK whose latest segment left at `sent`. The window becomes wider by one step a round trip at most.
     pub(super) fn on_ack(&mut self, now: Time, sent: Time) {
         self.is_pending &= sent >= self.changed;
