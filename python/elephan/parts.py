@@ -57,5 +57,11 @@ def _build(part: str, result: Path, command: tuple[str, ...]) -> bool:
         if result.is_file():
             return True
         print(f"building {part}, once in this checkout: about {_SECONDS[part]} s", file=sys.stderr, flush=True)
-        done = subprocess.run([script, *command[1:]], stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
+        # The standard streams of a notebook are no files, so the build's output is passed on here.
+        done = subprocess.run(
+            [script, *command[1:]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, errors="replace", check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            print(done.stdout, file=sys.stderr, flush=True)
     return done.returncode == 0 and result.is_file()

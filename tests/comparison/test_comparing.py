@@ -173,13 +173,83 @@ def test_a_budget_without_room_for_one_run_each_is_refused(tmp_path: Path, monke
         elephan.compare(["bic"], **PATH, budget="5 s", jobs=1, store=Store(tmp_path))
 
 
-def test_a_path_that_does_not_fit_is_scaled_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_first_look_at_a_fraction_of_the_rate_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule, "_SEGMENT_S", 1.0)
     said: list[Any] = []
     answer(monkeypatch, tmp_path, ["bic", "htcp"], watch=said.append)
     assert "of the rate" in said[0].text
     assert not said[0].settled
+    assert said[0].algorithm is None
     assert "of the rate" not in said[-1].text
+
+
+def test_a_path_whose_long_run_does_not_fit_gets_no_recommendation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedule.Search, "_cost", lambda self, path, duration_s, among=None: 1.0 * duration_s)
+    found, _ = answer(monkeypatch, tmp_path, ["bic", "htcp"], budget="30 s", jobs=1)
+    words = found.answer
+    assert words.algorithm is None
+    assert not words.settled
+    assert words.text.startswith("No recommendation. From ")
+    assert words.horizon.needed_s is not None
+    assert words.horizon.next_s is not None
+    assert words.horizon.needed_s == pytest.approx(8 * words.horizon.next_s)
+    assert f"runs of {words.horizon.next_s:g} s take about" in words.text.lower()
+    assert "--budget" in words.text
+
+
+class Growing(Pecking):
+    """BIC takes more from others the longer a run lasts, until 100 s; a flow alone gets 90 Mbit/s."""
+
+    def run(self, scenario: Scenario, seed: int | None = None, progress: Progress | None = None) -> RawResult:
+        """Tables of two flows whose shares move."""
+        seed = scenario.seed if seed is None else seed
+        scenario = scenario.without_groups()
+        flows = scenario.canonical()["flows"]
+        small = 90 * (1 - self.noise(scenario.hash, seed))
+        kinds = [flow["algorithm"] for flow in flows]
+
+        def share(mine: str, t: Any) -> Any:
+            if len(flows) == 1:
+                return np.full_like(t, small)
+            if set(kinds) != {"bic", "cubic"}:
+                return np.full_like(t, small / 2)
+            taken = 0.5 + 0.4 * np.minimum(t, 100) / 100
+            return small * (taken if mine == "bic" else 1 - taken)
+
+        rates = {flow["name"]: (lambda t, kind=flow["algorithm"]: share(kind, t)) for flow in flows}
+        return RawResult(dict(synthetic.tables(scenario, rates)), {})
+
+
+def test_durations_are_doubled_until_numbers_no_longer_depend_on_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backends, "get", lambda name, memory=None: Growing())
+    found = elephan.compare(["bic"], **PATH, store=Store(tmp_path), jobs=1)
+    row = next(row for row in found.rows if (row["against"], row["metric"]) == ("cubic", "share"))
+    assert found.evidence.duration_s >= 400, "a quarter of the run is past 100 s"
+    assert row["mean"] == pytest.approx(0.9, abs=1e-3)
+    assert (row["from_s"], row["to_s"]) == (found.evidence.duration_s / 2, found.evidence.duration_s)
+    assert found.answer.horizon.reached
+    short = elephan.compare(["bic"], **PATH, store=Store(tmp_path), jobs=1, duration="60 s")
+    assert not short.answer.settled
+    assert "still changing with the duration: the goodput of flows beside bic" in short.answer.text
+    life = elephan.compare(["bic"], **PATH, store=Store(tmp_path), jobs=1, horizon="60 s")
+    row = next(row for row in life.rows if (row["against"], row["metric"]) == ("cubic", "share"))
+    assert row["mean"] == pytest.approx(0.5 + 0.4 * 0.3, abs=1e-2)
+    assert (row["from_s"], row["to_s"]) == (0, 60)
+    assert life.answer.settled
+    assert "of a flow's life" in life.answer.text
+
+
+def test_a_stated_duration_has_a_first_look_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "_SEGMENT_S", 1e-4)
+    said: list[Any] = []
+    found, _ = answer(monkeypatch, tmp_path, ["bic", "htcp"], watch=said.append, duration="600 s", seeds=2)
+    assert said[0].horizon.to_s < 600
+    assert said[0].algorithm is None
+    assert (found.answer.horizon.from_s, found.answer.horizon.to_s) == (300, 600)
 
 
 @pytest.mark.parametrize(
@@ -197,6 +267,8 @@ def test_a_path_that_does_not_fit_is_scaled_and_says_so(tmp_path: Path, monkeypa
         ({"rtt": None}, "rtt: missing"),
         ({"duration": "soon"}, "'soon'"),
         ({"duration": "13 s"}, "'13 s' is too short"),
+        ({"horizon": "1 s"}, "horizon: '1 s' is too short"),
+        ({"horizon": "20 s", "duration": "20 s"}, "leave one of the two out"),
         ({"loss": "120%"}, "dumbbell.loss"),
         ({"prefer": "fairnes"}, "did you mean 'fairness'"),
         ({"budget": "1 s"}, "budget: '1 s' is too short"),
@@ -243,7 +315,7 @@ def test_a_report_has_the_answer_figures_and_assumptions(tmp_path: Path) -> None
     found = elephan.compare(["cubic", "htcp"], **SMALL, seeds=2, store=Store(tmp_path))
     path = found.report(tmp_path / "out")
     text = path.read_text()
-    for expected in ("htcp", "Assumptions", "trade-off", "harm", "Content-Security-Policy", "of which the second half"):
+    for expected in ("htcp", "Assumptions", "trade-off", "harm", "Content-Security-Policy", "means over 10 s to 20 s"):
         assert expected in text
     assert {file.name for file in path.parent.iterdir()} >= {
         "trade-off.svg",

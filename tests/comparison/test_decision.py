@@ -10,12 +10,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from elephan.comparison.decision import SAME, decide
+from elephan.comparison.decision import decide
 from elephan.comparison.evidence import Evidence
+from elephan.comparison.horizon import SAME, changes
+from elephan.comparison.measures import BEFORE, HALVES, THIRDS, WHOLE
+from elephan.comparison.numbers import LEAST_FOR_INTERVAL, number_of, spread, together
 from elephan.comparison.preferences import LEAST, PREFERENCES, log_ratio, preference
 from elephan.comparison.situations import ALONE, LATE
 from elephan.metrics.statistics import LOOK_CONFIDENCE, holm, paired_p_value
 from elephan.scenario import ScenarioError
+
+SECTIONS = THIRDS[-1] + 1
 
 
 class Written(Evidence):
@@ -27,7 +32,7 @@ class Written(Evidence):
 
     def objective(self, algorithm: str, preference: Any, part: int = 0) -> dict[int, float]:
         """The values that were given, and in the later half others."""
-        shift = self.later.get(algorithm, 0.0) if part == 2 else 0.0
+        shift = self.later.get(algorithm, 0.0) if part == HALVES[1] else 0.0
         return {seed: value + shift for seed, value in enumerate(self.values[algorithm], 1)}
 
 
@@ -99,8 +104,8 @@ def observation(
 ) -> Any:
     situation = SimpleNamespace(key=key, algorithm=key[0], against=key[1])
     return SimpleNamespace(
-        situation=situation, seed=1, rates=((rate, other),) * 3, inflation=(inflation,) * 3, capacity_mbps=100.0,
-        goodput_mbps=rate, other_mbps=other, values=values, queue_ms=(0.0,) * 3, run=None,
+        situation=situation, seed=1, rates=((rate, other),) * SECTIONS, inflation=(inflation,) * SECTIONS,
+        capacity_mbps=100.0, goodput_mbps=rate, other_mbps=other, values=values, queue_ms=(0.0,) * SECTIONS, run=None,
     )  # fmt: skip
 
 
@@ -153,3 +158,67 @@ def test_preferences_have_names_and_weights() -> None:
     assert preference("delay").weights["delay"] > preference(None).weights["delay"]
     with pytest.raises(ScenarioError, match="did you mean 'goodput'"):
         preference("godput")
+
+
+def alone(seed: int, rates: dict[int, float]) -> Any:
+    """An algorithm alone, with other goodputs in some sections of the run."""
+    made = observation(("x", ALONE), 80.0 + seed / 100)
+    made.seed = seed
+    made.rates = tuple((rates.get(part, 80.0) + seed / 100, None) for part in range(SECTIONS))
+    made.staged = True
+    return made
+
+
+@pytest.mark.parametrize("part", [BEFORE, *HALVES, *THIRDS])
+def test_a_number_that_differs_in_a_part_of_the_runs_depends_on_the_duration(part: int) -> None:
+    steady, moving = Evidence((), 1.0, 40), Evidence((), 1.0, 40)
+    for seed in range(1, 9):
+        steady.add(alone(seed, {part: 79.0}))
+        moving.add(alone(seed, {part: 70.0}))
+    assert changes(steady, ["x"], preference("goodput")) == ()
+    (change,) = changes(moving, ["x"], preference("goodput"))
+    assert (change.algorithm, change.term) == ("x", "goodput")
+    assert change.at == pytest.approx(0.70, abs=1e-3)
+    assert change.whole == pytest.approx(0.80, abs=1e-3)
+    assert "x's goodput alone (70 % in" in str(change)
+
+
+def test_a_change_that_chance_explains_is_none() -> None:
+    evidence = Evidence((), 1.0, 40)
+    for seed in range(1, 9):
+        evidence.add(alone(seed, {BEFORE: 86.0 if seed % 2 else 66.0}))
+    assert changes(evidence, ["x"], preference("goodput")) == ()
+
+
+def test_a_life_has_no_parts() -> None:
+    evidence = Evidence((), 1.0, 40, life=True)
+    for seed in range(1, 9):
+        evidence.add(alone(seed, {BEFORE: 10.0}))
+    assert changes(evidence, ["x"], preference("goodput")) == ()
+    assert evidence.range_s == (0, 40)
+
+
+def test_few_seeds_have_no_interval() -> None:
+    evidence = Evidence((), 1.0, 40)
+    for seed in range(1, LEAST_FOR_INTERVAL):
+        evidence.add(alone(seed, {}))
+    few = number_of(evidence, ("x", ALONE), "goodput_mbps")
+    assert few is not None
+    assert few.ends is None
+    assert few.found.reason == "3 replicates; an interval needs 4"
+    evidence.add(alone(LEAST_FOR_INTERVAL, {WHOLE: 90.0}))
+    enough = number_of(evidence, ("x", ALONE), "goodput_mbps")
+    assert enough is not None
+    assert enough.ends is not None
+    assert number_of(evidence, ("y", ALONE), "goodput_mbps") is None
+
+
+def test_a_number_and_its_interval_are_rounded_together() -> None:
+    assert together(94.9, (94.873, 94.931)) == ("94.90", "94.87", "94.93")
+    assert together(94.9, (94.873, 94.931), 2) == ("94.90", "94.87", "94.93")
+    assert together(0.07, (0.01, 0.4)) == ("0.070", "0.010", "0.400")
+    assert together(12345.6, (12000.0, 13000.0)) == ("12,346", "12,000", "13,000")
+    assert together(-1e-9, (-1.0, 1.0)) == ("0.00", "-1.00", "1.00")
+    assert together(5.0, None) == ("5", "", "")
+    assert spread(94.9, (94.7, 95.1), "Mbit/s") == "94.9 Mbit/s (95 %: 94.7 to 95.1)"
+    assert spread(94.9, None, "%") == "94.9 %"

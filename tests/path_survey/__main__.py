@@ -1,101 +1,145 @@
-"""Ask ``elephan compare`` about random paths, each in a process of its own; one line a path, and a document at the end.
+"""Settled answers of ``elephan compare`` on random paths, beside runs ten times as long with eight other seeds.
 
-python -m tests.path_survey --paths 40 --budget 60 --longer 5 --out survey.json
+    python -m tests.path_survey --paths 30 --rows survey.jsonl
+
+One line a path. An answer holds if the long runs recommend the same algorithm, or find the recommended one within the
+margin of the best; an interval holds if it contains the mean of the long runs. Finished paths are kept in the file of
+rows, and not asked again with the same engine.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import subprocess
+import math
 import sys
 import tempfile
 import time
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import elephan
+from elephan import Comparison, backends
+from elephan.comparison.horizon import SAME
+from elephan.runs import Store
+
 ALGORITHMS = ("cubic", "reno", "bbr", "bbr3", "htcp", "vegas", "illinois", "copa", "compound", "hcc")
-OVER_S = 0.5
-"""Seconds beyond the budget that the interpreter and a busy host may take."""
+LONGER, OTHER_SEED = 10, 1001
+LEAST_HELD, LEAST_COVERED, MOST_COVERED = 0.95, 0.90, 0.98
+CHECKED = ("goodput_mbps", "share", "queueing_delay_ms", "harm", "excess_harm", "late_share")
+"""Numbers that depend on the horizon, and whose intervals are checked."""
 
 
-def draw(number: int) -> list[str]:
-    """Arguments of one comparison: a path from 1 Mbit/s to 100 Gbit/s and from 1 to 600 ms, and three algorithms."""
+def draw(number: int) -> dict[str, Any]:
+    """Arguments of one comparison: a path from 1 Mbit/s to 1 Gbit/s and from 2 to 200 ms, and three algorithms."""
     generator = np.random.default_rng([2026, number])
-    rate = 10 ** generator.uniform(6, 11)
-    rtt_ms = 10 ** generator.uniform(0, np.log10(600))
+    rate = 10 ** generator.uniform(6, 9)
+    rtt_ms = 10 ** generator.uniform(math.log10(2), math.log10(200))
     bdp_packets = rate * rtt_ms / 1e3 / 12_000
-    buffer = max(4, round(bdp_packets * 10 ** generator.uniform(-1, np.log10(4))))
+    buffer = max(4, round(bdp_packets * 10 ** generator.uniform(-1, math.log10(4))))
     names = generator.choice(ALGORITHMS, 3, replace=False)
-    path = ["--rate", f"{rate / 1e6:.4g} Mbit/s", "--rtt", f"{rtt_ms:.3g} ms", "--buffer", f"{buffer} packets"]
+    found: dict[str, Any] = {"algorithms": [str(name) for name in names], "rate": f"{rate / 1e6:.4g} Mbit/s"}
+    found |= {"rtt": f"{rtt_ms:.3g} ms", "buffer": f"{buffer} packets"}
     if generator.random() < 0.5:
-        path += ["--loss", f"{100 * 10 ** generator.uniform(-6, -2):.2g}%"]
-    return [*map(str, names), *path]
+        found["loss"] = f"{100 * 10 ** generator.uniform(-6, -2):.2g}%"
+    return found
 
 
-def ask(arguments: list[str], budget_s: float, store: str) -> dict[str, Any]:
-    """The document of one comparison, with the wall time of its process."""
-    started_s = time.monotonic()
-    program = [sys.executable, "-m", "elephan", "compare", *arguments, "--budget", f"{budget_s:g} s", "--json"]
-    made = subprocess.run([*program, "--store", store], capture_output=True, text=True, check=False)
-    wall_s = time.monotonic() - started_s
-    if made.returncode:
-        return {"failed": made.stderr.strip(), "wall_s": wall_s}
-    document: dict[str, Any] = json.loads(made.stdout)
-    return document | {"wall_s": wall_s}
+def survey(number: int, budget_s: float, most_s: float, jobs: int | None) -> dict[str, Any]:
+    """The row of one path: the answer, and how it compares with the long runs."""
+    asked = draw(number)
+    with tempfile.TemporaryDirectory() as folder:
+        began_s = time.monotonic()
+        found = elephan.compare(**asked, budget=f"{budget_s:g} s", jobs=jobs, store=Store(folder))
+        spent_s = time.monotonic() - began_s
+    answer, duration_s = found.answer, found.evidence.duration_s
+    row: dict[str, Any] = {"path": number, "asked": asked, "spent_s": round(spent_s), "text": answer.text}
+    row |= {"settled": answer.settled, "algorithm": answer.algorithm, "duration_s": duration_s}
+    if not answer.settled:
+        return row
+    needed_s = LONGER * sum(float(run.manifest.get("wall_seconds") or 0.0) for run in found.runs)
+    if needed_s > most_s:
+        return row | {"unchecked": f"the long runs take {needed_s:.0f} s of processor time"}
+    with tempfile.TemporaryDirectory() as folder:
+        long = elephan.compare(
+            **asked, budget="10 h", duration=f"{LONGER * duration_s:g} s", seeds=8, seed=OTHER_SEED, jobs=jobs,
+            store=Store(folder),
+        )  # fmt: skip
+        return row | judged(found, long)
 
 
-def contradicts(first: dict[str, Any], longer: dict[str, Any]) -> bool:
-    """True if a longer look recommends another algorithm, and no interval of the two objectives overlaps in either."""
-    names = first["answer"]["algorithm"], longer["answer"]["algorithm"]
-    return names[0] != names[1] and all(_apart(document, *names) for document in (first, longer))
+def judged(found: Comparison, long: Comparison) -> dict[str, Any]:
+    """Whether an answer and its intervals hold."""
+    objectives = {row["algorithm"]: row["mean"] for row in long.rows if row["metric"] == "objective"}
+    best = max(objectives, key=lambda name: objectives[name])
+    behind = objectives[best] - objectives[str(found.answer.algorithm)]
+    means = {(row["algorithm"], row["against"], row["metric"]): row["mean"] for row in long.rows}
+    covered, missed = 0, []
+    for row in found.rows:
+        key = row["algorithm"], row["against"], row["metric"]
+        if row["low"] is None or row["metric"] not in CHECKED or key not in means:
+            continue
+        if row["low"] <= means[key] <= row["high"]:
+            covered += 1
+        else:
+            missed.append([*key, row["low"], row["high"], means[key]])
+    return {"long": best, "behind": behind, "holds": behind <= SAME, "covered": covered, "missed": missed}
 
 
-def _apart(document: dict[str, Any], *names: str) -> bool:
-    found = {row["algorithm"]: row for row in document["rows"] if row["metric"] == "objective"}
-    rows = sorted((found[name] for name in names), key=lambda row: row["mean"])
-    if any(row["low"] is None for row in rows):
-        return False
-    return bool(rows[0]["high"] < rows[1]["low"])
+def kept(path: Path | None, engine: str) -> dict[int, dict[str, Any]]:
+    """Rows of earlier calls with the same engine; a line that was cut off is asked again."""
+    rows: dict[int, dict[str, Any]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path is not None and path.exists() else []:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if row.get("engine") == engine:
+            rows[row["path"]] = row
+    return rows
+
+
+def report(rows: list[dict[str, Any]]) -> int:
+    """Print the counts; 1 if they are out of bounds."""
+    checked = [row for row in rows if "holds" in row]
+    held = sum(row["holds"] for row in checked)
+    covered = sum(row["covered"] for row in checked)
+    intervals = covered + sum(len(row["missed"]) for row in checked)
+    settled = sum(row["settled"] for row in rows)
+    print(f"{len(rows)} paths, {settled} settled, {len(checked)} checked by runs ten times as long")
+    if not checked:
+        return 0
+    print(f"recommendations that hold: {held} of {len(checked)} ({held / len(checked):.1%})")
+    print(f"intervals that contain the long run's mean: {covered} of {intervals} ({covered / intervals:.1%})")
+    good = held >= LEAST_HELD * len(checked) and LEAST_COVERED <= covered / intervals <= MOST_COVERED
+    return 0 if good else 1
 
 
 def main() -> int:
-    """Survey; exit status 1 if a budget was not kept, or an answer was contradicted."""
+    """Survey the paths."""
     parser = argparse.ArgumentParser(prog="python -m tests.path_survey", description=__doc__)
-    parser.add_argument("--paths", type=int, default=40)
+    parser.add_argument("--paths", type=int, default=30)
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--budget", type=float, default=60.0, help="seconds a path")
-    parser.add_argument("--longer", type=float, default=0.0, help="ask again with so many times the budget")
-    parser.add_argument("--out", type=FilePath)
+    parser.add_argument("--budget", type=float, default=300.0, help="seconds an answer")
+    parser.add_argument("--most", type=float, default=3600.0, help="processor seconds of the long runs of one path")
+    parser.add_argument("--jobs", type=int)
+    parser.add_argument("--rows", type=Path, help="file of finished paths")
     given = parser.parse_args()
-    rows = []
-    for number in range(given.first, given.first + given.paths):
-        arguments = draw(number)
-        with tempfile.TemporaryDirectory() as store:
-            found = ask(arguments, given.budget, store)
-            row: dict[str, Any] = {"path": number, "arguments": arguments, "wall_s": round(found["wall_s"], 1)}
-            if "failed" in found:
-                row["failed"] = found["failed"]
-            else:
-                row |= {key: found["answer"][key] for key in ("algorithm", "settled", "seeds", "text")}
-                row |= {"simulated_s": found["simulated_seconds"], "notes": found["answer"]["notes"]}
-                if given.longer:
-                    again = ask(arguments, given.longer * given.budget, store)
-                    row["longer"] = again.get("answer", {}).get("algorithm", again.get("failed"))
-                    row["contradicted"] = "answer" in again and contradicts(found, again)
-        row["over"] = row["wall_s"] > given.budget + OVER_S
-        rows.append(row)
-        print(json.dumps(row), flush=True)
-        if given.out:
-            given.out.write_text(json.dumps(rows, indent=1) + "\n")
-    over = [row["path"] for row in rows if row["over"]]
-    failed = [row["path"] for row in rows if "failed" in row]
-    contradicted = [row["path"] for row in rows if row.get("contradicted")]
-    settled = sum(bool(row.get("settled")) for row in rows)
-    print(f"{len(rows)} paths: {settled} settled, over budget {over}, failed {failed}, contradicted {contradicted}")
-    return bool(over or failed or contradicted)
+    engine = backends.get("sim").version()
+    rows = kept(given.rows, engine)
+    wanted = range(given.first, given.first + given.paths)
+    for number in wanted:
+        if number in rows:
+            continue
+        rows[number] = survey(number, given.budget, given.most, given.jobs) | {"engine": engine}
+        print(json.dumps(rows[number]), flush=True)
+        if given.rows:
+            given.rows.parent.mkdir(parents=True, exist_ok=True)
+            with given.rows.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(rows[number]) + "\n")
+    return report([rows[number] for number in wanted if number in rows])
 
 
 if __name__ == "__main__":

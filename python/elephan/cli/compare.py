@@ -93,8 +93,9 @@ def named_options() -> Iterator[None]:
 @common.backend_option
 @click.option(
     "--duration", metavar="TIME",
-    help="Simulated time of each run. [default: 1.5 epochs of CUBIC, or less with a budget]",
+    help="Simulated time of each run, measured in its second half. [default: until numbers no longer depend on it]",
 )  # fmt: skip
+@click.option("--horizon", metavar="TIME", help="Life of a flow: answer for flows that last no longer.")
 @click.option("--stack", metavar="STACK", default="linux", show_default=True, help="TCP stack of the endpoints.")
 @click.option("--out", metavar="DIR", callback=targets.writable_folder, help="Write a report there.")
 @common.jobs_option
@@ -118,6 +119,7 @@ def command(
     budget: str,
     backend: str,
     duration: str | None,
+    horizon: str | None,
     stack: str,
     out: str | None,
     jobs: int | None,
@@ -126,8 +128,8 @@ def command(
 ) -> None:
     """Recommend an algorithm for a path, and measure its harm to other flows.
 
-    A first answer comes within ten seconds. The answer is refined until it is settled, or until the budget is spent; an
-    answer that is not settled says so.
+    A first look comes within ten seconds. It is refined until the answer is settled, or until the budget is spent. The
+    answer is for the long run, or for a stated --horizon; if the budget is too small for it, nothing is recommended.
     """
     from elephan import comparison, runs
 
@@ -136,7 +138,7 @@ def command(
             list(algorithms), rate, rtt, buffer_size, loss=loss, flows=flows, background=background, queue=queue,
             ecn=ecn, trace=list(traces) or None, scenario=scenario, prefer=prefer,
             rivals=[name.strip() for name in rivals.split(",") if name.strip()], seeds=seeds, budget=budget, on=backend,
-            duration=duration, stack=stack, jobs=jobs, store=runs.Store(store), watch=watch,
+            duration=duration, horizon=horizon, stack=stack, jobs=jobs, store=runs.Store(store), watch=watch,
         )  # fmt: skip
     report = found.report(out) if out is not None else None
     if as_json:
@@ -153,10 +155,12 @@ class _Lines:
 
     def __init__(self) -> None:
         self._algorithm: str | None = None
+        self._begun = False
 
     def __call__(self, words: Answer) -> None:
-        if words.algorithm != self._algorithm:
-            first = "first look" if self._algorithm is None else "now"
+        if words.algorithm != self._algorithm or not self._begun:
+            first = "now" if self._begun else "first look"
+            self._begun = True
             self._algorithm = words.algorithm
             common.say(f"{first} ({words.after_s:.0f} s): {words.text}")
             sys.stdout.flush()
@@ -190,23 +194,33 @@ def print_comparison(found: Comparison) -> None:
     rivals = list(found.cast.rivals)
     unit, step = ("Gbit/s", _UNIT_STEP) if found.path.rate_bps >= 1e9 else ("Mbit/s", 1.0)
     means = {(row["algorithm"], row["against"], row["metric"]): row for row in found.rows}
-    header = ["algorithm", f"goodput {unit}", "queue ms", *(f"{name} loses %" for name in rivals), "late share"]
+    header = [
+        "algorithm",
+        f"goodput {unit}",
+        "queue ms",
+        *(f"{name} loses %" for name in rivals),
+        "late share",
+        "start s",
+    ]
     rows = []
     for name in found.decision.order:
         cells = [name, _cell(means.get((name, "alone", "goodput_mbps")), 1 / step)]
         cells.append(_mean(means.get((name, "alone", "queueing_delay_ms"))))
-        cells += [_cell(means.get((name, rival, "excess_harm")), 100.0) if rival != name else "0" for rival in rivals]
-        cells.append(_mean(means.get((name, _late(), "late_share"))))
+        cells += [
+            _cell(means.get((name, rival, "excess_harm")), 100.0, 2) if rival != name else "0" for rival in rivals
+        ]
+        cells += [_mean(means.get((name, _late(), "late_share"))), _mean(means.get((name, "alone", "startup_s")))]
         rows.append(cells)
     common.print_table(found.path.title, header, rows)
     common.say("goodput and queueing delay: of the algorithm alone.")
     common.say("loses: fraction of goodput that a rival's flows lose, relative to their goodput")
     common.say("beside as many flows of their own kind.")
     common.say("late share: share of a late-starting flow in its goodput and that of an earlier flow; 0.5 is equal.")
+    common.say("start: time until the algorithm alone has 90 % of its goodput.")
     seeds = found.answer.seeds
     common.say(
         f"{len(found.runs)} runs of {found.evidence.duration_s:g} s, {seeds} seed{'s' if seeds != 1 else ''}, "
-        f"{found.wall_seconds:.0f} s of {found.budget_s:g} s; intervals: 95 %, Student's t"
+        f"{found.wall_seconds:.0f} s of {found.budget_s:g} s; intervals: 95 %"
     )
     for note in found.answer.notes:
         common.warn(note)
@@ -219,24 +233,17 @@ def _late() -> str:
 
 
 def _mean(row: dict[str, Any] | None) -> str:
-    return "–" if row is None else _digits(row["mean"])
+    from elephan.comparison.numbers import plain
+
+    return "–" if row is None else plain(row["mean"])
 
 
-def _cell(row: dict[str, Any] | None, factor: float) -> str:
+def _cell(row: dict[str, Any] | None, factor: float, least: int = 3) -> str:
     """A mean with its interval."""
-    from elephan.comparison.answer import ends
+    from elephan.comparison.numbers import together
 
     if row is None:
         return "–"
-    mean = _digits(factor * row["mean"])
-    if row["low"] is None:
-        return mean
-    low, high = ends(factor * row["low"], factor * row["high"])
-    return f"{mean} ({low} to {high})"
-
-
-def _digits(value: float) -> str:
-    """A number with three significant digits."""
-    from elephan.comparison.answer import number
-
-    return number(value)
+    ends = None if row["low"] is None or row["high"] is None else (factor * row["low"], factor * row["high"])
+    mean, low, high = together(factor * row["mean"], ends, least)
+    return f"{mean} ({low} to {high})" if low else mean

@@ -2,7 +2,8 @@
 
 from elephan.comparison.answer import Answer, Harm
 from elephan.comparison.comparing import NothingObservedError, compare
+from elephan.comparison.numbers import METRICS
 from elephan.comparison.preferences import PREFERENCES
-from elephan.comparison.result import METRICS, Comparison
+from elephan.comparison.result import Comparison
 
 __all__ = ["METRICS", "PREFERENCES", "Answer", "Comparison", "Harm", "NothingObservedError", "compare"]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from statistics import fmean
 from typing import Any
 
-from elephan.comparison.decision import SAME, Decision, changing
-from elephan.comparison.evidence import Evidence, summarized
+from elephan.comparison.decision import Decision
+from elephan.comparison.evidence import Evidence
+from elephan.comparison.horizon import LIFE, LONG_RUN, SAME, Horizon
+from elephan.comparison.numbers import LEAST_FOR_INTERVAL, number_of, plain, spread
 from elephan.comparison.preferences import Preference
 from elephan.comparison.situations import ALONE, LATE
-from elephan.metrics.statistics import Interval
 
 HIGH, MEDIUM, LOW = "high", "medium", "low"
 _NOTABLE_SHARE = 0.25
@@ -25,7 +26,7 @@ _GIGA = 1000.0
 
 @dataclass(frozen=True)
 class Harm:
-    """Harm of an algorithm to flows of a rival, with 95 % intervals (Student's t over seeds). Both ends of a missing
+    """Harm of an algorithm to flows of a rival, with 95 % intervals. Both ends of a missing
     interval are ``None``.
 
     Attributes:
@@ -56,31 +57,38 @@ class Answer:
 
     Attributes:
         text: the answer in words.
-        algorithm: the recommended algorithm.
+        algorithm: the recommended algorithm; ``None`` if the long run of the path was not reached, because the first
+            seconds of a path are no reason to choose an algorithm.
         confidence: ``high``, ``medium`` or ``low``.
-        settled: True if more seeds would not change the answer, by the evidence of the runs.
+        settled: True if neither more seeds nor longer runs would change the answer, by the evidence of the runs.
         harm: harm of each algorithm to each rival.
         seeds: number of replicates behind the answer.
         after_s: time to the answer, s.
+        horizon: the time for which the answer is given.
         notes: scaled, shortened or assumed values.
     """
 
     text: str
-    algorithm: str
+    algorithm: str | None
     confidence: str
     settled: bool
     harm: tuple[Harm, ...]
     seeds: int
     after_s: float
+    horizon: Horizon
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """JSON form, as in the ``compare`` document."""
-        return asdict(self) | {"harm": [asdict(entry) for entry in self.harm], "notes": list(self.notes)}
+        return asdict(self) | {
+            "harm": [asdict(entry) for entry in self.harm],
+            "horizon": self.horizon.to_json(),
+            "notes": list(self.notes),
+        }
 
 
 def answer(
-    decision: Decision, evidence: Evidence, preference: Preference, rate_mbps: float, after_s: float,
+    decision: Decision, evidence: Evidence, preference: Preference, horizon: Horizon, rate_mbps: float, after_s: float,
     notes: Sequence[str] = (),
 ) -> Answer:  # fmt: skip
     """The answer for a decision.
@@ -89,86 +97,112 @@ def answer(
         decision: the ranking.
         evidence: the observations behind the decision.
         preference: the objective.
+        horizon: the time for which the answer is given.
         rate_mbps: rate of the bottleneck as the user stated it.
         after_s: seconds since the question.
         notes: remarks on the runs for the reader.
     """
-    settled = decision.settled and evidence.scale == 1
-    level = HIGH if settled else MEDIUM if decision.seeds >= 4 and not decision.undecided else LOW
+    whole = evidence.scale == 1
+    settled = decision.settled and whole and horizon.reached
+    level = HIGH if settled else MEDIUM if decision.seeds >= 4 and whole and not decision.undecided else LOW
+    named = whole and horizon.reached
     sentences = [
-        "" if evidence.scale == 1 else f"Simulated at {_fraction(evidence.scale)} of the rate:",
-        _who(decision),
-        _goodput(decision, evidence, rate_mbps),
+        _who(decision) if named else _nobody(evidence, horizon),
+        _goodput(decision, evidence, rate_mbps, named=named),
         _delay(decision, evidence),
-        *_harm_sentences(decision.best, evidence),
-        *_trade_offs(decision, evidence, preference),
-        _confidence(decision, evidence, level, settled=settled),
+        _startup(decision, evidence),
     ]
+    if named:
+        sentences += [*_harm_sentences(decision.best, evidence), *_trade_offs(decision, evidence, preference)]
+    else:
+        sentences += [sentence for name in decision.order for sentence in _harm_sentences(name, evidence, named=True)]
+    sentences.append(_confidence(decision, horizon, level, settled=settled) if named else _missing(decision, horizon))
     harm = tuple(entry for name in decision.order for entry in _harm(name, evidence))
     text = " ".join(sentence for sentence in sentences if sentence)
-    return Answer(text, decision.best, level, settled, harm, decision.seeds, after_s, tuple(notes))
+    best = decision.best if named else None
+    return Answer(text, best, level, settled, harm, decision.seeds, after_s, horizon, tuple(notes))
 
 
 def _who(decision: Decision) -> str:
     if decision.equals:
-        return f"{_listed((decision.best, *decision.equals), 'or')} (equal within {100 * SAME:.0f} %):"
+        return f"{listed((decision.best, *decision.equals), 'or')} (equal within {100 * SAME:.0f} %):"
     if decision.undecided and decision.seeds > 1:
-        return f"{decision.best}, not distinguished from {_listed(decision.undecided, 'and')}:"
+        return f"{decision.best}, not distinguished from {listed(decision.undecided, 'and')}:"
     return f"{decision.best}:"
 
 
-def _goodput(decision: Decision, evidence: Evidence, rate_mbps: float) -> str:
+def _nobody(evidence: Evidence, horizon: Horizon) -> str:
+    """The beginning of an answer without a recommendation."""
+    low, high = evidence.range_s
+    at = "" if evidence.scale == 1 else f" at {fraction(evidence.scale)} of the rate"
+    of = " yet" if horizon.needed_s is None else ""
+    return f"No recommendation{of}. From {low:g} s to {high:g} s{at}:"
+
+
+def _goodput(decision: Decision, evidence: Evidence, rate_mbps: float, *, named: bool) -> str:
     scale, unit = (_GIGA, "Gbit/s") if rate_mbps >= _GIGA else (1.0, "Mbit/s")
-    capacity = rate_mbps * evidence.scale / scale
-
-    def mean(name: str) -> Interval | None:
-        return summarized([value / scale for value in evidence.sample((name, ALONE), lambda o: o.goodput_mbps)])
-
-    best = mean(decision.best)
-    if best is None:
-        return ""
-    text = f"{number(best.value)} of {number(capacity)} {unit}{_between(best)}"
-    others = [(name, mean(name)) for name in decision.order[1:]]
-    known = [f"{name} {number(value.value)}" for name, value in others if value is not None]
-    return text + (f"; alone {_listed(known, 'and')}" if known else "") + "."
-
-
-def _delay(decision: Decision, evidence: Evidence) -> str:
-    found = {name: summarized(evidence.sample((name, ALONE), lambda o: o.queue_ms[0])) for name in decision.order}
+    found = {name: number_of(evidence, (name, ALONE), "goodput_mbps") for name in decision.order}
     best = found.pop(decision.best)
     if best is None:
         return ""
-    others = [f"{name} {number(value.value)}" for name, value in found.items() if value is not None]
-    return f"Mean queueing delay {number(best.value)} ms" + (f" ({', '.join(others)})." if others else ".")
+    ends = None if best.ends is None else (best.ends[0] / scale, best.ends[1] / scale)
+    text = spread(best.value / scale, ends, f"of {plain(rate_mbps * evidence.scale / scale)} {unit}")
+    others = [f"{name} {plain(other.value / scale)}" for name, other in found.items() if other is not None]
+    subject = "" if named else f"{decision.best} has "
+    return f"{subject}{text} alone" + (f"; {listed(others, 'and')}" if others else "") + "."
+
+
+def _delay(decision: Decision, evidence: Evidence) -> str:
+    found = {name: number_of(evidence, (name, ALONE), "queueing_delay_ms") for name in decision.order}
+    best = found.pop(decision.best)
+    if best is None:
+        return ""
+    others = [f"{name} {plain(other.value)}" for name, other in found.items() if other is not None]
+    text = f"Mean queueing delay {spread(best.value, best.ends, 'ms')}"
+    return text + (f"; {listed(others, 'and')}" if others else "") + "."
+
+
+def _startup(decision: Decision, evidence: Evidence) -> str:
+    """Time to 90 % of the rate alone, and of a late-starting flow to 90 % of its share."""
+    alone = number_of(evidence, (decision.best, ALONE), "startup_s")
+    late = number_of(evidence, (decision.best, LATE), "startup_s")
+    if alone is None or late is None:
+        return ""
+    text = f"It has 90 % of that after {_after(alone.value)}"
+    return f"{text}; a late-starting flow has 90 % of its later share {_after(late.value)} after its start."
+
+
+def _after(seconds: float) -> str:
+    return f"{plain(seconds)} s" if seconds != float("inf") else "infinitely long"
 
 
 def _harm(name: str, evidence: Evidence) -> list[Harm]:
     found = []
     for rival in evidence.rivals:
-        harm, excess = summarized(evidence.harm(name, rival)), summarized(evidence.excess_harm(name, rival))
+        harm, excess = (number_of(evidence, (name, rival), kind) for kind in ("harm", "excess_harm"))
         if harm is not None and excess is not None:
-            seeds = len(evidence.excess_harm(name, rival))
-            ends = [_known(value) for value in (harm.low, harm.high, excess.low, excess.high)]
-            found.append(Harm(name, rival, harm.value, ends[0], ends[1], excess.value, ends[2], ends[3], seeds))
+            ends = [*(harm.ends or (None, None)), *(excess.ends or (None, None))]
+            found.append(Harm(name, rival, harm.value, ends[0], ends[1], excess.value, ends[2], ends[3], excess.seeds))
     return found
 
 
-def _harm_sentences(name: str, evidence: Evidence) -> list[str]:
+def _harm_sentences(name: str, evidence: Evidence, *, named: bool = False) -> list[str]:
     found = []
     for entry in _harm(name, evidence):
         if entry.to == name:
             continue
         low, high = entry.excess_low, entry.excess_high
-        ends = "" if low is None or high is None else f" (95 %: {_percent(low)} to {_percent(high)} %)"
-        of_own = f"beside as many other {entry.to} flows"
-        if low is not None and high is not None and low <= 0 <= high:
-            found.append(
-                f"{entry.to} flows beside it get what they get {of_own}: the difference{ends} is not distinct."
-            )
+        ends = None if low is None or high is None else (100 * low, 100 * high)
+        text = f"{entry.to} flows beside {name if named else 'it'}"
+        than = f"than beside as many other {entry.to} flows"
+        if ends is not None and ends[0] <= 0 <= ends[1]:
+            shown = spread(100 * entry.excess, ends, "%", 2)
+            found.append(f"{text} lose nothing that the seeds could show: {shown}.")
         elif entry.excess > 0:
-            found.append(f"{entry.to} flows beside it lose {100 * entry.excess:.0f} % more than {of_own}{ends}.")
+            found.append(f"{text} lose {spread(100 * entry.excess, ends, '% more', 2)} {than}.")
         else:
-            found.append(f"{entry.to} flows beside it get {-100 * entry.excess:.0f} % more than {of_own}.")
+            gain = None if ends is None else (-ends[1], -ends[0])
+            found.append(f"{text} get {spread(-100 * entry.excess, gain, '% more', 2)} {than}.")
     return found
 
 
@@ -177,85 +211,98 @@ def _trade_offs(decision: Decision, evidence: Evidence, preference: Preference) 
     shorter queue."""
     best, found = decision.best, []
     for rival in evidence.rivals:
-        share = summarized(evidence.sample((best, rival), lambda o: o.values["share"])) if rival != best else None
+        share = number_of(evidence, (best, rival), "share") if rival != best else None
         if share is not None and share.value < _NOTABLE_SHARE:
             kept = f"{100 * share.value:.0f} % of the goodput"
             found.append(f"Trade-off: beside as many {rival} flows, {best} itself keeps {kept}.")
-    own = summarized(evidence.sample((best, ALONE), lambda o: o.inflation[0]))
+    own = _inflation(evidence, best)
     for name in decision.order[1:]:
-        other = summarized(evidence.sample((name, ALONE), lambda o: o.inflation[0]))
-        if own is not None and other is not None and own.value > _NOTABLE_DELAY * other.value:
-            found.append(f"Trade-off: {name} keeps round trips {100 * (1 - other.value / own.value):.0f} % shorter.")
+        other = _inflation(evidence, name)
+        if own is not None and other is not None and own > _NOTABLE_DELAY * other:
+            found.append(f"Trade-off: {name} keeps round trips {100 * (1 - other / own):.0f} % shorter.")
             break
-    late = summarized(evidence.sample((best, LATE), lambda o: o.values["late_share"]))
+    late = number_of(evidence, (best, LATE), "late_share")
     if late is not None and late.value < _NOTABLE_SHARE and preference.start:
         found.append(f"A late-starting {best} flow has {100 * late.value:.0f} % of the goodput of the two.")
     return found
 
 
-def _confidence(decision: Decision, evidence: Evidence, level: str, *, settled: bool) -> str:
+def _inflation(evidence: Evidence, name: str) -> float | None:
+    sample = evidence.sample((name, ALONE), lambda o: o.inflation[0])
+    return fmean(sample) if sample else None
+
+
+def _confidence(decision: Decision, horizon: Horizon, level: str, *, settled: bool) -> str:
     seeds = "one seed" if decision.seeds == 1 else f"{decision.seeds} seeds"
+    time = _time(decision, horizon)
     if settled:
-        reason = "no interval of a difference contains 0" if not decision.equals else "all others differ, or are equal"
-        return f"Confidence {level}: {seeds}, {reason if decision.versus else 'one algorithm'}."
+        if not decision.versus:
+            reason = "one algorithm"
+        elif any(other.same for other in decision.versus):
+            reason = f"each difference is within {100 * SAME:.0f} % or distinct from 0"
+        else:
+            reason = "each difference is distinct from 0"
+        return f"Confidence {level}: {seeds}, {reason}; {time}."
+    return f"Not settled, confidence {level}: {'; '.join(_open(decision, horizon))}; {time}."
+
+
+def _time(decision: Decision, horizon: Horizon) -> str:
+    text = f"means over {horizon.from_s:g} s to {horizon.to_s:g} s"
+    if horizon.kind == LIFE:
+        return f"{text} of a flow's life"
+    return text + (f", within {100 * SAME:.0f} % of the time before" if decision.steady else "")
+
+
+def _open(decision: Decision, horizon: Horizon) -> list[str]:
+    """Reasons for which an answer is not settled."""
+    seeds = "one seed" if decision.seeds == 1 else f"{decision.seeds} seeds"
     reasons = []
-    if evidence.scale != 1:
-        reasons.append("the whole rate takes longer than the budget")
     if decision.seeds == 1:
         reasons.append("one seed has no interval")
     elif decision.undecided:
-        reasons.append(f"{seeds} do not tell {decision.best} from {_listed(decision.undecided, 'or')}")
+        reasons.append(f"{seeds} do not tell {decision.best} from {listed(decision.undecided, 'or')}")
     elif not decision.enough:
         reasons.append(f"{seeds} only")
-    if not decision.steady:
-        reasons.append(f"the two halves of the measured {evidence.duration_s / 2:g} s disagree")
-    changes = [(name, changing(evidence, name)) for name in decision.order]
-    moving = [f"{name} ({100 * change:+.0f} %)" for name, change in changes if change is not None]
-    if moving and not decision.steady:
-        reasons.append(f"still changing: {', '.join(moving)}")
-    return f"Not settled, confidence {level}: {'; '.join(reasons)}."
+    if not decision.ranked:
+        reasons.append("parts of the runs have another best algorithm")
+    if decision.changes and decision.seeds >= LEAST_FOR_INTERVAL:
+        reasons.append(f"still changing with the duration: {listed(list(map(str, decision.changes)), 'and')}")
+    if horizon.needed_s is not None:
+        reasons.append(_needed(horizon))
+    return reasons
 
 
-def _percent(fraction: float) -> str:
-    return f"{round(100 * fraction)}"
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _between(found: Interval) -> str:
-    if math.isnan(found.low):
+def _missing(decision: Decision, horizon: Horizon) -> str:
+    """The reason for which there is no recommendation."""
+    reasons = _open(decision, horizon) if decision.seeds > 1 else []
+    if not reasons and horizon.needed_s is not None:
+        reasons = [_needed(horizon)]
+    if not reasons:
         return ""
-    low, high = ends(found.low, found.high)
-    return f" (95 %: {low} to {high})"
+    text = "; ".join(reasons)
+    advice = " or '--horizon 30s' for short lives" if horizon.kind == LONG_RUN and horizon.needed_s is not None else ""
+    return f"{text[0].upper()}{text[1:]}{advice}."
 
 
-def ends(low: float, high: float) -> tuple[str, str]:
-    """Both ends of an interval with as many digits as are needed to distinguish them, at most seven."""
-    for digits in range(3, 8):
-        texts = number(low, digits), number(high, digits)
-        if texts[0] != texts[1]:
-            return texts
-    return number(low), number(high)
+def _needed(horizon: Horizon) -> str:
+    runs = f"runs of {horizon.next_s:g} s" if horizon.next_s is not None else "longer runs"
+    return f"{runs} take about {rough_time(horizon.needed_s or 0.0)} here, so give '--budget' more"
 
 
-def number(value: float, significant: int = 3) -> str:
-    """A number with at least three significant digits, without an exponent from 0.001 on."""
-    if value == 0 or not math.isfinite(value):
-        return "0" if value == 0 else str(value)
-    if abs(value) < 1e-3:
-        return f"{value:.1e}"
-    digits = max(0, significant - 1 - math.floor(math.log10(abs(value))))
-    text = f"{value:,.{digits}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+def rough_time(seconds: float) -> str:
+    """A time with one or two digits."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{plain(seconds / 3600, 2)} h"
 
 
-def _fraction(scale: float) -> str:
+def fraction(scale: float) -> str:
+    """A scale as a fraction, "1/50", or in per cent."""
     return f"1/{round(1 / scale)}" if scale < 0.6 else f"{100 * scale:.0f} %"
 
 
-def _listed(names: Sequence[str], word: str) -> str:
+def listed(names: Sequence[str], word: str) -> str:
+    """Names with commas and a last word."""
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} {word} {names[-1]}"

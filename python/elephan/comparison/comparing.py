@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -22,6 +23,7 @@ RIVALS = ("cubic",)
 BUDGET = "60 s"
 LEAST_BUDGET_S = 5
 LEAST_DURATION_S = 14
+LEAST_HORIZON_S = 2
 SHORT_FLOWS_LOAD = "10%"
 """Default background load if short flows are preferred."""
 _PATH_OPTIONS = ("rate", "rtt", "buffer", "loss", "background", "queue", "trace")
@@ -50,6 +52,7 @@ def compare(
     budget: str = BUDGET,
     on: str = "sim",
     duration: str | None = None,
+    horizon: str | None = None,
     stack: str | Mapping[str, Any] = "linux",
     seed: int = 1,
     jobs: int | None = None,
@@ -59,9 +62,11 @@ def compare(
 ) -> Comparison:
     """Compare algorithms on one path, and recommend one.
 
-    Each algorithm runs alone, beside flows of each rival, and with late-starting flows of its own kind. Each of these
-    runs is repeated with several seeds. Rates are goodput over the second half of a run. The first answer comes within
-    ten seconds, and is refined until it is settled or the budget is spent. The answer says whether it is settled.
+    Each algorithm runs alone, beside flows of each rival, and with late-starting flows of its own kind, and each of
+    these runs is repeated with several seeds. Numbers are those of the long run: means over the second half of runs
+    that are so long that twice the duration would give the same. The first look comes within ten seconds, and is
+    refined until the answer is settled or the budget is spent. A path whose long run does not fit gets no
+    recommendation.
 
     Args:
         algorithms: names, with presets where wanted (``cubic:2005``), or your own: ``./mine.py:Mine``, or the class.
@@ -80,7 +85,9 @@ def compare(
         seeds: replicates of each run; by default 8, and 16 or 32 if these do not decide.
         budget: largest wall time.
         on: the backend.
-        duration: simulated time of each run; by default long enough for an epoch of CUBIC, if the budget allows.
+        duration: simulated time of each run, of which the second half is measured; by default that of the long run.
+        horizon: life of a flow for which the question is asked; numbers are means over the whole life. Not with
+            ``duration``.
         stack: stack of all endpoints.
         seed: seed of the first replicate.
         jobs: number of simultaneous runs.
@@ -118,7 +125,7 @@ def compare(
         )  # fmt: skip
     if wanted.short and not path.has_background:
         raise ScenarioError("short flows are preferred, and the scenario has no [[traffic]]", source="prefer")
-    path = _with_duration(path, duration)
+    path = _with_duration(path, duration, horizon)
     cast = _cast(algorithms, rivals)
     varies = _check(cast, path, on)
     search = Search(cast, path, wanted, allowed_s, started_s, on, seeds, varies, store, jobs, watch, notes)
@@ -150,22 +157,25 @@ def _budget(budget: str) -> float:
     return allowed_s
 
 
-def _with_duration(path: Path, duration: str | None) -> Path:
-    from dataclasses import replace
-
-    if duration is None:
+def _with_duration(path: Path, duration: str | None, horizon: str | None) -> Path:
+    if duration is None and horizon is None:
         return path
+    if duration is not None and horizon is not None:
+        raise ScenarioError("a horizon is the duration of the runs; leave one of the two out", source="horizon")
+    name, text = ("horizon", str(horizon)) if duration is None else ("duration", duration)
     try:
-        seconds = parse_positive_time(duration) / PS_PER_S
+        seconds = parse_positive_time(text) / PS_PER_S
     except ScenarioError as error:
-        raise error.located(source="duration") from None
-    if seconds < LEAST_DURATION_S:
+        raise error.located(source=name) from None
+    if horizon is not None and seconds < LEAST_HORIZON_S:
+        raise ScenarioError(f"'{horizon}' is too short; at least {LEAST_HORIZON_S} s", source="horizon")
+    if duration is not None and seconds < LEAST_DURATION_S:
         raise ScenarioError(
-            f"'{duration}' is too short; late-starting flows, from a quarter of it on, are there for 10 s and more, so "
+            f"'{duration}' is too short; late-starting flows, from an eighth of it on, are there for 10 s and more, so "
             f"it is at least {LEAST_DURATION_S} s",
             source="duration",
         )
-    return replace(path, duration_s=seconds)
+    return replace(path, duration_s=seconds, life=horizon is not None)
 
 
 def _cast(algorithms: Sequence[str | Callable[..., Algorithm]], rivals: Sequence[str]) -> Cast:

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from elephan.comparison.evidence import Evidence
-from elephan.comparison.measures import EARLIER, LATER, WHOLE
+from elephan.comparison.horizon import SAME, Change, changes, same_best
+from elephan.comparison.numbers import LEAST_FOR_INTERVAL
 from elephan.comparison.preferences import Preference
 from elephan.metrics.statistics import Interval, holm, paired_difference, paired_p_value
 
-SAME = 0.05
-"""Margin within which two algorithms count as equal: an objective is a logarithm, so this is 5 %."""
 LEAST_SEEDS = 8
 """Smallest number of seeds behind a settled answer, unless the user states the number."""
 
@@ -57,7 +56,8 @@ class Decision:
         seeds: number of replicates behind the ranking.
         values: the objective of each algorithm: the mean with its interval.
         versus: comparison of the best algorithm with every other algorithm.
-        steady: True if each half of the measurement window has the same best algorithm.
+        ranked: True if each part of the runs has the same best algorithm.
+        changes: numbers that still depend on the duration of the runs.
         enough: True if there are as many seeds as a settled answer needs.
     """
 
@@ -66,8 +66,14 @@ class Decision:
     seeds: int
     values: dict[str, Interval]
     versus: tuple[Versus, ...]
-    steady: bool
+    ranked: bool
+    changes: tuple[Change, ...]
     enough: bool
+
+    @property
+    def steady(self) -> bool:
+        """True if neither the ranking nor a number depends on the duration of the runs."""
+        return self.ranked and not self.changes
 
     @property
     def settled(self) -> bool:
@@ -124,8 +130,9 @@ def decide(
         len(seeds),
         intervals,
         _versus(best, others, samples, confidence),
-        _steady(evidence, best, others, preference),
-        len(seeds) >= wanted_seeds,
+        same_best(evidence, best, others, preference),
+        changes(evidence, order, preference),
+        len(seeds) >= max(wanted_seeds, LEAST_FOR_INTERVAL),
     )
 
 
@@ -144,31 +151,3 @@ def _versus(best: str, others: Sequence[str], samples: dict[str, list[float]], c
         same = not math.isnan(low) and low >= -SAME and high <= SAME
         found.append(Versus(name, difference, chance < 1 - confidence, same))
     return tuple(found)
-
-
-def _steady(evidence: Evidence, best: str, others: Sequence[str], preference: Preference) -> bool:
-    """True if no other algorithm has a better objective by more than the margin in either half of the measurement
-    window."""
-    for part in (EARLIER, LATER):
-        means = {}
-        for name in (best, *others):
-            found = evidence.objective(name, preference, part)
-            if not found:
-                return False
-            means[name] = fmean(found.values())
-        if any(means[name] > means[best] + SAME for name in others):
-            return False
-    return True
-
-
-def changing(evidence: Evidence, algorithm: str, tolerated: float = 0.1) -> float | None:
-    """Relative change of an algorithm's goodput without other flows, from the first to the second half of the
-    measurement window; ``None`` if it is unknown or not larger than ``tolerated``."""
-    from elephan.comparison.situations import ALONE
-
-    found = evidence.of(algorithm, ALONE).values()
-    whole = [o.rates[WHOLE][0] for o in found]
-    if not whole or fmean(whole) == 0:
-        return None
-    change = (fmean(o.rates[LATER][0] for o in found) - fmean(o.rates[EARLIER][0] for o in found)) / fmean(whole)
-    return change if abs(change) > tolerated else None

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from elephan.comparison.measures import WHOLE, Observation
 from elephan.comparison.preferences import Preference, log_ratio
 from elephan.comparison.situations import ALONE, LATE
 from elephan.metrics.friendliness import fraction_lost
-from elephan.metrics.statistics import Interval, interval
 from elephan.runs import Run
 
 Key = tuple[str, str]
@@ -23,12 +22,14 @@ class Evidence:
     Attributes:
         rivals: labels of the algorithms of other hosts.
         scale: rate of the runs as a fraction of the path's rate.
-        duration_s: simulated time of each run.
+        duration_s: simulated time of each run; of a path with ``life`` the measured life of a flow.
+        life: as of :class:`~elephan.comparison.paths.Path`.
     """
 
     rivals: Sequence[str]
     scale: float
     duration_s: float
+    life: bool = False
     _found: dict[Key, dict[int, Observation]] = field(default_factory=dict)
 
     def add(self, observation: Observation) -> None:
@@ -50,6 +51,15 @@ class Evidence:
         """All observations."""
         return [o for seeds in self._found.values() for o in seeds.values()]
 
+    def seeds(self, algorithm: str) -> list[int]:
+        """Seeds with which an algorithm has run alone."""
+        return sorted(self.of(algorithm, ALONE))
+
+    @property
+    def range_s(self) -> tuple[float, float]:
+        """Time of a run over which numbers are means, s."""
+        return (0.0, self.duration_s) if self.life else (self.duration_s / 2, self.duration_s)
+
     def sample(self, key: Key, value: Callable[[Observation], float | None]) -> list[float]:
         """Values of a situation over its seeds; undefined values are left out."""
         found = (value(observation) for _, observation in sorted(self.of(*key).items()))
@@ -57,23 +67,24 @@ class Evidence:
 
     # ---- harm ----
 
-    def harm(self, algorithm: str, rival: str) -> list[float]:
+    def harm(self, algorithm: str, rival: str, part: int = WHOLE) -> list[float]:
         """Harm by seed (Ware et al., 2019): the fraction of a rival's goodput without competition that the rival loses
         when it competes with the algorithm."""
-        return self._lost(self.of(rival, ALONE), self.of(algorithm, rival), alone=True)
+        return self._lost(self.of(rival, ALONE), self.of(algorithm, rival), lambda o: o.rates[part][0], part)
 
-    def excess_harm(self, algorithm: str, rival: str) -> list[float]:
+    def excess_harm(self, algorithm: str, rival: str, part: int = WHOLE) -> list[float]:
         """Additional harm by seed: the fraction of goodput that a rival's flows lose, relative to a run in which they
         compete with equally many flows of their own algorithm."""
-        return self._lost(self.of(rival, rival), self.of(algorithm, rival))
+        return self._lost(self.of(rival, rival), self.of(algorithm, rival), lambda o: own_kind_mbps(o, part), part)
 
+    @staticmethod
     def _lost(
-        self, reference: dict[int, Observation], beside: dict[int, Observation], *, alone: bool = False
-    ) -> list[float]:
+        reference: dict[int, Observation], beside: dict[int, Observation],
+        unharmed: Callable[[Observation], float | None], part: int,
+    ) -> list[float]:  # fmt: skip
         found = []
         for seed in sorted(reference.keys() & beside.keys()):
-            before = reference[seed].goodput_mbps if alone else own_kind_mbps(reference[seed])
-            after = kept_mbps(beside[seed])
+            before, after = unharmed(reference[seed]), kept_mbps(beside[seed], part)
             if before and after is not None:
                 found.append(fraction_lost(before, after))
         return found
@@ -113,8 +124,7 @@ class Evidence:
 
     def objective(self, algorithm: str, preference: Preference, part: int = WHOLE) -> dict[int, float]:
         """The objective by seed, for the seeds in which all terms of the objective are measured."""
-        seeds: Iterable[int] = sorted(self.of(algorithm, ALONE))
-        values = ((seed, preference.value(self.terms(algorithm, seed, part))) for seed in seeds)
+        values = ((seed, preference.value(self.terms(algorithm, seed, part))) for seed in self.seeds(algorithm))
         return {seed: value for seed, value in values if value is not None}
 
 
@@ -135,8 +145,3 @@ def kept_mbps(observation: Observation, part: int = WHOLE) -> float | None:
     if observation.situation.algorithm == observation.situation.against:
         return own_kind_mbps(observation, part)
     return observation.rates[part][1]
-
-
-def summarized(sample: Sequence[float], confidence: float = 0.95) -> Interval | None:
-    """Mean and interval of a sample; ``None`` for an empty sample."""
-    return interval(sample, confidence=confidence) if sample else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 from elephan import metrics
@@ -12,8 +13,14 @@ from elephan.comparison.situations import LATE, OTHER, SUBJECT, Situation
 from elephan.metrics.reading import base_rtts_s, bottleneck, link_capacity_bits, measure_window, sample_times
 from elephan.runs import Run
 
-WHOLE, EARLIER, LATER = 0, 1, 2
-"""The measured part of a run, its first half and its second half."""
+WHOLE, BEFORE = 0, 1
+"""The measured part of a run, and a part before it that is half as long: the measured part of a run of half the
+duration."""
+BATCHES = range(2, 8)
+HALVES, THIRDS = (8, 9), (10, 11, 12)
+"""Parts of the measured part of equal length."""
+STAGES = (BEFORE, *HALVES, *THIRDS)
+"""Parts whose numbers have to agree if the numbers no longer depend on the duration."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +32,8 @@ class Observation:
         seed: number of the replicate, from 1.
         run: the run.
         rates: goodput of the algorithm's flows and of the others together, Mbit/s, by section of the run
-            (:data:`WHOLE`, :data:`EARLIER`, :data:`LATER`).
+            (:data:`WHOLE`, :data:`BEFORE`, :data:`BATCHES`, :data:`HALVES`, :data:`THIRDS`); of a path with ``life``
+            only of the whole.
         queue_ms: mean queueing delay at the bottleneck, by section of the run; ``None`` if no packet left the queue.
         inflation: (base RTT + mean queueing delay) / base RTT, by section of the run.
         capacity_mbps: mean rate of the bottleneck.
@@ -40,6 +48,11 @@ class Observation:
     inflation: tuple[float | None, ...]
     capacity_mbps: float
     values: dict[str, float | None] = field(default_factory=dict)
+
+    @property
+    def staged(self) -> bool:
+        """True if the run is measured in sections."""
+        return len(self.rates) > 1
 
     @property
     def goodput_mbps(self) -> float:
@@ -58,9 +71,7 @@ def observe(situation: Situation, seed: int, run: Run) -> Observation:
     own = [name for group, members in groups.items() if group.startswith(f"{SUBJECT}-") for name in members]
     others = [name for group, members in groups.items() if group.startswith(f"{OTHER}-") for name in members]
     start, end = measure_window(run)
-    times = sample_times(run)
-    middle = float(times[abs(times - (start + end) / 2).argmin()])
-    parts = ((start, end), (start, middle), (middle, end))
+    parts = [(start, end)] if situation.path.life else _sections(run, start, end)
     goodputs = [metrics.goodput_mbps(run, window=part) for part in parts]
     rates = tuple(
         (sum(found[name] for name in own), sum(found[name] for name in others) if others else None)
@@ -73,6 +84,19 @@ def observe(situation: Situation, seed: int, run: Run) -> Observation:
     capacity = link_capacity_bits(run, bottleneck(run), (start, end)) / (end - start) / 1e6
     values = _further(situation, run, own, others, rates[WHOLE], goodputs[WHOLE])
     return Observation(situation, seed, run, rates, queue_ms, inflation, capacity, values)
+
+
+def _sections(run: Run, start: float, end: float) -> list[tuple[float, float]]:
+    """The sections of a run, between the nearest sample times."""
+    times = sample_times(run)
+
+    def at(fraction: float) -> float:
+        return float(times[abs(times - (start + fraction * (end - start))).argmin()])
+
+    found = [(start, end), (at(-0.5), start)]
+    for count in (len(BATCHES), len(HALVES), len(THIRDS)):
+        found += [(at(i / count), at((i + 1) / count)) for i in range(count)]
+    return found
 
 
 def _further(
@@ -88,15 +112,23 @@ def _further(
         "utilization": _or_none(metrics.utilization, run),
         "loss_rate": _or_none(metrics.loss_rate, run),
         "rtt_p99_ms": rtts_ms.max() if len(rtts_ms) else None,
+        "startup_s": _started(run, others if situation.against == LATE else own),
     }
     if situation.against == LATE:
-        values["late_share"] = (theirs or 0.0) / total if total > 0 else None
         values["convergence_s"] = _or_none(metrics.convergence_time_s, run, flows=[own[0], others[0]])
     if run.form.traffic:
         values["background_mbps"] = metrics.short_flow_total_mbps(run, flows=_sources(run))
         for name in ("mean_slowdown", "flow_duration_p50_ms", "flow_duration_p99_ms"):
             values[f"background_{name}"] = _or_none(metrics.get(name), run, flows=_sources(run))
     return values
+
+
+def _started(run: Run, flows: Sequence[str]) -> float | None:
+    """Median over flows of the time to 90 % of a flow's measured goodput, s."""
+    try:
+        return float(median(metrics.startup_time_s(run, flows=flows).values()))
+    except metrics.MetricError:
+        return None  # a flow delivered nothing
 
 
 def _sources(run: Run) -> list[str]:

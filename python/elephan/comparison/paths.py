@@ -41,6 +41,9 @@ class Path:
         seed: seed of the first replicate.
         duration_s: simulated time stated by a scenario file or the user; ``None`` if it may be chosen.
         rate, buffer: values of the bottleneck that may be scaled; absent for a path from a scenario file or a trace.
+        life: True if a number is a mean over a flow's first ``duration_s`` (``--horizon``), not over the later half of
+            a run.
+        timed: True if the scenario has times of its own, so that no run is shorter than ``duration_s``.
     """
 
     tables: Mapping[str, Any]
@@ -50,10 +53,14 @@ class Path:
     duration_s: float | None = None
     rate: int | None = None
     buffer: Buffer | None = None
+    life: bool = False
+    timed: bool = False
 
-    def scenario(self, groups: Sequence[tuple[str, str, float]], duration_s: float, title: str) -> Scenario:
+    def scenario(
+        self, groups: Sequence[tuple[str, str, float]], duration_s: float, title: str, from_s: float = 0.0
+    ) -> Scenario:
         """The scenario of some groups of flows: each group has the prefix of the flows' names, the algorithm, and the
-        start in seconds.
+        start in seconds. The measured part begins at ``from_s``.
 
         Raises:
             ScenarioError: the path is wrong, or does not support an algorithm.
@@ -71,7 +78,7 @@ class Path:
         duration_ps = round(duration_s * PS_PER_S)
         tables.setdefault("perturb", "hosts")
         tables["duration"] = format_time(duration_ps)
-        tables["measure"] = {"from": format_time(duration_ps // 2)}
+        tables["measure"] = {"from": format_time(round(from_s * PS_PER_S))}
         tables["sample_period"] = "100 ms" if duration_s <= _SHORT_S else "500 ms"
         return Scenario(**tables)
 
@@ -283,4 +290,4 @@ def from_scenario(scenario: Scenario) -> Path:
     rest = {name: value for name, value in tables.items() if name not in _NOT_OF_A_PATH}
     duration_s = scenario.form.duration_ps / PS_PER_S
     title = scenario.title or f"scenario {scenario.hash}"
-    return Path(rest, places, title, scenario.seed, duration_s=duration_s)
+    return Path(rest, places, title, scenario.seed, duration_s=duration_s, timed=True)

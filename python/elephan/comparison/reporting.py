@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path as FilePath
 from typing import Any
 
-from elephan.comparison.answer import number
-from elephan.comparison.decision import SAME
+from elephan.comparison.horizon import SAME
+from elephan.comparison.numbers import METRICS, plain, together
 from elephan.comparison.preferences import TERMS
-from elephan.comparison.result import METRICS, Comparison
-from elephan.comparison.situations import ALONE, LATE
+from elephan.comparison.result import Comparison
+from elephan.comparison.situations import ALONE, LATE, LATE_START
 from elephan.metrics.reading import bottleneck, measure_window
 from elephan.report import pages
 from elephan.report.figures import Curve, Figure, Panel, Traces
@@ -77,14 +77,14 @@ def _trade_off(found: Comparison) -> TradeOff | None:
         return None
     return TradeOff(
         "trade-off", "Goodput against queueing delay, each algorithm alone",
-        "Up and to the left is better. Bars are 95 % intervals of the mean over seeds (Student's t); without a bar, "
-        "the values of all seeds are equal or there is one seed.",
+        "Up and to the left is better. Bars are 95 % intervals of the mean; without a bar, the values of all seeds "
+        "are equal or there are too few seeds.",
         "mean queueing delay (ms)", "goodput (Mbit/s)", tuple(spots),
     )  # fmt: skip
 
 
 def _ends(row: dict[str, Any]) -> tuple[float, float] | None:
-    return None if row["low"] is None else (row["low"], row["high"])
+    return None if row["low"] is None or row["high"] is None else (row["low"], row["high"])
 
 
 def _harm(found: Comparison) -> Matrix | None:
@@ -150,7 +150,7 @@ def _ranking(found: Comparison) -> dict[str, Any]:
         other = found.decision.against(name)
         said = "best" if other is None else _VERDICTS[other.verdict]
         terms = found.evidence.terms(name, 1)
-        rows.append([name, number(value.value), *(_term(terms[term]) for term in TERMS), said])
+        rows.append([name, plain(value.value), *(_term(terms[term]) for term in TERMS), said])
     return {
         "title": f"Ranking by the objective: {found.preference.text}",
         "header": ["algorithm", "objective", *(f"{term}, seed 1" for term in TERMS), "against the best"],
@@ -160,15 +160,14 @@ def _ranking(found: Comparison) -> dict[str, Any]:
 
 
 def _term(value: float | None) -> str:
-    return "–" if value is None else number(value)
+    return "–" if value is None else plain(value)
 
 
 def _numbers(found: Comparison) -> dict[str, Any]:
     rows = [
         [
-            row["algorithm"], row["against"], METRICS[row["metric"]], number(row["mean"]),
-            "–" if row["low"] is None else number(row["low"]), "–" if row["high"] is None else number(row["high"]),
-            str(row["seeds"]),
+            row["algorithm"], row["against"], METRICS[row["metric"]],
+            *(text or "–" for text in together(row["mean"], _ends(row))), str(row["seeds"]),
         ]
         for row in found.rows
     ]  # fmt: skip
@@ -178,15 +177,24 @@ def _numbers(found: Comparison) -> dict[str, Any]:
 
 def _assumptions(found: Comparison) -> list[tuple[str, str]]:
     evidence, weights = found.evidence, found.preference.weights
+    late_s = evidence.duration_s * (1 if evidence.life else LATE_START)
     scale = "the whole rate" if evidence.scale == 1 else f"{100 * evidence.scale:.2g} % of the rate and of the buffer"
     return [
         ("path", found.path.title),
         ("rivals", ", ".join(found.cast.rivals) or "none"),
         ("objective", ", ".join(f"{term} × {weight:g}" for term, weight in weights.items() if weight)),
-        ("simulated time", f"{evidence.duration_s:g} s a run, of which the second half is measured"),
-        ("late-starting flows", f"begin after {evidence.duration_s / 4:g} s"),
+        ("time", _time(found)),
+        ("late-starting flows", f"begin after {late_s:g} s"),
         ("simulated rate", scale),
         ("seeds", f"{found.decision.seeds} of each deciding situation; start times and send times differ (perturb)"),
         ("settled", "yes" if found.answer.settled else "no"),
-        ("time", f"{found.wall_seconds:.1f} s of {found.budget_s:g} s"),
+        ("wall time", f"{found.wall_seconds:.1f} s of {found.budget_s:g} s"),
     ]
+
+
+def _time(found: Comparison) -> str:
+    horizon, evidence = found.answer.horizon, found.evidence
+    text = f"{horizon.kind}: means over {horizon.from_s:g} s to {horizon.to_s:g} s of runs of {evidence.duration_s:g} s"
+    if evidence.life:
+        return text
+    return f"{text}; {'the same in the time before' if found.decision.steady else 'they still depend on the duration'}"

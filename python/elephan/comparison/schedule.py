@@ -1,10 +1,13 @@
-"""Schedule of a comparison's runs: an early first answer is refined until it is settled or the budget is spent.
+"""Schedule of a comparison's runs: an early first look, then the answer for the stated time or for the long run.
 
-1. First runs: one seed of each situation, as short as possible, and at a fraction of the rate if necessary. The first
-   runs also measure the processor time of a segment on this host. If the first runs were at a fraction of the rate,
-   short runs at the full rate follow (the *pilot*).
-2. Eight seeds of each situation, each as long as an epoch of CUBIC on this path, or as long as the time allows.
-3. Sixteen and thirty-two seeds of undecided cases, or runs of twice the length if the two halves of the runs disagree.
+1. First look: one seed of each situation, as long as the time allows, and at a fraction of the rate if necessary. It
+   also measures the processor time of a segment on this host. After a look at a fraction of the rate follows a short
+   one at the whole rate (the *pilot*).
+2. Of the long run: two seeds of each situation, in runs of twice the duration as long as numbers depend on it.
+3. Eight seeds of that duration; again twice as long if the eight still show that a number depends on the duration.
+4. Sixteen and thirty-two seeds of undecided algorithms.
+
+A step that does not fit the rest of the budget is not begun; the answer says how long it would take.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from elephan.backends import Cancelled, RunMemoryError
 from elephan.comparison.answer import Answer, answer
 from elephan.comparison.decision import LEAST_SEEDS, Decision, decide
 from elephan.comparison.evidence import Evidence
+from elephan.comparison.horizon import LIFE, LONG_RUN, STATED, Horizon
 from elephan.comparison.measures import observe
 from elephan.comparison.paths import Path
 from elephan.comparison.preferences import Preference
@@ -29,25 +33,26 @@ from elephan.runs.work import work
 from elephan.scenario import own
 
 FIRST_S = 1.5
-"""Planned wall time of the first runs; the first answer may take ten seconds in all."""
+"""Planned wall time of the first look; the first answer may take ten seconds in all."""
 _FIRST_ENDS_S = 7.5
-"""Wall time at which the first runs end, finished or not."""
-_PILOT_SHARE = 0.15
-"""Largest estimated duration of the pilot, as a fraction of the remaining time."""
+"""Wall time at which the first look ends, finished or not."""
 _PILOT_ENDS = 0.25
 """Fraction of the remaining time after which the pilot ends, finished or not."""
 _GUARD_S = 2.5
 """Wall time reserved for stopping, measuring and printing."""
-_STEP_S = 4
-"""Step of durations, s: durations are multiples of this step, so that a quarter of a run is a whole number of
-seconds."""
+_STEP_S = 12
+"""Step of durations, s: durations are multiples of this step, so that each section of a run is a whole number of
+samples."""
 _LEAST_S = 4
-"""Shortest run, s. Runs below 14 s have no convergence time: this metric needs running means over 10 s after the first
-quarter."""
+"""Shortest run, s. Runs below 14 s have no convergence time."""
 _USUAL_S = 24
-"""Shortest run if the budget allows it, s."""
+"""Shortest run of which a number is called that of the long run, s."""
 _LEAST_RTTS = 60
-_MOST_S = 240
+_LONG_EPOCHS, _LONG_RTTS, _LONG_SEGMENTS = 6, 300, 20_000
+"""First duration of the search for the long run, in epochs of CUBIC, round trips and segments: the time whose numbers
+are compared with the measured part begins after a quarter of it, which is an epoch and a half."""
+_PROBES = 2
+"""Seeds that search for a duration before all seeds are run."""
 _SEGMENT_S = 2e-7
 """Initial estimate of the processor time of a segment, seconds; the estimate is rather too long than too short."""
 _OWN_SEGMENT_S = 6e-6
@@ -56,6 +61,7 @@ _SHARE = 0.8
 """Largest estimated duration of a plan, as a fraction of the remaining time."""
 
 Watch = Callable[[Answer], object]
+Found = tuple[Answer, Evidence, Decision]
 
 
 @dataclass
@@ -88,6 +94,8 @@ class Search:
     watch: Watch | None
     notes: list[str] = field(default_factory=list)
     _seconds_per_work: dict[tuple[str, str], float] = field(default_factory=dict)
+    _kept: dict[tuple[float, float], Evidence] = field(default_factory=dict)
+    _needed: tuple[float, float] | None = None
     _settled: tuple[Decision, ...] = ()
     _refused: str = ""
 
@@ -120,131 +128,153 @@ class Search:
 
     # ---- the search ----
 
-    def run(self) -> tuple[Answer, Evidence, Decision] | None:
+    def run(self) -> Found | None:
         """Search until the answer is settled or the time is spent; ``None`` if no situation could be observed."""
-        wanted = self._wanted_duration()
-        first = self._first_look(wanted)
-        found = self._judge(first)
-        if found is not None and not self.varies:
-            return found
-        evidence = self._main(self._pilot(first, wanted), wanted)
-        while evidence is not None:
-            later = self._judge(evidence)
-            if later is not None and (found is None or later[2].seeds > 1 or found[1].scale != 1):
-                found = later
-            if later is None or later[2].settled or self.seeds is not None:
-                break
-            evidence = self._further(evidence, later[2])
-        return found
+        found = self._first_look()
+        later = self._long_run() if self.path.duration_s is None else self._stated(self.path.duration_s)
+        return later or found
 
-    def _wanted_duration(self) -> float:
-        """Simulated time of a run for a settled answer, s, within bounds.
-
-        The time is the longest of 1.5 epochs of CUBIC at the path's BDP (RFC 9438, equation 2), 150 round trips, and
-        the time to send 20,000 segments.
-        """
-        if self.path.duration_s is not None:
-            return self.path.duration_s
-        window = self.path.bdp_segments
-        epoch_s = (0.3 * window / 0.4) ** (1 / 3)
-        segments_s = 20_000 * self.path.rtt_s / window if window else 0.0
-        return _stepped(min(_MOST_S, max(_USUAL_S, 1.5 * epoch_s, 150 * self.path.rtt_s, segments_s)))
-
-    def _floor(self) -> float:
-        if self.path.duration_s is not None:
-            return self.path.duration_s
-        return _stepped(min(_MOST_S, max(_LEAST_S, _LEAST_RTTS * self.path.rtt_s)))
-
-    def _first_look(self, wanted: float) -> Evidence:
+    def _first_look(self) -> Found | None:
+        """One seed, as long as the first seconds allow, but no longer than the answer needs."""
+        wanted = self.path.duration_s or self._wanted_duration()
         room = self._left(min(self.started_s + FIRST_S, self._deadline_s))
-        duration, path, scale = self._fitting(wanted, room, 1)
-        evidence = Evidence(self.cast.rivals, scale, duration)
+        duration, path, scale = self._fitting(wanted, room)
         ends_s = self._deadline_s if self.on == "kernel" else min(self.started_s + _FIRST_ENDS_S, self._deadline_s)
-        self._make(evidence, path, [1], duration, ends_s)
-        return evidence
+        evidence = self._evidence(duration, scale)
+        self._make(evidence, path, [1], ends_s)
+        if scale != 1:
+            return self._pilot(wanted) or self._looked(evidence, wanted)
+        return self._looked(evidence, wanted)
 
-    def _pilot(self, first: Evidence, wanted: float) -> Evidence:
-        """One seed at the full rate, if the first runs were at a fraction of the rate.
-
-        The cost of a segment depends on the rate, and each finished run shows this cost. The runs end after a quarter
-        of the remaining time, finished or not.
-        """
-        if first.scale == 1:
-            return first
-        duration = min(self._floor(), wanted)
-        affordable = _PILOT_SHARE * self._left() / max(1e-9, self._cost(self.path, 1))
-        duration = max(duration, min(wanted, _whole(affordable)))
-        evidence = Evidence(self.cast.rivals, 1.0, duration)
+    def _pilot(self, wanted: float) -> Found | None:
+        """A short look at the whole rate, if the first look was at a fraction of it: the cost of a segment depends on
+        the rate. It ends after a quarter of the remaining time, finished or not."""
+        evidence = self._evidence(self._shortest(wanted))
         now_s = time.monotonic()
-        self._make(evidence, self.path, [1], duration, now_s + _PILOT_ENDS * (self._deadline_s - now_s))
-        return evidence
+        self._make(evidence, self.path, [1], now_s + _PILOT_ENDS * (self._deadline_s - now_s))
+        return self._looked(evidence, wanted)
 
-    def _fitting(self, wanted: float, room: float, seeds: int) -> tuple[float, Path, float]:
-        """Duration, path and scale with which ``seeds`` seeds of all situations fit into the processor time
-        ``room``."""
-        floor = min(self._floor(), wanted)
-        affordable = room / max(1e-9, seeds * self._cost(self.path, 1))
+    def _looked(self, evidence: Evidence, wanted: float) -> Found | None:
+        self._needed = None if self._fits(wanted, 1) else (self._wall(wanted, self._seeds), wanted)
+        return self._judge(evidence)
+
+    def _shortest(self, wanted: float) -> float:
+        return wanted if self.path.timed else min(wanted, max(_LEAST_S, math.ceil(_LEAST_RTTS * self.path.rtt_s)))
+
+    def _fitting(self, wanted: float, room: float) -> tuple[float, Path, float]:
+        """Duration, path and scale with which one seed of all situations fits into the processor time ``room``."""
+        floor = self._shortest(wanted)
+        affordable = room / max(1e-9, self._cost(self.path, 1))
         if affordable >= floor or not self.path.can_be_scaled or self.on != "sim":
-            return max(floor, min(wanted, _whole(affordable))), self.path, 1.0
+            return max(floor, min(wanted, math.floor(affordable))), self.path, 1.0
         scale = max(affordable / floor, 1e6 / self.path.rate_bps)
         return (floor, self.path, 1.0) if scale >= 1 else (floor, self.path.scaled(scale), scale)
 
-    def _main(self, first: Evidence, wanted: float) -> Evidence | None:
-        """Eight seeds, or as many as the user states; the plan changes if the costs of runs differ from the
-        estimates."""
-        if self._refused:
-            return None
-        seeds = self.seeds or LEAST_SEEDS
-        duration, path, scale = self._fitting(wanted, _SHARE * self._left(), seeds)
-        count = seeds
-        if scale != 1 and self.seeds is None:
-            fewer = int(_SHARE * self._left() / max(1e-9, self._cost(self.path, self._floor())))
-            if fewer >= 2:
-                duration, path, scale, count = min(self._floor(), wanted), self.path, 1.0, min(seeds, fewer)
-        same = (duration, scale) == (first.duration_s, first.scale)
-        evidence = first if same else Evidence(self.cast.rivals, scale, duration)
-        situations = self.cast.situations(path, duration)
-        while True:
-            self._make(evidence, path, range(1, count + 1), duration)
-            whole = min(len(evidence.of(*situation.key)) for situation in situations)
-            if whole < count or count == seeds or self._refused:
-                return evidence
-            more = int(_SHARE * self._left() / max(1e-9, self._cost(path, duration)))
-            if more < 1:
-                return evidence
-            count = min(seeds, count + more)
+    def _wanted_duration(self) -> float:
+        """First duration of the search for the long run, s: the longest of six epochs of CUBIC at the path's BDP
+        (RFC 9438, equation 2), 300 round trips, and the time to send 20,000 segments."""
+        window = self.path.bdp_segments
+        epoch_s = (0.3 * window / 0.4) ** (1 / 3)
+        segments_s = _LONG_SEGMENTS * self.path.rtt_s / window if window else 0.0
+        return _stepped(max(_USUAL_S, _LONG_EPOCHS * epoch_s, _LONG_RTTS * self.path.rtt_s, segments_s))
 
-    def _further(self, evidence: Evidence, found: Decision) -> Evidence | None:
-        """Next runs: more seeds of undecided situations, or longer runs; ``None`` if there is no time for more seeds or
-        longer runs."""
-        if evidence.scale != 1 or not found.enough:
+    def _stated(self, duration: float) -> Found | None:
+        """The answer for the duration that the user states."""
+        evidence = self._evidence(duration)
+        self._make(evidence, self.path, [1])
+        return self._refined(evidence, self._all(evidence))
+
+    def _long_run(self) -> Found | None:
+        """The answer for the long run: durations are doubled until numbers no longer depend on them."""
+        duration, found = self._wanted_duration(), None
+        while self._fits(duration, 1) and not self._refused:
+            evidence = self._evidence(duration)
+            self._make(evidence, self.path, range(1, min(_PROBES, self._seeds) + 1))
+            probe = self._judge(evidence)
+            if probe is None:
+                break
+            found, longer = probe, _stepped(2 * duration)
+            if probe[2].steady or not self._fits(longer, self._seeds):
+                found = self._all(evidence) or found
+                if found[2].steady or not self._fits(longer, self._seeds):
+                    break
+            duration = longer
+        if found is None:
             return None
-        if not found.steady:
-            longer = _stepped(2 * evidence.duration_s)
-            fits = LEAST_SEEDS * self._cost(self.path, longer) < _SHARE * self._left() and longer <= 2 * _MOST_S
-            if fits and self.path.duration_s is None:
-                later = Evidence(self.cast.rivals, 1.0, longer)
-                self._make(later, self.path, range(1, LEAST_SEEDS + 1), longer)
-                return later
-        looks = [look for look in LOOKS if look > found.seeds]
-        if not looks or not found.undecided:
-            return None
-        among = (found.best, *found.undecided)
-        seeds = range(found.seeds + 1, looks[0] + 1)
-        if len(seeds) * self._cost(self.path, evidence.duration_s, among) > self._left():
-            return None
-        self._settled = (*self._settled, found)
-        self._make(evidence, self.path, seeds, evidence.duration_s, among=among)
-        return evidence
+        evidence, longer = found[1], _stepped(2 * found[1].duration_s)
+        if not found[2].steady:
+            self._needed = (self._wall(longer, self._seeds), longer)
+            return self._judge(evidence)
+        return self._refined(evidence, found)
+
+    def _all(self, evidence: Evidence) -> Found | None:
+        """All seeds of a duration, or as many as fit."""
+        count = self._seeds
+        while count > 1 and not self._fits(evidence.duration_s, count - len(self._whole(evidence))):
+            count -= 1
+        self._make(evidence, self.path, range(1, count + 1))
+        if count < self._seeds:
+            self._needed = (self._wall(evidence.duration_s, self._seeds), evidence.duration_s)
+        return self._judge(evidence)
+
+    def _refined(self, evidence: Evidence, found: Found | None) -> Found | None:
+        """The answer with more seeds of the algorithms that are undecided."""
+        while found is not None and self.varies and self.seeds is None and found[2].enough and found[2].undecided:
+            looks = [look for look in LOOKS if look > found[2].seeds]
+            among = (found[2].best, *found[2].undecided)
+            if not looks or self._refused:
+                break
+            seeds = range(found[2].seeds + 1, looks[0] + 1)
+            if len(seeds) * self._cost(self.path, evidence.duration_s, among) > self._left():
+                break
+            self._settled = (*self._settled, found[2])
+            self._make(evidence, self.path, seeds, among=among)
+            later = self._judge(evidence)
+            if later is None or later[2].seeds == found[2].seeds:
+                break
+            found = later
+        return found
+
+    # ---- plans ----
+
+    @property
+    def _seeds(self) -> int:
+        return (self.seeds or LEAST_SEEDS) if self.varies else 1
+
+    def _fits(self, duration: float, seeds: int) -> bool:
+        return seeds * self._cost(self.path, duration) <= _SHARE * self._left()
+
+    def _wall(self, duration: float, seeds: int) -> float:
+        """Estimated wall time of some seeds of all situations, s."""
+        return seeds * self._cost(self.path, duration) / self._jobs
+
+    def _evidence(self, duration: float, scale: float = 1.0) -> Evidence:
+        """The observations of runs of a duration; none are there at first."""
+        return self._kept.setdefault((duration, scale), Evidence(self.cast.rivals, scale, duration, self.path.life))
+
+    def _whole(self, evidence: Evidence) -> set[int]:
+        """Seeds that all situations have."""
+        situations = self.cast.situations(self.path, evidence.duration_s)
+        return set.intersection(*(set(evidence.of(*situation.key)) for situation in situations))
+
+    def _horizon(self, evidence: Evidence, found: Decision) -> Horizon:
+        """The time for which an answer from some runs is given."""
+        from_s, to_s = evidence.range_s
+        needed_s, next_s = self._needed or (None, None)
+        if self.path.duration_s is None:
+            long = evidence.duration_s >= self._wanted_duration()
+            return Horizon(LONG_RUN, from_s, to_s, long and found.steady, needed_s, next_s)
+        reached = evidence.duration_s == self.path.duration_s
+        return Horizon(LIFE if self.path.life else STATED, from_s, to_s, reached, needed_s, next_s)
 
     # ---- one batch of runs ----
 
     def _make(
-        self, evidence: Evidence, path: Path, seeds: Sequence[int], duration: float, until_s: float | None = None,
+        self, evidence: Evidence, path: Path, seeds: Sequence[int], until_s: float | None = None,
         among: Sequence[str] | None = None,
     ) -> None:  # fmt: skip
         """Run situations seed by seed, and keep the runs that finish in time."""
-        situations = self.cast.situations(path, duration, among)
+        situations = self.cast.situations(path, evidence.duration_s, among)
         wanted = [(s, seed) for seed in seeds for s in situations if seed not in evidence.of(*s.key)]
         places: dict[tuple[str, int], list[tuple[Situation, int]]] = {}
         for situation, seed in wanted:
@@ -279,20 +309,20 @@ class Search:
             self._refused = str(failed.failures[0].error)
             self.notes.append(f"not all runs were completed: {self._refused}")
 
-    def _judge(self, evidence: Evidence) -> tuple[Answer, Evidence, Decision] | None:
+    def _judge(self, evidence: Evidence) -> Found | None:
         """Decide by the runs so far, and report the answer."""
-        seeds = self.seeds or LEAST_SEEDS
         earlier = self._settled[-1] if self._settled else None
         among = (earlier.best, *earlier.undecided) if earlier else self.cast.wanted
         confidence = CONFIDENCE if self.seeds is not None else LOOK_CONFIDENCE
-        found = decide(evidence, among, self.preference, confidence, seeds)
+        found = decide(evidence, among, self.preference, confidence, self._seeds)
         if found is None:
             return None
         for before in reversed(self._settled):
             found = _with_decided(found, before)
         words = answer(
-            found, evidence, self.preference, self.path.rate_bps / 1e6, time.monotonic() - self.started_s, self.notes
-        )
+            found, evidence, self.preference, self._horizon(evidence, found), self.path.rate_bps / 1e6,
+            time.monotonic() - self.started_s, self.notes,
+        )  # fmt: skip
         if self.watch is not None:
             self.watch(words)
         return words, evidence, found
@@ -306,11 +336,6 @@ def _with_decided(found: Decision, before: Decision) -> Decision:
     order = (*found.order, *(name for name in before.order if name not in found.order))
     values = {**before.values, **found.values}
     return replace(found, order=order, versus=(*found.versus, *decided), values=values)
-
-
-def _whole(seconds: float) -> float:
-    """A duration rounded down to whole steps, s."""
-    return float(int(seconds) // _STEP_S * _STEP_S)
 
 
 def _stepped(seconds: float) -> float:

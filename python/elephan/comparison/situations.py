@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from elephan.comparison.paths import Path
 from elephan.scenario import Scenario
@@ -15,6 +16,19 @@ SUBJECT = "subject"
 OTHER = "other"
 
 
+LATE_START = 1 / 8
+"""Start of late-starting flows, as a fraction of the run's duration. They are there for as long again before the part
+of the run with which the measured part is compared."""
+
+
+class Times(NamedTuple):
+    """Duration of a run, start of its late-starting flows, and beginning of its measured part, s."""
+
+    duration_s: float
+    late_s: float
+    from_s: float
+
+
 @dataclass(frozen=True)
 class Situation:
     """One situation of a comparison; its replicates differ in the seed.
@@ -23,7 +37,7 @@ class Situation:
         algorithm: label of the judged algorithm.
         against: :data:`ALONE`, :data:`LATE`, or the label of a rival.
         path: the path.
-        duration_s: simulated time.
+        duration_s: simulated time; of a path with ``life`` the measured life of a flow.
         specs: names of the algorithm and of its rival in the scenario.
     """
 
@@ -38,18 +52,28 @@ class Situation:
         """Algorithm and rival: the situation without its path and its duration."""
         return self.algorithm, self.against
 
+    @property
+    def times(self) -> Times:
+        """Times of the run. Its later half is measured; of a path with ``life`` all of it is, or, with late-starting
+        flows, the life of these."""
+        span_s = self.duration_s
+        if not self.path.life:
+            return Times(span_s, span_s * LATE_START, span_s / 2)
+        return Times(2 * span_s, span_s, span_s) if self.against == LATE else Times(span_s, 0.0, 0.0)
+
     @cached_property
     def scenario(self) -> Scenario:
-        """The scenario with the first seed. The measurement window is the second half of the run; late-starting flows
-        begin after a quarter of the run."""
+        """The scenario with the first seed."""
         spec, other = self.specs
+        times = self.times
         groups = [(SUBJECT, spec, 0.0)]
         if other is not None:
-            groups.append((OTHER, other, self.duration_s / 4 if self.against == LATE else 0.0))
+            groups.append((OTHER, other, times.late_s if self.against == LATE else 0.0))
         beside = {ALONE: "alone", LATE: f"and late-starting {self.algorithm}"}.get(
             self.against, f"beside {self.against}"
         )
-        return self.path.scenario(groups, self.duration_s, f"{self.algorithm} {beside}: {self.path.title}")
+        title = f"{self.algorithm} {beside}: {self.path.title}"
+        return self.path.scenario(groups, times.duration_s, title, times.from_s)
 
     def replicate(self, seed: int) -> Scenario:
         """The scenario of one replicate. The first replicate has the seed of the path, and the other replicates have

@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from elephan.metrics.response import increase_pkts_per_rtt as increase_pkts_per_rtt
     from elephan.metrics.response import largest_rate_drop as largest_rate_drop
     from elephan.metrics.response import recovery_time_s as recovery_time_s
+    from elephan.metrics.response import startup_time_s as startup_time_s
     from elephan.metrics.response import throughput_cov as throughput_cov
     from elephan.metrics.response import time_to_full_rate_s as time_to_full_rate_s
     from elephan.metrics.statistics import Interval as Interval
@@ -239,6 +240,7 @@ _HOMES = {
     "sized_transfers": "elephan.metrics.transfers",
     "slowdown_p50": "elephan.metrics.transfers",
     "slowdown_p99": "elephan.metrics.transfers",
+    "startup_time_s": "elephan.metrics.response",
     "sum_goodput_mbps": "elephan.metrics.throughput",
     "sum_throughput_mbps": "elephan.metrics.throughput",
     "tcp_friendliness": "elephan.metrics.friendliness",
@@ -362,6 +364,7 @@ __all__ = [
     "sized_transfers",
     "slowdown_p50",
     "slowdown_p99",
+    "startup_time_s",
     "sum_goodput_mbps",
     "sum_throughput_mbps",
     "tcp_friendliness",

@@ -28,6 +28,7 @@ from elephan.runs.result import Run
 Flows = Sequence[str] | None
 Truth = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 BIN_S = 1.0
+STARTED = 0.9
 FULL = 0.95
 
 
@@ -121,6 +122,35 @@ def time_to_full_rate_s(
         possible = np.array([link_capacity_bits(run, link, second) / 8 for second in seconds])
         met = (octets[0] >= reached * possible) & (possible > 0)
         times[name] = float(edges[np.argmax(met)]) - begun_s if met.any() else math.inf
+    return times
+
+
+@metric("startup_time_s", "s", "Elephan's own definition", scope="flow")
+def startup_time_s(
+    run: Run, window: Window | None = None, flows: Flows = None, *, reached: float = STARTED, mean_s: float = BIN_S
+) -> dict[str, float]:
+    """Time from a flow's start until its goodput over a second first reaches 90 % of its goodput in the window.
+
+    The seconds end at sample times, and the value is the end of the first such second, so that it is at least 1 s. It
+    is infinite if no second of the flow has this goodput.
+
+    Raises:
+        MetricError: nothing of a flow arrived in the window, or the samples are more than a second apart.
+    """
+    from_s, to_s = resolve_window(run, window)
+    times = {}
+    for name in flow_names(run, flows):
+        begun_s = start_s(run, name)
+        at_s, segments = flow_series(run, name, "delivered_segments", (0.0, duration_s(run)))
+        in_window = np.diff(np.interp([from_s, to_s], at_s, segments))[0] / (to_s - from_s)
+        if in_window <= 0:
+            raise MetricError(f"nothing of flow '{name}' arrived in the window")
+        ends = (at_s >= begun_s + mean_s) & (at_s - mean_s >= at_s[0])
+        if not ends.any():
+            raise MetricError(f"flow '{name}' is not there for {mean_s:g} s")
+        rates = (segments[ends] - np.interp(at_s[ends] - mean_s, at_s, segments)) / mean_s
+        met = rates >= reached * in_window
+        times[name] = float(at_s[ends][np.argmax(met)]) - begun_s if met.any() else math.inf
     return times
 
 

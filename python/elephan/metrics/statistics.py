@@ -1,7 +1,9 @@
 """Confidence intervals over replicates.
 
 The interval of a mean is by Student's t, and the interval of a paired difference is by the paired t test. The interval
-of a median or another statistic is by the percentile bootstrap, which is too narrow for a mean of few replicates.
+of a median or another statistic is by the percentile bootstrap, which is too narrow for a mean of few replicates. The
+interval of a quantity with a range (a share, a delay) stays within the range, because it is computed on a scale without
+bounds and transformed back.
 """
 
 from __future__ import annotations
@@ -54,6 +56,13 @@ class Interval(NamedTuple):
 INFINITE = "a value is infinite"
 """Reason for a missing interval if an event did not occur with some seeds."""
 _ALL_EQUAL = "{} replicates, all equal"
+Range = tuple[float, float]
+"""Lowest and highest possible value of a quantity; either may be infinite."""
+REAL: Range = (-math.inf, math.inf)
+POSITIVE: Range = (0.0, math.inf)
+SHARE: Range = (0.0, 1.0)
+LOST: Range = (-math.inf, 1.0)
+"""Range of a fraction that is lost: a gain is negative, and has no bound."""
 ROUNDING = 1e-12
 """Largest rounding error between equal numbers computed in different order, as a fraction of the inputs."""
 
@@ -113,12 +122,14 @@ def interval(
     *,
     statistic: Literal["mean", "median"] = "mean",
     confidence: float = CONFIDENCE,
+    within: Range = REAL,
 ) -> Interval:
     """Mean of replicates with its interval by Student's t, or median with its bootstrap interval; 95 % by default.
 
-    The result has a reason instead of an interval for one replicate, whose spread is unknown, and for equal replicates,
-    whose interval would have zero width. Infinite values (a time that was not reached) are kept: the median and its
-    interval may be infinite, and a mean has no interval.
+    ``within`` is the range of the quantity, and the interval of a mean stays within it (:func:`ranged`). The result has
+    a reason instead of an interval for one replicate, whose spread is unknown, and for equal replicates, whose interval
+    would have zero width. Infinite values (a time that was not reached) are kept: the median and its interval may be
+    infinite, and a mean has no interval.
 
     Raises:
         ValueError: there are no values, or a value is not a number.
@@ -138,12 +149,89 @@ def interval(
     elif not math.isfinite(value):
         return _without(value, INFINITE)
     else:
-        from scipy import stats
-
-        ends = stats.t.interval(confidence, len(sample) - 1, loc=value, scale=stats.sem(sample))
+        error = float(np.std(sample, ddof=1)) / math.sqrt(len(sample))
+        ends = ranged(value, error, len(sample) - 1, confidence, within)
     if ends is None or not ends[0] < ends[1]:
         return _without(value, f"zero width: most of {len(sample)} replicates are equal")
     return Interval(value, float(ends[0]), float(ends[1]))
+
+
+def ranged(
+    mean: float, error: float, freedom: float, confidence: float = CONFIDENCE, within: Range = REAL
+) -> tuple[float, float]:
+    """Interval of a mean by Student's t that stays within the range of the quantity.
+
+    The interval is g(mean) ± t error g'(mean), transformed back, where g maps the range to all real numbers: the
+    logarithm of the distance from a bound, or the logit between two bounds. Near the middle of a range, or if the error
+    is small, this is the usual interval. A mean that lies on a bound has the usual interval, cut at the bounds.
+
+    Args:
+        mean: mean of the replicates.
+        error: standard error of the mean.
+        freedom: degrees of freedom of the error.
+        confidence: probability that the interval contains the expected value.
+        within: lowest and highest possible value.
+    """
+    from scipy import stats
+
+    low, high = within
+    reach = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
+    if within == REAL or not low < mean < high:
+        return max(low, mean - reach), min(high, mean + reach)
+    if math.isinf(high):
+        factor = math.exp(min(_STEEPEST, reach / (mean - low)))
+        return low + (mean - low) / factor, low + (mean - low) * factor
+    if math.isinf(low):
+        factor = math.exp(min(_STEEPEST, reach / (high - mean)))
+        return high - (high - mean) * factor, high - (high - mean) / factor
+    ratio = (mean - low) / (high - mean)
+    factor = math.exp(min(_STEEPEST, reach * (high - low) / ((mean - low) * (high - mean))))
+    return tuple(low + (high - low) * r / (1 + r) for r in (ratio / factor, ratio * factor))  # type: ignore[return-value]
+
+
+_STEEPEST = 300.0
+"""Largest exponent of a transformed interval, so that its ends are finite."""
+
+
+def over_time(
+    batches: Sequence[Sequence[float]], whole: Sequence[float], confidence: float = CONFIDENCE, within: Range = REAL
+) -> Interval:
+    """Long-run mean of a quantity with its interval, from replicates that are measured in batches of equal time.
+
+    Replicates of one path share what the path does to all of them (a sawtooth in phase, the end of a start-up), so
+    their spread alone would make the interval too narrow. The variance of the mean is that of two crossed random
+    effects (Searle, Casella and McCulloch 1992, section 4.3): MS_seeds + MS_time - MS_rest, over the number of values;
+    its degrees of freedom are Satterthwaite's (1946).
+
+    Args:
+        batches: for each replicate its values in the batches.
+        whole: for each replicate its value over the whole time, whose mean is the estimate.
+        confidence: probability that the interval contains the long-run mean.
+        within: range of the quantity.
+
+    Raises:
+        ValueError: there are no values, a value is not a number, or the replicates have different numbers of batches.
+    """
+    found = interval(whole, confidence=confidence, within=within)
+    table = np.asarray(batches, dtype=np.float64)
+    if not found.known or table.ndim != 2 or min(table.shape) < 2 or not np.all(np.isfinite(table)):
+        return found
+    seeds, times = table.shape
+    # Means over batches differ slightly from the value over the whole time; the latter is what is reported.
+    table = table + (np.asarray(whole, dtype=np.float64) - table.mean(axis=1))[:, None]
+    by_seed, by_time, mean = table.mean(axis=1), table.mean(axis=0), table.mean()
+    ms_seeds = times * float(np.sum((by_seed - mean) ** 2)) / (seeds - 1)
+    ms_time = seeds * float(np.sum((by_time - mean) ** 2)) / (times - 1)
+    rest = table - by_seed[:, None] - by_time[None, :] + mean
+    ms_rest = float(np.sum(rest**2)) / ((seeds - 1) * (times - 1))
+    if ms_time <= ms_rest:  # no effect of time that all replicates share
+        return found
+    parts = [(ms_seeds, seeds - 1), (ms_time, times - 1)]
+    parts += [(-ms_rest, (seeds - 1) * (times - 1))] if ms_seeds > ms_rest else []
+    variance = sum(square for square, _ in parts)
+    freedom = variance**2 / sum(square**2 / count for square, count in parts)
+    error = math.sqrt(variance / table.size)
+    return Interval(found.value, *ranged(found.value, error, freedom, confidence, within))
 
 
 def paired_difference(values: Sequence[float], reference: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
@@ -223,7 +311,7 @@ def paired_p_value(values: Sequence[float], reference: Sequence[float]) -> float
     differences = [value - other for value, other in zip(values, reference, strict=True)]
     if len(differences) < 2 or not any(differences):
         return 1.0
-    if len(set(differences)) == 1:
+    if _all_equal(differences, max(map(abs, [*values, *reference]))):
         return 0.0
     from scipy import stats
 
