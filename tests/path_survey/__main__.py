@@ -71,7 +71,7 @@ def survey(number: int, budget_s: float, most_s: float, jobs: int | None) -> dic
 
 
 def judged(found: Comparison, long: Comparison) -> dict[str, Any]:
-    """Whether an answer and its intervals hold."""
+    """Judgement of an answer and of its intervals by the long runs."""
     objectives = {row["algorithm"]: row["mean"] for row in long.rows if row["metric"] == "objective"}
     best = max(objectives, key=lambda name: objectives[name])
     behind = objectives[best] - objectives[str(found.answer.algorithm)]
