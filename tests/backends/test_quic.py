@@ -71,7 +71,7 @@ def test_elephan_s_reno_in_quinn_is_quinn_s_newreno_within_a_percent() -> None:
     assert ours["cwnd_mean"][0] == pytest.approx(theirs["cwnd_mean"][0], rel=0.01)
 
 
-@pytest.mark.parametrize("alpha", [50, 100, 200])
+@pytest.mark.parametrize("alpha", [100, *(pytest.param(alpha, marks=pytest.mark.large) for alpha in (50, 200))])
 def test_hcc_keeps_the_same_queue_in_quinn_and_in_the_simulator(alpha: int) -> None:
     flow: dict[str, Any] = {"parameters": {"alpha": alpha}}
     where: dict[str, Any] = {"rate": "100 Mbit/s", "buffer": "600 packets", "measure": {"from": "30 s"}, "flow": flow}

@@ -181,7 +181,17 @@ def test_an_application_hands_its_data_over_as_in_the_simulator(application: dic
     assert virtual["segments_sent"] == pytest.approx(simulated["segments_sent"], rel=0.005)
 
 
-@pytest.mark.parametrize("algorithm", ["reno", "htcp", "illinois", "vegas", "cdg", "bbr"])
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        "htcp",
+        "cdg",
+        "bbr",
+        pytest.param("reno", marks=pytest.mark.large),
+        pytest.param("illinois", marks=pytest.mark.large),
+        pytest.param("vegas", marks=pytest.mark.large),
+    ],
+)
 def test_an_idle_application_restarts_the_window_as_in_linux(algorithm: str) -> None:
     application = {"rate": "30 Mbit/s", "on": "500 ms", "off": "700 ms"}
     flow = {"algorithm": f"{algorithm}:linux", "stack": "linux", "application": application}

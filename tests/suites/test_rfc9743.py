@@ -38,6 +38,7 @@ def musts(store: Store, name: str) -> Evaluation:
     return found
 
 
+@pytest.mark.large
 def test_cubic_passes_every_must(store: Store) -> None:
     found = musts(store, "cubic")
     assert found.totals["fail"] == 0
@@ -161,6 +162,7 @@ def test_scalable_tcp_starves_cubic_where_windows_are_large(store: Store) -> Non
     assert found.outcome("tail-drop").verdict == "fail"
 
 
+@pytest.mark.large
 def test_reno_starves_beside_cubic_where_windows_are_large(store: Store) -> None:
     """RFC 9438, section 4.3: Reno-friendliness ends where CUBIC's own growth is faster."""
     assert judged(store, "reno", "own-share").outcome("own-share").verdict == "concern"
@@ -175,6 +177,7 @@ def test_the_folder_of_the_suite_has_no_code() -> None:
     )
 
 
+@pytest.mark.large
 def test_scalable_tcp_does_not_converge_at_a_drop_tail_queue(store: Store) -> None:
     """Li, Leith, Shorten, IEEE/ACM ToN 15(5), 2007, figure 4: an earlier flow keeps its advantage."""
     stcp, reno = evaluate(["stcp", "reno"], "leith", only=["convergence"], quick=True, store=store)
@@ -188,6 +191,7 @@ def test_ledbat_gives_way_to_cubic(store: Store) -> None:
     assert (found.outcome("own-share").verdict, found.outcome("tail-drop").verdict) == ("concern", "pass")
 
 
+@pytest.mark.large
 def test_delay_based_algorithms_keep_the_queue_short_and_loss_based_ones_do_not(store: Store) -> None:
     """Brakmo, O'Malley, Peterson, SIGCOMM 1994; Arun, Balakrishnan, NSDI 2018; Cardwell et al. 2017."""
     verdicts = {
@@ -205,6 +209,7 @@ def test_bbr_favours_long_round_trips(store: Store) -> None:
     assert worst.judged.found.high < 1
 
 
+@pytest.mark.large
 def test_version_3_of_bbr_loses_less_in_shallow_buffers(store: Store) -> None:
     """draft-ietf-ccwg-bbr, section 5.3.3: in-flight bounds that follow a loss rate of 2 %."""
     (found,) = evaluate(["bbr3"], against="bbr", only=["shallow-loss"], quick=True, store=store)
@@ -235,6 +240,7 @@ def test_bbr_fills_a_path_with_random_loss_and_standard_tcp_does_not(store: Stor
     assert reno["0.01%"] < 0.2
 
 
+@pytest.mark.large
 def test_copa_does_not_answer_to_heavy_loss(store: Store) -> None:
     """Arun, Balakrishnan, NSDI 2018, section 2: in its default mode delay is the signal, and loss is none."""
     assert judged(store, "copa", "collapse-load").outcome("collapse-load").verdict == "fail"
@@ -246,6 +252,7 @@ def test_cubic_is_fairer_than_reno_between_round_trip_times(store: Store) -> Non
     assert found.outcome("rtt-share").comparison == "better"
 
 
+@pytest.mark.large
 def test_dctcp_with_classic_ecn_takes_more_than_its_share(store: Store) -> None:
     """RFC 8257, section 5: DCTCP beside standard TCP at one queue with marks."""
     cells = judged(store, "dctcp", "aqm-harm").outcome("aqm-harm").cells
@@ -254,6 +261,7 @@ def test_dctcp_with_classic_ecn_takes_more_than_its_share(store: Store) -> None:
     assert verdicts["fq_codel, ecn True"] == "pass", "a queue for each flow isolates them"
 
 
+@pytest.mark.large
 def test_a_delay_based_flow_answers_where_its_receiver_hides_losses_and_marks(store: Store) -> None:
     """Sherwood, Bhattacharjee and Braud, CCS 2005: without losses to hear of, loss-based control takes all."""
     only = ("hidden-losses", "hidden-marks")
