@@ -173,16 +173,6 @@ def test_a_budget_without_room_for_one_run_each_is_refused(tmp_path: Path, monke
         elephan.compare(["bic"], **PATH, budget="5 s", jobs=1, store=Store(tmp_path))
 
 
-def test_a_first_look_at_a_fraction_of_the_rate_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedule, "_SEGMENT_S", 1.0)
-    said: list[Any] = []
-    answer(monkeypatch, tmp_path, ["bic", "htcp"], watch=said.append)
-    assert "of the rate" in said[0].text
-    assert not said[0].settled
-    assert said[0].algorithm is None
-    assert "of the rate" not in said[-1].text
-
-
 def test_a_path_whose_long_run_does_not_fit_gets_no_recommendation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,7 +27,7 @@ class Written(Evidence):
     """Evidence whose objectives are written down."""
 
     def __init__(self, values: dict[str, list[float]], later: dict[str, float] | None = None) -> None:
-        super().__init__((), 1.0, 40)
+        super().__init__((), 40)
         self.values, self.later = values, later or {}
 
     def objective(self, algorithm: str, preference: Any, part: int = 0) -> dict[int, float]:
@@ -110,7 +110,7 @@ def observation(
 
 
 def test_the_objective_is_the_sum_of_logarithms_that_is_documented() -> None:
-    evidence = Evidence(("cubic",), 1.0, 40)
+    evidence = Evidence(("cubic",), 40)
     for made in (
         observation(("x", ALONE), 80.0, inflation=1.5),
         observation(("x", "cubic"), 75.0, 15.0),
@@ -132,7 +132,7 @@ def test_the_objective_is_the_sum_of_logarithms_that_is_documented() -> None:
 
 
 def test_starving_oneself_earns_nothing_and_delivering_nothing_is_bounded() -> None:
-    evidence = Evidence(("cubic",), 1.0, 40)
+    evidence = Evidence(("cubic",), 40)
     for made in (
         observation(("x", ALONE), 0.0),
         observation(("x", "cubic"), 1.0, 89.0),
@@ -171,7 +171,7 @@ def alone(seed: int, rates: dict[int, float]) -> Any:
 
 @pytest.mark.parametrize("part", [BEFORE, *HALVES, *THIRDS])
 def test_a_number_that_differs_in_a_part_of_the_runs_depends_on_the_duration(part: int) -> None:
-    steady, moving = Evidence((), 1.0, 40), Evidence((), 1.0, 40)
+    steady, moving = Evidence((), 40), Evidence((), 40)
     for seed in range(1, 9):
         steady.add(alone(seed, {part: 79.0}))
         moving.add(alone(seed, {part: 70.0}))
@@ -184,14 +184,14 @@ def test_a_number_that_differs_in_a_part_of_the_runs_depends_on_the_duration(par
 
 
 def test_a_change_that_chance_explains_is_none() -> None:
-    evidence = Evidence((), 1.0, 40)
+    evidence = Evidence((), 40)
     for seed in range(1, 9):
         evidence.add(alone(seed, {BEFORE: 86.0 if seed % 2 else 66.0}))
     assert changes(evidence, ["x"], preference("goodput")) == ()
 
 
 def test_a_life_has_no_parts() -> None:
-    evidence = Evidence((), 1.0, 40, life=True)
+    evidence = Evidence((), 40, life=True)
     for seed in range(1, 9):
         evidence.add(alone(seed, {BEFORE: 10.0}))
     assert changes(evidence, ["x"], preference("goodput")) == ()
@@ -199,7 +199,7 @@ def test_a_life_has_no_parts() -> None:
 
 
 def test_few_seeds_have_no_interval() -> None:
-    evidence = Evidence((), 1.0, 40)
+    evidence = Evidence((), 40)
     for seed in range(1, LEAST_FOR_INTERVAL):
         evidence.add(alone(seed, {}))
     few = number_of(evidence, ("x", ALONE), "goodput_mbps")

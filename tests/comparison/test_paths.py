@@ -61,16 +61,6 @@ def test_queue_and_ecn_reach_the_scenario() -> None:
     assert any(link.queue.kind == "codel" for link in path.form.links)
 
 
-def test_scaling_keeps_delays_and_scales_rate_and_buffer() -> None:
-    path = paths.from_options("1 Gbit/s", "40 ms", "1000 packets", loss="0.1%")
-    small = path.scaled(0.1)
-    assert small.rate_bps == 100_000_000
-    assert small.rtt_s == path.rtt_s
-    assert max(link.queue.limit_packets or 0 for link in small.form.links) == 100
-    relative = paths.from_options("1 Gbit/s", "40 ms", "2 BDP").scaled(0.1)
-    assert relative.bdp_segments == pytest.approx(path.bdp_segments / 10)
-
-
 def test_a_scenario_keeps_its_path_and_the_places_of_its_flows(tmp_path: Path) -> None:
     tables = {
         "duration": "40 s", "seed": 7,

@@ -65,7 +65,7 @@ class Answer:
         seeds: number of replicates behind the answer.
         after_s: time to the answer, s.
         horizon: the time for which the answer is given.
-        notes: scaled, shortened or assumed values.
+        notes: shortened or assumed values.
     """
 
     text: str
@@ -102,10 +102,9 @@ def answer(
         after_s: seconds since the question.
         notes: remarks on the runs for the reader.
     """
-    whole = evidence.scale == 1
-    settled = decision.settled and whole and horizon.reached
-    level = HIGH if settled else MEDIUM if decision.seeds >= 4 and whole and not decision.undecided else LOW
-    named = whole and horizon.reached
+    named = horizon.reached
+    settled = decision.settled and named
+    level = HIGH if settled else MEDIUM if decision.seeds >= LEAST_FOR_INTERVAL and not decision.undecided else LOW
     sentences = [
         _who(decision) if named else _nobody(evidence, horizon),
         _goodput(decision, evidence, rate_mbps, named=named),
@@ -134,9 +133,7 @@ def _who(decision: Decision) -> str:
 def _nobody(evidence: Evidence, horizon: Horizon) -> str:
     """The beginning of an answer without a recommendation."""
     low, high = evidence.range_s
-    at = "" if evidence.scale == 1 else f" at {fraction(evidence.scale)} of the rate"
-    of = " yet" if horizon.needed_s is None else ""
-    return f"No recommendation{of}. From {low:g} s to {high:g} s{at}:"
+    return f"No recommendation{' yet' if horizon.needed_s is None else ''}. From {low:g} s to {high:g} s:"
 
 
 def _goodput(decision: Decision, evidence: Evidence, rate_mbps: float, *, named: bool) -> str:
@@ -146,7 +143,7 @@ def _goodput(decision: Decision, evidence: Evidence, rate_mbps: float, *, named:
     if best is None:
         return ""
     ends = None if best.ends is None else (best.ends[0] / scale, best.ends[1] / scale)
-    text = spread(best.value / scale, ends, f"of {plain(rate_mbps * evidence.scale / scale)} {unit}")
+    text = spread(best.value / scale, ends, f"of {plain(rate_mbps / scale)} {unit}")
     others = [f"{name} {plain(other.value / scale)}" for name, other in found.items() if other is not None]
     subject = "" if named else f"{decision.best} has "
     return f"{subject}{text} alone" + (f"; {listed(others, 'and')}" if others else "") + "."
@@ -294,11 +291,6 @@ def rough_time(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{plain(seconds / 3600, 2)} h"
-
-
-def fraction(scale: float) -> str:
-    """A scale as a fraction, "1/50", or in per cent."""
-    return f"1/{round(1 / scale)}" if scale < 0.6 else f"{100 * scale:.0f} %"
 
 
 def listed(names: Sequence[str], word: str) -> str:

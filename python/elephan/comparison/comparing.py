@@ -10,6 +10,7 @@ from typing import Any
 
 from elephan import backends
 from elephan.algorithm import Algorithm
+from elephan.comparison.answer import rough_time
 from elephan.comparison.paths import Path, from_options, from_scenario
 from elephan.comparison.preferences import preference
 from elephan.comparison.result import Comparison
@@ -131,8 +132,11 @@ def compare(
     search = Search(cast, path, wanted, allowed_s, started_s, on, seeds, varies, store, jobs, watch, notes)
     found = search.run()
     if found is None:
+        spent_s, (needed_s, duration_s) = time.monotonic() - started_s, search.needed
         raise NothingObservedError(
-            f"{budget} were spent before each algorithm had one run on {path.title}; give a larger budget"
+            f"no run of each algorithm on {path.title} ended within {spent_s:.0f} s; runs of {duration_s:g} s take about "
+            f"{rough_time(needed_s)} here: give a larger budget"
+            + ("" if path.life else ", or ask for a short life with '--horizon 2s'")
             + (f" ({search.notes[-1]})" if search.notes else "")
         )
     words, evidence, decision = found

@@ -21,13 +21,11 @@ class Evidence:
 
     Attributes:
         rivals: labels of the algorithms of other hosts.
-        scale: rate of the runs as a fraction of the path's rate.
         duration_s: simulated time of each run; of a path with ``life`` the measured life of a flow.
         life: as of :class:`~elephan.comparison.paths.Path`.
     """
 
     rivals: Sequence[str]
-    scale: float
     duration_s: float
     life: bool = False
     _found: dict[Key, dict[int, Observation]] = field(default_factory=dict)

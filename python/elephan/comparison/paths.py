@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,10 +13,8 @@ from elephan.scenario.lookups import base_rtt_ps, slowest_bps, wire_bytes
 from elephan.scenario.traces import parse_rate_trace
 from elephan.scenario.units import (
     PS_PER_S,
-    Buffer,
     format_rate,
     format_time,
-    parse_buffer,
     parse_positive_time,
     parse_rate,
     parse_time,
@@ -40,7 +38,6 @@ class Path:
         title: title for readers.
         seed: seed of the first replicate.
         duration_s: simulated time stated by a scenario file or the user; ``None`` if it may be chosen.
-        rate, buffer: values of the bottleneck that may be scaled; absent for a path from a scenario file or a trace.
         life: True if a number is a mean over a flow's first ``duration_s`` (``--horizon``), not over the later half of
             a run.
         timed: True if the scenario has times of its own, so that no run is shorter than ``duration_s``.
@@ -51,8 +48,6 @@ class Path:
     title: str
     seed: int = 1
     duration_s: float | None = None
-    rate: int | None = None
-    buffer: Buffer | None = None
     life: bool = False
     timed: bool = False
 
@@ -106,31 +101,6 @@ class Path:
     def has_background(self) -> bool:
         """True if the path has sources of transfers."""
         return bool(self.tables.get("traffic"))
-
-    @property
-    def can_be_scaled(self) -> bool:
-        """True if the path can be scaled to a lower rate: a dumbbell from options, without a trace."""
-        return self.rate is not None and "dumbbell" in self.tables
-
-    def scaled(self, factor: float) -> Path:
-        """The path with its rate and its buffer (packets or bytes) multiplied by ``factor``; its delays are unchanged.
-
-        Raises:
-            ValueError: the path cannot be scaled.
-        """
-        if self.rate is None or self.buffer is None:
-            raise ValueError("only a path from options can be scaled")
-        rate = format_rate(max(1, round(self.rate * factor)))
-        table = {**self.tables["dumbbell"], "rate": rate, "buffer": _scaled_buffer(self.buffer, factor)}
-        return replace(self, tables={**self.tables, "dumbbell": table}, rate=None, buffer=None)
-
-
-def _scaled_buffer(buffer: Buffer, factor: float) -> str:
-    if buffer.packets is not None:
-        buffer = Buffer(packets=max(_LEAST_PACKETS, round(buffer.packets * factor)))
-    elif buffer.octets is not None:
-        buffer = Buffer(octets=max(_LEAST_PACKETS * 1500, round(buffer.octets * factor)))
-    return str(buffer)
 
 
 def from_options(
@@ -188,7 +158,7 @@ def from_options(
     tables["dumbbell"] = link | {"rtt": rtt} | ({"loss": loss} if loss else {})
     path = Path(tables, (flow,), title, seed)
     path.form  # noqa: B018  (rejects a wrong quantity here, with its name)
-    return replace(path, rate=parse_rate(rate), buffer=parse_buffer(buffer))
+    return path
 
 
 _EXAMPLES = {"rate": "'10 Gbit/s'", "rtt": "'120 ms'", "buffer": "'4 MB'"}

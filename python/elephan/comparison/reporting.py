@@ -178,14 +178,12 @@ def _numbers(found: Comparison) -> dict[str, Any]:
 def _assumptions(found: Comparison) -> list[tuple[str, str]]:
     evidence, weights = found.evidence, found.preference.weights
     late_s = evidence.duration_s * (1 if evidence.life else LATE_START)
-    scale = "the whole rate" if evidence.scale == 1 else f"{100 * evidence.scale:.2g} % of the rate and of the buffer"
     return [
         ("path", found.path.title),
         ("rivals", ", ".join(found.cast.rivals) or "none"),
         ("objective", ", ".join(f"{term} × {weight:g}" for term, weight in weights.items() if weight)),
         ("time", _time(found)),
         ("late-starting flows", f"begin after {late_s:g} s"),
-        ("simulated rate", scale),
         ("seeds", f"{found.decision.seeds} of each deciding situation; start times and send times differ (perturb)"),
         ("settled", "yes" if found.answer.settled else "no"),
         ("wall time", f"{found.wall_seconds:.1f} s of {found.budget_s:g} s"),

@@ -1,8 +1,7 @@
 """Schedule of a comparison's runs: an early first look, then the answer for the stated time or for the long run.
 
-1. First look: one seed of each situation, as long as the time allows, and at a fraction of the rate if necessary. It
-   also measures the processor time of a segment on this host. After a look at a fraction of the rate follows a short
-   one at the whole rate (the *pilot*).
+1. First look: one seed of each situation, as long as the time allows. It also measures the processor time of a segment
+   on this host.
 2. Of the long run: two seeds of each situation, in runs of twice the duration as long as numbers depend on it.
 3. Eight seeds of that duration; again twice as long if the eight still show that a number depends on the duration.
 4. Sixteen and thirty-two seeds of undecided algorithms.
@@ -36,8 +35,8 @@ FIRST_S = 1.5
 """Planned wall time of the first look; the first answer may take ten seconds in all."""
 _FIRST_ENDS_S = 7.5
 """Wall time at which the first look ends, finished or not."""
-_PILOT_ENDS = 0.25
-"""Fraction of the remaining time after which the pilot ends, finished or not."""
+_LATER_LOOK = 0.25
+"""Fraction of the remaining time that a first look may take if nothing has ended by then."""
 _GUARD_S = 2.5
 """Wall time reserved for stopping, measuring and printing."""
 _STEP_S = 12
@@ -94,7 +93,7 @@ class Search:
     watch: Watch | None
     notes: list[str] = field(default_factory=list)
     _seconds_per_work: dict[tuple[str, str], float] = field(default_factory=dict)
-    _kept: dict[tuple[float, float], Evidence] = field(default_factory=dict)
+    _kept: dict[float, Evidence] = field(default_factory=dict)
     _needed: tuple[float, float] | None = None
     _settled: tuple[Decision, ...] = ()
     _refused: str = ""
@@ -135,40 +134,22 @@ class Search:
         return later or found
 
     def _first_look(self) -> Found | None:
-        """One seed, as long as the first seconds allow, but no longer than the answer needs."""
+        """One seed, as long as the first seconds allow, but no longer than the answer needs. If nothing ends in this
+        time, as at the highest rates, the look may take a quarter of the rest."""
         wanted = self.path.duration_s or self._wanted_duration()
         room = self._left(min(self.started_s + FIRST_S, self._deadline_s))
-        duration, path, scale = self._fitting(wanted, room)
+        evidence = self._evidence(max(self._shortest(wanted), min(wanted, math.floor(room / self._cost(self.path, 1)))))
         ends_s = self._deadline_s if self.on == "kernel" else min(self.started_s + _FIRST_ENDS_S, self._deadline_s)
-        evidence = self._evidence(duration, scale)
-        self._make(evidence, path, [1], ends_s)
-        if scale != 1:
-            return self._pilot(wanted) or self._looked(evidence, wanted)
-        return self._looked(evidence, wanted)
-
-    def _pilot(self, wanted: float) -> Found | None:
-        """A short look at the whole rate, if the first look was at a fraction of it: the cost of a segment depends on
-        the rate. It ends after a quarter of the remaining time, finished or not."""
-        evidence = self._evidence(self._shortest(wanted))
-        now_s = time.monotonic()
-        self._make(evidence, self.path, [1], now_s + _PILOT_ENDS * (self._deadline_s - now_s))
-        return self._looked(evidence, wanted)
-
-    def _looked(self, evidence: Evidence, wanted: float) -> Found | None:
-        self._needed = None if self._fits(wanted, 1) else (self._wall(wanted, self._seeds), wanted)
-        return self._judge(evidence)
+        for until_s in (ends_s, ends_s + _LATER_LOOK * (self._deadline_s - ends_s)):
+            self._make(evidence, self.path, [1], until_s)
+            self._needed = None if self._fits(wanted, 1) else (self._wall(wanted, self._seeds), wanted)
+            found = self._judge(evidence)
+            if found is not None:
+                return found
+        return None
 
     def _shortest(self, wanted: float) -> float:
         return wanted if self.path.timed else min(wanted, max(_LEAST_S, math.ceil(_LEAST_RTTS * self.path.rtt_s)))
-
-    def _fitting(self, wanted: float, room: float) -> tuple[float, Path, float]:
-        """Duration, path and scale with which one seed of all situations fits into the processor time ``room``."""
-        floor = self._shortest(wanted)
-        affordable = room / max(1e-9, self._cost(self.path, 1))
-        if affordable >= floor or not self.path.can_be_scaled or self.on != "sim":
-            return max(floor, min(wanted, math.floor(affordable))), self.path, 1.0
-        scale = max(affordable / floor, 1e6 / self.path.rate_bps)
-        return (floor, self.path, 1.0) if scale >= 1 else (floor, self.path.scaled(scale), scale)
 
     def _wanted_duration(self) -> float:
         """First duration of the search for the long run, s: the longest of six epochs of CUBIC at the path's BDP
@@ -248,9 +229,15 @@ class Search:
         """Estimated wall time of some seeds of all situations, s."""
         return seeds * self._cost(self.path, duration) / self._jobs
 
-    def _evidence(self, duration: float, scale: float = 1.0) -> Evidence:
+    def _evidence(self, duration: float) -> Evidence:
         """The observations of runs of a duration; none are there at first."""
-        return self._kept.setdefault((duration, scale), Evidence(self.cast.rivals, scale, duration, self.path.life))
+        return self._kept.setdefault(duration, Evidence(self.cast.rivals, duration, self.path.life))
+
+    @property
+    def needed(self) -> tuple[float, float]:
+        """Estimated wall time of an answer, and the duration of its runs, s."""
+        duration = self.path.duration_s or self._wanted_duration()
+        return self._needed or (self._wall(duration, self._seeds), duration)
 
     def _whole(self, evidence: Evidence) -> set[int]:
         """Seeds that all situations have."""
