@@ -134,8 +134,8 @@ def compare(
     if found is None:
         spent_s, (needed_s, duration_s) = time.monotonic() - started_s, search.needed
         raise NothingObservedError(
-            f"no run of each algorithm on {path.title} ended within {spent_s:.0f} s; runs of {duration_s:g} s take about "
-            f"{rough_time(needed_s)} here: give a larger budget"
+            f"no run of each algorithm on {path.title} ended within {spent_s:.0f} s; runs of {duration_s:g} s take "
+            f"about {rough_time(needed_s)} here: give a larger budget"
             + ("" if path.life else ", or ask for a short life with '--horizon 2s'")
             + (f" ({search.notes[-1]})" if search.notes else "")
         )
