@@ -107,6 +107,7 @@ SHOWN: dict[str, Callable[[dict[str, Any]], bool]] = {
     "reordering": field("reorder"),
     "duplicates": field("duplicate"),
     "steps of the rate": field("rate_steps"),
+    "tables over time": field("steps_in_order"),
     "a trace": field("rate_trace_ms"),
     "bursts of a radio link": field("aggregation"),
     "retransmission by the link layer": field("retransmission"),

@@ -348,7 +348,16 @@ class _Senders:
             form["rate_steps"] = self._rate_steps()
         elif draw.chance(kept):
             form["rate_trace"] = self._rate_trace()
+        elif draw.chance(kept):
+            steps = [[step["at"], step["rate"]] for step in self._rate_steps()]
+            form["rate_table"] = self._table(steps, "rates.csv")
         if draw.chance(kept):
+            times = sorted({draw.time_ps(*scale.duration) for _ in range(draw.randint(1, 5))})
+            steps = [[units.format_time(at), draw.time(US, scale.rtt_ps, zero=0.1)] for at in times]
+            form["delay_table"] = self._table(steps, "delays.csv")
+            if isinstance(form["delay_table"], dict) and draw.chance(0.5):
+                form["delay_table"]["overtake"] = draw.chance(0.5)
+        elif draw.chance(kept):
             times = sorted({draw.time_ps(*scale.duration) for _ in range(draw.randint(1, 5))})
             form["delay_steps"] = [{"at": units.format_time(at), "change": self._change(delay_ps)} for at in times]
         return form
@@ -403,6 +412,16 @@ class _Senders:
         ]
         rates.append(draw.rate(scale.rate_bps / 30, scale.rate_bps * 2))
         return [{"at": units.format_time(at), "rate": rate} for at, rate in zip(times, rates, strict=True)]
+
+    def _table(self, rows: list[list[str]], file: str) -> Any:
+        """A table over time: its rows or a file, perhaps with a period."""
+        draw = self.draw
+        if draw.chance(0.3):
+            return str(FILES / file)
+        if draw.chance(0.5):
+            return rows
+        repeat = units.format_time(units.parse_time(rows[-1][0]) + draw.time_ps(10 * MS, S))
+        return {"rows": rows, "repeat": draw.choice((repeat, len(rows) > 1))}
 
     def _rate_trace(self) -> Any:
         draw = self.draw

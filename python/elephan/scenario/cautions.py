@@ -14,6 +14,8 @@ from elephan.scenario.traffic import rtt_quantiles
 from elephan.scenario.units import OPPORTUNITY_BYTES, PS_PER_S, format_rate, format_time
 
 EPOCHS_WANTED = 3
+_SPACINGS = 10
+"""Spread of samples, in packets' spacings, from which packets in order mostly wait for earlier ones."""
 _CUBIC_C = 0.4
 _CUBIC_KEEP = 0.7
 
@@ -26,6 +28,7 @@ def cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
         *_short_run(scenario, graph),
         *_small_receive_window(scenario, graph),
         *_changing_links(graph),
+        *_samples_of_a_course(graph),
         *_short_round_trips(scenario, graph),
         *_unlogged_transfers(scenario),
         *_overloads(scenario, graph),
@@ -121,7 +124,7 @@ def _changing_links(graph: Graph) -> list[str]:
     found = []
     for link in graph.links:
         changes = link.impairments
-        if changes.rate_steps:
+        if changes.rate_steps or changes.rate_table:
             found.append(f"{link.name}: its BDP is that of its rate at the beginning, {format_rate(link.rate_bps)}")
         if changes.rate_trace:
             bits = len(changes.rate_trace) * OPPORTUNITY_BYTES * 8
@@ -138,12 +141,37 @@ def _changing_links(graph: Graph) -> list[str]:
                     f"{link.name}: its BDP is that of its rate, {format_rate(link.rate_bps)}; its channel "
                     f"{changes.channel.model} has {mean_bps / 1e6:.4g} Mbit/s on average"
                 )
-        if changes.delay_steps:
+        if changes.delay_steps or changes.delay_table:
             found.append(
                 f"{link.name}: RTTs without queues, and the BDP, are those of its delay at the beginning, "
                 f"{format_time(link.delay_ps)}"
             )
     return found
+
+
+def _samples_of_a_course(graph: Graph) -> list[str]:
+    """Links whose jitter draws from samples that differ by far more than the packets' spacing: since packets stay in
+    order, a packet waits for the latest of those before it, and most packets have nearly the largest delay."""
+    found = []
+    for position, link in enumerate(graph.links):
+        samples = sorted(link.impairments.jitter.samples or ()) if link.impairments.jitter else []
+        users = graph.users(position)
+        if not samples or not users:
+            continue
+        wire_bits = 8 * max(graph.stacks[flow].wire_bytes for flow in users)
+        spacing_ps = wire_bits * PS_PER_S // link.rate_bps
+        if samples[-1] - samples[len(samples) // 2] > _SPACINGS * spacing_ps:
+            found.append(
+                f"{link.name}: jitter.samples are drawn anew for each packet and packets stay in order, so at full "
+                f"rate, with a packet each {format_time(_rounded(spacing_ps))}, delays stay near the largest sample, "
+                f"{format_time(samples[-1])}; write delays that were recorded over time as delay_table"
+            )
+    return found
+
+
+def _rounded(time_ps: int) -> int:
+    """A time with three digits, for a message."""
+    return int(float(f"{time_ps:.3g}"))
 
 
 def _short_round_trips(scenario: ScenarioTable, graph: Graph) -> list[str]:

@@ -30,7 +30,7 @@ LEFT_OUT: dict[type[Form], tuple[str, ...]] = {
     LinkSpec: ("impairments", "copies", "delays_ps"),
     Impairments: (
         "rate_steps", "rate_trace_ms", "delay_steps", "jitter", "reorder", "duplicate", "aggregation",
-        "retransmission",
+        "retransmission", "steps_in_order",
     ),
     FlowSpec: (
         "source_sha256", "application", "datagrams", "foreign", "backend", "base_rtt_error_ps", "sender_clock",

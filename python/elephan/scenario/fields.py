@@ -7,12 +7,13 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, PlainSerializer
 from pydantic_core import PydanticCustomError
 
-from elephan.scenario import channels, own, traces, units
+from elephan.scenario import channels, own, timed, traces, units
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.units import Amount, Buffer, Loss
 from elephan.scenario.words import hint, nearest
@@ -171,6 +172,16 @@ Share = Annotated[float, BeforeValidator(reported(units.parse_share))]
 StepRate = Annotated[int, BeforeValidator(reported(units.parse_step_rate)), PlainSerializer(units.format_rate)]
 Trace = Annotated[tuple[int, ...], BeforeValidator(reported(traces.parse_rate_trace))]
 Samples = Annotated[tuple[int, ...], BeforeValidator(reported(traces.parse_samples)), PlainSerializer(dump_samples)]
+RateTable = Annotated[
+    timed.TimedTable | None,
+    BeforeValidator(reported(timed.parse_rate_table)),
+    PlainSerializer(partial(timed.dump_table, units.format_rate)),
+]
+DelayTable = Annotated[
+    timed.TimedTable | None,
+    BeforeValidator(reported(timed.parse_delay_table)),
+    PlainSerializer(partial(timed.dump_table, units.format_time)),
+]
 Record = Annotated[int | str, BeforeValidator(reported(parse_record))]
 _interrupts = whole_number(1, 10**6, "a number of timer interrupts per second")
 Interrupts = Annotated[int, BeforeValidator(reported(_interrupts))]

@@ -431,6 +431,7 @@ class Impairments(Form, frozen=True, kw_only=True, forbid_unknown_fields=True):
             as in Mahimahi (Netravali et al., USENIX ATC 2015).
         reorder: Reordering of packets.
         retransmission: Retransmission by the link layer.
+        steps_in_order: True if packets stay in order when the delay becomes shorter.
     """
 
     aggregation: AggregationSpec | None = None
@@ -441,6 +442,7 @@ class Impairments(Form, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rate_trace_ms: tuple[int, ...] = ()
     reorder: ReorderSpec | None = None
     retransmission: RetransmissionSpec | None = None
+    steps_in_order: bool = False
 
 
 class NoneLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="none"):

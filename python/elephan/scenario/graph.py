@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from elephan.scenario.channels import TooManyChangesError
 from elephan.scenario.errors import ScenarioError, join_path
 from elephan.scenario.groups import member_rtts_ps
 from elephan.scenario.impairments import STEADY, Impairments
@@ -23,7 +24,7 @@ from elephan.scenario.schema import (
 )
 from elephan.scenario.stacks import STACKS, UDT_HEADER_BYTES, UDT_LEAST_PAYLOAD_BYTES, Stack, is_udt, udt_stack
 from elephan.scenario.traffic import rtt_quantiles
-from elephan.scenario.units import PS_PER_S, Buffer, Loss, format_time
+from elephan.scenario.units import MAX_RATE_BPS, PS_PER_S, Buffer, Loss, format_time
 from elephan.scenario.words import hint
 
 BOTTLENECK = "bottleneck"
@@ -269,7 +270,7 @@ def _row_graph(scenario: ScenarioTable, path: Path, field: str, hops: int, stack
             impairments=Impairments.of(path),
         )
         links += _both_ways(there)
-    access_rate = path.access_rate or min(ACCESS_RATE_FACTOR * path.rate, 10**14)
+    access_rate = path.access_rate or _access_rate(path, field, scenario.duration)
     routes = []
     for i, (where, flow) in enumerate(_senders(scenario)):
         first, last = flow.hops or (1, hops)
@@ -295,6 +296,15 @@ def _row_graph(scenario: ScenarioTable, path: Path, field: str, hops: int, stack
         back = [link ^ 1 for link in reversed(row)]
         routes.append(Route((base, *row, base + 2), (base + 3, *back, base + 1)))
     return Graph(tuple(links), tuple(routes), stacks, _counts(scenario))
+
+
+def _access_rate(path: Path, field: str, duration_ps: int) -> int:
+    """The rate of access links that never limit a flow: they follow the highest rate that the bottleneck has."""
+    try:
+        fastest_bps = Impairments.of(path).fastest_bps(path.rate, duration_ps)
+    except TooManyChangesError as error:
+        raise ScenarioError(str(error), path=f"{field}.channel") from None
+    return min(ACCESS_RATE_FACTOR * fastest_bps, MAX_RATE_BPS)
 
 
 def _counts(scenario: ScenarioTable) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,8 @@ from elephan.scenario.schema import (
     Reorder,
     Retransmission,
 )
-from elephan.scenario.units import format_offset, format_rate, format_time
+from elephan.scenario.timed import TimedTable
+from elephan.scenario.units import OPPORTUNITY_BYTES, format_offset, format_rate, format_time
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,10 @@ class Impairments:
     aggregation: Aggregation | None = None
     retransmission: Retransmission | None = None
     rate_steps: tuple[RateStep, ...] = ()
+    rate_table: TimedTable | None = None
     rate_trace: tuple[int, ...] | None = None
     delay_steps: tuple[DelayStep, ...] = ()
+    delay_table: TimedTable | None = None
     channel: Channel | None = None
     delays_only: bool = False
     """True if the link is the opposite direction of a link with a channel, and has only the channel's delays."""
@@ -51,7 +55,21 @@ class Impairments:
     @property
     def changes_rate(self) -> bool:
         """True if the rate of the link changes during the run."""
-        return bool(self.rate_steps or self.rate_trace or (self.channel and not self.delays_only))
+        by_channel = self.channel and not self.delays_only
+        return bool(self.rate_steps or self.rate_table or self.rate_trace or by_channel)
+
+    def fastest_bps(self, rate_bps: int, duration_ps: int) -> int:
+        """The highest rate that a link of ``rate_bps`` has in a run; for a trace, that of its fullest millisecond."""
+        rates = [rate_bps, *(step.rate for step in self.rate_steps)]
+        if self.rate_table:
+            rates.append(self.rate_table.peak)
+        opportunities = self.rate_trace or ()
+        if self.channel and not self.delays_only:
+            drawn = channels.draw(self.channel.model, self.channel.seed, self.channel.given, duration_ps)
+            rates += [rate for _, rate in drawn.rates]
+            opportunities = drawn.opportunities_ms
+        fullest = max(Counter(opportunities).values(), default=0)
+        return max(*rates, fullest * OPPORTUNITY_BYTES * 8 * 1000)
 
     @property
     def is_random(self) -> bool:
@@ -74,31 +92,64 @@ def impairments_form(given: Impairments, delay_ps: int, duration_ps: int, field:
         return None
     if given.channel:
         return _channel_form(given, given.channel, delay_ps, duration_ps, field)
-    check_rate_steps(given.rate_steps, f"{field}.rate_steps")
-    _check_rising(given.delay_steps, f"{field}.delay_steps")
-    delay_steps = tuple(
-        form.DelayStep(at_ps=step.at, delay_ps=_delay(step, delay_ps, f"{field}.delay_steps[{i}].change"))
-        for i, step in enumerate(given.delay_steps)
-    )
-    if given.rate_trace:
-        if given.rate_steps:
-            raise ScenarioError("there are rate_steps too; write one of the two", path=f"{field}.rate_trace")
-        if min([delay_ps, *(step.delay_ps for step in delay_steps)]) == 0:
-            raise ScenarioError("needs a link with a delay, always above zero", path=f"{field}.rate_trace")
+    _refuse_two(given, ("rate_steps", "rate_table", "rate_trace"), field)
+    _refuse_two(given, ("delay_steps", "delay_table"), field)
+    delay_steps = _delay_steps(given, delay_ps, duration_ps, field)
+    if given.rate_trace and min([delay_ps, *(step.delay_ps for step in delay_steps)]) == 0:
+        raise ScenarioError("needs a link with a delay, always above zero", path=f"{field}.rate_trace")
     made = form.Impairments(
-        rate_steps=tuple(form.RateStep(at_ps=step.at, rate_bps=step.rate) for step in given.rate_steps),
+        rate_steps=_rate_steps(given, duration_ps, field),
         rate_trace_ms=tuple(given.rate_trace or ()),
         delay_steps=delay_steps,
+        steps_in_order=given.delay_table is not None and bool(delay_steps) and not given.delay_table.overtake,
         **_random_fields(given, field),
     )
     return None if made == form.Impairments() else made
+
+
+def _refuse_two(given: Impairments, fields: tuple[str, ...], field: str) -> None:
+    first, *others = [name for name in fields if getattr(given, name)] or [""]
+    if others:
+        there = "is" if first.endswith("table") else "are"
+        raise ScenarioError(f"there {there} {first} too; write one of the two", path=f"{field}.{others[0]}")
+
+
+def _rate_steps(given: Impairments, duration_ps: int, field: str) -> tuple[form.RateStep, ...]:
+    if given.rate_table is None:
+        check_rate_steps(given.rate_steps, f"{field}.rate_steps")
+        return tuple(form.RateStep(at_ps=step.at, rate_bps=step.rate) for step in given.rate_steps)
+    steps = _table_steps(given.rate_table, duration_ps, f"{field}.rate_table")
+    if steps and steps[-1][1] == 0:
+        raise ScenarioError(
+            f"'{format_rate(0)}' would last for ever; the last rate is above zero, or the table repeats",
+            path=f"{field}.rate_table",
+        )
+    return tuple(form.RateStep(at_ps=at, rate_bps=rate) for at, rate in steps)
+
+
+def _delay_steps(given: Impairments, delay_ps: int, duration_ps: int, field: str) -> tuple[form.DelayStep, ...]:
+    if given.delay_table is not None:
+        steps = _table_steps(given.delay_table, duration_ps, f"{field}.delay_table")
+        return tuple(form.DelayStep(at_ps=at, delay_ps=delay) for at, delay in steps)
+    _check_rising(given.delay_steps, f"{field}.delay_steps")
+    return tuple(
+        form.DelayStep(at_ps=step.at, delay_ps=_delay(step, delay_ps, f"{field}.delay_steps[{i}].change"))
+        for i, step in enumerate(given.delay_steps)
+    )
+
+
+def _table_steps(table: TimedTable, duration_ps: int, where: str) -> list[tuple[int, int]]:
+    try:
+        return table.steps(duration_ps)
+    except ScenarioError as error:
+        raise error.located(path=where) from None
 
 
 def _channel_form(
     given: Impairments, channel: Channel, delay_ps: int, duration_ps: int, field: str
 ) -> form.Impairments | None:
     """The canonical form with the values that a channel's model draws for the run."""
-    for other in ("rate_steps", "rate_trace", "delay_steps"):
+    for other in ("rate_steps", "rate_table", "rate_trace", "delay_steps", "delay_table"):
         if getattr(given, other):
             raise ScenarioError(f"there is {other} too; write one of the two", path=f"{field}.channel")
     try:

@@ -6,6 +6,7 @@ import codecs
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 from elephan.scenario.errors import ScenarioError
 
@@ -73,6 +74,32 @@ def read_text(path: Path, limit_bytes: int) -> str:
         raise ScenarioError(
             f"not text in UTF-8: line {line} has the byte 0x{content[error.start]:02x}; save it as UTF-8"
         ) from None
+
+
+def read_table(path: Path, limit_bytes: int, most_rows: int) -> Any:
+    """The data frame of a CSV or Parquet file; a file with another suffix counts as CSV.
+
+    Raises:
+        ScenarioError: the file is missing, is no table, or has more than ``most_rows`` rows; the message names the
+            file.
+    """
+    import polars as pl
+
+    try:
+        check_regular(path, limit_bytes)
+        lazy = pl.scan_parquet(path) if path.suffix == ".parquet" else pl.scan_csv(path)
+        # A Parquet file of a few kB can hold more rows than fit into memory.
+        table = lazy.head(most_rows + 1).collect()
+    except FileNotFoundError:
+        raise ScenarioError(f"'{path}': no such file") from None
+    except ScenarioError as error:
+        raise ScenarioError(f"'{path}': {error.message}") from None
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ScenarioError(f"'{path}' is not a table: {said}") from None
+    if table.height > most_rows:
+        raise ScenarioError(f"'{path}' has more than {most_rows:,} rows")
+    return table
 
 
 def _check(status: os.stat_result, limit_bytes: int) -> None:

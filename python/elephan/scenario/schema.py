@@ -19,6 +19,7 @@ from elephan.scenario.fields import (
     BufferSize,
     ChannelChoice,
     Data,
+    DelayTable,
     Drift,
     Interrupts,
     LossModel,
@@ -27,6 +28,7 @@ from elephan.scenario.fields import (
     PositiveTime,
     QueueParameters,
     Rate,
+    RateTable,
     Record,
     Samples,
     Share,
@@ -421,19 +423,35 @@ _RateStepsField = Annotated[
     tuple[RateStep, ...],
     Field(description="changes of the rate at given times", examples=[[{"at": "20 s", "rate": "50 Mbit/s"}]]),
 ]
+_RateTableField = Annotated[
+    RateTable,
+    Field(
+        description="rate over time: a .csv or .parquet file with the columns time and rate, or a list of rows; with "
+        "repeat the table begins again, otherwise the last value holds; rate then only determines buffers",
+        examples=["cellular.csv", [["0 s", "20 Mbit/s"], ["1 s", "5 Mbit/s"]], {"file": "lte.csv", "repeat": True}],
+    ),
+]
+_DelayTableField = Annotated[
+    DelayTable,
+    Field(
+        description="one-way delay over time, instead of the link's own: a .csv or .parquet file with the columns time "
+        "and delay, or a list of rows; packets stay in order unless overtake = true",
+        examples=["pings.csv", [["0 s", "20 ms"], ["1 s", "35 ms"]], {"file": "pings.csv", "repeat": "60 s"}],
+    ),
+]
 _RateTraceField = Annotated[
     Trace | None,
     Field(
         description="instead of rate, times at which a packet of 1500 B may leave, repeated: a file of "
-        "Mahimahi's, or a list in ms; rate then only determines buffers and access links",
+        "Mahimahi's, or a list in ms; rate then only determines buffers",
         examples=["downlink.trace", [2, 5, 5, 9]],
     ),
 ]
 _ChannelField = Annotated[
     ChannelChoice,
     Field(
-        description="a radio channel instead of rate_steps, rate_trace and delay_steps: a model (leo, lte, sprout or "
-        "wifi), its own seed and its parameters; rate then only determines buffers and access links",
+        description="a radio channel instead of steps, tables and rate_trace: a model (leo, lte, sprout or "
+        "wifi), its own seed and its parameters; rate then only determines buffers",
         examples=[{"model": "leo", "seed": 1}, {"model": "lte", "snr": "15 dB"}],
     ),
 ]
@@ -511,12 +529,15 @@ class Path(Table):
     aggregation: _AggregationField = None
     retransmission: _RetransmissionField = None
     rate_steps: _RateStepsField = ()
+    rate_table: _RateTableField = None
     rate_trace: _RateTraceField = None
     delay_steps: _DelayStepsField = ()
+    delay_table: _DelayTableField = None
     channel: _ChannelField = None
     access_rate: Rate | None = Field(
         None,
-        description="rate of each flow's two access links; ten times the bottleneck by default",
+        description="rate of each flow's two access links; by default ten times the highest rate of the bottleneck: of "
+        "rate, steps, table, channel, and the fullest millisecond of a trace",
         examples=["1 Gbit/s"],
     )
     access_delay: Time = Field(0, description="one-way delay of each access link", examples=["1 ms"])
@@ -567,8 +588,10 @@ class Link(Table):
     aggregation: _AggregationField = None
     retransmission: _RetransmissionField = None
     rate_steps: _RateStepsField = ()
+    rate_table: _RateTableField = None
     rate_trace: _RateTraceField = None
     delay_steps: _DelayStepsField = ()
+    delay_table: _DelayTableField = None
     channel: _ChannelField = None
     duplex: Switch = Field(
         True,

@@ -229,23 +229,10 @@ def _replayed(path: Path, place: str) -> ListArrivals:
 
 
 def _table(path: Path, place: str) -> Any:
-    import polars as pl
-
     try:
-        reading.check_regular(path, _MOST_BYTES)
-        lazy = pl.scan_parquet(path) if path.suffix == ".parquet" else pl.scan_csv(path)
-        # A Parquet file of a few kB can hold more rows than fit into memory.
-        table = lazy.head(_MOST_ROWS + 1).collect()
-    except FileNotFoundError:
-        raise ScenarioError(f"'{path}': no such file", path=place) from None
+        return reading.read_table(path, _MOST_BYTES, _MOST_ROWS)
     except ScenarioError as error:
-        raise ScenarioError(f"'{path}': {error.message}", path=place) from None
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ScenarioError(f"'{path}' is not a table: {said}", path=place) from None
-    if table.height > _MOST_ROWS:
-        raise ScenarioError(f"'{path}' has more than {_MOST_ROWS:,} rows", path=place)
-    return table
+        raise error.located(path=place) from None
 
 
 def _column(table: Any, name: str, path: Path, place: str) -> list[float]:

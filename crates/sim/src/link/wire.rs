@@ -19,6 +19,8 @@ pub(super) struct Wire {
     jitter: Option<(JitterSpec, Stream)>,
     reorder: Option<(ReorderSpec, Stream)>,
     duplicate: Option<(f64, Stream)>,
+    /// True if packets stay in order when the delay becomes shorter.
+    steps_in_order: bool,
     /// True if packets that the link layer retransmits stay in order.
     in_order: bool,
     /// Arrival time of the latest packet on this route, reordered packets excluded.
@@ -73,6 +75,7 @@ impl Wire {
             jitter: impairments.jitter.clone().map(|jitter| (jitter, stream("jitter"))),
             reorder: impairments.reorder.map(|reorder| (reorder, stream("reordering"))),
             duplicate: (impairments.duplicate > 0.0).then(|| (impairments.duplicate, stream("duplicates"))),
+            steps_in_order: impairments.steps_in_order,
             in_order: impairments.retransmission.is_none_or(|again| again.in_order),
             latest: Time::ZERO,
             flying: BinaryHeap::new(),
@@ -90,7 +93,9 @@ impl Wire {
     pub(super) fn launch(&mut self, packet: Packet, now: Time, later: Time) -> Launch {
         while self.routes.get(self.route + 1).is_some_and(|next| next.0 <= now) {
             self.route += 1;
-            self.latest = Time::ZERO;
+            if !self.steps_in_order {
+                self.latest = Time::ZERO;
+            }
         }
         let mut arrives = now + self.routes[self.route].1;
         if let Some((jitter, stream)) = &mut self.jitter {
@@ -252,6 +257,21 @@ mod tests {
             };
             let order = if in_order { [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] } else { [0, 1, 2, 4, 5, 6, 7, 3, 8, 9] };
             assert_eq!(landed, order.into_iter().zip(times).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_shorter_delay_leaves_the_order_if_packets_do_not_overtake() {
+        let delay_steps = vec![DelayStep { at_ps: 50 * MS, delay_ps: 2 * MS }];
+        let impairments = Impairments { delay_steps, steps_in_order: true, ..Impairments::default() };
+        assert!(!impairments.disorders());
+        let landed = fly(&impairments, 100, Time(MS));
+        assert!(landed.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        // Packet 49 arrives at 59 ms; the packets sent until 57 ms wait for it, and the next have the new delay.
+        for (segment, delay) in landed {
+            let sent = u64::from(segment);
+            let expected = if sent < 50 { 10 } else { (59_u64.saturating_sub(sent)).max(2) };
+            assert_eq!(delay, Time(expected * MS), "packet {segment}");
         }
     }
 

@@ -28,6 +28,9 @@ pub struct Impairments {
     /// shorter route overtake those on a longer one.
     #[serde(default)]
     pub delay_steps: Vec<DelayStep>,
+    /// True if packets stay in order when the delay becomes shorter.
+    #[serde(default)]
+    pub steps_in_order: bool,
     /// Random delay of each packet; packets on the same route stay in order.
     #[serde(default)]
     pub jitter: Option<JitterSpec>,
@@ -150,7 +153,8 @@ impl Impairments {
     #[must_use]
     pub fn disorders(&self) -> bool {
         let overtake = self.retransmission.is_some_and(|again| again.delay_ps > 0 && !again.in_order);
-        !self.delay_steps.is_empty() || self.reorder.is_some() || self.duplicate > 0.0 || overtake
+        let routes = !self.delay_steps.is_empty() && !self.steps_in_order;
+        routes || self.reorder.is_some() || self.duplicate > 0.0 || overtake
     }
 
     /// Rejects values without a physical meaning.

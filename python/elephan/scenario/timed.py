@@ -1,0 +1,219 @@
+"""Tables of a rate or a delay over time: a list of rows, or a CSV or Parquet file, as measurements are published.
+
+A scenario stores the rows instead of the file's name, so later changes of the file do not affect it. The canonical form
+has the rows as steps.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from elephan.scenario import reading, units
+from elephan.scenario.errors import ScenarioError
+from elephan.scenario.words import hint
+
+MOST_ROWS = 1_000_000
+MOST_STEPS = 2_000_000
+_MOST_BYTES = 256_000_000
+_EXAMPLES = {"rate": '[["0 s", "5 Mbit/s"], ["1 s", "8 Mbit/s"]]', "delay": '[["0 s", "20 ms"], ["1 s", "35 ms"]]'}
+_PARSERS: dict[str, Callable[[object], int]] = {
+    "time": units.parse_time, "rate": units.parse_step_rate, "delay": units.parse_time,
+}  # fmt: skip
+_UNITS = {
+    "time": units.TIME_UNITS | units.TIME_ALIASES,
+    "delay": units.TIME_UNITS | units.TIME_ALIASES,
+    "rate": units.RATE_UNITS | units.RATE_ALIASES,
+}
+_HEADER = re.compile(r"\s*(?P<name>[A-Za-z]+)\s*(?:_(?P<tail>[A-Za-z/]+)|[(\[]\s*(?P<inside>[^)\]]+?)\s*[)\]])?\s*")
+
+
+@dataclass(frozen=True)
+class TimedTable:
+    """Values from given times on.
+
+    Attributes:
+        rows: times in ps, rising, and the values from these times on, in bit/s or ps.
+        repeat: period in ps after which the table begins again; ``None`` if the last value holds.
+        overtake: delays only: true if packets on a shorter delay overtake earlier packets.
+    """
+
+    rows: tuple[tuple[int, int], ...]
+    repeat: int | None = None
+    overtake: bool = False
+
+    @property
+    def peak(self) -> int:
+        """The largest value."""
+        return max(value for _, value in self.rows)
+
+    def steps(self, duration_ps: int) -> list[tuple[int, int]]:
+        """The changes of the value in a run, without rows that repeat the value before; the last value is above zero if
+        any value is.
+
+        Raises:
+            ScenarioError: there are more than ``MOST_STEPS``.
+        """
+        found: list[tuple[int, int]] = []
+        for at, value in self._endless():
+            if at >= duration_ps and (not found or found[-1][1] > 0 or self.peak == 0):
+                break
+            if not found or found[-1][1] != value:
+                found.append((at, value))
+            if len(found) > MOST_STEPS:
+                raise ScenarioError(
+                    f"the table changes more than {MOST_STEPS:,} times in the run; write fewer rows or a shorter run"
+                )
+        return found
+
+    def _endless(self) -> Iterator[tuple[int, int]]:
+        began = 0
+        while True:
+            for at, value in self.rows:
+                yield began + at, value
+            if self.repeat is None:
+                return
+            began += self.repeat
+
+
+def parse_table(quantity: str, value: Any) -> TimedTable:
+    """A table of ``rate`` or ``delay``: a file's name, a list of rows, or a table with ``file`` or ``rows`` and
+    ``repeat``.
+
+    Raises:
+        ScenarioError: a file cannot be read, or rows are wrong or not in the order of time.
+    """
+    if isinstance(value, TimedTable):
+        return value
+    known = ("file", "rows", "repeat", *(("overtake",) if quantity == "delay" else ()))
+    given = dict(value) if isinstance(value, dict) else {"file" if isinstance(value, str) else "rows": value}
+    for key in given:
+        if key not in known:
+            raise ScenarioError(f"not a field of a table over time; {hint(str(key), known)}", path=str(key))
+    if ("file" in given) == ("rows" in given):
+        raise ScenarioError(f"write either a file, or rows such as {_EXAMPLES[quantity]}")
+    rows = _from_file(quantity, given["file"]) if "file" in given else _from_list(quantity, given["rows"])
+    for (before, _), (at, _) in itertools.pairwise(rows):
+        if at <= before:
+            raise ScenarioError(f"'{units.format_time(at)}' is not after the row before, {units.format_time(before)}")
+    overtake = given.get("overtake", False)
+    if not isinstance(overtake, bool):
+        raise ScenarioError(f"{overtake!r} is neither true nor false", path="overtake")
+    return TimedTable(rows, _period(rows, given.get("repeat", False)), overtake)
+
+
+parse_rate_table = partial(parse_table, "rate")
+parse_delay_table = partial(parse_table, "delay")
+
+
+def dump_table(format_value: Callable[[int], str], table: TimedTable | None) -> dict[str, Any] | None:
+    """A table in the form of a scenario file."""
+    if table is None:
+        return None
+    shown: dict[str, Any] = {"rows": [[units.format_time(at), format_value(value)] for at, value in table.rows]}
+    shown |= {} if table.repeat is None else {"repeat": units.format_time(table.repeat)}
+    return shown | ({"overtake": True} if table.overtake else {})
+
+
+def _period(rows: tuple[tuple[int, int], ...], repeat: Any) -> int | None:
+    """The period of a table; with ``true`` the last row lasts as long as the row before it."""
+    if repeat is False:
+        return None
+    last = rows[-1][0]
+    if repeat is True:
+        if len(rows) < 2:
+            raise ScenarioError('one row does not state a period; write for example repeat = "60 s"', path="repeat")
+        return last + (last - rows[-2][0])
+    try:
+        period = units.parse_positive_time(repeat)
+    except ScenarioError as error:
+        raise error.located(path="repeat") from None
+    if period <= last:
+        raise ScenarioError(
+            f"'{units.format_time(period)}' is not after the last row, {units.format_time(last)}", path="repeat"
+        )
+    return period
+
+
+def _from_list(quantity: str, value: Any) -> tuple[tuple[int, int], ...]:
+    pairs = value if isinstance(value, list | tuple) else []
+    if not pairs or not all(isinstance(row, list | tuple) and len(row) == 2 for row in pairs):
+        raise ScenarioError(
+            f"{_short(value)} is not a table of {quantity} over time; write a file's name or {_EXAMPLES[quantity]}"
+        )
+    if len(pairs) > MOST_ROWS:
+        raise ScenarioError(f"{len(pairs)} rows are too many; the limit is {MOST_ROWS}")
+    rows = []
+    for i, row in enumerate(pairs):
+        try:
+            rows.append((units.parse_time(row[0]), _PARSERS[quantity](row[1])))
+        except ScenarioError as error:
+            raise ScenarioError(f"row {i + 1}: {error.message}") from None
+    return tuple(rows)
+
+
+def _from_file(quantity: str, name: Any) -> tuple[tuple[int, int], ...]:
+    """The rows of a CSV or Parquet file with the columns ``time`` and ``quantity``, whose units are in the header or in
+    each value."""
+    if not isinstance(name, str) or Path(name).suffix.casefold() not in (".csv", ".parquet"):
+        raise ScenarioError(f"{_short(name)} is not the name of a .csv or .parquet file")
+    table = reading.read_table(Path(name), _MOST_BYTES, MOST_ROWS)
+    if table.height == 0:
+        raise ScenarioError(f"'{name}' has no rows")
+    columns = [_values(table, wanted, name) for wanted in ("time", quantity)]
+    return tuple(zip(*columns, strict=True))
+
+
+def _values(table: Any, wanted: str, name: str) -> list[int]:
+    column, unit = _column(table.columns, wanted, name)
+    parse, known = _PARSERS[wanted], _UNITS[wanted]
+    values = []
+    for row, value in enumerate(table[column].to_list(), start=1):
+        try:
+            if unit is None:
+                values.append(parse(value))
+            else:
+                values.append(parse(f"{_whole(value, known[unit])} {next(iter(known))}"))
+        except ScenarioError as error:
+            raise ScenarioError(f"'{name}', row {row}: {error.message}") from None
+    return values
+
+
+def _column(columns: list[str], wanted: str, name: str) -> tuple[str, str | None]:
+    """The column of a quantity, and the unit that its header states: ``time_s``, ``rate (Mbit/s)``, ``delay [ms]``."""
+    # MBps is not Mbps: only lower-case letters may stand for another spelling.
+    spelled = {unit.casefold(): unit for unit in _UNITS[wanted]} | {unit: unit for unit in _UNITS[wanted]}
+    for column in columns:
+        match = _HEADER.fullmatch(column)
+        if match is None or match["name"].casefold() != wanted:
+            continue
+        unit = match["tail"] or match["inside"]
+        if unit is None:
+            return column, None
+        if unit not in spelled:
+            raise ScenarioError(
+                f"'{name}': '{unit}' in the column {column} is not a unit; {hint(unit, _UNITS[wanted])}"
+            )
+        return column, spelled[unit]
+    raise ScenarioError(
+        f"'{name}' has no column {wanted}; its columns are {', '.join(columns)}; write the unit into the header, for "
+        f"example {wanted}_{'s' if wanted == 'time' else 'mbps' if wanted == 'rate' else 'ms'}"
+    )
+
+
+def _whole(value: Any, factor: int) -> int:
+    """A number of a unit in the base unit, rounded: measured values have more digits than the base unit."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
+        raise ScenarioError(f"{_short(value)} is not a number")
+    return round(Decimal(str(value)) * factor)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
