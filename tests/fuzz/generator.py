@@ -308,6 +308,10 @@ class _Senders:
             return draw.buffer(shares=draw.chance(0.2))
         if kind == "packets":
             return f"{draw.count(1, 500)} packets"
+        if kind == "rate":
+            return draw.rate(self.scale.rate_bps / 10, self.scale.rate_bps * 2)
+        if kind == "size":
+            return draw.size(1600, 200_000)
         value = draw.parameter(declared)
         if kind == "duration":
             return units.format_time(max(1, round(value * S)))

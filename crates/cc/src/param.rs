@@ -71,6 +71,10 @@ pub enum Type {
     Packets,
     /// A queue length in packets or in bytes.
     Amount,
+    /// A rate in bit/s, which a user writes with its unit.
+    Rate,
+    /// A number of bytes, which a user writes with its unit.
+    Size,
 }
 
 impl Type {
@@ -85,6 +89,8 @@ impl Type {
             Type::Duration => "duration",
             Type::Packets => "packets",
             Type::Amount => "amount",
+            Type::Rate => "rate",
+            Type::Size => "size",
         }
     }
 
@@ -96,6 +102,8 @@ impl Type {
             Type::Word(words) => format!("\"{}\"", words.first().unwrap_or(&"")),
             Type::Duration => "\"5 ms\"".to_owned(),
             Type::Packets | Type::Amount => "\"20 packets\"".to_owned(),
+            Type::Rate => "\"10 Mbit/s\"".to_owned(),
+            Type::Size => "\"100 kB\"".to_owned(),
         }
     }
 }
@@ -186,6 +194,18 @@ pub const fn derived(kind: Type, formula: &'static str, min: f64, max: f64, unit
 #[must_use]
 pub const fn required_amount(min: f64, max: f64) -> Domain {
     Domain { kind: Type::Amount, default: Default::Required, min, max, unit: Unit::PacketsOrBytes }
+}
+
+/// Declares a rate between `min` and `max` bit/s, without a default.
+#[must_use]
+pub const fn required_rate(min: f64, max: f64) -> Domain {
+    Domain { kind: Type::Rate, default: Default::Required, min, max, unit: Unit::BitsPerSecond }
+}
+
+/// Declares a size between `min` and `max` bytes, without a default.
+#[must_use]
+pub const fn required_size(min: f64, max: f64) -> Domain {
+    Domain { kind: Type::Size, default: Default::Required, min, max, unit: Unit::Bytes }
 }
 
 /// Declaration of one parameter.
@@ -450,8 +470,14 @@ impl Parameter {
         let wrong = |what: &str| Err(BuildError::WrongType(problem(format!("{value} {what}"))));
         match (domain.kind, value) {
             (Type::Number | Type::Packets, Value::Num(x)) => inside(*x),
-            (Type::Integer | Type::Duration, Value::Num(x)) if x.fract() == 0.0 || !x.is_finite() => inside(*x),
+            (Type::Integer | Type::Duration | Type::Rate | Type::Size, Value::Num(x))
+                if x.fract() == 0.0 || !x.is_finite() =>
+            {
+                inside(*x)
+            }
             (Type::Integer, Value::Num(_)) => wrong("is not a whole number"),
+            (Type::Rate, Value::Num(_)) => wrong("is not a whole number of bit/s"),
+            (Type::Size, Value::Num(_)) => wrong("is not a whole number of bytes"),
             (Type::Duration, Value::Num(_)) => wrong("is not a whole number of ps"),
             (Type::Switch, Value::Bool(_)) => Ok(()),
             (Type::Word(words), Value::Text(word)) if words.contains(&word.as_str()) => Ok(()),
@@ -472,6 +498,8 @@ impl Parameter {
             }
             (Type::Number | Type::Integer, _) => wrong("is not a number"),
             (Type::Duration, _) => wrong("is not a duration"),
+            (Type::Rate, _) => wrong("is not a rate; write for example \"10 Mbit/s\""),
+            (Type::Size, _) => wrong("is not a size; write for example \"100 kB\""),
             (Type::Switch, _) => wrong("is neither true nor false"),
             (Type::Packets, _) => wrong("is not in packets; write for example \"30 packets\""),
             (Type::Amount, _) => wrong("is not an amount; write for example \"20 packets\""),

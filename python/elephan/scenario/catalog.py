@@ -13,7 +13,7 @@ from typing import Any
 
 from elephan.scenario import transports
 from elephan.scenario.errors import ScenarioError, join_path
-from elephan.scenario.units import PS_PER_S, format_time
+from elephan.scenario.units import PS_PER_S, format_rate, format_size, format_time
 from elephan.scenario.words import hint
 
 _LISTERS = {"an algorithm": "elephan list algorithms", "a queue discipline": "elephan list queues"}
@@ -94,7 +94,7 @@ def parameter_row(parameter: Descriptor) -> dict[str, str]:
         "type": parameter.get("type", ""),
         "default": _shown(parameter, parameter.get("default"), missing),
         "allowed": allowed,
-        "unit": "" if parameter.get("type") == "duration" else unit,
+        "unit": "" if parameter.get("type") in ("duration", "rate", "size") else unit,
         "what": parameter["doc"],
         "source": parameter["source"],
     }
@@ -112,6 +112,8 @@ def _shown(parameter: Descriptor, value: Any, missing: str) -> str:
         return missing
     if parameter.get("type") == "duration":
         return format_time(round(value * PS_PER_S))
+    if parameter.get("type") in ("rate", "size"):
+        return (format_rate if parameter["type"] == "rate" else format_size)(round(value))
     if isinstance(value, float):
         return f"{value:.12g}"
     return str(value).lower() if isinstance(value, bool) else str(value)

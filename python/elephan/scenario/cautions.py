@@ -28,6 +28,7 @@ def cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
         *_short_run(scenario, graph),
         *_small_receive_window(scenario, graph),
         *_changing_links(graph),
+        *_token_rates(scenario, graph),
         *_samples_of_a_course(graph),
         *_short_round_trips(scenario, graph),
         *_unlogged_transfers(scenario),
@@ -118,6 +119,25 @@ def _starts_after_the_end(scenario: ScenarioTable, graph: Graph) -> list[str]:
         for i, flow in enumerate(scenario.flow)
         if flow.start + flow.start_spread + start_ps >= scenario.duration
     ]
+
+
+def _token_rates(scenario: ScenarioTable, graph: Graph) -> list[str]:
+    """Links whose discipline limits their rate, so that their BDP and their utilization are of another rate."""
+    found = []
+    for position, link in enumerate(canonical_form(scenario, graph).links):
+        stated = link.queue.parameters.get("rate_bps")
+        token_bps = None if stated is None or not graph.data_users(position) else int(stated)
+        if token_bps is not None and token_bps < link.rate_bps:
+            found.append(
+                f"{link.name}: its BDP and its utilization are those of its rate, {format_rate(link.rate_bps)}; its "
+                f"{link.queue.kind} lets {format_rate(token_bps)} pass"
+            )
+        elif token_bps is not None and link.queue.kind == "tbf":
+            found.append(
+                f"{link.name}: its tbf delays no packet: {format_rate(token_bps)} are at least the link's rate, "
+                f"{format_rate(link.rate_bps)}"
+            )
+    return found
 
 
 def _changing_links(graph: Graph) -> list[str]:

@@ -77,5 +77,20 @@ def _packets(graph: Graph, position: int, value: Any) -> float:
     return float(packets)
 
 
-_READERS: dict[str, Callable[[Graph, int, Any], Any]] = {"duration": _duration, "amount": _amount, "packets": _packets}
+def _rate(_graph: Graph, _position: int, value: Any) -> int:
+    return units.parse_rate(value)
+
+
+def _size(graph: Graph, position: int, value: Any) -> int:
+    """Bytes, at least those of a packet: a smaller bucket would let no packet through."""
+    size = units.parse_size(value)
+    largest = max((graph.stacks[flow].wire_bytes for flow in graph.users(position)), default=1)
+    if size < largest:
+        raise ScenarioError(f"'{units.format_size(size)}' is less than one packet of {largest} B")
+    return size
+
+
+_READERS: dict[str, Callable[[Graph, int, Any], Any]] = {
+    "duration": _duration, "amount": _amount, "packets": _packets, "rate": _rate, "size": _size,
+}  # fmt: skip
 """Parsers by the type of a parameter; values of other types are passed to the engine unchanged."""

@@ -51,15 +51,16 @@ impl Link {
             return;
         }
         let Some(service) = &mut self.service else { return };
-        let mut ready = service.ready;
-        if ready == Time::NEVER {
-            ready = match &mut self.schedule {
-                Some(schedule) => schedule.start(now, self.free),
-                None => self.free.max(now),
-            };
-        }
         let before = gone.len();
         let waiting = service.queue.enqueue(packet, gone, headers);
+        let mut ready = service.ready;
+        if ready == Time::NEVER {
+            let from = now.max(service.queue.release());
+            ready = match &mut self.schedule {
+                Some(schedule) => schedule.start(from, self.free),
+                None => self.free.max(from),
+            };
+        }
         service.set_ready(ready, waiting);
         self.note_gone(now, &gone[before..], waiting);
     }
@@ -78,7 +79,8 @@ impl Link {
         let service = self.service.as_mut()?;
         let before = gone.len();
         let (next, waiting) = service.queue.dequeue(now, gone, headers);
-        service.set_ready(service.ready, waiting);
+        let release = service.queue.release();
+        service.set_ready(service.ready.max(release), waiting);
         self.note_gone(now, &gone[before..], waiting);
         let packet = next?;
         let bytes = packet.bytes();
@@ -91,11 +93,11 @@ impl Link {
             gone.push(packet);
             return None;
         }
-        let mut ready = now + self.transmission(bytes);
-        self.free = ready;
+        self.free = now + self.transmission(bytes);
+        let mut ready = self.free.max(release);
         if let Some(schedule) = &mut self.schedule {
             self.free = schedule.send(now, bytes);
-            ready = schedule.next_start(self.free, self.free, waiting);
+            ready = schedule.next_start(self.free.max(release), self.free, waiting);
         }
         self.totals.accepted += 1;
         self.totals.accepted_bytes += bytes;

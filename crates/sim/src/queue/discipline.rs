@@ -80,6 +80,12 @@ pub(super) trait AtDeparture: Sized {
     /// Takes the packet that is sent at `now`. Packets dropped instead are added to `dropped`.
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>, headers: &mut impl PacketHeaders) -> Option<Packet>;
 
+    /// Earliest time at which the next packet may be sent, if the discipline does more than choose that packet.
+    #[inline(always)]
+    fn release(&self) -> Time {
+        Time::ZERO
+    }
+
     /// Iterates over the queues of waiting packets.
     fn held(&self) -> impl Iterator<Item = &Held>;
 

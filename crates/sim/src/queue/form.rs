@@ -20,6 +20,8 @@ fn keys(parameter: &Parameter) -> Vec<String> {
         Type::Duration => &["_ps"],
         Type::Packets => &["_packets"],
         Type::Amount => &["_packets", "_bytes"],
+        Type::Rate => &["_bps"],
+        Type::Size => &["_bytes"],
         Type::Number | Type::Integer | Type::Switch | Type::Word(_) => &[""],
     };
     suffixes.iter().map(|suffix| format!("{}{suffix}", parameter.name)).collect()
@@ -47,7 +49,7 @@ pub fn form(
             continue;
         }
         let values = match (value, parameter.domain.kind) {
-            (Value::Num(x), Type::Duration | Type::Integer) => vec![json!(*x as u64)],
+            (Value::Num(x), Type::Duration | Type::Integer | Type::Rate | Type::Size) => vec![json!(*x as u64)],
             (Value::Num(x), _) => vec![json!(x)],
             (Value::Bool(x), _) => vec![json!(x)],
             (Value::Text(x), _) => vec![json!(x)],
@@ -181,6 +183,7 @@ fn located(link: usize, error: &BuildError) -> SpecError {
 mod tests {
     use super::super::entries;
     use super::*;
+    use elephan_cc::param::Default;
 
     fn link(queue: Json) -> LinkSpec {
         let link = json!({"name": "l", "rate_bps": 100_000_000, "delay_ps": 1000, "queue": queue});
@@ -193,11 +196,15 @@ mod tests {
 
     #[test]
     fn a_form_with_all_defaults_is_one_that_a_spec_may_have() {
-        let mark = Value::Amount(Amount { packets: Some(20), bytes: None });
+        let required = |parameter: &Parameter| match (parameter.domain.default, parameter.domain.kind) {
+            (Default::Required, Type::Amount) => Some(Value::Amount(Amount { packets: Some(20), bytes: None })),
+            (Default::Required, _) => Some(Value::Num(1e6)),
+            _ => None,
+        };
         for entry in entries() {
-            let needs_mark = entry.parameters().iter().any(|p| p.name == "mark");
-            let given = needs_mark.then(|| ("mark".to_owned(), mark.clone()));
-            let mut queue = form(entry.name, given.into_iter().collect(), 100_000_000, 1500).expect("it is right");
+            let needed = |p: &Parameter| required(p).map(|value| (p.name.to_owned(), value));
+            let given = entry.parameters().iter().filter_map(needed).collect();
+            let mut queue = form(entry.name, given, 100_000_000, 1500).expect("it is right");
             let parameters = entry.parameters();
             let written = parameters.iter().filter(|&parameter| !entry.is_addition(parameter));
             assert_eq!(queue.len(), written.flat_map(keys).count(), "{}", entry.name);

@@ -2,6 +2,7 @@
 //! Others decide, each time the transmitter becomes free, which packet is sent next ([`Served`]). A discipline is one
 //! file with its parameters and its rules, and a line in `registry.rs`.
 
+mod bucket;
 mod codel;
 mod discipline;
 mod droptail;
@@ -12,9 +13,11 @@ mod fq_codel;
 mod held;
 pub mod linux;
 mod pie;
+mod policer;
 mod red;
 mod registry;
 mod tail;
+mod tbf;
 mod threshold;
 mod vcp;
 mod xcp;

@@ -116,6 +116,13 @@ macro_rules! disciplines {
                 }
             }
 
+            /// Earliest time at which the discipline lets the next packet be sent.
+            #[must_use]
+            #[inline(always)]
+            pub fn release(&self) -> Time {
+                match self { $(Self::$departure(queue) => queue.release()),+ }
+            }
+
             /// Number and bytes of the waiting packets.
             #[must_use]
             #[inline]
@@ -137,6 +144,7 @@ disciplines! {
         Threshold = super::threshold::Threshold,
         Red = super::red::Red,
         Pie = super::pie::Pie,
+        Policer = super::policer::Policer,
     }
     departure {
         Codel = super::codel::Codel,
@@ -144,6 +152,7 @@ disciplines! {
         DualPi2 = super::dualpi2::DualPi2,
         Xcp = super::xcp::Xcp,
         Vcp = super::vcp::Vcp,
+        Tbf = super::tbf::Tbf,
     }
 }
 

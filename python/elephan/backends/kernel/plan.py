@@ -26,7 +26,7 @@ _AS_LINUX = ("", "linux")
 # RFC 2544 sets these addresses apart for measurements.
 _SENDERS, _RECEIVERS = IPv4Address("198.18.0.1"), IPv4Address("198.19.0.1")
 _FLOWS_MAX = 250
-_QUEUES = ("droptail", "red", "pie")
+_QUEUES = ("droptail", "red", "pie", "policer")
 _FLOW_FIELDS = {"parameters", "stop_ps", "size_segments"}
 _LINK_FIELDS = {"loss", "record"}
 """Optional fields of flows and of links that the kernel backend supports."""
