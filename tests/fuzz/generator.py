@@ -380,6 +380,17 @@ class _Senders:
         return units.format_offset(shorter) if self.draw.chance(0.5) else self.draw.time(1, self.scale.rtt_ps)
 
     def _loss(self) -> Any:
+        """Losses, sometimes after the transmitter."""
+        draw = self.draw
+        loss = self._lost()
+        if draw.chance(0.7):
+            return loss
+        if isinstance(loss, list):
+            return {"intervals": loss, "at": draw.choice(("queue", "wire"))}
+        whole = loss if isinstance(loss, dict) else {"probability": loss}
+        return whole | {"at": draw.choice(("queue", "wire"))}
+
+    def _lost(self) -> Any:
         draw = self.draw
         kind = draw.random()
         if kind < 0.4:
@@ -388,7 +399,19 @@ class _Senders:
             begin_ps, end_ps = sorted((draw.time_ps(*self.scale.duration), draw.time_ps(*self.scale.duration)))
             times = {"from": units.format_time(begin_ps), "to": units.format_time(end_ps + 1)}
             return {"probability": draw.share(1e-3, 1)} | times
-        if kind < 0.75:
+        if kind < 0.6:
+            if draw.chance(0.3):
+                return {"intervals": str(FILES / "outages.csv")} | ({"probability": "30%"} if draw.chance(0.5) else {})
+            ends = sorted({draw.time_ps(*self.scale.duration) for _ in range(draw.choice((2, 4, 20)))})
+            pairs = list(zip(ends[::2], ends[1::2], strict=False))
+            return [
+                {"probability": draw.share(1e-3, 1), "from": units.format_time(a), "to": units.format_time(b)}
+                for a, b in pairs or [(0, 1)]
+            ]
+        if kind < 0.7:
+            states: Tables = {"good": draw.time(MS, 2 * S), "bad": draw.time(MS, 100 * MS)}
+            return states | ({"in_bad": draw.share(0.1, 1)} if draw.chance(0.5) else {})
+        if kind < 0.8:
             most = max(2, 2 * self.scale.packets)
             return {"packets": sorted({draw.count(1, most) for _ in range(draw.choice((1, 3, 30)))})}
         bursts = {"to_bad": draw.share(1e-4, 0.1), "to_good": draw.share(0.01, 1)}

@@ -212,7 +212,7 @@ def test_access_links_follow_the_highest_rate() -> None:
     assert access_mbps(rate_trace=[1, 2, 2, 2, 9]) == 360
     assert access_mbps(rate_table=[["0 s", "80 Mbit/s"]], access_rate="15 Mbit/s") == 15
     leo = scenario(channel={"model": "leo", "seed": 1}, duration="60 s")
-    peak = max(step.rate_bps for step in leo.form.links[0].impairments.rate_steps)
+    peak = max(rate for _, rate in rates(leo))
     assert next(link.rate_bps for link in leo.form.links if link.name == "source1") == 10 * max(peak, 10_000_000)
 
 
@@ -236,8 +236,9 @@ def test_samples_of_a_course_are_cautioned() -> None:
 
 
 def test_most_packets_have_the_largest_sample(tmp_path: Path) -> None:
-    """What the caution says: with samples of 1 or 30 ms and a packet each 0.12 ms, the mean delay is 29.9 ms. The delay
-    falls by 0.12 ms for each packet since the last one with 30 ms, of which the mean number is 1."""
+    """The caution in numbers: with samples of 1 or 30 ms and a packet each 0.12 ms, the mean delay is 29.9 ms.
+
+    The delay falls by 0.12 ms for each packet since the last one with 30 ms, of which the mean number is 1."""
     flow = {"name": "cbr", "datagrams": {"rate": "100 Mbit/s", "size": "1500 B"}}
     given = scenario(flow, "4 s", rate="100 Mbit/s", jitter={"samples": ["1 ms", "30 ms"]})
     mean_ms = made(given, tmp_path).flows["owd_mean_ms"][0]

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elephan.scenario import units
+from elephan.scenario import losses, units
 from elephan.scenario.errors import ScenarioError
-from elephan.scenario.units import Amount, Buffer, Loss
+from elephan.scenario.losses import Loss
+from elephan.scenario.units import Amount, Buffer
 
 
 @pytest.mark.parametrize(
@@ -39,10 +40,10 @@ from elephan.scenario.units import Amount, Buffer, Loss
         (units.parse_buffer, "Unlimited", Buffer(unlimited=True)),
         (units.parse_amount, "10 segments", Amount(segments=10)),
         (units.parse_amount, "10 MB", Amount(octets=10_000_000)),
-        (units.parse_loss, 1e-4, Loss(probability=1e-4)),
-        (units.parse_loss, "0.01%", Loss(probability=1e-4)),
-        (units.parse_loss, 0, Loss()),
-        (units.parse_loss, {"packets": [3, 9]}, Loss(packets=(3, 9))),
+        (losses.parse_loss, 1e-4, Loss(probability=1e-4)),
+        (losses.parse_loss, "0.01%", Loss(probability=1e-4)),
+        (losses.parse_loss, 0, Loss()),
+        (losses.parse_loss, {"packets": [3, 9]}, Loss(packets=(3, 9))),
     ],
 )
 def test_a_quantity_has_one_meaning(parse: Callable[[object], object], text: object, value: object) -> None:
@@ -76,16 +77,16 @@ def test_a_quantity_has_one_meaning(parse: Callable[[object], object], text: obj
         (units.parse_buffer, "1e9% BDP"),
         (units.parse_amount, "0 segments"),
         (units.parse_amount, "1.5 segments"),
-        (units.parse_loss, 1.0),
-        (units.parse_loss, -0.1),
-        (units.parse_loss, float("nan")),
-        (units.parse_loss, float("inf")),
-        (units.parse_loss, True),
-        (units.parse_loss, "100%"),
-        (units.parse_loss, {"packets": []}),
-        (units.parse_loss, {"packets": [0]}),
-        (units.parse_loss, {"packets": [4, 4]}),
-        (units.parse_loss, {"packet": [4]}),
+        (losses.parse_loss, 1.0),
+        (losses.parse_loss, -0.1),
+        (losses.parse_loss, float("nan")),
+        (losses.parse_loss, float("inf")),
+        (losses.parse_loss, True),
+        (losses.parse_loss, "100%"),
+        (losses.parse_loss, {"packets": []}),
+        (losses.parse_loss, {"packets": [0]}),
+        (losses.parse_loss, {"packets": [4, 4]}),
+        (losses.parse_loss, {"packet": [4]}),
     ],
 )
 def test_what_means_nothing_is_refused_in_one_line(parse: Callable[[object], object], text: object) -> None:

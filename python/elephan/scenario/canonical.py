@@ -24,8 +24,10 @@ from elephan.scenario.form import (
     FramesSpec,
     GilbertElliottLoss,
     IntervalLoss,
+    IntervalsLoss,
     LinkSpec,
     ListLoss,
+    LossInterval,
     LossSpec,
     Measure,
     NoneLoss,
@@ -34,14 +36,16 @@ from elephan.scenario.form import (
     SourceSpec,
     Spec,
     StackSpec,
+    TimedStatesLoss,
 )
 from elephan.scenario.graph import DirectedLink, Graph, build_graph
 from elephan.scenario.impairments import impairments_form
+from elephan.scenario.losses import WIRE, Bursts, Loss, TimedBursts
 from elephan.scenario.perturbation import jitters
 from elephan.scenario.schema import Application, Events, Flow, HostClock, ScenarioTable, Traffic
 from elephan.scenario.stacks import Stack
 from elephan.scenario.traffic import duration_form, source_form
-from elephan.scenario.units import Loss, format_offset, format_time
+from elephan.scenario.units import format_offset, format_time
 
 FORMAT = 1
 HASH_DIGITS = 16
@@ -138,6 +142,7 @@ def _link(graph: Graph, position: int, duration_ps: int) -> LinkSpec:
         rate_bps=link.rate_bps,
         delay_ps=link.delay_ps,
         loss=_loss(link.loss),
+        loss_on_wire=link.loss.at == WIRE,
         queue=_queue(graph, position),
         record=link.record if link.record is not None else carries_data and not link.buffer.unlimited,
         impairments=impairments_form(link.impairments, link.delay_ps, duration_ps, link.field),
@@ -150,12 +155,16 @@ def _loss(loss: Loss) -> LossSpec:
     if loss.packets:
         # Scenario files count packets from 1, the engine from 0.
         return ListLoss(packets=tuple(position - 1 for position in loss.packets))
-    if (bursts := loss.bursts) is not None:
-        return GilbertElliottLoss(
-            to_bad=bursts.to_bad, to_good=bursts.to_good, in_good=bursts.in_good, in_bad=bursts.in_bad
-        )
-    if loss.interval is not None:
-        return IntervalLoss(p=loss.probability, from_ps=loss.interval[0], to_ps=loss.interval[1])
+    match loss.bursts:
+        case Bursts(to_bad=to_bad, to_good=to_good, in_good=in_good, in_bad=in_bad):
+            return GilbertElliottLoss(to_bad=to_bad, to_good=to_good, in_good=in_good, in_bad=in_bad)
+        case TimedBursts(good=good_ps, bad=bad_ps, in_good=in_good, in_bad=in_bad):
+            return TimedStatesLoss(good_ps=good_ps, bad_ps=bad_ps, in_good=in_good, in_bad=in_bad)
+    intervals = [LossInterval(p=p, from_ps=from_ps, to_ps=to_ps) for p, from_ps, to_ps in loss.intervals]
+    if len(intervals) == 1:
+        return IntervalLoss(p=intervals[0].p, from_ps=intervals[0].from_ps, to_ps=intervals[0].to_ps)
+    if intervals:
+        return IntervalsLoss(intervals=tuple(intervals))
     if loss.probability > 0:
         return BernoulliLoss(p=loss.probability)
     return NoneLoss()

@@ -6,16 +6,17 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, PlainSerializer
 from pydantic_core import PydanticCustomError
 
-from elephan.scenario import channels, own, timed, traces, units
+from elephan.scenario import channels, losses, own, timed, traces, units
 from elephan.scenario.errors import ScenarioError
-from elephan.scenario.units import Amount, Buffer, Loss
+from elephan.scenario.losses import Loss
+from elephan.scenario.units import Amount, Buffer
 from elephan.scenario.words import hint, nearest
 
 T = TypeVar("T")
@@ -138,17 +139,6 @@ def printable(noun: str) -> Callable[[Any], str]:
     return parse
 
 
-def dump_loss(loss: Loss) -> float | dict[str, Any]:
-    """A loss in the form of a scenario file."""
-
-    if loss.interval is not None:
-        begin, end = map(units.format_time, loss.interval)
-        return {"probability": loss.probability, "from": begin, "to": end}
-    if loss.bursts is not None:
-        return asdict(loss.bursts)
-    return {"packets": list(loss.packets)} if loss.packets else loss.probability
-
-
 def dump_samples(samples: tuple[int, ...]) -> list[str]:
     """Delays in the form of a scenario file."""
 
@@ -167,7 +157,7 @@ Window = Annotated[
     Amount, BeforeValidator(reported(lambda v: units.parse_amount(v, "a window", "10 segments"))), PlainSerializer(str)
 ]
 WindowLimit = Annotated[Amount | str, BeforeValidator(reported(limited("a window"))), PlainSerializer(str)]
-LossModel = Annotated[Loss, BeforeValidator(reported(units.parse_loss)), PlainSerializer(dump_loss)]
+LossModel = Annotated[Loss, BeforeValidator(reported(losses.parse_loss)), PlainSerializer(losses.dump_loss)]
 Share = Annotated[float, BeforeValidator(reported(units.parse_share))]
 StepRate = Annotated[int, BeforeValidator(reported(units.parse_step_rate)), PlainSerializer(units.format_rate)]
 Trace = Annotated[tuple[int, ...], BeforeValidator(reported(traces.parse_rate_trace))]

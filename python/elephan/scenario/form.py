@@ -445,6 +445,20 @@ class Impairments(Form, frozen=True, kw_only=True, forbid_unknown_fields=True):
     steps_in_order: bool = False
 
 
+class LossInterval(Form, frozen=True, kw_only=True):
+    """An interval in which packets are lost.
+
+    Attributes:
+        p: Loss probability of a packet.
+        from_ps: Beginning of the interval, ps.
+        to_ps: End of the interval, ps.
+    """
+
+    p: float
+    from_ps: int
+    to_ps: int
+
+
 class NoneLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="none"):
     """No losses."""
 
@@ -477,6 +491,17 @@ class IntervalLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="inter
     to_ps: int
 
 
+class IntervalsLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="intervals"):
+    """Independent losses of the packets that arrive in one of several intervals.
+
+    Attributes:
+        intervals: Intervals in the order of time, which do not overlap.
+    """
+
+    kind: ClassVar[Literal["intervals"]] = "intervals"
+    intervals: tuple[LossInterval, ...]
+
+
 class GilbertElliottLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="gilbert_elliott"):
     """Losses in bursts (Gilbert 1960, Elliott 1963). The link is in a good or a bad state, which may change before
     each packet. The packet is lost with the state's probability. The first state is drawn from the stationary
@@ -496,6 +521,25 @@ class GilbertElliottLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag=
     in_bad: float
 
 
+class TimedStatesLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="timed_states"):
+    """Losses in bursts that last for a time, with or without packets: the link is in a good or a bad state for
+    exponentially distributed times. The packet is lost with the state's probability. The first state is drawn
+    from the stationary distribution.
+
+    Attributes:
+        good_ps: Mean duration of a good state, ps.
+        bad_ps: Mean duration of a bad state, ps.
+        in_good: Loss probability in the good state.
+        in_bad: Loss probability in the bad state.
+    """
+
+    kind: ClassVar[Literal["timed_states"]] = "timed_states"
+    good_ps: int
+    bad_ps: int
+    in_good: float
+    in_bad: float
+
+
 class ListLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="list"):
     """Losses of listed packets.
 
@@ -507,8 +551,8 @@ class ListLoss(Form, frozen=True, kw_only=True, tag_field="kind", tag="list"):
     packets: tuple[int, ...]
 
 
-LossSpec = NoneLoss | BernoulliLoss | IntervalLoss | GilbertElliottLoss | ListLoss
-"""Losses before the queue, of data packets and ACKs alike."""
+LossSpec = NoneLoss | BernoulliLoss | IntervalLoss | IntervalsLoss | GilbertElliottLoss | TimedStatesLoss | ListLoss
+"""Losses of data packets and ACKs alike."""
 
 
 class QueueSpec(Form, frozen=True, kw_only=True):
@@ -539,7 +583,8 @@ class LinkSpec(Form, frozen=True, kw_only=True):
         copies: Number of equal links: one for each flow of the group that crosses the link.
         delays_ps: Propagation delay of each copy, ps; ``delay_ps`` for all if empty.
         impairments: Changes over time, jitter, reordering and duplicates; none if absent.
-        loss: Losses before the queue.
+        loss: Losses before the queue, or after the transmitter.
+        loss_on_wire: True if packets are lost after the transmitter, so that they take its time.
         record: Samples the link into the ``links`` table.
     """
 
@@ -551,6 +596,7 @@ class LinkSpec(Form, frozen=True, kw_only=True):
     delays_ps: tuple[int, ...] = ()
     impairments: Impairments | None = None
     loss: LossSpec = NoneLoss()
+    loss_on_wire: bool = False
     record: bool = False
 
 

@@ -12,6 +12,7 @@ from elephan.scenario.channels import TooManyChangesError
 from elephan.scenario.errors import ScenarioError, join_path
 from elephan.scenario.groups import member_rtts_ps
 from elephan.scenario.impairments import STEADY, Impairments
+from elephan.scenario.losses import Loss
 from elephan.scenario.schema import (
     DATAGRAM_HEADER_BYTES,
     Datagrams,
@@ -24,7 +25,7 @@ from elephan.scenario.schema import (
 )
 from elephan.scenario.stacks import STACKS, UDT_HEADER_BYTES, UDT_LEAST_PAYLOAD_BYTES, Stack, is_udt, udt_stack
 from elephan.scenario.traffic import rtt_quantiles
-from elephan.scenario.units import MAX_RATE_BPS, PS_PER_S, Buffer, Loss, format_time
+from elephan.scenario.units import MAX_RATE_BPS, PS_PER_S, Buffer, format_time
 from elephan.scenario.words import hint
 
 BOTTLENECK = "bottleneck"

@@ -11,11 +11,13 @@ from elephan.scenario.form import (
     FlowSpec,
     GilbertElliottLoss,
     IntervalLoss,
+    IntervalsLoss,
     LinkSpec,
     LoadArrivals,
     LossSpec,
     NoneLoss,
     Spec,
+    TimedStatesLoss,
 )
 from elephan.scenario.lookups import base_rtt_ps
 from elephan.scenario.units import format_rate, format_size, format_time
@@ -105,7 +107,9 @@ def _loss(loss: LossSpec) -> str:
             return f"{100 * p:g}%"
         case IntervalLoss(p=p, from_ps=begin, to_ps=end):
             return f"{100 * p:g}% from {format_time(begin)} to {format_time(end)}"
-        case GilbertElliottLoss():
+        case IntervalsLoss(intervals=intervals):
+            return f"in {len(intervals):,} intervals"
+        case GilbertElliottLoss() | TimedStatesLoss():
             return "in bursts"
         case _:
             return "chosen packets"

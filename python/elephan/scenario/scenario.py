@@ -382,10 +382,11 @@ def _anchor(raw: dict[str, Any], folder: FilePath) -> None:
     for table in [raw.get("dumbbell"), raw.get("parking_lot"), *(links if isinstance(links, list) else [])]:
         if not isinstance(table, dict):
             continue
-        named: list[tuple[Any, str]] = [(table, "rate_trace"), (table.get("jitter"), "samples")]
+        places: list[tuple[Any, str]] = [(table, "rate_trace"), (table.get("jitter"), "samples")]
+        places.append((table.get("loss"), "intervals"))
         for field in ("rate_table", "delay_table"):
-            named += [(table, field), (table.get(field), "file")]
-        for holder, field in named:
+            places += [(table, field), (table.get(field), "file")]
+        for holder, field in places:
             if isinstance(holder, dict) and field in holder:
                 holder[field] = traces.anchored(holder[field], folder)
     flows = raw.get("flow")

@@ -60,8 +60,9 @@ from elephan.scenario.fields import (
     reported,
     whole_number,
 )
+from elephan.scenario.losses import Loss
 from elephan.scenario.stacks import DETECTIONS, RECOVERIES, STACKS, Stack
-from elephan.scenario.units import Amount, Buffer, Loss
+from elephan.scenario.units import Amount, Buffer
 
 ARRIVALS = ("even", "poisson")
 TIMES = ("constant", "exponential", "pareto")
@@ -495,6 +496,17 @@ def _dump_events(events: Events | None) -> bool | dict[str, Any] | None:
 EventsChoice = Annotated[Events | None, BeforeValidator(reported(parse_events)), PlainSerializer(_dump_events)]
 
 
+_LOSSES = [
+    "0.01%",
+    {"probability": "10%", "at": "wire"},
+    {"probability": "20%", "from": "20 s", "to": "25 s"},
+    {"intervals": "outages.csv"},
+    {"packets": [100, 250]},
+    {"to_bad": "0.1%", "to_good": "20%", "in_bad": "50%"},
+    {"good": "2 s", "bad": "20 ms"},
+]
+
+
 class Path(Table):
     """Fields that the two shorthands share: the links in the middle, and the access links of each flow."""
 
@@ -513,15 +525,11 @@ class Path(Table):
     loss: LossModel = Field(
         default_factory=Loss,
         description=(
-            "loss on the bottleneck's link to the right: a probability, positions in order of arrival, from 1, or "
-            "bursts; the fields from loss to channel apply to this link only, except the delays of a channel"
+            'loss on the bottleneck\'s link to the right, before its queue unless at = "wire": a probability, '
+            "intervals, positions in order of arrival, from 1, or bursts; the fields from loss to channel apply to "
+            "this link only, except the delays of a channel"
         ),
-        examples=[
-            "0.01%",
-            {"probability": "20%", "from": "20 s", "to": "25 s"},
-            {"packets": [100, 250]},
-            {"to_bad": "0.1%", "to_good": "20%", "in_bad": "50%"},
-        ],
+        examples=_LOSSES,
     )
     jitter: _JitterField = None
     reorder: _ReorderField = None
@@ -579,8 +587,9 @@ class Link(Table):
     )
     loss: LossModel = Field(
         default_factory=Loss,
-        description="loss: a probability, positions in order of arrival, from 1, or bursts",
-        examples=["0.01%", {"packets": [100, 250]}, {"to_bad": "0.1%", "to_good": "20%", "in_bad": "50%"}],
+        description='loss, before the queue unless at = "wire": a probability, intervals, positions in order of '
+        "arrival, from 1, or bursts",
+        examples=_LOSSES,
     )
     jitter: _JitterField = None
     reorder: _ReorderField = None

@@ -7,31 +7,18 @@ has the rows as steps.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from elephan.scenario import reading, units
+from elephan.scenario import columns, units
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import hint
 
 MOST_ROWS = 1_000_000
 MOST_STEPS = 2_000_000
-_MOST_BYTES = 256_000_000
 _EXAMPLES = {"rate": '[["0 s", "5 Mbit/s"], ["1 s", "8 Mbit/s"]]', "delay": '[["0 s", "20 ms"], ["1 s", "35 ms"]]'}
-_PARSERS: dict[str, Callable[[object], int]] = {
-    "time": units.parse_time, "rate": units.parse_step_rate, "delay": units.parse_time,
-}  # fmt: skip
-_UNITS = {
-    "time": units.TIME_UNITS | units.TIME_ALIASES,
-    "delay": units.TIME_UNITS | units.TIME_ALIASES,
-    "rate": units.RATE_UNITS | units.RATE_ALIASES,
-}
-_HEADER = re.compile(r"\s*(?P<name>[A-Za-z]+)\s*(?:_(?P<tail>[A-Za-z/]+)|[(\[]\s*(?P<inside>[^)\]]+?)\s*[)\]])?\s*")
 
 
 @dataclass(frozen=True)
@@ -145,75 +132,23 @@ def _from_list(quantity: str, value: Any) -> tuple[tuple[int, int], ...]:
     pairs = value if isinstance(value, list | tuple) else []
     if not pairs or not all(isinstance(row, list | tuple) and len(row) == 2 for row in pairs):
         raise ScenarioError(
-            f"{_short(value)} is not a table of {quantity} over time; write a file's name or {_EXAMPLES[quantity]}"
+            f"{units.shown(value)} is not a table of {quantity} over time; write a file's name or {_EXAMPLES[quantity]}"
         )
     if len(pairs) > MOST_ROWS:
         raise ScenarioError(f"{len(pairs)} rows are too many; the limit is {MOST_ROWS}")
     rows = []
     for i, row in enumerate(pairs):
         try:
-            rows.append((units.parse_time(row[0]), _PARSERS[quantity](row[1])))
+            rows.append((units.parse_time(row[0]), columns.PARSERS[quantity](row[1])))
         except ScenarioError as error:
             raise ScenarioError(f"row {i + 1}: {error.message}") from None
     return tuple(rows)
 
 
 def _from_file(quantity: str, name: Any) -> tuple[tuple[int, int], ...]:
-    """The rows of a CSV or Parquet file with the columns ``time`` and ``quantity``, whose units are in the header or in
-    each value."""
-    if not isinstance(name, str) or Path(name).suffix.casefold() not in (".csv", ".parquet"):
-        raise ScenarioError(f"{_short(name)} is not the name of a .csv or .parquet file")
-    table = reading.read_table(Path(name), _MOST_BYTES, MOST_ROWS)
-    if table.height == 0:
-        raise ScenarioError(f"'{name}' has no rows")
-    columns = [_values(table, wanted, name) for wanted in ("time", quantity)]
-    return tuple(zip(*columns, strict=True))
-
-
-def _values(table: Any, wanted: str, name: str) -> list[int]:
-    column, unit = _column(table.columns, wanted, name)
-    parse, known = _PARSERS[wanted], _UNITS[wanted]
-    values = []
-    for row, value in enumerate(table[column].to_list(), start=1):
-        try:
-            if unit is None:
-                values.append(parse(value))
-            else:
-                values.append(parse(f"{_whole(value, known[unit])} {next(iter(known))}"))
-        except ScenarioError as error:
-            raise ScenarioError(f"'{name}', row {row}: {error.message}") from None
-    return values
-
-
-def _column(columns: list[str], wanted: str, name: str) -> tuple[str, str | None]:
-    """The column of a quantity, and the unit that its header states: ``time_s``, ``rate (Mbit/s)``, ``delay [ms]``."""
-    # MBps is not Mbps: only lower-case letters may stand for another spelling.
-    spelled = {unit.casefold(): unit for unit in _UNITS[wanted]} | {unit: unit for unit in _UNITS[wanted]}
-    for column in columns:
-        match = _HEADER.fullmatch(column)
-        if match is None or match["name"].casefold() != wanted:
-            continue
-        unit = match["tail"] or match["inside"]
-        if unit is None:
-            return column, None
-        if unit not in spelled:
-            raise ScenarioError(
-                f"'{name}': '{unit}' in the column {column} is not a unit; {hint(unit, _UNITS[wanted])}"
-            )
-        return column, spelled[unit]
-    raise ScenarioError(
-        f"'{name}' has no column {wanted}; its columns are {', '.join(columns)}; write the unit into the header, for "
-        f"example {wanted}_{'s' if wanted == 'time' else 'mbps' if wanted == 'rate' else 'ms'}"
-    )
-
-
-def _whole(value: Any, factor: int) -> int:
-    """A number of a unit in the base unit, rounded: measured values have more digits than the base unit."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
-        raise ScenarioError(f"{_short(value)} is not a number")
-    return round(Decimal(str(value)) * factor)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    """The rows of a CSV or Parquet file with the columns ``time`` and ``quantity``."""
+    if not isinstance(name, str):
+        raise ScenarioError(f"{units.shown(name)} is not the name of a .csv or .parquet file")
+    table = columns.read(name, MOST_ROWS)
+    both = [columns.values(table, wanted, wanted, name) for wanted in ("time", quantity)]
+    return tuple(zip(*both, strict=True))

@@ -86,39 +86,6 @@ class Amount:
         return f"{self.segments} segments" if self.segments is not None else format_size(self.octets or 0)
 
 
-@dataclass(frozen=True)
-class Bursts:
-    """Losses of a link that is in a good or in a bad state (Gilbert 1960, Elliott 1963).
-
-    Attributes:
-        to_bad: probability of the change from good to bad, before each packet.
-        to_good: probability of the change back.
-        in_good: probability of loss in the good state.
-        in_bad: probability of loss in the bad state.
-    """
-
-    to_bad: float
-    to_good: float
-    in_good: float = 0.0
-    in_bad: float = 1.0
-
-
-@dataclass(frozen=True)
-class Loss:
-    """Losses on a link: a loss probability, the positions of the lost packets, counted from 1, or bursts."""
-
-    probability: float = 0.0
-    packets: tuple[int, ...] = ()
-    bursts: Bursts | None = None
-    interval: tuple[int, int] | None = None
-    """Beginning and end, ps, of the interval in which the probability applies; ``None`` for the whole run."""
-
-    @property
-    def is_random(self) -> bool:
-        """True if the losses depend on the seed."""
-        return self.probability > 0 or self.bursts is not None
-
-
 def plain_decimal(value: Decimal) -> str:
     """Shortest decimal spelling without an exponent."""
     text = format(value, "f")
@@ -151,7 +118,7 @@ def _scaled(
 ) -> tuple[Decimal, str]:
     """The quantity ``value`` in the base unit of ``units``, and the unit that was written."""
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
-        raise ScenarioError(f'{_shown(value)} is not {what}; write for example "{example}"')
+        raise ScenarioError(f'{shown(value)} is not {what}; write for example "{example}"')
     if not isinstance(value, str):
         raise ScenarioError(f'{value} has no unit; write {what} such as "{example}"')
     if len(value) > MAX_LETTERS:
@@ -255,7 +222,8 @@ def _noun(what: str) -> str:
     return what.removeprefix("a ").removeprefix("an ")
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """A user's value in a message, of at most 60 letters."""
     if isinstance(value, bool):
         return str(value).lower()
     text = repr(value)
@@ -391,84 +359,13 @@ def parse_amount(value: object, what: str = "an amount of data", example: str = 
     return Amount(octets=_bounded(octets, value, 1, MAX_BYTES, "at least 1 byte", "4 EiB"))
 
 
-def parse_loss(value: object) -> Loss:
-    """A link's losses: a probability (``1e-4`` or ``0.01%``), ``{ packets = [100, 250] }`` or the fields of `Bursts`.
-
-    Raises:
-        ScenarioError: a probability is out of range, or positions are not whole, positive, rising and distinct.
-    """
-    if isinstance(value, Loss):
-        return value
-    if isinstance(value, dict) and set(value) & set(Bursts.__dataclass_fields__):
-        return Loss(bursts=_bursts(value))
-    if isinstance(value, dict) and "probability" in value:
-        return _interval(value)
-    if isinstance(value, dict):
-        unknown = [key for key in value if key != "packets"]
-        if unknown or "packets" not in value:
-            raise ScenarioError(
-                'a loss is a probability (1e-4, "0.01%"), one for a time, { probability = "20%", from = "20 s", '
-                'to = "25 s" }, a list, { packets = [100, 250] }, or comes in bursts, '
-                '{ to_bad = "0.1%", to_good = "20%" }'
-            )
-        return Loss(packets=_positions(value["packets"]))
-    probability = _probability(value)
-    if not 0 <= probability < 1:
-        raise ScenarioError(f"{_shown(value)} is not a probability of loss; it must be at least 0 and less than 1")
-    return Loss(probability=float(probability))
-
-
 def parse_percentage(value: str) -> float:
     """A percentage as a fraction: ``60%`` is 0.6.
 
     Raises:
         ScenarioError: the text is not a number with a percent sign.
     """
-    return float(_probability(value))
-
-
-def _interval(value: dict[str, object]) -> Loss:
-    for key in value:
-        if key not in ("probability", "from", "to"):
-            raise ScenarioError(f"{key}: not a part of a loss for a time; it has probability, from and to")
-    for key in ("from", "to"):
-        if key not in value:
-            raise ScenarioError(
-                f'{key}: missing; write for example {{ probability = "20%", from = "20 s", to = "25 s" }}'
-            )
-    probability = _probability(value["probability"])
-    if not 0 < probability <= 1:
-        raise ScenarioError(f"probability: {_shown(value['probability'])} is not above 0 and at most 1")
-    times = []
-    for key in ("from", "to"):
-        try:
-            times.append(parse_time(value[key]))
-        except ScenarioError as error:
-            raise ScenarioError(f"{key}: {error.message}") from None
-    if times[0] >= times[1]:
-        raise ScenarioError(f"to: '{format_time(times[1])}' is not after from, {format_time(times[0])}")
-    return Loss(probability=float(probability), interval=(times[0], times[1]))
-
-
-def _bursts(value: dict[str, object]) -> Bursts:
-    for key in value:
-        if key not in Bursts.__dataclass_fields__:
-            raise ScenarioError(f"{key}: not a part of bursts; they have {', '.join(Bursts.__dataclass_fields__)}")
-    for key in ("to_bad", "to_good"):
-        if key not in value:
-            raise ScenarioError(f'{key}: missing; write for example {{ to_bad = "0.1%", to_good = "20%" }}')
-    shares = {}
-    for key, given in value.items():
-        try:
-            shares[key] = parse_share(given)
-        except ScenarioError as error:
-            raise ScenarioError(f"{key}: {error.message}") from None
-    for key in ("to_bad", "to_good"):
-        if shares[key] == 0:
-            raise ScenarioError(f"{key}: 0 leaves the link in one state; the probability is above 0")
-    if shares.get("in_good") == 1:
-        raise ScenarioError("in_good: 1 lets no packet through; it is below 1")
-    return Bursts(**shares)
+    return float(parse_probability(value))
 
 
 def parse_share(value: object) -> float:
@@ -477,9 +374,9 @@ def parse_share(value: object) -> float:
     Raises:
         ScenarioError: the value is outside [0, 1].
     """
-    share = _probability(value)
+    share = parse_probability(value)
     if not 0 <= share <= 1:
-        raise ScenarioError(f"{_shown(value)} is not a share; it is from 0 to 1")
+        raise ScenarioError(f"{shown(value)} is not a share; it is from 0 to 1")
     return float(share)
 
 
@@ -496,7 +393,12 @@ def parse_step_rate(value: object) -> int:
     return _bounded(_whole(scaled, value, "bit/s"), value, MIN_RATE_BPS, MAX_RATE_BPS, low_text, "100 Tbit/s")
 
 
-def _probability(value: object) -> Decimal:
+def parse_probability(value: object) -> Decimal:
+    """The exact value of ``1e-4`` or ``0.01%``, which the caller compares with its bounds.
+
+    Raises:
+        ScenarioError: the value is not a number, with or without a percent sign.
+    """
     if isinstance(value, str):
         if len(value) > MAX_LETTERS:
             raise ScenarioError(f"'{_short(value)}' has {len(value)} letters; a probability has at most {MAX_LETTERS}")
@@ -506,23 +408,10 @@ def _probability(value: object) -> Decimal:
             raise ScenarioError(f"'{value}' is not a probability; write for example 1e-4 or \"0.01%\"")
         return _number(text.rstrip("% ")) / (100 if share else 1)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ScenarioError(f'{_shown(value)} is not a probability; write for example 1e-4 or "0.01%"')
+        raise ScenarioError(f'{shown(value)} is not a probability; write for example 1e-4 or "0.01%"')
     if value != value:
         raise ScenarioError("nan is not a probability of loss; it must be at least 0 and less than 1")
     return Decimal(repr(value)) if abs(value) != float("inf") else Decimal(2)
-
-
-def _positions(value: object) -> tuple[int, ...]:
-    if not isinstance(value, list | tuple) or not value:
-        raise ScenarioError("packets: write the positions of the packets that are lost, for example [100, 250]")
-    last = 0
-    for position in value:
-        if isinstance(position, bool) or not isinstance(position, int) or position < 1:
-            raise ScenarioError(f"packets: {_shown(position)} is not a position; the first packet is 1")
-        if position <= last:
-            raise ScenarioError(f"packets: {position} follows {last}; write each position once, in rising order")
-        last = position
-    return tuple(value)
 
 
 def _spelled(amount: int, units: dict[str, int]) -> str:

@@ -1,4 +1,4 @@
-//! A link: loss → queue → transmitter → delay line.
+//! A link: loss → queue → transmitter → delay line. The loss may also come after the transmitter.
 //!
 //! A first-in first-out link at a fixed rate needs no departure events: when a packet arrives, the time at which its
 //! last bit leaves is known, `max(arrival, transmitter free) + size / rate`. For each waiting packet a list has the
@@ -6,6 +6,7 @@
 //! list is needed. The packets that wait at `now` are those whose transmission has not begun, and their transmissions
 //! begin at `free − k × transmission`. The backlog therefore follows from the time until the transmitter is free.
 
+mod loss;
 mod radio;
 mod schedule;
 mod served;
@@ -13,15 +14,14 @@ mod service;
 mod steps;
 mod wire;
 
+use self::loss::{Loss, OnWire};
 use self::schedule::Schedule;
 use self::service::Service;
 use self::wire::{Launch, Wire};
 use crate::packet::Packet;
 use crate::queue::{Arrival, Backlog, CheckedLink, Queue, Verdict};
-use crate::random::Stream;
 use crate::record::{LinkSample, LinkSamples};
 use crate::ring::Fifo;
-use crate::spec::{LinkSpec, LossSpec};
 use crate::time::Time;
 
 /// Fractional bits of [`Link::ps_per_byte`]: the time of a packet is exact to 10⁻⁴ ps, and rates down to 8 bit/s fit.
@@ -86,41 +86,6 @@ pub struct Carried {
     pub marked: bool,
 }
 
-#[derive(Clone, Debug)]
-enum Loss {
-    None,
-    Bernoulli { p: f64, stream: Stream },
-    Interval { p: f64, from: Time, to: Time, stream: Stream },
-    GilbertElliott { bad: bool, change: [f64; 2], loss: [f64; 2], stream: Stream },
-    List { packets: Vec<u64>, next: usize },
-}
-
-impl Loss {
-    fn new(spec: &LinkSpec, seed: u64) -> Self {
-        match &spec.loss {
-            LossSpec::None => Loss::None,
-            LossSpec::Bernoulli { p } => {
-                Loss::Bernoulli { p: *p, stream: Stream::new(seed, &format!("link {} loss", spec.name)) }
-            }
-            LossSpec::Interval { p, from_ps, to_ps } => {
-                let stream = Stream::new(seed, &format!("link {} loss", spec.name));
-                Loss::Interval { p: *p, from: Time(*from_ps), to: Time(*to_ps), stream }
-            }
-            LossSpec::GilbertElliott { to_bad, to_good, in_good, in_bad } => {
-                let mut stream = Stream::new(seed, &format!("link {} loss", spec.name));
-                let bad = stream.uniform() < to_bad / (to_bad + to_good);
-                Loss::GilbertElliott { bad, change: [*to_bad, *to_good], loss: [*in_good, *in_bad], stream }
-            }
-            LossSpec::List { packets } => {
-                let mut packets = packets.clone();
-                packets.sort_unstable();
-                packets.dedup();
-                Loss::List { packets, next: 0 }
-            }
-        }
-    }
-}
-
 /// Totals of a link since the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkTotals {
@@ -128,6 +93,8 @@ pub struct LinkTotals {
     pub dropped: u64,
     /// Packets lost for other reasons.
     pub lost: u64,
+    /// Packets lost after the transmitter, which are in `lost` and in `accepted`.
+    pub lost_on_wire: u64,
     /// Packets marked (ECN) and accepted.
     pub marked: u64,
     /// Packets that were delayed to arrive out of order.
@@ -161,6 +128,8 @@ pub struct Link {
     backlog: Backlog,
     waiting: Fifo<Waiting>,
     loss: Loss,
+    /// `Some` if packets are lost after the transmitter.
+    on_wire: Option<Box<OnWire>>,
     probe: Option<Box<Probe>>,
     /// `Some` if the queue decides at departures.
     service: Option<Box<Service>>,
@@ -208,7 +177,9 @@ impl Link {
         let wire = wire.map(|i| Box::new(Wire::new(Time(spec.delay_ps), i, seed, &spec.name)));
         let by_trace = service.is_none() && schedule.as_ref().is_some_and(|schedule| schedule.is_trace());
         let by_access = service.is_none() && impairments.is_some_and(|i| i.aggregation.is_some());
-        let same = sizes.0 == sizes.1 && transmission > Time::ZERO && schedule.is_none();
+        // Each packet's departure is needed, so the decision is not that of a plain bound.
+        let on_wire = spec.loss_on_wire.then(Box::default);
+        let same = sizes.0 == sizes.1 && transmission > Time::ZERO && schedule.is_none() && on_wire.is_none();
         let simple = !spec.record && service.is_none() && impairments.is_none();
         let uniform = queue.uniform_limit(sizes.0).filter(|_| same).map(|limit| Uniform {
             bytes: sizes.0,
@@ -224,7 +195,7 @@ impl Link {
             free: Time::ZERO,
             admission: if service.is_some() {
                 Admission::AtDeparture
-            } else if queue.is_active() || schedule.is_some() {
+            } else if queue.is_active() || schedule.is_some() || on_wire.is_some() {
                 Admission::Discipline
             } else if simple && queue.is_unlimited() && matches!(loss, Loss::None) && is_countable(u64::MAX, longest) {
                 Admission::Everything
@@ -240,6 +211,7 @@ impl Link {
             smallest_bytes: sizes.0,
             queue,
             loss,
+            on_wire,
             waiting: Fifo::default(),
             backlog: Backlog::default(),
             totals: LinkTotals::default(),
@@ -394,6 +366,9 @@ impl Link {
         self.totals.accepted_bytes += bytes;
         let marked = verdict == Verdict::Mark;
         self.totals.marked += u64::from(marked);
+        if self.on_wire.is_some() && self.loses_departure(end, bytes) {
+            return None;
+        }
         Some(Carried { at: self.free + self.delay, marked })
     }
 
@@ -518,10 +493,25 @@ impl Link {
     /// Draws the random loss of an arriving packet.
     #[inline]
     fn loses_arrival(&mut self, now: Time, bytes: u64) -> bool {
-        if matches!(self.loss, Loss::None) || !self.loses(now) {
+        if matches!(self.loss, Loss::None) || self.on_wire.is_some() || !self.loses(now) {
             return false;
         }
         self.totals.lost += 1;
+        self.totals.dropped_bytes += bytes;
+        true
+    }
+
+    /// Draws the random loss of a packet whose last bit leaves the transmitter at `end`, and which is counted as accepted.
+    #[cold]
+    fn loses_departure(&mut self, end: Time, bytes: u64) -> bool {
+        let index = self.totals.accepted - 1;
+        let Some(on_wire) = &mut self.on_wire else { return false };
+        if !self.loss.hits(end, index) {
+            return false;
+        }
+        on_wire.push(end, bytes);
+        self.totals.lost += 1;
+        self.totals.lost_on_wire += 1;
         self.totals.dropped_bytes += bytes;
         true
     }
@@ -539,20 +529,7 @@ impl Link {
     #[cold]
     fn loses(&mut self, now: Time) -> bool {
         let index = self.arrived();
-        match &mut self.loss {
-            Loss::None => false,
-            Loss::Bernoulli { p, stream } => stream.uniform() < *p,
-            Loss::Interval { p, from, to, stream } => (*from..*to).contains(&now) && stream.uniform() < *p,
-            Loss::GilbertElliott { bad, change, loss, stream } => {
-                *bad ^= stream.uniform() < change[usize::from(*bad)];
-                stream.uniform() < loss[usize::from(*bad)]
-            }
-            Loss::List { packets, next } => {
-                let hit = packets.get(*next) == Some(&index);
-                *next += usize::from(hit);
-                hit
-            }
-        }
+        self.loss.hits(now, index)
     }
 
     /// Removes the packets from the backlog whose transmission has begun by `now`.
@@ -586,6 +563,7 @@ impl Link {
 
     fn sample(&mut self, at: Time) {
         let arrived = self.arrived();
+        let (left, left_bytes, leaving) = self.on_wire.as_mut().map_or((0, 0, 0), |on_wire| on_wire.left(at));
         let Some(probe) = &mut self.probe else { return };
         // Waiting packets, ∫ packets dt so far, and the accepted packets whose transmission has not begun.
         let (queue, integral, unsent, unsent_bytes, in_service_bytes) = if let Some(service) = &self.service {
@@ -618,12 +596,12 @@ impl Link {
             queue_max: probe.max,
             integral_packet_seconds: integral as f64 * 1e-12,
             arrived,
-            dropped: self.totals.dropped + self.totals.lost,
+            dropped: self.totals.dropped + self.totals.lost - leaving,
             marked: self.totals.marked,
             reordered: self.totals.reordered,
             duplicated: self.totals.duplicated,
-            delivered: self.totals.accepted - unsent - in_service,
-            delivered_bytes: self.totals.accepted_bytes - unsent_bytes - in_service * in_service_bytes,
+            delivered: self.totals.accepted - unsent - in_service - left,
+            delivered_bytes: self.totals.accepted_bytes - unsent_bytes - in_service * in_service_bytes - left_bytes,
         });
         probe.integral_at_last_sample = integral;
         probe.min = queue;
@@ -644,7 +622,7 @@ impl Link {
     /// Number of packets that arrived.
     fn arrived(&self) -> u64 {
         let waiting = self.service.as_ref().map_or(0, |service| service.backlog().packets);
-        self.totals.accepted + self.totals.dropped + self.totals.lost + waiting
+        self.totals.accepted + self.totals.dropped + self.totals.lost - self.totals.lost_on_wire + waiting
     }
 
     /// True if the link never drops or loses a packet and is not recorded, so that it is only a transmitter and a

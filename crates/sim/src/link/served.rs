@@ -109,6 +109,10 @@ impl Link {
             probe.waits += u128::from((now - packet.at).0);
             probe.in_service_bytes = bytes;
         }
+        if self.on_wire.is_some() && self.loses_departure(self.free, bytes) {
+            gone.push(packet);
+            return None;
+        }
         Some((packet, self.free + self.delay))
     }
 

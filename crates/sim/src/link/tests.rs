@@ -4,7 +4,7 @@ use super::*;
 use crate::packet::FlowId;
 use crate::queue::check;
 use crate::record::sample_times;
-use crate::spec::QueueSpec;
+use crate::spec::{LinkSpec, LossSpec, QueueSpec};
 use proptest::prelude::*;
 
 fn spec(limit: Option<u64>, record: bool) -> LinkSpec {
@@ -13,6 +13,7 @@ fn spec(limit: Option<u64>, record: bool) -> LinkSpec {
         rate_bps: 1_000_000_000,
         delay_ps: 5_000,
         loss: LossSpec::None,
+        loss_on_wire: false,
         queue: QueueSpec {
             kind: "droptail".into(),
             limit_packets: limit,

@@ -69,6 +69,7 @@ impl LinkSpec {
             rate_bps,
             delay_ps: delay.0,
             loss: LossSpec::None,
+            loss_on_wire: false,
             queue,
             record: false,
             impairments: None,

@@ -16,9 +16,12 @@ pub struct LinkSpec {
     pub rate_bps: u64,
     /// Propagation delay, ps.
     pub delay_ps: u64,
-    /// Losses before the queue.
+    /// Losses before the queue, or after the transmitter.
     #[serde(default)]
     pub loss: LossSpec,
+    /// True if packets are lost after the transmitter, so that they take its time.
+    #[serde(default)]
+    pub loss_on_wire: bool,
     /// Queue in front of the transmitter.
     pub queue: QueueSpec,
     /// Samples the link into the `links` table.
@@ -76,7 +79,7 @@ impl LinkSpec {
     }
 }
 
-/// Losses before the queue, of data packets and ACKs alike.
+/// Losses of data packets and ACKs alike.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LossSpec {
@@ -97,6 +100,11 @@ pub enum LossSpec {
         /// End of the interval, ps.
         to_ps: u64,
     },
+    /// Independent losses of the packets that arrive in one of several intervals.
+    Intervals {
+        /// Intervals in the order of time, which do not overlap.
+        intervals: Vec<LossInterval>,
+    },
     /// Losses in bursts (Gilbert 1960, Elliott 1963). The link is in a good or a bad state, which may change before
     /// each packet. The packet is lost with the state's probability. The first state is drawn from the stationary
     /// distribution.
@@ -110,9 +118,33 @@ pub enum LossSpec {
         /// Loss probability in the bad state.
         in_bad: f64,
     },
+    /// Losses in bursts that last for a time, with or without packets: the link is in a good or a bad state for
+    /// exponentially distributed times. The packet is lost with the state's probability. The first state is drawn from the
+    /// stationary distribution.
+    TimedStates {
+        /// Mean duration of a good state, ps.
+        good_ps: u64,
+        /// Mean duration of a bad state, ps.
+        bad_ps: u64,
+        /// Loss probability in the good state.
+        in_good: f64,
+        /// Loss probability in the bad state.
+        in_bad: f64,
+    },
     /// Losses of listed packets.
     List {
         /// Positions of the lost packets in the order of arrival at the link; the first packet is 0.
         packets: Vec<u64>,
     },
+}
+
+/// An interval in which packets are lost.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct LossInterval {
+    /// Loss probability of a packet.
+    pub p: f64,
+    /// Beginning of the interval, ps.
+    pub from_ps: u64,
+    /// End of the interval, ps.
+    pub to_ps: u64,
 }

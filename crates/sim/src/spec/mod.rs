@@ -34,7 +34,7 @@ pub use self::impairments::{
     AggregationSpec, DelayStep, Impairments, JitterSpec, OPPORTUNITY_BYTES, RateStep, ReorderSpec, RetransmissionSpec,
 };
 pub use self::limits::{MOST_IN_FLIGHT, MOST_SEGMENTS, MOST_TRANSFERS, SHORTEST_TIMER_PS};
-pub use self::link::{LinkSpec, LossSpec};
+pub use self::link::{LinkSpec, LossInterval, LossSpec};
 pub use self::queue::{QueueSpec, value_of};
 pub use self::receive_window::unit_bytes;
 pub use self::schema::schema;

@@ -10,6 +10,11 @@ use super::stack::{ClockSpec, StackSpec};
 use super::traffic::{ArrivalsSpec, SourceSpec};
 use super::{FORMAT, Spec, SpecError, udt};
 
+/// Largest mean number of changes between the states of a link in a run.
+const MOST_CHANGES: u64 = 10_000_000;
+/// Longest mean duration of a state of a link, ps.
+const MOST_STATE_PS: u64 = 1 << 62;
+
 impl Spec {
     /// Rejects values without a physical meaning.
     ///
@@ -36,6 +41,14 @@ impl Spec {
         check(something, "flows".into(), "needs at least one flow, or a source of transfers")?;
         for (i, link) in self.links.iter().enumerate() {
             validate_link(&format!("links[{i}]"), link)?;
+            if let LossSpec::TimedStates { good_ps, bad_ps, .. } = link.loss {
+                let changes = self.duration_ps / (good_ps.saturating_add(bad_ps).max(2) / 2);
+                check(
+                    changes <= MOST_CHANGES,
+                    format!("links[{i}].loss"),
+                    "must change its state at most 10 million times in the run, on average",
+                )?;
+            }
         }
         for (i, flow) in self.flows.iter().enumerate() {
             self.validate_flow(&format!("flows[{i}]"), flow)?;
@@ -277,6 +290,20 @@ fn validate_link(place: &str, link: &LinkSpec) -> Result<(), SpecError> {
         check((0.0..=1.0).contains(&p), "loss.p", "must be in [0, 1]")?;
         check(from_ps < to_ps, "loss.to_ps", "must be after from_ps")?;
     }
+    if let LossSpec::Intervals { intervals } = &link.loss {
+        check(intervals.iter().all(|one| (0.0..=1.0).contains(&one.p)), "loss.p", "must be in [0, 1]")?;
+        check(intervals.iter().all(|one| one.from_ps < one.to_ps), "loss.to_ps", "must be after from_ps")?;
+        let rising = intervals.windows(2).all(|pair| pair[0].to_ps <= pair[1].from_ps);
+        check(rising, "loss.intervals", "must be in the order of time, and not overlap")?;
+    }
+    if let LossSpec::TimedStates { good_ps, bad_ps, in_good, in_bad } = link.loss {
+        let shares = [in_good, in_bad].iter().all(|p| (0.0..=1.0).contains(p));
+        check(shares, "loss", "must have probabilities in [0, 1]")?;
+        check(in_good < 1.0, "loss.in_good", "must be below 1")?;
+        let means = (1..=MOST_STATE_PS).contains(&good_ps) && (1..=MOST_STATE_PS).contains(&bad_ps);
+        check(means, "loss", "must have mean times above 0, and at most 53 days")?;
+    }
+    check(!link.loss_on_wire || !matches!(link.loss, LossSpec::None), "loss_on_wire", "needs a loss")?;
     if let LossSpec::Bernoulli { p } = link.loss {
         check((0.0..1.0).contains(&p), "loss.p", "must be in [0, 1)")?;
     }
