@@ -199,3 +199,27 @@ def test_every_algorithm_meets_the_bad_states_at_the_same_times(tmp_path: Path) 
     for (begin, end), (first, last) in zip(slow, fast, strict=True):
         assert begin == pytest.approx(first, abs=1.3e-3)
         assert end == pytest.approx(last, abs=1.3e-3)
+
+
+def test_a_link_that_hides_its_losses_is_named(tmp_path: Path) -> None:
+    """ACKs at 100 kbit/s on a link that is not recorded: the run says that they are lost."""
+    form: dict[str, Any] = {
+        "duration": "20 s",
+        "flow": [{"algorithm": "cubic", "path": ["down"], "reverse_path": ["up"]}],
+    }
+    down = {"name": "down", "from": "a", "to": "b", "rate": "10 Mbit/s", "delay": "1 ms", "buffer": "100 packets"}
+    up = {"name": "up", "from": "b", "to": "a", "rate": "100 kbit/s", "delay": "1 ms", "buffer": "100 packets"}
+    form["link"] = [down | {"duplex": False}, up | {"duplex": False}]
+    hidden = made(Scenario.from_dict(form), tmp_path)
+    (line,) = [line for line in hidden.warnings if line.startswith("up: ")]
+    form["link"][1]["record"] = True
+    recorded = made(Scenario.from_dict(form), tmp_path)
+    last = recorded.links.filter(pl.col("link").cast(str) == "up").tail(1)
+    share = last["dropped_packets"][0] / last["arrived_packets"][0]
+    assert share > 0.3
+    assert line == (
+        f"up: {share:.2%} of its packets were lost or dropped, and the table 'links' has no row for it; "
+        "write record = true into its [[link]]"
+    )
+    assert not [line for line in recorded.warnings if line.startswith("up: ")]
+    assert recorded.flows["goodput_mbps"].to_list() == hidden.flows["goodput_mbps"].to_list()

@@ -27,6 +27,7 @@ def warnings_after(run: Run) -> list[str]:
         if cyclic and row["completion_s"] is None and events[name] < EPOCHS_WANTED:
             few[name] = events[name]
     return [
+        *_hidden_losses(run),
         *_each_or_all(
             {
                 name: f"its receive window, not its algorithm, held it back for {share:.0%} of its time"
@@ -47,11 +48,24 @@ def warnings_after(run: Run) -> list[str]:
     ]
 
 
-def _each_or_all(warnings: dict[str, str], together: str) -> list[str]:
-    """A line for each flow, or one line for all flows if they are many."""
+def _hidden_losses(run: Run) -> list[str]:
+    """Links that lost packets and have no rows in the tables, such as a slow link that only ACKs cross."""
+    rows = run.manifest.get("engine_summary", {}).get("unrecorded_losses", [])
+    lines = {
+        row[
+            "name"
+        ]: f"{row['gone'] / row['arrived']:.2%} of its packets were lost or dropped, and the table 'links' has "
+        "no row for it; write record = true into its [[link]]"
+        for row in rows
+    }
+    return _each_or_all(lines, "they lost packets, and the table 'links' has no rows for them", "links")
+
+
+def _each_or_all(warnings: dict[str, str], together: str, noun: str = "flows") -> list[str]:
+    """A line for each flow or link, or one line for all if they are many."""
     if len(warnings) <= MOST_SINGLY:
         return [f"{name}: {line}" for name, line in warnings.items()]
-    return [f"{len(warnings):,} flows, {next(iter(warnings))} the first of them: {together}"]
+    return [f"{len(warnings):,} {noun}, {next(iter(warnings))} the first of them: {together}"]
 
 
 def _waits_for_loss(algorithm: str) -> bool:

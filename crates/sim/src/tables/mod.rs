@@ -8,10 +8,11 @@ use elephan_cc::Variable;
 use elephan_cc::observe::Form;
 
 use crate::crowd::{Crowd, CrowdSample, QUANTILES, Spread};
+use crate::link::LinkTotals;
 use crate::outcome::Outcome;
 use crate::rates::{MBIT_PER_BYTE, payload_rate_mbps, rate_mbps};
 use crate::record::{LinkSample, OneWayDelays, ReceiverRecord, ReceiverSample, SenderRecord, SenderSample};
-use crate::spec::{ArrivalsSpec, FlowSpec, SourceSpec, Spec};
+use crate::spec::{ArrivalsSpec, FlowSpec, LinkSpec, SourceSpec, Spec};
 use crate::time::Time;
 use crate::traffic::{Finished, SourceTotals, Summary, Transfer};
 
@@ -418,6 +419,18 @@ pub fn source_totals(spec: &Spec, outcome: &Outcome) -> Vec<serde_json::Value> {
     spec.traffic.iter().zip(&outcome.sources).map(of).collect()
 }
 
+/// Losses of the links that have no rows in the tables: a link's name, arrived packets, and those dropped or lost.
+fn losses_without_rows(spec: &Spec, outcome: &Outcome) -> Vec<serde_json::Value> {
+    let links = spec.links.iter().zip(&outcome.link_totals);
+    let lossy = links.filter(|(link, totals)| !link.record && totals.dropped + totals.lost > 0);
+    let row = |(link, totals): (&LinkSpec, &LinkTotals)| {
+        let gone = totals.dropped + totals.lost;
+        let arrived = totals.accepted + gone - totals.lost_on_wire;
+        serde_json::json!({"name": link.name, "arrived": arrived, "gone": gone})
+    };
+    lossy.map(row).collect()
+}
+
 /// Totals of the run.
 #[must_use]
 pub fn summary(spec: &Spec, outcome: &Outcome) -> serde_json::Value {
@@ -447,6 +460,10 @@ pub fn summary(spec: &Spec, outcome: &Outcome) -> serde_json::Value {
         "links": links,
         "engine_version": env!("CARGO_PKG_VERSION"),
     });
+    let unrecorded = losses_without_rows(spec, outcome);
+    if !unrecorded.is_empty() {
+        summary["unrecorded_losses"] = unrecorded.into();
+    }
     if spec.internals {
         let internals = outcome.senders.iter().filter_map(|sender| sender.internals.as_ref());
         summary["internals"] = internals.map(|internals| internals.rows.len()).sum::<usize>().into();
