@@ -71,6 +71,8 @@ pub struct Scoreboard {
     /// The SACK blocks of the last ACK that had SACK blocks.
     latest: [(u32, u32); 3],
     fresh: Delivered,
+    /// The retransmitted ones of the segments in `fresh`.
+    fresh_resent: Vec<u32>,
 }
 
 impl Scoreboard {
@@ -174,7 +176,7 @@ impl Scoreboard {
         if let Some(fresh) = self.extend_latest(blocks, next) {
             return fresh;
         }
-        self.fresh = Delivered::default();
+        self.forget_fresh();
         let mut fresh = 0;
         for (place, &(first, past)) in blocks.iter().enumerate().take(self.latest.len()) {
             let (known_first, known_past) = std::mem::replace(&mut self.latest[place], (first, past));
@@ -199,11 +201,31 @@ impl Scoreboard {
             return None;
         }
         known.1 = past;
-        self.fresh = Delivered::default();
-        self.fresh.note(top, self.resent_count > 0 && self.resent.get(top));
+        self.forget_fresh();
+        self.note_fresh(top);
         self.unmark(top);
         self.marked = true;
         Some(1)
+    }
+
+    #[inline(always)]
+    fn forget_fresh(&mut self) {
+        self.fresh = Delivered::default();
+        self.fresh_resent.clear();
+    }
+
+    #[inline(always)]
+    fn note_fresh(&mut self, segment: u32) {
+        let is_resent = self.resent_count > 0 && self.resent.get(segment);
+        self.fresh.note(segment, is_resent);
+        if is_resent {
+            self.fresh_resent.push(segment);
+        }
+    }
+
+    /// The retransmitted ones of the segments that the SACK blocks of the last ACK with blocks newly delivered.
+    pub fn fresh_resent(&self) -> &[u32] {
+        &self.fresh_resent
     }
 
     /// Segments that the SACK blocks of the last ACK with blocks newly delivered.
@@ -251,7 +273,7 @@ impl Scoreboard {
             }
             let (_, run_past) = self.sacked.insert(segment, self.una);
             fresh += 1;
-            self.fresh.note(segment, self.resent_count > 0 && self.resent.get(segment));
+            self.note_fresh(segment);
             self.unmark(segment);
             segment = run_past;
         }
@@ -478,6 +500,21 @@ mod tests {
         assert_eq!((board.fresh().originals, board.fresh().resent), (None, Some((5, 5))));
         assert_eq!(board.sack_blocks(&[(4, 7)], 8), 1);
         assert_eq!((board.fresh().originals, board.fresh().resent), (Some((6, 6)), None));
+    }
+
+    #[test]
+    fn an_ack_delivers_only_retransmissions_that_no_earlier_ack_delivered() {
+        let mut board = Scoreboard::default();
+        board.reserve(8);
+        board.sack_blocks(&[(6, 7)], 8);
+        board.mark_lost_below(5);
+        (0..5).for_each(|segment| board.retransmitted(segment, 8, Time::ZERO));
+        board.sack_blocks(&[(2, 3), (6, 7)], 8);
+        assert_eq!(board.fresh_resent(), [2]);
+        board.sack_blocks(&[(1, 4), (6, 7)], 8);
+        assert_eq!(board.fresh_resent(), [1, 3]);
+        board.sack_blocks(&[(1, 4), (6, 8)], 8);
+        assert_eq!(board.fresh_resent(), [0_u32; 0], "segment 7 is an original");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use elephan_cc::{Ack, Algorithm, Answer, Cause, Delivery, Load, Needs, Recovery,
 use super::core::Sender;
 use crate::endpoint::boundary::Outlet;
 use crate::endpoint::recovery::Losses;
-use crate::endpoint::scoreboard::{Delivered, Parts};
+use crate::endpoint::scoreboard::Parts;
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
 use crate::prefetch;
 use crate::spec::ClockSpec;
@@ -434,16 +434,14 @@ impl Sender {
     /// was retransmitted. Original segments are sent in the order of their numbers.
     fn delivered_by(&self, Parts { acknowledged, sacked }: Parts) -> impl Iterator<Item = (Time, u32, bool)> {
         let Self { rack, board, .. } = self;
-        let resent = |part: Delivered| {
-            let (first, last) = part.resent.unwrap_or((1, 0));
-            (first..=last).filter(|&segment| segment < board.una() || board.is_sacked(segment))
-        };
-        let segments = |part: Delivered| {
-            let original = part.originals.map(|(_, last)| (last, false));
-            original.into_iter().chain(resent(part).map(|segment| (segment, true)))
-        };
-        let all = segments(acknowledged).chain(segments(sacked));
-        all.filter_map(|(segment, is_resent)| Some((rack.sent_at.get(segment.into())?, segment, is_resent)))
+        let (first, last) = acknowledged.resent.unwrap_or((1, 0));
+        // The scoreboard remembers the segments of the last ACK with SACK blocks, which need not be this ACK.
+        let resent_sacked = sacked.resent.map_or(&[][..], |_| board.fresh_resent());
+        let resent = (first..=last).chain(resent_sacked.iter().copied()).map(|segment| (segment, true));
+        let originals = [acknowledged.originals, sacked.originals].into_iter().flatten().map(|(_, last)| (last, false));
+        originals
+            .chain(resent)
+            .filter_map(|(segment, is_resent)| Some((rack.sent_at.get(segment.into())?, segment, is_resent)))
     }
 
     /// Time at which the host has processed an ACK. A slow host walks over all outstanding segments if the ACK carries
