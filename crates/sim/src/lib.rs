@@ -18,6 +18,8 @@
 
 pub mod algorithms;
 pub mod application;
+#[cfg(test)]
+mod costs;
 pub mod crowd;
 pub mod draw;
 pub mod endpoint;

@@ -44,6 +44,7 @@ impl<T: Copy + Default> Fifo<T> {
     /// The element behind `ahead` other elements.
     #[must_use]
     pub fn get(&self, ahead: usize) -> Option<T> {
+        looks::count();
         (ahead < self.len).then(|| self.slots[(self.head + ahead) & (self.slots.len() - 1)])
     }
 
@@ -85,6 +86,33 @@ impl<T: Copy + Default> Fifo<T> {
         Some(value)
     }
 
+    /// The newest element.
+    #[must_use]
+    #[inline]
+    pub fn newest(&self) -> Option<T> {
+        self.len.checked_sub(1).and_then(|ahead| self.get(ahead))
+    }
+
+    /// Removes the newest element.
+    #[inline]
+    pub fn drop_newest(&mut self) {
+        self.len = self.len.saturating_sub(1);
+    }
+
+    /// Number of leading elements that fulfil `is_low`; no element behind them does.
+    pub fn partition_point(&self, is_low: impl Fn(T) -> bool) -> usize {
+        let (mut low, mut high) = (0, self.len);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.get(middle).is_some_and(&is_low) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
     /// All elements, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         let mask = self.slots.len().wrapping_sub(1);
@@ -102,6 +130,35 @@ impl<T: Copy + Default> Fifo<T> {
         // The elements that had wrapped around to the beginning follow the elements at the old end.
         self.slots.copy_within(0..self.head, before);
     }
+}
+
+/// Number of elements and bits at which a thread looks, for tests of the cost of a segment: a number of operations does not
+/// depend on how busy the host is.
+#[cfg(test)]
+pub mod looks {
+    use std::cell::Cell;
+
+    thread_local! {
+        static COUNT: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// Counts one look.
+    pub(super) fn count() {
+        COUNT.set(COUNT.get() + 1);
+    }
+
+    /// The result of `f`, and the looks of this thread while it runs.
+    pub fn during<T>(f: impl FnOnce() -> T) -> (T, u64) {
+        let before = COUNT.get();
+        (f(), COUNT.get() - before)
+    }
+}
+
+/// Outside tests nothing is counted.
+#[cfg(not(test))]
+mod looks {
+    #[inline(always)]
+    pub(super) fn count() {}
 }
 
 /// Largest capacity, segments, of a ring that one transfer leaves to the next.
@@ -176,6 +233,7 @@ impl BitRing {
     #[must_use]
     #[inline]
     pub fn get(&self, segment: u32) -> bool {
+        looks::count();
         let words = self.words();
         let (word, bit) = Self::place(words.len(), segment);
         words[word] & bit != 0
@@ -308,13 +366,19 @@ mod tests {
             let mut fifo = Fifo::<u32>::default();
             let mut model = VecDeque::new();
             for operation in operations {
-                if let Some(value) = operation {
-                    fifo.push(value);
-                    model.push_back(value);
-                } else {
-                    prop_assert_eq!(fifo.pop(), model.pop_front());
+                match operation {
+                    Some(value) if value % 8 == 0 => {
+                        fifo.drop_newest();
+                        model.pop_back();
+                    }
+                    Some(value) => {
+                        fifo.push(value);
+                        model.push_back(value);
+                    }
+                    None => prop_assert_eq!(fifo.pop(), model.pop_front()),
                 }
                 prop_assert_eq!(fifo.front(), model.front());
+                prop_assert_eq!(fifo.newest(), model.back().copied());
                 prop_assert!(fifo.iter().eq(model.iter()));
             }
         }

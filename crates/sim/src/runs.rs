@@ -114,6 +114,16 @@ impl RunSet {
         }
     }
 
+    /// The first member of the run that ends at `last`, in a set above `base`; a run must end there.
+    #[must_use]
+    #[inline]
+    pub fn run_start(&self, last: u32, base: u32) -> u32 {
+        match self.bits.inline_word() {
+            Some(word) => last + 1 - word.rotate_right((last & 63) + 1).leading_ones().min(last - base + 1),
+            None => self.other_end[self.slot(last)],
+        }
+    }
+
     /// Number of consecutive members from the member `segment` upward, in a set of one `word`.
     #[inline]
     fn members_from(&self, word: u64, segment: u32) -> u32 {
@@ -197,7 +207,7 @@ mod tests {
                 model.insert(segment);
                 prop_assert!((first..past).all(|s| model.contains(&s)));
                 prop_assert!(!model.contains(&past) && (first == base || !model.contains(&(first - 1))));
-                prop_assert_eq!(runs.run_end(first), past - 1);
+                prop_assert_eq!((runs.run_end(first), runs.run_start(past - 1, base)), (past - 1, first));
             }
             // The run at the top becomes longer, and no other run does.
             let top = base + model.last().map_or(0, |last| last - base + 1);

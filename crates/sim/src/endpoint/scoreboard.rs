@@ -67,7 +67,12 @@ pub struct Scoreboard {
     marked_below: u32,
     /// Segment below which every lost segment is retransmitted.
     repaired_below: u32,
+    /// Retransmissions in the order of their times, without those in `overtaken`. Entries of segments that have arrived
+    /// since stay until they are at an end of their list.
     retransmissions: Fifo<Retransmission>,
+    /// Retransmissions that a later transmission has overtaken and that are not yet lost, all of them before those in
+    /// `retransmissions`. RACK asks for the latest on every ACK, so the list must not be searched.
+    overtaken: Fifo<Retransmission>,
     /// The SACK blocks of the last ACK that had SACK blocks.
     latest: [(u32, u32); 3],
     fresh: Delivered,
@@ -161,8 +166,10 @@ impl Scoreboard {
         self.una = cumulative;
         self.marked_below = self.marked_below.max(cumulative);
         self.repaired_below = self.repaired_below.max(cumulative);
-        while self.retransmissions.front().is_some_and(|r| r.segment < cumulative) {
-            self.retransmissions.pop();
+        for list in [&mut self.overtaken, &mut self.retransmissions] {
+            while list.front().is_some_and(|r| r.segment < cumulative) {
+                list.pop();
+            }
         }
         self.settle();
         cumulative - from - already
@@ -260,25 +267,58 @@ impl Scoreboard {
     /// Handles a SACK block `[first, past)`. Returns the number of segments that the block newly delivers.
     #[inline]
     pub fn sack(&mut self, first: u32, past: u32, next: u32) -> u32 {
-        let mut segment = first.max(self.una);
         let past = past.min(next);
+        let mut segment = self.skip_sacked(first.max(self.una), past);
         let mut fresh = 0;
         while segment < past {
-            if self.sacked.contains(segment) {
-                // A block is a maximal run of the receiver, so it begins where a known run begins, unless ACKs were
-                // reordered.
-                let begins = segment == self.una || !self.sacked.contains(segment - 1);
-                segment = if begins { self.sacked.run_end(segment) } else { segment } + 1;
-                continue;
-            }
             let (_, run_past) = self.sacked.insert(segment, self.una);
             fresh += 1;
             self.note_fresh(segment);
             self.unmark(segment);
-            segment = run_past;
+            segment = self.skip_sacked(run_past, past);
         }
         self.marked |= fresh > 0;
         fresh
+    }
+
+    /// The lowest segment from `segment` on that is not SACKed; only those below `past` are examined.
+    #[inline]
+    fn skip_sacked(&self, mut segment: u32, past: u32) -> u32 {
+        while segment < past && self.sacked.contains(segment) {
+            // A block is a maximal run of the receiver, so it begins where a known run begins, unless ACKs were
+            // reordered.
+            let begins = segment == self.una || !self.sacked.contains(segment - 1);
+            segment = if begins { self.sacked.run_end(segment) } else { segment } + 1;
+        }
+        segment
+    }
+
+    /// True if a segment from `first` to below `past` is neither SACKed nor retransmitted. Only segments that are not
+    /// SACKed are examined one by one.
+    pub fn has_original(&self, first: u32, past: u32) -> bool {
+        let mut segment = self.skip_sacked(first.max(self.una), past);
+        while segment < past && self.resent.get(segment) {
+            segment = self.skip_sacked(segment + 1, past);
+        }
+        segment < past
+    }
+
+    /// The segments from `low` to below `top` that are not SACKed, the highest first. A run of SACKed segments costs as
+    /// much as one segment.
+    pub fn missing_from_top(&self, low: u32, top: u32) -> impl Iterator<Item = u32> {
+        let mut past = top;
+        std::iter::from_fn(move || {
+            while past > low {
+                past -= 1;
+                if !self.sacked.contains(past) {
+                    return Some(past);
+                }
+                if past + 1 >= self.sacked.top() || !self.sacked.contains(past + 1) {
+                    past = self.sacked.run_start(past, self.una);
+                }
+            }
+            None
+        })
     }
 
     /// Marks the segments below `edge` lost, except segments already SACKed or marked. Returns the number of newly
@@ -310,7 +350,7 @@ impl Scoreboard {
     pub fn mark_all_lost(&mut self, edge: u32) {
         self.forgiven.clear();
         self.resent_count -= self.resent.clear_range(self.una, edge);
-        while self.retransmissions.pop().is_some() {}
+        while self.oldest_retransmission().is_some() {}
         self.marked_below = self.una;
         self.mark_lost_below(edge);
         self.repaired_below = self.una;
@@ -327,7 +367,7 @@ impl Scoreboard {
     /// on, as in Linux (`tcp_undo_cwnd_reduction`).
     pub fn forgive_losses(&mut self, next: u32) {
         let mut resent = Vec::new();
-        while let Some(retransmission) = self.retransmissions.pop() {
+        while let Some(retransmission) = self.oldest_retransmission() {
             let segment = retransmission.segment;
             resent.extend(Some(retransmission).filter(|_| segment >= self.una && self.resent.get(segment)));
         }
@@ -348,7 +388,7 @@ impl Scoreboard {
         self.forgiven.clear();
         self.lost_count -= self.lost.clear_range(self.una, next);
         self.resent_count -= self.resent.clear_range(self.una, next);
-        while self.retransmissions.pop().is_some() {}
+        while self.oldest_retransmission().is_some() {}
         self.marked_below = self.una;
         self.repaired_below = self.una;
         self.settle();
@@ -416,11 +456,37 @@ impl Scoreboard {
         !self.sacked.contains(segment) && (!self.lost.get(segment) || self.resent.get(segment))
     }
 
-    /// The latest of the retransmissions in flight that a later transmission has overtaken.
-    pub fn last_retransmission(&self, mut overtaken: impl FnMut(Retransmission) -> bool) -> Option<Retransmission> {
-        let all = (0..self.retransmissions.len()).map_while(|ahead| self.retransmissions.get(ahead));
-        let in_flight = all.filter(|sent| sent.segment >= self.una && self.resent.get(sent.segment));
-        in_flight.take_while(|&sent| overtaken(sent)).last()
+    /// Removes and returns the oldest retransmission.
+    fn oldest_retransmission(&mut self) -> Option<Retransmission> {
+        self.overtaken.pop().or_else(|| self.retransmissions.pop())
+    }
+
+    /// True if a retransmission is in flight. Once it is not, it never is again: a later one of the same segment has an
+    /// entry of its own.
+    #[inline]
+    fn is_pending(&self, sent: Retransmission) -> bool {
+        sent.segment >= self.una && self.resent.get(sent.segment)
+    }
+
+    /// The latest of the retransmissions in flight that a later transmission has overtaken. `overtaken` decides if one
+    /// was overtaken; a retransmission that was stays so. Every entry is moved once and removed once.
+    pub fn last_retransmission(&mut self, mut overtaken: impl FnMut(Retransmission) -> bool) -> Option<Retransmission> {
+        while let Some(&sent) = self.retransmissions.front() {
+            if self.is_pending(sent) {
+                if !overtaken(sent) {
+                    break;
+                }
+                self.overtaken.push(sent);
+            }
+            self.retransmissions.pop();
+        }
+        while let Some(sent) = self.overtaken.newest() {
+            if self.is_pending(sent) {
+                return Some(sent);
+            }
+            self.overtaken.drop_newest();
+        }
+        None
     }
 
     /// Marks retransmissions lost that a later transmission has overtaken, adds them to `found`, and returns their
@@ -431,12 +497,12 @@ impl Scoreboard {
         found: &mut Vec<u32>,
     ) -> u32 {
         let mut count = 0;
-        while let Some(&front) = self.retransmissions.front() {
-            let pending = front.segment >= self.una && self.resent.get(front.segment);
+        while let Some(&front) = self.overtaken.front().or_else(|| self.retransmissions.front()) {
+            let pending = self.is_pending(front);
             if pending && !overtaken(front) {
                 break;
             }
-            self.retransmissions.pop();
+            self.oldest_retransmission();
             if pending {
                 self.resent.clear(front.segment);
                 self.resent_count -= 1;

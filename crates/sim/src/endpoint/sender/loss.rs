@@ -91,9 +91,8 @@ impl Sender {
     /// timeout and never retransmitted.
     pub(super) fn delivers_original(&self, cumulative: u32, blocks: &[(u32, u32)]) -> bool {
         let (una, past) = (self.board.una(), self.repair.point);
-        let is_original = |segment: u32| !self.board.is_sacked(segment) && !self.board.is_resent(segment);
-        (una..cumulative.min(past)).any(is_original)
-            || blocks.iter().any(|block| (block.0.max(una)..block.1.min(past)).any(is_original))
+        self.board.has_original(una, cumulative.min(past))
+            || blocks.iter().any(|block| self.board.has_original(block.0, block.1.min(past)))
     }
 
     /// Detection of a spurious timeout after an ACK (F-RTO, RFC 5682 section 3.1, with SACK): the timeout was spurious
@@ -377,7 +376,7 @@ impl Sender {
     /// segment, so that one expiry marks all overtaken segments lost (`tcp_rack_detect_loss` uses the longest wait), as
     /// in RFC 8985.
     fn last_overtaken(&self, low: u32, top: u32) -> Option<Time> {
-        let missing = (low..top).rev().filter(|&segment| !self.board.is_sacked(segment));
+        let missing = self.board.missing_from_top(low, top);
         let mut times = missing.filter_map(|segment| Some((segment, self.rack.sent_at.get(segment.into())?)));
         times.find(|&(segment, sent)| self.rack.has_overtaken(segment, sent)).map(|(_, sent)| sent)
     }
