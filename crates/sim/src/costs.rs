@@ -1,9 +1,11 @@
 //! Tests of the cost of a segment, as the number of elements and bits at which the engine looks: it must not grow with the
 //! window, which is a hundred thousand segments on a path of 10 Gbit/s and 100 ms.
 
+use std::sync::Arc;
+
 use crate::engine::Engine;
 use crate::ring::looks;
-use crate::spec::{Impairments, LossSpec, ReorderSpec, Spec};
+use crate::spec::{Detection, Impairments, LossSpec, ReorderSpec, Spec, StackSpec};
 use crate::time::Time;
 
 /// A flow on a path of 100 ms and `rate_mbps` for two seconds.
@@ -51,5 +53,18 @@ fn the_cost_of_a_segment_that_waits_for_an_overtaken_one_does_not_grow_with_the_
             spec.links[0].impairments = Some(Box::new(Impairments { reorder, ..Impairments::default() }));
         };
         assert_near_constant(on_small_and_large_windows("bbr", reordered));
+    }
+}
+
+#[test]
+fn the_cost_of_a_segment_does_not_grow_with_a_paced_initial_window() {
+    for detection in [Detection::Dupack, Detection::Rack] {
+        let costs = [2000, 32_000].map(|initial_window| {
+            let mut spec = long_path("bbr3", 1);
+            let stack = StackSpec { detection, initial_window, ..StackSpec::linux() };
+            spec.flows[0].stack = Arc::new(stack);
+            looks_per_segment(spec)
+        });
+        assert_near_constant(costs);
     }
 }

@@ -1,6 +1,7 @@
 //! State of loss recovery.
 
 use crate::endpoint::recovery::Episode;
+use crate::ring::Fifo;
 use crate::time::Time;
 
 /// Phase of loss recovery.
@@ -47,8 +48,8 @@ pub(super) struct Repair {
     /// True while the timer of the reordering window is handled. It sends lost segments and no new data
     /// (`tcp_rack_reo_timeout`).
     pub(super) by_timer: bool,
-    /// First segments of the bursts that left at the same time as the burst before them.
-    joints: Vec<u32>,
+    /// First segments of the bursts that left at the same time as the burst before them, the lowest first.
+    joints: Fifo<u32>,
 }
 
 impl Repair {
@@ -65,7 +66,7 @@ impl Repair {
             sends_new: false,
             lost_again: Vec::new(),
             by_timer: false,
-            joints: Vec::new(),
+            joints: Fifo::default(),
         }
     }
 
@@ -120,13 +121,15 @@ impl Repair {
     /// Records that the burst that begins with `segment` left at the same time as the burst before it; `una` is the lowest
     /// segment outstanding.
     pub(super) fn note_joint(&mut self, segment: u32, una: u32) {
-        self.joints.retain(|&joint| joint > una);
+        while self.joints.front().is_some_and(|&joint| joint <= una) {
+            self.joints.pop();
+        }
         self.joints.push(segment);
     }
 
     /// True if `segment` began a burst, although it left at the same time as the segment before it.
     pub(super) fn is_joint(&self, segment: u32) -> bool {
-        self.joints.contains(&segment)
+        self.joints.get(self.joints.partition_point(|joint| joint < segment)) == Some(segment)
     }
 
     /// True if no ACK has advanced since the last timeout; `una` is the lowest segment outstanding.
@@ -175,6 +178,6 @@ mod tests {
         }
         assert!(repair.is_joint(4) && !repair.is_joint(5));
         repair.note_joint(8, 5);
-        assert_eq!(repair.joints, [6, 8]);
+        assert!(repair.joints.iter().eq(&[6, 8]));
     }
 }
