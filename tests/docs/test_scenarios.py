@@ -116,6 +116,7 @@ SHOWN: dict[str, Callable[[dict[str, Any]], bool]] = {
     "losses after the transmitter": field("loss_on_wire"),
     "bursts in time": loss("timed_states"),
     "an encoder": lambda form: any((flow.get("application") or {}).get("rate_steps") for flow in form["flows"]),
+    "writes": field("writes"),
     "ACKs that are counted": field("acks_counted"),
     "changes of route": field("delay_steps"),
     "a wrong base RTT": field("base_rtt_error_ps"),

@@ -532,7 +532,7 @@ class _Senders:
         draw, scale = self.draw, self.scale
         form: Tables = {}
         if draw.chance(0.25):
-            form["application"] = self._application()
+            form["application"] = self._application() if udt or draw.chance(0.8) else {"writes": self._writes()}
         if udt and not draw.chance(0.02):
             return form | ({"stack": {"payload": draw.size(24, 9000)}} if draw.chance(0.3) else {})
         if draw.chance(0.3):
@@ -553,6 +553,13 @@ class _Senders:
             "resolution": draw.time(US, 20 * MS, zero=0.2),
         }
         return {name: whole[name] for name in draw.subset(tuple(whole), 1)}
+
+    def _writes(self) -> Any:
+        draw, scale = self.draw, self.scale
+        if draw.chance(0.3):
+            return str(FILES / "writes.csv")
+        times = sorted(draw.time_ps(*scale.duration) for _ in range(draw.choice((1, 3, 20))))
+        return [{"at": units.format_time(at), "size": draw.size(1, 200_000)} for at in times]
 
     def _application(self) -> Tables:
         draw, scale = self.draw, self.scale

@@ -3,11 +3,12 @@
 //! The application has a clock that runs only in on periods. By this clock, segments arrive at equal intervals, as a
 //! Poisson process, or in frames of random size. An off period can interrupt an interval; the rest of the interval
 //! passes in the next on period. The mean rate is therefore the stated rate times the fraction of on time, even with
-//! very short bursts.
+//! very short bursts. An application with writes hands over the segments of each write at the write's time.
 
 use crate::draw::{exponential, weibull};
 use crate::random::Stream;
-use crate::spec::{ApplicationSpec, DurationSpec, FlowSpec, FramesSpec, MOST_SEGMENTS, Spec};
+use crate::record::Written;
+use crate::spec::{ApplicationSpec, DurationSpec, FlowSpec, FramesSpec, MOST_SEGMENTS, Spec, WriteSpec};
 use crate::time::Time;
 
 /// Largest burst of segments for which memory is not checked; a larger burst must fit into the run's memory before its
@@ -50,6 +51,11 @@ enum Pace {
         /// Rates from given times on, bit/s.
         steps: Vec<(Time, u64)>,
     },
+    Writes {
+        /// Segments of each write, and the position of the next write.
+        segments: Vec<u64>,
+        next: usize,
+    },
 }
 
 /// An application's remaining data, and the times at which it hands the data over.
@@ -71,6 +77,16 @@ pub struct Application {
     pausing: bool,
     /// Time since which all segments handed over are acknowledged.
     pub idle_since: Time,
+    writes: Writes,
+}
+
+/// Writes of an application, in the order of their times.
+#[derive(Clone, Debug, Default)]
+struct Writes {
+    rows: Vec<Written>,
+    /// Number of segments of all writes up to and including each one.
+    ends: Vec<u64>,
+    acknowledged: usize,
 }
 
 impl Application {
@@ -91,6 +107,16 @@ impl Application {
             let to = start + on.draw(&mut draws);
             Bursts { on, off, from: start, to, clock: Time::ZERO, draws }
         });
+        let payload_bytes = (bits / 8) as u32;
+        let mut ends: Vec<u64> = spec.writes.iter().map(|write| write.segments(payload_bytes)).collect();
+        let segments = ends.clone();
+        let mut sum = 0;
+        ends.iter_mut().for_each(|end| {
+            sum += *end;
+            *end = sum;
+        });
+        let row = |write: &WriteSpec| Written { at: start.max(Time(write.at_ps)), bytes: write.bytes, completed: None };
+        let writes = Writes { rows: spec.writes.iter().map(row).collect(), ends, acknowledged: 0 };
         let mut this = Self {
             bits_ps: u128::from(bits) * u128::from(Time::SECOND.0),
             rate_bps: u128::from(spec.rate_bps),
@@ -99,6 +125,7 @@ impl Application {
                     let steps = spec.rate_steps.iter().map(|step| (Time(step.at_ps), step.rate_bps)).collect();
                     Pace::Frames { draws: stream("frames"), interval_ps, shape, frame: 0, ready: 0, rest: 0.0, steps }
                 }
+                None if !segments.is_empty() => Pace::Writes { segments, next: 0 },
                 None if spec.poisson => Pace::Poisson { draws: stream("arrivals"), at: Time::ZERO },
                 None => Pace::Even,
             },
@@ -110,6 +137,7 @@ impl Application {
             due: Time::NEVER,
             pausing: false,
             idle_since: start,
+            writes,
         };
         this.draw_next(0);
         this.schedule();
@@ -123,7 +151,8 @@ impl Application {
         let stack = &flow.stack;
         let bytes = stack.payload_bytes + if flow.datagrams { stack.header_bytes } else { 0 };
         let stop = Time(flow.stop_ps.unwrap_or(spec.duration_ps).min(spec.duration_ps));
-        let total = flow.size_segments.unwrap_or(u64::from(MOST_SEGMENTS));
+        let written = (!application.writes.is_empty()).then(|| application.written_segments(stack.payload_bytes));
+        let total = flow.size_segments.or(written).unwrap_or(u64::from(MOST_SEGMENTS));
         let bits = u64::from(bytes) * 8;
         Some(Box::new(Self::new(application, spec.seed, &flow.name, bits, (start, stop), total)))
     }
@@ -155,6 +184,7 @@ impl Application {
                 // All segments of a frame are handed over at once; a frame may have a billion segments.
                 let together = match &self.pace {
                     Pace::Frames { ready, .. } => (*ready).min(self.total - self.handed).max(1),
+                    Pace::Writes { segments, next } => segments[*next],
                     Pace::Even | Pace::Poisson { .. } => 1,
                 };
                 self.handed += together;
@@ -165,10 +195,27 @@ impl Application {
         (self.handed - before) as u32
     }
 
+    /// Records that all segments before `una` are acknowledged at `now`.
+    #[inline(never)]
+    pub fn note_acknowledged(&mut self, una: u32, now: Time) {
+        let Writes { rows, ends, acknowledged } = &mut self.writes;
+        while ends.get(*acknowledged).is_some_and(|&end| end <= u64::from(una)) {
+            rows[*acknowledged].completed = Some(now);
+            *acknowledged += 1;
+        }
+    }
+
+    /// The writes, with the times at which they were acknowledged.
+    #[must_use]
+    pub fn into_writes(self) -> Vec<Written> {
+        self.writes.rows
+    }
+
     /// Draws the next interval or frame after `gone` segments.
     fn draw_next(&mut self, gone: u64) {
         match &mut self.pace {
             Pace::Even => {}
+            Pace::Writes { next, .. } => *next += usize::from(gone > 0),
             Pace::Poisson { draws, at } => {
                 let mean_ps = self.bits_ps as f64 / self.rate_bps as f64;
                 *at = Time(at.0.saturating_add((exponential(draws) * mean_ps) as u64));
@@ -197,6 +244,9 @@ impl Application {
         let ps = match &self.pace {
             Pace::Poisson { at, .. } => u128::from(at.0),
             Pace::Frames { interval_ps, frame, .. } => u128::from(frame - 1) * u128::from(*interval_ps),
+            Pace::Writes { next, .. } => {
+                self.writes.rows.get(*next).map_or(0, |write| u128::from(write.at.since(self.start).0))
+            }
             Pace::Even => u128::from(self.handed) * self.bits_ps / self.rate_bps,
         };
         let clock = Time(ps.min(u128::from(u64::MAX >> 1)) as u64);
@@ -240,8 +290,14 @@ mod tests {
 
     #[test]
     fn a_constant_rate_is_exact_and_begins_at_the_start() {
-        let spec =
-            ApplicationSpec { rate_bps: 3_000, poisson: false, frames: None, bursts: None, rate_steps: Vec::new() };
+        let spec = ApplicationSpec {
+            rate_bps: 3_000,
+            poisson: false,
+            frames: None,
+            bursts: None,
+            rate_steps: Vec::new(),
+            writes: Vec::new(),
+        };
         let times = times(&spec, 1_000, 3, u64::MAX);
         assert_eq!(times.len(), 6);
         assert_eq!(times[..4], [SECOND, SECOND + SECOND / 3, SECOND + 2 * SECOND / 3, 2 * SECOND].map(Time));
@@ -249,8 +305,14 @@ mod tests {
 
     #[test]
     fn an_application_stops_at_its_total() {
-        let spec =
-            ApplicationSpec { rate_bps: 1_000, poisson: false, frames: None, bursts: None, rate_steps: Vec::new() };
+        let spec = ApplicationSpec {
+            rate_bps: 1_000,
+            poisson: false,
+            frames: None,
+            bursts: None,
+            rate_steps: Vec::new(),
+            writes: Vec::new(),
+        };
         assert_eq!(times(&spec, 1_000, 100, 5).len(), 5);
     }
 
@@ -265,6 +327,7 @@ mod tests {
             frames: None,
             bursts: Some((half, half)),
             rate_steps: Vec::new(),
+            writes: Vec::new(),
         };
         let times = times(&spec, 1_000, 3001, u64::MAX);
         assert_eq!(times.len(), 1500);
@@ -280,6 +343,7 @@ mod tests {
             frames: None,
             bursts: Some((micro, micro)),
             rate_steps: Vec::new(),
+            writes: Vec::new(),
         };
         let mut application = Application::new(&spec, 1, "f", 1_000, (Time(0), Time(10 * SECOND)), u64::MAX);
         let (mut segments, mut looks) = (0, 0);
@@ -301,6 +365,7 @@ mod tests {
             frames: None,
             bursts: Some((mean(300), mean(700))),
             rate_steps: Vec::new(),
+            writes: Vec::new(),
         };
         let n = times(&spec, 1_000, 20_001, u64::MAX).len() as f64;
         // 20,000 cycles: the on-time's standard deviation is √(20,000 × 2) × 0.3 × 0.7 s = 42 s.
@@ -316,6 +381,7 @@ mod tests {
             frames: Some(frames),
             bursts: None,
             rate_steps: Vec::new(),
+            writes: Vec::new(),
         };
         // Segments of 100 bits in frames of 100,000 bits on average, so that rounding is negligible.
         let times = times(&spec, 100, 4001, u64::MAX);
@@ -343,8 +409,14 @@ mod tests {
         let frames = FramesSpec { interval_ps: SECOND / 50, shape: 100.0 };
         let steps = [(101, 4_000_000), (201, 0), (301, 1_000_000)];
         let rate_steps = steps.map(|(at, rate_bps)| RateStep { at_ps: at * SECOND, rate_bps }).into();
-        let spec =
-            ApplicationSpec { rate_bps: 2_000_000, poisson: false, frames: Some(frames), bursts: None, rate_steps };
+        let spec = ApplicationSpec {
+            rate_bps: 2_000_000,
+            poisson: false,
+            frames: Some(frames),
+            bursts: None,
+            rate_steps,
+            writes: Vec::new(),
+        };
         let times = times(&spec, 1_000, 401, u64::MAX);
         let within = |from: u64, to: u64| {
             times.iter().filter(|at| (from * SECOND..to * SECOND).contains(&at.0)).count() as f64
@@ -367,6 +439,7 @@ mod tests {
             frames: Some(frames),
             bursts: None,
             rate_steps: Vec::new(),
+            writes: Vec::new(),
         };
         let mut application = Application::new(&spec, 1, "f", 8, (Time(0), Time(10 * SECOND)), 3_000_000_000);
         let first = application.take(Time(0));
@@ -378,8 +451,14 @@ mod tests {
 
     #[test]
     fn poisson_gaps_pass_kolmogorov_smirnov() {
-        let spec =
-            ApplicationSpec { rate_bps: 1_000_000, poisson: true, frames: None, bursts: None, rate_steps: Vec::new() };
+        let spec = ApplicationSpec {
+            rate_bps: 1_000_000,
+            poisson: true,
+            frames: None,
+            bursts: None,
+            rate_steps: Vec::new(),
+            writes: Vec::new(),
+        };
         let times = times(&spec, 1_000, 101, u64::MAX);
         let mut gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]).seconds()).collect();
         gaps.sort_by(f64::total_cmp);
@@ -388,5 +467,30 @@ mod tests {
         let worst = gaps.iter().enumerate().map(|(i, x)| (cdf(*x) - i as f64 / n).abs()).fold(0.0, f64::max);
         assert!(worst < 2.225 / n.sqrt(), "{worst}");
         assert!((n - 100_000.0).abs() < 5.0 * 316.3, "{n}");
+    }
+
+    #[test]
+    fn writes_are_handed_over_at_their_times_in_whole_segments_of_their_own() {
+        let write = |at: u64, bytes| WriteSpec { at_ps: at * SECOND, bytes };
+        // The flow starts at 1 s; segments have 100 B.
+        let writes = vec![write(0, 250), write(1, 1), write(5, 100), write(5, 1000), write(9, 5)];
+        let spec =
+            ApplicationSpec { rate_bps: 0, poisson: false, frames: None, bursts: None, rate_steps: Vec::new(), writes };
+        let total = spec.written_segments(100);
+        let mut application = Application::new(&spec, 1, "f", 800, (Time(SECOND), Time(20 * SECOND)), total);
+        let mut taken = Vec::new();
+        while !application.is_over() {
+            let due = application.due();
+            taken.push((due.0 / SECOND, application.take(due)));
+        }
+        assert_eq!(taken, [(1, 4), (5, 11), (9, 1)]);
+        assert!(application.is_complete());
+        application.note_acknowledged(2, Time(2 * SECOND));
+        application.note_acknowledged(5, Time(6 * SECOND));
+        application.note_acknowledged(14, Time(7 * SECOND));
+        let rows = application.into_writes();
+        let completed: Vec<_> = rows.iter().map(|row| row.completed.map(|at| at.0 / SECOND)).collect();
+        assert_eq!(completed, [Some(6), Some(6), Some(6), None, None]);
+        assert_eq!(rows.iter().map(|row| row.at.0 / SECOND).collect::<Vec<_>>(), [1, 1, 5, 5, 9]);
     }
 }

@@ -256,6 +256,17 @@ pub struct ReceiverSample {
     pub wire_bytes: u64,
 }
 
+/// A write of an application.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Written {
+    /// Time of the write, or of the flow's start if that is later.
+    pub at: Time,
+    /// User data, bytes.
+    pub bytes: u64,
+    /// Time at which the write's last segment was acknowledged.
+    pub completed: Option<Time>,
+}
+
 /// Records of a sender.
 #[derive(Clone, Debug)]
 pub struct SenderRecord {
@@ -273,13 +284,24 @@ pub struct SenderRecord {
     pub completed: Option<Time>,
     /// Internal variables of the sender's algorithm, if the scenario asks for them.
     pub internals: Option<Box<Internals>>,
+    /// Writes of the flow's application, if it has any.
+    pub writes: Vec<Written>,
 }
 
 impl Default for SenderRecord {
     fn default() -> Self {
         let measured = Measured { rtt_min: f64::INFINITY, ..Measured::default() };
         let (totals, samples) = (SenderTotals::default(), Vec::new());
-        Self { start: Time::ZERO, totals, measured, samples, rates: None, completed: None, internals: None }
+        Self {
+            start: Time::ZERO,
+            totals,
+            measured,
+            samples,
+            rates: None,
+            completed: None,
+            internals: None,
+            writes: Vec::new(),
+        }
     }
 }
 

@@ -24,7 +24,7 @@ from elephan.scenario import Scenario, ScenarioError, own
 from elephan.scenario.catalog import engine
 
 TABLES = (
-    "flows", "samples", "links", "transfers", "sources", "distributions", "events", "internals", "crowd",
+    "flows", "samples", "links", "transfers", "sources", "distributions", "writes", "events", "internals", "crowd",
 )  # fmt: skip
 BUILD_DIGITS = 12
 

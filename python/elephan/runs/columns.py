@@ -200,6 +200,20 @@ _DISTRIBUTIONS = TableOf(
     'scenarios with a source that has `record = "summary"`',
 )
 
+_WRITES = TableOf(
+    "one write of a flow's application",
+    (
+        Column("flow", "Categorical", "", "Name of the flow."),
+        Column("write", "UInt32", "1", "Number of the write in its application, from 0."),
+        Column("at_s", "Float64", "s", "Time of the write, or of the flow's start if that is later."),
+        Column("size_bytes", "UInt64", "bytes", "Size as stated."),
+        Column("size_segments", "UInt64", "segments", "Size in whole segments."),
+        Column("completion_s", "Float64", "s", "Time from the write until its last segment was acknowledged.",
+               "not complete at the end"),
+    ),
+    "scenarios with an application that has `writes`",
+)  # fmt: skip
+
 _EVENTS = TableOf(
     "one event of a packet, in order of time",
     (
@@ -277,6 +291,7 @@ TABLES: dict[str, TableOf] = {
     "transfers": _TRANSFERS,
     "sources": _SOURCES,
     "distributions": _DISTRIBUTIONS,
+    "writes": _WRITES,
     "events": _EVENTS,
     "internals": _INTERNALS,
     "crowd": _CROWD,

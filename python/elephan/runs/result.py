@@ -282,6 +282,17 @@ class Run:
         return self._table("distributions")
 
     @property
+    def writes(self) -> pl.DataFrame:
+        """One row for each write of the flows' applications.
+
+        Raises:
+            RunError: no flow of the scenario has an application with writes.
+        """
+        if not any(flow.application and flow.application.writes for flow in self.form.flows):
+            raise RunError(f"the run {self.id} has no flow with writes; write them into its application and run that")
+        return self._table("writes")
+
+    @property
     def has_events(self) -> bool:
         """True if the run's scenario asked for an event log."""
         return self.form.events is not None
@@ -320,8 +331,11 @@ class Run:
         return self._table("internals")
 
     def tables(self) -> dict[str, pl.DataFrame]:
-        """All tables by name: also ``transfers`` and ``sources`` with ``[[traffic]]``, ``events`` with an event log,
-        ``internals`` if algorithms reported their variables, ``crowd`` if not all flows are recorded."""
+        """All tables by name.
+
+        Also ``transfers`` and ``sources`` with ``[[traffic]]``, ``writes`` if applications write, ``events`` with an
+        event log, ``internals`` if algorithms reported their variables, ``crowd`` if not all flows are recorded.
+        """
         return {name: self._table(name) for name in saved.table_names(self.manifest)}
 
     def _table(self, name: str) -> pl.DataFrame:

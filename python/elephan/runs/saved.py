@@ -66,6 +66,8 @@ def table_names(manifest: Mapping[str, Any]) -> list[str]:
     traffic = manifest["scenario"].get("traffic") or []
     names += ["transfers", "sources"] if traffic else []
     names += ["distributions"] if any(source.get("record", "all") != "all" for source in traffic) else []
+    applications = [flow.get("application") or {} for flow in manifest["scenario"].get("flows", ())]
+    names += ["writes"] if any(application.get("writes") for application in applications) else []
     names += ["events"] if manifest["scenario"].get("events") is not None else []
     names += ["internals"] if "internals" in manifest.get("engine_summary", {}) else []
     names += ["crowd"] if manifest["scenario"].get("record_flows") is not None else []

@@ -37,12 +37,13 @@ from elephan.scenario.form import (
     Spec,
     StackSpec,
     TimedStatesLoss,
+    WriteSpec,
 )
 from elephan.scenario.graph import DirectedLink, Graph, build_graph
 from elephan.scenario.impairments import impairments_form
 from elephan.scenario.losses import WIRE, Bursts, Loss, TimedBursts
 from elephan.scenario.perturbation import jitters
-from elephan.scenario.schema import Application, Events, Flow, HostClock, ScenarioTable, Traffic
+from elephan.scenario.schema import Application, Datagrams, Events, Flow, HostClock, ScenarioTable, Traffic
 from elephan.scenario.stacks import Stack
 from elephan.scenario.traffic import duration_form, source_form
 from elephan.scenario.units import format_offset, format_time
@@ -230,18 +231,19 @@ def _flow(graph: Graph, position: int, flow: Flow) -> FlowSpec:
     )
 
 
-def _application(given: Application) -> ApplicationSpec:
+def _application(given: Application | Datagrams) -> ApplicationSpec:
     """The application of a flow, if not all of its data is available at the start."""
     bursts = None
     if given.on is not None and given.off is not None:
         on, off = (duration_form(given.times, mean, given.shape) for mean in (given.on, given.off))
         bursts = on, off
     return ApplicationSpec(
-        rate_bps=given.rate,
+        rate_bps=given.rate or 0,
         poisson=given.arrivals == "poisson",
         frames=None if given.frames is None else FramesSpec(interval_ps=given.frames, shape=given.frame_shape),
         bursts=bursts,
         rate_steps=tuple(RateStep(at_ps=step.at, rate_bps=step.rate) for step in given.rate_steps),
+        writes=tuple(WriteSpec(at_ps=at, bytes=size) for at, size in getattr(given, "writes", ())),
     )
 
 

@@ -27,6 +27,7 @@ def cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
         *_starts_after_the_end(scenario, graph),
         *_short_run(scenario, graph),
         *_small_receive_window(scenario, graph),
+        *_late_writes(scenario),
         *_changing_links(graph),
         *_token_rates(scenario, graph),
         *_samples_of_a_course(graph),
@@ -119,6 +120,16 @@ def _starts_after_the_end(scenario: ScenarioTable, graph: Graph) -> list[str]:
         for i, flow in enumerate(scenario.flow)
         if flow.start + flow.start_spread + start_ps >= scenario.duration
     ]
+
+
+def _late_writes(scenario: ScenarioTable) -> list[str]:
+    found = []
+    for i, flow in enumerate(scenario.flow):
+        writes = flow.application.writes if flow.application else ()
+        late = sum(at >= min(flow.stop or scenario.duration, scenario.duration) for at, _ in writes)
+        if late:
+            found.append(f"{flow_name(flow, i)}: {late} of its {len(writes)} writes are not made before its end")
+    return found
 
 
 def _token_rates(scenario: ScenarioTable, graph: Graph) -> list[str]:

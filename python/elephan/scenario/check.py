@@ -13,7 +13,16 @@ from elephan.scenario.errors import ScenarioError, join_path
 from elephan.scenario.fields import RECORD_ALL, RECORD_QUANTILES
 from elephan.scenario.graph import Graph
 from elephan.scenario.impairments import check_rate_steps
-from elephan.scenario.schema import DATAGRAMS, STACK_FIELDS, Application, Events, Flow, ScenarioTable, Traffic
+from elephan.scenario.schema import (
+    DATAGRAMS,
+    STACK_FIELDS,
+    Application,
+    Datagrams,
+    Events,
+    Flow,
+    ScenarioTable,
+    Traffic,
+)
 from elephan.scenario.stacks import is_udt
 from elephan.scenario.traffic import check_round_trips
 from elephan.scenario.units import PS_PER_S, format_rate, format_time
@@ -268,8 +277,10 @@ def _check_application(flow: Flow, where: str) -> None:
         for field in ("application", "stack", "parameters", "sender_clock", "receiver_clock", "base_rtt_error"):
             if getattr(flow, field):
                 raise ScenarioError("has no meaning for datagrams; leave it out", path=join_path(where, field))
+    if flow.application is not None:
+        _check_writes(flow, flow.application, where)
     for field, given in (("application", flow.application), ("datagrams", flow.datagrams)):
-        if given is None:
+        if given is None or not given.rate:
             continue
         if (given.on is None) != (given.off is None):
             missing = "off" if given.off is None else "on"
@@ -282,7 +293,26 @@ def _check_application(flow: Flow, where: str) -> None:
                 raise ScenarioError("has no meaning without on and off", path=join_path(where, field, name))
 
 
-def _check_frames(given: Application, where: str) -> None:
+def _check_writes(flow: Flow, application: Application, where: str) -> None:
+    """Reject an application without data, and one with writes and other sizes or times."""
+    if not application.writes:
+        if application.rate is None:
+            raise ScenarioError(
+                'missing; write for example rate = "8 Mbit/s", or writes', path=join_path(where, "application", "rate")
+            )
+        return
+    for name in ("rate", "arrivals", "frames", "frame_shape", "rate_steps", "on", "off", "times", "shape"):
+        if name in application.model_fields_set:
+            raise ScenarioError(
+                "there are writes too; write one of the two", path=join_path(where, "application", name)
+            )
+    if flow.size is not None:
+        raise ScenarioError("the writes have sizes already; leave it out", path=join_path(where, "size"))
+    if is_udt(flow.algorithm):
+        raise ScenarioError("UDT has no writes; TCP has", path=join_path(where, "application", "writes"))
+
+
+def _check_frames(given: Application | Datagrams, where: str) -> None:
     if given.frames is not None and given.arrivals == "poisson":
         raise ScenarioError(
             "contradicts arrivals, which already determine the times of segments", path=join_path(where, "frames")
@@ -295,7 +325,7 @@ def _check_frames(given: Application, where: str) -> None:
     if given.rate_steps and given.on is not None:
         raise ScenarioError("contradicts on and off; a rate of 0 bit/s is a pause", path=join_path(where, "rate_steps"))
     check_rate_steps(given.rate_steps, join_path(where, "rate_steps"))
-    slowest = min(rate for rate in (given.rate, *(step.rate for step in given.rate_steps)) if rate > 0)
+    slowest = min(rate for rate in (given.rate or 0, *(step.rate for step in given.rate_steps)) if rate > 0)
     if slowest * given.frames < 8 * PS_PER_S:
         raise ScenarioError(
             f"'{format_time(given.frames)}' at {format_rate(slowest)} is less than a byte; a frame has at "

@@ -36,7 +36,7 @@ LEFT_OUT: dict[type[Form], tuple[str, ...]] = {
         "source_sha256", "application", "datagrams", "foreign", "backend", "base_rtt_error_ps", "sender_clock",
         "receiver_clock", "count", "start_spread_ps",
     ),
-    ApplicationSpec: ("poisson", "frames", "bursts", "rate_steps"),
+    ApplicationSpec: ("poisson", "frames", "bursts", "rate_steps", "writes"),
     StackSpec: (
         "ecn", "pacing", "host_ack_ps", "host_scan_ps", "hz", "handshake", "tso", "send_buffer_bytes",
         "sack_option_bytes", "hide_losses", "hide_marks", "acks_counted",

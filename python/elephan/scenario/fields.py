@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BeforeValidator, PlainSerializer
 from pydantic_core import PydanticCustomError
 
-from elephan.scenario import channels, losses, own, timed, traces, units
+from elephan.scenario import channels, losses, own, timed, traces, units, writes
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.losses import Loss
 from elephan.scenario.units import Amount, Buffer
@@ -171,6 +171,9 @@ DelayTable = Annotated[
     timed.TimedTable | None,
     BeforeValidator(reported(timed.parse_delay_table)),
     PlainSerializer(partial(timed.dump_table, units.format_time)),
+]
+Writes = Annotated[
+    tuple[writes.Write, ...], BeforeValidator(reported(writes.parse_writes)), PlainSerializer(writes.dump_writes)
 ]
 Record = Annotated[int | str, BeforeValidator(reported(parse_record))]
 _interrupts = whole_number(1, 10**6, "a number of timer interrupts per second")

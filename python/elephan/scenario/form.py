@@ -93,17 +93,30 @@ class RateStep(Form, frozen=True, kw_only=True):
     rate_bps: int
 
 
+class WriteSpec(Form, frozen=True, kw_only=True):
+    """A write of an application. Its data begins with a segment of its own.
+
+    Attributes:
+        at_ps: Time of the write, ps; a write before the flow's start is made at the start.
+        bytes: User data, bytes.
+    """
+
+    at_ps: int
+    bytes: int
+
+
 class ApplicationSpec(Form, frozen=True, kw_only=True):
     """Application that supplies its data at a rate.
 
     Attributes:
-        rate_bps: Rate during on periods, bit/s. The rate counts user data; if the segments are datagrams, it counts all
-            bits on the wire.
+        rate_bps: Rate during on periods, bit/s; 0 for an application with writes. The rate counts user data; if the
+            segments are datagrams, it counts all bits on the wire.
         bursts: Distributions of the on and off periods; always on if absent.
         frames: Segments arrive in frames, as in a video, instead of at equal intervals.
         poisson: Segments arrive as a Poisson process instead of at equal intervals.
         rate_steps: Changes of the rate of an application with frames, in the order of their times, for example those of
             an encoder.
+        writes: Writes of given sizes at given times, in the order of their times, instead of a rate.
     """
 
     rate_bps: int
@@ -111,6 +124,7 @@ class ApplicationSpec(Form, frozen=True, kw_only=True):
     frames: FramesSpec | None = None
     poisson: bool = False
     rate_steps: tuple[RateStep, ...] = ()
+    writes: tuple[WriteSpec, ...] = ()
 
 
 class ForeignSpec(Form, frozen=True, kw_only=True):

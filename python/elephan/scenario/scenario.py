@@ -393,6 +393,9 @@ def _anchor(raw: dict[str, Any], folder: FilePath) -> None:
     for flow in flows if isinstance(flows, list) else []:
         if isinstance(flow, dict) and "algorithm" in flow:
             flow["algorithm"] = own.anchored(flow["algorithm"], folder)
+        application = flow.get("application") if isinstance(flow, dict) else None
+        if isinstance(application, dict) and "writes" in application:
+            application["writes"] = traces.anchored(application["writes"], folder)
     sources = raw.get("traffic")
     for source in sources if isinstance(sources, list) else []:
         for field in ("file", "rtts"):

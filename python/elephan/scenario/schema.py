@@ -40,6 +40,7 @@ from elephan.scenario.fields import (
     Trace,
     Window,
     WindowLimit,
+    Writes,
     dump_load,
     dump_rtts,
     dump_transfers,
@@ -624,13 +625,9 @@ class HostClock(Table):
     resolution: Time = Field(0, description="length of a tick; 0 s for a clock without ticks", examples=["1 ms"])
 
 
-class Application(Table):
-    """``application``: a flow's data arrives over time; without an application all data is available at the start."""
+class Supply(Table):
+    """Fields that applications and datagrams share: the course of a rate."""
 
-    rate: Rate = Field(
-        description="rate in on periods: of user data for an application, on the wire for datagrams",
-        examples=["8 Mbit/s"],
-    )
     arrivals: Annotated[str, BeforeValidator(reported(one_of(ARRIVALS, "a way to arrive")))] = Field(
         "even", description="arrivals of segments: equally spaced (even) or a Poisson process (poisson)"
     )
@@ -664,10 +661,25 @@ class Application(Table):
     )
 
 
-class Datagrams(Application):
+class Application(Supply):
+    """``application``: a flow's data arrives over time; without an application all data is available at the start."""
+
+    rate: Rate | None = Field(
+        None, description="rate of user data in on periods; instead of writes", examples=["8 Mbit/s"]
+    )
+    writes: Writes = Field(
+        (),
+        description="writes of given sizes at given times, instead of a rate: a list, or a .csv or .parquet file with "
+        "the columns time and size; each write has whole segments of its own",
+        examples=[[{"at": "1 s", "size": "100 kB"}, {"at": "2 s", "size": "20 kB"}], "requests.csv"],
+    )
+
+
+class Datagrams(Supply):
     """``datagrams``: a flow of datagrams instead of TCP, without acknowledgments, retransmissions or congestion
     control."""
 
+    rate: Rate = Field(description="rate in on periods, on the wire", examples=["8 Mbit/s"])
     size: Size = Field(1000, description="size of a datagram on the wire, with 28 B of headers", examples=["1000 B"])
 
 
@@ -694,7 +706,7 @@ class Flow(Table):
     )  # fmt: skip
     stop: PositiveTime | None = Field(None, description="time of the flow's end; never by default", examples=["300 s"])
     application: Application | None = Field(
-        None, description="an application that limits the flow: a rate, or on and off times",
+        None, description="an application that limits the flow: a rate, on and off times, or writes",
         examples=[{"rate": "8 Mbit/s"}],
     )  # fmt: skip
     datagrams: Datagrams | None = Field(

@@ -132,6 +132,6 @@ impl SenderStatistics {
     #[must_use]
     pub fn into_record(self, start: Time) -> SenderRecord {
         let Self { totals, measured, samples, completed, internals, .. } = self;
-        SenderRecord { start, totals, measured, samples, rates: None, completed, internals }
+        SenderRecord { start, totals, measured, samples, rates: None, completed, internals, writes: Vec::new() }
     }
 }

@@ -217,8 +217,8 @@ impl FlowSpec {
 /// Application that supplies its data at a rate.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct ApplicationSpec {
-    /// Rate during on periods, bit/s. The rate counts user data; if the segments are datagrams, it counts all bits on
-    /// the wire.
+    /// Rate during on periods, bit/s; 0 for an application with writes. The rate counts user data; if the segments are
+    /// datagrams, it counts all bits on the wire.
     pub rate_bps: u64,
     /// Segments arrive as a Poisson process instead of at equal intervals.
     #[serde(default)]
@@ -232,6 +232,34 @@ pub struct ApplicationSpec {
     /// Changes of the rate of an application with frames, in the order of their times, for example those of an encoder.
     #[serde(default)]
     pub rate_steps: Vec<RateStep>,
+    /// Writes of given sizes at given times, in the order of their times, instead of a rate.
+    #[serde(default)]
+    pub writes: Vec<WriteSpec>,
+}
+
+/// A write of an application. Its data begins with a segment of its own.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct WriteSpec {
+    /// Time of the write, ps; a write before the flow's start is made at the start.
+    pub at_ps: u64,
+    /// User data, bytes.
+    pub bytes: u64,
+}
+
+impl ApplicationSpec {
+    /// Segments of all writes.
+    #[must_use]
+    pub fn written_segments(&self, payload_bytes: u32) -> u64 {
+        self.writes.iter().map(|write| write.segments(payload_bytes)).fold(0, u64::saturating_add)
+    }
+}
+
+impl WriteSpec {
+    /// Segments of the write.
+    #[must_use]
+    pub fn segments(&self, payload_bytes: u32) -> u64 {
+        self.bytes.div_ceil(u64::from(payload_bytes.max(1)))
+    }
 }
 
 /// Frames of random size at equal intervals: a variable bit rate.

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::distributions::{DurationSpec, RttSpec, SizeSpec};
 pub use self::error::SpecError;
-pub use self::flow::{ApplicationSpec, FlowSpec, ForeignSpec, FramesSpec, Handshake};
+pub use self::flow::{ApplicationSpec, FlowSpec, ForeignSpec, FramesSpec, Handshake, WriteSpec};
 pub use self::group::Group;
 pub use self::impairments::{
     AggregationSpec, DelayStep, Impairments, JitterSpec, OPPORTUNITY_BYTES, RateStep, ReorderSpec, RetransmissionSpec,

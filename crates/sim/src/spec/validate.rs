@@ -190,6 +190,9 @@ impl Spec {
         application: &ApplicationSpec,
     ) -> Result<(), SpecError> {
         let check = checker(place);
+        if !application.writes.is_empty() {
+            return validate_writes(place, flow, application);
+        }
         check(application.rate_bps > 0, "application.rate_bps", "must be above 0")?;
         let bits = 8.0 * f64::from(flow.stack.payload_bytes);
         // The first frame comes at once, independently of the interval.
@@ -243,6 +246,23 @@ impl Spec {
 /// Returns a function that checks one field of the part of a spec at `place`.
 fn checker(place: &str) -> impl Fn(bool, &str, &str) -> Result<(), SpecError> {
     move |ok, field, message| if ok { Ok(()) } else { Err(SpecError::new(format!("{place}.{field}"), message)) }
+}
+
+fn validate_writes(place: &str, flow: &FlowSpec, application: &ApplicationSpec) -> Result<(), SpecError> {
+    let check = checker(place);
+    let alone = application.rate_bps == 0
+        && !application.poisson
+        && application.frames.is_none()
+        && application.bursts.is_none()
+        && application.rate_steps.is_empty();
+    check(alone, "application.writes", "exclude a rate and its course")?;
+    check(flow.size_segments.is_none(), "application.writes", "have their own sizes; leave size_segments out")?;
+    check(!flow.datagrams && !flow.is_udt(), "application.writes", "need a TCP flow")?;
+    let rising = application.writes.windows(2).all(|pair| pair[0].at_ps <= pair[1].at_ps);
+    check(rising, "application.writes", "must be in the order of their times")?;
+    check(application.writes.iter().all(|write| write.bytes > 0), "application.writes", "must have at least a byte")?;
+    let few = application.written_segments(flow.stack.payload_bytes) < 1 << 31;
+    check(few, "application.writes", "must be below 2^31 segments together")
 }
 
 fn validate_stack(place: &str, stack: &StackSpec) -> Result<(), SpecError> {

@@ -33,6 +33,9 @@ pub fn all(spec: &Spec, outcome: &Outcome) -> Vec<(&'static str, Table)> {
             tables.push(("distributions", distributions(spec, outcome)));
         }
     }
+    if spec.flows.iter().any(has_writes) {
+        tables.push(("writes", writes(spec, outcome)));
+    }
     if spec.internals {
         tables.push(("internals", internals(spec, outcome)));
     }
@@ -310,6 +313,30 @@ pub fn transfers(spec: &Spec, outcome: &Outcome) -> Table {
         ("retransmits", count(&|t| t.totals.retransmits)),
         ("loss_events", count(&|t| t.totals.loss_events)),
         ("timeouts", count(&|t| t.totals.timeouts)),
+    ]
+}
+
+fn has_writes(flow: &FlowSpec) -> bool {
+    flow.application.as_ref().is_some_and(|application| !application.writes.is_empty())
+}
+
+/// Table with one row for each write of an application.
+#[must_use]
+pub fn writes(spec: &Spec, outcome: &Outcome) -> Table {
+    let flows = spec.flows.iter().zip(&outcome.senders).enumerate();
+    let rows: Vec<_> = flows
+        .flat_map(|(f, (flow, sender))| sender.writes.iter().enumerate().map(move |(k, one)| (f, flow, k, one)))
+        .collect();
+    vec![
+        ("flow", Column::Names { keys: rows.iter().map(|row| row.0 as i32).collect(), words: flow_names(spec) }),
+        ("write", Column::Numbers(rows.iter().map(|row| Some(row.2 as u32)).collect())),
+        ("at_s", floats(rows.iter().map(|row| row.3.at.seconds()))),
+        ("size_bytes", counts(rows.iter().map(|row| row.3.bytes))),
+        ("size_segments", counts(rows.iter().map(|row| row.3.bytes.div_ceil(u64::from(row.1.stack.payload_bytes))))),
+        (
+            "completion_s",
+            floats(rows.iter().map(|row| row.3.completed.map_or(f64::NAN, |end| end.since(row.3.at).seconds()))),
+        ),
     ]
 }
 

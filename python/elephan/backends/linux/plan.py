@@ -254,6 +254,8 @@ def _check(form: Spec, real: list[int], hz: int) -> None:
     if not 0 < len(real) <= _FLOWS_MAX:
         raise ScenarioError(f"the backend 'linux' has 1 to {_FLOWS_MAX} flows", path="flow")
     for i, flow in enumerate(form.flows):
+        if flow.application is not None and flow.application.writes:
+            raise _refuse("an application with writes", f"flow[{i}].application.writes")
         if i not in real:
             _check_simulated(flow, f"flow[{i}]")
             continue

@@ -215,6 +215,9 @@ impl Sender {
     #[inline(always)]
     fn restart_timer(&mut self, packet: &Packet, report: Report, una: u32) {
         let now = packet.at;
+        if let Some(application) = &mut self.application {
+            application.note_acknowledged(self.board.una(), now);
+        }
         if self.board.una() >= self.timeout.probed {
             self.timeout.probed = 0;
         }

@@ -199,7 +199,8 @@ impl Sender {
     /// Returns the records that the run keeps of this end.
     #[must_use]
     pub fn into_record(self) -> SenderRecord {
-        self.stats.into_record(self.start)
+        let writes = self.application.map_or_else(Vec::new, |application| application.into_writes());
+        SenderRecord { writes, ..self.stats.into_record(self.start) }
     }
 
     /// Totals since the beginning.
