@@ -1,0 +1,119 @@
+"""A draw as an Elephan scenario, and its run in the simulator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+from draws import Draw, Flow, Way
+
+from elephan.backends import get
+from elephan.scenario import Scenario
+from elephan.scenario.catalog import algorithms
+
+STEP_S = 0.02
+"""Sampling interval."""
+
+
+def link(name: str, way: Way) -> dict[str, Any]:
+    """One direction of the path."""
+    made: dict[str, Any] = {
+        "name": name,
+        "from": "a" if name == "there" else "b",
+        "to": "b" if name == "there" else "a",
+        "rate": f"{way.rate_mbps} Mbit/s",
+        "delay": f"{way.delay_ms} ms",
+        "buffer": f"{way.packets} packets",
+        "duplex": False,
+    }
+    if way.queue != "droptail":
+        made["queue"] = f"linux:{way.queue}" if way.queue == "red" else way.queue
+        made["queue_parameters"] = {"newton": True} | ({"whole_backlog": True} if way.queue == "fq_codel" else {})
+    if way.loss:
+        made["loss"] = way.loss
+    if way.late:
+        made["reorder"] = {"share": way.late, "delay": f"{way.late_ms} ms"}
+    if way.duplicate:
+        made["duplicate"] = way.duplicate
+    if way.rates:
+        made["rate_steps"] = [{"at": f"{at} s", "rate": f"{rate} Mbit/s"} for at, rate in way.rates]
+    if way.delays:
+        made["delay_steps"] = [{"at": f"{at} s", "change": f"{to - way.delay_ms:.6f} ms"} for at, to in way.delays]
+    return made
+
+
+def as_linux(algorithm: str) -> str:
+    """An algorithm with Linux's parameters, where its own default is a paper's."""
+    presets = {preset["name"] for preset in algorithms()[algorithm]["presets"]}
+    return f"{algorithm}:linux" if "linux" in presets else algorithm
+
+
+def flow_table(i: int, flow: Flow, start_s: float, window: int | None, payload: int) -> dict[str, Any]:
+    """One flow; ``window`` is the receive window in segments, if the receiver's buffer is stated."""
+    made: dict[str, Any] = {
+        "name": f"flow{i}",
+        "algorithm": as_linux(flow.algorithm),
+        "start": f"{start_s * 1e6:.0f} us",
+        "path": ["back" if flow.back else "there"],
+        "reverse_path": ["there" if flow.back else "back"],
+    }
+    if flow.size_segments:
+        made["size"] = f"{flow.size_segments} segments"
+    if window is not None:
+        made["stack"] = {"receive_window": f"{window} segments"}
+    if flow.write_segments:
+        rate_bps = flow.write_segments * payload * 8 / (flow.period_ms / 1e3)
+        made["application"] = {"rate": f"{rate_bps:.0f} bit/s"}
+        if flow.on_periods:
+            on_s = flow.on_periods * flow.period_ms / 1e3
+            made["application"] |= {"on": f"{on_s} s", "off": f"{flow.off_s} s", "times": "constant"}
+    return made
+
+
+def scenario(draw: Draw, seed: int, windows: list[int | None]) -> Scenario:
+    """The scenario of a draw."""
+    return Scenario.from_dict({
+        "title": f"draw {draw.number}",
+        "seed": seed,
+        "duration": f"{draw.duration_s} s",
+        "sample_period": f"{STEP_S * 1e3} ms",
+        "start_jitter": "0 s",
+        "measure": {"from": f"{draw.measure_s} s"},
+        "stack": {
+            "base": "linux",
+            "payload": f"{draw.payload} B",
+            "ecn": draw.ecn,
+        },
+        "link": [link("there", draw.there), link("back", draw.back)],
+        "flow": [
+            flow_table(i, flow, start_s, windows[i], draw.payload)
+            for i, (flow, start_s) in enumerate(zip(draw.flows, draw.starts_s(seed), strict=True))
+        ],
+    })
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A simulated flow: completion (-1 if not complete), retransmissions, and rows of time, window and delivered bytes."""
+
+    done_s: float
+    retransmits: int
+    rows: list[tuple[float, float, float]]
+
+
+def run(draw: Draw, seed: int, windows: list[int | None], backend: str = "sim") -> list[Ran]:
+    """Run a draw in the simulator, or on another backend."""
+    return ran(draw, get(backend).run(scenario(draw, seed, windows)).tables)
+
+
+def ran(draw: Draw, tables: dict[str, Any]) -> list[Ran]:
+    """The flows of a run's tables."""
+    flows, samples = (pl.DataFrame(tables[name]) for name in ("flows", "samples"))
+    found = []
+    for row in flows.iter_rows(named=True):
+        mine = samples.filter(pl.col("flow").cast(pl.String) == row["name"])
+        columns = mine.select("time_s", "cwnd", pl.col("delivered_segments") * draw.payload)
+        done_s = row["completion_s"]
+        found.append(Ran(-1.0 if done_s is None else done_s, row["retransmits"], columns.rows()))
+    return found
