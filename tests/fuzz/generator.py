@@ -156,6 +156,7 @@ def _stack(draw: Draws, scale: Scale) -> Tables:
         "undo": draw.chance(0.5),
         "handshake": draw.chance(0.5),
         "tso": draw.chance(0.5),
+        "reads_at_once": draw.chance(0.3),
         "ecn": draw.chance(0.6),
         "pacing": draw.chance(0.6),
         "host_ack": draw.time(1, 100 * US, zero=0.2),

@@ -26,6 +26,8 @@ pub mod flag {
     pub const CE: u8 = 32;
     /// An acknowledgement that echoes a mark. This flag is the bit above [`CE`].
     pub const ECE: u8 = 64;
+    /// In data: the last segment of a burst or of a write, if the receiving application reads at once (PSH).
+    pub const PUSH: u8 = ECE;
     /// In data: the sender has responded to an echo (RFC 3168 section 6.1.2). In an ACK: echo of a high load (VCP).
     pub const CWR: u8 = 128;
     /// Either of the two kinds of ECN-capable packets.

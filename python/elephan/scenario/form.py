@@ -227,6 +227,9 @@ class StackSpec(Form, frozen=True, kw_only=True):
         initial_ssthresh: Initial slow-start threshold, segments; unlimited if absent.
         max_burst: Maximum number of segments that one ACK releases; unlimited if absent.
         pacing: Paces segments over the round trip as Linux does with ``fq``, if the algorithm has no pacing of its own.
+        reads_at_once: The receiving application reads each segment at its arrival. With ``tso``, the last segment of a
+            burst or of a write is then acknowledged at once, since Linux 6.6 (``tcp_cleanup_rbuf``). If absent, unread
+            data always wait, and only every second segment is acknowledged at once.
         receive_window: Advertised receive window, segments. If absent: that of a Linux host with ``detection = "rack"``
             and ``hz``, as large as the send buffer, and unlimited otherwise.
         sack_option_bytes: Size of a SACK option without its blocks, bytes. If absent: 4 with ``detection = "rack"``,
@@ -269,6 +272,7 @@ class StackSpec(Form, frozen=True, kw_only=True):
     initial_ssthresh: int | None = None
     max_burst: int | None = None
     pacing: bool = False
+    reads_at_once: bool = False
     receive_window: int | None = None
     sack_option_bytes: int | None = None
     send_buffer_bytes: int | None = None

@@ -174,6 +174,10 @@ class StackSpec(Table):
         description="the flow begins with a handshake on its path, whose RTT is the first sample",
     )
     tso: Switch | None = Field(None, description="segmentation offload: new segments leave in bursts, as in Linux")
+    reads_at_once: Switch | None = Field(
+        None,
+        description="the receiving application reads each segment at its arrival; Linux then acknowledges each burst",
+    )
     send_buffer: Size | None = Field(
         None,
         description="send buffer, filled before the first ACK; it shapes tso's bursts and the default receive window",
@@ -235,7 +239,8 @@ STACK_FIELDS = {
     for name in (
         "initial_window", "initial_ssthresh", "receive_window", "ack_every", "quick_acks", "detection", "recovery",
         "limited_transmit", "max_burst", "dup_threshold", "any_ack_restarts_timer", "time_one_segment",
-        "undo", "ecn", "pacing", "hz", "handshake", "tso", "hide_losses", "hide_marks", "divide_acks", "count_acks",
+        "undo", "ecn", "pacing", "hz", "handshake", "tso", "reads_at_once", "hide_losses", "hide_marks", "divide_acks",
+        "count_acks",
     )
 }  # fmt: skip
 

@@ -64,6 +64,9 @@ class Stack:
             smoothed RTT and of the smallest RTT of ``rack``.
         tso: true if new segments leave in bursts, as with segmentation offload in Linux 6.12: the data of 1 ms at the
             pacing rate, at least two segments. A smaller burst is deferred if the next ACK is expected within 1 ms.
+        reads_at_once: true if the receiving application reads each segment at its arrival, as most programs do. With
+            ``tso``, Linux since 6.6 then acknowledges the last segment of a burst or of a write at once. If false,
+            unread data always wait, and only every second segment is acknowledged at once.
         send_buffer_bytes: send buffer in Linux's accounting, which the application fills before the first ACK;
             ``None`` for a size that holds all data on the path and in its queues. In the simulator, the send buffer
             only affects the bursts of ``tso``; it does not limit the data in flight.
@@ -104,6 +107,7 @@ class Stack:
     hz: int = 1000
     handshake: bool = False
     tso: bool = False
+    reads_at_once: bool = False
     send_buffer_bytes: int | None = None
     sack_option_bytes: int | None = None
     hide_losses: bool = False

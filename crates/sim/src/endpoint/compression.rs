@@ -64,6 +64,13 @@ impl Compression {
         self.measured = if self.measured == 0 { sample } else { sample.min(smooth) };
     }
 
+    /// The RTT that the receiver measures; that of the handshake before the first sample.
+    #[inline(always)]
+    pub(super) fn measured(&self) -> Time {
+        let eighths = if self.measured == 0 { self.handshake / 8 } else { self.measured / 8 };
+        Time(u64::from(eighths) * Time::MICROSECOND.0)
+    }
+
     /// Time for which an ACK waits for further segments.
     fn wait(&self) -> Time {
         let rtt = if self.measured == 0 { self.handshake } else { self.handshake.min(self.measured) };

@@ -2,6 +2,7 @@
 
 mod opening;
 mod paws;
+mod window;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use elephan_cc::{Load, Router};
 
 use self::opening::Opening;
 use self::paws::Paws;
+use self::window::Window;
 
 use super::blocks::{Blocks, REPORTED};
 use super::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
@@ -108,6 +110,8 @@ pub struct Receiver {
     counts_held: bool,
     /// `Some` if ACKs above a gap are compressed.
     compression: Option<Compression>,
+    /// `Some` if the application reads at once: the window whose growth makes quick ACKs.
+    window: Option<Box<Window>>,
     unacknowledged: u32,
     /// The latest segment not yet acknowledged, for a delayed ACK's echo.
     pending: Packet,
@@ -171,6 +175,7 @@ impl Receiver {
 
     fn from(clock: Clock, flow: FlowId, spec: &FlowSpec) -> Self {
         let stack = &spec.stack;
+        let reads = stack.reads_at_once && stack.detection == Detection::Rack && stack.ack_every > 1;
         let mut receiver = Self {
             flow,
             next: 0,
@@ -196,7 +201,7 @@ impl Receiver {
             delayed_from: Time::NEVER,
             delayed_by: Time::ZERO,
             is_earliest: false,
-            quick_acks: stack.quick_acks,
+            quick_acks: if reads { QUICK_ACKS_WITHOUT_GROWTH } else { stack.quick_acks },
             missed_quick_acks: 0,
             opening: Opening::OPEN,
             paws: None,
@@ -206,6 +211,7 @@ impl Receiver {
             // The studies that use other stacks are reproduced without this rule.
             counts_held: stack.detection == Detection::Rack,
             compression: None,
+            window: reads.then(|| Box::new(Window::new(stack, Time(spec.start_ps)))),
             unacknowledged: 0,
             pending: Packet::default(),
             ack_due: Time::NEVER,
@@ -396,7 +402,9 @@ impl Receiver {
         self.totals.wire_bytes += packet.bytes();
         self.totals.delivered += 1;
         self.next += 1;
-        if !self.is_ack_due() {
+        self.grow_window(0);
+        self.read(now);
+        if !self.is_ack_due() && packet.flags() & flag::PUSH == 0 {
             self.pending = *packet;
             self.delay_ack(now);
             return Expected::Noted;
@@ -443,6 +451,9 @@ impl Receiver {
     fn establish(&mut self, now: Time) {
         if !self.opening.is_open {
             self.opened = now;
+            if let Some(window) = &mut self.window {
+                window.open(now);
+            }
             if let Some(answered) = self.opening.open().filter(|_| self.counts_held) {
                 self.note_handshake(self.interrupts.elapsed(answered, now));
             }
@@ -513,7 +524,8 @@ impl Receiver {
                     self.note_new_gap();
                 }
             }
-            if self.ack_every > 1 && in_order && !self.is_ack_due() && !is_urgent {
+            let is_awaited = is_urgent || packet.flags() & flag::PUSH != 0;
+            if self.ack_every > 1 && in_order && !self.is_ack_due() && !is_awaited {
                 self.delay_ack(now);
                 return None;
             }
@@ -579,6 +591,23 @@ impl Receiver {
         }
     }
 
+    /// Grows the window by a new segment, if the application reads at once, while `held` segments wait above a gap.
+    #[inline(always)]
+    fn grow_window(&mut self, held: u64) {
+        if let Some(window) = &mut self.window {
+            // The segment is acknowledged at once (`tcp_grow_window`).
+            self.quick_acks |= u32::from(window.grow(held));
+        }
+    }
+
+    /// Lets the application read the data in order, if it reads at once.
+    #[inline(always)]
+    fn read(&mut self, now: Time) {
+        if let (Some(window), Some(compression)) = (&mut self.window, &self.compression) {
+            window.read(now, self.next, compression.measured());
+        }
+    }
+
     /// Counts a new segment out of order as a quick ACK.
     #[inline]
     fn note_held(&mut self) {
@@ -596,6 +625,9 @@ impl Receiver {
     /// Adapts the timeout of delayed ACKs and the number of quick ACKs to the arrival of `segment`.
     #[inline(always)]
     fn adapt(&mut self, now: Time, segment: u32) {
+        if self.window.is_some() && segment >= self.next && !self.out_of_order.contains(segment) {
+            self.grow_window(self.totals.delivered - u64::from(self.next));
+        }
         let Some(patience) = &mut self.patience else { return };
         let mut least = patience.on_segment(now, segment.cmp(&self.next));
         if self.missed_quick_acks > 0 && self.next == 0 && segment == 0 {
@@ -653,6 +685,7 @@ impl Receiver {
             if !in_order {
                 self.close_gap();
             }
+            self.read(self.now);
             return in_order;
         }
         if segment > self.next && self.hides_losses {

@@ -47,6 +47,7 @@ impl StackSpec {
             hz: Some(250),
             handshake: true,
             tso: true,
+            reads_at_once: false,
             send_buffer_bytes: None,
             sack_option_bytes: None,
             hide_losses: false,

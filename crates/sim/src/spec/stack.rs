@@ -92,6 +92,11 @@ pub struct StackSpec {
     /// (`tcp_tso_autosize`, `tcp_tso_should_defer`).
     #[serde(default)]
     pub tso: bool,
+    /// The receiving application reads each segment at its arrival. With `tso`, the last segment of a burst or of a write
+    /// is then acknowledged at once, since Linux 6.6 (`tcp_cleanup_rbuf`). If absent, unread data always wait, and only
+    /// every second segment is acknowledged at once.
+    #[serde(default)]
+    pub reads_at_once: bool,
     /// Send buffer in Linux's accounting, bytes, which the application fills before the first ACK; if absent, large enough
     /// for the path. With `tso`, its end begins larger buffers of unsent data. It limits the data in flight only through
     /// the default receive window.

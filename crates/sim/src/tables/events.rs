@@ -38,7 +38,9 @@ pub fn events(spec: &Spec, log: &Log) -> Table {
         ("stamp_s", floats(rows.iter().map(|e| e.stamp.0 as f64 / 1e12))),
     ];
     for (name, bit) in FLAGS {
-        columns.push((name, Column::Flags(rows.iter().map(|e| e.flags & bit != 0).collect())));
+        // In data, the bit of ECE has another meaning.
+        let needed = if bit == flag::ECE { bit | flag::ACK } else { bit };
+        columns.push((name, Column::Flags(rows.iter().map(|e| e.flags & needed == needed).collect())));
     }
     columns.push(("cwnd", floats(rows.iter().map(|e| f64::from(e.cwnd)))));
     columns.push(("in_flight", Column::Numbers(rows.iter().map(|e| speaks(e).then_some(e.in_flight)).collect())));

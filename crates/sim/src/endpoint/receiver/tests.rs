@@ -231,3 +231,22 @@ fn linux_acknowledges_a_change_of_the_marks_at_once_and_earlier_segments_before_
     assert_eq!(last.collect::<Vec<_>>(), [(8, false), (9, true)]);
     assert_eq!(receiver.packets().sent, wire.sent.len() as u64);
 }
+
+#[test]
+fn the_last_segment_of_a_burst_is_acknowledged_at_once_if_the_application_reads_at_once() {
+    for (reads_at_once, expected) in [(true, [1, 2, 2, 3, 4]), (false, [0, 1, 1, 2, 2])] {
+        // A stated window of 30 segments grows with the first few of them only.
+        let stack = StackSpec { quick_acks: 0, receive_window: Some(30), reads_at_once, ..StackSpec::linux() };
+        let (mut receiver, mut wire) = receiver(stack);
+        let mut arrive = |segment: u32, flags: u8| {
+            let at = us(10 * u64::from(segment));
+            receiver.on_packet(&Packet::new(at, Time::ZERO, FlowId(0), segment, 1500, flags, 0), &mut wire);
+            wire.sent.len()
+        };
+        let begun = (0..40).map(|segment| arrive(segment, 0)).last().unwrap_or(0);
+        let pushed = if reads_at_once { flag::PUSH } else { 0 };
+        let sent = [(40, pushed), (41, pushed), (42, 0), (43, 0), (44, pushed)];
+        let counts = sent.map(|(segment, flags)| arrive(segment, flags) - begun);
+        assert_eq!(counts, expected);
+    }
+}

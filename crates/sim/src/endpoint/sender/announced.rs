@@ -47,7 +47,12 @@ impl Announced {
         let bound = flow.receive_window.or(stack.receive_window);
         let last = bound.unwrap_or(MOST_IN_FLIGHT);
         let is_linux = stack.detection == Detection::Rack && stack.ack_every > 1;
-        let acks = if is_linux { stack.quick_acks.saturating_sub(QUICK_ACKS_WITHOUT_GROWTH) } else { 0 };
+        // The window of an application that reads at once grows by rules of its own, and seldom limits its sender.
+        let acks = if is_linux && !stack.reads_at_once {
+            stack.quick_acks.saturating_sub(QUICK_ACKS_WITHOUT_GROWTH)
+        } else {
+            0
+        };
         let growth = acks.saturating_mul(STEP);
         let (segments, acks, step) = match bound {
             Some(bound) if bound > growth => (last - growth, acks, STEP),

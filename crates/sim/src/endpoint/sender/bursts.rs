@@ -24,6 +24,8 @@ pub(super) struct Place(pub(super) u32, pub(super) u32);
 pub(super) struct Bursts {
     /// True if the stack has segmentation offload.
     pub(super) active: bool,
+    /// True if the last segment of a burst or of a write asks for an ACK at once (PSH).
+    pub(super) pushes: bool,
     /// Time of the last transmission.
     pub(super) last: Time,
     /// Number of bursts of new data.
@@ -67,6 +69,7 @@ impl Bursts {
         let segments = |window: u64| (u64::from(LARGEST_BYTES).min(window / 2) / payload).max(1) as u32;
         Self {
             active: stack.tso,
+            pushes: stack.tso && stack.reads_at_once,
             filled,
             largest: if stack.tso { f64::from(LARGEST_BYTES) / payload as f64 } else { 0.0 },
             full: segments(window),

@@ -181,7 +181,7 @@ impl Sender {
     pub(crate) fn note_handshake(&mut self, shortest: Option<Handshake>, is_steady: bool) {
         let Some(shortest) = shortest else { return };
         if self.stack.counts_ns() && self.needs.router.is_none() {
-            let least = if is_steady { shortest.receivers_rtt } else { Time::ZERO };
+            let least = if is_steady && !self.stack.reads_at_once { shortest.receivers_rtt } else { Time::ZERO };
             self.timestamps = TimestampEcho::new(least, self.stack.phase);
         }
         if !self.opening.is_needed {

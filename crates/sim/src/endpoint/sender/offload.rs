@@ -249,6 +249,7 @@ enum Burst {
 mod tests {
     use crate::endpoint::bench::Bench;
     use crate::endpoint::boundary::EndpointState;
+    use crate::packet::{Packet, flag};
 
     fn largest_burst(bench: &Bench) -> u32 {
         bench.sender.within_burst(u32::MAX, bench.sender.next)
@@ -352,6 +353,18 @@ mod tests {
             assert_eq!(bench.acknowledge(9, 4000), 9);
             assert_eq!(bench.acknowledge(10, 4100), 0, "the window has room for one segment");
             assert_eq!(bench.acknowledge(12, 4200), sent, "{size:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_segment_of_a_burst_and_of_a_transfer_are_pushed_if_the_application_reads_at_once() {
+        for pushes in [true, false] {
+            let mut bench = Bench::start(30, 10_000, Some(37));
+            bench.sender.bursts.pushes = pushes;
+            assert_eq!(bench.acknowledge(9, 10_000), 7, "two bursts of three segments, and the last segment");
+            let pushed = bench.wire.sent.iter().filter(|packet| packet.flags() & flag::PUSH != 0);
+            let segments: Vec<u32> = pushed.map(Packet::segment).collect();
+            assert_eq!(segments, if pushes { vec![32, 35, 36] } else { vec![] });
         }
     }
 

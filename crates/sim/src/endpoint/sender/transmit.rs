@@ -208,9 +208,14 @@ impl Sender {
         }
         self.board.reserve(past);
         let mut flags = self.marks.on_first();
+        // Linux pushes each packet of several segments (`__tcp_transmit_skb`), and the end of each write (`tcp_push`).
+        let pushed = if self.bursts.pushes && (past - first > 1 || past == self.end) { past - 1 } else { u32::MAX };
         while self.next < past {
             let segment = self.next;
             self.next += 1;
+            if segment == pushed {
+                flags |= flag::PUSH;
+            }
             self.emit(segment, flags, now, out);
             flags = self.marks.on_data();
         }
