@@ -133,7 +133,7 @@ class Demo:
     def _cost(self) -> str:
         waits = _listed([f"{round(one.queueing_delay_ms)} ms with {one.algorithm}" for one in self.outcomes])
         resent = _listed([f"{one.retransmits:,} with {one.algorithm}" for one in self.outcomes])
-        return f"On average a packet waits in the queue for {waits}. Retransmitted segments: {resent}."
+        return f"On average a packet waits in the queue for {waits}. Retransmitted segments in the whole run: {resent}."
 
 
 def demo(
@@ -201,7 +201,7 @@ def outcome(run: Run) -> Outcome:
         late_share=metrics["late_flow_share"],
         convergence_time_s=metrics["convergence_time_s"],
         queueing_delay_ms=metrics["mean_queue_delay_ms"],
-        retransmits=first["retransmits"] + late["retransmits"],
+        retransmits=first["total_retransmits"] + late["total_retransmits"],
         utilization=metrics["utilization"],
         run=run.id,
     )

@@ -15,6 +15,7 @@ import polars as pl
 import polars.selectors as cs
 import pytest
 
+from elephan import Run, metrics
 from elephan.cli.main import run_command
 
 SCENARIO = """
@@ -56,7 +57,8 @@ RUN_FIELDS = {
 }  # fmt: skip
 FLOW_FIELDS = {
     "name", "algorithm", "start_s", "goodput_mbps", "throughput_mbps", "segments_delivered", "retransmits",
-    "loss_events", "timeouts", "rtt_min_ms", "rtt_mean_ms", "rtt_p99_ms", "cwnd_mean", "cwnd_max",
+    "loss_events", "ecn_events", "timeouts", "total_retransmits", "total_loss_events", "total_ecn_events",
+    "total_timeouts", "rtt_min_ms", "rtt_mean_ms", "rtt_p99_ms", "cwnd_mean", "cwnd_max",
 }  # fmt: skip
 LINK_FIELDS = {
     "name", "utilization", "throughput_mbps", "loss_rate", "drops", "marks", "queue_mean_packets",
@@ -78,6 +80,60 @@ def test_run_prints_the_promised_fields_and_finds_the_saved_result(
     again = answer(["run", "two.toml"], capsys)
     assert again["cached"]
     assert {k: v for k, v in again.items() if k != "cached"} == {k: v for k, v in first.items() if k != "cached"}
+
+
+def test_counts_under_a_range_of_time_are_those_of_the_range(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the table, in JSON, in the notebook and in the report, on a path where the start loses most."""
+    summary = answer(["run", "two.toml"], capsys)
+    made = Run.load(summary["dir"])
+    columns = ("retransmits", "loss_events", "ecn_events", "timeouts")
+    measured: dict[str, list[int]] = {}
+    for flow in summary["flows"]:
+        rows = made.samples.filter(pl.col("flow").cast(pl.String) == flow["name"])
+        first, last = (rows.row(by_predicate=pl.col("time_s") == at, named=True) for at in (10.0, 20.0))
+        whole = rows.row(by_predicate=pl.col("time_s") == 20.0, named=True)
+        measured[flow["name"]] = [last[name] - first[name] for name in columns]
+        assert [flow[name] for name in columns] == measured[flow["name"]]
+        assert [flow[f"total_{name}"] for name in columns] == [whole[name] for name in columns]
+        assert flow["retransmits"] < flow["total_retransmits"]
+    totals = {name: sum(flow[f"total_{name}"] for flow in summary["flows"]) for name in columns}
+    assert summary["whole_run"] | totals == summary["whole_run"]
+    line = f"whole run, 0 s to 20 s: {totals['retransmits']:,} retransmits, {totals['loss_events']:,} loss events"
+    assert run_command(["run", "two.toml"]) == 0
+    shown = capsys.readouterr().out
+    assert line in shown
+    for flow in summary["flows"]:
+        (row,) = [words.split() for words in shown.splitlines() if words.startswith(flow["name"])]
+        assert row[5:8] == [str(flow[name]) for name in ("retransmits", "loss_events", "timeouts")]
+    assert run_command(["show", summary["id"], "--out", "report"]) == 0
+    for page in (made._repr_html_(), (folder / "report" / "report.html").read_text()):
+        assert line in page
+
+
+def test_a_run_that_seeds_would_not_contain_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for perturb in (None, "hosts", "none"):
+        given = [] if perturb is None else ["--set", f"perturb={perturb}"]
+        single = answer(["run", "two.toml", *given], capsys)["id"]
+        assert run_command(["run", "two.toml", *given]) == 0
+        line = "with --seeds N the runs differ as on real hosts (starts over 80 ms, packets up to 0.2 ms late)"
+        assert (line in capsys.readouterr().out) == (perturb is None)
+        if perturb != "none":
+            several = [run["id"] for run in answer(["run", "two.toml", "--seeds", "2", *given], capsys)["runs"]]
+            assert (single in several) == (perturb == "hosts")
+
+
+def test_reductions_by_marks_are_counted_apart_from_losses(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    marking = ["--set", "stack.ecn=true", "--set", "dumbbell.queue=pie", "--set", "dumbbell.buffer=200 packets"]
+    summary = answer(["run", "two.toml", *marking], capsys)
+    assert all(flow["ecn_events"] >= 3 > flow["loss_events"] for flow in summary["flows"])
+    assert not any("congestion e" in line for line in summary["warnings"])
+    made = Run.load(summary["dir"])
+    both = {flow["name"]: flow["ecn_events"] + flow["loss_events"] for flow in summary["flows"]}
+    assert metrics.congestion_events(made) == both
+    assert all(0 < epoch_s < 10 for epoch_s in metrics.epoch_duration_s(made).values())
+    assert all(0 < delta < 1 for delta in metrics.backoff_delta(made).values())
+    assert run_command(["run", "two.toml", *marking]) == 0
+    assert "ECN events" in capsys.readouterr().out
 
 
 def test_the_numbers_of_a_run_are_physically_possible(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

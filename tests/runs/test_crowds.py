@@ -42,7 +42,7 @@ def test_a_crowd_is_shown_by_quantiles(crowd: Run) -> None:
 
 
 def test_a_crowd_has_one_line_for_what_all_of_its_flows_share(crowd: Run) -> None:
-    few = [line for line in crowd.summary()["warnings"] if "fewer than 3 loss events" in line]
+    few = [line for line in crowd.summary()["warnings"] if "fewer than 3 congestion events" in line]
     assert len(few) == 1
     assert few[0].split()[1] == "flows,"
 

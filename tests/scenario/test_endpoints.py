@@ -124,7 +124,7 @@ def test_linux_s_timeout_leaves_room_for_a_recovery_on_a_long_path(base: str) ->
         stack = {"base": base} | ({"rto_granularity": granularity} if granularity else {})
         stated = scenario({"algorithm": "bic"}, path, stack).with_overrides({"duration": "200 s"})
         (flow,) = compute(backends.get("sim"), stated, 1).summary()["flows"]
-        floors[granularity] = flow["timeouts"], flow["loss_events"]
+        floors[granularity] = flow["total_timeouts"], flow["total_loss_events"]
     assert floors[None][1] > 5
     assert floors[None][0] <= 1
     assert (floors["1 ms"][0] > 5) == (base == "linux-2.6")

@@ -21,7 +21,9 @@ def measured(run: Run, of: str, flow: int | None) -> float:
         rates = [row["throughput_mbps"] for row in summary["flows"]]
         return float(rates[(flow or 1) - 1] / sum(rates))
     if of in OF_FLOW:
-        return float(summary["flows"][(flow or 1) - 1][of])
+        # The page counts from the beginning of the run to its end.
+        whole = f"total_{of}" if of in ("retransmits", "loss_events", "timeouts") else of
+        return float(summary["flows"][(flow or 1) - 1][whole])
     if of == "jain":
         return float(summary["metrics"]["jain"])
     return float(summary["links"][0][of])

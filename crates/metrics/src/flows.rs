@@ -104,6 +104,31 @@ pub(crate) fn loss_events(data: &Data, ask: &Ask) -> Found<ByFlow> {
     all(data, ask, |flows| counted(data, ask, "loss_events", flows))
 }
 
+pub(crate) fn ecn_events(data: &Data, ask: &Ask) -> Found<ByFlow> {
+    all(data, ask, |flows| counted(data, ask, "ecn_events", flows))
+}
+
+pub(crate) fn congestion_events(data: &Data, ask: &Ask) -> Found<ByFlow> {
+    let of_all = |flows: &[usize]| {
+        let losses = counted(data, ask, "loss_events", flows)?;
+        // Runs of earlier versions and some backends do not count marks; without ECN there are none.
+        if flows.iter().all(|&flow| !data.flow(flow).stack.ecn) {
+            return Ok(losses);
+        }
+        let marks = counted(data, ask, "ecn_events", flows)?;
+        Ok(losses.into_iter().zip(marks).map(|(losses, marks)| losses + marks).collect())
+    };
+    all(data, ask, of_all)
+}
+
+pub(crate) fn timeouts(data: &Data, ask: &Ask) -> Found<ByFlow> {
+    all(data, ask, |flows| counted(data, ask, "timeouts", flows))
+}
+
+pub(crate) fn retransmits(data: &Data, ask: &Ask) -> Found<ByFlow> {
+    all(data, ask, |flows| counted(data, ask, "retransmits", flows))
+}
+
 pub(crate) fn loss_event_rate(data: &Data, ask: &Ask) -> Found<ByFlow> {
     all(data, ask, |flows| per_segment(data, ask, "loss_events", flows))
 }

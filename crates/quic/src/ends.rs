@@ -218,6 +218,8 @@ const NOTHING: SenderSample = SenderSample {
     srtt: f64::NAN,
     rtt: f64::NAN,
     in_flight: 0,
+    timeouts: 0,
+    ecn_events: 0,
     retransmits: 0,
     loss_events: 0,
 };
@@ -234,6 +236,8 @@ fn row_of(connection: &Connection, seen: &Shared, mtu: f64) -> SenderSample {
             srtt,
             rtt: seen.latest.map_or(f64::NAN, |rtt| rtt.as_secs_f64()),
             in_flight: (seen.in_flight as f64 / mtu).round() as u32,
+            timeouts: seen.persistent as u32,
+            ecn_events: seen.ecn_events as u32,
             retransmits: counts.path.lost_packets,
             loss_events: seen.loss_events,
         }

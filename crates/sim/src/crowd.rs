@@ -67,17 +67,29 @@ pub struct Crowd {
     pub groups: Vec<Group>,
     /// Rows in the order of sample times, with one row for each group.
     pub rows: Vec<CrowdSample>,
-    /// Each flow's retransmissions and recovery episodes inside the measurement window.
+    /// Each flow's losses, reductions and timeouts inside the measurement window.
     pub measured: Vec<MeasuredLosses>,
 }
 
-/// A flow's losses inside the measurement window.
+/// A flow's losses, reductions and timeouts inside the measurement window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MeasuredLosses {
     /// Retransmissions.
     pub retransmits: u64,
     /// Recovery episodes.
     pub loss_events: u64,
+    /// Responses to ECN echoes.
+    pub ecn_events: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+}
+
+impl MeasuredLosses {
+    /// Counts of a sample.
+    fn of(sample: &SenderSample) -> Self {
+        let SenderSample { retransmits, loss_events, ecn_events, timeouts, .. } = *sample;
+        Self { retransmits, loss_events, ecn_events: ecn_events.into(), timeouts: timeouts.into() }
+    }
 }
 
 /// The values of a group's active flows at a sample time.
@@ -206,8 +218,7 @@ impl Reducer {
                 let Some(sending) = sender.sending() else { continue };
                 let sample = &sending.samples[index];
                 if let Some(edge) = edge {
-                    let SenderSample { retransmits, loss_events, .. } = *sample;
-                    member.losses[edge] = MeasuredLosses { retransmits, loss_events };
+                    member.losses[edge] = MeasuredLosses::of(sample);
                 }
                 let ended = member.stop.min(sending.completed.unwrap_or(Time::NEVER));
                 if sending.start <= at && at <= ended {
@@ -225,6 +236,8 @@ impl Reducer {
             MeasuredLosses {
                 retransmits: after.retransmits - before.retransmits,
                 loss_events: after.loss_events - before.loss_events,
+                ecn_events: after.ecn_events - before.ecn_events,
+                timeouts: after.timeouts - before.timeouts,
             }
         };
         let measured = self.members.iter().map(losses).collect();

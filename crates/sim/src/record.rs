@@ -199,6 +199,10 @@ pub struct SenderSample {
     pub rtt: f64,
     /// Segments outstanding.
     pub in_flight: u32,
+    /// Retransmission timeouts.
+    pub timeouts: u32,
+    /// Responses to ECN echoes.
+    pub ecn_events: u32,
     /// Retransmissions.
     pub retransmits: u64,
     /// Recovery episodes.

@@ -9,12 +9,15 @@ use crate::info::TcpInfo;
 /// Smallest of Linux's states of a sender (`enum tcp_ca_state`) in which the sender repairs a loss.
 const RECOVERY: u8 = 3;
 const LOSS: u8 = 4;
+/// The state in which it reduces its window in response to an ECN echo.
+const REDUCING: u8 = 2;
 
 /// State of one connection.
 #[derive(Clone, Debug)]
 struct Seen {
     info: TcpInfo,
     loss_events: u64,
+    ecn_events: u64,
     /// Timeouts counted by this program, if the kernel does not count them.
     timeouts: u64,
 }
@@ -22,9 +25,11 @@ struct Seen {
 impl Seen {
     fn next(before: Option<&Self>, info: TcpInfo) -> Self {
         let was = before.map_or(0, |seen| seen.info.state);
-        let (loss_events, timeouts) = before.map_or((0, 0), |seen| (seen.loss_events, seen.timeouts));
+        let (loss_events, ecn_events, timeouts) =
+            before.map_or((0, 0, 0), |seen| (seen.loss_events, seen.ecn_events, seen.timeouts));
         Self {
             loss_events: loss_events + u64::from(info.state >= RECOVERY && was < RECOVERY),
+            ecn_events: ecn_events + u64::from(info.state == REDUCING && was != REDUCING),
             timeouts: timeouts + u64::from(info.state >= LOSS && was < LOSS),
             info,
         }
@@ -40,6 +45,8 @@ struct Sample {
     in_flight: u64,
     retransmits: u64,
     loss_events: u64,
+    ecn_events: u64,
+    timeouts: u64,
 }
 
 /// The sender of a flow: one connection, or all connections of one direction.
@@ -76,6 +83,8 @@ impl Watched {
             in_flight: live().map(|info| u64::from(info.in_flight())).sum(),
             retransmits: all().map(|seen| seen.info.retransmits).sum(),
             loss_events: all().map(|seen| seen.loss_events).sum(),
+            ecn_events: all().map(|seen| seen.ecn_events).sum(),
+            timeouts: all().map(|seen| seen.info.timeouts.unwrap_or(seen.timeouts)).sum(),
         };
         let limits = all().fold((0, 0), |(busy, limited), seen| {
             (busy + seen.info.busy_us, limited + seen.info.receive_window_limited_us)
@@ -99,10 +108,10 @@ impl Watched {
     #[must_use]
     pub fn log(&self) -> Value {
         let (busy, limited) = (self.limits.0 - self.limits_before.0, self.limits.1 - self.limits_before.1);
-        let timeouts = self.connections.values().map(|seen| seen.info.timeouts.unwrap_or(seen.timeouts));
         let any = self.cwnd_count > 0;
         json!({
-            "retransmits": self.now.retransmits, "loss_events": self.now.loss_events, "timeouts": timeouts.sum::<u64>(),
+            "retransmits": self.now.retransmits, "loss_events": self.now.loss_events,
+            "ecn_events": self.now.ecn_events, "timeouts": self.now.timeouts,
             "segment_bytes": self.connections.values().next().map(|seen| seen.info.segment_bytes),
             "cwnd_mean": any.then(|| self.cwnd_sum / self.cwnd_count as f64),
             "cwnd_max": any.then_some(self.cwnd_max),
@@ -113,6 +122,7 @@ impl Watched {
                 "srtt_s": self.column(|s| s.srtt_s.into()), "in_flight": self.column(|s| s.in_flight.into()),
                 "retransmits": self.column(|s| s.retransmits.into()),
                 "loss_events": self.column(|s| s.loss_events.into()),
+                "ecn_events": self.column(|s| s.ecn_events.into()), "timeouts": self.column(|s| s.timeouts.into()),
             },
         })
     }
@@ -137,6 +147,19 @@ mod tests {
         let log = watched.log();
         assert_eq!((&log["loss_events"], &log["cwnd_mean"], &log["looks"]), (&json!(2), &json!(10.0), &json!(8)));
         assert_eq!(log["samples"]["loss_events"], json!([0, 1, 1, 1, 1, 1, 2, 2]));
+    }
+
+    #[test]
+    fn reductions_by_marks_and_timeouts_are_counted_over_time() {
+        let mut watched = Watched::default();
+        for state in [0, 2, 2, 0, 2, 3, 4, 0] {
+            watched.look(vec![((1, 2), info(state, 10))], true);
+            watched.sample();
+        }
+        let log = watched.log();
+        assert_eq!(log["samples"]["ecn_events"], json!([0, 1, 1, 1, 2, 2, 2, 2]));
+        assert_eq!(log["samples"]["loss_events"], json!([0, 0, 0, 0, 0, 1, 1, 1]));
+        assert_eq!((&log["ecn_events"], &log["timeouts"]), (&json!(2), &log["samples"]["timeouts"][7]));
     }
 
     #[test]

@@ -303,6 +303,8 @@ def _samples(plan: _Plan, found: Trajectory, i: int) -> pl.DataFrame:
             "wire_bytes": (sent * plan.wire_bytes).astype(np.uint64),
             "retransmits": pl.Series([None] * len(sent), dtype=pl.UInt64),
             "loss_events": found.losses[:, i].astype(np.uint64),
+            "ecn_events": np.zeros(len(sent), dtype=np.uint64),
+            "timeouts": pl.Series([None] * len(sent), dtype=pl.UInt64),
         }
     )
     unknown = ["cwnd", "ssthresh", "srtt_s", "rtt_s"]

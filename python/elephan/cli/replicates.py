@@ -36,6 +36,22 @@ def perturbation(several: Sequence[Sequence[Run]], on: str) -> str:
     return f"{next(iter(said)) if len(said) == 1 else RULE}, as hosts do; {alone}"
 
 
+def alone(run: Run) -> str:
+    """One line for a single run that is not among the runs of ``--seeds N``; empty if it is among them."""
+    from elephan import backends
+
+    scenario = run.scenario
+    if scenario.perturb is not None or run.backend.partition("+")[0] not in backends.names():
+        return ""
+    backend = backends.kind(run.backend)
+    if not backend.perturbs or backend.measures:
+        return ""
+    moved = scenario.perturbed()
+    if not _moved(moved) or moved.perturbation == scenario.perturbation:
+        return ""
+    return f"with --seeds N the runs differ as on real hosts ({moved.perturbation}), so this one is not among them"
+
+
 def _moved(scenario: Scenario) -> bool:
     """True if ``perturb`` sets a jitter that the scenario file does not state."""
     from elephan.scenario.schema import HOSTS

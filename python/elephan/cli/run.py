@@ -26,7 +26,8 @@ _FLOW_COLUMNS = {
     "goodput Mbit/s": "goodput_mbps",
     "on the wire Mbit/s": "throughput_mbps",
     "retransmits": "retransmits",
-    "losses": "loss_events",
+    "loss events": "loss_events",
+    "ECN events": "ecn_events",
     "timeouts": "timeouts",
     "RTT mean ms": "rtt_mean_ms",
     "RTT p99 ms": "rtt_p99_ms",
@@ -34,8 +35,8 @@ _FLOW_COLUMNS = {
 }
 _DATAGRAM_COLUMNS = {"one-way mean ms": "owd_mean_ms", "one-way p99 ms": "owd_p99_ms"}
 _LEAST = (
-    "timeouts", "start s", "on the wire Mbit/s", "begun", "RTT p99 ms", "one-way p99 ms", "losses", "target Mbit/s",
-    "queue max packets", "drops", "cwnd mean", "retransmits",
+    "timeouts", "start s", "on the wire Mbit/s", "begun", "RTT p99 ms", "one-way p99 ms", "ECN events", "loss events",
+    "target Mbit/s", "queue max packets", "drops", "cwnd mean", "retransmits",
 )  # fmt: skip
 """Columns that may be left out on a narrow terminal, the least important first."""
 _REASONS = {
@@ -44,6 +45,8 @@ _REASONS = {
     "cwnd_": "no congestion window was sampled in the measured part",
     "target_mbps": "only a source with a load has a target",
     "quantile": "a single flow has no quantiles",
+    "timeouts": "the backend or an earlier version of Elephan did not record when timeouts came",
+    "retransmits": "the backend does not count retransmissions",
 }
 """Prefixes of fields, each with the reason why such a field may have no value."""
 _LINK_COLUMNS = {
@@ -62,7 +65,7 @@ _SOURCE_COLUMNS = {
     "on the wire Mbit/s": "throughput_mbps",
     "begun": "transfers_begun",
     "completed of all": "transfers_completed",
-    "retransmits": "retransmits",
+    "retransmits of all": "retransmits",
 }
 
 
@@ -183,14 +186,14 @@ def document(done: Sequence[Run]) -> dict[str, Any]:
 
 def print_run(run: Run) -> None:
     """Print a run's numbers as tables, its warnings, and its folder."""
-    from elephan.runs.result import flow_rows
+    from elephan.runs.result import flow_rows, whole_run, with_marks
 
     summary = run.summary()
     measure = summary["measure"]
     title = f"measured from {measure['from_s']:g} s to {measure['to_s']:g} s"
     crowd = summary.get("crowd")
     datagrams = any(flow.get("owd_mean_ms") is not None for flow in crowd or summary["flows"])
-    columns, flows = flow_rows(summary, _FLOW_COLUMNS | (_DATAGRAM_COLUMNS if datagrams else {}))
+    columns, flows = flow_rows(summary, with_marks(_FLOW_COLUMNS, summary) | (_DATAGRAM_COLUMNS if datagrams else {}))
     if crowd is not None:
         title += f"; quantiles over the flows of each group, {len(summary['flows']):,} recorded (--json has these)"
     elif flows is not summary["flows"]:
@@ -205,6 +208,11 @@ def print_run(run: Run) -> None:
             cells = [[_cell(row, field) for field in columns.values()] for row in rows]
             common.print_table(title, list(columns), cells, least=_LEAST)
             title = ""
+    totals = whole_run(summary)
+    if totals is not None:
+        common.say(totals)
+    if beside := replicates.alone(run):
+        common.say(beside)
     for warning in summary["warnings"]:
         common.warn(warning)
     state = "saved before" if summary["cached"] else f"made in {summary['wall_seconds']:.2f} s"

@@ -116,9 +116,11 @@ if TYPE_CHECKING:
     from elephan.metrics.transfers import slowdown_p99 as slowdown_p99
     from elephan.metrics.transfers import transfers_begun as transfers_begun
     from elephan.metrics.windows import backoff_delta as backoff_delta
+    from elephan.metrics.windows import congestion_events as congestion_events
     from elephan.metrics.windows import cwnd_cov as cwnd_cov
     from elephan.metrics.windows import cwnd_curvature as cwnd_curvature
     from elephan.metrics.windows import cwnd_fraction_of_bdp as cwnd_fraction_of_bdp
+    from elephan.metrics.windows import ecn_events as ecn_events
     from elephan.metrics.windows import epoch_duration_s as epoch_duration_s
     from elephan.metrics.windows import epoch_growth_pkts as epoch_growth_pkts
     from elephan.metrics.windows import loss_event_rate as loss_event_rate
@@ -130,11 +132,13 @@ if TYPE_CHECKING:
     from elephan.metrics.windows import response_over_reno as response_over_reno
     from elephan.metrics.windows import response_pkts_per_rtt as response_pkts_per_rtt
     from elephan.metrics.windows import retransmit_rate as retransmit_rate
+    from elephan.metrics.windows import retransmits as retransmits
     from elephan.metrics.windows import rtt_mean_ms as rtt_mean_ms
     from elephan.metrics.windows import rtt_min_ms as rtt_min_ms
     from elephan.metrics.windows import rtt_p50_ms as rtt_p50_ms
     from elephan.metrics.windows import rtt_p95_ms as rtt_p95_ms
     from elephan.metrics.windows import rtt_p99_ms as rtt_p99_ms
+    from elephan.metrics.windows import timeouts as timeouts
 
 _HOMES = {
     "Interval": "elephan.metrics.statistics",
@@ -185,6 +189,10 @@ _HOMES = {
     "link_throughput_mbps": "elephan.metrics.throughput",
     "loss_event_rate": "elephan.metrics.windows",
     "loss_events": "elephan.metrics.windows",
+    "retransmits": "elephan.metrics.windows",
+    "timeouts": "elephan.metrics.windows",
+    "congestion_events": "elephan.metrics.windows",
+    "ecn_events": "elephan.metrics.windows",
     "loss_rate": "elephan.metrics.throughput",
     "mark_rate": "elephan.metrics.queueing",
     "max_cwnd_pkts": "elephan.metrics.windows",
@@ -271,6 +279,7 @@ __all__ = [
     "by_size",
     "completed_fraction",
     "completion_s",
+    "congestion_events",
     "converged",
     "convergence_abs_time_s",
     "convergence_accumulated_time_s",
@@ -283,6 +292,7 @@ __all__ = [
     "cwnd_fraction_of_bdp",
     "delta_fair_convergence_time_s",
     "drops",
+    "ecn_events",
     "epoch_duration_s",
     "epoch_growth_pkts",
     "fairness_excursion_s",
@@ -353,6 +363,7 @@ __all__ = [
     "response_over_reno",
     "response_pkts_per_rtt",
     "retransmit_rate",
+    "retransmits",
     "rtt_fairness_exponent",
     "rtt_fairness_ratio",
     "rtt_mean_ms",
@@ -374,6 +385,7 @@ __all__ = [
     "throughput_ratio_long_over_short",
     "throughput_share",
     "time_to_full_rate_s",
+    "timeouts",
     "transfers_begun",
     "utilization",
     "wnd_fill_time_s",

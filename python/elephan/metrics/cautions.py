@@ -8,22 +8,28 @@ from elephan.scenario import catalog
 
 RECEIVE_WINDOW_NOTICED = 0.01
 EPOCHS_WANTED = 3
-_COLUMNS = ("name", "algorithm", "timeouts", "loss_events", "completion_s", "receive_window_limited_fraction")
+_COLUMNS = (
+    "name", "algorithm", "timeouts", "loss_events", "ecn_events", "completion_s", "receive_window_limited_fraction",
+)  # fmt: skip
 MOST_SINGLY = 12
 """Largest number of flows whose warnings have separate lines."""
 
 
 def warnings_after(run: Run) -> list[str]:
-    """Warnings about flows limited by the receiver, and about too few congestion epochs for an average."""
+    """Warnings about flows limited by the receiver, and about too few congestion epochs for an average.
+
+    A congestion event, by a loss or by an ECN mark, ends an epoch.
+    """
     held_back: dict[str, float] = {}
     few: dict[str, float] = {}
     rows = run.rows("flows", _COLUMNS)
-    events = by_flow(run, "loss_events") if rows else {}
+    events = by_flow(run, "congestion_events") if rows else {}
     for row in rows:
         name, limited = row["name"], row["receive_window_limited_fraction"]
         if limited is not None and limited > RECEIVE_WINDOW_NOTICED:
             held_back[name] = limited
-        cyclic = (row["timeouts"] or 0) + row["loss_events"] > 0 and _waits_for_loss(row["algorithm"])
+        ever = sum(row.get(name) or 0 for name in ("timeouts", "loss_events", "ecn_events"))
+        cyclic = ever > 0 and _waits_for_loss(row["algorithm"])
         if cyclic and row["completion_s"] is None and events[name] < EPOCHS_WANTED:
             few[name] = events[name]
     return [
@@ -38,11 +44,11 @@ def warnings_after(run: Run) -> list[str]:
         ),
         *_each_or_all(
             {
-                name: f"{count:.0f} loss events in the measured part, fewer than {EPOCHS_WANTED}: "
+                name: f"{count:.0f} congestion events in the measured part, fewer than {EPOCHS_WANTED}: "
                 "its means depend on where in its cycle the window lies"
                 for name, count in few.items()
             },
-            f"fewer than {EPOCHS_WANTED} loss events each in the measured part: "
+            f"fewer than {EPOCHS_WANTED} congestion events each in the measured part: "
             "their means depend on where in their cycles the window lies",
         ),
     ]

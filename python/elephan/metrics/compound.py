@@ -22,6 +22,7 @@ from elephan.metrics.reading import (
     flow_names,
     flow_series,
     link_capacity_bits,
+    reduction_series,
     resolve_window,
     start_s,
     time_mean,
@@ -38,9 +39,9 @@ INCREASE = 1.0
 def loss_window_series(run: Run, flow: str, increase: float = INCREASE) -> tuple[Array, Array, Array]:
     """Sample times of the whole run, the loss-based component of the window, and the window; NaN before the start."""
     whole = (0.0, duration_s(run))
-    columns = ("cwnd", "ssthresh", "srtt_s", "loss_events")
     times, cwnd = flow_series(run, flow, "cwnd", whole)
-    _, ssthresh, srtt_s, losses = (flow_series(run, flow, column, whole)[1] for column in columns)
+    ssthresh, srtt_s = (flow_series(run, flow, column, whole)[1] for column in ("ssthresh", "srtt_s"))
+    _, losses = reduction_series(run, flow, whole)
     there = (times >= start_s(run, flow)) & ~np.isnan(cwnd)
     return times, _followed(times, cwnd, ssthresh, srtt_s, losses, there, increase), np.where(there, cwnd, np.nan)
 

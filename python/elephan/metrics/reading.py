@@ -151,6 +151,14 @@ def flow_series(run: Run, flow: str, column: str, window: Window) -> tuple[Array
     return _series(run, rows, column, window)
 
 
+def reduction_series(run: Run, flow: str, window: Window) -> tuple[Array, Array]:
+    """Like :func:`flow_series`, for the number of the flow's window reductions so far, by losses or by ECN marks."""
+    times, losses = flow_series(run, flow, "loss_events", window)
+    if "ecn_events" not in run.samples.columns:  # a backend without ECN, or a run of an earlier version
+        return times, np.nan_to_num(losses)
+    return times, np.nan_to_num(losses) + np.nan_to_num(flow_series(run, flow, "ecn_events", window)[1])
+
+
 def quantile_series(run: Run, group: str, column: str) -> tuple[Array, dict[float, Array]]:
     """Sample times in s, and a column of ``crowd`` at these times by quantile, for a group of flows; absent values are
     NaN."""

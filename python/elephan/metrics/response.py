@@ -19,6 +19,7 @@ from elephan.metrics.reading import (
     flow_names,
     flow_series,
     link_capacity_bits,
+    reduction_series,
     resolve_window,
     start_s,
 )
@@ -253,12 +254,12 @@ def _growth(run: Run, flow: str, window: Window) -> tuple[Array, Array]:
     """Growth of the window between consecutive samples in congestion avoidance, segments, and the number of round trips
     between them."""
     times, cwnd = alive(run, flow, "cwnd", window)
-    columns = ("ssthresh", "srtt_s", "loss_events")
-    ssthresh, srtt_s, losses = (flow_series(run, flow, column, window)[1] for column in columns)
+    ssthresh, srtt_s = (flow_series(run, flow, column, window)[1] for column in ("ssthresh", "srtt_s"))
+    _, reductions = reduction_series(run, flow, window)
     with np.errstate(invalid="ignore"):
         avoiding = cwnd >= ssthresh
     grown = np.diff(cwnd)
-    used = avoiding[1:] & avoiding[:-1] & ~_backing_off(np.diff(losses) != 0, grown < 0)
+    used = avoiding[1:] & avoiding[:-1] & ~_backing_off(np.diff(reductions) != 0, grown < 0)
     rounds = np.diff(times) / ((srtt_s[1:] + srtt_s[:-1]) / 2)
     used &= np.isfinite(rounds)
     if not used.any():

@@ -4,11 +4,11 @@ shown without reading the tables."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from elephan.metrics.compiled import link_counter, measure_window, number, recorded_links
+from elephan.metrics.compiled import PS_PER_S, by_flow, link_counter, measure_window, number, recorded_links
 from elephan.metrics.errors import MetricError, Window
 from elephan.runs import tables
 from elephan.runs.crowds import over_flows
@@ -16,9 +16,13 @@ from elephan.runs.result import SUMMARY_FORMAT, Run
 
 FLOW_COLUMNS = (
     "name", "algorithm", "start_s", "goodput_mbps", "throughput_mbps", "segments_delivered", "segments_sent",
-    "retransmits", "loss_events", "timeouts", "spurious_retransmits", "rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms",
-    "rtt_p95_ms", "rtt_p99_ms", "cwnd_mean", "cwnd_max", "receive_window_limited_fraction", "completion_s",
+    "retransmits", "loss_events", "ecn_events", "timeouts", "spurious_retransmits", "rtt_min_ms", "rtt_mean_ms",
+    "rtt_p50_ms", "rtt_p95_ms", "rtt_p99_ms", "cwnd_mean", "cwnd_max", "receive_window_limited_fraction",
+    "completion_s",
 )  # fmt: skip
+
+COUNTS = ("retransmits", "loss_events", "ecn_events", "timeouts")
+"""Counts that a summary has over the measured part, and with ``total_`` before the name over the whole run."""
 
 DATAGRAM_COLUMNS = ("owd_min_ms", "owd_mean_ms", "owd_p50_ms", "owd_p95_ms", "owd_p99_ms")
 """Additional fields of flows of datagrams, if the backend provides them."""
@@ -45,14 +49,11 @@ def summarize(run: Run) -> dict[str, Any]:
     ``flows`` has the recorded flows; if some flows are not recorded, ``crowd`` has quantiles over all flows of each
     group.
 
-    In ``flows``, counts are over the whole run, and rates, RTTs and windows are over the measurement window. All
-    values of ``links`` and ``metrics`` are over the measurement window, except times of convergence.
+    All values of ``flows``, ``links`` and ``metrics`` are over the measurement window, except times of convergence,
+    numbers of segments, and the counts whose names begin with ``total_``: these are over the whole run.
     """
     from_s, to_s = window = measure_window(run)
-    rows = [
-        {key: _number(value) for key, value in row.items()}
-        for row in run.rows("flows", (*FLOW_COLUMNS, *DATAGRAM_COLUMNS))
-    ]
+    rows = _flows(run)
     recorded = {name for group in run.groups for name in group.recorded}
     sources = run.manifest.get("engine_summary", {}).get("traffic", [])
     metrics, undefined = run_metrics(run)
@@ -71,6 +72,7 @@ def summarize(run: Run) -> dict[str, Any]:
             + sum(source["segments_delivered"] for source in sources),
             "warnings": run.warnings,
             "measure": {"from_s": from_s, "to_s": to_s},
+            "whole_run": _whole_run(run, rows),
             "flows": rows if run.records_all else [row for row in rows if row["name"] in recorded],
             "links": [_link(run, name, window) for name in recorded_links(run)],
             "metrics": metrics,
@@ -79,6 +81,41 @@ def summarize(run: Run) -> dict[str, Any]:
         | ({"traffic": sources} if sources else {})
         | ({} if run.records_all else {"crowd": _crowd(run, rows)})
     )
+
+
+def _flows(run: Run) -> list[dict[str, Any]]:
+    """A row for each flow; the counts of the table ``flows`` are over the whole run."""
+    measured = {name: _counted(run, name) for name in COUNTS}
+    found = []
+    for row in run.rows("flows", (*FLOW_COLUMNS, *DATAGRAM_COLUMNS)):
+        totals = {f"total_{name}": row[name] for name in COUNTS if name in row}
+        counts = {name: measured[name].get(row["name"]) for name in COUNTS if name in row}
+        found.append({key: _number(value) for key, value in (row | counts | totals).items()})
+    return found
+
+
+def _counted(run: Run, name: str) -> dict[str, int]:
+    """A count of each flow in the measured part; empty if the run lacks it."""
+    try:
+        return {flow: int(count) for flow, count in by_flow(run, name).items()}
+    except MetricError:
+        return {}
+
+
+def _whole_run(run: Run, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Length of the run, and its counts from the beginning to the end, of all flows and recorded links together."""
+    end_s = run.form.duration_ps / PS_PER_S
+    sums = {name: _sum([row.get(f"total_{name}") for row in rows]) for name in COUNTS}
+    try:
+        drops = sum(int(number(run, "drops", (0.0, end_s), link=link)) for link in recorded_links(run))
+    except MetricError:  # the run was not sampled at its ends
+        return {"duration_s": end_s, **sums, "drops": None}
+    return {"duration_s": end_s, **sums, "drops": drops}
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def _crowd(run: Run, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

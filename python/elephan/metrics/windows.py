@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from elephan.metrics.compiled import by_flow
 from elephan.metrics.errors import MetricError, Window
-from elephan.metrics.reading import Array, duration_s, flow_names, flow_series, resolve_window
+from elephan.metrics.reading import Array, duration_s, flow_names, flow_series, reduction_series, resolve_window
 from elephan.metrics.registry import metric
 from elephan.runs.result import Run
 
@@ -52,8 +52,36 @@ def cwnd_fraction_of_bdp(run: Run, window: Window | None = None, flows: Flows = 
 
 @metric("loss_events", "events", "RFC 5166 §2.1.3", scope="flow")
 def loss_events(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Number of loss events: recoveries, one for each congestion signal reported to the algorithm."""
+    """Number of loss events: recoveries that began with a loss, however many packets were lost in each."""
     return by_flow(run, "loss_events", window, flows)
+
+
+@metric("ecn_events", "events", "RFC 3168 §6.1.2", scope="flow")
+def ecn_events(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Number of reductions of the window in response to ECN marks, at most one for each window of data.
+
+    Algorithms that read the fraction of marked packets (DCTCP, Prague) reduce their windows themselves; their
+    reductions are not counted.
+    """
+    return by_flow(run, "ecn_events", window, flows)
+
+
+@metric("congestion_events", "events", "RFC 5681 §3.1 and RFC 3168 §6.1.2", scope="flow")
+def congestion_events(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Number of congestion events: ``loss_events`` and ``ecn_events`` together."""
+    return by_flow(run, "congestion_events", window, flows)
+
+
+@metric("timeouts", "events", "RFC 6298", scope="flow")
+def timeouts(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Number of retransmission timeouts. With QUIC, the number of persistent congestions (RFC 9002)."""
+    return by_flow(run, "timeouts", window, flows)
+
+
+@metric("retransmits", "segments", "RFC 5166 §2.1.3", scope="flow")
+def retransmits(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """Number of retransmitted segments, spurious retransmissions included. With QUIC, the number of lost packets."""
+    return by_flow(run, "retransmits", window, flows)
 
 
 @metric("epoch_duration_s", "s", "Elephan's own definition", scope="flow")
@@ -62,8 +90,8 @@ def epoch_duration_s(
 ) -> dict[str, float]:
     """Mean time between successive backoffs, without the first two epochs (the start-up and the epoch after it).
 
-    A backoff lies between two samples and is assumed to be in their middle. The window is the whole run
-    unless given.
+    A backoff is a reduction of the window by a loss or by an ECN mark. It lies between two samples and is assumed to be
+    in their middle. The window is the whole run unless given.
 
     Raises:
         MetricError: there are too few backoffs.
@@ -71,9 +99,9 @@ def epoch_duration_s(
     window = resolve_window(run, window or (0.0, duration_s(run)))
     means = {}
     for name in flow_names(run, flows):
-        times, counts = flow_series(run, name, "loss_events", window)
+        times, counts = reduction_series(run, name, window)
         middles = (times[1:] + times[:-1]) / 2
-        backoffs = np.repeat(middles, np.diff(np.nan_to_num(counts)).astype(np.int64))[max(skip - 1, 0) :]
+        backoffs = np.repeat(middles, np.diff(counts).astype(np.int64))[max(skip - 1, 0) :]
         if len(backoffs) < 2:
             raise MetricError(f"flow '{name}' backs off too seldom for an epoch after the first {skip}")
         means[name] = float((backoffs[-1] - backoffs[0]) / (len(backoffs) - 1))
@@ -128,22 +156,21 @@ def cwnd_curvature(
 
 @metric("backoff_delta", "1", "leith2008 §II", scope="flow")
 def backoff_delta(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
-    """Multiplicative decrease: the fraction by which a loss lowers cwnd, as a mean over the losses in the window.
+    """Multiplicative decrease: the fraction by which a loss or an ECN mark lowers cwnd, as a mean over the window.
 
-    The decrease is 1 - s / w, where w is the congestion window in the last sample before the loss, and s is ssthresh in
-    the first sample after it.
+    The decrease is 1 - s / w, where w is the congestion window in the last sample before the reduction, and s is
+    ssthresh in the first sample after it.
 
     Raises:
-        MetricError: a flow has no loss in the window, or no ssthresh.
+        MetricError: a flow has no loss or mark in the window, or no ssthresh.
     """
     window = resolve_window(run, window)
     means = {}
     for name in flow_names(run, flows):
-        columns = ("loss_events", "cwnd", "ssthresh")
-        losses, cwnd, ssthresh = (flow_series(run, name, column, window)[1] for column in columns)
-        after = np.flatnonzero(np.diff(np.nan_to_num(losses)) > 0) + 1
+        cwnd, ssthresh = (flow_series(run, name, column, window)[1] for column in ("cwnd", "ssthresh"))
+        after = np.flatnonzero(np.diff(reduction_series(run, name, window)[1]) > 0) + 1
         if not len(after) or np.isnan(ssthresh[after]).any():
-            raise MetricError(f"flow '{name}' has no loss in the window, or no ssthresh")
+            raise MetricError(f"flow '{name}' has no loss or mark in the window, or no ssthresh")
         means[name] = float(np.mean(1 - ssthresh[after] / cwnd[after - 1]))
     return means
 
@@ -154,9 +181,8 @@ def _growing(run: Run, flow: str, window: Window, skip: int) -> list[Array]:
     Raises:
         MetricError: there are too few backoffs, or an epoch consists of recovery and slow start only.
     """
-    columns = ("loss_events", "cwnd", "ssthresh")
-    counts, cwnd, ssthresh = (flow_series(run, flow, series, window)[1] for series in columns)
-    bounds = np.flatnonzero(np.diff(np.nan_to_num(counts)) > 0)[max(skip - 1, 0) :]
+    cwnd, ssthresh = (flow_series(run, flow, series, window)[1] for series in ("cwnd", "ssthresh"))
+    bounds = np.flatnonzero(np.diff(reduction_series(run, flow, window)[1]) > 0)[max(skip - 1, 0) :]
     if len(bounds) < 2:
         raise MetricError(f"flow '{flow}' backs off too seldom for an epoch after the first {skip}")
     with np.errstate(invalid="ignore"):

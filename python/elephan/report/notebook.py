@@ -9,7 +9,7 @@ from elephan.metrics.reading import MetricError
 from elephan.notebooks import COLORS, details, escape, heading, lines, notes, shown, table
 from elephan.report.series import flow_curve
 from elephan.runs.errors import RunError
-from elephan.runs.result import defined, flow_rows
+from elephan.runs.result import defined, flow_rows, whole_run, with_marks
 
 if TYPE_CHECKING:
     from elephan.runs.result import Run
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 _FLOW_COLUMNS = {
     "flow": "name", "algorithm": "algorithm", "start (s)": "start_s", "goodput (Mbit/s)": "goodput_mbps",
     "on the wire (Mbit/s)": "throughput_mbps", "retransmits": "retransmits", "loss events": "loss_events",
-    "timeouts": "timeouts", "mean RTT (ms)": "rtt_mean_ms", "mean cwnd (segments)": "cwnd_mean",
+    "ECN events": "ecn_events", "timeouts": "timeouts", "mean RTT (ms)": "rtt_mean_ms",
+    "mean cwnd (segments)": "cwnd_mean",
 }  # fmt: skip
 _LINK_COLUMNS = {
     "link": "name", "utilization": "utilization", "loss rate": "loss_rate", "drops (packets)": "drops",
@@ -34,14 +35,16 @@ def run_html(run: Run) -> str:
     measure = summary["measure"]
     where = "in memory only" if summary["dir"] is None else str(summary["dir"])
     took = "saved before" if summary["cached"] else _took(summary["wall_seconds"])
+    columns = with_marks(_FLOW_COLUMNS, summary)
     parts = [
         heading(
             run.manifest.get("title") or _names(run), run.id, f"on {run.backend}",
             f"measured from {measure['from_s']:g} s to {measure['to_s']:g} s",
         ),
-        _rows(*flow_rows(summary, _FLOW_COLUMNS)) if summary["flows"] or summary.get("crowd") else "",
+        _rows(*flow_rows(summary, columns)) if summary["flows"] or summary.get("crowd") else "",
         _figure(run),
         _rows(_LINK_COLUMNS, summary["links"]),
+        f"<small>{escape(totals)}</small>" if (totals := whole_run(summary)) else "",
         details("metrics of the run", _metrics(summary)),
         notes(summary["warnings"]),
         f"<small>{escape(where)}{escape(took)}</small>",

@@ -11,7 +11,7 @@ from elephan.report.figures import Curve, Panel, Traces
 from elephan.report.provenance import facts
 from elephan.report.series import flow_curve, link_curve, quantile_curve, throughput_curve
 from elephan.runs.crowds import QUANTILES
-from elephan.runs.result import defined, flow_rows
+from elephan.runs.result import defined, flow_rows, whole_run, with_marks
 
 if TYPE_CHECKING:
     from elephan.runs import Run
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 FLOW_COLUMNS = {
     "flow": "name", "algorithm": "algorithm", "start (s)": "start_s", "goodput (Mbit/s)": "goodput_mbps",
     "on the wire (Mbit/s)": "throughput_mbps", "retransmits": "retransmits", "loss events": "loss_events",
-    "timeouts": "timeouts", "min RTT (ms)": "rtt_min_ms", "mean RTT (ms)": "rtt_mean_ms", "p99 RTT (ms)": "rtt_p99_ms",
+    "ECN events": "ecn_events", "timeouts": "timeouts",
+    "min RTT (ms)": "rtt_min_ms", "mean RTT (ms)": "rtt_mean_ms", "p99 RTT (ms)": "rtt_p99_ms",
     "mean cwnd (segments)": "cwnd_mean", "max cwnd (segments)": "cwnd_max",
 }  # fmt: skip
 DATAGRAM_COLUMNS = {"mean one-way delay (ms)": "owd_mean_ms", "p99 one-way delay (ms)": "owd_p99_ms"}
@@ -31,7 +32,7 @@ LINK_COLUMNS = {
 SOURCE_COLUMNS = {
     "source": "name", "algorithm": "algorithm", "target (Mbit/s)": "target_mbps", "offered (Mbit/s)": "offered_mbps",
     "on the wire (Mbit/s)": "throughput_mbps", "transfers": "transfers", "completed": "transfers_completed",
-    "retransmits": "retransmits",
+    "retransmits of all": "retransmits",
 }  # fmt: skip
 BINS = 2000
 
@@ -42,7 +43,7 @@ def run_report(run: Run, out: str | Path) -> Path:
     figure = _over_time(run)
     sources = summary.get("traffic", [])
     datagrams = any(flow.get("owd_mean_ms") is not None for flow in summary.get("crowd") or summary["flows"])
-    columns, rows = flow_rows(summary, FLOW_COLUMNS | (DATAGRAM_COLUMNS if datagrams else {}))
+    columns, rows = flow_rows(summary, with_marks(FLOW_COLUMNS, summary) | (DATAGRAM_COLUMNS if datagrams else {}))
     tables = [_table("Flows", columns, rows)] if rows else []
     tables += [_table("Sources of transfers", SOURCE_COLUMNS, sources)] if sources else []
     tables.append(_table("Links", LINK_COLUMNS, summary["links"]))
@@ -54,6 +55,7 @@ def run_report(run: Run, out: str | Path) -> Path:
         "id": run.id,
         "title": str(run.manifest.get("title") or _names(run)),
         "measure": f"{summary['measure']['from_s']:g} s to {summary['measure']['to_s']:g} s",
+        "whole_run": whole_run(summary),
         "warnings": run.warnings,
         "tables": tables,
         "metrics": numbers,

@@ -64,7 +64,8 @@ _RECORD = 'scenarios with `record` other than `"all"`'
 _NOT_SPEAKING = "event that is not at the sender: neither `sent` nor `acked`"
 
 _FLOWS = TableOf(
-    "one flow; counts are over the whole run, and rates, RTTs and windows are over the measured part",
+    "one flow; counts are over the whole run (the summary has those of the measured part too), and rates, RTTs and "
+    "windows are over the measured part",
     (
         Column("name", "String", "", "Name of the flow."),
         Column("algorithm", "String", "", "Congestion-control algorithm, with its preset."),
@@ -110,6 +111,10 @@ _FLOWS = TableOf(
                only=_RECORD, required=False),
         Column("measured_loss_events", "UInt64", "1", "`loss_events` in the measured part alone.",
                only=_RECORD, required=False),
+        Column("measured_ecn_events", "UInt64", "1", "`ecn_events` in the measured part alone.",
+               only=_RECORD, required=False),
+        Column("measured_timeouts", "UInt64", "1", "`timeouts` in the measured part alone.",
+               only=_RECORD, required=False),
     ),
 )  # fmt: skip
 
@@ -129,6 +134,8 @@ _SAMPLES = TableOf(
                "Bytes on the wire that have arrived at the receiver, headers and duplicates included."),
         Column("retransmits", "UInt64", "segments", "Retransmissions so far."),
         Column("loss_events", "UInt64", "1", "Recovery episodes so far."),
+        Column("ecn_events", "UInt64", "1", "Window reductions in response to ECN echoes so far.", required=False),
+        Column("timeouts", "UInt64", "1", "Retransmission timeouts so far.", required=False),
         Column("sending_rate_mbps", "Float64", "Mbit/s", "Sending rate of UDT, bits on the wire.",
                "flow of another transport, or not yet started", only="runs with a flow of UDT", required=False),
     ),

@@ -14,8 +14,8 @@ from elephan.scenario import Scenario, ScenarioError
 
 _NOT_RESULTS = frozenset({"name", "algorithm", "undefined"})
 _FLOW_FIELDS = (
-    "goodput_mbps", "throughput_mbps", "segments_delivered", "retransmits", "loss_events", "timeouts", "rtt_min_ms",
-    "rtt_mean_ms", "rtt_p99_ms", "cwnd_mean", "cwnd_max", "completion_s",
+    "goodput_mbps", "throughput_mbps", "segments_delivered", "retransmits", "loss_events", "ecn_events", "timeouts",
+    "rtt_min_ms", "rtt_mean_ms", "rtt_p99_ms", "cwnd_mean", "cwnd_max", "completion_s",
 )  # fmt: skip
 _MOST_CHECKED = 60
 """Largest number of fields that are compared by meaning; if there are more fields, the texts of the fields are

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Size = str | tuple[float, float]
 
-SUMMARY_FORMAT = 4
+SUMMARY_FORMAT = 5
 
 T = TypeVar("T")
 
@@ -547,3 +547,29 @@ def flow_rows(summary: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[d
         named = {f"of {len(flows):,} flows": "quantile", "algorithm": "algorithm"}
         return named | rest, shown_quantiles(over_flows(flows, list(rest.values())))
     return {"group": "group", "flows": "flows", "quantile": "quantile"} | rest, shown_quantiles(crowd)
+
+
+_COUNTED = {
+    "retransmits": "retransmit", "loss_events": "loss event", "ecn_events": "ECN event", "timeouts": "timeout",
+    "drops": "drop",
+}  # fmt: skip
+
+
+def whole_run(summary: Mapping[str, Any]) -> str | None:
+    """The counts of a run from its beginning to its end, in words, for a line below tables of its measured part;
+    ``None`` if the whole run is measured."""
+    found, measure = summary.get("whole_run"), summary["measure"]
+    if found is None or (measure["from_s"] <= 0 and measure["to_s"] >= found["duration_s"]):
+        return None
+    counts = [
+        f"{found[name]:,} {words}{'' if found[name] == 1 else 's'}"
+        for name, words in _COUNTED.items()
+        if found[name] is not None and (found[name] or name != "ecn_events")  # without ECN there are none
+    ]
+    return f"whole run, 0 s to {found['duration_s']:g} s: {', '.join(counts)}" if counts else None
+
+
+def with_marks(columns: Mapping[str, str], summary: Mapping[str, Any]) -> dict[str, str]:
+    """The columns of a table of flows; the column of ECN events only if a flow of the run has one."""
+    marked = bool((summary.get("whole_run") or {}).get("ecn_events"))
+    return {heading: field for heading, field in columns.items() if field != "ecn_events" or marked}

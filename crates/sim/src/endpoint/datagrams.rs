@@ -85,6 +85,8 @@ impl DatagramSender {
                 srtt: f64::NAN,
                 rtt: f64::NAN,
                 in_flight: 0,
+                timeouts: 0,
+                ecn_events: 0,
                 retransmits: 0,
                 loss_events: 0,
             });

@@ -7,7 +7,7 @@ mod events;
 use elephan_cc::Variable;
 use elephan_cc::observe::Form;
 
-use crate::crowd::{Crowd, CrowdSample, QUANTILES, Spread};
+use crate::crowd::{Crowd, CrowdSample, MeasuredLosses, QUANTILES, Spread};
 use crate::link::LinkTotals;
 use crate::outcome::Outcome;
 use crate::rates::{MBIT_PER_BYTE, payload_rate_mbps, rate_mbps};
@@ -131,8 +131,11 @@ pub fn flows(spec: &Spec, outcome: &Outcome) -> Table {
             |f: &dyn Fn(&ReceiverSample) -> u64| count(&|r| f(&r.receiver.measured[1]) - f(&r.receiver.measured[0]));
         columns.push(("measured_delivered_segments", received(&|sample| sample.delivered)));
         columns.push(("measured_wire_bytes", received(&|sample| sample.wire_bytes)));
-        columns.push(("measured_retransmits", counts(crowd.measured.iter().map(|losses| losses.retransmits))));
-        columns.push(("measured_loss_events", counts(crowd.measured.iter().map(|losses| losses.loss_events))));
+        let lost = |f: &dyn Fn(&MeasuredLosses) -> u64| counts(crowd.measured.iter().map(f));
+        columns.push(("measured_retransmits", lost(&|losses| losses.retransmits)));
+        columns.push(("measured_loss_events", lost(&|losses| losses.loss_events)));
+        columns.push(("measured_ecn_events", lost(&|losses| losses.ecn_events)));
+        columns.push(("measured_timeouts", lost(&|losses| losses.timeouts)));
     }
     columns
 }
@@ -161,6 +164,8 @@ pub fn samples(spec: &Spec, outcome: &Outcome) -> Table {
         ("wire_bytes", received(&|r| r.wire_bytes)),
         ("retransmits", sent(&|s| s.retransmits)),
         ("loss_events", sent(&|s| s.loss_events)),
+        ("ecn_events", sent(&|s| s.ecn_events.into())),
+        ("timeouts", sent(&|s| s.timeouts.into())),
     ];
     // Only UDT has its own rate, so only a run with a UDT flow has a column of rates.
     if outcome.senders.iter().any(|sender| sender.rates.is_some()) {

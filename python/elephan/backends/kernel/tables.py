@@ -19,7 +19,8 @@ _FROM_KERNEL = (
 )  # fmt: skip
 _FROM_LINK = ("rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_p99_ms")
 _FLOW_COUNTS = (
-    "segments_delivered", "segments_sent", "retransmits", "loss_events", "timeouts", "spurious_retransmits",
+    "segments_delivered", "segments_sent", "retransmits", "loss_events", "ecn_events", "timeouts",
+    "spurious_retransmits",
 )  # fmt: skip
 _LINK_COUNTS = (
     "queue_packets", "queue_min", "queue_max", "arrived_packets", "dropped_packets", "marked_packets",
@@ -111,6 +112,9 @@ def _samples(plan: Plan, logs: Logs, i: int) -> pl.DataFrame:
             "wire_bytes": pl.Series(path["wire_bytes"], dtype=pl.UInt64),
             "retransmits": count("retransmits"),
             "loss_events": count("loss_events"),
+            # A sender without ECN enters the state CWR too, when a queue of its own host is full.
+            "ecn_events": count("ecn_events") * int(plan.form.flows[i].stack.ecn),
+            "timeouts": count("timeouts"),
         }
     ).with_columns(pl.col("flow").cast(pl.Categorical))
 
@@ -138,6 +142,7 @@ def _flow(plan: Plan, logs: Logs, i: int, samples: pl.DataFrame) -> dict[str, An
         "segments_sent": path["segments_sent"],
         "retransmits": sender["retransmits"],
         "loss_events": sender["loss_events"],
+        "ecn_events": sender["ecn_events"] if plan.form.flows[i].stack.ecn else 0,
         "timeouts": sender["timeouts"],
         "spurious_retransmits": path["duplicates"],
         **{name: path[name] for name in _FROM_LINK},

@@ -33,6 +33,7 @@ _NO_THRESHOLD = 0x7FFF_FFFF
 # Linux's states of a sender (enum tcp_ca_state): in this state and in all later states of the enum, the sender recovers
 # from a loss.
 _RECOVERY = 3
+_REDUCING = 2
 _NS_PER_S = 1e9
 
 
@@ -134,8 +135,19 @@ def beside(
 
 def loss_events(states: Words) -> Words:
     """Number of loss events until each record. A loss event is a sender's transition to the state Recovery or Loss."""
-    repairing = states >= _RECOVERY
-    begun = repairing & ~np.concatenate(([False], repairing[:-1]))
+    return _entries(states >= _RECOVERY)
+
+
+def ecn_events(states: Words, *, ecn: bool) -> Words:
+    """Number of window reductions in response to ECN echoes until each record: a sender's transitions to the state CWR.
+
+    A sender without ECN also enters this state, when a queue of its own host is full.
+    """
+    return _entries((states == _REDUCING) & ecn)
+
+
+def _entries(inside: NDArray[np.bool_]) -> Words:
+    begun = inside & ~np.concatenate(([False], inside[:-1]))
     return np.cumsum(begun).astype(np.uint64)
 
 
@@ -167,6 +179,8 @@ def _samples(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
             "wire_bytes": words[:, _ARRIVED] * np.uint64(wire_bytes(spec.stack)),
             "retransmits": words[:, _RETRANSMITS],
             "loss_events": loss_events(seen.flows[:, k, _STATE])[seen.at],
+            "ecn_events": ecn_events(seen.flows[:, k, _STATE], ecn=spec.stack.ecn)[seen.at],
+            "timeouts": words[:, _TIMEOUTS],
         }
     )
     return frame.with_columns(pl.col("flow").cast(pl.Categorical), pl.col("ssthresh", "srtt_s", "rtt_s").fill_nan(None))
@@ -200,6 +214,7 @@ def _flow(plan: Plan, seen: Looks, k: int) -> dict[str, Any]:
         "segments_sent": int(counts[_SEGMENTS]),
         "retransmits": int(counts[_RETRANSMITS]),
         "loss_events": int(loss_events(words[:, _STATE])[-1]),
+        "ecn_events": int(ecn_events(words[:, _STATE], ecn=spec.stack.ecn)[-1]),
         "timeouts": int(counts[_TIMEOUTS]),
         "spurious_retransmits": int(counts[_DUPLICATES]),
         "rtt_min_ms": float(rtts_ms.min()) if rtts_ms.size else None,

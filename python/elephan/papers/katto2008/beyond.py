@@ -92,7 +92,7 @@ def measured(runs: RunSet, setup: Setup, name: str, flows: int = 1) -> Measured:
         if run is not None:
             flow = next(flow for flow in run.summary()["flows"] if flow["name"] == setup.name(name))
             rate = float(runs.metric(run, "throughput_mbps")[setup.name(name)])
-            rows.append((p, rate, flow["timeouts"] / max(1, flow["loss_events"])))
+            rows.append((p, rate, flow["total_timeouts"] / max(1, flow["total_loss_events"])))
     table = np.array(rows, dtype=np.float64).reshape(-1, 3)
     return Measured(name, table[:, 0], table[:, 1], table[:, 2])
 

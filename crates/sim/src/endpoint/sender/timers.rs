@@ -188,6 +188,8 @@ impl Sender {
                 srtt: if rto.srtt > 0.0 { rto.srtt } else { f64::NAN },
                 rtt,
                 in_flight: board.in_flight(next),
+                timeouts: stats.totals.timeouts as u32,
+                ecn_events: stats.totals.ecn_events as u32,
                 retransmits: stats.totals.retransmits,
                 loss_events: stats.totals.loss_events,
             }

@@ -204,6 +204,8 @@ impl UdtSender {
                 // The receiver has the RTT samples, and fills them in.
                 rtt: f64::NAN,
                 in_flight,
+                timeouts: stats.totals.timeouts as u32,
+                ecn_events: 0,
                 retransmits: stats.totals.retransmits,
                 loss_events: stats.totals.loss_events,
             }
