@@ -286,6 +286,25 @@ def test_a_run_too_short_for_its_sawtooth_is_warned_about() -> None:
     assert enough.warnings() == []
 
 
+@pytest.mark.parametrize(
+    ("path", "warned"),
+    [
+        ({}, True),
+        ({"loss": 1e-9}, True),
+        ({"loss": "0.2%"}, False),
+        ({"loss": {"packets": [10, 1000, 50_000]}}, False),
+        ({"queue": "codel"}, False),
+        ({"queue": "pie"}, False),
+        ({"reorder": {"share": 0.01, "delay": "30 ms"}}, False),
+        ({"rate_steps": [{"at": "30 s", "rate": "20 Mbit/s"}]}, False),
+    ],
+)
+def test_the_sawtooth_is_only_expected_where_a_full_queue_ends_its_epochs(path: dict[str, Any], warned: bool) -> None:
+    path = {"rate": "622 Mbit/s", "rtt": "100 ms", "buffer": "1 BDP", **path}
+    stated = Scenario.from_dict({"duration": "100 s", "dumbbell": path, "flow": [{"algorithm": "reno"}]})
+    assert any("congestion epochs" in line for line in stated.warnings()) is warned
+
+
 def test_a_late_start_and_a_small_receive_window_are_warned_about() -> None:
     assert any(
         "starts at 300 s, inside the measured part" in w for w in late_flow(**{"flow[1]__start": "300 s"}).warnings()

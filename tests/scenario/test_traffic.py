@@ -167,7 +167,7 @@ def test_a_source_that_makes_no_sense_is_refused(source: dict[str, Any], line: s
 def test_short_round_trips_are_warned_of() -> None:
     (line,) = [line for line in with_sources({**WEB, "rtts": "aikat"}).warnings() if "round-trip" in line]
     start, _, end = line.partition("; ")
-    assert start == "web: at least 25% of its round-trip times are shorter than the path's 40 ms"
+    assert start == "web: 35% of its round-trip times are shorter than the path's 40 ms"
     assert end == "those transfers have the path's"
 
 

@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
 from elephan.scenario import catalog, channels
 from elephan.scenario.canonical import canonical_form, flow_name, measure_window, source_name
+from elephan.scenario.form import (
+    BernoulliLoss,
+    GilbertElliottLoss,
+    IntervalLoss,
+    LinkSpec,
+    ListLoss,
+    LossSpec,
+    NoneLoss,
+    QueueSpec,
+)
 from elephan.scenario.graph import Graph
 from elephan.scenario.impairments import Impairments
 from elephan.scenario.perturbation import jitters
@@ -88,15 +102,45 @@ def _short_run(scenario: ScenarioTable, graph: Graph) -> list[str]:
         receive_window = graph.stacks[i].receive_window
         if receive_window is not None and receive_window < window:
             continue  # the receive window prevents losses, so there are no epochs; another caution reports this
+        measured_s = (to_ps - max(from_ps, flow.start)) / PS_PER_S
+        packets = max(measured_s, 0) * rate_bps / wire_bits / sharing
+        if not _only_a_full_queue_drops([links[at] for at in graph.routes[i].forward], queue, packets):
+            continue
         loaded_rtt_s = rtt_s + limit_packets / 2 * wire_bits / rate_bps
         period_s = epoch_s(flow.algorithm, window, loaded_rtt_s)
-        measured_s = (to_ps - max(from_ps, flow.start)) / PS_PER_S
         if period_s is not None and measured_s < EPOCHS_WANTED * period_s:
             found.append(
                 f"{flow_name(flow, i)}: the {max(measured_s, 0):.4g} s that are measured are shorter than "
                 f"{EPOCHS_WANTED} congestion epochs, about {period_s:.3g} s each"
             )
     return found
+
+
+def _only_a_full_queue_drops(route: Sequence[LinkSpec], queue: QueueSpec, packets: float) -> bool:
+    """True if the epochs of a flow with this many packets are those of a drop-tail queue that fills.
+
+    An active queue, losses on the way, late packets and changes of the rate end epochs earlier; how often they do is
+    known after the run, which counts the congestion events.
+    """
+    changes = [link.impairments for link in route if link.impairments is not None]
+    steady = all(not (row.rate_steps or row.rate_trace_ms or row.reorder or row.retransmission) for row in changes)
+    lost = sum(_lost_packets(link.loss, packets) for link in route)
+    return queue.kind == "droptail" and steady and lost < EPOCHS_WANTED
+
+
+def _lost_packets(loss: LossSpec, packets: float) -> float:
+    """Mean number of packets that a link loses of so many."""
+    match loss:
+        case NoneLoss():
+            return 0.0
+        case ListLoss():
+            return float(len(loss.packets))
+        case GilbertElliottLoss():
+            changing = loss.to_bad + loss.to_good
+            bad = loss.to_bad / changing if changing > 0 else 0.0
+            return packets * (bad * loss.in_bad + (1 - bad) * loss.in_good)
+        case BernoulliLoss() | IntervalLoss():
+            return packets * loss.p
 
 
 def _late_starts(scenario: ScenarioTable) -> list[str]:
@@ -209,22 +253,35 @@ def _short_round_trips(scenario: ScenarioTable, graph: Graph) -> list[str]:
     found = []
     for i, flow in enumerate(scenario.flow):
         path_ps = 2 * sum(graph.links[link].delay_ps for link in graph.routes[i].forward[1:-1])
-        below = [(share, rtt) for share, rtt in rtt_quantiles(flow, f"flow[{i}]") if rtt < path_ps]
-        if below:
+        share = _share_below(rtt_quantiles(flow, f"flow[{i}]"), path_ps)
+        if share > 0:
             found.append(
-                f"{flow_name(flow, i)}: at least {below[-1][0]:.0%} of its round-trip times are shorter than the "
-                f"path's {format_time(path_ps)}; those flows have the path's"
+                f"{flow_name(flow, i)}: {_percent(share)} of its round-trip times are shorter than the path's "
+                f"{format_time(path_ps)}; those flows have the path's"
             )
     for i, source in enumerate(scenario.traffic):
         quantiles = rtt_quantiles(source, f"traffic[{i}]")
         path_ps = graph.rtt_ps(len(scenario.flow) + i)
-        below = [(share, rtt) for share, rtt in quantiles if rtt < path_ps]
-        if below:
+        share = _share_below(quantiles, path_ps)
+        if share > 0:
             found.append(
-                f"{source_name(source, i)}: at least {below[-1][0]:.0%} of its round-trip times are shorter than the "
-                f"path's {format_time(path_ps)}; those transfers have the path's"
+                f"{source_name(source, i)}: {_percent(share)} of its round-trip times are shorter than the path's "
+                f"{format_time(path_ps)}; those transfers have the path's"
             )
     return found
+
+
+def _share_below(quantiles: Sequence[tuple[float, int]], least_ps: int) -> float:
+    """Fraction of the RTTs of a distribution that are below a time; between two quantiles, the logarithm of the RTT is
+    interpolated as it is when RTTs are drawn."""
+    for (low, low_ps), (high, high_ps) in pairwise(quantiles):
+        if low_ps < least_ps <= high_ps:
+            return low + (high - low) * math.log(least_ps / low_ps) / math.log(high_ps / low_ps)
+    return 1.0 if quantiles and quantiles[-1][1] < least_ps else 0.0
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.005 else "less than 1%"
 
 
 def _unlogged_transfers(scenario: ScenarioTable) -> list[str]:
