@@ -67,7 +67,7 @@ def test_a_verdict_that_differs_comes_first_and_refusals_are_not_judged(folder: 
     assert beside.missing == {"sim": [], "lossy": ["harm"]}
     said = said_of(beside)
     assert said.startswith(
-        "cubic: sim and lossy disagree in 2 of 2 cells that both judge: use at 10 Mbit/s, 20 ms: sim "
+        "cubic: sim and lossy disagree in 2 of 2 cells that both judge: use at 10 Mbit/s, 20 ms: utilization sim "
     )
     assert said.endswith("Not judged on lossy: harm.")
 

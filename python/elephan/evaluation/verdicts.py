@@ -20,12 +20,14 @@ from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 from elephan.evaluation.criteria import Criterion
 from elephan.evaluation.measurement import NotJudgedError
 from elephan.evaluation.relations import RELATIONS, SIGN_FLOOR, Measured, Terms
-from elephan.evaluation.wording import number
+from elephan.evaluation.wording import PLAIN, Quantity, number
 from elephan.metrics.statistics import INFINITE, LOOK_CONFIDENCE, LOOKS, Interval, interval, paired_difference
 
 Force = Literal["must", "should", "consider"]
 Verdict = Literal["pass", "concern", "fail", "not_settled", "not_judged"]
 Change = Literal["better", "worse", "same", "not_settled"]
+FORCED: dict[Force, str] = {"must": "must", "should": "should", "consider": "would best"}
+"""The verb of a requirement, by its force."""
 VERDICTS: tuple[Verdict, ...] = ("pass", "concern", "fail", "not_settled", "not_judged")
 SAME = 0.02
 """Fraction of the baseline's value within which a difference counts as no difference, unless the criterion has a
@@ -48,6 +50,14 @@ class Allowed(NamedTuple):
     def holds(self, value: float) -> bool:
         """True if a value is allowed."""
         return self.low < value < self.high if self.strict else self.low <= value <= self.high
+
+    def said(self, quantity: Quantity) -> str:
+        """The allowed values in words, as in "at most 20 %"."""
+        if math.isinf(self.low):
+            return f"{'less than' if self.strict else 'at most'} {quantity.amount(self.high)}"
+        if math.isinf(self.high):
+            return f"{'more than' if self.strict else 'at least'} {quantity.amount(self.low)}"
+        return f"from {quantity.ends(self.low, self.high)}"
 
     def distance(self, value: float) -> float:
         """Distance of a value from the nearest allowed value; 0 for an allowed value."""
@@ -130,8 +140,9 @@ def judge(
     margin: float = 0.0,
     statistic: Literal["mean", "median"] = "mean",
     confidence: float = LOOK_CONFIDENCE,
+    quantity: Quantity = PLAIN,
 ) -> Judged:
-    """Judge the values of one criterion, one for each seed.
+    """Judge the values of one criterion, one for each seed; the reason names the quantity.
 
     A *should* or *consider* that is not met is a concern, and so is a *must* that is missed by at most ``margin``, in
     the unit of the values. Times that some seeds may not reach are judged by their median, since a mean with an
@@ -142,13 +153,14 @@ def judge(
     """
     found = interval(values, statistic=statistic, confidence=confidence)
     if found.known:
-        ends, said = (found.low, found.high), f"{number(found.low)} to {number(found.high)}"
+        ends, said = (found.low, found.high), quantity.ends(found.low, found.high)
     elif len(values) > 1 and found.reason != INFINITE:
-        ends, said = (found.value, found.value), f"{number(found.value)} ({found.reason})"
+        ends, said = (found.value, found.value), f"{quantity.amount(found.value)} ({found.reason})"
     else:
         return Judged("not_settled", found, len(values), found.reason)
-    verdict, why = _verdict(ends, limits, force, margin)
-    return Judged(verdict, found, len(values), f"{said} {why}")
+    verdict, but = _verdict(ends, limits, force, margin, quantity)
+    asked = f"{FORCED[force]} be {limits.said(quantity.bare)}"
+    return Judged(verdict, found, len(values), f"{quantity.name} {said}, {asked}{f'; {but}' if but else ''}")
 
 
 def judge_criterion(criterion: Criterion, values: Sequence[float], other: Sequence[float] | None = None) -> Judged:
@@ -171,21 +183,24 @@ def judge_criterion(criterion: Criterion, values: Sequence[float], other: Sequen
     return weakened(judged, weakness(criterion.terms, about))
 
 
-def _verdict(ends: tuple[float, float], limits: Allowed, force: Force, margin: float) -> tuple[Verdict, str]:
+def _verdict(
+    ends: tuple[float, float], limits: Allowed, force: Force, margin: float, quantity: Quantity
+) -> tuple[Verdict, str]:
+    """The verdict, and what the interval and the limit do not say of its reason."""
     low, high = ends
     if limits.holds(low) and limits.holds(high):
-        return "pass", "is allowed"
+        return "pass", ""
     below, above = (high <= limits.low, low >= limits.high) if limits.strict else (high < limits.low, low > limits.high)
     if not (below or above):
-        return "not_settled", "contains the limit"
+        return "not_settled", "the interval contains the limit"
     if force != "must":
-        return "concern", f"is not allowed, and it is a '{force}'"
+        return "concern", ""
     nearest, farthest = sorted(map(limits.distance, ends))
     if farthest <= margin and margin > 0:
-        return "concern", f"is not allowed, and misses by no more than {number(margin)}"
+        return "concern", f"missed by no more than {quantity.amount(margin)}"
     if nearest > margin or margin == 0:
-        return "fail", "is not allowed"
-    return "not_settled", f"is not allowed, and contains the margin of {number(margin)}"
+        return "fail", ""
+    return "not_settled", f"missed, and the interval contains the margin of {quantity.amount(margin)}"
 
 
 @dataclass(frozen=True)
@@ -219,12 +234,15 @@ def compare(
     better: Literal["higher", "lower"],
     margin: float | None = None,
     confidence: float = LOOK_CONFIDENCE,
+    quantity: Quantity = PLAIN,
+    than: str = "the baseline",
 ) -> Compared:
     """Compare the values of one criterion with the values of a baseline; both have one value for each seed, in the
     order of the seeds.
 
     *Same*: the whole interval of the difference lies within ``margin`` of 0. ``margin`` has the unit of the values; its
-    default is 2 % of the baseline's mean. *Better* and *worse*: not *same*, and the interval does not contain 0.
+    default is 2 % of the baseline's mean. *Better* and *worse*: not *same*, and the interval does not contain 0. The
+    reason has both means, the difference and its size.
 
     Raises:
         ValueError: the numbers of values and baselines differ or are 0, or a difference is not a number.
@@ -238,13 +256,20 @@ def compare(
         low = high = difference.value
     else:
         return Compared("not_settled", difference, band, seeds, difference.reason)
-    said = f"the difference, {number(low)} to {number(high)},"
+    mean, beside = fmean(values), fmean(baseline)
+    share = f", {number(100 * (mean - beside) / abs(beside))} %" if beside and quantity.unit != "%" else ""
+    unit = Quantity(quantity.name, "percentage points" if quantity.unit == "%" else quantity.unit, quantity.scale)
+    said = (
+        f"{quantity.name} {quantity.amount(mean)} against {quantity.amount(beside)} with {than} "
+        f"(difference {unit.ends(low, high)}{share})"
+    )
     if -band <= low and high <= band:
-        return Compared("same", difference, band, seeds, f"{said} is within ± {number(band)}")
+        return Compared("same", difference, band, seeds, f"{said}, within ± {unit.amount(band)}")
     if low <= 0 <= high:
-        return Compared("not_settled", difference, band, seeds, f"{said} contains 0 and is not within ± {number(band)}")
+        open_why = f"{said}; the difference contains 0 and is not within ± {unit.amount(band)}"
+        return Compared("not_settled", difference, band, seeds, open_why)
     change: Change = "better" if (low > 0) == (better == "higher") else "worse"
-    return Compared(change, difference, band, seeds, f"{said} does not contain 0")
+    return Compared(change, difference, band, seeds, said)
 
 
 class _Look(Protocol):

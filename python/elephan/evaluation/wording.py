@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from elephan.evaluation.criteria import Criterion
 
@@ -18,6 +19,45 @@ def number(value: float) -> str:
     if "e" in text and 1e-3 <= abs(value) < 1e6:
         text = f"{value:.0f}"
     return text.replace("-", "−")
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A judged quantity in words.
+
+    Attributes:
+        name: the quantity without its unit, as in "mean queueing delay".
+        unit: the unit of the values as they are shown; empty for a plain ratio.
+        scale: factor from the judged values to the shown ones, such as 100 for percent.
+    """
+
+    name: str = "value"
+    unit: str = ""
+    scale: float = 1.0
+
+    def plain(self, value: float) -> str:
+        """A value without its unit."""
+        return number(value * self.scale)
+
+    def amount(self, value: float) -> str:
+        """A value with its unit."""
+        shown, unit = self.plain(value), self.unit
+        if shown == "1" and unit.endswith("s") and "/" not in unit and len(unit) > 2:
+            unit = unit[:-1]
+        return f"{shown} {unit}".rstrip()
+
+    @property
+    def bare(self) -> Quantity:
+        """The quantity for a limit beside a value that has the unit; a percentage keeps its sign."""
+        return self if self.unit == "%" else Quantity(self.name, "", self.scale)
+
+    def ends(self, low: float, high: float) -> str:
+        """An interval with the unit; a single value if both ends are shown alike."""
+        first, last = self.plain(low), self.plain(high)
+        return self.amount(low) if first == last else f"{first} to {last} {self.unit}".rstrip()
+
+
+PLAIN = Quantity()
 
 
 def figure_text(value: float, metric: str) -> str:

@@ -41,6 +41,14 @@ class Metric:
         return self.doc.partition("\n")[0]
 
     @property
+    def label(self) -> str:
+        """The quantity in a few words, without its unit, for a sentence with a value."""
+        if self.name in _LABELS:
+            return _LABELS[self.name]
+        words = self.name.split("_")
+        return " ".join(_SPELLED.get(word, word) for word in (words[:-1] if words[-1] in _UNITS else words))
+
+    @property
     def doc(self) -> str:
         """The whole definition, as the function's docstring states it."""
         return cleandoc(self.function.__doc__ or "")
@@ -49,6 +57,33 @@ class Metric:
         """The metric's value for a run; ``options`` are passed to the function."""
         return self.function(run, *args, **options)
 
+
+_UNITS = frozenset(("mbps", "ms", "s", "pkts"))
+_SPELLED = {
+    "rtt": "RTT", "srtt": "smoothed RTT", "owd": "one-way delay", "cwnd": "congestion window", "bdp": "BDP",
+    "wnd": "window", "ecn": "ECN", "cov": "coefficient of variation of the", "abs": "absolute", "p50": "median",
+    "p95": "95 % quantile", "p99": "99 % quantile", "jain": "Jain's index",
+}  # fmt: skip
+_LABELS = {
+    "completed_fraction": "completed fraction of the transfers",
+    "completion_s": "completion time",
+    "jain_fi": "Jain's index",
+    "max_cwnd_pkts": "largest congestion window",
+    "max_queue_pkts": "largest queue",
+    "mean_flow_duration_ms": "mean duration of the transfers",
+    "mean_queue_delay_ms": "mean queueing delay",
+    "min_max_ratio": "smallest over largest throughput",
+    "min_queue_pkts": "smallest queue",
+    "offered_pkts_per_rtt": "packets sent in an RTT",
+    "owd_p50_ms": "median one-way delay",
+    "owd_p95_ms": "95 % quantile of the one-way delay",
+    "owd_p99_ms": "99 % quantile of the one-way delay",
+    "retransmit_rate": "retransmission rate",
+    "rtt_fairness_ratio": "throughput of the short RTT over that of the long one",
+    "sum_goodput_mbps": "goodput of all flows",
+    "sum_throughput_mbps": "throughput of all flows",
+}
+"""Metrics whose label is not made from their name."""
 
 _METRICS: dict[str, Metric] = {}
 _ALIASES: dict[str, str] = {}

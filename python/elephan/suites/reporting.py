@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from elephan.evaluation.wording import number
+from elephan.evaluation.wording import Quantity
 from elephan.metrics.registry import get
 from elephan.report import pages
 from elephan.report.charts import LineChart, LinePanel, Points, far_apart
@@ -128,18 +128,19 @@ def _said(verdict: str, change: str | None) -> str:
 
 
 def _sides(found: Sides) -> dict[str, Any]:
-    rows = [
-        [one.criterion, one.cell, *(x for value in one.values for x in (value.verdict.replace("_", " "), _ends(value)))]
-        for one in found.differences
-    ]
+    rows = []
+    for one in found.differences:
+        quantity = found.evaluations[0].outcome(one.criterion).quantity
+        values = [x for value in one.values for x in (value.verdict.replace("_", " "), _ends(quantity, value))]
+        rows.append([one.criterion, one.cell, quantity.name, *values])
     backends = [x for name in found.backends for x in (f"{name}: verdict", f"{name}: value")]
     title = f"Where the backends differ: {found.algorithm}"
-    return {"title": title, "header": ["criterion", "cell", *backends], "numeric": [], "rows": rows}
+    return {"title": title, "header": ["criterion", "cell", "quantity", *backends], "numeric": [], "rows": rows}
 
 
-def _ends(value: Value) -> str:
-    ends = "" if value.low == value.high else f" ({number(value.low)} to {number(value.high)})"
-    return f"{number(value.value)}{ends}"
+def _ends(quantity: Quantity, value: Value) -> str:
+    ends = "" if value.low == value.high else f" ({quantity.plain(value.low)} to {quantity.plain(value.high)})"
+    return f"{quantity.amount(value.value)}{ends}"
 
 
 def _criteria(one: Evaluation) -> dict[str, Any]:
@@ -147,9 +148,9 @@ def _criteria(one: Evaluation) -> dict[str, Any]:
     for outcome in one.outcomes:
         criterion = outcome.criterion
         verdict = _said(outcome.verdict, outcome.comparison) + (" (weak)" if outcome.weak else "")
-        limit = f"{criterion.metric} {outcome.limit_text}"
-        rows.append([criterion.section, criterion.id, criterion.force, criterion.text, limit, verdict, outcome.why])
-    header = ["§", "criterion", "force", "statement", "allowed", "verdict", "why"]
+        limit = f"{outcome.quantity.name} {outcome.limit_text}"
+        rows.append([criterion.section, criterion.id, criterion.force, criterion.text, limit, verdict, outcome.said])
+    header = ["§", "criterion", "force", "statement", "requirement", "verdict", "why"]
     return {"title": f"Criteria: {one.name}", "header": header, "numeric": [], "rows": rows}
 
 
@@ -161,12 +162,14 @@ def _cells(outcome: Outcome) -> dict[str, Any]:
             rows.append([cell.case.cell.name, "–", "–", "–", "–", "not judged", cell.why, " ".join(cell.runs)])
             continue
         found = judged.found
-        ends = [number(found.low), number(found.high)] if found.known else ["–", "–"]
+        plain = outcome.quantity.plain
+        ends = [plain(found.low), plain(found.high)] if found.known else ["–", "–"]
         said = judged.verdict.replace("_", " ")
         why = judged.why if compared is None else f"{judged.why}; {compared.change.replace('_', ' ')}: {compared.why}"
-        row = [cell.case.cell.name, number(found.value), *ends, str(judged.seeds), said, why, " ".join(cell.runs)]
+        row = [cell.case.cell.name, plain(found.value), *ends, str(judged.seeds), said, why, " ".join(cell.runs)]
         rows.append(row)
-    header = ["cell", "value", "low", "high", "seeds", "verdict", "why", "runs"]
+    unit = f" ({outcome.quantity.unit})" if outcome.quantity.unit else ""
+    header = ["cell", f"{outcome.quantity.name}{unit}", "low", "high", "seeds", "verdict", "why", "runs"]
     title = f"{outcome.criterion.id}: {outcome.criterion.reason}"
     return {"title": title, "header": header, "numeric": [1, 2, 3, 4], "rows": rows}
 

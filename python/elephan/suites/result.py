@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from elephan.evaluation.verdicts import Change, Verdict
+from elephan.evaluation.verdicts import FORCED, Change, Compared, Verdict, allowed
+from elephan.evaluation.wording import Quantity
 from elephan.suites.curves import Curve
+from elephan.suites.quantities import quantity
 from elephan.suites.schedule import Found, terms
 from elephan.suites.schema import CriterionTable, ObligationTable
 from elephan.suites.suite import Subject, Suite, criteria_of
@@ -98,12 +100,41 @@ class Outcome:
         return said
 
     @property
+    def changed(self) -> str:
+        """One clause about the deciding change from the baseline, with its size; empty without one."""
+        change = self.comparison
+        if change not in ("better", "worse"):
+            return ""
+        cells = [cell for cell in self.cells if cell.compared is not None and cell.compared.change == change]
+        first = max(cells, key=lambda cell: _relative(cell.compared))
+        assert first.compared is not None
+        where = f"{first.case.cell.name}: " if first.case.cell.name else ""
+        more = f" ({len(cells)} of {len(self.cells)} cells: {change})" if len(self.cells) > 1 else ""
+        return f"{change}: {where}{first.compared.why}{more}"
+
+    @property
+    def said(self) -> str:
+        """The deciding cell and the deciding change, as one clause each."""
+        return "; ".join(filter(None, (self.why, self.changed)))
+
+    @cached_property
+    def quantity(self) -> Quantity:
+        """The judged quantity in words, with its unit."""
+        return quantity(self.criterion)
+
+    @property
     def limit_text(self) -> str:
-        """Allowed values in a few characters."""
-        if self.criterion.range is not None:
-            low, high = self.criterion.range
-            return f"{low:g} to {high:g}"
-        return f"{self.criterion.relation} {self.criterion.limit:g}"
+        """The requirement in a few words, as in "should be at most 20 %"."""
+        return self._required(self.quantity)
+
+    @property
+    def required(self) -> str:
+        """The requirement beside a value that has the unit."""
+        return self._required(self.quantity.bare)
+
+    def _required(self, quantity: Quantity) -> str:
+        limits = allowed(self.criterion.relation, terms(self.criterion))
+        return f"{FORCED[self.criterion.force]} be {limits.said(quantity)}"
 
     def to_json(self) -> dict[str, Any]:
         """The criterion in the form that ``--json`` prints."""
@@ -114,13 +145,21 @@ class Outcome:
         return {
             "id": criterion.id, "section": criterion.section, "force": criterion.force, "text": criterion.text,
             "experiment": criterion.experiment, "metric": criterion.metric,
+            "quantity": self.quantity.name, "unit": self.quantity.unit, "scale": self.quantity.scale,
             "value": None if found is None else found.value,
             "low": found.low if found is not None and known else None,
             "high": found.high if found is not None and known else None,
             "relation": criterion.relation, "limit": limit, "reason": criterion.reason, "verdict": self.verdict,
-            "why": self.why, "weak": bool(self.weak), "comparison": self.comparison, "evidence": self.runs,
+            "why": self.said, "weak": bool(self.weak), "comparison": self.comparison, "evidence": self.runs,
             "cells": [_cell_json(cell) for cell in self.cells],
         }  # fmt: skip
+
+
+def _relative(compared: Compared | None) -> float:
+    """Size of a change in units of the band within which it would count as none."""
+    if compared is None or compared.band == 0:
+        return math.inf
+    return abs(compared.difference.value) / compared.band
 
 
 def _cell_json(cell: Found) -> dict[str, Any]:
@@ -174,7 +213,11 @@ class Section:
         worst = min(self.outcomes, key=lambda outcome: WORST.index(outcome.verdict), default=None)
         if worst is None:
             return "; ".join(obligation.reason for obligation in self.obligations)
-        return f"{worst.criterion.id}: {worst.why}"
+        said = f"{worst.criterion.id}: {worst.said}"
+        changed = next((one for one in self.outcomes if one.comparison == self.comparison), worst)
+        if changed is worst or not changed.changed:
+            return said
+        return f"{said}; {changed.criterion.id} {changed.changed}"
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from elephan.runs.work import work
 from elephan.scenario import Scenario, ScenarioError, own
 from elephan.suites import curves, tradeoffs
 from elephan.suites.evidence import Case, Evidence
+from elephan.suites.quantities import quantity
 from elephan.suites.schema import FORCES, CriterionTable
 from elephan.suites.suite import Subject, Suite, criteria_of
 
@@ -307,7 +308,7 @@ class Schedule:
         limits = allowed(criterion.relation, terms(criterion))
         judged = judge(
             values, limits, force=criterion.force, margin=criterion.margin, statistic=statistic,
-            confidence=self.confidence,
+            confidence=self.confidence, quantity=quantity(criterion),
         )  # fmt: skip
         return weakened(judged, criterion.weak) if criterion.weak else judged
 
@@ -322,6 +323,7 @@ class Schedule:
             cells = len(self.suite.cells(case.criterion.experiment, quick=self.quick))
             confidence = 1 - (1 - self.confidence) / cells
             return compare(
-                values, baseline, better=better(case.criterion), margin=case.criterion.same, confidence=confidence
-            )
+                values, baseline, better=better(case.criterion), margin=case.criterion.same, confidence=confidence,
+                quantity=quantity(case.criterion), than=beside.subject.label,
+            )  # fmt: skip
         return None

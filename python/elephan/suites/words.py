@@ -63,14 +63,13 @@ def _cells(count: int) -> str:
 
 
 def _difference(found: Sides, one: Difference) -> str:
-    from elephan.evaluation.wording import number
-
     where = f" at {one.cell}" if one.cell else ""
+    quantity = found.evaluations[0].outcome(one.criterion).quantity
     values = ", ".join(
-        f"{name} {number(value.value)} ({value.verdict.replace('_', ' ')})"
+        f"{name} {quantity.amount(value.value)} ({value.verdict.replace('_', ' ')})"
         for name, value in zip(found.backends, one.values, strict=True)
     )
-    return f"{one.criterion}{where}: {values}"
+    return f"{one.criterion}{where}: {quantity.name} {values}"
 
 
 def _criteria(count: int) -> str:
@@ -97,10 +96,9 @@ def _at(outcome: Outcome) -> str:
     worst = outcome.worst
     if worst is None or worst.judged is None:
         return ""
-    from elephan.evaluation.wording import number
-
     where = f" at {worst.case.cell.name}" if worst.case.cell.name else ""
-    return f" ({number(worst.judged.found.value)}, allowed {outcome.limit_text}{where})"
+    value = outcome.quantity.amount(worst.judged.found.value)
+    return f" ({outcome.quantity.name} {value}{where}, {outcome.required})"
 
 
 def _comparison(found: Evaluation, against: str) -> str:

@@ -56,11 +56,10 @@ def junit(found: Sequence[Evaluation], fail_on: str | None = None) -> str:
             criterion = outcome.criterion
             case = _case(suite, one, criterion.section, criterion.id)
             if outcome in failures:
-                why = f"{outcome.verdict.replace('_', ' ')}: {outcome.why}"
-                said = why if outcome.comparison is None else f"{why}; {outcome.comparison} than the baseline"
-                ElementTree.SubElement(case, "failure", message=said).text = f"{criterion.text} ({criterion.reason})"
+                why = f"{outcome.verdict.replace('_', ' ')}: {outcome.said}"
+                ElementTree.SubElement(case, "failure", message=why).text = f"{criterion.text} ({criterion.reason})"
             elif outcome in skipped:
-                ElementTree.SubElement(case, "skipped", message=f"{outcome.verdict.replace('_', ' ')}: {outcome.why}")
+                ElementTree.SubElement(case, "skipped", message=f"{outcome.verdict.replace('_', ' ')}: {outcome.said}")
         for row in one.suite.table.obligation:
             case = _case(suite, one, row.section, row.text)
             ElementTree.SubElement(case, "skipped", message=f"not judged: {row.reason}")
