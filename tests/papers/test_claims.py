@@ -13,7 +13,7 @@ from elephan.evaluation.experiments import RunSet
 from elephan.evaluation.measurement import Measurement, NotJudgedError
 from elephan.papers import boards
 from elephan.papers.claims import Claim, ClaimError, load_explanations, parse_claims
-from elephan.papers.judging import judge, judge_all, totals
+from elephan.papers.judging import Reduced, judge, judge_all, totals
 from elephan.papers.paper import Paper
 from elephan.papers.results import PaperResult
 
@@ -238,3 +238,30 @@ def test_findings_are_about_claims_that_exist(tmp_path: Path) -> None:
     with pytest.raises(ClaimError, match=r"'p\.two' is not a claim"):
         load_explanations(path, claims({}))
     assert load_explanations(tmp_path / "none.toml", claims({})) == {}
+
+
+@pytest.mark.parametrize(
+    ("relation", "extra", "judged"),
+    [
+        ("approx", {}, False),
+        ("identity", {}, False),
+        (">=", {}, False),
+        ("<", {}, False),
+        ("in_range", {"values": [1.0, 2.0]}, False),
+        ("greater_than_other", {"other": ["b"], "tolerance_kind": "ordering"}, True),
+        ("argmax", {"values": ["a", "b"], "tolerance_kind": "ordering"}, True),
+    ],
+)
+def test_a_smaller_path_judges_no_number_that_scales_with_it(
+    relation: str, extra: dict[str, Any], judged: bool
+) -> None:
+    table = {"relation": relation, "tol_abs": 0.1} | extra
+    given = Given({"a": 0.1, "b": 0.05})
+    smaller = Reduced("a tenth of the rate", frozenset({"speed"}))
+    (found,) = judge_all(claims(table), given, {"p.one": "The road was wet."}, reduced=smaller)
+    assert (found.verdict != "not_judged") is judged
+    if not judged:
+        assert "a tenth of the rate" in found.why
+    (other,) = judge_all(claims(table), given, reduced=Reduced("a tenth", frozenset({"weight"})))
+    assert other.verdict != "not_judged", "another metric does not scale"
+    assert "wet" not in found.why, "explanations are about the paper's path"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -130,24 +131,43 @@ def command(
 
 def _print(result: PaperResult) -> None:
     """Print the claims that are not reproduced, the counts, and the path of the report."""
+    missed = [judgment for judgment in result.claims if judgment.verdict == "differs"]
+    unjudged = [judgment for judgment in result.claims if judgment.verdict == "not_judged"]
     rows = [
-        [claim["id"], claim["expected"], claim["measured"], claim["verdict"], claim["why"] or ""]
-        for claim in result.to_json()["claims"]
-        if claim["verdict"] != "reproduced"
+        [j.claim.id, j.claim.limit, j.measured if j.measured is None or math.isfinite(j.measured) else None, j.numbers]
+        for j in missed
     ]
     if rows:
-        common.print_table("claims that are not reproduced", ["claim", "published", "ours", "verdict", "why"], rows)
+        common.print_table("claims that differ", ["claim", "published", "ours", "why"], rows)
+    explained = [(j.claim.id, result.paper.explanations[j.claim.id]) for j in missed if j.explained]
+    for text, names in _by_text(explained).items():
+        common.say(f"{', '.join(names)}: {text}")
+    for text, names in _by_text([(j.claim.id, j.why) for j in unjudged]).items():
+        common.say(f"not judged: {', '.join(names)}: {text.removeprefix('cannot be judged: ')}")
     totals = result.to_json()["totals"]
     weak = f", {totals['weak']} only by a tolerance wider than the value" if totals["weak"] else ""
     counts = f"{totals['reproduced']} claims reproduced{weak}, {totals['differs']} differ"
     common.say(f"{result.paper.id}: {counts}, {totals['not_judged']} cannot be judged")
-    if totals["differs"]:
+    if result.paper.quick:
+        common.say(
+            f"quick: these verdicts are about a smaller path ({result.paper.quick_note}); only a run without --quick "
+            "judges the paper"
+        )
+    elif totals["differs"]:
         common.say(_explained(result.unexplained, totals["differs"]))
     for line in result.beyond.sentences if result.beyond else ():
         common.say(line)
     if result.kernel is not None:
         _print_kernel(result, result.kernel)
     common.say(f"report: {result.report_path}")
+
+
+def _by_text(said: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Names by the text that is said of them, so that a text is printed once."""
+    found: dict[str, list[str]] = {}
+    for name, text in said:
+        found.setdefault(text, []).append(name)
+    return found
 
 
 def budget_s(budget: str) -> float:

@@ -36,6 +36,7 @@ class Judgment:
         runs: ids of the measured runs.
         depends_on: ids of variants of the paper that change the verdict, if they were run.
         explained: true if there is an explanation for this claim.
+        numbers: the part of ``why`` that has the compared values, without an explanation.
     """
 
     claim: Claim
@@ -52,6 +53,7 @@ class Judgment:
     runs: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
     explained: bool = False
+    numbers: str = ""
 
     @property
     def within_noise(self) -> bool:
@@ -112,14 +114,47 @@ def judge_all(
     explanations: Mapping[str, str] | None = None,
     *,
     intervals: bool = True,
+    reduced: Reduced | None = None,
 ) -> list[Judgment]:
     """Judge every claim, in order. ``explanations`` has the reasons for differences by id; an explanation never changes
     a verdict.
 
-    Without ``intervals`` only verdicts and values are computed, which is fast.
+    Without ``intervals`` only verdicts and values are computed, which is fast. With ``reduced``, the runs are those of
+    a smaller path; claims about values that scale with the path are not judged, and explanations, which are about the
+    paper's path, are left out.
     """
-    found = explanations or {}
-    return [judge(claim, measurer, found.get(claim.id), intervals=intervals) for claim in claims.claims]
+    found = explanations if explanations is not None and reduced is None else {}
+    return [
+        _not_of_the_path(claim, reduced)
+        if reduced is not None and reduced.scales(claim)
+        else judge(claim, measurer, found.get(claim.id), intervals=intervals)
+        for claim in claims.claims
+    ]
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """The path of a quick reproduction, which is smaller than the paper's.
+
+    Attributes:
+        note: the reductions, in words.
+        metrics: metrics whose values scale with the path.
+    """
+
+    note: str
+    metrics: frozenset[str]
+
+    def scales(self, claim: Claim) -> bool:
+        """True if the claim compares such a value with a number of the paper, and not with another measured value."""
+        return claim.metric in self.metrics and claim.relation in _WITH_A_NUMBER
+
+
+_WITH_A_NUMBER = frozenset(("approx", "identity", ">=", "<=", ">", "<", "in_range", "count"))
+
+
+def _not_of_the_path(claim: Claim, reduced: Reduced) -> Judgment:
+    why = f"cannot be judged: it scales with the path, which --quick makes smaller ({reduced.note})"
+    return Judgment(claim, "not_judged", why, expectation(claim))
 
 
 def judge(
@@ -148,6 +183,7 @@ def judge(
         detail=found.detail,
         runs=found.runs,
         explained=explanation is not None,
+        numbers=numbers,
     )
 
 

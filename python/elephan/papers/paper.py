@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from elephan.evaluation.criteria import Measurer
 from elephan.evaluation.experiments import Experiment, RunSet
 from elephan.papers.claims import Claim, ClaimSet
+from elephan.papers.judging import Reduced
 from elephan.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ class Paper:
         experiments: experiments by id, with the main experiment first.
         quick: true for small experiments with about a tenth of the work, for a first overview.
         quick_note: the reductions of ``quick``.
+        quick_scales: metrics whose values scale with the reductions, unless the measurer gives them at the paper's
+            scale; claims that compare such a value with a number of the paper are not judged by quick runs.
         assumptions: assumptions for the paper's open values.
         variants: variants of the open values.
         variants_by_default: true to run the variants with the paper; otherwise they are run only on request.
@@ -99,8 +102,14 @@ class Paper:
     figures: Callable[[RunSet], Sequence[Figure]]
     quick: bool = False
     quick_note: str = ""
+    quick_scales: frozenset[str] = frozenset()
     assumptions: tuple[Assumption, ...] = ()
     variants: tuple[Variant, ...] = ()
     variants_by_default: bool = False
     explanations: Mapping[str, str] = field(default_factory=dict)
     beyond: Beyond | None = None
+
+    @property
+    def reduced(self) -> Reduced | None:
+        """The reductions of a quick paper; ``None`` at the paper's own size."""
+        return Reduced(self.quick_note, self.quick_scales) if self.quick else None

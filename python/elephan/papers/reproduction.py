@@ -72,8 +72,12 @@ class Reproduction:
         own = every.of_scenarios(s for e in self.chosen.values() for s in e.scenarios.values())
         paper = self.paper
         claims = paper.claims.of_experiments(self.chosen) if self.selection else paper.claims
-        judged = judge_all(claims, paper.measurer(own), paper.explanations)
-        before = judge_all(claims, paper.measurer(own.first_seeds(1)), intervals=False) if self.variants else []
+        judged = judge_all(claims, paper.measurer(own), paper.explanations, reduced=paper.reduced)
+        before = (
+            judge_all(claims, paper.measurer(own.first_seeds(1)), intervals=False, reduced=paper.reduced)
+            if self.variants
+            else []
+        )
         sensitivity = [_compare(variant, every, before, claims, own) for variant in self.variants]
         return PaperResult(
             paper,
@@ -165,7 +169,7 @@ def _seed_checks(paper: Paper, claims: ClaimSet, own: RunSet, judged: Sequence[J
     some = replace(claims, claims=tuple(claim for claim in claims.claims if claim.id in several))
     checks = []
     for count in range(1, own.replicates):
-        fewer = judge_all(some, paper.measurer(own.first_seeds(count)), intervals=False)
+        fewer = judge_all(some, paper.measurer(own.first_seeds(count)), intervals=False, reduced=paper.reduced)
         other = sum(judgment.verdict != several[judgment.claim.id].verdict for judgment in fewer)
         checks.append(SeedCheck(count, len(fewer), other))
     return checks
@@ -178,7 +182,7 @@ def _answered(beyond: Beyond, every: RunSet) -> Answer:
 
 def evaluate(paper: Paper, runs: Iterable[Run]) -> list[Judgment]:
     """Judge a paper's claims by existing runs; claims whose runs are missing are not judged."""
-    return judge_all(paper.claims, paper.measurer(RunSet(runs)), paper.explanations)
+    return judge_all(paper.claims, paper.measurer(RunSet(runs)), paper.explanations, reduced=paper.reduced)
 
 
 def select(paper: Paper, figure: str | None) -> tuple[dict[str, Experiment], str]:

@@ -42,6 +42,7 @@ QUICK_NOTE = (
     f"rates, the buffer and FAST's alpha are divided by {QUICK_SCALE}, and start times and durations by {QUICK_PACE}; "
     "one seed. The bins of 10 s for convergence and stability are unchanged, and times in claims are the paper's"
 )
+QUICK_SCALES = frozenset(("receive_window_bytes", "max_cwnd_pkts", "convergence_time_s"))
 # The paper states no number of repetitions. The losses of two flows without background depend on random phases, and the
 # phases change some verdicts. A run with background has thousands of losses, and costs five times as much.
 SEEDS: Mapping[str, int] = {"ha2006.X2.nobg": 3, "ha2006.X3.nobg": 3}
@@ -62,6 +63,7 @@ def paper(quick: bool = False) -> Paper:
         figures=partial(figures, setup=setup),
         quick=quick,
         quick_note=QUICK_NOTE if quick else "",
+        quick_scales=QUICK_SCALES,
         assumptions=ASSUMPTIONS,
         variants=tuple(_variants(setup)),
         explanations=load_explanations(HERE / "explanations.toml", claims),

@@ -39,6 +39,9 @@ SEEDS = {"weigle2006.F2s": 3, "weigle2006.F8": 5}
 seeds than the other experiments."""
 QUICK_SCALE = 10
 QUICK_NOTE = "62.2 Mbit/s instead of 622; buffers, receive window and FAST's alpha a tenth in packets; one seed"
+QUICK_SCALES = frozenset(
+    ("packets", "receive_window_mib", "mean_queue_pkts", "min_queue_pkts", "convergence_abs_time_s")
+)
 # Presets that correspond to implementations of about 2006; FAST has the preset of ns-2's module.
 PERIOD = {
     "hstcp": "hstcp:linux-2.6",
@@ -66,6 +69,7 @@ def paper(quick: bool = False) -> Paper:
         figures=partial(figures, setup=setup, claims=claims),
         quick=quick,
         quick_note=QUICK_NOTE if quick else "",
+        quick_scales=QUICK_SCALES,
         assumptions=ASSUMPTIONS,
         variants=tuple(_variants(setup, placed)),
         explanations=load_explanations(HERE / "explanations.toml", claims),
