@@ -12,11 +12,14 @@ from elephan.scenario.form import (
     BernoulliLoss,
     GilbertElliottLoss,
     IntervalLoss,
+    IntervalsLoss,
     LinkSpec,
     ListLoss,
+    LossInterval,
     LossSpec,
     NoneLoss,
     QueueSpec,
+    TimedStatesLoss,
 )
 from elephan.scenario.graph import Graph
 from elephan.scenario.impairments import Impairments
@@ -104,7 +107,9 @@ def _short_run(scenario: ScenarioTable, graph: Graph) -> list[str]:
             continue  # the receive window prevents losses, so there are no epochs; another caution reports this
         measured_s = (to_ps - max(from_ps, flow.start)) / PS_PER_S
         packets = max(measured_s, 0) * rate_bps / wire_bits / sharing
-        if not _only_a_full_queue_drops([links[at] for at in graph.routes[i].forward], queue, packets):
+        if not _only_a_full_queue_drops(
+            [links[at] for at in graph.routes[i].forward], queue, packets, (from_ps, to_ps)
+        ):
             continue
         loaded_rtt_s = rtt_s + limit_packets / 2 * wire_bits / rate_bps
         period_s = epoch_s(flow.algorithm, window, loaded_rtt_s)
@@ -116,7 +121,9 @@ def _short_run(scenario: ScenarioTable, graph: Graph) -> list[str]:
     return found
 
 
-def _only_a_full_queue_drops(route: Sequence[LinkSpec], queue: QueueSpec, packets: float) -> bool:
+def _only_a_full_queue_drops(
+    route: Sequence[LinkSpec], queue: QueueSpec, packets: float, measured_ps: tuple[int, int]
+) -> bool:
     """True if the epochs of a flow with this many packets are those of a drop-tail queue that fills.
 
     An active queue, losses on the way, late packets and changes of the rate end epochs earlier; how often they do is
@@ -124,23 +131,36 @@ def _only_a_full_queue_drops(route: Sequence[LinkSpec], queue: QueueSpec, packet
     """
     changes = [link.impairments for link in route if link.impairments is not None]
     steady = all(not (row.rate_steps or row.rate_trace_ms or row.reorder or row.retransmission) for row in changes)
-    lost = sum(_lost_packets(link.loss, packets) for link in route)
+    lost = sum(_lost_packets(link.loss, packets, measured_ps) for link in route)
     return queue.kind == "droptail" and steady and lost < EPOCHS_WANTED
 
 
-def _lost_packets(loss: LossSpec, packets: float) -> float:
-    """Mean number of packets that a link loses of so many."""
+def _lost_packets(loss: LossSpec, packets: float, measured_ps: tuple[int, int]) -> float:
+    """Mean number of packets that a link loses of those that it gets in the measured part."""
     match loss:
         case NoneLoss():
             return 0.0
+        case BernoulliLoss():
+            return packets * loss.p
         case ListLoss():
             return float(len(loss.packets))
+        case IntervalLoss():
+            return packets * _part(loss, measured_ps)
+        case IntervalsLoss():
+            return packets * sum(_part(interval, measured_ps) for interval in loss.intervals)
         case GilbertElliottLoss():
             changing = loss.to_bad + loss.to_good
             bad = loss.to_bad / changing if changing > 0 else 0.0
-            return packets * (bad * loss.in_bad + (1 - bad) * loss.in_good)
-        case BernoulliLoss() | IntervalLoss():
-            return packets * loss.p
+        case TimedStatesLoss():
+            bad = loss.bad_ps / (loss.good_ps + loss.bad_ps)
+    return packets * (bad * loss.in_bad + (1 - bad) * loss.in_good)
+
+
+def _part(interval: IntervalLoss | LossInterval, measured_ps: tuple[int, int]) -> float:
+    """Fraction of the measured part's packets that are lost in an interval."""
+    from_ps, to_ps = measured_ps
+    inside_ps = min(to_ps, interval.to_ps) - max(from_ps, interval.from_ps)
+    return interval.p * max(0, inside_ps) / max(1, to_ps - from_ps)
 
 
 def _late_starts(scenario: ScenarioTable) -> list[str]:
