@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -133,11 +133,19 @@ def command(
     """
     from elephan import comparison, runs
 
+    twice = next((name for i, name in enumerate(algorithms) if name in algorithms[:i]), None)
+    if twice is not None:
+        raise ScenarioError(f"'{twice}' is there twice; name each algorithm once", source="compare")
+    others = [name.strip() for name in rivals.split(",") if name.strip()]
+    if not others:
+        raise ScenarioError(f"'{rivals}' names no algorithm; write for example --rivals cubic,bbr", source="--rivals")
+    if scenario is None:
+        _check_path({"--rate": rate or traces, "--rtt": rtt, "--buffer": buffer_size})
     with named_options(), _shown(quiet=as_json) as watch:
         found = comparison.compare(
             list(algorithms), rate, rtt, buffer_size, loss=loss, flows=flows, background=background, queue=queue,
             ecn=ecn, trace=list(traces) or None, scenario=scenario, prefer=prefer,
-            rivals=[name.strip() for name in rivals.split(",") if name.strip()], seeds=seeds, budget=budget, on=backend,
+            rivals=others, seeds=seeds, budget=budget, on=backend,
             duration=duration, horizon=horizon, stack=stack, jobs=jobs, store=runs.Store(store), watch=watch,
         )  # fmt: skip
     report = found.report(out) if out is not None else None
@@ -147,6 +155,21 @@ def command(
     print_comparison(found)
     if report is not None:
         common.say(str(report))
+
+
+def _check_path(given: Mapping[str, Any]) -> None:
+    """Name all options of a path that are missing.
+
+    Raises:
+        ScenarioError: an option is missing.
+    """
+    missing = [option for option, value in given.items() if not value]
+    if missing:
+        raise ScenarioError(
+            f"missing: {', '.join(missing)}; a path has a rate, an RTT and a buffer, as in --rate '100 Mbit/s' "
+            "--rtt '40 ms' --buffer '1 BDP', or comes from a file, --scenario FILE",
+            source="compare",
+        )
 
 
 class _Lines:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elephan.cli import common, patches, replicates, targets
+from elephan.cli import common, patches, replicates, targets, unchanged
 from elephan.cli.memory import memory_option
 from elephan.cli.progress import meter
 from elephan.cli.tables import Missing
@@ -124,6 +124,9 @@ def command(
     if out is not None:
         for run in done:
             copy_run(run, Path(out) / run.id)
+    if seeds is None and not before:
+        for line in unchanged.without(done[0], scenario, common.overrides_of(assignments), where):
+            common.warn(line)
     if as_json and before:
         common.print_json({
             "before": document(before[0]), "after": document(done), "differences": patches.document(before[0], done)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elephan.cli import common, patches, replicates, targets
+from elephan.cli import common, patches, replicates, targets, unchanged
 from elephan.cli.memory import memory_option
 from elephan.cli.progress import meter
 from elephan.scenario import ScenarioError
@@ -71,6 +71,11 @@ def command(
     backend = patches.patched(backend, patch)
     check_metrics(metrics)
     values = parse_grid(axes)
+    if not values and seeds is None:
+        raise ScenarioError(
+            "missing; write a field with its values, as in --grid flow[0].algorithm=cubic,bic (one run: elephan run)",
+            source="--grid",
+        )
     fixed = common.overrides_of(assignments)
     check_overlap(fixed, values)
     if seeds and runs.SEED in values:
@@ -88,6 +93,8 @@ def command(
                 raise
             failed, done = error, error.runs
     written = write(done, out, metrics) if out is not None else []
+    for line in unchanged.alike(done):
+        common.warn(line)
     if as_json:
         common.print_json(document(done, metrics, seeds))
     else:

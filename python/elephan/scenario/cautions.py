@@ -25,8 +25,8 @@ from elephan.scenario.graph import Graph
 from elephan.scenario.impairments import Impairments
 from elephan.scenario.perturbation import jitters
 from elephan.scenario.routers import router_cautions
-from elephan.scenario.schema import HOSTS, Flow, Link, Path, ScenarioTable
-from elephan.scenario.stacks import is_udt
+from elephan.scenario.schema import HOSTS, Flow, Link, Path, ScenarioTable, Traffic
+from elephan.scenario.stacks import Stack, is_udt
 from elephan.scenario.traffic import rtt_quantiles
 from elephan.scenario.units import OPPORTUNITY_BYTES, PS_PER_S, format_rate, format_time
 
@@ -50,6 +50,7 @@ def cautions(scenario: ScenarioTable, graph: Graph) -> list[str]:
         *_samples_of_a_course(graph),
         *_short_round_trips(scenario, graph),
         *_unlogged_transfers(scenario),
+        *_fields_without_effect(scenario, graph),
         *_overloads(scenario, graph),
         *router_cautions(scenario, graph),
     ]
@@ -310,6 +311,34 @@ def _unlogged_transfers(scenario: ScenarioTable) -> list[str]:
         for i, source in enumerate(scenario.traffic)
         if scenario.events is not None
     ]
+
+
+def _fields_without_effect(scenario: ScenarioTable, graph: Graph) -> list[str]:
+    """Fields of a stack that another field of the same stack makes irrelevant, where the scenario states them."""
+    found: dict[str, None] = {}
+    senders: list[Flow | Traffic] = [*scenario.flow, *scenario.traffic]
+    for sender, stack in zip(senders, graph.stacks, strict=True):
+        for where, table in (("stack", scenario.stack), ("stack of a flow", sender.stack)):
+            stated = table.model_fields_set if table is not None else set()
+            for field, why in _idle(stack).items():
+                if field in stated:
+                    found[f"{where}: {field} has no effect: {why}"] = None
+    return list(found)
+
+
+def _idle(stack: Stack) -> dict[str, str]:
+    """Fields of a stack that change nothing, each with the reason."""
+    idle = {}
+    if stack.min_rto_ps <= stack.rto_granularity_ps:
+        idle["min_rto"] = (
+            f"rto_granularity already adds at least {format_time(stack.rto_granularity_ps)} to the smoothed RTT; "
+            "set rto_granularity"
+        )
+    if stack.ack_every == 1 and not stack.quick_acks:
+        idle["delayed_ack"] = "ack_every = 1 acknowledges each segment at once"
+    if stack.send_buffer_bytes is not None and not stack.tso and stack.receive_window is not None:
+        idle["send_buffer"] = "it shapes only the bursts of tso, which is off, and the default receive window"
+    return idle
 
 
 def _overloads(scenario: ScenarioTable, graph: Graph) -> list[str]:

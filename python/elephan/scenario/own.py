@@ -194,10 +194,26 @@ def check_parameters(spec: str, parameters: Mapping[str, Any]) -> None:
             for parameter in parameters:
                 if parameter not in words:
                     raise ScenarioError(f"not a parameter of {name}; {_hint(parameter, words)}", path=parameter)
+        for parameter, value in parameters.items():
+            _check_kind(taken.get(parameter), parameter, value)
         for parameter in words:
             if taken[parameter].default is inspect.Parameter.empty and parameter not in parameters:
                 raise ScenarioError(f"missing; {name} needs it", path=parameter)
     _new(maker, name, parameters)
+
+
+def _check_kind(taken: inspect.Parameter | None, parameter: str, value: Any) -> None:
+    """Reject a word for a number and a number for a switch, which would fail within the class, at its first ACK."""
+    if taken is None:
+        return
+    default, stated = taken.default, str(taken.annotation).removeprefix("<class '").removesuffix("'>")
+    switch = isinstance(default, bool) or stated == "bool"
+    number = not switch and (isinstance(default, int | float) or stated in ("int", "float"))
+    shown = "" if default is taken.empty else f"; its default is {default!r}"
+    if number and (isinstance(value, bool) or not isinstance(value, int | float)):
+        raise ScenarioError(f"{value!r} is not a number{shown}", path=parameter)
+    if switch and not isinstance(value, bool):
+        raise ScenarioError(f"{value!r} is neither true nor false{shown}", path=parameter)
 
 
 def _hint(word: str, known: list[str]) -> str:

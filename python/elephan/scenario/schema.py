@@ -259,7 +259,17 @@ def whole_segments(amount: Amount, payload_bytes: int, field: str) -> int:
     return count
 
 
+_LEAST_SEND_BUFFER = 4608
+"""Smallest send buffer of Linux, SOCK_MIN_SNDBUF."""
+
+
 def _check_stack(stack: Stack) -> None:
+    if stack.send_buffer_bytes is not None and stack.send_buffer_bytes < _LEAST_SEND_BUFFER:
+        raise ScenarioError(
+            f"'{units.format_size(stack.send_buffer_bytes)}' is too small; a send buffer has at least "
+            f"{_LEAST_SEND_BUFFER} B, as in Linux",
+            path="send_buffer",
+        )
     for field in ("header_bytes", "ack_bytes", "sack_block_bytes", "sack_option_bytes"):
         if (getattr(stack, field) or 0) > _MOST_OCTETS:
             written = next(ours for ours, theirs in STACK_FIELDS.items() if theirs == field)
