@@ -120,16 +120,22 @@ def _print(entries: Sequence[Entry], found: Listing, limit: int | None, as_json:
     if as_json:
         common.print_json([entry.to_json() for entry in entries[:limit]])
         return
+    from elephan.runs import index
+
     shown = entries[: limit or _SHOWN]
+    settings = index.settings(shown)
     rows = [
         [
-            entry.id, entry.name, ", ".join(entry.algorithms), entry.backend, entry.seed,
+            entry.id, entry.name, settings.get(entry.id, ""), ", ".join(entry.algorithms), entry.backend, entry.seed,
             f"{entry.created.astimezone(UTC):%Y-%m-%d %H:%M}", size_text(entry.size_bytes),
         ]
         for entry in shown
     ]  # fmt: skip
     if rows:
-        header = ["run", "name", "algorithms", "backend", "seed", "made (UTC)", "size"]
+        header = ["run", "name", "differs in", "algorithms", "backend", "seed", "made (UTC)", "size"]
+        if not any(settings.values()):
+            header.remove("differs in")
+            rows = [[cell for i, cell in enumerate(row) if i != 2] for row in rows]
         common.print_table("", header, rows, least=["size", "backend", "seed", "algorithms", "made (UTC)"])
     for folder in found.damaged:
         common.warn(f"{folder}: its manifest cannot be read; 'elephan runs verify' shows the reason")

@@ -13,7 +13,7 @@ from elephan.cli.numbers import Asked, show_numbers
 from elephan.cli.packets import Packets
 from elephan.cli.tables import print_text
 from elephan.scenario import ScenarioError, catalog, own, transports
-from elephan.scenario.words import hint
+from elephan.scenario.words import nearest
 
 if TYPE_CHECKING:
     from elephan.runs import Run
@@ -234,11 +234,10 @@ def show_other(name: str, out: str | None, store: str | None, as_json: bool) -> 
     ]
     if name.endswith(".toml") and Path(name).is_file():
         raise ScenarioError(f"'{name}' is a scenario; run it with 'elephan run {name}'", source="show")
-    raise ScenarioError(
-        f"'{name}' is not a run, a paper, an algorithm, a queue or a metric; "
-        f"{hint(name, known, lister='elephan list')}",
-        source="show",
-    )
+    near, count = nearest(name, known), len(Store(store).ids())
+    runs = "there is no saved run" if count == 0 else f"'elephan runs' lists the {count:,} saved runs"
+    meant = f"did you mean '{near}'?" if near else f"{runs}, and 'elephan list' everything else"
+    raise ScenarioError(f"'{name}' is not a run, a paper, an algorithm, a queue or a metric; {meant}", source="show")
 
 
 def show_descriptor(name: str, as_json: bool) -> None:

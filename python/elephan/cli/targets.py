@@ -83,5 +83,7 @@ def _check_folder(option: str, value: str, *, writable: bool) -> None:
         # The existing file may be a link to a target that does not exist.
         shown = value if there == path else f"{value}': '{there}"
         raise ScenarioError(f"'{shown}' is not a folder; write the name of a folder, or of a new one", source=option)
+    if writable and there not in (path, path.parent):
+        raise ScenarioError(f"'{value}': there is no folder '{path.parent}'; make it first", source=option)
     if writable and not os.access(there, os.W_OK | os.X_OK):
         raise ScenarioError(f"'{value}' cannot be written: no permission, or a read-only place", source=option)

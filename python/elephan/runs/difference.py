@@ -135,8 +135,7 @@ def scenario_fields(first: Run, second: Run) -> list[Changed]:
     if first.manifest["scenario_hash"] == second.manifest["scenario_hash"]:
         return []
     try:
-        documents = [tomllib.loads(run.manifest["scenario_toml"]) for run in (first, second)]
-        stated = [_flat({k: v for k, v in text.items() if k not in ("title", "seed")}) for text in documents]
+        stated = [flat_scenario(run.manifest["scenario_toml"]) for run in (first, second)]
         rows = list(_unequal(*stated))
         if len(rows) <= _MOST_CHECKED:
             rows = [row for row in rows if _matters(first.scenario, second.scenario, row[0], *stated)]
@@ -148,6 +147,15 @@ def scenario_fields(first: Run, second: Run) -> list[Changed]:
         ]
         rows = list(_unequal(*forms))
     return [Changed(*row) for row in rows]
+
+
+def flat_scenario(text: str) -> dict[str, Any]:
+    """The fields of a scenario's TOML by their path in the form of ``--set``, without the title and the seed.
+
+    Raises:
+        ValueError: it is not TOML.
+    """
+    return _flat({key: value for key, value in tomllib.loads(text).items() if key not in ("title", "seed")})
 
 
 def _matters(first: Scenario, second: Scenario, path: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> bool:

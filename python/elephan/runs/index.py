@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -21,6 +21,7 @@ from elephan.runs import saved
 from elephan.runs.errors import RunError
 from elephan.runs.saved import MANIFEST
 from elephan.runs.store import Store
+from elephan.scenario import ScenarioError, reading
 from elephan.scenario.words import hint
 
 LAST = "last"
@@ -61,7 +62,14 @@ class _Manifest(msgspec.Struct):
     files: dict[str, _File] = {}
 
 
+class _Stated(msgspec.Struct):
+    scenario_toml: str = ""
+
+
 _DECODER = msgspec.json.Decoder(_Manifest)
+_STATED = msgspec.json.Decoder(_Stated)
+_LONGEST_STATED = 20_000
+"""Largest number of letters of a scenario whose fields are compared in a list."""
 
 
 @dataclass(frozen=True)
@@ -169,11 +177,11 @@ def read_entry(folder: Path) -> Entry | None:
     """The entry of a folder; ``None`` if it has no manifest that can be read."""
     path = folder / MANIFEST
     try:
-        content = path.read_bytes()
+        content = reading.read_bytes(path, saved.MOST_MANIFEST_BYTES)
         manifest = _DECODER.decode(content)
         written_ns = path.stat().st_mtime_ns
         created = datetime.fromisoformat(manifest.created) if manifest.created else _time_of(written_ns)
-    except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
+    except (OSError, ScenarioError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
         return None
     flows = [*manifest.scenario.flows, *(source.flow for source in manifest.scenario.traffic)]
     return Entry(
@@ -189,6 +197,28 @@ def read_entry(folder: Path) -> Entry | None:
         size_bytes=len(content) + sum(file.bytes for file in manifest.files.values()),
         wall_seconds=manifest.wall_seconds,
     )
+
+
+def settings(entries: Sequence[Entry]) -> dict[str, str]:
+    """By id, the fields of the scenario that differ among entries of the same name, as in a sweep; the longest
+    scenarios are left out, since they take too long to read."""
+    from elephan.runs.difference import flat_scenario
+
+    by_name: dict[str, dict[str, dict[str, Any]]] = {}
+    for entry in entries:
+        try:
+            manifest = _STATED.decode(reading.read_bytes(entry.folder / MANIFEST, saved.MOST_MANIFEST_BYTES))
+            if len(manifest.scenario_toml) <= _LONGEST_STATED:
+                by_name.setdefault(entry.name, {})[entry.id] = flat_scenario(manifest.scenario_toml)
+        except (OSError, ScenarioError, ValueError, RecursionError):
+            continue
+    found = {}
+    for rows in by_name.values():
+        fields = dict.fromkeys(field for row in rows.values() for field in row)
+        varied = [field for field in fields if len({str(row.get(field)) for row in rows.values()}) > 1]
+        for run_id, row in rows.items():
+            found[run_id] = ", ".join(f"{field}={row[field]}" for field in varied if field in row)
+    return found
 
 
 def _time_of(ns: int) -> datetime:

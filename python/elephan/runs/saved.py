@@ -22,11 +22,14 @@ from typing import Any
 from elephan.runs import tables
 from elephan.runs.errors import DamagedRunError, RunError, shown
 from elephan.runs.files import Entry
+from elephan.scenario import ScenarioError, reading
 from elephan.scenario.canonical import form_hash
 
 MANIFEST = "manifest.json"
 SUMMARY = "summary.json"
 MANIFEST_FORMAT = 3
+MOST_MANIFEST_BYTES = 256_000_000
+"""Largest manifest that is read; one of ten thousand flows has a few MB."""
 """Format of the manifest. Format 1 has ``habitat`` instead of ``backend``, and formats 1 and 2 have ``believable``
 instead of ``valid``; both can be read."""
 
@@ -183,9 +186,11 @@ def read_manifest(folder: Path, name: str | None = None) -> dict[str, Any]:
         raise DamagedRunError(folder, "not a folder")
     _stat(path)
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest = json.loads(reading.read_bytes(path, MOST_MANIFEST_BYTES))
     except OSError as error:
         raise _unreadable(path, error) from None
+    except ScenarioError as error:
+        raise DamagedRunError(path, error.message) from None
     except (ValueError, RecursionError) as error:
         raise DamagedRunError(path, f"not JSON ({shown(error)})") from None
     if not isinstance(manifest, dict):

@@ -47,9 +47,35 @@ def apply_overrides(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> dic
     return changed
 
 
+MOST_PARTS = 16
+"""Largest number of parts of a key, and of tables and lists within each other; a scenario's fields have at most six."""
+
+
+def check_depth(tables: Mapping[str, Any]) -> None:
+    """Reject tables and lists that are nested more deeply than any field of a scenario.
+
+    Raises:
+        ScenarioError: they are; the path is the beginning of the deepest field.
+    """
+    level: list[tuple[str, Any]] = [(key, value) for key, value in tables.items()]
+    for _ in range(MOST_PARTS):
+        inner: list[tuple[str, Any]] = []
+        for path, value in level:
+            if isinstance(value, Mapping):
+                inner += [(f"{path}.{key}", item) for key, item in value.items()]
+            elif isinstance(value, list):
+                inner += [(path, item) for item in value if isinstance(item, Mapping | list)]
+        level = inner
+    if level:
+        path = ".".join(level[0][0].split(".")[:3])
+        raise ScenarioError(f"nested more than {MOST_PARTS} deep, which no field of a scenario is", path=f"{path}…")
+
+
 def _steps(key: str) -> list[str | int]:
     """``flow[*].start`` as ``["flow", "*", "start"]``; positions are integers."""
     steps: list[str | int] = []
+    if key.count(".") >= MOST_PARTS:
+        raise ScenarioError(f"not a field; a field has at most {MOST_PARTS} parts", path=f"{key[:40]}…")
     for part in key.split("."):
         match = _STEP.fullmatch(part)
         if match is None:
@@ -104,6 +130,8 @@ def _positions(rows: list[Any], step: str | int, key: str) -> list[int]:
     if not isinstance(step, int):
         raise ScenarioError(f"this is a list; write a position, as in {key.replace('.', '[0].', 1)}", path=key)
     if step >= len(rows):
-        there = "there is 1, at [0]" if len(rows) == 1 else f"there are {len(rows)}, from [0] to [{len(rows) - 1}]"
-        raise ScenarioError(f"position {step} is not there; {there}", path=key)
+        name = key[: key.index(f"[{step}]")] if f"[{step}]" in key else "item"
+        ends = f"{name}[0] {'and' if len(rows) == 2 else 'to'} {name}[{len(rows) - 1}]"
+        there = f"there is only {name}[0]" if len(rows) == 1 else f"there are {len(rows)}: {ends}"
+        raise ScenarioError(f"{name}[{step}] is not there; {there if rows else 'there is none'}", path=key)
     return [step]

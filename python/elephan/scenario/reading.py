@@ -11,6 +11,8 @@ from typing import Any
 from elephan.scenario.errors import ScenarioError
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_CAPTURES = tuple(map(bytes.fromhex, ("d4c3b2a1", "a1b2c3d4", "4d3cb2a1", "a1b23c4d", "0a0d0d0a")))
+"""First bytes of captures: pcap with times in us and ns in both byte orders, and pcapng."""
 _KINDS = {
     stat.S_IFDIR: "a folder, not a file",
     stat.S_IFIFO: "a pipe, not a file; write its content into a file first",
@@ -70,6 +72,8 @@ def read_text(path: Path, limit_bytes: int) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        if content[:4] in _CAPTURES:
+            raise ScenarioError("a packet capture (pcap) and not a text file") from None
         line = content.count(b"\n", 0, error.start) + 1
         raise ScenarioError(
             f"not text in UTF-8: line {line} has the byte 0x{content[error.start]:02x}; save it as UTF-8"

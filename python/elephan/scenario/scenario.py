@@ -24,7 +24,7 @@ from elephan.scenario.fields import parse_seed
 from elephan.scenario.form import Spec
 from elephan.scenario.graph import Graph, build_graph
 from elephan.scenario.groups import member_name, member_start_ps, without_groups
-from elephan.scenario.overrides import apply_overrides
+from elephan.scenario.overrides import MOST_PARTS, apply_overrides, check_depth
 from elephan.scenario.schema import HOSTS, TABLES, ScenarioTable, Table, field_names
 from elephan.scenario.toml import write_toml
 from elephan.scenario.units import format_time
@@ -94,10 +94,16 @@ class Scenario(ScenarioTable):
         Raises:
             ScenarioError: the errors of :meth:`load`.
         """
+        if (deep := _DEEP_KEY.search(text)) is not None:
+            line = text.count("\n", 0, deep.start()) + 1
+            raise ScenarioError(f"line {line}: a key with more than {MOST_PARTS} parts is no field", source=source)
         try:
             raw = tomllib.loads(text.removeprefix("\ufeff"))
+            check_depth(raw)
         except tomllib.TOMLDecodeError as error:
             raise ScenarioError(_toml_problem(text, str(error)), source=source) from None
+        except ScenarioError as error:
+            raise error.located(source=source) from None
         except RecursionError:
             raise ScenarioError("not a scenario: its brackets are nested too deeply", source=source) from None
         except ValueError:  # raised by int(), which rejects thousands of digits
@@ -424,11 +430,18 @@ def _refuse_huge(value: Any, *place: str | int) -> None:
                 _refuse_huge(item, *place, i)
 
 
+_DEEP_KEY = re.compile(rf"^[ \t\[]*(?:[\w\"'-]+[ \t]*\.[ \t]*){{{MOST_PARTS}}}", re.MULTILINE)
 _MOST_BITS = 256
 _MOST_BYTES = 64_000_000
 
 
 def _read(path: FilePath) -> str:
+    if path.suffix == ".py":
+        raise ScenarioError(
+            "a Python file and not a scenario; name the class in a scenario, as in "
+            f"--set flow[0].algorithm=./{path.name}:NameOfTheClass",
+            source=str(path),
+        )
     try:
         return reading.read_text(path, _MOST_BYTES)
     except FileNotFoundError:

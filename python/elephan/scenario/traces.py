@@ -75,7 +75,7 @@ def _values(value: Any, noun: str, content: str) -> Iterator[tuple[str, Any]]:
         except ValueError:
             raise ScenarioError(f"{value!r} is not a file's name") from None
         except ScenarioError as error:
-            raise ScenarioError(f"'{value}': {error.message}") from None
+            raise ScenarioError(f"'{value}': {error.message}; {noun} has {content}, one on each line") from None
         found: list[tuple[str, Any]] = [(f"{value}, line {i}: ", line) for i, line in enumerate(lines, 1)]
     elif isinstance(value, list | tuple):
         found = [("", item) for item in value]

@@ -113,6 +113,9 @@ def _short(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:40]}…{text[-10:]}"
 
 
+_NEVER_BELOW_ZERO = frozenset(("a time", "a rate", "a size", "a buffer", "a bit rate"))
+
+
 def _scaled(
     value: object, what: str, example: str, units: dict[str, int], aliases: dict[str, int]
 ) -> tuple[Decimal, str]:
@@ -120,7 +123,8 @@ def _scaled(
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         raise ScenarioError(f'{shown(value)} is not {what}; write for example "{example}"')
     if not isinstance(value, str):
-        raise ScenarioError(f'{value} has no unit; write {what} such as "{example}"')
+        below = "is below zero and " if value < 0 and what in _NEVER_BELOW_ZERO else ""
+        raise ScenarioError(f'{value} {below}has no unit; write {what} such as "{example}"')
     if len(value) > MAX_LETTERS:
         raise ScenarioError(f"'{_short(value)}' has {len(value)} letters; {what} has at most {MAX_LETTERS}")
     match = _QUANTITY.fullmatch(value)
@@ -156,8 +160,8 @@ _PERCENT = re.compile(r"(?:%|per\s?cent|pct)(?:\s+of(?:\s+the)?\s+bdp)?", re.IGN
 def _meant(number: str, unit: str, units: dict[str, int], aliases: dict[str, int]) -> str:
     """The end of the message about an unknown unit: the correct text if it is certain, or the allowed units.
 
-    A suggestion never changes the value: bits and bytes are converted. An unknown unit of one or two letters gets no
-    suggestion.
+    A suggestion never changes the value: bits and bytes are converted. A prefix alone, as in 10G, is that of the usual
+    unit; any other unknown unit of one or two letters gets no suggestion.
     """
     if "% BDP" in units and _PERCENT.fullmatch(unit):
         return f"did you mean '{number}% BDP'?"
@@ -166,6 +170,11 @@ def _meant(number: str, unit: str, units: dict[str, int], aliases: dict[str, int
         return converted
     known = units | aliases
     plain = unit.casefold()
+    if plain in "kmgt" and ("bit/s" in units or "B" in units):
+        power = plain if plain == "k" else plain.upper()
+        return f"did you mean '{number} {power}{'bit/s' if 'bit/s' in units else 'B'}'?"
+    if plain == "m" and "min" in units:
+        return f"did you mean '{number} min' or '{number} ms'?"
     near = _MEANT.get(plain) if _MEANT.get(plain) in units else None
     alike = [word for word in known if word.casefold() == plain]
     if near is None and len({known[word] for word in alike}) == 1:

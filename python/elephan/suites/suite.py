@@ -12,7 +12,7 @@ from typing import Any
 
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.errors import join_path
-from elephan.scenario.words import hint
+from elephan.scenario.words import hint, nearest
 from elephan.suites.schema import CriterionTable, ExperimentTable, SuiteTable
 
 
@@ -72,7 +72,9 @@ class Suite:
         known = [*self.sections, *(criterion.id for criterion in table.criterion)]
         for name in only:
             if name not in known:
-                message = f"'{name}' is neither a criterion nor a section of {self.id}; {hint(name, known)}"
+                near = nearest(name, known)
+                meant = f"did you mean '{near}'?" if near else f"its sections are {', '.join(self.sections)}"
+                message = f"'{name}' is neither a criterion nor a section of {self.id}; {meant}"
                 raise ScenarioError(message, source="only")
         if not only:
             return self
