@@ -155,6 +155,7 @@ def _stack(draw: Draws, scale: Scale) -> Tables:
         "time_one_segment": draw.chance(0.5),
         "undo": draw.chance(0.5),
         "handshake": draw.chance(0.5),
+        "fast_open": draw.chance(0.3),
         "tso": draw.chance(0.5),
         "reads_at_once": draw.chance(0.3),
         "ecn": draw.chance(0.6),

@@ -88,6 +88,10 @@ pub enum Opening {
     Ack = 1,
     /// From the receiver.
     SynAck = 2,
+    /// A SYN with the data of the first segment (TCP Fast Open, RFC 7413).
+    SynData = 3,
+    /// From the receiver, which has the data of the SYN.
+    SynDataAck = 4,
 }
 
 const HOP: u32 = 16;
@@ -119,7 +123,8 @@ impl Packet {
     /// A packet of a handshake, before the first hop of its path.
     #[must_use]
     pub fn opening(kind: Opening, at: Time, stamp: Time, flow: FlowId, bytes: u16, flags: u8) -> Self {
-        let back = if kind == Opening::SynAck { flag::ACK } else { 0 };
+        let is_answer = matches!(kind, Opening::SynAck | Opening::SynDataAck);
+        let back = if is_answer { flag::ACK } else { 0 };
         Self::new(at, stamp, flow, NO_SEGMENT, bytes, flags | back, kind as u32)
     }
 
@@ -133,7 +138,9 @@ impl Packet {
         Some(match self.extra() {
             0 => Opening::Syn,
             1 => Opening::Ack,
-            _ => Opening::SynAck,
+            2 => Opening::SynAck,
+            3 => Opening::SynData,
+            _ => Opening::SynDataAck,
         })
     }
 
@@ -258,9 +265,9 @@ mod tests {
 
     #[test]
     fn only_a_packet_of_a_handshake_opens() {
-        for kind in [Opening::Syn, Opening::Ack, Opening::SynAck] {
+        for kind in [Opening::Syn, Opening::Ack, Opening::SynAck, Opening::SynData, Opening::SynDataAck] {
             let packet = Packet::opening(kind, Time(1), Time(1), FlowId(0), 60, flag::ECT0);
-            assert_eq!((packet.opens(), packet.is_ack()), (Some(kind), kind == Opening::SynAck));
+            assert_eq!((packet.opens(), packet.is_ack()), (Some(kind), kind as u32 & 1 == 0 && kind != Opening::Syn));
         }
         assert_eq!(Packet::new(Time(1), Time(1), FlowId(0), 0, 60, 0, 0).opens(), None);
     }

@@ -164,6 +164,8 @@ def _only_plain(form: Spec) -> None:
                 f"'{runner(flow)}' runs it",
                 path=f"flow[{i}].algorithm",
             )
+        if flow.stack.fast_open:
+            raise _refuse("a SYN with data does", f"flow[{i}].stack.fast_open")
         if other := unknown_fields(flow, _FLOW_FIELDS):
             raise _refuse(f"a flow with {', '.join(other)} does", f"flow[{i}]")
     for link in form.links:

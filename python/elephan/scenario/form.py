@@ -209,6 +209,9 @@ class StackSpec(Form, frozen=True, kw_only=True):
             RFC 3465); 0: the sender counts the acknowledged segments. A receiver that divides an ACK into several sends
             them as one packet of their total size.
         ecn: Explicit congestion notification by RFC 3168, for algorithms without their own form of ECN.
+        fast_open: TCP Fast Open (RFC 7413): the first SYN has the data of the first segment, and is as large as a
+            segment. The sender has the cookie of an earlier connection; the first transfer of a source has none, and
+            makes a plain handshake. If the SYN is lost, it is repeated without data, which then follow the handshake.
         handshake: Opens the connection at the start by a handshake on the flow's path (RFC 9293 section 3.5): a SYN, a
             SYN-ACK and an ACK wait in queues, and may be lost. A SYN is repeated after ``initial_rto_ps``. The RTT of
             the handshake is the first sample of the smallest and the smoothed RTT. Data follow a round trip after the
@@ -263,6 +266,7 @@ class StackSpec(Form, frozen=True, kw_only=True):
     undo: bool
     acks_counted: int = 0
     ecn: bool = False
+    fast_open: bool = False
     handshake: bool = False
     hide_losses: bool = False
     hide_marks: bool = False

@@ -173,6 +173,12 @@ class StackSpec(Table):
         None,
         description="the flow begins with a handshake on its path, whose RTT is the first sample",
     )
+    fast_open: Switch | None = Field(
+        None,
+        description="TCP Fast Open (RFC 7413): the first SYN has the data of the first segment; the first transfer of a "
+        "source has no cookie, and makes a plain handshake",
+        examples=[True],
+    )
     tso: Switch | None = Field(None, description="segmentation offload: new segments leave in bursts, as in Linux")
     reads_at_once: Switch | None = Field(
         None,
@@ -239,8 +245,8 @@ STACK_FIELDS = {
     for name in (
         "initial_window", "initial_ssthresh", "receive_window", "ack_every", "quick_acks", "detection", "recovery",
         "limited_transmit", "max_burst", "dup_threshold", "any_ack_restarts_timer", "time_one_segment",
-        "undo", "ecn", "pacing", "hz", "handshake", "tso", "reads_at_once", "hide_losses", "hide_marks", "divide_acks",
-        "count_acks",
+        "undo", "ecn", "pacing", "hz", "handshake", "fast_open", "tso", "reads_at_once", "hide_losses", "hide_marks",
+        "divide_acks", "count_acks",
     )
 }  # fmt: skip
 

@@ -70,6 +70,7 @@ class Stack:
         send_buffer_bytes: send buffer in Linux's accounting, which the application fills before the first ACK;
             ``None`` for a size that holds all data on the path and in its queues. In the simulator, the send buffer
             only affects the bursts of ``tso``; it does not limit the data in flight.
+        fast_open: true if the first SYN has the data of the first segment (TCP Fast Open, RFC 7413).
         hide_losses: true if the receiver acknowledges every segment as if all earlier segments had arrived (lazy
             optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005).
         hide_marks: true if the receiver echoes no ECN marks.
@@ -110,6 +111,7 @@ class Stack:
     reads_at_once: bool = False
     send_buffer_bytes: int | None = None
     sack_option_bytes: int | None = None
+    fast_open: bool = False
     hide_losses: bool = False
     hide_marks: bool = False
     divide_acks: int = 1

@@ -438,12 +438,26 @@ impl Receiver {
     #[inline(never)]
     fn on_opening(&mut self, kind: packet::Opening, packet: &Packet) -> Option<Packet> {
         self.now = packet.at;
-        self.opening.arrived += 1;
-        if kind == packet::Opening::Syn {
-            return Some(self.opening.answer(self.flow, packet));
+        if kind == packet::Opening::SynData {
+            self.take_first_data(packet);
+        } else {
+            self.opening.arrived += 1;
+        }
+        if matches!(kind, packet::Opening::Syn | packet::Opening::SynData) {
+            return Some(self.opening.answer(self.flow, packet, self.next > 0));
         }
         self.establish(packet.at);
         None
+    }
+
+    /// Takes the first segment, which a SYN has.
+    fn take_first_data(&mut self, packet: &Packet) {
+        if self.timer <= self.now && self.is_inline {
+            self.sample_until(self.now);
+            self.timer = self.clock.due();
+        }
+        self.totals.wire_bytes += packet.bytes();
+        self.take(0);
     }
 
     /// Opens the connection at the ACK of the handshake, or at a segment if that ACK was lost.

@@ -50,6 +50,7 @@ impl StackSpec {
             reads_at_once: false,
             send_buffer_bytes: None,
             sack_option_bytes: None,
+            fast_open: false,
             hide_losses: false,
             hide_marks: false,
             acks_counted: 0,

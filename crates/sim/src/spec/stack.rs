@@ -87,6 +87,11 @@ pub struct StackSpec {
     /// report to its sender (XCP, VCP) sends data at once, and takes the RTT of a handshake over the empty path.
     #[serde(default)]
     pub handshake: bool,
+    /// TCP Fast Open (RFC 7413): the first SYN has the data of the first segment, and is as large as a segment. The sender has
+    /// the cookie of an earlier connection; the first transfer of a source has none, and makes a plain handshake. If the
+    /// SYN is lost, it is repeated without data, which then follow the handshake.
+    #[serde(default)]
+    pub fast_open: bool,
     /// Segmentation offload as in Linux 6.12: new segments leave in bursts, each with the data of 1 ms at the pacing
     /// rate, at least two segments. A smaller burst is deferred if the next ACK is expected within 1 ms
     /// (`tcp_tso_autosize`, `tcp_tso_should_defer`).

@@ -130,6 +130,11 @@ impl Spec {
         }
         validate_stack(place, &flow.stack)?;
         let stack = &flow.stack;
+        check(
+            !stack.fast_open || self.events.is_none(),
+            "stack.fast_open",
+            "has data in a SYN, which the event log does not show; leave events out",
+        )?;
         for (field, clock) in [("sender_clock", flow.sender_clock), ("receiver_clock", flow.receiver_clock)] {
             check(clock.offset_ps.unsigned_abs() <= ps_of(86_400), field, "must be off by at most a day")?;
             check(clock.drift_ppb.unsigned_abs() <= 10_000_000, field, "must drift by at most 1 %")?;
@@ -297,6 +302,7 @@ fn validate_stack(place: &str, stack: &StackSpec) -> Result<(), SpecError> {
     check(stack.min_rto_ps >= SHORTEST_TIMER_PS, "stack.min_rto_ps", "must be at least 1 us")?;
     check(stack.initial_rto_ps >= SHORTEST_TIMER_PS, "stack.initial_rto_ps", "must be at least 1 us")?;
     check(stack.max_rto_ps >= SHORTEST_MAX_RTO_PS, "stack.max_rto_ps", "must be at least 10 ms")?;
+    check(!stack.fast_open || stack.handshake, "stack.fast_open", "needs a handshake; write handshake = true")?;
     check(stack.min_rto_ps <= stack.max_rto_ps, "stack.min_rto_ps", "must be at most max_rto_ps")?;
     Ok(())
 }

@@ -336,6 +336,9 @@ impl Source {
         let mut sender = Sender::new(flow, spec, &self.flow, planned.start, algorithm, &self.never);
         let shortest = self.flow.handshake(&spec.links, planned.start).map(|one| one.on_longer_path(extra));
         sender.note_handshake(shortest, self.is_steady);
+        if transfer == 0 {
+            sender.forget_cookie();
+        }
         sender.instruct(&mut receiver);
         let mut before = self.slots.get_mut(slot);
         if let Some(before) = &mut before {

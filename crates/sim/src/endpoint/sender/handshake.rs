@@ -5,6 +5,9 @@
 //!  begin ◄────────────────── SYN-ACK           Its RTT is the first sample: that of the path as it is.
 //!        ── ACK, data ─────► receiver          The receiver measures the RTT of its SYN-ACK.
 //! ```
+//!
+//! With TCP Fast Open (RFC 7413), the first SYN has the data of the first segment. A SYN-ACK that acknowledges them leaves
+//! the rest of the data to send. Otherwise the data follow the handshake (`tcp_rcv_fastopen_synack`).
 
 use super::core::Sender;
 use super::marks::{Marks, Mode};
@@ -37,9 +40,41 @@ impl Sender {
                 self.opening.timeout = Time(self.opening.timeout.0.saturating_mul(2)).min(Time(self.stack.max_rto_ps));
             }
         }
+        let has_data = self.opening.syns == 0 && self.opening.is_fast && self.has_first_data(now);
         self.opening.syns += 1;
         self.opening.due = Interrupts::of(&self.stack).expiry(now, self.opening.timeout);
+        if has_data {
+            self.opening.had_data = true;
+            self.stats.totals.sent += 1;
+            return self.send_opening(Opening::SynData, self.bytes.into(), self.marks.on_opening(), now, out);
+        }
         self.send_opening(Opening::Syn, self.stack.syn_bytes(), self.marks.on_opening(), now, out);
+    }
+
+    /// Takes the data that the application has at the start; returns true if there is a segment for the SYN.
+    fn has_first_data(&mut self, now: Time) -> bool {
+        if let Some(application) = self.application.as_mut().filter(|application| application.due() <= now) {
+            self.end += application.take(now);
+        }
+        self.end > 0 && now < self.stop
+    }
+
+    /// Takes a handshake without the cookie of an earlier connection, which asks for one.
+    pub fn forget_cookie(&mut self) {
+        self.opening.is_fast = false;
+    }
+
+    /// Takes from a SYN-ACK whether the receiver has the data of the SYN.
+    fn settle_first_data(&mut self, kind: Option<Opening>, now: Time) {
+        if kind == Some(Opening::SynDataAck) {
+            self.next = 1;
+            self.board.advance_clean(1);
+            if let Some(application) = &mut self.application {
+                application.note_acknowledged(1, now);
+            }
+        } else if self.opening.had_data {
+            self.stats.totals.retransmits += 1;
+        }
     }
 
     fn send_opening(&self, kind: Opening, bytes: u32, flags: u8, now: Time, out: &mut impl Outlet) {
@@ -60,7 +95,11 @@ impl Sender {
         self.send_opening(Opening::Ack, self.stack.header_bytes, 0, now, out);
         self.note_rtt_of_handshake(self.rtt_of_handshake(packet));
         let window = self.first_window(packet.stamp == self.opening.first);
+        self.settle_first_data(packet.opens(), now);
         self.begin(now, window, out);
+        if self.next > 0 && self.board.una() == self.next {
+            self.all_acknowledged(now);
+        }
         if self.application_due() <= now {
             self.serve_application(now, out);
         }

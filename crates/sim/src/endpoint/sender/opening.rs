@@ -14,6 +14,9 @@ pub(super) struct Opening {
     pub(super) first: Time,
     pub(super) timeout: Time,
     pub(super) syns: u32,
+    /// True if the first SYN may have data (TCP Fast Open), and if it had data.
+    pub(super) is_fast: bool,
+    pub(super) had_data: bool,
     /// SYN-ACKs that arrived, and ACKs of SYN-ACKs that left.
     pub(super) answers: u32,
     pub(super) acks: u32,
@@ -28,6 +31,8 @@ impl Opening {
             first: Time::NEVER,
             timeout: Time(stack.initial_rto_ps),
             syns: 0,
+            is_fast: stack.fast_open,
+            had_data: false,
             answers: 0,
             acks: 0,
         }
@@ -38,8 +43,8 @@ impl Opening {
         u64::from(self.syns.saturating_sub(1))
     }
 
-    /// Packets of the handshake that the sender has sent.
+    /// Packets of the handshake that the sender has sent, without those that are counted as segments.
     pub(super) fn sent(&self) -> u64 {
-        u64::from(self.syns) + u64::from(self.acks)
+        u64::from(self.syns - u32::from(self.had_data)) + u64::from(self.acks)
     }
 }
