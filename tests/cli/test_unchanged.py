@@ -101,10 +101,10 @@ def test_values_of_a_grid_with_equal_results_are_named_in_one_line(
     ],
 )
 def test_a_field_that_another_makes_irrelevant_is_warned_of(table: dict[str, Any], field: str) -> None:
-    path = {"rate": "10 Mbit/s", "rtt": "20 ms", "buffer": "1 BDP", "duration": "5 s"}
+    path: dict[str, Any] = {"rate": "10 Mbit/s", "rtt": "20 ms", "buffer": "1 BDP", "duration": "5 s"}
     for place in ("stack", "flow"):
         flow = {"algorithm": "reno"} | ({"stack": table} if place == "flow" else {})
-        more = {"stack": table} if place == "stack" else {}
+        more: dict[str, Any] = {"stack": table} if place == "stack" else {}
         warnings = Scenario.dumbbell([flow], **path, **more).warnings()
         assert any(f"{field} has no effect" in line for line in warnings), (place, warnings)
     other = {"base": "rfc6675", "min_rto": "2 s", "rto_granularity": "10 ms"}

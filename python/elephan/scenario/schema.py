@@ -175,8 +175,8 @@ class StackSpec(Table):
     )
     fast_open: Switch | None = Field(
         None,
-        description="TCP Fast Open (RFC 7413): the first SYN has the data of the first segment; the first transfer of a "
-        "source has no cookie, and makes a plain handshake",
+        description="TCP Fast Open (RFC 7413): the first SYN has the data of the first segment; the first transfer of "
+        "a source has no cookie, and makes a plain handshake",
         examples=[True],
     )
     tso: Switch | None = Field(None, description="segmentation offload: new segments leave in bursts, as in Linux")
