@@ -27,6 +27,9 @@ SCENARIOS = {
     ),
     "udt": Scenario.dumbbell(["udt", "cubic", {"algorithm": "udt", "start": "1 s"}], **PATH),
     "crowd": Scenario.dumbbell([{"algorithm": "cubic", "count": 20, "start": "1 s"}], **PATH, record=3),
+    "parts": Scenario.dumbbell(
+        [{"algorithm": "hybla", "count": 2}], **PATH | {"rate": "50 Mbit/s", "rtt": "300 ms"}, record=1
+    ),
 }  # fmt: skip
 
 
@@ -65,8 +68,9 @@ def test_a_column_has_its_type_and_its_nulls(table: str, column: Column, made: d
 
 
 def test_what_only_some_runs_have_is_as_stated(made: dict[str, Run]) -> None:
-    assert ["sending_rate_mbps" in run.samples.columns for run in made.values()] == [False, False, True, False]
-    assert ["measured_wire_bytes" in run.flows.columns for run in made.values()] == [False, False, False, True]
+    assert ["sending_rate_mbps" in run.samples.columns for run in made.values()] == [False, False, True, False, False]
+    assert ["measured_wire_bytes" in run.flows.columns for run in made.values()] == [False, False, False, True, True]
+    assert ["delivered_bytes" in run.samples.columns for run in made.values()][-1]
 
 
 def test_units_and_texts_are_there() -> None:

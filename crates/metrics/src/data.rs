@@ -45,6 +45,7 @@ const TABLES: [(&str, &[&str]); 7] = [
             "owd_p99_ms",
             "receive_window_limited_fraction",
             "measured_delivered_segments",
+            "measured_delivered_bytes",
             "measured_wire_bytes",
             "measured_retransmits",
             "measured_loss_events",
@@ -60,6 +61,7 @@ const TABLES: [(&str, &[&str]); 7] = [
             "cwnd",
             "srtt_s",
             "delivered_segments",
+            "delivered_bytes",
             "wire_bytes",
             "retransmits",
             "loss_events",
@@ -342,6 +344,22 @@ impl<'a> Data<'a> {
             found.extend(self.increases_of("sources", column, window, names)?);
         }
         Ok(found)
+    }
+
+    /// Payload of the distinct segments that arrived in a window, bytes. A run in which every segment was whole has no
+    /// column of these bytes, nor has a source, whose transfers have whole segments.
+    pub(crate) fn delivered_bytes(&self, window: Window, parties: &Parties) -> Found<Vec<f64>> {
+        let of_flows = Parties { flows: parties.flows.clone(), sources: Vec::new() };
+        let in_totals = self.spec.record_flows.is_some() && self.is_measured(window);
+        let (table, column) =
+            if in_totals { ("flows", "measured_delivered_bytes") } else { ("samples", "delivered_bytes") };
+        let counted = !parties.flows.is_empty() && self.table(table)?.has(column);
+        let exact = if counted { self.counters("delivered_bytes", window, &of_flows)? } else { Vec::new() };
+        let flows = parties.flows.iter().map(|&flow| self.flow(flow));
+        let specs = flows.chain(parties.sources.iter().map(|&source| &self.spec.traffic[source].flow));
+        let segments = self.counters("delivered_segments", window, parties)?;
+        let whole = segments.into_iter().zip(specs).map(|(count, flow)| count * f64::from(flow.stack.payload_bytes));
+        Ok(exact.iter().copied().chain(whole.skip(exact.len())).collect())
     }
 
     fn increases_of<'n>(

@@ -1,6 +1,6 @@
 //! Rates and losses: the shares of the flows, and the loads of the links.
 
-use elephan_sim::rates::{payload_rate_mbps, rate_mbps};
+use elephan_sim::rates::rate_mbps;
 
 use crate::ask::{Ask, Setting};
 use crate::data::{Data, Parties};
@@ -23,13 +23,8 @@ pub(crate) fn throughputs(data: &Data, ask: &Ask, parties: &Parties) -> Found<Ve
 
 fn goodputs(data: &Data, ask: &Ask, parties: &Parties) -> Found<Vec<f64>> {
     let window = data.window(ask.window)?;
-    let segments = data.counters("delivered_segments", window, parties)?;
-    let flows = parties.flows.iter().map(|&flow| data.flow(flow));
-    let specs = flows.chain(parties.sources.iter().map(|&source| &data.spec.traffic[source].flow));
-    let rate = |(segments, spec): (f64, &elephan_sim::spec::FlowSpec)| {
-        payload_rate_mbps(segments, spec.stack.payload_bytes, window.1 - window.0)
-    };
-    Ok(segments.into_iter().zip(specs).map(rate).collect())
+    let bytes = data.delivered_bytes(window, parties)?;
+    Ok(bytes.into_iter().map(|bytes| rate_mbps(bytes, window.1 - window.0)).collect())
 }
 
 /// Numbers of the parties, by name.

@@ -361,6 +361,7 @@ impl ReceivingEnd {
             self.stream = None;
         }
         self.totals.delivered = self.bytes / self.payload;
+        self.totals.odd_bytes = (self.bytes % self.payload) as i64;
     }
 }
 

@@ -135,8 +135,9 @@ struct Member {
     recorded: bool,
     stop: Time,
     payload_mbits: f64,
-    /// Distinct segments that had arrived at the last sample time.
+    /// Distinct segments that had arrived at the last sample time, and their bytes beyond whole segments.
     delivered: u64,
+    odd_bytes: i64,
     /// Counts of the flow's receiver at the beginning and the end of the measurement window.
     received: [ReceiverSample; 2],
     /// Counts of the flow's sender at the beginning and the end of the measurement window.
@@ -163,6 +164,7 @@ impl Reducer {
             stop: flow.stop_ps.map_or(Time::NEVER, Time),
             payload_mbits: f64::from(flow.stack.payload_bytes) * MBIT_PER_BYTE,
             delivered: 0,
+            odd_bytes: 0,
             received: Default::default(),
             losses: Default::default(),
         };
@@ -211,6 +213,7 @@ impl Reducer {
                 let index = if member.recorded { time } else { time - *done };
                 let arrived = sink.as_ref().map_or_else(|| receiver.receiving(), |sink| &sink.samples)[index];
                 let segments = arrived.delivered - std::mem::replace(&mut member.delivered, arrived.delivered);
+                let odd_bytes = arrived.odd_bytes - std::mem::replace(&mut member.odd_bytes, arrived.odd_bytes);
                 let edge = window.iter().position(|&edge| edge == at);
                 if let Some(edge) = edge {
                     member.received[edge] = arrived;
@@ -222,7 +225,8 @@ impl Reducer {
                 }
                 let ended = member.stop.min(sending.completed.unwrap_or(Time::NEVER));
                 if sending.start <= at && at <= ended {
-                    values.add(sample, segments as f64 * member.payload_mbits / since_s);
+                    let mbits = segments as f64 * member.payload_mbits + odd_bytes as f64 * MBIT_PER_BYTE;
+                    values.add(sample, mbits / since_s);
                 }
             }
             crowd.rows.push(values.take());

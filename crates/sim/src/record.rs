@@ -258,6 +258,17 @@ pub struct ReceiverSample {
     pub delivered: u64,
     /// Bytes on the wire that arrived, headers and duplicates included.
     pub wire_bytes: u64,
+    /// Payload bytes of these segments beyond the payload of as many whole segments: below zero if some were parts, and
+    /// above zero if a transport without segments has also delivered a part of the next one.
+    pub odd_bytes: i64,
+}
+
+impl ReceiverSample {
+    /// Payload of the distinct segments that arrived, if a whole segment has `payload_bytes`.
+    #[must_use]
+    pub fn delivered_bytes(&self, payload_bytes: u32) -> u64 {
+        (self.delivered * u64::from(payload_bytes)).saturating_add_signed(self.odd_bytes)
+    }
 }
 
 /// A write of an application.

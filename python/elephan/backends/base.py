@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -181,6 +181,37 @@ class Backend(ABC):
         are rare.
         """
         return self.perturbs and bool(scenario.flow) and scenario.form.start_jitter_ps >= SURELY_DRAWN_PS
+
+
+def only_with_parts(samples: pl.DataFrame, payloads: Mapping[str, int]) -> pl.DataFrame:
+    """The table ``samples`` without the column ``delivered_bytes`` if the bytes follow from the segments.
+
+    Args:
+        samples: the table, with the column.
+        payloads: payload of a whole segment of each flow, bytes.
+    """
+    return samples.drop("delivered_bytes") if samples["delivered_bytes"].equals(_whole(samples, payloads)) else samples
+
+
+def with_whole_segments(
+    one: pl.DataFrame, other: pl.DataFrame, payloads: Mapping[str, int]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Two tables ``samples`` of a run, both with ``delivered_bytes`` if one has this column."""
+    if not any("delivered_bytes" in table.columns for table in (one, other)):
+        return one, other
+    first, second = (
+        table if "delivered_bytes" in table.columns else table.with_columns(_whole(table, payloads))
+        for table in (one, other)
+    )
+    return first, second
+
+
+def _whole(samples: pl.DataFrame, payloads: Mapping[str, int]) -> pl.Series:
+    """Payload of the delivered segments if all of them are whole."""
+    import polars as pl
+
+    sizes = samples["flow"].cast(pl.String).replace_strict(payloads, return_dtype=pl.UInt64)
+    return (samples["delivered_segments"] * sizes).alias("delivered_bytes")
 
 
 def no_links() -> pl.DataFrame:

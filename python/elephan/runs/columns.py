@@ -61,6 +61,7 @@ _DATAGRAMS = "flow of datagrams"
 _NO_SAMPLE = "no RTT sample in the measured part, for example a flow of datagrams"
 _NOT_DATAGRAMS = "flow of TCP or UDT, or no datagram arrived in the measured part"
 _RECORD = 'scenarios with `record` other than `"all"`'
+_PARTS = "runs in which a segment had less than its whole payload"
 _NOT_SPEAKING = "event that is not at the sender: neither `sent` nor `acked`"
 
 _FLOWS = TableOf(
@@ -71,7 +72,7 @@ _FLOWS = TableOf(
         Column("algorithm", "String", "", "Congestion-control algorithm, with its preset."),
         Column("start_s", "Float64", "s", "Start of the flow, with the jitter that the seed adds."),
         Column("goodput_mbps", "Float64", "Mbit/s",
-               "Payload bits of distinct segments that arrived at the receiver, over the measured time."),
+               "Payload bits that arrived at the receiver, each counted once, over the measured time."),
         Column("throughput_mbps", "Float64", "Mbit/s",
                "Bits on the wire that arrived at the receiver, headers and duplicates too, over the measured time."),
         Column("segments_delivered", "UInt64", "segments", "Distinct segments that arrived at the receiver."),
@@ -105,6 +106,8 @@ _FLOWS = TableOf(
                "flow without a size, or not complete at the end"),
         Column("measured_delivered_segments", "UInt64", "segments", "`segments_delivered` in the measured part alone.",
                only=_RECORD, required=False),
+        Column("measured_delivered_bytes", "UInt64", "bytes", "Payload of these segments.",
+               only=f"{_RECORD}, {_PARTS}", required=False),
         Column("measured_wire_bytes", "UInt64", "bytes", "Bytes on the wire that arrived in the measured part.",
                only=_RECORD, required=False),
         Column("measured_retransmits", "UInt64", "segments", "`retransmits` in the measured part alone.",
@@ -136,6 +139,8 @@ _SAMPLES = TableOf(
         Column("loss_events", "UInt64", "1", "Recovery episodes so far."),
         Column("ecn_events", "UInt64", "1", "Window reductions in response to ECN echoes so far.", required=False),
         Column("timeouts", "UInt64", "1", "Retransmission timeouts so far.", required=False),
+        Column("delivered_bytes", "UInt64", "bytes", "Payload of the distinct segments that have arrived.",
+               only=_PARTS, required=False),
         Column("sending_rate_mbps", "Float64", "Mbit/s", "Sending rate of UDT, bits on the wire.",
                "flow of another transport, or not yet started", only="runs with a flow of UDT", required=False),
     ),

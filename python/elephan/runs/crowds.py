@@ -27,6 +27,8 @@ QUANTILES = {0.0: "least", 0.05: "5 %", 0.25: "25 %", 0.5: "median", 0.75: "75 %
 
 MEDIAN = 0.5
 
+_BYTES = "delivered_bytes"
+
 SAMPLED = {"cwnd_segments": "cwnd", "srtt_s": "srtt_s", "in_flight_segments": "in_flight"}
 """Columns of ``crowd``, with the columns of ``samples`` from which the quantiles are computed."""
 
@@ -81,6 +83,7 @@ def crowd_table(form: Spec, groups: Sequence[Group], flows: pl.DataFrame, sample
 
     specs, rows_of = {flow.name: flow for flow in form.flows}, {row["name"]: row for row in flows.iter_rows(named=True)}
     columns = ["time_s", "delivered_segments", *SAMPLED.values()]
+    columns += [_BYTES] if _BYTES in samples.columns else []
     plain = samples.select(pl.col("flow").cast(pl.String), *columns)
     tables = {str(name): table for (name,), table in plain.partition_by("flow", as_dict=True).items()}
     parts: list[pl.DataFrame] = []
@@ -108,9 +111,12 @@ def _member(spec: FlowSpec, row: Mapping[str, Any], samples: pl.DataFrame) -> di
         ends_ps.append(start_ps + round(row["completion_s"] * _PS_PER_S))
     values = {name: samples[column].cast(float).to_numpy() for name, column in SAMPLED.items()}
     segments = np.diff(samples["delivered_segments"].cast(float).to_numpy(), prepend=np.nan)
-    values["goodput_mbps"] = (
-        segments * (spec.stack.payload_bytes * MBIT_PER_BYTE) / (np.diff(times_ps, prepend=np.nan) * 1e-12)
-    )
+    megabits = segments * (spec.stack.payload_bytes * MBIT_PER_BYTE)
+    if _BYTES in samples.columns:
+        # In the order of the engine's operations, so that the last bits are the engine's too.
+        delivered = np.diff(samples[_BYTES].cast(float).to_numpy(), prepend=np.nan)
+        megabits += (delivered - segments * spec.stack.payload_bytes) * MBIT_PER_BYTE
+    values["goodput_mbps"] = megabits / (np.diff(times_ps, prepend=np.nan) * 1e-12)
     values["active"] = (times_ps >= start_ps) & (times_ps <= min(ends_ps, default=np.inf))
     return values
 

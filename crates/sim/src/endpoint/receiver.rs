@@ -987,7 +987,11 @@ impl Receiver {
             // The part takes a quick ACK, but does not extend them by growing the window.
             self.quick_acks -= 1;
         }
+        let delivered = self.totals.delivered;
         self.on_unexpected(&packet, out);
+        if self.totals.delivered > delivered {
+            self.totals.odd_bytes -= (self.whole_bytes - packet.bytes()) as i64;
+        }
     }
 
     #[inline(never)]

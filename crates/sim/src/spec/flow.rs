@@ -188,7 +188,7 @@ impl FlowSpec {
     /// True if the sender may send parts of segments: a sender of Linux with segmentation offload fills a receive window
     /// that is no whole number of segments. Senders of transfers, and of applications with little data, wait until the
     /// window has room for a whole segment; otherwise the number of a transfer's segments would depend on the window.
-    /// All counts take a part for a whole segment.
+    /// Counts of segments take a part for a whole segment; counts of bytes do not.
     #[must_use]
     pub fn sends_parts(&self) -> bool {
         let stack = &self.stack;

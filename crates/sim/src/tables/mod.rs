@@ -58,9 +58,12 @@ struct Row<'a> {
 
 impl Row<'_> {
     fn goodput_mbps(&self) -> f64 {
-        let [before, after] = self.receiver.measured;
-        let segments = after.delivered - before.delivered;
-        payload_rate_mbps(segments as f64, self.spec.stack.payload_bytes, self.window_s)
+        let [before, after] = self.receiver.measured.map(|sample| self.delivered_bytes(&sample));
+        rate_mbps((after - before) as f64, self.window_s)
+    }
+
+    fn delivered_bytes(&self, sample: &ReceiverSample) -> u64 {
+        sample.delivered_bytes(self.spec.stack.payload_bytes)
     }
 
     fn throughput_mbps(&self) -> f64 {
@@ -130,6 +133,10 @@ pub fn flows(spec: &Spec, outcome: &Outcome) -> Table {
         let received =
             |f: &dyn Fn(&ReceiverSample) -> u64| count(&|r| f(&r.receiver.measured[1]) - f(&r.receiver.measured[0]));
         columns.push(("measured_delivered_segments", received(&|sample| sample.delivered)));
+        let measured = |r: &Row| r.receiver.measured.map(|sample| r.delivered_bytes(&sample));
+        if rows.iter().any(|r| r.receiver.totals.odd_bytes != 0) {
+            columns.push(("measured_delivered_bytes", count(&|r| measured(r)[1] - measured(r)[0])));
+        }
         columns.push(("measured_wire_bytes", received(&|sample| sample.wire_bytes)));
         let lost = |f: &dyn Fn(&MeasuredLosses) -> u64| counts(crowd.measured.iter().map(f));
         columns.push(("measured_retransmits", lost(&|losses| losses.retransmits)));
@@ -167,11 +174,24 @@ pub fn samples(spec: &Spec, outcome: &Outcome) -> Table {
         ("ecn_events", sent(&|s| s.ecn_events.into())),
         ("timeouts", sent(&|s| s.timeouts.into())),
     ];
+    // Otherwise the bytes follow from the segments.
+    if outcome.receivers.iter().any(|receiver| receiver.totals.odd_bytes != 0) {
+        columns.push(("delivered_bytes", delivered_bytes(spec, outcome)));
+    }
     // Only UDT has its own rate, so only a run with a UDT flow has a column of rates.
     if outcome.senders.iter().any(|sender| sender.rates.is_some()) {
         columns.push(("sending_rate_mbps", sending_rates(&recorded, times)));
     }
     columns
+}
+
+/// Payload of the distinct segments that arrived, by recorded flow and sample time.
+fn delivered_bytes(spec: &Spec, outcome: &Outcome) -> Column {
+    let of = |(flow, receiver): (&FlowSpec, &ReceiverRecord)| {
+        let payload = flow.stack.payload_bytes;
+        receiver.samples.iter().map(move |sample| sample.delivered_bytes(payload)).collect::<Vec<_>>()
+    };
+    counts(spec.flows.iter().zip(&outcome.receivers).flat_map(of))
 }
 
 /// Table of group × sample time × quantile over the group's active flows.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from elephan.backends.base import no_links
+from elephan.backends.base import no_links, only_with_parts
 from elephan.backends.kernel.plan import Plan
 from elephan.backends.kernel.session import Logs
-from elephan.rates import payload_rate_mbps, rate_mbps
+from elephan.rates import rate_mbps
 from elephan.scenario import catalog
 
 if TYPE_CHECKING:
@@ -36,9 +36,10 @@ def tables(plan: Plan, logs: Logs) -> dict[str, pl.DataFrame]:
     floats = dict.fromkeys((*_FROM_LINK, "cwnd_mean", "cwnd_max", "completion_s"), pl.Float64)
     counts = dict.fromkeys(_FLOW_COUNTS, pl.UInt64)
     rows = [_flow(plan, logs, i, samples[i]) for i in range(len(plan.flows))]
+    payloads = {flow.name: form.stack.payload_bytes for flow, form in zip(plan.flows, plan.form.flows, strict=True)}
     return {
         "flows": pl.DataFrame(rows, schema_overrides={**floats, **counts}),
-        "samples": pl.concat(samples),
+        "samples": only_with_parts(pl.concat(samples), payloads),
         "links": pl.concat([no_links(), *(_link(logs, link) for link in logs.link["links"])]),
     }
 
@@ -109,6 +110,7 @@ def _samples(plan: Plan, logs: Logs, i: int) -> pl.DataFrame:
             "rtt_s": pl.Series(path["rtt_s"], dtype=pl.Float64),
             "in_flight": pl.Series(sender["in_flight"], dtype=pl.UInt32).fill_null(0),
             "delivered_segments": pl.Series([n // payload for n in path["received_bytes"]], dtype=pl.UInt64),
+            "delivered_bytes": pl.Series(path["received_bytes"], dtype=pl.UInt64),
             "wire_bytes": pl.Series(path["wire_bytes"], dtype=pl.UInt64),
             "retransmits": count("retransmits"),
             "loss_events": count("loss_events"),
@@ -136,7 +138,7 @@ def _flow(plan: Plan, logs: Logs, i: int, samples: pl.DataFrame) -> dict[str, An
         "name": plan.flows[i].name,
         "algorithm": plan.flows[i].algorithm,
         "start_s": start_s,
-        "goodput_mbps": payload_rate_mbps(measured("delivered_segments"), payload, end_s - begin_s),
+        "goodput_mbps": rate_mbps(measured("delivered_bytes"), end_s - begin_s),
         "throughput_mbps": rate_mbps(measured("wire_bytes"), end_s - begin_s),
         "segments_delivered": path["received_bytes"] // payload,
         "segments_sent": path["segments_sent"],

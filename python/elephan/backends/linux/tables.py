@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from elephan.backends.base import no_links
+from elephan.backends.base import no_links, only_with_parts, with_whole_segments
 from elephan.backends.linux import queues
 from elephan.backends.linux.guest import GuestError, Log
 from elephan.backends.linux.plan import Plan
-from elephan.rates import payload_rate_mbps, rate_mbps
+from elephan.rates import rate_mbps
 from elephan.scenario.lookups import queue_switch, wire_bytes
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def tables(plan: Plan, seen: Looks) -> dict[str, pl.DataFrame]:
     rows = [_flow(plan, seen, k) for k in indices]
     found = {
         "flows": pl.DataFrame(rows, schema_overrides={"completion_s": pl.Float64}),
-        "samples": pl.concat([_samples(plan, seen, k) for k in indices]),
+        "samples": only_with_parts(pl.concat([_samples(plan, seen, k) for k in indices]), payloads(plan)),
     }
     if links or not plan.outside:
         found["links"] = pl.concat([no_links(), *links])
@@ -122,15 +122,23 @@ def beside(
     import polars as pl
 
     made = {**engine}
+    sizes = payloads(plan)
     order = pl.Enum([flow.name for flow in plan.form.flows])
     for name, key in (("flows", "name"), ("samples", "flow")):
         ours, theirs = found[name], engine[name]
+        if name == "samples":
+            ours, theirs = with_whole_segments(ours, theirs, sizes)
         if not theirs.is_empty():
             ours = ours.cast({column: theirs.schema[column] for column in ours.columns})
             both = pl.concat([theirs, ours], how="diagonal")
             ours = both.sort(pl.col(key).cast(pl.String).cast(order), maintain_order=True)
         made[name] = ours
     return made
+
+
+def payloads(plan: Plan) -> dict[str, int]:
+    """Payload of a whole segment of each flow, bytes."""
+    return {flow.name: flow.stack.payload_bytes for flow in plan.form.flows}
 
 
 def loss_events(states: Words) -> Words:
@@ -165,6 +173,7 @@ def _samples(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
     threshold = np.where(
         (words[:, _SSTHRESH] > 0) & (words[:, _SSTHRESH] < _NO_THRESHOLD), words[:, _SSTHRESH].astype(float), np.nan
     )
+    arrived = _arrived(words, spec.stack.payload_bytes)
     in_flight = signed[:, _UNACKED] + signed[:, _RETRANS] - signed[:, _SACKED] - signed[:, _LOST]
     frame = pl.DataFrame(
         {
@@ -175,8 +184,9 @@ def _samples(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
             "srtt_s": srtt,
             "rtt_s": srtt,
             "in_flight": np.maximum(in_flight, 0).astype(np.uint32),
-            "delivered_segments": _delivered(words),
-            "wire_bytes": words[:, _ARRIVED] * np.uint64(wire_bytes(spec.stack)),
+            "delivered_segments": arrived.segments.astype(np.uint64),
+            "delivered_bytes": arrived.payload.astype(np.uint64),
+            "wire_bytes": (words[:, _ARRIVED] * np.uint64(wire_bytes(spec.stack)) - arrived.missing.astype(np.uint64)),
             "retransmits": words[:, _RETRANSMITS],
             "loss_events": loss_events(seen.flows[:, k, _STATE])[seen.at],
             "ecn_events": ecn_events(seen.flows[:, k, _STATE], ecn=spec.stack.ecn)[seen.at],
@@ -196,7 +206,7 @@ def _flow(plan: Plan, seen: Looks, k: int) -> dict[str, Any]:
     live = part[part[:, _CWND] > 0]
     seconds = (measure.to_ps - measure.from_ps) / 1e12
 
-    delivered = _delivered(words)
+    arrived = _arrived(words, payload)
 
     def grown(column: int) -> int:
         return int(words[last, column]) - int(words[first, column])
@@ -208,9 +218,11 @@ def _flow(plan: Plan, seen: Looks, k: int) -> dict[str, Any]:
         "name": spec.name,
         "algorithm": spec.algorithm,
         "start_s": seen.starts_s[k],
-        "goodput_mbps": payload_rate_mbps(int(delivered[last] - delivered[first]), payload, seconds),
-        "throughput_mbps": rate_mbps(grown(_ARRIVED) * wire_bytes(spec.stack), seconds),
-        "segments_delivered": int(delivered[-1]),
+        "goodput_mbps": rate_mbps(float(arrived.payload[last] - arrived.payload[first]), seconds),
+        "throughput_mbps": rate_mbps(
+            float(grown(_ARRIVED) * wire_bytes(spec.stack) - (arrived.missing[last] - arrived.missing[first])), seconds
+        ),
+        "segments_delivered": int(arrived.segments[-1]),
         "segments_sent": int(counts[_SEGMENTS]),
         "retransmits": int(counts[_RETRANSMITS]),
         "loss_events": int(loss_events(words[:, _STATE])[-1]),
@@ -231,10 +243,37 @@ def _flow(plan: Plan, seen: Looks, k: int) -> dict[str, Any]:
     }
 
 
-def _delivered(words: Words) -> Words:
-    """Distinct segments that arrived at the receiver: all that arrived, without the duplicates that the receiver has
-    reported to the sender (RFC 2883)."""
-    return words[:, _ARRIVED] - np.minimum(words[:, _DUPLICATES], words[:, _ARRIVED])
+@dataclass(frozen=True)
+class _Arrived:
+    """Data at a receiver until each record.
+
+    Attributes:
+        segments: distinct segments.
+        payload: bytes of these segments.
+        missing: bytes by which they are smaller than whole segments.
+    """
+
+    segments: NDArray[np.int64]
+    payload: NDArray[np.int64]
+    missing: NDArray[np.int64]
+
+
+def _arrived(words: Words, payload: int) -> _Arrived:
+    """Distinct segments at the receiver, and their bytes.
+
+    The segments are all that arrived, without the duplicates that the sender knows from reports (RFC 2883). A report
+    may be lost, and a copy of an ACK repeats it, so the number is kept within two others: the segments in order, and
+    the distinct segments that were sent. The kernel counts the bytes in order only. The bytes above a gap are those of
+    whole segments: what is missing to whole segments once no gap is left was missing since its segment came.
+    """
+    signed = words.astype(np.int64)
+    in_order = np.maximum.accumulate(signed[:, _RECEIVED])
+    sent = signed[:, _SEGMENTS] - signed[:, _RETRANSMITS]
+    segments = np.clip(signed[:, _ARRIVED] - signed[:, _DUPLICATES], -(-in_order // payload), None)
+    segments = np.maximum.accumulate(np.minimum(segments, np.minimum(signed[:, _ARRIVED], sent)))
+    missing = np.minimum.accumulate((segments * payload - in_order)[::-1])[::-1]
+    missing = np.maximum.accumulate(np.maximum(missing, 0))
+    return _Arrived(segments, segments * payload - missing, missing)
 
 
 def _link(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
