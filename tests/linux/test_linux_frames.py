@@ -100,3 +100,21 @@ def test_other_files_of_a_linux_run_are_refused(
     words = ["show", run.id, "--pcapng", str(tmp_path / "a.pcapng"), *more]
     assert run_command(words) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("window", ["30 kB", "64 KiB", "256 KiB"])
+def test_a_flow_that_the_receive_window_limits_is_that_of_linux(window: str, tmp_path: Path) -> None:
+    form = {
+        "duration": "0.25 s", "dumbbell": {"rate": "1 Gbit/s", "rtt": "8 ms", "buffer": "1 MB"},
+        "stack": {"receive_window": window}, "flow": [{"algorithm": "cubic:linux"}],
+    }  # fmt: skip
+    real = Scenario.from_dict(form | {"flow": [{"algorithm": "cubic:linux", "backend": "linux"}]})
+    ours, theirs = FRAMES.simulated(Scenario.from_dict(form | {"events": True})), FRAMES.captured(real)
+    for stream in ours:
+        assert FRAMES.equal_pairs(ours[stream], theirs[stream]) == len(ours[stream]) > 100, stream
+    scenario = Scenario.from_dict(form)
+    limited = [
+        runs.run(scenario, on=on, store=runs.Store(tmp_path)).flows["receive_window_limited_fraction"][0]
+        for on in ("sim", "linux")
+    ]
+    assert limited == pytest.approx([1, 1], abs=0.01)

@@ -61,6 +61,8 @@ struct Transfer<'a> {
     ready: u64,
     application: Option<Application>,
     taken: u64,
+    /// True if the receive window is bounded, or needs no bound.
+    is_clamped: bool,
     /// Repeated SYNs, which the kernel counts as retransmissions.
     repeated_syns: u64,
     completed_ns: Option<u64>,
@@ -203,6 +205,7 @@ impl<'a> Transfer<'a> {
             ready: if flow.application.is_some() { 0 } else { u64::MAX },
             application: plan.application(i),
             taken: 0,
+            is_clamped: flow.receive_window_bytes.is_none(),
             repeated_syns: 0,
             completed_ns: None,
             listener,
@@ -328,8 +331,17 @@ impl<'a> Transfer<'a> {
     /// Sets the receiver's low-water mark, so that the last byte of a transfer wakes it.
     fn wait_for(&self, receiver: &OwnedFd) -> io::Result<()> {
         let rest = self.flow.size_bytes().map_or(u64::MAX, |size| (size - self.taken).max(1));
-        let bytes = rest.min(self.flow.read_bytes.into()) as u32;
+        let bytes = if self.is_clamped { rest.min(self.flow.read_bytes.into()) as u32 } else { 1 };
         sys::set_option(receiver, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
+    }
+
+    /// Bounds the receive window again. Linux discards the bound when it measures the packets' overhead
+    /// (`tcp_update_scaling_ratio`), first with the first segment: until then the window would grow with each segment.
+    fn clamp(&self, receiver: &OwnedFd) -> io::Result<()> {
+        match self.flow.receive_window_bytes {
+            Some(window) => sys::set_option(receiver, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, window),
+            None => Ok(()),
+        }
     }
 
     /// Records the time at which all data of a transfer are acknowledged.
@@ -351,17 +363,18 @@ impl<'a> Transfer<'a> {
     /// the sender (`tcp_cleanup_rbuf`). The number of such ACKs would depend on the low-water mark.
     fn read(&mut self) -> io::Result<()> {
         let Some(receiver) = &self.receiver else { return Ok(()) };
+        if !self.is_clamped {
+            self.is_clamped = true;
+            self.clamp(receiver)?;
+            return self.wait_for(receiver);
+        }
         let left = self.flow.size_bytes().map_or(u64::MAX, |size| size - self.taken);
         let (waiting, segment) = (self.flow.read_bytes, self.flow.payload_bytes);
         let most = if left <= waiting.into() || waiting <= segment { WHOLE_BUFFER } else { waiting - segment };
         if let Some(count) = sys::discard(receiver, most as usize)? {
             self.taken += count as u64;
         }
-        if let Some(window) = self.flow.receive_window_bytes {
-            // Linux discards the clamp when it measures the packets' overhead (tcp_update_scaling_ratio), so the clamp
-            // is set again.
-            sys::set_option(receiver, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, window)?;
-        }
+        self.clamp(receiver)?;
         if self.flow.size_segments.is_some() {
             self.wait_for(receiver)?;
         }

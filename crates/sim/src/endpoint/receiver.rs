@@ -201,7 +201,7 @@ impl Receiver {
             delayed_from: Time::NEVER,
             delayed_by: Time::ZERO,
             is_earliest: false,
-            quick_acks: if reads { QUICK_ACKS_WITHOUT_GROWTH } else { stack.quick_acks },
+            quick_acks: if reads { QUICK_ACKS_WITHOUT_GROWTH } else { spec.quick_acks() },
             missed_quick_acks: 0,
             opening: Opening::OPEN,
             paws: None,

@@ -6,7 +6,7 @@
 
 use super::flow::FlowSpec;
 use super::send_buffer::{LEAST_QUICK_ACKS, MOST_BYTES, OVERHEAD_BYTES};
-use super::stack::StackSpec;
+use super::stack::{Detection, StackSpec};
 use super::{MOST_IN_FLIGHT, Spec};
 
 /// Smallest window beside its growth, segments.
@@ -35,6 +35,23 @@ impl Spec {
     pub fn linux_windows(&self, flow: &FlowSpec) -> (u64, u64) {
         let last = linux_window(&flow.stack, self.send_buffer_bytes(flow));
         (last - growth_segments(&flow.stack), last)
+    }
+}
+
+impl FlowSpec {
+    /// Segments at the start that the receiver acknowledges one by one. On Linux, the stack's number contains a quick ACK for
+    /// each segment that grows the receive window. A window below this growth has its size from the start; the kernel then
+    /// gives half as many quick ACKs as the window has segments, sixteen at most (`tcp_incr_quickack`). The first segment
+    /// makes their number odd (`tcp_grow_window`), since the window is bounded only once the kernel has seen a segment.
+    #[must_use]
+    pub fn quick_acks(&self) -> u32 {
+        let stack = &*self.stack;
+        let is_linux = stack.detection == Detection::Rack && stack.ack_every > 1;
+        let is_constant = |&window: &u32| u64::from(window) <= growth_segments(stack);
+        match self.receive_window.or(stack.receive_window).filter(is_constant).filter(|_| is_linux) {
+            Some(window) => ((window / 2).clamp(2, LEAST_QUICK_ACKS as u32) & !1) + 1,
+            None => stack.quick_acks,
+        }
     }
 }
 
@@ -84,6 +101,15 @@ mod tests {
         let segments = u64::from(window(100_000_000, |_| ()).expect("a Linux host"));
         assert!(segments > 100_000_000 / 8 / 10 / 1500 + 100);
         assert_eq!((segments * 1448) % unit_bytes(segments * 1448), 0, "{segments}");
+    }
+
+    #[test]
+    fn a_window_that_does_not_grow_has_few_quick_acks() {
+        for (window, quick_acks) in [(None, 1080), (Some(3733), 1080), (Some(45), 17), (Some(20), 11), (Some(1), 3)] {
+            let mut spec = Spec::dumbbell(1_000_000_000, Time::SECOND, 100, Time::SECOND, &["hybla"]);
+            std::sync::Arc::make_mut(&mut spec.flows[0].stack).receive_window = window;
+            assert_eq!(spec.flows[0].quick_acks(), quick_acks, "{window:?}");
+        }
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl Sender {
         let window = self.allowance();
         let room = window.saturating_sub(in_flight).min(self.max_burst);
         let held_back = self.board.sacked() > 0 && !self.stack.limited_transmit && self.repair.is_open();
-        let (mut sent, mut waits, mut by_window) = (0, held_back, false);
+        let (mut sent, mut waits, mut deferred_by) = (0, held_back, None);
         let (una, new) = (self.board.una(), self.next);
         if !held_back && room > 0 {
             let (first, mut bursts) = (self.next, 0);
@@ -56,7 +56,7 @@ impl Sender {
             while sent < room && !waits && most.is_none_or(|most| bursts < most) {
                 match self.send_burst((room - sent, window), first, now, out) {
                     Burst::Sent(segments) => (sent, bursts) = (sent + segments, bursts + 1),
-                    Burst::Deferred { by_window: limits } => (waits, by_window) = (true, limits),
+                    Burst::Deferred { by } => (waits, deferred_by) = (true, by),
                     Burst::Nothing => break,
                 }
             }
@@ -64,15 +64,17 @@ impl Sender {
         }
         let limit = if sent == room || waits { Limit::Window } else { self.other_limit(now) };
         if self.validates_window() {
-            by_window |= sent >= room;
+            let by_window = deferred_by == Some(Limit::Window) || sent >= room;
             if by_window || self.next > new {
                 self.window_use.validate(by_window, una, self.next);
             }
-            self.stats.note_send(limit == Limit::Receiver);
         } else {
-            self.set_limit(limit);
+            self.window_use.stopped(limit == Limit::Window);
             self.window_use.note_in_flight(in_flight + sent);
         }
+        // The receive window also limits a sender whose next burst waits until that window is larger
+        // (`TCP_CHRONO_RWND_LIMITED`).
+        self.stats.note_send(limit == Limit::Receiver || deferred_by == Some(Limit::Receiver));
         if let Some(episode) = self.repair.episode_mut() {
             episode.on_sent(sent);
         }
@@ -87,8 +89,10 @@ impl Sender {
         let payload = u64::from(self.stack.payload_bytes);
         let head = self.bursts.head_bytes(self.next);
         if head > payload && self.is_deferred(now, room, window, first, head) {
-            let congestion = u64::from(room) * payload;
-            return Burst::Deferred { by_window: congestion < self.receiver_bytes() && congestion <= head };
+            let (congestion, receiver) = (u64::from(room) * payload, self.receiver_bytes());
+            let (least, by) =
+                if congestion < receiver { (congestion, Limit::Window) } else { (receiver, Limit::Receiver) };
+            return Burst::Deferred { by: (least <= head).then_some(by) };
         }
         let begin = self.next;
         match self.send_new(quota.min(self.bursts.buffer_end.0.saturating_sub(self.next)), now, out) {
@@ -239,8 +243,8 @@ impl Sender {
 enum Burst {
     /// This number of segments left.
     Sent(u32),
-    /// The burst is deferred until further ACKs arrive, because of the window or for another reason.
-    Deferred { by_window: bool },
+    /// The burst is deferred until further ACKs arrive, because of one of the two windows or for another reason.
+    Deferred { by: Option<Limit> },
     /// There is no new data, or the receive window is full.
     Nothing,
 }
