@@ -23,6 +23,30 @@ fn count(bytes: i64) {
     let _ = LIVE.try_with(|live| live.set(live.get() + bytes));
 }
 
+/// The line of a process that gets no more memory.
+const NO_MEMORY: &[u8] =
+    b"elephan: memory: the system gives this process no more memory; a limit (--memory) below that of \
+the system (ulimit -v) ends a run in order\n";
+
+/// The block, unless it is null: then the process ends with one line. Rust's own end is SIGABRT, with two lines about an
+/// allocation, and an allocator must not unwind. Results are renamed when they are complete, so that none is left in part.
+fn found(block: *mut u8) -> *mut u8 {
+    if block.is_null() {
+        out_of_memory();
+    }
+    block
+}
+
+#[cold]
+#[allow(unsafe_code, reason = "system calls that neither allocate nor unwind")]
+fn out_of_memory() -> ! {
+    // SAFETY: the line outlives the call, and `_exit` ends the process without running any code of it.
+    unsafe {
+        libc::write(2, NO_MEMORY.as_ptr().cast(), NO_MEMORY.len());
+        libc::_exit(2)
+    }
+}
+
 /// Memory that mimalloc takes in each run besides what is asked of it, bytes: its pages have blocks of one size.
 pub const KEPT_BYTES: u64 = 10 << 20;
 
@@ -48,13 +72,13 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as i64);
         // SAFETY: the caller's obligations are passed on.
-        unsafe { MiMalloc.alloc(layout) }
+        found(unsafe { MiMalloc.alloc(layout) })
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as i64);
         // SAFETY: as above.
-        unsafe { MiMalloc.alloc_zeroed(layout) }
+        found(unsafe { MiMalloc.alloc_zeroed(layout) })
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
@@ -66,7 +90,7 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         count(new_size as i64 - layout.size() as i64);
         // SAFETY: as above.
-        unsafe { MiMalloc.realloc(block, layout, new_size) }
+        found(unsafe { MiMalloc.realloc(block, layout, new_size) })
     }
 }
 

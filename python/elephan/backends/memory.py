@@ -6,9 +6,11 @@ exceeds its share is stopped and repeated alone, with all of the memory.
 
 from __future__ import annotations
 
+import resource
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 FREE_FRACTION = 0.8
 """The default limit, as a fraction of the memory that is free when the first run starts."""
@@ -20,10 +22,53 @@ _LOOK_AGAIN_S = 0.1
 
 
 def free_bytes() -> int:
-    """Free memory for programs, bytes."""
+    """Memory that this process can still get, bytes: the smallest of the host's free memory, what is left of the limits
+    of the process's cgroups (a container's limit), and what is left of its address space (``ulimit -v``)."""
     import psutil
 
-    return int(psutil.virtual_memory().available)
+    found = [int(psutil.virtual_memory().available), *_left_in_cgroups()]
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if most != resource.RLIM_INFINITY:
+        found.append(most - int(psutil.Process().memory_info().vms))
+    return max(0, min(found))
+
+
+def _left_in_cgroups(root: Path = Path("/")) -> Iterator[int]:
+    """What is left of the memory limit of each cgroup of this process, and of the cgroups that contain it, bytes. Both
+    versions are read. Files that could be dropped from the cache count as free.
+
+    Args:
+        root: root of the file system.
+    """
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return  # another system than Linux
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            mounted, names = root / "sys/fs/cgroup", ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            mounted = root / "sys/fs/cgroup/memory"
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        # Within a container the path may be that of the host, and the container's cgroup is mounted at the root.
+        inner = Path(path.lstrip("/"))
+        for folder in (mounted / inner, *((mounted / inner).parents[: len(inner.parts)])):
+            left = _left_in_cgroup(folder, *names)
+            if left is not None:
+                yield left
+
+
+def _left_in_cgroup(folder: Path, limit: str, usage: str, droppable: str) -> int | None:
+    """What is left of the limit of one cgroup; ``None`` if it has none."""
+    try:
+        most, used = int((folder / limit).read_text()), int((folder / usage).read_text())
+        counts = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+    except (OSError, ValueError):
+        return None  # no such cgroup here, or "max"
+    return most - used + int(counts.get(droppable, 0))
 
 
 class MemoryPool:

@@ -12,9 +12,6 @@ use crate::sidecar::Sidecar;
 use crate::spec::EventsSpec;
 use crate::time::Time;
 
-/// Largest number of mailboxes whose memory is added up after every slice.
-const MAILBOXES_PER_SLICE: usize = 64;
-
 /// Packets of one flow in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
@@ -70,7 +67,6 @@ pub struct Network {
     /// Limit of the memory for packets, bytes, and true if a sender exceeded the limit.
     pub(super) room_bytes: u64,
     pub(super) overdrawn: bool,
-    pub(super) slices_until_sum: usize,
 }
 
 impl Network {
@@ -181,16 +177,10 @@ impl Network {
     }
 
     /// True if packets exceed their memory limit, or if a sender would have exceeded this limit. The engine checks this
-    /// condition after each slice. The memory of many mailboxes is added up once in several slices.
+    /// condition after each slice.
     #[inline]
     pub fn is_overdrawn(&mut self) -> bool {
-        self.overdrawn |= self.ports.is_overflown();
-        if self.slices_until_sum > 0 {
-            self.slices_until_sum -= 1;
-        } else {
-            self.slices_until_sum = self.ports.mailboxes.len() / MAILBOXES_PER_SLICE;
-            self.overdrawn |= self.ports.bytes() > self.room_bytes;
-        }
+        self.overdrawn |= self.ports.is_overflown() || self.ports.bytes() > self.room_bytes;
         self.overdrawn
     }
 

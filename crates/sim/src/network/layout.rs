@@ -154,7 +154,6 @@ impl<'a> Builder<'a> {
             too_late: MailboxId(0),
             room_bytes: u64::MAX,
             overdrawn: false,
-            slices_until_sum: 0,
             chained: false,
             scatters: vec![false; spec.links.len()],
             deliveries: vec![Delivery::None; spec.links.len()],

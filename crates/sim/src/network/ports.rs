@@ -112,15 +112,16 @@ impl Mailbox {
         (0..self.held()).map(|i| &self.slots[self.slot(self.taken.wrapping_add(i as u32))])
     }
 
-    /// Doubles the ring in place, since copying a large ring would need 50 % more memory. Does nothing and returns
-    /// false if the ring would exceed `most_bytes`.
+    /// Doubles the ring in place, since copying a large ring would need 50 % more memory. Returns the bytes that the ring
+    /// has grown by; does nothing and returns `None` if these are more than `most_bytes`.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, most_bytes: u64) -> bool {
+    fn grow(&mut self, most_bytes: u64) -> Option<u64> {
         let before = self.slots.len();
         let after = (before * 2).max(16);
-        if (after * size_of::<Packet>()) as u64 > most_bytes {
-            return false;
+        let bytes = ((after - before) * size_of::<Packet>()) as u64;
+        if bytes > most_bytes {
+            return None;
         }
         self.slots.reserve_exact(after - before);
         self.slots.resize(after, Packet::default());
@@ -130,7 +131,12 @@ impl Mailbox {
                 self.slots[slot] = self.slots[slot - before];
             }
         }
-        true
+        Some(bytes)
+    }
+
+    /// Memory of the slots, bytes.
+    fn bytes(&self) -> u64 {
+        (self.slots.len() * size_of::<Packet>()) as u64
     }
 }
 
@@ -141,20 +147,22 @@ pub(super) struct Mailboxes {
     /// Arrival time of the oldest packet in each mailbox, or [`Time::NEVER`]. The times are in one list, since every
     /// turn reads the times of all transfers.
     heads: Vec<Time>,
-    /// Largest size of a mailbox, bytes.
+    /// Memory of all slots, bytes, and its limit. The sum changes only if a mailbox grows or is freed: a sum in
+    /// [`Mailboxes::push`] costs 3 % of a run.
+    bytes: u64,
     most_bytes: u64,
-    /// True if a mailbox would have exceeded its largest size: packets are lost, and the run ends.
+    /// True if a mailbox would have exceeded the limit: packets are lost, and the run ends.
     overflown: bool,
 }
 
 impl Default for Mailboxes {
     fn default() -> Self {
-        Self { boxes: Vec::new(), heads: Vec::new(), most_bytes: u64::MAX, overflown: false }
+        Self { boxes: Vec::new(), heads: Vec::new(), bytes: 0, most_bytes: u64::MAX, overflown: false }
     }
 }
 
 impl Mailboxes {
-    /// Limits each mailbox to `bytes`.
+    /// Limits all mailboxes together to `bytes`.
     fn limit_memory(&mut self, bytes: u64) {
         self.most_bytes = bytes;
     }
@@ -168,7 +176,9 @@ impl Mailboxes {
 
     /// Removes the last `count` mailboxes.
     pub(super) fn remove_last(&mut self, count: usize) {
-        self.boxes.truncate(self.boxes.len() - count);
+        let kept = self.boxes.len() - count;
+        self.bytes -= self.boxes[kept..].iter().map(Mailbox::bytes).sum::<u64>();
+        self.boxes.truncate(kept);
         self.heads.truncate(self.boxes.len());
     }
 
@@ -176,6 +186,7 @@ impl Mailboxes {
     pub(super) fn trim(&mut self, id: MailboxId) {
         let mailbox = &mut self.boxes[id.index()];
         if mailbox.slots.len() > MOST_KEPT && mailbox.put == mailbox.taken {
+            self.bytes -= mailbox.bytes();
             *mailbox = Mailbox::default();
         }
     }
@@ -188,19 +199,16 @@ impl Mailboxes {
     #[inline(always)]
     pub(super) fn push(&mut self, id: MailboxId, packet: Packet) {
         let mailbox = &mut self.boxes[id.index()];
-        if mailbox.is_full() && !mailbox.grow(self.most_bytes) {
-            self.overflown = true;
-            return;
+        if mailbox.is_full() {
+            let Some(bytes) = mailbox.grow(self.most_bytes.saturating_sub(self.bytes)) else {
+                self.overflown = true;
+                return;
+            };
+            self.bytes += bytes;
         }
         if mailbox.put(packet) {
             self.heads[id.index()] = packet.at;
         }
-    }
-
-    /// Memory of all slots, bytes. The sum is computed on demand, since a running total in [`Mailboxes::push`] costs 3
-    /// % of a run.
-    fn bytes(&self) -> u64 {
-        self.boxes.iter().map(|mailbox| (mailbox.slots.len() * size_of::<Packet>()) as u64).sum()
     }
 
     /// Prefetches the state of a mailbox, for a packet that is added or removed.
@@ -208,10 +216,6 @@ impl Mailboxes {
     pub(super) fn fetch(&self, id: MailboxId) {
         prefetch::element(&self.boxes, id.index());
         prefetch::element(&self.heads, id.index());
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.boxes.len()
     }
 
     #[inline(always)]
@@ -284,7 +288,7 @@ impl Ports {
         }
     }
 
-    /// Limits each container to `bytes`.
+    /// Limits the mailboxes together, and each batch, to `bytes`.
     pub(super) fn limit_memory(&mut self, bytes: u64) {
         self.mailboxes.limit_memory(bytes);
         self.batches.iter_mut().for_each(|batch| batch.limit_memory(bytes));
@@ -292,7 +296,7 @@ impl Ports {
 
     /// Memory of all packets, bytes.
     pub(super) fn bytes(&self) -> u64 {
-        self.mailboxes.bytes() + self.batches.iter().map(Batch::bytes).sum::<u64>()
+        self.mailboxes.bytes + self.batches.iter().map(Batch::bytes).sum::<u64>()
     }
 
     /// True if a container would have exceeded its limit.

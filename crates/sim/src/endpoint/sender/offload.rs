@@ -40,7 +40,9 @@ impl Sender {
         let in_flight = self.board.in_flight(self.next);
         let window = self.allowance();
         let room = window.saturating_sub(in_flight).min(self.max_burst);
-        let held_back = self.board.sacked() > 0 && !self.stack.limited_transmit && self.repair.is_open();
+        // Without pacing, all of the small bursts leave at once.
+        let held_back = (self.board.sacked() > 0 && !self.stack.limited_transmit && self.repair.is_open())
+            || (most.is_none() && !self.has_memory_for(self.past_new(room), out));
         let (mut sent, mut waits, mut deferred_by) = (0, held_back, None);
         let (una, new) = (self.board.una(), self.next);
         if !held_back && room > 0 {

@@ -6,11 +6,16 @@ use super::core::Sender;
 use super::pace::Limit;
 use crate::application::SMALL_BURST;
 use crate::endpoint::boundary::Outlet;
-use crate::packet::{Packet, flag};
+use crate::packet::{BYTES_PER_PACKET, Packet, flag};
 use crate::prefetch;
 use crate::ring::MOST_INHERITED;
 use crate::sidecar::Header;
 use crate::time::Time;
+
+/// Memory of the record of an outstanding segment, bytes, in rings that have just doubled: its send time, its marks and the
+/// ends of runs; and with the state of a delivery-rate sample.
+const RECORD_BYTES: u64 = 26;
+const SAMPLED_RECORD_BYTES: u64 = 140;
 
 impl Sender {
     /// Size of the sender's packets, bytes.
@@ -173,6 +178,27 @@ impl Sender {
         sent
     }
 
+    /// One past the last of up to `room` new segments that the receiver and the application allow.
+    #[inline(always)]
+    pub(super) fn past_new(&self, room: u32) -> u32 {
+        self.next.saturating_add(room).min(self.end).min(self.board.una() + self.receive_window)
+    }
+
+    /// True if the memory has room for the new segments below `past`, which leave at once. Otherwise the run ends.
+    #[inline(always)]
+    pub(super) fn has_memory_for(&self, past: u32, out: &mut impl Outlet) -> bool {
+        past <= self.next.saturating_add(SMALL_BURST) || out.has_room_for(self.packets_of_memory(past))
+    }
+
+    /// Memory for the new segments below `past`, as a number of packets in flight: the packets, and the records of all
+    /// outstanding segments, since most of their packets may be lost.
+    #[cold]
+    fn packets_of_memory(&self, past: u32) -> u32 {
+        let record = if self.sampler.is_some() { SAMPLED_RECORD_BYTES } else { RECORD_BYTES };
+        let records = u64::from(past - self.board.una()) * record / BYTES_PER_PACKET;
+        (past - self.next).saturating_add(records as u32)
+    }
+
     /// Sends up to `room` new segments, as far as the receiver and the application allow. Returns the number of
     /// segments sent.
     #[cfg_attr(target_arch = "wasm32", inline(never))]
@@ -182,11 +208,8 @@ impl Sender {
         if now >= self.stop {
             return 0;
         }
-        let past = self.next.saturating_add(room).min(self.end).min(una + self.receive_window);
-        if past <= self.next {
-            return 0;
-        }
-        if past - self.next > SMALL_BURST && !out.has_room_for(past - self.next) {
+        let past = self.past_new(room);
+        if past <= self.next || !self.has_memory_for(past, out) {
             return 0;
         }
         if una == self.next {

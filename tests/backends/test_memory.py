@@ -1,0 +1,126 @@
+"""The default limit on the memory of runs: the host's free memory, a container's limit, the process's address space."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from elephan.backends import memory
+
+MIB = 2**20
+
+
+def cgroup(folder: Path, limit: str, used: int, cached: int, version: int) -> None:
+    names = ("memory.max", "memory.current", "inactive_file") if version == 2 else (
+        "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+    )  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / names[0]).write_text(f"{limit}\n")
+    (folder / names[1]).write_text(f"{used}\n")
+    (folder / "memory.stat").write_text(f"anon 5\n{names[2]} {cached}\n")
+
+
+@pytest.mark.parametrize(
+    ("version", "line", "mounted"),
+    [
+        (2, "0::{}", "sys/fs/cgroup"),
+        (1, "4:memory:{}", "sys/fs/cgroup/memory"),
+        (1, "9:cpu,memory:{}", "sys/fs/cgroup/memory"),
+    ],
+)
+def test_the_limits_of_all_enclosing_cgroups_are_read(version: int, line: str, mounted: str, tmp_path: Path) -> None:
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text(f"1:name=systemd:/\n{line.format('/a/b')}\n")
+    assert list(memory._left_in_cgroups(tmp_path)) == [], "the cgroup is not mounted"
+    cgroup(tmp_path / mounted, "max" if version == 2 else str(2**63 - 4096), 70 * MIB, 0, version)
+    cgroup(tmp_path / mounted / "a", str(500 * MIB), 300 * MIB, 50 * MIB, version)
+    cgroup(tmp_path / mounted / "a/b", str(400 * MIB), 100 * MIB, 0, version)
+    assert min(memory._left_in_cgroups(tmp_path)) == 250 * MIB
+    # A container whose path is that of the host: its own cgroup is at the root of the mount.
+    (tmp_path / "proc/self/cgroup").write_text(f"{line.format('/docker/0123')}\n")
+    cgroup(tmp_path / mounted, str(90 * MIB), 70 * MIB, 0, version)
+    assert list(memory._left_in_cgroups(tmp_path)) == [20 * MIB]
+
+
+def test_another_system_has_no_cgroups(tmp_path: Path) -> None:
+    assert list(memory._left_in_cgroups(tmp_path)) == []
+
+
+def test_the_address_space_limits_the_memory() -> None:
+    code = "import elephan.backends.memory as m; print(m.free_bytes())"
+
+    def lower() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (1000 * MIB, 1000 * MIB))
+
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, preexec_fn=lower)
+    assert 0 < int(made.stdout) < 1000 * MIB
+
+
+SCENARIO = """
+duration = "{duration}"
+internals = true
+sample_period = "10 ms"
+[dumbbell]
+rate = "1 Gbit/s"
+rtt = "40 ms"
+buffer = "1 BDP"
+[[flow]]
+algorithm = "cubic"
+count = {count}
+"""
+
+
+@pytest.mark.parametrize("limit", [[], ["--memory", "50 GB"]], ids=["default", "stated"])
+def test_a_run_beyond_the_address_space_ends_in_one_line(limit: list[str], tmp_path: Path) -> None:
+    (tmp_path / "many.toml").write_text(SCENARIO.format(duration="5 s", count=30_000))
+
+    def lower() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (1500 * MIB, 1500 * MIB))
+
+    command = [sys.executable, "-m", "elephan", "run", "many.toml", *limit]
+    made = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, preexec_fn=lower)
+    assert (made.returncode, made.stdout) == (2, ""), made.stderr
+    lines = [line for line in made.stderr.splitlines() if "passed" not in line]
+    assert len(lines) == 1, made.stderr
+    assert lines[0].startswith("elephan: ")
+    assert "memory" in lines[0]
+
+
+OVERSHOOT = """
+duration = "20 s"
+[stack]
+divide_acks = 1000
+count_acks = true
+hide_losses = true
+[dumbbell]
+rate = "200 kbit/s"
+rtt = "15 ms"
+buffer = "20 packets"
+channel = { model = "sprout", seed = 1 }
+[[flow]]
+algorithm = "cubic"
+[[flow]]
+algorithm = "fixed"
+[[flow]]
+algorithm = "hybla"
+"""
+
+
+def test_a_run_takes_about_the_memory_of_its_limit(tmp_path: Path) -> None:
+    (tmp_path / "grows.toml").write_text(OVERSHOOT)
+    code = (
+        "import resource, sys, elephan\n"
+        "from elephan.backends.base import RunMemoryError\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "try: elephan.run(elephan.Scenario.load('grows.toml'), memory=200_000_000)\n"
+        "except RunMemoryError: pass\n"
+        "else: sys.exit('the run ended')\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    )
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    grown = int(made.stdout) * 1024
+    assert grown < 400_000_000, f"{grown / 1e6:.0f} MB"
