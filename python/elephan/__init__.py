@@ -13,11 +13,16 @@ Importing this package is fast, since the module of a name is imported when the 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+# First, since a Ctrl-C while the other modules are imported would print a traceback.
+from elephan import beginning
 
-from elephan import hooks
-from elephan.version import __version__ as __version__
+beginning.be_quiet()
+
+from importlib import import_module  # noqa: E402
+from typing import TYPE_CHECKING, Any  # noqa: E402
+
+from elephan import hooks  # noqa: E402
+from elephan.version import __version__ as __version__  # noqa: E402
 
 if TYPE_CHECKING:
     from elephan import evaluation as evaluation

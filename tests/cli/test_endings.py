@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -76,6 +77,32 @@ def test_a_signal_ends_a_command_in_order(
     Store().prepare()
     left = [path for path in (folder / ".elephan" / "runs").iterdir() if path.name != ".claims"]
     assert (left, list(claims.iterdir())) == ([], [])
+
+
+@pytest.mark.parametrize("module", ["elephan/version.py", "click.py"])
+def test_ctrl_c_while_a_command_begins_is_quiet(module: str, folder: Path) -> None:
+    # A module that the command imports, and that is interrupted, stands for the first milliseconds of a command.
+    interrupted = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"
+    place = folder / "shadow"
+    if module == "click.py":
+        place.mkdir()
+        (place / module).write_text(interrupted)
+    else:
+        shutil.copytree(
+            Path(signals.__file__).parents[1], place / "elephan", ignore=shutil.ignore_patterns("*.so", "bin")
+        )
+        (place / module).write_text(interrupted)
+    process = subprocess.run(
+        [sys.executable, "-m", "elephan", "--help"], env=os.environ | {"PYTHONPATH": str(place)},
+        check=False, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert (process.returncode, process.stdout, process.stderr) == (130, "", "")
+
+
+def test_a_program_that_imports_the_package_keeps_its_ctrl_c() -> None:
+    code = "import signal, elephan; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    made = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert made.stdout == "True\n"
 
 
 def test_sigterm_is_raised_once_and_only_for_a_time() -> None:

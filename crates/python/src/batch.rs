@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use elephan_metrics::{Ask, Data, Metric, MetricError, Scope, Value, metric, recorded_links};
 use elephan_sim::algorithms::controllers;
-use elephan_sim::engine::preferred_slice;
+use elephan_sim::engine::{Supervisor, preferred_slice};
 use elephan_sim::{Engine, RunError, Spec};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -215,13 +215,9 @@ impl Shared {
         let stopped = || self.lock().stopped;
         let go_on = || if stopped() { Err(RunError::Cancelled(0.0)) } else { Ok(()) };
         let engine = Engine::while_wanted(spec.clone(), preferred_slice(spec), controllers(), go_on).map_err(told)?;
-        let (mut pace, mut full) = (Pace::new(), false);
-        let outcome = engine.limit_memory(room).run_reporting(|_| {
-            full = bound.is_exceeded();
-            let slices = pace.slices(Instant::now());
-            (!full && !stopped()).then_some(slices)
-        });
-        if full {
+        let mut limits = Limits { bound: &bound, stopped, pace: Pace::new(), full: false };
+        let outcome = engine.limit_memory(room).run_reporting(&mut limits);
+        if limits.full {
             return Err(("memory", format!("memory: the run took more than {} MiB", bound.limit_mib())));
         }
         let outcome = outcome.map_err(told)?;
@@ -232,6 +228,26 @@ impl Shared {
             add_entries(&mut entries, place, metric, &data);
         }
         Ok(entries)
+    }
+}
+
+/// The limits of a run of a batch: its memory, and the end of the batch.
+struct Limits<'a, F> {
+    bound: &'a MemoryBound,
+    stopped: F,
+    pace: Pace,
+    full: bool,
+}
+
+impl<F: Fn() -> bool> Supervisor for &mut Limits<'_, F> {
+    fn after_slices(&mut self, _: f64) -> Option<u32> {
+        let slices = self.pace.slices(Instant::now());
+        (self.within_slice() && !(self.stopped)()).then_some(slices)
+    }
+
+    fn within_slice(&mut self) -> bool {
+        self.full = self.bound.is_exceeded();
+        !self.full
     }
 }
 

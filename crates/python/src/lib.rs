@@ -14,10 +14,11 @@ mod saved;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use arrow_array::RecordBatch;
 use elephan_cc::Controller;
 use elephan_sim::algorithms::{check_algorithms, controller, controllers};
 use elephan_sim::crowd::{QUANTILES, Spread};
-use elephan_sim::engine::preferred_slice;
+use elephan_sim::engine::{Supervisor, preferred_slice};
 use elephan_sim::tables::{self, Column};
 use elephan_sim::{Engine, Outcome, RunError, Spec};
 use elephan_tables::batch;
@@ -111,10 +112,14 @@ fn run_spec<'py>(
     };
     let wall = began.elapsed();
     let result = PyDict::new(py);
-    let mut summary = tables::summary(spec, &outcome);
+    // The tables of a hundred thousand flows take seconds, in which other threads look for signals.
+    let (mut summary, batches) = py.detach(|| {
+        let tables = tables::all(spec, &outcome).into_iter();
+        (tables::summary(spec, &outcome), tables.map(|(name, table)| (name, batch(table))).collect::<Vec<_>>())
+    });
     summary["wall_seconds_inside"] = wall.as_secs_f64().into();
-    for (name, table) in tables::all(spec, &outcome) {
-        result.set_item(name, capsule(table, py)?)?;
+    for (name, table) in batches {
+        result.set_item(name, capsule_of(table, py)?)?;
     }
     result.set_item("summary", summary.to_string())?;
     Ok(result)
@@ -122,7 +127,11 @@ fn run_spec<'py>(
 
 /// A table as an object with the Arrow `PyCapsule` interface.
 fn capsule<N: Into<String>>(table: Vec<(N, Column)>, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let batch = batch(table).map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
+    capsule_of(batch(table), py)
+}
+
+fn capsule_of<E: std::fmt::Display>(batch: Result<RecordBatch, E>, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let batch = batch.map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
     let schema = batch.schema();
     let table = PyTable::try_new(vec![batch], schema).map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
     Ok(Bound::new(py, table)?.into_any())
@@ -188,16 +197,28 @@ impl<'a> Watch<'a> {
 /// Runs until the end, or until `stop` or `progress` stops the run or raises, or until the memory limit is reached.
 /// These conditions are checked every few milliseconds, independently of the work in a slice.
 fn simulate(engine: Engine, watch: &mut Watch<'_>, stop: impl Fn() -> bool) -> PyResult<Outcome> {
-    let mut pace = Pace::new();
-    let outcome = engine.run_reporting(|fraction| {
-        if stop() {
-            return None;
-        }
-        let now = Instant::now();
-        let slices = pace.slices(now);
-        (watch.has_memory() && watch.report(now, fraction)).then_some(slices)
-    });
+    let outcome = engine.run_reporting(Checks { watch, stop, pace: Pace::new(), fraction: 0.0 });
     outcome.map_err(|error| watch.raise(error))
+}
+
+/// The checks of a run in progress.
+struct Checks<'a, 'b, F> {
+    watch: &'a mut Watch<'b>,
+    stop: F,
+    pace: Pace,
+    fraction: f64,
+}
+
+impl<F: Fn() -> bool> Supervisor for Checks<'_, '_, F> {
+    fn after_slices(&mut self, fraction: f64) -> Option<u32> {
+        self.fraction = fraction;
+        let slices = self.pace.slices(Instant::now());
+        self.within_slice().then_some(slices)
+    }
+
+    fn within_slice(&mut self) -> bool {
+        !(self.stop)() && self.watch.has_memory() && self.watch.report(Instant::now(), self.fraction)
+    }
 }
 
 /// Runs with algorithms written in Python. The thread stays attached to the interpreter for the whole run: with Reno in
@@ -229,9 +250,11 @@ fn simulate_own(py: Python<'_>, spec: &Spec, objects: &Objects, watch: &mut Watc
     Err(wrapped)
 }
 
-/// Calls the callback; false stops the run. Also lets Python handle a pending Ctrl-C.
+/// Calls the callback; false stops the run. Also lets Python handle a pending Ctrl-C, and other threads run: the thread that
+/// ends a command after a signal must not wait for a run that holds the interpreter's lock.
 fn ask(progress: Option<&Py<PyAny>>, fraction: f64) -> PyResult<bool> {
     Python::attach(|py| {
+        py.detach(std::thread::yield_now);
         py.check_signals()?;
         progress.map_or(Ok(true), |callback| callback.call1(py, (fraction,))?.is_truthy(py))
     })

@@ -116,6 +116,29 @@ fn edges(times: &[Time], spec: &Spec, receivers: &[ReceiverRecord]) -> Vec<[Rece
     receivers.iter().map(at).collect()
 }
 
+/// Number of turns with events between two questions within a slice.
+const TURNS_PER_QUESTION: u32 = 8;
+
+/// What a run asks its caller while it is in progress. A closure that takes the fraction done and returns the number of
+/// slices until its next call is asked between slices only.
+pub trait Supervisor {
+    /// Takes the fraction of the run that is done, between two slices. Returns the number of slices until the next call, or
+    /// `None` to stop the run.
+    fn after_slices(&mut self, fraction: f64) -> Option<u32>;
+
+    /// Returns false to stop the run. This is asked after a few turns, since a slice of many flows may take seconds, and
+    /// since their packets may fill the memory within a slice.
+    fn within_slice(&mut self) -> bool {
+        true
+    }
+}
+
+impl<F: FnMut(f64) -> Option<u32>> Supervisor for F {
+    fn after_slices(&mut self, fraction: f64) -> Option<u32> {
+        self(fraction)
+    }
+}
+
 /// A run in progress.
 #[derive(Debug)]
 pub struct Engine {
@@ -126,6 +149,7 @@ pub struct Engine {
     /// Time before which all events have been handled.
     now: Time,
     slices_per_report: u32,
+    turns_until_question: u32,
     /// Sender and receiver of each flow.
     flows: Vec<[FlowEnd; 2]>,
     sources: Vec<Source>,
@@ -200,8 +224,20 @@ impl Engine {
         let ends = flows.as_flattened_mut();
         let turns = plan.order.iter().map(|&node| Turn::of(node, ends)).collect();
         let reducer = spec.record_flows.map(|_| Reducer::new(&spec, &times));
-        let (now, slices_per_report) = (Time::ZERO, SLICES_PER_REPORT);
-        Ok(Self { spec, network, turns, slice, now, slices_per_report, flows, sources, host: None, times, reducer })
+        Ok(Self {
+            spec,
+            network,
+            turns,
+            slice,
+            now: Time::ZERO,
+            slices_per_report: SLICES_PER_REPORT,
+            turns_until_question: TURNS_PER_QUESTION,
+            flows,
+            sources,
+            host: None,
+            times,
+            reducer,
+        })
     }
 
     /// Adds the host that has both ends of all flows with [`Transport::Hosted`].
@@ -236,18 +272,18 @@ impl Engine {
         self.run_reporting(|fraction| report(fraction).then_some(slices))
     }
 
-    /// Runs to the end. `report` returns the number of slices until its next call, or `None` to stop the run. By this
-    /// number, a caller with a clock can have reports at fixed times, independently of the number of events in a slice.
+    /// Runs to the end, or until the supervisor stops the run. By the number of slices that it returns, a supervisor with a
+    /// clock is called at fixed times, independently of the number of events in a slice.
     ///
     /// # Errors
     /// The errors of [`Engine::run`].
     ///
     /// # Panics
     /// The errors of [`Engine::run`].
-    pub fn run_reporting(mut self, mut report: impl FnMut(f64) -> Option<u32>) -> Result<Outcome, RunError> {
-        while self.advance(self.slices_per_report)? {
+    pub fn run_reporting(mut self, mut supervisor: impl Supervisor) -> Result<Outcome, RunError> {
+        while self.advance_asking(self.slices_per_report, &mut supervisor)? {
             let fraction = self.fraction();
-            let Some(slices) = report(fraction) else { return Err(RunError::Cancelled(fraction)) };
+            let Some(slices) = supervisor.after_slices(fraction) else { return Err(RunError::Cancelled(fraction)) };
             self.slices_per_report = slices.max(1);
         }
         Ok(self.finish())
@@ -259,6 +295,10 @@ impl Engine {
     /// # Errors
     /// [`RunError::Memory`] and [`RunError::TooManyEvents`]; the run cannot continue then.
     pub fn advance(&mut self, slices: u32) -> Result<bool, RunError> {
+        self.advance_asking(slices, &mut |_: f64| Some(slices))
+    }
+
+    fn advance_asking(&mut self, slices: u32, supervisor: &mut dyn Supervisor) -> Result<bool, RunError> {
         let end = Time(self.spec.duration_ps);
         for _ in 0..slices {
             let now = self.now;
@@ -267,7 +307,7 @@ impl Engine {
             }
             let horizon = Time(now.0.saturating_add(self.slice.0)).min(end);
             let worked = if let Some(events) = self.spec.events {
-                let worked = self.take_turns::<true>(horizon);
+                let worked = self.take_turns::<true>(horizon, supervisor);
                 let logged =
                     self.network.logged() + self.flows.as_flattened().iter().map(FlowEnd::logged).sum::<usize>();
                 if logged as u64 > events.limit {
@@ -275,8 +315,9 @@ impl Engine {
                 }
                 worked
             } else {
-                self.take_turns::<false>(horizon)
+                self.take_turns::<false>(horizon, supervisor)
             };
+            let Some(worked) = worked else { return Err(RunError::Cancelled(self.fraction())) };
             if self.network.is_overdrawn() {
                 return Err(RunError::Memory { limit_mib: self.network.room_bytes() >> 20, at_s: now.seconds() });
             }
@@ -325,9 +366,10 @@ impl Engine {
         }
     }
 
-    /// Takes the turn of each node up to `horizon`. Returns true if there was any event.
-    fn take_turns<const LOGGED: bool>(&mut self, horizon: Time) -> bool {
-        let Self { spec, network, turns, flows, sources, host, .. } = self;
+    /// Takes the turn of each node up to `horizon`. Returns true if there was any event, and `None` if the supervisor stops
+    /// the run.
+    fn take_turns<const LOGGED: bool>(&mut self, horizon: Time, supervisor: &mut dyn Supervisor) -> Option<bool> {
+        let Self { spec, network, turns, flows, sources, host, turns_until_question, .. } = self;
         let ends = flows.as_flattened_mut();
         let mut worked = false;
         for i in 0..turns.len() {
@@ -343,7 +385,7 @@ impl Engine {
                 network.fetch_beside(FlowId(end as u32 / 2));
                 ends[end].fetch_behind();
             }
-            worked |= match &mut turns[i] {
+            let has_worked = match &mut turns[i] {
                 Turn::End { timer, inbox, end } => {
                     let due = network.head(*inbox).min(*timer) < horizon;
                     if due {
@@ -356,8 +398,18 @@ impl Engine {
                 Turn::Sinks(s) => sources[s.index()].run_sinks(horizon, network),
                 Turn::Host => host.as_mut().is_some_and(|host| host.take_turn(horizon, network)),
             };
+            if has_worked {
+                worked = true;
+                *turns_until_question -= 1;
+                if *turns_until_question == 0 {
+                    *turns_until_question = TURNS_PER_QUESTION;
+                    if !supervisor.within_slice() {
+                        return None;
+                    }
+                }
+            }
         }
-        worked
+        Some(worked)
     }
 
     fn next_event(&mut self) -> Time {
@@ -443,5 +495,39 @@ impl Engine {
         let made: u64 = network.links.iter().map(|link| link.totals.duplicated).sum();
         assert_eq!(sum.duplicated, made, "duplicates by flow and by link differ");
         sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Stops a run at the third question within a slice.
+    struct Impatient {
+        questions: u32,
+        slices: u32,
+    }
+
+    impl Supervisor for &mut Impatient {
+        fn after_slices(&mut self, _: f64) -> Option<u32> {
+            self.slices += 1;
+            Some(1)
+        }
+
+        fn within_slice(&mut self) -> bool {
+            self.questions += 1;
+            self.questions < 3
+        }
+    }
+
+    #[test]
+    fn a_run_can_be_stopped_within_a_slice() {
+        let ms = Time::MILLISECOND.0;
+        let mut spec = Spec::dumbbell(50_000_000, Time(40 * ms), 100, Time(60_000 * ms), &["reno"; 40]);
+        spec.flows.iter_mut().for_each(|flow| flow.start_ps = 0);
+        let engine = Engine::new(spec).expect("it can be run");
+        let mut supervisor = Impatient { questions: 0, slices: 0 };
+        assert!(matches!(engine.reporting_every(1).run_reporting(&mut supervisor), Err(RunError::Cancelled(_))));
+        assert!(supervisor.questions == 3 && supervisor.slices < 3, "{} slices", supervisor.slices);
     }
 }

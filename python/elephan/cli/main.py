@@ -6,6 +6,7 @@ Ctrl-C, and 143 after SIGTERM.
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import signal
@@ -19,6 +20,7 @@ from typing import Any
 
 import click
 
+from elephan import beginning
 from elephan.algorithm import AlgorithmError
 from elephan.cli import signals, stdout
 from elephan.scenario.errors import ScenarioError, one_line
@@ -111,10 +113,15 @@ def main(args: Sequence[str] | None = None) -> None:
     """The console script. The function exits with the command's status and never returns."""
     # Looking for plugins of pydantic reads the metadata of every installed package, a tenth of the time of a command.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    before = set(threading.enumerate())
     with signals.terminable(), signals.watched(_last_words):
         status = run_command(sys.argv[1:] if args is None else list(args))
-    if any(thread.name.startswith(THREADS) for thread in threading.enumerate()):
-        # A run whose Python algorithm sleeps cannot be stopped, and Python would wait for the thread of the run.
+    # From here on only Python's end follows, which has nothing to say about an interruption.
+    beginning.be_quiet()
+    if any(not thread.daemon for thread in threading.enumerate() if thread not in before):
+        # Python would wait for the thread: that of a run whose algorithm in Python sleeps and so cannot be stopped, or
+        # one that an algorithm of the user's own has started.
+        atexit._run_exitfuncs()
         _flush()
         os._exit(status)
     sys.exit(status)
@@ -142,6 +149,7 @@ def run_command(args: list[str]) -> int:
 
         return completion.answer(cli)
     try:
+        beginning.end_quiet()
         with stdout.named(), _clean_stdout(args), _warnings_in_one_line():
             status = cli.main(args or ["--help"], prog_name="elephan", standalone_mode=False)
     except click.exceptions.Exit as leave:
