@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from elephan import Run, export
+from elephan.cli.packets import Packets
 from elephan.export.qlog import ranges
 
 MS = 1e-3
@@ -56,6 +57,24 @@ def document(lossy: Run, tmp_path_factory: pytest.TempPathFactory) -> Any:
     document = json.loads(path.read_text())
     assert sum(len(trace["events"]) for trace in document["traces"]) == count
     return document
+
+
+def test_a_log_reports_its_progress_and_knows_its_size_beforehand(lossy: Run, tmp_path: Path) -> None:
+    events, told = export.events_of(lossy), list[tuple[int, int]]()
+    export.write_qlog(lossy, events, tmp_path / "a.qlog", lambda done, total: told.append((done, total)))
+    assert told == sorted(told)
+    assert told[-1][0] == told[-1][1] == events["kind"].cast(str).is_in(["sent", "acked"]).sum()
+    size = (tmp_path / "a.qlog").stat().st_size
+    assert 0.7 < export.qlog_bytes(events) / size < 1.4
+
+
+def test_a_large_log_is_announced(lossy: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    Packets(pcapng=None, qlog="a.qlog")._announce(443_000_000)
+    assert capsys.readouterr().err == (
+        "warning: a.qlog: about 443 MB; --window FROM TO and --flow NAME make it smaller\n"
+    )
+    Packets(pcapng=None, qlog="a.qlog")._announce(1_000_000)
+    assert capsys.readouterr().err == ""
 
 
 def named(trace: Any, name: str) -> list[Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
+from elephan.cli import common
 from elephan.cli.progress import meter
 from elephan.scenario import ScenarioError
 from elephan.scenario.units import parse_time
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from elephan.progress import Meter
     from elephan.runs import Run
 
+LARGE_BYTES = 50_000_000
+"""Size of a log from which on it is said beforehand."""
 SIDES = ("sender", "receiver")
 
 
@@ -76,9 +79,18 @@ class Packets:
             export.write_pcapng(run, events, self.pcapng, self._side())
             written.append(Path(self.pcapng))
         if self.qlog is not None:
-            export.write_qlog(run, events, self.qlog)
+            self._announce(export.qlog_bytes(events))
+            with meter() as progress:
+                export.write_qlog(run, events, self.qlog, lambda done, total: progress(done, total, 0, 1))
             written.append(Path(self.qlog))
         return written
+
+    def _announce(self, octets: int) -> None:
+        """Say that a log will be large, before it is written."""
+        if octets < LARGE_BYTES:
+            return
+        advice = "" if self.window is not None else "; --window FROM TO and --flow NAME make it smaller"
+        common.warn(f"{self.qlog}: about {octets / 1e6:,.0f} MB{advice}")
 
     def _write_quinn(self, run: Run) -> list[Path]:
         """Write quinn's own log, the only record of a QUIC connection's packets."""

@@ -17,10 +17,12 @@ ACK was processed, and the RTTs in ms.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, BinaryIO
+
+import msgspec
 
 from elephan.runs import Run
 from elephan.scenario.form import FlowSpec
@@ -32,15 +34,27 @@ if TYPE_CHECKING:
 
 VERSION = "0.3"
 MS = 1e3
+_ROW_BYTES = 290
+"""Mean size of what a row of the event log becomes, bytes."""
+_ROWS_A_REPORT = 20_000
+_ENCODE = msgspec.json.Encoder().encode
+
+Report = Callable[[int, int], object]
 
 
-def write_qlog(run: Run, events: pl.DataFrame, path: str | Path) -> int:
+def size_bytes(events: pl.DataFrame) -> int:
+    """Estimated size of the file of an event log."""
+    return _ROW_BYTES * _seen(events).height
+
+
+def write_qlog(run: Run, events: pl.DataFrame, path: str | Path, report: Report | None = None) -> int:
     """Write a trace for each flow with events.
 
     Args:
         run: run of the flows.
         events: its event log, from :func:`elephan.export.events_of`.
         path: the file.
+        report: called with the rows of the log that are written so far, and all rows.
 
     Returns:
         Number of qlog events in the file.
@@ -48,25 +62,38 @@ def write_qlog(run: Run, events: pl.DataFrame, path: str | Path) -> int:
     Raises:
         OSError: the file cannot be written.
     """
-    with whole_file(path) as place, place.open("w", encoding="utf-8") as file:
+    rows = _seen(events)
+    done, told = 0, report or (lambda _done, _total: None)
+    with whole_file(path) as place, place.open("wb") as file:
         head = {
             "qlog_version": VERSION,
             "qlog_format": "JSON",
             "title": run.manifest.get("title") or run.id,
             "description": f"elephan {__version__}, run {run.id}; TCP, mapped to QUIC's events",
         }
-        file.write(json.dumps(head, ensure_ascii=False)[:-1] + ', "traces": [')
+        file.write(_ENCODE(head)[:-1] + b',"traces":[')
         seen = set(events["flow"].cast(str).unique())
         flows = [flow for flow in run.form.flows if flow.name in seen]
         count = 0
         for i, flow in enumerate(flows):
-            file.write(",\n" if i else "\n")
-            count += _write_trace(file, flow, events)
-        file.write("\n]}\n")
+            file.write(b",\n" if i else b"\n")
+            own = rows.filter(rows["flow"].cast(str) == flow.name)
+            count += _write_trace(file, flow, own, partial(_told, told, done, rows.height))
+            done += own.height
+        file.write(b"\n]}\n")
     return count
 
 
-def _write_trace(file: TextIO, flow: FlowSpec, events: pl.DataFrame) -> int:
+def _told(report: Report, before: int, total: int, part: int) -> None:
+    report(before + part, total)
+
+
+def _seen(events: pl.DataFrame) -> pl.DataFrame:
+    """The events at the senders."""
+    return events.filter(events["kind"].cast(str).is_in(["sent", "acked"]))
+
+
+def _write_trace(file: BinaryIO, flow: FlowSpec, rows: pl.DataFrame, report: Callable[[int], object]) -> int:
     head = {
         "title": flow.name,
         "description": f"{flow.algorithm}; packet numbers count transmissions",
@@ -74,38 +101,30 @@ def _write_trace(file: TextIO, flow: FlowSpec, events: pl.DataFrame) -> int:
         "common_fields": {"time_format": "absolute", "reference_time": 0, "protocol_type": ["TCP"]},
         "configuration": {"time_offset": 0},
     }
-    file.write(json.dumps(head, ensure_ascii=False)[:-1] + ', "events": [')
-    count = 0
-    for event in trace(flow, events):
-        file.write(",\n" if count else "\n")
-        file.write(json.dumps(event))
-        count += 1
-    file.write("\n]}")
+    stack = flow.stack
+    begun = {
+        "max_datagram_size": stack.payload_bytes,
+        "initial_congestion_window": stack.initial_window * stack.payload_bytes,
+        "reordering_threshold": stack.dup_threshold,
+    }
+    begin_ms = round(rows["time_s"][0] * MS, 6) if rows.height else 0.0
+    first = {"time": begin_ms, "name": "recovery:parameters_set", "data": begun}
+    file.write(_ENCODE(head)[:-1] + b',"events":[\n' + _ENCODE(first))
+    sender, count = _Sender(stack.payload_bytes, datagrams=flow.datagrams), 1
+    for start in range(0, rows.height, _ROWS_A_REPORT):
+        made = sender.events(rows[start : start + _ROWS_A_REPORT])
+        file.writelines(f",\n{event}".encode() for event in made)
+        count += len(made)
+        report(min(start + _ROWS_A_REPORT, rows.height))
+    file.write(b"\n]}")
     return count
 
 
-def trace(flow: FlowSpec, events: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    """The qlog events of one flow, in order of time."""
-    import polars as pl
-
-    stack = flow.stack
-    sender = _Sender(stack.payload_bytes, datagrams=flow.datagrams)
-    seen = events.filter((pl.col("flow") == flow.name) & pl.col("kind").cast(pl.String).is_in(["sent", "acked"]))
-    yield _event(
-        seen["time_s"][0] if seen.height else 0.0,
-        "recovery:parameters_set",
-        {
-            "max_datagram_size": stack.payload_bytes,
-            "initial_congestion_window": stack.initial_window * stack.payload_bytes,
-            "reordering_threshold": stack.dup_threshold,
-        },
-    )
-    for row in seen.iter_rows(named=True):
-        yield from sender.acked(row) if row["ack"] else sender.sent(row)
-
-
 class _Sender:
-    """Numbers of a sender's transmissions, and the transmissions that are not yet acknowledged."""
+    """Numbers of a sender's transmissions, and the transmissions that are not yet acknowledged.
+
+    Events are made as text: a run has millions, and building and encoding objects takes three times as long.
+    """
 
     def __init__(self, payload_bytes: int, *, datagrams: bool) -> None:
         self._payload_bytes = payload_bytes
@@ -116,72 +135,78 @@ class _Sender:
         self._una: int | None = None
         self._min_rtt_ms: float | None = None
 
-    def sent(self, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        segment, number = row["segment"], self._next_number
+    def events(self, rows: pl.DataFrame) -> list[str]:
+        """The qlog events of rows of the event log, in order of time."""
+        import polars as pl
+
+        # Times are rounded to ns, since smaller digits are rounding errors.
+        columns = rows.select(
+            "ack", "segment", "bytes", "in_flight",
+            (pl.col("time_s") * MS).round(6).alias("time_ms"),
+            ((pl.col("time_s") - pl.col("stamp_s")) * MS).alias("rtt_ms"),
+            (pl.col("srtt_s") * MS).round(6).alias("srtt_ms"),
+            (pl.col("cwnd") * self._payload_bytes).alias("window"),
+            *(f"sack_{block}_{edge}" for block in (1, 2, 3) for edge in ("first", "past")),
+        )  # fmt: skip
+        made: list[str] = []
+        for ack, segment, octets, in_flight, time_ms, rtt_ms, srtt_ms, window, *sacks in columns.iter_rows():
+            if not ack:
+                self._sent(made, time_ms, segment, octets)
+                continue
+            numbers = self._acknowledged(segment, sacks)
+            if numbers:
+                acked = str(ranges(numbers)).replace(" ", "")
+                made.append(
+                    f'{{"time":{time_ms},"name":"transport:packet_received","data":{{"header":{{"packet_type":"1RTT"}},'
+                    f'"raw":{{"length":{octets}}},"frames":[{{"frame_type":"ack","acked_ranges":{acked}}}]}}}}'
+                )
+            if self._min_rtt_ms is None or rtt_ms < self._min_rtt_ms:
+                self._min_rtt_ms = rtt_ms
+            smoothed = "" if srtt_ms is None else f',"smoothed_rtt":{srtt_ms}'
+            made.append(
+                f'{{"time":{time_ms},"name":"recovery:metrics_updated","data":{{"congestion_window":{int(window)},'
+                f'"bytes_in_flight":{in_flight * self._payload_bytes},"packets_in_flight":{in_flight},'
+                f'"latest_rtt":{round(rtt_ms, 6)},"min_rtt":{round(self._min_rtt_ms, 6)}{smoothed}}}}}'
+            )
+        return made
+
+    def _sent(self, made: list[str], time_ms: float, segment: int, octets: int) -> None:
+        number = self._next_number
         self._next_number += 1
         before = self._outstanding.get(segment)
         if self._una is None:
             self._una = segment
+        frame = self._frame(segment)
         if before is not None:
-            yield _event(
-                row["time_s"], "recovery:packet_lost", {"header": _header(before), "frames": [self._frame(segment)]}
+            made.append(
+                f'{{"time":{time_ms},"name":"recovery:packet_lost","data":{{"header":{{"packet_type":"1RTT",'
+                f'"packet_number":{before}}},"frames":[{frame}]}}}}'
             )
         self._outstanding[segment] = number
-        yield _event(
-            row["time_s"],
-            "transport:packet_sent",
-            {
-                "header": _header(number),
-                "raw": {"length": row["bytes"], "payload_length": self._payload_bytes},
-                "frames": [self._frame(segment)],
-            },
+        made.append(
+            f'{{"time":{time_ms},"name":"transport:packet_sent","data":{{"header":{{"packet_type":"1RTT",'
+            f'"packet_number":{number}}},"raw":{{"length":{octets},"payload_length":{self._payload_bytes}}},'
+            f'"frames":[{frame}]}}}}'
         )
 
-    def acked(self, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        numbers = self._acknowledged(row)
-        if numbers:
-            frame = {"frame_type": "ack", "acked_ranges": ranges(numbers)}
-            yield _event(
-                row["time_s"],
-                "transport:packet_received",
-                {"header": {"packet_type": "1RTT"}, "raw": {"length": row["bytes"]}, "frames": [frame]},
-            )
-        latest_ms = (row["time_s"] - row["stamp_s"]) * MS
-        self._min_rtt_ms = latest_ms if self._min_rtt_ms is None else min(latest_ms, self._min_rtt_ms)
-        metrics = {
-            "congestion_window": int(row["cwnd"] * self._payload_bytes),
-            "bytes_in_flight": row["in_flight"] * self._payload_bytes,
-            "packets_in_flight": row["in_flight"],
-            "latest_rtt": _ms(latest_ms),
-            "min_rtt": _ms(self._min_rtt_ms),
-        }
-        if row["srtt_s"] is not None:
-            metrics["smoothed_rtt"] = _ms(row["srtt_s"] * MS)
-        yield _event(row["time_s"], "recovery:metrics_updated", metrics)
-
-    def _acknowledged(self, row: dict[str, Any]) -> list[int]:
+    def _acknowledged(self, segment: int, sacks: Sequence[int | None]) -> list[int]:
         """Transmissions that an ACK newly acknowledges."""
         fresh = []
-        if self._una is not None and row["segment"] > self._una:
-            fresh += [self._outstanding.pop(s) for s in range(self._una, row["segment"]) if s in self._outstanding]
-            self._una = row["segment"]
-        for i in (1, 2, 3):
-            first, past = row[f"sack_{i}_first"], row[f"sack_{i}_past"]
-            if first is not None:
+        if self._una is not None and segment > self._una:
+            fresh += [self._outstanding.pop(s) for s in range(self._una, segment) if s in self._outstanding]
+            self._una = segment
+        for first, past in zip(sacks[::2], sacks[1::2], strict=True):
+            if first is not None and past is not None:
                 held = range(first, past) if past - first < len(self._outstanding) else sorted(self._outstanding)
                 inside = [s for s in held if first <= s < past and s in self._outstanding]
                 fresh += [self._outstanding.pop(s) for s in inside]
         return sorted(fresh)
 
-    def _frame(self, segment: int) -> dict[str, Any]:
+    def _frame(self, segment: int) -> str:
+        length = self._payload_bytes
         if self._datagrams:
-            return {"frame_type": "datagram", "length": self._payload_bytes}
-        return {
-            "frame_type": "stream",
-            "stream_id": 0,
-            "offset": segment * self._payload_bytes,
-            "length": self._payload_bytes,
-        }
+            return f'{{"frame_type":"datagram","length":{length}}}'
+        return f'{{"frame_type":"stream","stream_id":0,"offset":{segment * length},"length":{length}}}'
 
 
 def ranges(numbers: list[int]) -> list[list[int]]:
@@ -197,16 +222,3 @@ def ranges(numbers: list[int]) -> list[list[int]]:
         else:
             found.append([number, number])
     return found
-
-
-def _event(time_s: float, name: str, data: dict[str, Any]) -> dict[str, Any]:
-    return {"time": _ms(time_s * MS), "name": name, "data": data}
-
-
-def _header(number: int) -> dict[str, Any]:
-    return {"packet_type": "1RTT", "packet_number": number}
-
-
-def _ms(value: float) -> float:
-    """A time in ms, rounded to ns, since smaller digits are rounding errors."""
-    return round(value, 6)

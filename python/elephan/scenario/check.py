@@ -105,9 +105,11 @@ def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
     _check_member_names(scenario, names)
     for i, source in enumerate(scenario.traffic):
         where = f"traffic[{i}]"
-        if own.pinned(source.algorithm):
+        if own.pinned(source.algorithm) or own.names_file(source.algorithm) or source.algorithm in own.points():
             raise ScenarioError(
-                "a user-defined algorithm cannot control transfers that come and go", path=join_path(where, "algorithm")
+                f"'{own.short_label(source.algorithm)}' is an algorithm of your own, and these control flows only; "
+                "transfers that come and go take one of 'elephan list algorithms'",
+                path=join_path(where, "algorithm"),
             )
         _check_algorithm(source, where)
         if is_udt(source.algorithm):
