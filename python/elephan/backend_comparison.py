@@ -22,6 +22,7 @@ FLOW_QUANTITIES = {
     "cwnd_mean": "mean cwnd (segments)",
     "rtt_mean_ms": "mean RTT (ms)",
     "rtt_p99_ms": "p99 RTT (ms)",
+    "srtt_mean_ms": "mean smoothed RTT (ms)",
     "loss_events": "loss events",
     "retransmits": "retransmissions",
 }

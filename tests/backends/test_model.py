@@ -116,6 +116,23 @@ def test_the_tables_are_those_of_every_run() -> None:
     assert json.dumps(run.summary(), allow_nan=False)
 
 
+def test_round_trips_are_those_of_packets_and_the_smoothed_one_is_over_time() -> None:
+    """On a path that is slow for a third of the time, few packets see the long queue."""
+    steps = {"rate_steps": [{"at": "20 s", "rate": "1 Mbit/s"}, {"at": "30 s", "rate": "10 Mbit/s"}]}
+    path = {"rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "100 packets"}
+    stated_path = {"duration": "40 s", "measure": {"from": "10 s"}, "flow": [{"algorithm": "reno"}]}
+    for on, slow in (("sim", steps), ("model", {})):
+        made = compute(backends.get(on), Scenario.from_dict(stated_path | {"dumbbell": path | slow}), 1)
+        (row,) = made.summary()["flows"]
+        rows = made.samples.filter(made.samples["time_s"] >= 10)
+        over_time_ms = 1e3 * float(rows["srtt_s"].mean())
+        packets = rows["delivered_segments"].diff().fill_null(0)
+        over_packets_ms = 1e3 * float((rows["srtt_s"] * packets).sum() / packets.sum())
+        assert row["srtt_mean_ms"] == pytest.approx(over_time_ms, rel=0.02)
+        assert row["rtt_mean_ms"] == pytest.approx(over_packets_ms, rel=0.05)
+    assert row["rtt_min_ms"] <= row["rtt_p50_ms"] <= row["rtt_p95_ms"] <= row["rtt_p99_ms"]
+
+
 def test_conservation() -> None:
     """Fluid that left the bottleneck was delivered, and the wait is the integral of the queue."""
     run = compute(backends.get("model"), stated(["reno", "stcp"]), 1)

@@ -322,14 +322,24 @@ def _flow(plan: _Plan, found: Trajectory, i: int) -> dict[str, Any]:
     first, last = (int(np.searchsorted(found.times_s, time - 1e-9)) for time in (begin, end))
     segments = found.sent[last, i] - found.sent[first, i]
     windows = found.windows[first : last + 1, i]
-    trips_ms = 1e3 * found.rtts_s[first : last + 1, i][~np.isnan(windows)]
+    there = ~np.isnan(windows)
+    trips_ms = 1e3 * found.rtts_s[first : last + 1, i][there]
+    # RTTs are those of packets: a time counts as often as packets are sent then.
+    packets = np.diff(found.sent[first : last + 1, i], prepend=found.sent[first, i])[there]
     windows = windows[~np.isnan(windows)]
     sender = plan.senders[i]
     limited = float(np.mean(windows >= sender.limit)) if len(windows) else 0.0
     ended = float(found.ended_s[i])
 
-    def of_trips(what: Any) -> float | None:
-        return float(what(trips_ms)) if len(trips_ms) else None
+    def of_packets(quantile: float | None) -> float | None:
+        """The mean over the packets, or a quantile; without packets there is none."""
+        if not packets.sum() > 0:
+            return None
+        if quantile is None:
+            return float(np.average(trips_ms, weights=packets))
+        order = np.argsort(trips_ms)
+        reached = np.searchsorted(np.cumsum(packets[order]), quantile * packets.sum())
+        return float(trips_ms[order[min(int(reached), len(order) - 1)]])
 
     return {
         "name": sender.name,
@@ -343,11 +353,11 @@ def _flow(plan: _Plan, found: Trajectory, i: int) -> dict[str, Any]:
         "loss_events": int(found.losses[-1, i]),
         "timeouts": None,
         "spurious_retransmits": None,
-        "rtt_min_ms": of_trips(np.min),
-        "rtt_mean_ms": of_trips(np.mean),
-        "rtt_p50_ms": of_trips(np.median),
-        "rtt_p95_ms": of_trips(lambda values: np.quantile(values, 0.95)),
-        "rtt_p99_ms": of_trips(lambda values: np.quantile(values, 0.99)),
+        "rtt_min_ms": float(trips_ms[packets > 0].min()) if (packets > 0).any() else None,
+        "rtt_mean_ms": of_packets(None),
+        "rtt_p50_ms": of_packets(0.5),
+        "rtt_p95_ms": of_packets(0.95),
+        "rtt_p99_ms": of_packets(0.99),
         "cwnd_mean": float(windows.mean()) if len(windows) else None,
         "cwnd_max": float(windows.max()) if len(windows) else None,
         "receive_window_limited_fraction": limited,

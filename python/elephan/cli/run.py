@@ -31,6 +31,7 @@ _FLOW_COLUMNS = {
     "timeouts": "timeouts",
     "RTT mean ms": "rtt_mean_ms",
     "RTT p99 ms": "rtt_p99_ms",
+    "smoothed RTT mean ms": "srtt_mean_ms",
     "cwnd mean": "cwnd_mean",
 }
 _DATAGRAM_COLUMNS = {"one-way mean ms": "owd_mean_ms", "one-way p99 ms": "owd_p99_ms"}
@@ -40,7 +41,8 @@ _LEAST = (
 )  # fmt: skip
 """Columns that may be left out on a narrow terminal, the least important first."""
 _REASONS = {
-    "rtt_": "no round trip was sampled in the measured part",
+    "rtt_": "no packet's round trip was sampled in the measured part (Linux tells only its smoothed RTT)",
+    "srtt_": "no smoothed RTT was sampled in the measured part",
     "owd_": "only datagrams have one-way delays, and only those of the measured part count",
     "cwnd_": "no congestion window was sampled in the measured part",
     "target_mbps": "only a source with a load has a target",
@@ -189,14 +191,14 @@ def document(done: Sequence[Run]) -> dict[str, Any]:
 
 def print_run(run: Run) -> None:
     """Print a run's numbers as tables, its warnings, and its folder."""
-    from elephan.runs.result import flow_rows, whole_run, with_marks
+    from elephan.runs.result import flow_columns, flow_rows, whole_run
 
     summary = run.summary()
     measure = summary["measure"]
     title = f"measured from {measure['from_s']:g} s to {measure['to_s']:g} s"
     crowd = summary.get("crowd")
     datagrams = any(flow.get("owd_mean_ms") is not None for flow in crowd or summary["flows"])
-    columns, flows = flow_rows(summary, with_marks(_FLOW_COLUMNS, summary) | (_DATAGRAM_COLUMNS if datagrams else {}))
+    columns, flows = flow_rows(summary, flow_columns(_FLOW_COLUMNS, summary) | (_DATAGRAM_COLUMNS if datagrams else {}))
     if crowd is not None:
         title += f"; quantiles over the flows of each group, {len(summary['flows']):,} recorded (--json has these)"
     elif flows is not summary["flows"]:

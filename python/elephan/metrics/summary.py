@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from elephan.metrics.compiled import PS_PER_S, by_flow, link_counter, measure_window, number, recorded_links
 from elephan.metrics.errors import MetricError, Window
 from elephan.runs import tables
-from elephan.runs.crowds import over_flows
+from elephan.runs.crowds import MOST_ROWS, over_flows
 from elephan.runs.result import SUMMARY_FORMAT, Run
 
 FLOW_COLUMNS = (
@@ -85,13 +86,26 @@ def summarize(run: Run) -> dict[str, Any]:
 
 def _flows(run: Run) -> list[dict[str, Any]]:
     """A row for each flow; the counts of the table ``flows`` are over the whole run."""
-    measured = {name: _counted(run, name) for name in COUNTS}
+    measured, smoothed = {name: _counted(run, name) for name in COUNTS}, _smoothed(run)
     found = []
     for row in run.rows("flows", (*FLOW_COLUMNS, *DATAGRAM_COLUMNS)):
         totals = {f"total_{name}": row[name] for name in COUNTS if name in row}
         counts = {name: measured[name].get(row["name"]) for name in COUNTS if name in row}
-        found.append({key: _number(value) for key, value in (row | counts | totals).items()})
+        more = {"srtt_mean_ms": smoothed.get(row["name"])}
+        found.append({key: _number(value) for key, value in (row | counts | totals | more).items()})
     return found
+
+
+def _smoothed(run: Run) -> dict[str, float]:
+    """Time average of the smoothed RTT of each flow that has one, ms: the RTT that every backend knows."""
+    try:
+        return by_flow(run, "mean_srtt_ms")
+    except MetricError:
+        found: dict[str, float] = {}
+        for spec in run.form.flows if len(run.form.flows) <= MOST_ROWS else ():
+            with suppress(MetricError):  # no sample: a flow of datagrams, or one that starts later
+                found |= by_flow(run, "mean_srtt_ms", flows=[spec.name])
+        return found
 
 
 def _counted(run: Run, name: str) -> dict[str, int]:

@@ -26,7 +26,7 @@ Place = tuple[float, tuple[float, ...]]
 
 QUANTITIES = {
     "share": ("Goodput over the rate of the bottleneck", "goodput / rate"),
-    "waiting_ms": ("Mean round-trip time without the propagation delay", "mean RTT − propagation (ms)"),
+    "waiting_ms": ("Mean smoothed RTT without the propagation delay", "mean smoothed RTT − propagation (ms)"),
 }
 
 
@@ -90,9 +90,9 @@ def _number(run: Run, name: str, flow: int) -> float | None:
     row, spec = run.summary()["flows"][flow], run.form.flows[flow]
     if name == "share":
         return float(row["goodput_mbps"]) * 1e6 / slowest_bps(run.form, spec)
-    if row["rtt_mean_ms"] is None:
+    if row.get("srtt_mean_ms") is None:
         return None
-    return float(row["rtt_mean_ms"]) - base_rtt_ps(run.form, spec) / _PS_PER_MS
+    return float(row["srtt_mean_ms"]) - base_rtt_ps(run.form, spec) / _PS_PER_MS
 
 
 def _panel(name: str, found: dict[str, list[Place]]) -> LinePanel:

@@ -9,7 +9,7 @@ from elephan.metrics.reading import MetricError
 from elephan.notebooks import COLORS, details, escape, heading, lines, notes, shown, table
 from elephan.report.series import flow_curve
 from elephan.runs.errors import RunError
-from elephan.runs.result import defined, flow_rows, whole_run, with_marks
+from elephan.runs.result import defined, flow_columns, flow_rows, whole_run
 
 if TYPE_CHECKING:
     from elephan.runs.result import Run
@@ -18,6 +18,7 @@ _FLOW_COLUMNS = {
     "flow": "name", "algorithm": "algorithm", "start (s)": "start_s", "goodput (Mbit/s)": "goodput_mbps",
     "on the wire (Mbit/s)": "throughput_mbps", "retransmits": "retransmits", "loss events": "loss_events",
     "ECN events": "ecn_events", "timeouts": "timeouts", "mean RTT (ms)": "rtt_mean_ms",
+    "mean smoothed RTT (ms)": "srtt_mean_ms",
     "mean cwnd (segments)": "cwnd_mean",
 }  # fmt: skip
 _LINK_COLUMNS = {
@@ -35,7 +36,7 @@ def run_html(run: Run) -> str:
     measure = summary["measure"]
     where = "in memory only" if summary["dir"] is None else str(summary["dir"])
     took = "saved before" if summary["cached"] else _took(summary["wall_seconds"])
-    columns = with_marks(_FLOW_COLUMNS, summary)
+    columns = flow_columns(_FLOW_COLUMNS, summary)
     parts = [
         heading(
             run.manifest.get("title") or _names(run), run.id, f"on {run.backend}",

@@ -11,7 +11,7 @@ from elephan.report.figures import Curve, Panel, Traces
 from elephan.report.provenance import facts
 from elephan.report.series import flow_curve, link_curve, quantile_curve, throughput_curve
 from elephan.runs.crowds import QUANTILES
-from elephan.runs.result import defined, flow_rows, whole_run, with_marks
+from elephan.runs.result import defined, flow_columns, flow_rows, whole_run
 
 if TYPE_CHECKING:
     from elephan.runs import Run
@@ -21,6 +21,7 @@ FLOW_COLUMNS = {
     "on the wire (Mbit/s)": "throughput_mbps", "retransmits": "retransmits", "loss events": "loss_events",
     "ECN events": "ecn_events", "timeouts": "timeouts",
     "min RTT (ms)": "rtt_min_ms", "mean RTT (ms)": "rtt_mean_ms", "p99 RTT (ms)": "rtt_p99_ms",
+    "mean smoothed RTT (ms)": "srtt_mean_ms",
     "mean cwnd (segments)": "cwnd_mean", "max cwnd (segments)": "cwnd_max",
 }  # fmt: skip
 DATAGRAM_COLUMNS = {"mean one-way delay (ms)": "owd_mean_ms", "p99 one-way delay (ms)": "owd_p99_ms"}
@@ -43,7 +44,7 @@ def run_report(run: Run, out: str | Path) -> Path:
     figure = _over_time(run)
     sources = summary.get("traffic", [])
     datagrams = any(flow.get("owd_mean_ms") is not None for flow in summary.get("crowd") or summary["flows"])
-    columns, rows = flow_rows(summary, with_marks(FLOW_COLUMNS, summary) | (DATAGRAM_COLUMNS if datagrams else {}))
+    columns, rows = flow_rows(summary, flow_columns(FLOW_COLUMNS, summary) | (DATAGRAM_COLUMNS if datagrams else {}))
     tables = [_table("Flows", columns, rows)] if rows else []
     tables += [_table("Sources of transfers", SOURCE_COLUMNS, sources)] if sources else []
     tables.append(_table("Links", LINK_COLUMNS, summary["links"]))

@@ -58,7 +58,7 @@ class TableOf:
 
 _TIME = Column("time_s", "Float64", "s", "Sample time, from the beginning of the run.")
 _DATAGRAMS = "flow of datagrams"
-_NO_SAMPLE = "no RTT sample in the measured part, for example a flow of datagrams"
+_NO_SAMPLE = "no RTT of a packet in the measured part, for example a flow of datagrams, or a socket of `--on linux`"
 _NOT_DATAGRAMS = "flow of TCP or UDT, or no datagram arrived in the measured part"
 _RECORD = 'scenarios with `record` other than `"all"`'
 _PARTS = "runs in which a segment had less than its whole payload"

@@ -569,7 +569,17 @@ def whole_run(summary: Mapping[str, Any]) -> str | None:
     return f"whole run, 0 s to {found['duration_s']:g} s: {', '.join(counts)}" if counts else None
 
 
-def with_marks(columns: Mapping[str, str], summary: Mapping[str, Any]) -> dict[str, str]:
-    """The columns of a table of flows; the column of ECN events only if a flow of the run has one."""
-    marked = bool((summary.get("whole_run") or {}).get("ecn_events"))
-    return {heading: field for heading, field in columns.items() if field != "ecn_events" or marked}
+def flow_columns(columns: Mapping[str, str], summary: Mapping[str, Any]) -> dict[str, str]:
+    """The columns of a table of flows that say something: ECN events if there are any, RTTs of packets if the backend
+    knows them, and the smoothed RTT if it does not for some flow."""
+    rows = summary.get("crowd") or summary["flows"]
+    packets = [row.get("rtt_mean_ms") is not None for row in rows]
+    smoothed = [row.get("srtt_mean_ms") is not None for row in rows]
+    left_out = set()
+    if not (summary.get("whole_run") or {}).get("ecn_events"):
+        left_out.add("ecn_events")
+    if any(smoothed) and not any(packets):
+        left_out |= {field for field in columns.values() if field.startswith("rtt_")}
+    if all(known or not also for known, also in zip(packets, smoothed, strict=True)):
+        left_out.add("srtt_mean_ms")
+    return {heading: field for heading, field in columns.items() if field not in left_out}

@@ -29,6 +29,7 @@ _RETRANSMITS, _SEGMENTS, _TIMEOUTS, _DUPLICATES, _BUSY, _LIMITED, _PAYLOAD, _REC
 _LENGTH, _DROPPED, _SENT, _SENT_BYTES, _QUEUE_MARKED = range(5)
 
 _ETHERNET_BYTES = 14
+_RTTS = ("rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_p99_ms")
 _NO_THRESHOLD = 0x7FFF_FFFF
 # Linux's states of a sender (enum tcp_ca_state): in this state and in all later states of the enum, the sender recovers
 # from a loss.
@@ -106,7 +107,7 @@ def tables(plan: Plan, seen: Looks) -> dict[str, pl.DataFrame]:
     links = [_link(plan, seen, k) for k in sorted(range(len(plan.watched)), key=plan.watched.__getitem__)]
     rows = [_flow(plan, seen, k) for k in indices]
     found = {
-        "flows": pl.DataFrame(rows, schema_overrides={"completion_s": pl.Float64}),
+        "flows": pl.DataFrame(rows, schema_overrides=dict.fromkeys((*_RTTS, "completion_s"), pl.Float64)),
         "samples": only_with_parts(pl.concat([_samples(plan, seen, k) for k in indices]), payloads(plan)),
     }
     if links or not plan.outside:
@@ -182,7 +183,7 @@ def _samples(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
             "cwnd": words[:, _CWND].astype(np.float64),
             "ssthresh": threshold,
             "srtt_s": srtt,
-            "rtt_s": srtt,
+            "rtt_s": pl.Series([None] * len(words), dtype=pl.Float64),
             "in_flight": np.maximum(in_flight, 0).astype(np.uint32),
             "delivered_segments": arrived.segments.astype(np.uint64),
             "delivered_bytes": arrived.payload.astype(np.uint64),
@@ -193,7 +194,7 @@ def _samples(plan: Plan, seen: Looks, k: int) -> pl.DataFrame:
             "timeouts": words[:, _TIMEOUTS],
         }
     )
-    return frame.with_columns(pl.col("flow").cast(pl.Categorical), pl.col("ssthresh", "srtt_s", "rtt_s").fill_nan(None))
+    return frame.with_columns(pl.col("flow").cast(pl.Categorical), pl.col("ssthresh", "srtt_s").fill_nan(None))
 
 
 def _flow(plan: Plan, seen: Looks, k: int) -> dict[str, Any]:
@@ -211,7 +212,6 @@ def _flow(plan: Plan, seen: Looks, k: int) -> dict[str, Any]:
     def grown(column: int) -> int:
         return int(words[last, column]) - int(words[first, column])
 
-    rtts_ms = live[:, _SRTT][live[:, _SRTT] > 0] * 1e-3
     end_s = seen.ends_s[k]
     counts = words[-1]
     return {
@@ -229,12 +229,8 @@ def _flow(plan: Plan, seen: Looks, k: int) -> dict[str, Any]:
         "ecn_events": int(ecn_events(words[:, _STATE], ecn=spec.stack.ecn)[-1]),
         "timeouts": int(counts[_TIMEOUTS]),
         "spurious_retransmits": int(counts[_DUPLICATES]),
-        "rtt_min_ms": float(rtts_ms.min()) if rtts_ms.size else None,
-        "rtt_mean_ms": float(rtts_ms.mean()) if rtts_ms.size else None,
-        **{
-            f"rtt_p{q}_ms": float(np.quantile(rtts_ms, q / 100, method="lower")) if rtts_ms.size else None
-            for q in (50, 95, 99)
-        },
+        # RTTs of packets are unknown: a socket only tells its smoothed RTT, whose mean over time is another quantity.
+        **dict.fromkeys(_RTTS),
         "cwnd_mean": float(part[:, _CWND].mean()) if live.size else None,
         "cwnd_max": float(live[:, _CWND].max()) if live.size else None,
         "marked_segments": int(counts[_MARKED]),
