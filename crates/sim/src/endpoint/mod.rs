@@ -22,6 +22,7 @@ mod scoreboard;
 mod sender;
 mod statistics;
 pub mod udt;
+mod window;
 
 pub use boundary::{End, Endpoint, EndpointState, Foreign, ForeignEndpoint, Outlet, PacketCounts};
 pub use datagrams::DatagramSender;

@@ -2,7 +2,6 @@
 
 mod opening;
 mod paws;
-mod window;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -11,7 +10,6 @@ use elephan_cc::{Load, Router};
 
 use self::opening::Opening;
 use self::paws::Paws;
-use self::window::Window;
 
 use super::blocks::{Blocks, REPORTED};
 use super::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
@@ -20,6 +18,7 @@ use super::copies::Arrived;
 use super::jiffies::Interrupts;
 use super::parts::{Parts, QUICK_ACKS_WITHOUT_GROWTH};
 use super::patience::Patience;
+use super::window::Window;
 use crate::events::{Kind, Log, NONE};
 use crate::packet::{self, FlowId, OWD_UNIT_PS, Packet, flag};
 use crate::record::{Clock, OneWayDelays, ReceiverRecord, ReceiverSample};
@@ -176,6 +175,7 @@ impl Receiver {
     fn from(clock: Clock, flow: FlowId, spec: &FlowSpec) -> Self {
         let stack = &spec.stack;
         let reads = stack.reads_at_once && stack.detection == Detection::Rack && stack.ack_every > 1;
+        let window = reads.then(|| Box::new(Window::new(stack, Time(spec.start_ps))));
         let mut receiver = Self {
             flow,
             next: 0,
@@ -201,7 +201,7 @@ impl Receiver {
             delayed_from: Time::NEVER,
             delayed_by: Time::ZERO,
             is_earliest: false,
-            quick_acks: if reads { QUICK_ACKS_WITHOUT_GROWTH } else { spec.quick_acks() },
+            quick_acks: window.as_ref().map_or_else(|| spec.quick_acks(), |window| window.quick_acks()),
             missed_quick_acks: 0,
             opening: Opening::OPEN,
             paws: None,
@@ -211,7 +211,7 @@ impl Receiver {
             // The studies that use other stacks are reproduced without this rule.
             counts_held: stack.detection == Detection::Rack,
             compression: None,
-            window: reads.then(|| Box::new(Window::new(stack, Time(spec.start_ps)))),
+            window,
             unacknowledged: 0,
             pending: Packet::default(),
             ack_due: Time::NEVER,
@@ -655,6 +655,7 @@ impl Receiver {
     #[inline]
     fn take_quick_acks(&mut self, least: u32) {
         if least > 0 {
+            let least = self.window.as_ref().map_or(least, |window| least.min(window.quick_acks()));
             self.quick_acks = least.max(self.quick_acks + std::mem::take(&mut self.missed_quick_acks));
         }
     }
@@ -971,6 +972,9 @@ impl<O: Outlet> Endpoint<O> for Receiver {
             Expected::Answered(ack) => out.send(ack),
             Expected::Noted => {}
             Expected::Not => self.on_unexpected(packet, out),
+        }
+        if let Some(segments) = self.window.as_mut().and_then(|window| window.announcement()) {
+            out.beside().announce(packet.at, segments);
         }
     }
 }

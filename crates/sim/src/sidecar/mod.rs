@@ -14,10 +14,13 @@ mod slots;
 pub use self::sacks::{SackEntry, Sacks};
 pub use self::slots::Slots;
 
+use std::collections::VecDeque;
+
 use crate::packet::{Packet, flag};
 use crate::random::Name;
 #[cfg(test)]
 use crate::random::Stream;
+use crate::time::Time;
 
 /// Header of an XCP segment. The form of the paper's appendix A is used, since this form avoids divisions in routers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -48,6 +51,9 @@ pub struct Sidecar {
     address_hash: u64,
     headers: Option<Box<Slots<Header>>>,
     payloads: Option<Box<Slots<Box<[u8]>>>>,
+    /// Times at which the receive window changed, and the window from then on, segments: as far as the sender does not
+    /// know it.
+    windows: VecDeque<(Time, u32)>,
 }
 
 impl Sidecar {
@@ -56,7 +62,7 @@ impl Sidecar {
     #[must_use]
     pub fn new(loose: bool, seed: u64, name: &str) -> Self {
         let address_hash = Name::default().and("flow ").and(name).and(" addresses").stream(seed).bits();
-        Self { sacks: Sacks::new(loose), address_hash, headers: None, payloads: None }
+        Self { sacks: Sacks::new(loose), address_hash, headers: None, payloads: None, windows: VecDeque::new() }
     }
 
     /// Gives the flow's segments congestion headers from now on.
@@ -67,6 +73,20 @@ impl Sidecar {
     /// The flow's congestion headers, if its segments have any.
     pub fn headers(&mut self) -> Option<&mut Slots<Header>> {
         self.headers.as_deref_mut()
+    }
+
+    /// Records that ACKs from `now` on announce a receive window of `segments`.
+    pub fn announce(&mut self, now: Time, segments: u32) {
+        self.windows.push_back((now, segments));
+    }
+
+    /// The receive window that an ACK of the time `sent` announces, if no earlier ACK has announced it.
+    pub fn announced(&mut self, sent: Time) -> Option<u32> {
+        let mut latest = None;
+        while self.windows.front().is_some_and(|window| window.0 <= sent) {
+            latest = self.windows.pop_front().map(|window| window.1);
+        }
+        latest
     }
 
     /// Gives the flow's packets payloads in place of SACK entries from now on.

@@ -58,7 +58,7 @@ impl Sender {
         };
         let (mut delivered, mut repeated) = (0, 0);
         if !has_sack {
-            self.timestamps.on_ack(packet.stamp, report.owd);
+            report.grows_window |= self.note_time(packet.stamp, report.owd, out);
         }
         if was_clean && !has_sack {
             if cumulative <= una {
@@ -70,7 +70,7 @@ impl Sender {
         } else {
             let entry = if has_sack { out.beside().sacks.take(packet.extra()) } else { None };
             if let Some(entry) = &entry {
-                self.timestamps.on_ack(packet.stamp, entry.owd);
+                report.grows_window |= self.note_time(packet.stamp, entry.owd, out);
                 self.note_overtaken(entry.trigger);
                 repeated = self.take_report(entry);
             }
@@ -106,6 +106,21 @@ impl Sender {
             return self.on_report_alone(repeated, now, out);
         }
         self.digest(packet, report, una, delivered + repeated, out);
+    }
+
+    /// Takes the time of an ACK of a segment that left at `stamp`: the ACK was sent `owd` units later. If the receiving
+    /// application reads at once, takes the receive window that the ACK announces, and returns true if it has changed.
+    #[inline(always)]
+    fn note_time(&mut self, stamp: Time, owd: u32, out: &mut impl Outlet) -> bool {
+        self.timestamps.on_ack(stamp, owd);
+        if !self.stack.reads_at_once {
+            return false;
+        }
+        // The one-way delay was rounded down.
+        let sent = stamp + Time((u64::from(owd) + 1) * OWD_UNIT_PS);
+        let window = out.beside().announced(sent);
+        self.receive_window = window.unwrap_or(self.receive_window);
+        window.is_some()
     }
 
     #[inline(always)]

@@ -6,7 +6,9 @@
 //! sender may fill it with a part of a segment.
 
 use crate::endpoint::parts::{LEAST_GROWING_BYTES, QUICK_ACKS_WITHOUT_GROWTH};
+use crate::endpoint::window::Window;
 use crate::spec::{Detection, FlowSpec, MOST_IN_FLIGHT, unit_bytes};
+use crate::time::Time;
 
 /// Segments by which each received segment grows the window.
 const STEP: u32 = 2;
@@ -47,12 +49,14 @@ impl Announced {
         let bound = flow.receive_window.or(stack.receive_window);
         let last = bound.unwrap_or(MOST_IN_FLIGHT);
         let is_linux = stack.detection == Detection::Rack && stack.ack_every > 1;
-        // The window of an application that reads at once grows by rules of its own, and seldom limits its sender.
-        let acks = if is_linux && !stack.reads_at_once {
-            stack.quick_acks.saturating_sub(QUICK_ACKS_WITHOUT_GROWTH)
-        } else {
-            0
-        };
+        if is_linux && stack.reads_at_once {
+            // The receiver's window grows by rules of its own, and its ACKs say how far.
+            let segments = Window::new(stack, Time::ZERO).segments();
+            let payload = stack.payload_bytes.max(1);
+            let this = Self { segments, acks: 0, step: 0, payload, unit: 1, rest: 0, splits: false, part: None };
+            return (segments, this);
+        }
+        let acks = if is_linux { stack.quick_acks.saturating_sub(QUICK_ACKS_WITHOUT_GROWTH) } else { 0 };
         let growth = acks.saturating_mul(STEP);
         let (segments, acks, step) = match bound {
             Some(bound) if bound > growth => (last - growth, acks, STEP),

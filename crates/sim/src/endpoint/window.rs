@@ -1,14 +1,18 @@
 //! The receive window of a Linux host whose application reads at once: it grows with each segment (`tcp_grow_window`), up
 //! to what the receive buffer allows, and the buffer grows with the data of a round trip (`tcp_rcv_space_adjust`).
 //!
-//! Linux acknowledges each segment that makes the window grow. The model therefore decides which segments are
-//! acknowledged at once; the sender's window is that of its flow.
+//! Linux acknowledges each segment that makes the window grow, so the window also decides which segments are
+//! acknowledged at once.
 
+use super::parts::QUICK_ACKS_WITHOUT_GROWTH;
 use crate::spec::StackSpec;
 use crate::time::Time;
 
-/// Size of the receive buffer at the start, bytes (`tcp_rmem[1]`).
+/// Size of the receive buffer at the start and at most, bytes: the defaults of Linux (`tcp_rmem`).
 const BUFFER_BYTES: u64 = 131_072;
+const MOST_BUFFER_BYTES: u64 = 6_291_456;
+/// Unit in which a host with this largest buffer announces its window, bytes (`tcp_select_initial_window`).
+const UNIT_BYTES: u64 = 128;
 /// Largest window of a SYN-ACK, bytes (RFC 7323 section 2.2).
 const UNSCALED_BYTES: u64 = 65_535;
 /// Bytes of the timestamp option in each segment.
@@ -24,7 +28,7 @@ const WHOLE: u64 = 256;
 
 /// State of the window; sizes are in bytes.
 #[derive(Clone, Debug)]
-pub(super) struct Window {
+pub struct Window {
     payload: u64,
     /// Fraction of the buffer that is window, in 1/256.
     ratio: u64,
@@ -34,7 +38,11 @@ pub(super) struct Window {
     /// Upper bound of the window (`window_clamp`), and the window before it is rounded (`rcv_ssthresh`).
     bound: u64,
     window: u64,
-    /// Data of the largest round trip so far, and the begin of the current one: a segment and a time.
+    /// The window that was announced last, segments.
+    announced: u32,
+    /// True if the window has grown since.
+    grew: bool,
+    /// Data of the largest round trip so far, and where the current one began: a segment and a time.
     space: u64,
     from: u32,
     since: Time,
@@ -42,17 +50,18 @@ pub(super) struct Window {
 
 impl Window {
     /// The window of a connection that begins at `now`, whose first data are expected at once.
-    pub(super) fn new(stack: &StackSpec, now: Time) -> Self {
+    pub fn new(stack: &StackSpec, now: Time) -> Self {
         let payload = u64::from(stack.payload_bytes.max(1));
         let ratio = (payload * WHOLE / (payload + OVERHEAD_BYTES)).max(1);
         let stated = stack.receive_window.map(|segments| u64::from(segments) * payload);
-        let buffer = stated.map_or(BUFFER_BYTES, |window| window * WHOLE / ratio);
+        // A stated window is reached while a segment is in the buffer.
+        let buffer = stated.map_or(BUFFER_BYTES, |window| window * WHOLE / ratio + payload + OVERHEAD_BYTES);
         // Before the first segment, half of the buffer is window, less a segment (`tcp_init_buffer_space`). A SYN-ACK
         // announces whole segments with their options.
         let segment = payload + TIMESTAMP_BYTES;
         let announced = (buffer / 2).min(UNSCALED_BYTES) / segment * segment;
         let first = announced.min((buffer / 2).saturating_sub(payload));
-        Self {
+        let mut this = Self {
             payload,
             ratio,
             is_fixed: stated.is_some(),
@@ -62,17 +71,42 @@ impl Window {
             space: first.min(FIRST_SEGMENTS * payload),
             from: 0,
             since: now,
+            announced: 0,
+            grew: false,
+        };
+        this.announced = this.segments();
+        this
+    }
+
+    /// The window that an ACK announces now, segments: whole units, rounded up (`__tcp_select_window`).
+    pub fn segments(&self) -> u32 {
+        u32::try_from(self.window.next_multiple_of(UNIT_BYTES) / self.payload).unwrap_or(u32::MAX)
+    }
+
+    /// Number of quick ACKs at a time: half of the segments of the window, and at most 16 (`tcp_incr_quickack`).
+    pub fn quick_acks(&self) -> u32 {
+        match self.window / (2 * self.payload) {
+            0 => 2,
+            halves => halves.min(QUICK_ACKS_WITHOUT_GROWTH.into()) as u32,
         }
     }
 
+    /// The window in segments, if the next ACK announces another one than the ACK before.
+    #[inline(always)]
+    pub fn announcement(&mut self) -> Option<u32> {
+        let segments = if self.grew { self.segments() } else { self.announced };
+        self.grew = false;
+        (std::mem::replace(&mut self.announced, segments) != segments).then_some(segments)
+    }
+
     /// Begins the first round trip, when the connection opens.
-    pub(super) fn open(&mut self, now: Time) {
+    pub fn open(&mut self, now: Time) {
         self.since = now;
     }
 
     /// Takes a new segment while `held` segments wait above a gap. Returns true if the window grows.
     #[inline(always)]
-    pub(super) fn grow(&mut self, held: u64) -> bool {
+    pub fn grow(&mut self, held: u64) -> bool {
         if self.window >= self.bound {
             return false;
         }
@@ -81,13 +115,14 @@ impl Window {
         let free = self.buffer.saturating_sub(kept) * self.ratio / WHOLE;
         let room = self.bound.min(free).saturating_sub(self.window);
         self.window += room.min(2 * self.payload);
+        self.grew |= room > 0;
         room > 0
     }
 
     /// Records that the application has read all data below segment `next` at `now`; `rtt` is the RTT that the receiver
     /// measures.
     #[inline(always)]
-    pub(super) fn read(&mut self, now: Time, next: u32, rtt: Time) {
+    pub fn read(&mut self, now: Time, next: u32, rtt: Time) {
         if now.since(self.since) >= rtt {
             self.end_round(now, next);
         }
@@ -100,7 +135,7 @@ impl Window {
             if !self.is_fixed {
                 let twice = 2 * data + SPARE_SEGMENTS * self.payload;
                 let wanted = twice + 2 * (twice * (data - self.space) / self.space.max(1));
-                let buffer = wanted * WHOLE / self.ratio;
+                let buffer = (wanted * WHOLE / self.ratio).min(MOST_BUFFER_BYTES);
                 if buffer > self.buffer {
                     (self.buffer, self.bound) = (buffer, buffer * self.ratio / WHOLE);
                 }
@@ -144,10 +179,24 @@ mod tests {
     }
 
     #[test]
+    fn an_announcement_has_whole_segments_and_is_made_once() {
+        let mut window = Window::new(&StackSpec::linux(), Time::ZERO);
+        assert_eq!((window.segments(), window.announcement()), (44, None));
+        assert!(window.grow(0));
+        assert_eq!((window.announcement(), window.announcement()), (Some(46), None));
+    }
+
+    #[test]
+    fn a_window_of_few_large_segments_makes_few_quick_acks() {
+        let quick_acks =
+            |payload_bytes| Window::new(&StackSpec { payload_bytes, ..StackSpec::linux() }, Time::ZERO).quick_acks();
+        assert_eq!([1448, 8948, 40_000].map(quick_acks), [16, 3, 2]);
+    }
+
+    #[test]
     fn a_stated_buffer_does_not_grow() {
         let stack = StackSpec { receive_window: Some(40), ..StackSpec::linux() };
-        // 57,920 bytes of window in a buffer of 91,527 bytes. The window begins with 44,315 bytes, and a segment in the
-        // buffer leaves 56,471 bytes.
+        // The window begins with 45,458 bytes, and grows to 57,920 bytes in steps of 2,896.
         let found = growing(&stack, 4);
         assert_eq!((found[0], found.iter().skip(1).sum::<u32>()), (5, 0), "{found:?}");
     }
