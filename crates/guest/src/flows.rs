@@ -185,7 +185,9 @@ impl<'a> Transfer<'a> {
     fn new(plan: &Plan, i: usize, flow: &'a Flow, set: &OwnedFd) -> io::Result<Self> {
         let listener = sys::tcp_socket()?;
         let bytes = flow.receive_buffer_bytes;
-        sys::set_option(&listener, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes)?;
+        if bytes > 0 {
+            sys::set_option(&listener, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes)?;
+        }
         if let Some(window) = flow.receive_window_bytes {
             sys::set_option(&listener, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, window)?;
         }

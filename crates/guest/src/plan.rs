@@ -136,7 +136,7 @@ pub struct Flow {
     pub application: Option<ApplicationSpec>,
     /// Value of the socket option of the send buffer, bytes.
     pub send_buffer_bytes: u32,
-    /// Value of the socket option of the receive buffer, bytes.
+    /// Value of the socket option of the receive buffer, bytes; 0 if the kernel adapts the buffer itself.
     pub receive_buffer_bytes: u32,
     /// Advertised window, bytes; the buffer's if absent.
     pub receive_window_bytes: Option<u32>,

@@ -15,7 +15,7 @@ from elephan.backends.linux import changes, guest, kernels, twins
 from elephan.backends.linux.buffers import READ_BYTES
 from elephan.backends.linux.changes import Patch
 from elephan.backends.linux.kernels import Kernel
-from elephan.backends.linux.plan import SYSCTLS, Plan, on_linux
+from elephan.backends.linux.plan import Plan, on_linux
 from elephan.backends.linux.tables import Looks, beside, looks, tables
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.catalog import engine
@@ -237,7 +237,7 @@ def _summary(plan: Plan, kernel: Kernel, log: guest.Log, seen: Looks) -> dict[st
             "flows": [plan.form.flows[i].name for i in plan.real],
             "congestion_controls": plan.modules,
             "arguments": plan.arguments,
-            "sysctls": SYSCTLS,
+            "sysctls": plan.document["sysctls"],
             "read_bytes": READ_BYTES,
             "look_period_s": plan.document["look_ns"] * 1e-9,
             "memory_bytes": plan.memory_bytes,

@@ -22,6 +22,8 @@ _BUFFER_MIN_BYTES = 1 << 20
 # Overhead of a packet in the kernel's memory, bytes: the window is the fraction payload / (payload + overhead) of the
 # buffer.
 _PACKET_OVERHEAD_BYTES = 856
+# The same for packets that are read at once (crates/sim/src/endpoint/receiver/window.rs).
+_VETH_OVERHEAD_BYTES = 840
 
 
 class Buffers:
@@ -50,8 +52,14 @@ class Buffers:
     def receive_buffer_bytes(self, i: int) -> int:
         """Value of the socket option for the receive buffer, bytes. Data that wait in the buffer must not limit the
         receive window: the window's growth would pause, and each pause adds quick ACKs. After a loss, a whole window
-        may wait. The first receive window gets half of the buffer."""
+        may wait. The first receive window gets half of the buffer.
+
+        For a program that reads at once, Linux adapts the buffer itself (0), unless the program states a window.
+        """
         flow, bound_bytes = self._form.flows[i], self.window_bound_bytes(i)
+        if flow.stack.reads_at_once:
+            stated = flow.stack.receive_window
+            return 0 if stated is None else -(-stated * (flow.stack.payload_bytes + _VETH_OVERHEAD_BYTES) // 2)
         wanted = max(
             int((2 * bound_bytes + READ_BYTES) / _learned(flow)), self.first_window(i) * flow.stack.payload_bytes
         )
@@ -66,6 +74,11 @@ class Buffers:
     def first_window(self, i: int) -> int:
         """First receive window, segments: the final receive window minus the growth that ``quick_acks`` allows."""
         return self._windows[i][0]
+
+    def stated_first_window(self, i: int) -> int | None:
+        """First receive window for the receiver's route; ``None`` if Linux chooses it, for a program that reads at
+        once."""
+        return None if self._form.flows[i].stack.reads_at_once else self.first_window(i)
 
 
 def _learned(flow: FlowSpec) -> float:

@@ -29,7 +29,16 @@ _FLOWS_MAX = 100
 _FLOW_FIELDS = {"source_sha256", "parameters", "stop_ps", "size_segments", "application", "backend", "foreign"}
 _LINK_FIELDS = {"loss", "record"}
 # Settings that a socket or a route accepts; the kernel determines all other fields of a stack.
-_CAN_DIFFER = ("payload_bytes", "receive_window", "initial_window", "quick_acks", "pacing", "ecn", "hz")
+_CAN_DIFFER = (
+    "payload_bytes",
+    "receive_window",
+    "initial_window",
+    "quick_acks",
+    "pacing",
+    "ecn",
+    "hz",
+    "reads_at_once",
+)
 _LINUX = STACKS["linux"]
 _HEADER_BYTES = _LINUX.header_bytes
 # Time in which a guest boots and configures its path.
@@ -53,6 +62,8 @@ SYSCTLS = {
     "net/ipv4/tcp_wmem": f"4096 16384 {BUFFER_MAX_BYTES}",
 }
 """Settings of each network namespace of a guest."""
+_OWN_BUFFERS = {"net/ipv4/tcp_rmem": "4096 131072 6291456"}
+"""Linux's own sizes of receive buffers, for programs that read at once."""
 
 
 class _NetemError(Exception):
@@ -162,7 +173,10 @@ class Plan:
         graph, watched, outside = _path(form, buffers, real, STATED if stated else "")
         document = _document(form, buffers, real, hz, modules, graph)
         document["zero_ns"] = _zero_ns(document)
-        sockets = sum(flow["send_buffer_bytes"] + flow["receive_buffer_bytes"] for flow in document["flows"])
+        sockets = sum(
+            flow["send_buffer_bytes"] + (flow["receive_buffer_bytes"] or 2 * buffers.window_bound_bytes(i))
+            for i, flow in zip(real, document["flows"], strict=True)
+        )
         memory = _MEMORY_BYTES + graph.namespaces * _NAMESPACE_BYTES + 2 * sockets
         mib = -(-memory // 2**20)
         pages = mib * 2**20 // 4096
@@ -385,7 +399,7 @@ def _outside(form: Spec, buffers: Buffers, real: list[int]) -> _Graph:
         sender, receiver = addresses(k)
         own = _of_route(form.flows[k])
         graph.route(0, receiver, 0, **own)
-        graph.route(1, sender, 1, **own, receive_window=buffers.first_window(k))
+        graph.route(1, sender, 1, **own, receive_window=buffers.stated_first_window(k))
     return graph
 
 
@@ -414,7 +428,7 @@ def _inside(form: Spec, buffers: Buffers) -> tuple[_Graph, list[int]]:
         sender, receiver = addresses(k)
         own = _of_route(flow)
         _routed(graph, 0, 1, [stage for i in flow.path for stage in stages[i]], receiver, mtu, own)
-        own["receive_window"] = buffers.first_window(k)
+        own["receive_window"] = buffers.stated_first_window(k)
         _routed(graph, 1, 0, [stage for i in flow.reverse_path for stage in stages[i]], sender, mtu, own)
     return graph, watched
 
@@ -548,7 +562,7 @@ def _document(
         "start_jitter_ps": form.start_jitter_ps,
         "phase_ns": phase_ns(form.seed, hz),
         "namespaces": graph.namespaces,
-        "sysctls": SYSCTLS,
+        "sysctls": SYSCTLS | (_OWN_BUFFERS if any(form.flows[i].stack.reads_at_once for i in real) else {}),
         "devices": graph.devices,
         "routes": list(graph.routes.values()),
         "flows": [_flow(form, buffers, i, module) for i, module in zip(real, modules, strict=True)],
@@ -592,8 +606,8 @@ def _flow(form: Spec, buffers: Buffers, i: int, module: str) -> dict[str, Any]:
         "application": write(form)["flows"][i].get("application"),
         "send_buffer_bytes": buffer,
         "receive_buffer_bytes": buffers.receive_buffer_bytes(i),
-        "receive_window_bytes": window_bytes,
+        "receive_window_bytes": None if stack.reads_at_once else window_bytes,
         # The low-water mark must not exceed the window, or the receiver would wait forever.
-        "read_bytes": min(READ_BYTES, max(1, window_bytes // 4)),
+        "read_bytes": 1 if stack.reads_at_once else min(READ_BYTES, max(1, window_bytes // 4)),
         "pacing": stack.pacing,
     }
