@@ -253,7 +253,7 @@ _STATE_WORDS = 8192
 _REGISTERS = (
     Change(
         "arch/x86/um/os-Linux/registers.c",
-        r"^(static int have_xstate_support;\n)",
+        r"^((?:static )?int have_xstate_support;\n)",
         rf"#include <string.h>\n\n\g<1>static unsigned long elephan_state[{_STATE_WORDS}];\n",
     ),
     Change(
