@@ -1,4 +1,4 @@
-"""Rules that the numbers of a run must obey, for every scenario."""
+"""Rules that the numbers of a run in the simulator must obey, for every scenario, besides those of every backend."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 
 if TYPE_CHECKING:
     from elephan.scenario.form import FlowSpec
-from elephan.runs import Run
+from elephan.runs import Run, invariants
 
 SLACK = 1e-9
 """Relative: rounding in sums of floating-point numbers."""
@@ -48,7 +48,7 @@ SIGNED_VARIABLES = ("base_s", "delay_min_s", "delay_max_s", "delay_s", "feedback
 
 def problems(run: Run) -> Iterator[str]:
     """Sentences on what is impossible in a run's tables and in its summary."""
-    yield from _conservation(run.manifest.get("conservation", {}))
+    yield from invariants.problems(run)
     kinds = {flow.name: flow for flow in run.form.flows}
     for name, table in run.tables().items():
         yield from _possible(name, table)
@@ -68,11 +68,6 @@ def problems(run: Run) -> Iterator[str]:
     yield from _numbers("metrics", summary["metrics"])
     for row in summary.get("traffic", []):
         yield from _numbers(f"traffic {row['name']}", row)
-
-
-def _conservation(counts: dict[str, int]) -> Iterator[str]:
-    if counts["sent"] + counts["duplicated"] != counts["received"] + counts["dropped"] + counts["under_way"]:
-        yield f"packets unaccounted for: {counts}"
 
 
 def _possible(name: str, table: pl.DataFrame) -> Iterator[str]:
@@ -122,9 +117,6 @@ def _flow(row: dict[str, Any], spec: FlowSpec) -> Iterator[str]:
     delivered, again, sent = (row[name] for name in ("segments_delivered", "retransmits", "segments_sent"))
     if tcp and delivered + again > sent:
         yield f"{where}: {delivered} delivered and {again} repeated of {sent} sent"
-    size = spec.size_segments
-    if tcp and size is not None and delivered > size:
-        yield f"{where}: {delivered} delivered of a transfer of {size}"
     if row["rtt_min_ms"] is not None and row["rtt_min_ms"] <= 0:
         yield f"{where}: rtt_min_ms is {row['rtt_min_ms']}"
 
@@ -148,15 +140,11 @@ def _crowd(run: Run) -> Iterator[str]:
 
 
 def _links(run: Run) -> Iterator[str]:
-    specs = {link["name"]: link for link in run.canonical["links"]}
-    for name, spec in specs.items():
+    for name in [link["name"] for link in run.canonical["links"]]:
         rows = run.links.filter(pl.col("link").cast(pl.String) == name)
         if rows.is_empty():
             continue
-        limit = spec["queue"].get("limit_packets")
         last = rows.sort("time_s").tail(1).to_dicts()[0]
-        if limit is not None and (most := max(rows["queue_max"])) > limit:
-            yield f"{name}: {most} packets in a queue of {limit}"
         gone = last["delivered_packets"] + last["dropped_packets"]
         if gone > last["arrived_packets"] + last["duplicated_packets"]:
             yield f"{name}: {gone} packets left of {last['arrived_packets']} that arrived"

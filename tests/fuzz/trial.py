@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ import polars as pl
 from tests.fuzz import checks, limits
 
 from elephan import backends
-from elephan.runs import Run
+from elephan.runs import Run, invariants
 from elephan.runs.execute import compute
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.schema import TABLES, ScenarioTable, field_names
@@ -21,6 +22,10 @@ REFUSED, RAN, CANCELLED, FAILED = "refused", "ran", "cancelled", "failed"
 OUTCOMES = (REFUSED, RAN, CANCELLED, FAILED)
 AGAIN_EVERY = 16
 """One of so many seeds is run a second time, and once more with its flows in another order."""
+ELSEWHERE = ("model", "quic", "linux")
+"""Backends that run the scenarios of the same seeds; a scenario that one of them cannot run is refused by it."""
+ELSEWHERE_S = 10.0
+"""Time after which a run of another backend is cancelled."""
 LATE = ("events: more than ", "memory")
 """Refusals that may come after a scenario was accepted: only running it shows that it is too large."""
 _NAMES = {*TABLES, *field_names(ScenarioTable), *(name for table in TABLES.values() for name in field_names(table))}
@@ -109,7 +114,7 @@ def _attempt(form: dict[str, Any], again: bool) -> Outcome:
         return Outcome(FAILED, why, seconds, octets)
     found = list(checks.problems(run))
     if not found and again:
-        found = list(_repeated(scenario, run, form))
+        found = [*_repeated(scenario, run, form), *_elsewhere(scenario)]
     return Outcome(FAILED if found else RAN, "; ".join(found[:3]), seconds, octets)
 
 
@@ -117,6 +122,27 @@ def _run(scenario: Scenario, patience_s: float) -> Run:
     until_s = time.process_time() + patience_s
     backend = backends.get("sim", backends.MemoryPool(limits.MEMORY_BYTES))
     return compute(backend, scenario, scenario.seed, lambda _: time.process_time() < until_s)
+
+
+def _elsewhere(scenario: Scenario) -> Iterator[str]:
+    """Impossible numbers in the tables of the other backends that are there and can run the scenario."""
+    for name in ELSEWHERE:
+        backend = backends.get(name, backends.MemoryPool(limits.MEMORY_BYTES))
+        try:
+            backend.check(scenario)
+            run = compute(backend, scenario, scenario.seed, _until(time.monotonic() + ELSEWHERE_S))
+        except ScenarioError as error:
+            if "\n" in str(error):
+                yield f"on {name}: a refusal that is not one line: {str(error)!r}"
+        except (backends.Cancelled, backends.RunMemoryError):
+            continue
+        else:
+            yield from (f"on {name}: {problem}" for problem in invariants.problems(run))
+
+
+def _until(until_s: float) -> Callable[[float], bool]:
+    """A progress callback that cancels a run at a time."""
+    return lambda _: time.monotonic() < until_s
 
 
 def _refusal(error: ScenarioError) -> Outcome:

@@ -14,6 +14,7 @@ CRATES = sorted(source.parent.name for source in ROOT.glob("crates/*/src"))
 LEVELS = (
     (
         "_engine.pyi",
+        "beginning.py",
         "hooks.py",
         "notebooks.py",
         "parts.py",

@@ -1,5 +1,6 @@
 //! Tables as files: Parquet, and the digest of their contents.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ::parquet::arrow::ArrowWriter;
@@ -46,6 +47,32 @@ fn add_list(values: &Bound<'_, PyList>, array: &ArrayRef) -> Result<(), Box<dyn 
         _ => array.as_string::<i32>().iter().try_for_each(|value| values.append(value))?,
     }
     Ok(())
+}
+
+/// The smallest and the largest value of each column of numbers that has any, and true if all of them are finite. Missing
+/// values do not count.
+#[pyfunction]
+pub fn extremes(py: Python<'_>, table: PyTable) -> PyResult<BTreeMap<String, (f64, f64, bool)>> {
+    let (batches, schema) = table.into_inner();
+    let find = || -> Result<_, ArrowError> {
+        let mut found = BTreeMap::new();
+        for (place, field) in schema.fields().iter().enumerate().filter(|(_, field)| field.data_type().is_numeric()) {
+            let (mut least, mut most, mut finite, mut any) = (f64::INFINITY, f64::NEG_INFINITY, true, false);
+            for batch in &batches {
+                let column = cast(batch.column(place), &DataType::Float64)?;
+                for value in column.as_primitive::<Float64Type>().iter().flatten() {
+                    (least, most) = (least.min(value), most.max(value));
+                    finite &= value.is_finite();
+                    any = true;
+                }
+            }
+            if any {
+                found.insert(field.name().clone(), (least, most, finite));
+            }
+        }
+        Ok(found)
+    };
+    py.detach(find).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
 /// Size from which a table is compressed, bytes. To set up a compressor and a dictionary for each column of a small table

@@ -119,7 +119,7 @@ fn edges(times: &[Time], spec: &Spec, receivers: &[ReceiverRecord]) -> Vec<[Rece
 /// Number of turns with events between two questions within a slice.
 const TURNS_PER_QUESTION: u32 = 8;
 
-/// What a run asks its caller while it is in progress. A closure that takes the fraction done and returns the number of
+/// Questions of a run in progress to its caller. A closure that takes the fraction done and returns the number of
 /// slices until its next call is asked between slices only.
 pub trait Supervisor {
     /// Takes the fraction of the run that is done, between two slices. Returns the number of slices until the next call, or

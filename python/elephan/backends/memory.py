@@ -34,7 +34,7 @@ def free_bytes() -> int:
 
 
 def _left_in_cgroups(root: Path = Path("/")) -> Iterator[int]:
-    """What is left of the memory limit of each cgroup of this process, and of the cgroups that contain it, bytes. Both
+    """Rest of the memory limit of each cgroup of this process, and of the cgroups that contain it, bytes. Both
     versions are read. Files that could be dropped from the cache count as free.
 
     Args:
@@ -62,7 +62,7 @@ def _left_in_cgroups(root: Path = Path("/")) -> Iterator[int]:
 
 
 def _left_in_cgroup(folder: Path, limit: str, usage: str, droppable: str) -> int | None:
-    """What is left of the limit of one cgroup; ``None`` if it has none."""
+    """Rest of the limit of one cgroup; ``None`` if it has none."""
     try:
         most, used = int((folder / limit).read_text()), int((folder / usage).read_text())
         counts = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from elephan.runs import files, saved
+from elephan.runs import files, invariants, saved
 from elephan.runs.errors import DamagedRunError, DamagedRunWarning, RunError
 from elephan.runs.result import Run
 from elephan.runs.saved import MANIFEST, SUMMARY
@@ -87,8 +87,10 @@ class Store:
         the same result, so if two processes compute a result, the second process need not write it.
 
         Raises:
+            EngineDefectError: a number of the run is impossible, so the run is not saved.
             OSError: the disk is full, or the folder cannot be written.
         """
+        invariants.check(run)
         self.prepare()
         target = self.path(run.id)
         with files.temporary_folder(self.root) as folder:
