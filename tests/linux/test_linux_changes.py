@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,11 @@ import pytest
 from elephan.backends import get
 from elephan.backends.kernel import bpf
 from elephan.backends.kernel.lab import can_run
-from elephan.backends.linux import changes, kernels, lab
+from elephan.backends.linux import build, changes, kernels, lab
 from elephan.backends.linux.plan import Plan
 from elephan.cli.main import main, run_command
 from elephan.runs.saved import run_id
-from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario import Scenario, ScenarioError, c_files
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "tcp_simple.c"
 TREES = [kernel for kernel in kernels.kernels() if kernel.tree.is_dir()]
@@ -85,6 +86,67 @@ def test_a_file_without_a_name_of_its_own_is_refused(mine: Path, old: str, new: 
     changed(mine, old, new)
     with pytest.raises(ScenarioError, match=sentence):
         Plan.of(dumbbell({"algorithm": str(mine)}), 250)
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        'struct tcp_congestion_ops one = { .ssthresh = x, .name = "mine" };',
+        'struct tcp_congestion_ops one = { .name = "mine", .owner = (struct module *){ 0 } }; int a[] = { 1 };',
+        'struct tcp_congestion_ops one __read_mostly =\n{\n\t.name\t= NAME,\n};\n#define NAME "mine"',
+        'struct tcp_congestion_ops one = {\n.ssthresh = x, /* .name = "other" */\n  .name = "mine" } ;',
+        'static char brace[] = "}"; static struct tcp_congestion_ops one = { .a = "}{", .name = "mine" };',
+    ],
+)
+def test_the_name_is_found_however_the_file_is_laid_out(operations: str, tmp_path: Path) -> None:
+    (tmp_path / "tcp_mine.c").write_text(f"{operations}\n")
+    assert c_files.read(tmp_path / "tcp_mine.c").name == "mine"
+
+
+def test_a_patch_may_add_and_remove_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    new = "diff --git a/net/ipv4/new.c b/net/ipv4/new.c\nnew file mode 100644\n--- /dev/null\n+++ b/net/ipv4/new.c\n"
+    gone = "--- a/net/ipv4/old.c\n+++ /dev/null\n@@ -1 +0,0 @@\n-int old;\n"
+    (tmp_path / "my.patch").write_text(f"{new}@@ -0,0 +1 @@\n+int new;\n{gone}")
+    assert changes.read_patch(tmp_path / "my.patch").name == "my.patch"
+    (tmp_path / "bad.patch").write_text("--- /dev/null\n+++ b/drivers/new.c\n@@ -0,0 +1 @@\n+int new;\n")
+    with pytest.raises(ScenarioError, match=r"changes drivers/new\.c"):
+        changes.read_patch(tmp_path / "bad.patch")
+
+
+def test_the_next_call_removes_what_a_killed_build_left(
+    mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(changes, "_MEMORY", tmp_path)
+    kernels.cache().mkdir(parents=True)
+    left = [kernels.cache() / f"{kernels.BUILDING}x", tmp_path / f"{changes._workshops()}y"]
+    for folder in left:
+        (folder / "tree").mkdir(parents=True)
+    base = kernels.Kernel("0" * 16, "6.12", 250, 0.0, 0.0, "", "")
+    with build.idle() as free:
+        assert free
+        with pytest.raises(ScenarioError, match="built without its tree"):
+            changes.changed(base, [c_files.read(mine)], None, print)
+        assert all(folder.exists() for folder in left), "another build is under way"
+    with pytest.raises(ScenarioError, match="built without its tree"):
+        changes.changed(base, [c_files.read(mine)], None, print)
+    assert not any(folder.exists() for folder in left)
+
+
+@needs_tree
+def test_a_kernel_that_warns_marks_its_run(mine: Path, tmp_path: Path) -> None:
+    changed(mine, "static u32 ", "static int warned;\nstatic u32 ")
+    text = mine.read_text(encoding="utf-8")
+    body = re.search(r"ssthresh\(struct sock \*sk\)\s*\{", text)
+    assert body is not None
+    mine.write_text(f"{text[: body.end()]}\n\tWARN_ON(!warned++);{text[body.end() :]}", encoding="utf-8")
+    done = get("linux").run(dumbbell({"algorithm": str(mine)}))
+    assert not done.summary["linux"]["valid"]
+    (line,) = [line for line in done.summary["warnings"] if "the kernel found a defect" in line]
+    assert "WARNING: " in line
+    assert "elephan_tcp_mine.c" in line
+    assert "\n" not in line
 
 
 def test_wrong_parameters_are_refused_with_the_nearest_word(mine: Path) -> None:

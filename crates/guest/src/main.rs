@@ -36,8 +36,24 @@ fn run() -> io::Result<()> {
         "queue_words": flows::QUEUE_WORDS,
         "flows": flows,
         "release": release.trim(),
+        "warnings": kernel_warnings()?,
     });
     fs::write("/result.json", result.to_string())
+}
+
+/// Lines of the kernel's log that name a defect, if the kernel has found one (`Documentation/admin-guide/tainted-kernels.rst`).
+fn kernel_warnings() -> io::Result<Vec<String>> {
+    const BAD_PAGE: u64 = 1 << 5;
+    const DIED: u64 = 1 << 7;
+    const WARNED: u64 = 1 << 9;
+    let tainted = fs::read_to_string("/proc/sys/kernel/tainted")?.trim().parse().unwrap_or(0);
+    if tainted & (BAD_PAGE | DIED | WARNED) == 0 {
+        return Ok(Vec::new());
+    }
+    let text = String::from_utf8_lossy(&sys::kernel_log()?).into_owned();
+    let named = |line: &&str| ["WARNING:", "BUG:", "Oops", "refcount_t:"].iter().any(|word| line.contains(word));
+    let found: Vec<String> = text.lines().filter(named).map(str::to_owned).collect();
+    Ok(if found.is_empty() { vec![format!("the kernel is tainted: {tainted}")] } else { found })
 }
 
 /// Executes another program, which the kernel kills when the parent ends. Returns only with an error.

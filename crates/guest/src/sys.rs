@@ -24,6 +24,17 @@ pub fn mount(kind: &str, at: &str) -> io::Result<()> {
     done(unsafe { libc::mount(kind.as_ptr(), at.as_ptr(), kind.as_ptr(), 0, std::ptr::null()) }.into()).map(drop)
 }
 
+/// The kernel's log.
+pub fn kernel_log() -> io::Result<Vec<u8>> {
+    const READ_ALL: libc::c_int = 3;
+    let mut text = vec![0_u8; 1 << 18];
+    let room = libc::c_int::try_from(text.len()).unwrap_or(libc::c_int::MAX);
+    // SAFETY: the kernel writes at most `room` bytes into the buffer, which is as long.
+    let length = done(unsafe { libc::klogctl(READ_ALL, text.as_mut_ptr().cast(), room) }.into())?;
+    text.truncate(usize::try_from(length).unwrap_or(0));
+    Ok(text)
+}
+
 /// Asks the kernel to kill this process when its parent ends.
 pub fn die_with_parent() -> io::Result<()> {
     // SAFETY: no memory is passed.

@@ -3,6 +3,7 @@ Only this module imports Dask."""
 
 from __future__ import annotations
 
+import re
 import secrets
 from queue import Empty, Queue
 from typing import Any
@@ -16,6 +17,7 @@ from elephan.runs.result import Run
 from elephan.scenario import Scenario, ScenarioError
 
 CONNECT_S = 10
+_ADDRESS = re.compile(r"(?:[a-z]+://)?(?:\[[0-9A-Fa-f:]+\]|[^\s/:\[\]]+):\d{1,5}")
 _LOOK_AGAIN_S = 0.1
 
 Answer = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
@@ -73,6 +75,8 @@ def _connect(address: str) -> Any:
         raise ScenarioError(
             "a cluster needs Dask; install it with: pip install 'elephan[cluster]'", source="--cluster"
         ) from None
+    if _ADDRESS.fullmatch(address) is None:
+        raise ScenarioError(f"'{address}' is not an address; write tcp://host:port", source="--cluster")
     try:
         connect: Any = distributed.Client
         return connect(address, timeout=CONNECT_S, set_as_default=False)

@@ -31,6 +31,7 @@ from elephan.runs.saved import run_id
 from elephan.runs.store import Store
 from elephan.runs.swept import Sweep
 from elephan.scenario import Scenario, ScenarioError
+from elephan.unhurried import is_at_work
 
 THREADS = "elephan-sweep"
 """Prefix of the names of a sweep's threads."""
@@ -260,6 +261,9 @@ class _Pool:
         """
         self._stop.set()
         self._wait_for_all(_PATIENCE_S)
+        # A run that has changed the host ends by itself soon. An exception within its cleanup would leave the changes.
+        while self._left and is_at_work():
+            self._take_ended(_LOOK_AGAIN_S)
         for thread in tuple(self._computing) if self._left else ():
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
         self._wait_for_all(_PATIENCE_S if self._computing else threading.TIMEOUT_MAX)

@@ -19,8 +19,10 @@ SUFFIX = ".c"
 _MOST_BYTES = 1_000_000
 _STEM = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-_OPERATIONS = re.compile(r"struct\s+tcp_congestion_ops\s+\w+[^=;{]*=\s*\{(.*?)\n\}", re.DOTALL)
-_NAME = re.compile(r"\.name\s*=\s*\"([^\"]*)\"")
+_OPERATIONS = re.compile(r"struct\s+tcp_congestion_ops\s+\w+[^=;{]*=\s*\{", re.DOTALL)
+_BRACE = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])+'|[{}]", re.DOTALL)
+_NAME = re.compile(r"\.name\s*=\s*(?:\"([^\"]*)\"|([A-Za-z_]\w*))")
+_DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+\"([^\"]*)\"", re.MULTILINE)
 _PARAMETER = re.compile(r"\bmodule_param\s*\(\s*(\w+)\s*,\s*(\w+)\s*,")
 _SWITCH = "bool"
 _NUMBERS = ("byte", "short", "ushort", "int", "uint", "long", "ulong", "hexint", _SWITCH)
@@ -92,7 +94,7 @@ def read(path: Path) -> CFile:
     if _STEM.fullmatch(path.stem) is None:
         raise ScenarioError(f"{path}: the name of a C file has letters, digits and _ only; rename it")
     code = _COMMENT.sub(" ", text.decode("utf-8", errors="replace"))
-    names = [name for block in _OPERATIONS.findall(code) for name in _NAME.findall(block)]
+    names = _names(code)
     if not names:
         raise ScenarioError(f"{path}: no 'struct tcp_congestion_ops' with a .name in it, which Linux needs")
     if len(names) > 1:
@@ -101,6 +103,27 @@ def read(path: Path) -> CFile:
         raise ScenarioError(f'{path}: .name = "{names[0]}" must have 1 to {_NAME_MAX} letters')
     parameters = dict(_PARAMETER.findall(code))
     return CFile(path.absolute(), text, hashlib.sha256(text).hexdigest(), names[0], parameters)
+
+
+def _names(code: str) -> list[str]:
+    """The names of all congestion controls in a text without comments: strings, or macros that are strings."""
+    macros = dict(_DEFINED.findall(code))
+    found = []
+    for begin in _OPERATIONS.finditer(code):
+        for text, macro in _NAME.findall(code[begin.end() : _closing(code, begin.end())]):
+            if text or macro in macros:
+                found.append(text or macros[macro])
+    return found
+
+
+def _closing(code: str, start: int) -> int:
+    """Position of the brace that closes the one before ``start``; the end of the text if there is none."""
+    depth = 1
+    for match in _BRACE.finditer(code, start):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if depth == 0:
+            return match.start()
+    return len(code)
 
 
 def unchanged(path: Path, digest: str) -> CFile:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import re
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +20,7 @@ from elephan.backends.linux.plan import Plan, on_linux
 from elephan.backends.linux.tables import Looks, beside, looks, tables
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.catalog import engine
+from elephan.scenario.errors import one_line
 from elephan.version import __version__
 
 _DIGEST_DIGITS = 12
@@ -213,10 +215,19 @@ def _digest(paths: list[Path]) -> str:
     return sha.hexdigest()[:_DIGEST_DIGITS]
 
 
+def _complaint(plan: Plan, kernel: Kernel, lines: list[str]) -> str:
+    """The warning about a kernel that has found a defect in itself, such as one in a user's change."""
+    blamed = f"; {', '.join(kernel.changes)} may be the cause" if kernel.changes else ""
+    first = one_line(re.sub(r"^<\d+>(?:\[[ \d.]+\] )?", "", lines[0]))
+    more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
+    return f"the kernel found a defect during this run, so its numbers may be wrong: {first}{more}{blamed}"
+
+
 def _summary(plan: Plan, kernel: Kernel, log: guest.Log, seen: Looks) -> dict[str, Any]:
     """Totals of a run, and the kernel that ran it."""
     flows = tables(plan, seen)["flows"]
-    warnings = []
+    complaints = log.result.get("warnings", [])
+    warnings = [_complaint(plan, kernel, complaints)] if complaints else []
     for spec, words in zip((plan.form.flows[i] for i in plan.real), seen.flows[-1], strict=True):
         if words[15] not in (0, spec.stack.payload_bytes):
             warnings.append(f"{spec.name}: its segments had {words[15]} B of data and not {spec.stack.payload_bytes} B")
@@ -236,6 +247,8 @@ def _summary(plan: Plan, kernel: Kernel, log: guest.Log, seen: Looks) -> dict[st
             "path": f"the engine: {plan.outside}" if plan.outside else "netem in the guest",
             "flows": [plan.form.flows[i].name for i in plan.real],
             "congestion_controls": plan.modules,
+            "valid": not complaints,
+            "kernel_warnings": complaints,
             "arguments": plan.arguments,
             "sysctls": plan.document["sysctls"],
             "read_bytes": READ_BYTES,

@@ -103,7 +103,7 @@ def build(version: str, hz: int, tree: Path | None, tell: Tell) -> tuple[Kernel,
         )
     cache().mkdir(parents=True, exist_ok=True)
     with alone(tell):
-        _remove_abandoned()
+        remove_abandoned()
         work = Path(tempfile.mkdtemp(prefix=BUILDING, dir=cache()))
         try:
             source = _of_tree(tree) if tree is not None else _of_debian(version, work, tell)
@@ -128,7 +128,20 @@ def alone(tell: Tell) -> Iterator[None]:
         yield
 
 
-def _remove_abandoned() -> None:
+@contextlib.contextmanager
+def idle() -> Iterator[bool]:
+    """Hold the lock within this context if no build is under way; gives false otherwise."""
+    with (cache() / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+def remove_abandoned() -> None:
+    """Remove the folders of builds that were killed; no build may be under way."""
     for folder in cache().glob(f"{BUILDING}*"):
         shutil.rmtree(folder, ignore_errors=True)
 

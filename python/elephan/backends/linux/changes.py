@@ -20,6 +20,7 @@ from elephan.backends.linux.kernels import BUILDING, SEEDED, TREE, Kernel, cache
 from elephan.scenario import ScenarioError, reading
 from elephan.scenario.c_files import CFile
 from elephan.scenario.errors import one_line
+from elephan.unhurried import unhurried
 
 WORD_DIGITS = 12
 _DIGITS = 16
@@ -72,7 +73,9 @@ def read_patch(path: Path) -> Patch:
         raise ScenarioError(f"{path}: no such file", source="--patch") from None
     except ScenarioError as error:
         raise ScenarioError(f"{path}: {error.message}", source="--patch") from None
-    touched = [name for name in _CHANGED.findall(text.decode("utf-8", errors="replace")) if name != "null"]
+    named = _CHANGED.findall(text.decode("utf-8", errors="replace"))
+    # A new file has no old name, and a removed file no new one: /dev/null, or the name alone in some tools.
+    touched = [name for name in named if name not in ("/dev/null", "null")]
     if not touched:
         raise ScenarioError(f"{path}: not a patch; write it with 'git diff' or 'diff -u'", source="--patch")
     for name in touched:
@@ -115,13 +118,17 @@ def changed(base: Kernel, files: Sequence[CFile], patch: Patch | None, tell: bui
         return base
     files = sorted(files, key=lambda file: file.unit)
     digest = _digest(base, files, patch)
+    with build.idle() as free:
+        if free:
+            _remove_leftovers()
     if found := _built(digest):
         return found
     if not base.tree.is_dir():
         raise ScenarioError(
             f"the kernel {base.digest} was built without its tree, which a change needs; type 'elephan lab linux build'"
         )
-    with build.alone(tell):
+    # A signal ends the compilation at once; the process waits until the tree, a quarter of a gigabyte, is removed.
+    with build.alone(tell), unhurried():
         if found := _built(digest):
             return found
         began = time.monotonic()
@@ -144,6 +151,12 @@ def changed(base: Kernel, files: Sequence[CFile], patch: Patch | None, tell: bui
         finally:
             shutil.rmtree(work, ignore_errors=True)
             _remove_workshops()
+
+
+def _remove_leftovers() -> None:
+    """Remove what killed builds have left in the cache and in memory."""
+    build.remove_abandoned()
+    _remove_workshops()
 
 
 def _workshop(work: Path) -> Path:

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,7 +40,7 @@ PATH_ENVIRONMENT = "ELEPHAN_LINUX_PATH"
 """Environment variable with the path of the program that simulates the path outside a guest, if it is not the
 package's."""
 
-HUNG_S = 120.0
+HUNG_S = 30.0
 """Processor time without progress after which a guest counts as hung, s."""
 
 _SLOW_S = 1800.0
@@ -98,7 +98,7 @@ def run(plan: Plan, kernel: Kernel, progress: Progress | None, captures: Path | 
     with _root(plan, first) as folder:
         began = time.monotonic()
         with _started(plan, kernel, first, folder, capture=captures is not None) as process:
-            processor_s = _follow(process, folder, progress)
+            processor_s = _follow(process, folder, progress, kernel.changes)
         root = folder / "root"
         if plan.outside and process.returncode == _REFUSED:
             raise _told(_console(folder))
@@ -270,9 +270,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _follow(process: subprocess.Popen[bytes], folder: Path, progress: Progress | None) -> float:
-    """Wait for the end. Returns the processor time of the guest, s."""
-    seen, spent_s, spent_then, seen_at = -1, 0.0, 0.0, time.monotonic()
+def _follow(process: subprocess.Popen[bytes], folder: Path, progress: Progress | None, changes: Sequence[str]) -> float:
+    """Wait for the end. Returns the processor time of the guest, s; ``changes`` are those of the kernel by the user."""
+    seen, spent_s, spent_then, seen_at = -1.0, 0.0, 0.0, time.monotonic()
     wait_s = _LOOK_S / 10
     while process.poll() is None:
         time.sleep(wait_s)
@@ -284,15 +284,19 @@ def _follow(process: subprocess.Popen[bytes], folder: Path, progress: Progress |
         if progress is not None and not progress(done / 100):
             raise Cancelled
         if spent_s - spent_then > HUNG_S or time.monotonic() - seen_at > _SLOW_S:
-            raise GuestError(f"the guest hung at {done} % of the run: no progress in {HUNG_S:g} s of processor time")
+            raise GuestError(
+                f"the guest hung at {done:g} % of the run: no progress in {HUNG_S:g} s of processor time"
+                + (f"; {', '.join(changes)} may contain an endless loop" if changes else "")
+            )
     return spent_s
 
 
-def _progress(folder: Path) -> int:
+def _progress(folder: Path) -> float:
+    """Progress of the run, percent in tenths."""
     try:
-        return int((folder / "root" / "progress").read_text(encoding="ascii") or 0)
+        return float((folder / "root" / "progress").read_text(encoding="ascii") or 0)
     except (OSError, ValueError):
-        return 0
+        return 0.0
 
 
 def _processor_s(pid: int) -> float:
