@@ -4,10 +4,10 @@
     .venv/bin/python benches/reference/compare.py --first 200 40    # 40 others
     .venv/bin/python benches/reference/compare.py --show 17         # commands and scenario of a draw
 
-Both sides are made from one draw, each by a translation of its own (path.py, simulated.py). A draw agrees if each flow's
-goodput and mean window are within 2 % with seed 1, or on average over five seeds, or if the 95 % intervals (Student's t,
-five seeds) of the two sides overlap. Results are appended to a file as JSON lines, and draws in the file are not run
-again.
+Both sides are made from one draw, each by a translation of its own (path.py, simulated.py). A draw agrees if each
+flow's goodput and mean window are within 2 % with seed 1, or on average over five seeds, or if the 95 % intervals
+(Student's t, five seeds) of the two sides overlap. Results are appended to a file as JSON lines, and draws in the file
+are not run again.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from space import drawn
 
 from elephan.backends.linux import kernels
 from elephan.backends.linux.kernels import Kernel
+from elephan.rates import rate_mbps
 
 BOUND = 0.02
 SEEDS = (1, 2, 3, 4, 5)
@@ -42,30 +43,26 @@ Measured = list[dict[str, float]]
 
 
 def quantities(draw: Draw, i: int, done_s: float, rows: list[tuple[float, float, float]]) -> dict[str, float]:
-    """Goodput and mean window of a flow from rows of time, window and delivered bytes: of a transfer until its end, of
-    another flow in the measured part."""
+    """Quantities of a flow from rows of time, window and delivered bytes: the goodput of a transfer, or the goodput and
+    the mean window of another flow in the measured part."""
     size_bytes = draw.flows[i].size_segments * draw.payload
-    start_s = draw.flows[i].start_s
-    if size_bytes and done_s >= 0:
-        part = [row for row in rows if start_s < row[0] <= start_s + done_s and row[1] > 0]
-        return {"goodput_mbps": size_bytes * 8e-6 / done_s, "cwnd": fmean(row[1] for row in part) if part else math.nan}
+    if size_bytes:
+        return {"goodput_mbps": rate_mbps(size_bytes, done_s) if done_s > 0 else 0.0}
     part = [row for row in rows if row[0] >= draw.measure_s - 1e-9]
-    bytes_s = (part[-1][2] - part[0][2]) / (part[-1][0] - part[0][0])
-    return {"goodput_mbps": bytes_s * 8e-6, "cwnd": fmean(row[1] for row in part)}
+    goodput_mbps = rate_mbps(part[-1][2] - part[0][2], part[-1][0] - part[0][0])
+    return {"goodput_mbps": goodput_mbps, "cwnd": fmean(row[1] for row in part)}
 
 
-def on_linux(draw: Draw, seed: int, kernel: Kernel, lowat: int) -> tuple[Measured, list[int | None]]:
+def on_linux(draw: Draw, seed: int, kernel: Kernel, late: bool) -> tuple[Measured, list[int | None]]:
     """The flows in the guest, and the receive windows of those with a stated buffer, in segments."""
     found: Measured = []
     windows: list[int | None] = []
-    for i, flow in enumerate(path.run(draw, seed, kernel, lowat)):
-        rows = [
-            (one.time_s, float(one.cwnd), float(other.received))
-            for one, other in zip(flow.client, flow.server, strict=True)
-        ]
+    for i, flow in enumerate(path.run(draw, seed, kernel, late)):
+        # Segments that have arrived out of order count, as in the simulator.
+        rows = [(one.time_s, float(one.cwnd), float(one.acked + one.sacked * one.mss)) for one in flow.samples]
         done_s = flow.done_s - flow.started_s if flow.done_s >= 0 else -1.0
-        found.append(quantities(draw, i, done_s, rows) | {"retransmits": flow.client[-1].retransmits})
-        window = max(one.window for one in flow.client) // draw.payload
+        found.append(quantities(draw, i, done_s, rows) | {"retransmits": flow.samples[-1].retransmits})
+        window = max(one.window for one in flow.samples) // draw.payload
         windows.append(window if draw.flows[i].buffer_bytes else None)
     return found, windows
 
@@ -92,35 +89,36 @@ def differs(ours: list[float], theirs: list[float]) -> bool:
 def different(ours: list[Measured], theirs: list[Measured]) -> Iterator[str]:
     """The quantities that differ, as simulator / Linux, averaged over the seeds."""
     for i in range(len(ours[0])):
-        for name in JUDGED:
+        for name in (name for name in JUDGED if name in ours[0][i]):
             sides = [[seed[i][name] for seed in side] for side in (ours, theirs)]
             if differs(*sides):
                 yield f"flow{i} {name} {fmean(sides[0]):.4g} / {fmean(sides[1]):.4g}"
 
 
-def compared(draw: Draw, kernel: Kernel, lowat: int) -> dict[str, Any]:
+def compared(draw: Draw, kernel: Kernel, late: bool) -> dict[str, Any]:
     """The record of a draw: one seed, and five if that does not agree."""
     ours: list[Measured] = []
     theirs: list[Measured] = []
     found: list[str] = []
     for seed in SEEDS:
-        linux, windows = on_linux(draw, seed, kernel, lowat)
+        varied = draw.varied(seed)
+        linux, windows = on_linux(varied, seed, kernel, late)
         theirs.append(linux)
-        ours.append(in_simulator(draw, seed, windows))
+        ours.append(in_simulator(varied, seed, windows))
         found = list(different(ours, theirs))
         if seed == SEEDS[0] and not found:
             break
     return {
-        "number": draw.number, "kind": draw.kind, "kernel": kernel.version, "lowat": lowat, "seeds": len(ours),
+        "number": draw.number, "kind": draw.kind, "kernel": kernel.version, "late": late, "seeds": len(ours),
         "different": found, "simulator": ours, "linux": theirs,
     }  # fmt: skip
 
 
 def told(draw: Draw, record: dict[str, Any]) -> str:
     """The line of a draw."""
-    there, back = draw.there, draw.back
+    there, reverse = draw.there, draw.reverse
     flows = ", ".join(flow.algorithm + (" back" if flow.back else "") for flow in draw.flows)
-    way = f"{there.rate_mbps:g} Mbit/s × {there.delay_ms + back.delay_ms:g} ms, {there.packets} packets"
+    way = f"{there.rate_mbps:g} Mbit/s × {there.delay_ms + reverse.delay_ms:g} ms, {there.packets} packets"
     seeds = "" if record["seeds"] == 1 else f" ({record['seeds']} seeds)"
     return f"{draw.number} {draw.kind}: {way}: {flows}: {'; '.join(record['different']) or 'agrees'}{seeds}"
 
@@ -131,13 +129,15 @@ def main() -> None:
     parser.add_argument("count", type=int, nargs="?", default=200)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--lowat", type=int, default=0, help="low-water mark of the receivers, bytes")
-    parser.add_argument("--file", type=Path, default=Path("reference.jsonl"), help="results, to which new ones are added")
+    parser.add_argument("--late", action="store_true", help="let receivers read late, as those of --on linux do")
+    parser.add_argument(
+        "--file", type=Path, default=Path("reference.jsonl"), help="results, to which new ones are added"
+    )
     parser.add_argument("--show", type=int, help="print the commands and the scenario of a draw")
     given = parser.parse_args()
     if given.show is not None:
-        draw = drawn(given.show)
-        print(path.script(draw, 1, given.lowat))
+        draw = drawn(given.show).varied(SEEDS[0])
+        print(path.script(draw, given.late))
         print(simulated.scenario(draw, 1, [None] * len(draw.flows)).to_toml())
         print(json.dumps(asdict(draw)))
         return
@@ -149,7 +149,7 @@ def main() -> None:
     draws = [drawn(number) for number in range(given.first, given.first + given.count)]
     agreeing = 0
     with ThreadPoolExecutor(given.jobs) as pool, given.file.open("a", encoding="utf-8") as file:
-        new = pool.map(lambda draw: known.get(draw.number) or compared(draw, kernel, given.lowat), draws)
+        new = pool.map(lambda draw: known.get(draw.number) or compared(draw, kernel, given.late), draws)
         for draw, record in zip(draws, new, strict=True):
             if draw.number not in known:
                 file.write(json.dumps(record) + "\n")

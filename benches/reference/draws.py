@@ -3,9 +3,8 @@ the other."""
 
 from __future__ import annotations
 
-import math
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 ALGORITHMS = (
     "reno", "cubic", "bic", "westwood", "htcp", "hstcp", "hybla", "vegas", "nv", "stcp", "lp", "veno", "yeah",
@@ -25,7 +24,7 @@ class Way:
         rate_mbps: rate of the bottleneck, for IP packets.
         packets: packets that may wait in front of it, without the packet in transmission.
         delay_ms: propagation delay.
-        queue: the queue: "droptail", "codel", "fq_codel" or "red".
+        queue: the queue: "droptail", "codel" or "fq_codel".
         loss: probability of a random loss.
         late: fraction of the packets that arrive ``late_ms`` later, so that others overtake them.
         duplicate: fraction of the packets that arrive twice.
@@ -53,7 +52,7 @@ class Flow:
         algorithm: its congestion control, by Elephan's name.
         start_s: its start.
         size_segments: length of the transfer in segments; 0 for a flow until the end.
-        back: true if its data go the other way.
+        back: true if its data go from b to a.
         buffer_bytes: the receiver's SO_RCVBUF; 0 for the kernel's automatic buffer.
         write_segments: segments of each write of the application, ``period_ms`` apart; 0 for writes without pause.
         period_ms: time between two writes.
@@ -79,7 +78,7 @@ class Draw:
     number: int
     kind: str
     there: Way
-    back: Way
+    reverse: Way
     flows: tuple[Flow, ...]
     duration_s: float
     measure_s: float
@@ -87,10 +86,27 @@ class Draw:
     ecn: bool = False
     offload: bool = False
 
-    def starts_s(self, seed: int) -> list[float]:
-        """Starts of the flows with a seed: the seed moves each start by up to 10 ms, in whole µs."""
+    def varied(self, seed: int) -> Draw:
+        """The draw with a seed, for both sides: rates and delays up to 1 % higher or lower, and starts up to 10 ms
+        later. Without this, all seeds would meet their losses at the same segments."""
         drawn = random.Random(f"{self.number} {seed}")
-        return [round(flow.start_s + drawn.uniform(0, START_JITTER_S), 6) for flow in self.flows]
+
+        def near(value: float) -> float:
+            return round(value * drawn.uniform(0.99, 1.01), 5)
+
+        def way(this: Way) -> Way:
+            return replace(
+                this,
+                rate_mbps=near(this.rate_mbps),
+                delay_ms=near(this.delay_ms),
+                rates=tuple((at, near(rate)) for at, rate in this.rates),
+                delays=tuple((at, near(delay)) for at, delay in this.delays),
+            )
+
+        flows = tuple(
+            replace(flow, start_s=round(flow.start_s + drawn.uniform(0, START_JITTER_S), 6)) for flow in self.flows
+        )
+        return replace(self, there=way(self.there), reverse=way(self.reverse), flows=flows)
 
     @property
     def payload(self) -> int:

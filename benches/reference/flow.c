@@ -2,12 +2,14 @@
  *
  * flow offload DEVICE...                        turns segmentation and receive offloads of devices off, as ethtool -K
  * flow at SECONDS COMMAND...                    runs a command at a time
- * flow serve PORT BUFFER LOWAT END FILE         accepts one connection, and reads
+ * flow serve PORT ALGORITHM BUFFER KEEP         accepts one connection, and reads
  * flow send HOST PORT ALGORITHM START SIZE WRITE PERIOD ON OFF END FILE
  *                                               connects at START, and writes SIZE bytes (0: until the end)
  *
  * Times are in seconds after ORIGIN, a time of CLOCK_MONOTONIC. With PERIOD, the client writes WRITE bytes each PERIOD,
- * for ON seconds after every OFF seconds. At END, the samples are written to FILE.
+ * and with ON, it pauses for OFF seconds after every ON seconds. A server with KEEP always leaves KEEP bytes unread, and
+ * wakes for each 64 KiB; a server without KEEP reads at once. A client's send buffer is the kernel's, or has SNDBUF bytes.
+ * At END, the client writes its samples to FILE.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -28,6 +30,7 @@
 
 #define STEP_S 0.02
 #define CHUNK (128 << 10)
+#define READ (64 << 10)
 
 static double origin_s, end_s, done_s = -1, started_s = -1;
 static int connected = -1;
@@ -76,9 +79,9 @@ static void *sample(void *unused)
 	check(!(out = fopen(file, "w")), file);
 	fprintf(out, "%.9f %.9f\n", started_s, done_s);
 	for (int k = 0; k < most; k++)
-		fprintf(out, "%.3f %u %u %u %llu %llu %u %u %u\n", k * STEP_S, infos[k].tcpi_snd_cwnd, infos[k].tcpi_snd_ssthresh,
+		fprintf(out, "%.3f %u %u %u %llu %u %u %u %u\n", k * STEP_S, infos[k].tcpi_snd_cwnd, infos[k].tcpi_snd_ssthresh,
 			infos[k].tcpi_rtt, (unsigned long long)infos[k].tcpi_bytes_acked,
-			(unsigned long long)infos[k].tcpi_bytes_received, infos[k].tcpi_total_retrans, infos[k].tcpi_snd_wnd,
+			infos[k].tcpi_sacked, infos[k].tcpi_total_retrans, infos[k].tcpi_snd_wnd,
 			infos[k].tcpi_snd_mss);
 	fclose(out);
 	exit(0);
@@ -94,20 +97,17 @@ static void begin_samples(void)
 static int serve(char **word)
 {
 	struct sockaddr_in here = { .sin_family = AF_INET, .sin_port = htons(atoi(word[0])) };
-	int listener = socket(AF_INET, SOCK_STREAM, 0), buffer = atoi(word[1]), lowat = atoi(word[2]);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), buffer = atoi(word[2]), keep = atoi(word[3]), lowat = READ;
 
-	end_s = atof(word[3]);
-	file = word[4];
+	check(setsockopt(listener, IPPROTO_TCP, TCP_CONGESTION, word[1], strlen(word[1])), word[1]);
 	if (buffer)
 		check(setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer), "SO_RCVBUF");
 	check(bind(listener, (struct sockaddr *)&here, sizeof here) || listen(listener, 1), "listen");
-	begin_samples();
 	check((connected = accept(listener, NULL, NULL)) < 0, "accept");
-	if (lowat)
+	if (keep)
 		check(setsockopt(connected, SOL_SOCKET, SO_RCVLOWAT, &lowat, sizeof lowat), "SO_RCVLOWAT");
-	while (read(connected, chunk, CHUNK) > 0)
+	while (read(connected, chunk, keep ? READ - keep : CHUNK) > 0)
 		;
-	pause();
 	return 0;
 }
 
@@ -124,7 +124,8 @@ static void put(long long bytes)
 static int send_flow(char **word)
 {
 	struct sockaddr_in there = { .sin_family = AF_INET, .sin_port = htons(atoi(word[1])) };
-	int mine = socket(AF_INET, SOCK_STREAM, 0), left;
+	const char *sized = getenv("SNDBUF");
+	int mine = socket(AF_INET, SOCK_STREAM, 0), left, buffer = sized ? atoi(sized) : 0;
 	long long size = atoll(word[4]), piece = atoll(word[5]);
 	double start_s = atof(word[3]), period_s = atof(word[6]), on_s = atof(word[7]), off_s = atof(word[8]);
 
@@ -132,11 +133,13 @@ static int send_flow(char **word)
 	file = word[10];
 	inet_pton(AF_INET, word[0], &there.sin_addr);
 	check(setsockopt(mine, IPPROTO_TCP, TCP_CONGESTION, word[2], strlen(word[2])), word[2]);
+	if (buffer)
+		check(setsockopt(mine, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof buffer), "SO_SNDBUFFORCE");
 	begin_samples();
 	sleep_until(start_s);
 	started_s = now();
-	connected = mine;
 	check(connect(mine, (struct sockaddr *)&there, sizeof there), "connect");
+	connected = mine;
 	if (size) {
 		put(size);
 		while (ioctl(mine, SIOCOUTQ, &left) == 0 && left > 0)
@@ -148,7 +151,7 @@ static int send_flow(char **word)
 		for (long k = 0;; k++) {
 			double clock_s = k * period_s;
 
-			at_s = start_s + clock_s + floor(clock_s / on_s + 1e-9) * off_s;
+			at_s = start_s + clock_s + (on_s > 0 ? floor(clock_s / on_s + 1e-9) * off_s : 0);
 			sleep_until(at_s);
 			put(piece);
 		}
@@ -189,7 +192,7 @@ int main(int count, char **word)
 		execvp(word[3], word + 3);
 		check(1, word[3]);
 	}
-	if (count == 7 && !strcmp(word[1], "serve"))
+	if (count == 6 && !strcmp(word[1], "serve"))
 		return serve(word + 2);
 	if (count == 13 && !strcmp(word[1], "send"))
 		return send_flow(word + 2);

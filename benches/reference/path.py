@@ -43,27 +43,34 @@ for n in r x w; do ip netns exec $n sysctl -qw net.ipv4.ip_forward=1; done
 sysctl -qw net.ipv4.tcp_mem="60000 60000 60000"
 for n in a b; do
     ip netns exec $n sysctl -qw net.ipv4.tcp_no_metrics_save=1 net.ipv4.tcp_ecn={ecn} \\
-        net.ipv4.tcp_rmem="4096 131072 {memory}" net.ipv4.tcp_wmem="4096 16384 {memory}"
+        net.ipv4.tcp_rmem="4096 131072 6291456" net.ipv4.tcp_wmem="4096 16384 16777216"
 done
 """
-MEMORY_BYTES = 64 << 20
 ETHERNET_BYTES = 14
 
 
-def queue(device: str, way: Way, rate_mbps: float, mtu: int, verb: str) -> list[str]:
-    """Commands that add or change the bottleneck. Linux's queues count the bytes of Ethernet's header too: netem is told
-    to leave them out, and tbf, which cannot, gets a higher rate."""
-    namespace = device[0]
-    tc = f"tc -n {namespace} qdisc {verb} dev {device}"
+def queue(device: str, behind: str, way: Way, rate_mbps: float, mtu: int, verb: str) -> list[str]:
+    """Commands that add or change the bottleneck.
+
+    Linux's queues count the bytes of Ethernet's header too: netem is told to leave them out, and tbf, which cannot,
+    gets a higher rate. netem has no other queue than its own, and a change of its rate leaves the packets in the queue
+    as they were, so tbf serves the other queues and the variable rates. tbf lets a packet go when its transmission
+    would begin, and netem at the device ``behind`` adds the time of the transmission.
+    """
+    rate = f"netem rate {rate_mbps * 1e6:.0f}bit -{ETHERNET_BYTES}"
+    tc = f"tc -n {device[0]} qdisc {verb} dev {device}"
     if way.queue == "droptail" and not way.rates:
-        return [f"{tc} root netem rate {rate_mbps * 1e6:.0f}bit -{ETHERNET_BYTES} limit {way.packets + 1}"]
-    frame = mtu + ETHERNET_BYTES
-    made = [f"{tc} root handle 1: tbf rate {rate_mbps * 1e6 * frame / mtu:.0f}bit burst {frame} limit {way.packets}"]
+        return [f"{tc} root {rate} limit {way.packets + 1}"]
+    frame, limit = mtu + ETHERNET_BYTES, way.packets
+    made = [
+        f"{tc} root handle 1: tbf rate {rate_mbps * 1e6 * frame / mtu:.0f}bit burst {frame} limit {limit}",
+        f"tc -n {behind[0]} qdisc {verb} dev {behind} root {rate} limit 1000000",
+    ]
     if verb == "add":
         kinds = {
-            "droptail": f"pfifo limit {way.packets}",
-            "codel": f"codel limit {way.packets} ecn",
-            "fq_codel": f"fq_codel limit {way.packets} ecn",
+            "droptail": f"pfifo limit {limit}",
+            "codel": f"codel limit {limit} ecn",
+            "fq_codel": f"fq_codel limit {limit} ecn",
         }
         made.append(f"{tc} parent 1:1 handle 2: {kinds[way.queue]}")
     return made
@@ -76,13 +83,13 @@ def delay(device: str, way: Way, delay_ms: float, verb: str) -> str:
     return f"tc -n {device[0]} qdisc {verb} dev {device} root netem limit 1000000 delay {delay_ms:.6f}ms{loss}{twice}"
 
 
-def script(draw: Draw, seed: int, lowat: int) -> str:
+def script(draw: Draw, late: bool) -> str:
     """The guest's first program."""
-    lines = [HEAD.format(origin=ORIGIN_S, mtu=draw.mtu, ecn=int(draw.ecn), memory=MEMORY_BYTES)]
+    lines = [HEAD.format(origin=ORIGIN_S, mtu=draw.mtu, ecn=int(draw.ecn))]
     if not draw.offload:
         lines += ["ip netns exec a ./flow offload ar", "ip netns exec b ./flow offload bw"]
-    for way, (first, second, third) in ((draw.there, ("rx", "xw", "wb")), (draw.back, ("wx", "xr", "ra"))):
-        lines += queue(first, way, way.rate_mbps, draw.mtu, "add")
+    for way, (first, second, third) in ((draw.there, ("rx", "xw", "wb")), (draw.reverse, ("wx", "xr", "ra"))):
+        lines += queue(first, second, way, way.rate_mbps, draw.mtu, "add")
         if way.late:
             in_time = 100 * (1 - way.late)
             lines.append(
@@ -91,22 +98,26 @@ def script(draw: Draw, seed: int, lowat: int) -> str:
             )
         lines.append(delay(third, way, way.delay_ms, "add"))
         for at_s, rate_mbps in way.rates:
-            [change] = queue(first, way, rate_mbps, draw.mtu, "change")
-            lines.append(f"./flow at {at_s} {change} &")
+            changes = queue(first, second, way, rate_mbps, draw.mtu, "change")
+            lines += [f"./flow at {at_s} {change} &" for change in changes]
         for at_s, delay_ms in way.delays:
             lines.append(f"./flow at {at_s} {delay(third, way, delay_ms, 'change')} &")
-    for i, (flow, start_s) in enumerate(zip(draw.flows, draw.starts_s(seed), strict=True)):
+    for i, flow in enumerate(draw.flows):
         client, server, host = ("b", "a", "10.0.0.1") if flow.back else ("a", "b", "10.0.3.2")
         port = 5001 + i
         name = NAMES.get(flow.algorithm, flow.algorithm)
+        end, keep = draw.duration_s, draw.payload if late else 0
         period_s, on_s = flow.period_ms / 1e3, flow.on_periods * flow.period_ms / 1e3
         sizes = f"{flow.size_segments * draw.payload} {flow.write_segments * draw.payload}"
         lines += [
-            f"ip netns exec {server} ./flow serve {port} {flow.buffer_bytes} {lowat} {draw.duration_s} server{i} &",
-            f"ip netns exec {client} ./flow send {host} {port} {name} {start_s:.6f} {sizes} "
-            f"{period_s:.6f} {on_s:.6f} {flow.off_s:.6f} {draw.duration_s} client{i} &",
+            f"ip netns exec {server} ./flow serve {port} {name} {flow.buffer_bytes} {keep} &",
+            f"ip netns exec {client} ./flow send {host} {port} {name} {flow.start_s:.6f} {sizes} "
+            f"{period_s:.6f} {on_s:.6f} {flow.off_s:.6f} {end} client{i} &",
+            'clients="$clients $!"',
         ]
-    return "\n".join([*lines, "wait", "for n in r x w b a; do tc -n $n -s qdisc; done > qdiscs", ""])
+    return "\n".join(
+        [*lines, "for c in $clients; do wait $c; done", "for n in r x w b a; do tc -n $n -s qdisc; done > qdiscs", ""]
+    )
 
 
 @dataclass(frozen=True)
@@ -118,7 +129,7 @@ class Sample:
     ssthresh: int
     srtt_us: int
     acked: int
-    received: int
+    sacked: int
     retransmits: int
     window: int
     mss: int
@@ -126,20 +137,19 @@ class Sample:
 
 @dataclass(frozen=True)
 class Ended:
-    """A flow that a guest ran: its start and completion (-1 if not complete), and samples of both ends."""
+    """A flow that a guest ran: its start and completion (-1 if not complete), and samples."""
 
     started_s: float
     done_s: float
-    client: list[Sample]
-    server: list[Sample]
+    samples: list[Sample]
 
 
-def read(path: Path) -> tuple[float, float, list[Sample]]:
+def read(path: Path) -> Ended:
     """A file that the program wrote."""
     head, *rows = path.read_text(encoding="ascii").splitlines()
     started, done = map(float, head.split())
     split = (row.split() for row in rows)
-    return started, done, [Sample(float(words[0]), *map(int, words[1:])) for words in split]
+    return Ended(started, done, [Sample(float(words[0]), *map(int, words[1:])) for words in split])
 
 
 @lru_cache(maxsize=1)
@@ -156,13 +166,13 @@ cd /mnt; sh ./script > log 2>&1; echo $? > status; poweroff -f > /dev/null 2>&1
 """
 
 
-def run(draw: Draw, seed: int, kernel: Kernel, lowat: int = 0, keep: Path | None = None) -> list[Ended]:
+def run(draw: Draw, seed: int, kernel: Kernel, late: bool = False, keep: Path | None = None) -> list[Ended]:
     """Run a draw in a guest. Raises ``RuntimeError`` if a command in the guest fails."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copy(program(build_folder()), folder / "flow")
         (folder / "init").write_text(INIT, encoding="ascii")
-        (folder / "script").write_text(script(draw, seed, lowat), encoding="ascii")
+        (folder / "script").write_text(script(draw, late), encoding="ascii")
         (folder / "uml").mkdir()
         words = [
             str(kernel.folder / "linux"), "mem=512M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro",
@@ -184,11 +194,7 @@ def run(draw: Draw, seed: int, kernel: Kernel, lowat: int = 0, keep: Path | None
         if not status.exists() or status.read_text(encoding="ascii").strip() != "0":
             log = folder / "log"
             raise RuntimeError(log.read_text() if log.exists() else (folder / "console").read_text(errors="replace"))
-        found = []
-        for i in range(len(draw.flows)):
-            started_s, done_s, client = read(folder / f"client{i}")
-            found.append(Ended(started_s, done_s, client, read(folder / f"server{i}")[2]))
-        return found
+        return [read(folder / f"client{i}") for i in range(len(draw.flows))]
 
 
 @lru_cache(maxsize=1)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
-from draws import Draw, Flow, Way
+from draws import PACKET_BITS, Draw, Flow, Way
 
 from elephan.backends import get
 from elephan.scenario import Scenario
@@ -14,6 +14,8 @@ from elephan.scenario.catalog import algorithms
 
 STEP_S = 0.02
 """Sampling interval."""
+CODEL_MS = 5
+"""CoDel's target in Linux."""
 
 
 def link(name: str, way: Way) -> dict[str, Any]:
@@ -28,8 +30,12 @@ def link(name: str, way: Way) -> dict[str, Any]:
         "duplex": False,
     }
     if way.queue != "droptail":
-        made["queue"] = f"linux:{way.queue}" if way.queue == "red" else way.queue
-        made["queue_parameters"] = {"newton": True} | ({"whole_backlog": True} if way.queue == "fq_codel" else {})
+        # tbf takes a packet from its queue when the transmission of the one before begins, and not when it ends.
+        target_ms = CODEL_MS + PACKET_BITS / (way.rate_mbps * 1e3)
+        made["queue"] = way.queue
+        made["queue_parameters"] = {"newton": True, "target": f"{target_ms:.6f} ms"}
+        if way.queue == "fq_codel":
+            made["queue_parameters"]["whole_backlog"] = True
     if way.loss:
         made["loss"] = way.loss
     if way.late:
@@ -49,12 +55,12 @@ def as_linux(algorithm: str) -> str:
     return f"{algorithm}:linux" if "linux" in presets else algorithm
 
 
-def flow_table(i: int, flow: Flow, start_s: float, window: int | None, payload: int) -> dict[str, Any]:
+def flow_table(i: int, flow: Flow, window: int | None, payload: int) -> dict[str, Any]:
     """One flow; ``window`` is the receive window in segments, if the receiver's buffer is stated."""
     made: dict[str, Any] = {
         "name": f"flow{i}",
         "algorithm": as_linux(flow.algorithm),
-        "start": f"{start_s * 1e6:.0f} us",
+        "start": f"{flow.start_s * 1e6:.0f} us",
         "path": ["back" if flow.back else "there"],
         "reverse_path": ["there" if flow.back else "back"],
     }
@@ -66,36 +72,37 @@ def flow_table(i: int, flow: Flow, start_s: float, window: int | None, payload: 
         rate_bps = flow.write_segments * payload * 8 / (flow.period_ms / 1e3)
         made["application"] = {"rate": f"{rate_bps:.0f} bit/s"}
         if flow.on_periods:
-            on_s = flow.on_periods * flow.period_ms / 1e3
-            made["application"] |= {"on": f"{on_s} s", "off": f"{flow.off_s} s", "times": "constant"}
+            on = f"{flow.on_periods * flow.period_ms * 1e6:.0f} ns"
+            made["application"] |= {"on": on, "off": f"{flow.off_s} s", "times": "constant"}
     return made
 
 
 def scenario(draw: Draw, seed: int, windows: list[int | None]) -> Scenario:
     """The scenario of a draw."""
-    return Scenario.from_dict({
-        "title": f"draw {draw.number}",
-        "seed": seed,
-        "duration": f"{draw.duration_s} s",
-        "sample_period": f"{STEP_S * 1e3} ms",
-        "start_jitter": "0 s",
-        "measure": {"from": f"{draw.measure_s} s"},
-        "stack": {
-            "base": "linux",
-            "payload": f"{draw.payload} B",
-            "ecn": draw.ecn,
-        },
-        "link": [link("there", draw.there), link("back", draw.back)],
-        "flow": [
-            flow_table(i, flow, start_s, windows[i], draw.payload)
-            for i, (flow, start_s) in enumerate(zip(draw.flows, draw.starts_s(seed), strict=True))
-        ],
-    })
+    return Scenario.from_dict(
+        {
+            "title": f"draw {draw.number}",
+            "seed": seed,
+            "duration": f"{draw.duration_s} s",
+            "sample_period": f"{STEP_S * 1e3} ms",
+            "start_jitter": "0 s",
+            "measure": {"from": f"{draw.measure_s} s"},
+            "stack": {
+                "base": "linux",
+                "payload": f"{draw.payload} B",
+                "ecn": draw.ecn,
+                "reads_at_once": True,
+            },
+            "link": [link("there", draw.there), link("back", draw.reverse)],
+            "flow": [flow_table(i, flow, windows[i], draw.payload) for i, flow in enumerate(draw.flows)],
+        }
+    )
 
 
 @dataclass(frozen=True)
 class Ran:
-    """A simulated flow: completion (-1 if not complete), retransmissions, and rows of time, window and delivered bytes."""
+    """A simulated flow: completion (-1 if not complete), retransmissions, and rows of time, window and
+    delivered bytes."""
 
     done_s: float
     retransmits: int
