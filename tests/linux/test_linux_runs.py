@@ -174,7 +174,7 @@ def test_flows_of_both_directions_and_several_round_trips_run() -> None:
     found = flows(result)
     assert all(flow["goodput_mbps"] > 1 for flow in found)
     samples = pl.DataFrame(result.tables["samples"]).filter(pl.col("flow").cast(pl.String) == found[1]["name"])
-    assert samples["srtt_s"].min() > 0.08
+    assert samples["srtt_s"].drop_nulls().to_numpy().min() > 0.08
 
 
 def test_a_receive_window_bounds_what_is_in_flight() -> None:
