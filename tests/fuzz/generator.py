@@ -690,3 +690,31 @@ def _spoiled(draw: Draws, form: Tables) -> Tables:
     else:
         holder[key] = draw.choice(GARBAGE)
     return form
+
+
+def plain(seed: int) -> Tables:
+    """The tables of a scenario of a seed that Linux in a guest can run too: few flows of algorithms of the kernel,
+    and the impairments of a link that delay, drop, repeat and reorder packets."""
+    draw = Draws(seed)
+    path: Tables = {
+        "rate": f"{draw.count(1, 60)} Mbit/s", "rtt": f"{2 * draw.count(2, 100)} ms",
+        "buffer": f"{draw.count(5, 200)} packets",
+    }  # fmt: skip
+    impairments: Tables = {
+        "loss": draw.spread(1e-4, 0.2),
+        "reorder": {"share": draw.spread(1e-3, 0.4), "delay": f"{draw.count(1, 60)} ms"},
+        "duplicate": draw.choice((draw.spread(1e-3, 1.0), 1.0)),
+        "jitter": {"uniform": f"{draw.count(1, 20)} ms"},
+    }
+    path |= {name: impairments[name] for name in draw.subset(tuple(impairments))}
+    flows = [
+        {"algorithm": draw.choice(("reno", "cubic:linux", "bbr:linux", "westwood:linux", "vegas"))}
+        | ({"start": f"{draw.count(1, 1000)} ms"} if draw.chance(0.4) else {})
+        | ({"stop": f"{draw.count(1100, 2500)} ms"} if draw.chance(0.3) else {})
+        | ({"size": f"{draw.count(1, 300)} kB"} if draw.chance(0.3) else {})
+        for _ in range(draw.randint(1, 3))
+    ]
+    stack = {"receive_window": f"{draw.count(5, 500)} segments"} if draw.chance(0.3) else {}
+    return {"duration": f"{draw.randint(2, 4)} s", "dumbbell": path, "flow": flows} | (
+        {"stack": stack} if stack else {}
+    )

@@ -15,7 +15,8 @@ from tests.fuzz.trial import AGAIN_EVERY, CANCELLED, FAILED, RAN, REFUSED, Outco
 from tests.fuzz.worker import Worker
 
 import elephan
-from elephan.runs import Run
+from elephan.runs import Run, invariants
+from elephan.runs.execute import compute
 from elephan.scenario import catalog
 from elephan.scenario.schema import TABLES, HostClock, ScenarioTable, field_names
 
@@ -179,3 +180,13 @@ def test_a_failure_ends_the_runner_with_status_1(
     scenario.write_text('{"duration": "1 s"}', encoding="utf-8")
     assert runner.main(["--file", str(scenario)]) == 0
     assert "refused: there is no path" in capsys.readouterr().out
+
+
+def test_a_plain_scenario_is_accepted_and_obeys_every_rule_in_the_model() -> None:
+    form = generator.plain(99000050)
+    scenario = elephan.Scenario.from_dict(form)
+    assert generator.plain(99000050) == form
+    run = compute(elephan.backends.get("model"), scenario, 1)
+    sizes = [flow.size_segments for flow in run.form.flows]
+    assert any(sizes)
+    assert list(invariants.problems(run)) == []

@@ -34,6 +34,8 @@ from elephan.scenario.words import hint
 from elephan.version import __version__
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import polars as pl
 
     from elephan.models.fluid import Sender, Trajectory
@@ -285,11 +287,18 @@ def _tables(plan: _Plan, found: Trajectory) -> dict[str, pl.DataFrame]:
 _TRIPS = ("rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_p99_ms")
 
 
+def _sent(plan: _Plan, found: Trajectory, i: int) -> npt.NDArray[np.float64]:
+    """Segments of a flow at each time; the step in which it ends may go beyond its size."""
+    import numpy as np
+
+    return np.minimum(found.sent[:, i], plan.senders[i].segments)
+
+
 def _samples(plan: _Plan, found: Trajectory, i: int) -> pl.DataFrame:
     import numpy as np
     import polars as pl
 
-    sent = np.floor(found.sent[:, i] + 1e-9)
+    sent = np.floor(_sent(plan, found, i) + 1e-9)
     windows = found.windows[:, i]
     there = ~np.isnan(windows)
     frame = pl.DataFrame(
@@ -320,7 +329,8 @@ def _flow(plan: _Plan, found: Trajectory, i: int) -> dict[str, Any]:
     measure = plan.form.measure
     begin, end = measure.from_ps / _PS, measure.to_ps / _PS
     first, last = (int(np.searchsorted(found.times_s, time - 1e-9)) for time in (begin, end))
-    segments = found.sent[last, i] - found.sent[first, i]
+    sent = _sent(plan, found, i)
+    segments = sent[last] - sent[first]
     windows = found.windows[first : last + 1, i]
     there = ~np.isnan(windows)
     trips_ms = 1e3 * found.rtts_s[first : last + 1, i][there]
@@ -347,8 +357,8 @@ def _flow(plan: _Plan, found: Trajectory, i: int) -> dict[str, Any]:
         "start_s": sender.start_s,
         "goodput_mbps": payload_rate_mbps(segments, plan.payload_bytes, end - begin),
         "throughput_mbps": rate_mbps(segments * plan.wire_bytes, end - begin),
-        "segments_delivered": int(found.sent[-1, i]),
-        "segments_sent": int(found.sent[-1, i]),
+        "segments_delivered": int(sent[-1]),
+        "segments_sent": int(sent[-1]),
         "retransmits": None,
         "loss_events": int(found.losses[-1, i]),
         "timeouts": None,
