@@ -681,7 +681,7 @@ def test_verbs_make_a_damaged_run_again_and_show_refuses_it(
             assert problem in err
             assert err.startswith("elephan: ")
             assert err.endswith("the saved run is damaged: run its scenario again\n")
-        document, err = answer(verb, "one.toml")
+        document, err = answer(verb, "one.toml", *(["--grid", "duration=3 s"] if verb == "sweep" else []))
         again = document["runs"][0] if verb == "sweep" else document
         assert err.count("\n") == 1
         assert err.startswith("warning: ")

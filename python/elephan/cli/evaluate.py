@@ -89,6 +89,8 @@ def command(
 
     if fail_on == "worse" and against is None:
         raise ScenarioError("'worse' is in comparison with another algorithm; write --against ALG", source="--fail-on")
+    if against is not None and not parameters and set(algorithms) == {against}:
+        raise ScenarioError(f"'{against}' would be compared with itself; name another algorithm", source="--against")
     with _named_options(), common.collecting_seldom(), meter() as progress:
         found = evaluate(
             list(algorithms), suite, against=against, only=only, parameters=_parameters(parameters),

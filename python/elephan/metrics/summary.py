@@ -12,7 +12,7 @@ from typing import Any
 from elephan.metrics.compiled import PS_PER_S, by_flow, link_counter, measure_window, number, recorded_links
 from elephan.metrics.errors import MetricError, Window
 from elephan.runs import tables
-from elephan.runs.crowds import MOST_ROWS, over_flows
+from elephan.runs.crowds import over_flows
 from elephan.runs.result import SUMMARY_FORMAT, Run
 
 FLOW_COLUMNS = (
@@ -102,9 +102,9 @@ def _smoothed(run: Run) -> dict[str, float]:
         return by_flow(run, "mean_srtt_ms")
     except MetricError:
         found: dict[str, float] = {}
-        for spec in run.form.flows if len(run.form.flows) <= MOST_ROWS else ():
+        for name in (name for group in run.groups for name in group.recorded):
             with suppress(MetricError):  # no sample: a flow of datagrams, or one that starts later
-                found |= by_flow(run, "mean_srtt_ms", flows=[spec.name])
+                found |= by_flow(run, "mean_srtt_ms", flows=[name])
         return found
 
 
@@ -135,7 +135,8 @@ def _sum(counts: Sequence[int | None]) -> int | None:
 def _crowd(run: Run, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Quantiles over all flows of each group, recorded or not."""
     group_of = {name: group.name for group in run.groups for name in group.members}
-    fields = [field for field in rows[0] if field not in ("name", "algorithm")]
+    # Smoothed RTTs are known of the recorded flows alone.
+    fields = [field for field in rows[0] if field not in ("name", "algorithm", "srtt_mean_ms")]
     return over_flows([row | {"group": group_of[row["name"]]} for row in rows], fields, by="group")
 
 

@@ -190,7 +190,7 @@ def read_manifest(folder: Path, name: str | None = None) -> dict[str, Any]:
     except OSError as error:
         raise _unreadable(path, error) from None
     except ScenarioError as error:
-        raise DamagedRunError(path, error.message) from None
+        raise DamagedRunError(path, f"cannot be read ({error.message})") from None
     except (ValueError, RecursionError) as error:
         raise DamagedRunError(path, f"not JSON ({shown(error)})") from None
     if not isinstance(manifest, dict):

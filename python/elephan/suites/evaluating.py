@@ -139,8 +139,6 @@ def _subjects(
         spec = _spec(against, judges)
     except ScenarioError as error:
         raise error.located(source="against") from None
-    if all((subject.spec, subject.parameters) == (spec, ()) for subject in subjects):
-        raise ScenarioError(f"'{against}' would be compared with itself; name another algorithm", source="against")
     label = own.label(spec)
     clash = any(subject.label == label for subject in subjects)
     return subjects, Subject(f"{label} (baseline)" if clash else label, spec)
