@@ -60,7 +60,7 @@ def window(algorithm: str, parameters: dict[str, Any], point: Point) -> Point:
     stated = scenario(algorithm, parameters, point)
     flow = elephan.run(stated).summary()["flows"][0]
     rate = flow["goodput_mbps"] * 1e6 / 8 / stated.form.flows[0].stack.payload_bytes
-    return {**point, "window": round(rate * point["rtt_s"], 4), "loss_events": flow["loss_events"]}
+    return {**point, "window": round(rate * point["rtt_s"], 4), "loss_events": flow["total_loss_events"]}
 
 
 def path_window(point: Point) -> float:
