@@ -72,7 +72,7 @@ impl Sender {
             if let Some(entry) = &entry {
                 report.grows_window |= self.note_time(packet.stamp, entry.owd, out);
                 self.note_overtaken(entry.trigger);
-                repeated = self.take_report(entry);
+                repeated = self.take_report(entry, cumulative);
             }
             if self.repair.may_be_spurious {
                 let blocks = entry.as_ref().map_or(&[][..], |entry| &entry.blocks[..usize::from(entry.count)]);

@@ -12,16 +12,17 @@ use crate::sidecar::SackEntry;
 use crate::time::Time;
 
 impl Sender {
-    /// Takes the report of an ACK that segments arrived twice. Returns their number; 0 without a report, and if the network
-    /// duplicated them: there are more reports than retransmissions (`tcp_dsack_seen`).
+    /// Takes the report of an ACK of the segments below `cumulative` that segments arrived twice. Returns their number; 0
+    /// without a report, and if the network duplicated them: there are more reports than retransmissions
+    /// (`tcp_dsack_seen`).
     #[inline]
-    pub(super) fn take_report(&mut self, entry: &SackEntry) -> u32 {
-        if self.rack.enabled && entry.is_report() { self.on_report(entry.repeated) } else { 0 }
+    pub(super) fn take_report(&mut self, entry: &SackEntry, cumulative: u32) -> u32 {
+        if self.rack.enabled && entry.is_report() { self.on_report(entry.repeated, cumulative) } else { 0 }
     }
 
     #[cold]
     #[inline(never)]
-    fn on_report(&mut self, (first, past): (u32, u32)) -> u32 {
+    fn on_report(&mut self, (first, past): (u32, u32), cumulative: u32) -> u32 {
         let segments = past - first;
         self.reports.all += u64::from(segments);
         if self.reports.all > self.stats.totals.retransmits + self.opening.repeats() {
@@ -30,7 +31,10 @@ impl Sender {
         let is_probe = segments == 1 && self.timeout.probed > 0 && self.timeout.probed == past;
         self.rack.window.is_pending |= self.rack.reordering_seen && !is_probe;
         if let (Some(since), Some(unreported)) = (self.reports.since, &mut self.reports.unreported) {
-            if past > since {
+            // The first acknowledgement of a segment may report a copy that the network made. Linux counts that only if the
+            // segment was retransmitted (`tcp_check_dsack`, `tcp_sacktag_one`).
+            let is_first = past > self.board.una() && past <= cumulative;
+            if past > since && (!is_first || self.board.is_resent(past - 1)) {
                 *unreported = unreported.saturating_sub(segments);
             }
         }
@@ -101,6 +105,25 @@ impl Sender {
             self.reports.begin(self.board.una(), self.board.resent() + probes);
         } else {
             self.reports.end();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::endpoint::bench::Bench;
+    use crate::sidecar::SackEntry;
+
+    #[test]
+    fn a_copy_that_is_reported_with_the_acknowledgement_of_its_segment_is_no_unnecessary_retransmission() {
+        let mut bench = Bench::start_reno(20, 10_000);
+        bench.acknowledge(5, 10_000);
+        bench.sender.stats.totals.retransmits = 4;
+        bench.sender.reports.begin(0, 2);
+        // The ACK of the reports acknowledges segment 5, and an earlier ACK has acknowledged segment 4.
+        for (repeated, left) in [((5, 6), 2), ((4, 5), 1)] {
+            assert_eq!(bench.sender.take_report(&SackEntry { repeated, ..SackEntry::default() }, 6), 1);
+            assert_eq!(bench.sender.reports.unreported, Some(left), "{repeated:?}");
         }
     }
 }
