@@ -23,7 +23,7 @@ import pytest
 from tests.runs import synthetic
 
 import elephan.runs.tables
-from elephan.runs import Run, Store, files
+from elephan.runs import Run, Store, files, invariants
 
 KILLS = int(os.environ.get("ELEPHAN_KILLS", "3"))
 RUNS = 40
@@ -180,6 +180,7 @@ def save_and_die(store: Store, run: Run, tables: dict[str, bytes], step: int) ->
 
         try:
             elephan.runs.tables.write = write
+            invariants.check = lambda run: None  # it reads the tables with Polars, and changes nothing
             sys.addaudithook(watch)
             Store(store.root).save(run, replace=True)
         finally:
