@@ -152,7 +152,7 @@ def run_ours(case: Case, table: Row, moved_us: int, preset: str | None = None) -
     flows, links = run.summary()["flows"], run.links
     return {
         "goodput_mbps": [flow["goodput_mbps"] for flow in flows],
-        "retransmits": [flow["retransmits"] for flow in flows],
+        "retransmits": [flow["total_retransmits"] for flow in flows],
         "dropped": links.filter(links["link"] == "bottleneck")["dropped_packets"].max(),
     }
 

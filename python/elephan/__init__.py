@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from elephan._engine import Start as Start
     from elephan.algorithm import Algorithm as Algorithm
     from elephan.algorithm import AlgorithmError as AlgorithmError
+    from elephan.backends import EngineDefectError as EngineDefectError
     from elephan.backends.kernel.libbpf import BpfError as BpfError
     from elephan.backends.kernel.records import LeftOverError as LeftOverError
     from elephan.backends.kernel.session import KernelError as KernelError
@@ -102,6 +103,7 @@ _HOMES = {
     "DamagedRunError": "elephan.runs",
     "DamagedRunWarning": "elephan.runs",
     "Delivery": "elephan._engine",
+    "EngineDefectError": "elephan.backends",
     "EngineMissingError": "elephan.scenario.catalog",
     "Failure": "elephan.runs",
     "Grid": "elephan.runs",
@@ -156,6 +158,7 @@ __all__ = [
     "DamagedRunError",
     "DamagedRunWarning",
     "Delivery",
+    "EngineDefectError",
     "EngineMissingError",
     "Failure",
     "Grid",

@@ -222,7 +222,7 @@ def test_a_full_disk_is_named_by_the_file_and_leaves_no_half_of_one(
 
 
 SET_TWICE = [
-    (["--set", "seed=1", "--set", "seed=2"], "--set: 'seed' is set twice"),
+    (["--grid", "flow[0].algorithm=reno,bic", "--set", "seed=1", "--set", "seed=2"], "--set: 'seed' is set twice"),
     (["--grid", "seed=1,2", "--set", "seed=3"], "--grid seed: 'seed' is set by --set seed=3 too"),
     (
         ["--grid", "flow[*].algorithm=reno,bic", "--set", "flow[0].algorithm=vegas"],
@@ -247,7 +247,7 @@ def test_a_grid_may_change_a_part_of_what_is_set(folder: Path, capsys: pytest.Ca
 OPTIONS = [
     (["run"], "--set", "flow[1].algorithm=cubik", "'cubik' is not an algorithm; did you mean 'cubic'?"),
     (["run"], "--set", "flow[*].algorithm=cubik", "flow[0].algorithm: 'cubik' is not an algorithm"),
-    (["run"], "--set", "flow[7].start=1 s", "position 7 is not there"),
+    (["run"], "--set", "flow[7].start=1 s", "flow[7] is not there; there are 2: flow[0] and flow[1]"),
     (["run"], "--set", "dumbbell.bufer=3", "not a field of dumbbell; did you mean 'buffer'?"),
     (["run"], "--set", "flow[x].y=3", "not a field; write for example"),
     (["sweep"], "--grid", "flow[1].algorithm=cubik", "'cubik' is not an algorithm"),

@@ -179,7 +179,7 @@ class WrittenBackend(Backend):
             raise ValueError(f"{scenario.title} cannot be run")
         rate_mbps = 10 + (0.01 * seed if self._seeds_matter else 0)
         made = tables(scenario, {name: constant(rate_mbps) for name in scenario.flow_names})
-        return RawResult(dict(made), {"conservation": {"sent": 1}})
+        return RawResult(dict(made), {"conservation": {"sent": 1, "received": 1, "dropped": 0, "under_way": 0}})
 
 
 def manifest_only(root: Path, number: int, algorithms: Sequence[str], *, title: str = "") -> Path:
