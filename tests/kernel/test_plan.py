@@ -99,6 +99,7 @@ def test_what_a_closed_socket_said_last_is_held() -> None:
     sender = {
         "cwnd": [None, 10, 20, None], "ssthresh": [None, None, 15, None], "srtt_s": [None, 0.02, 0.03, None],
         "in_flight": [None, 10, 20, None], "retransmits": [None, 0, 3, None], "loss_events": [None, 0, 1, None],
+        "ecn_events": [None, 0, 0, None], "timeouts": [None, 0, 1, None],
     }  # fmt: skip
     path = {"rtt_s": [None, 0.02, 0.03, 0.03], "received_bytes": [0, 1448, 2896, 4344], "wire_bytes": [0, 1, 2, 3]}
     link = {"times_s": [0.0, 0.1, 0.2, 0.3], "flows": [{"samples": path}]}
@@ -109,3 +110,4 @@ def test_what_a_closed_socket_said_last_is_held() -> None:
     assert samples["in_flight"].to_list() == [0, 10, 20, 0]
     assert samples["retransmits"].to_list() == [0, 0, 3, 3]
     assert samples["loss_events"].to_list() == [0, 0, 1, 1]
+    assert samples["timeouts"].to_list() == [0, 0, 1, 1]
