@@ -90,7 +90,10 @@ def tables(
         more = dict(flow_columns or {}) | (
             {"completion_s": (completions or {})[name]} if name in (completions or {}) else {}
         )
-        flows.append(_flow(name, spec["algorithm"], start_s, int(segments[-1]), int(events[-1]), more))
+        row = _flow(name, spec["algorithm"], start_s, int(segments[-1]), int(events[-1]), more)
+        # A flow has at most the rate of its path.
+        goodput = min(row["goodput_mbps"], min(link["rate_bps"] for link in form["links"]) / 1.04e6)
+        flows.append(row | {"goodput_mbps": goodput, "throughput_mbps": 1.04 * goodput})
     waiting = (queue or constant(0.0))(t)
     return {
         "flows": pl.DataFrame(flows, schema_overrides={"completion_s": pl.Float64}),
