@@ -63,7 +63,6 @@ def test_what_was_written_is_what_the_engine_is_told_and_survives_toml() -> None
 @pytest.mark.parametrize(
     ("loss", "line"),
     [
-        ({"probability": "20%"}, "dumbbell.loss: from: missing; write for example"),
         ({"probability": "20%", "from": "2 s", "to": "1 s"}, "dumbbell.loss: to: '1 s' is not after from, 2 s"),
         ({"probability": 2, "from": "1 s", "to": "2 s"}, "dumbbell.loss: probability: "),
         ({"probability": 0.1, "from": "1", "to": "2 s"}, "dumbbell.loss: from: '1' has no unit"),
