@@ -52,14 +52,14 @@ def _share(o: Observation, part: int, *, late: bool = False) -> float | None:
     return (theirs if late else mine) / (mine + theirs)
 
 
-def _times(evidence: Evidence, key: Key, part: int) -> list[float]:
-    found = (o.values.get("startup_s") for o in evidence.of(*key).values())
-    return [value for value in found if value is not None]
+def _time(name: str) -> Sample:
+    """Values of a time, which may be infinite."""
 
+    def sample(evidence: Evidence, key: Key, part: int) -> list[float]:
+        found = (o.values.get(name) for o in evidence.of(*key).values())
+        return [value for value in found if value is not None]
 
-def _convergence(evidence: Evidence, key: Key, part: int) -> list[float]:
-    found = (o.values.get("convergence_s") for o in evidence.of(*key).values())
-    return [value for value in found if value is not None]
+    return sample
 
 
 QUANTITIES: dict[str, Quantity] = {
@@ -111,11 +111,11 @@ QUANTITIES: dict[str, Quantity] = {
     "startup_s": Quantity(
         "time from the start of the algorithm's flows until their goodput over a second is 90 % of the measured one, "
         "s; of late-starting flows from their start (median over seeds; infinite if never)",
-        _times, POSITIVE, median=True,
+        _time("startup_s"), POSITIVE, median=True,
     ),
     "convergence_s": Quantity(
         "time until a late-starting flow has 80 % of the first flow's rate, s (median; infinite if never)",
-        _convergence, POSITIVE, median=True,
+        _time("convergence_s"), POSITIVE, median=True,
     ),
 }  # fmt: skip
 OBJECTIVE = "objective"

@@ -186,7 +186,11 @@ def ranged(
         return high - (high - mean) * factor, high - (high - mean) / factor
     ratio = (mean - low) / (high - mean)
     factor = math.exp(min(_STEEPEST, reach * (high - low) / ((mean - low) * (high - mean))))
-    return tuple(low + (high - low) * r / (1 + r) for r in (ratio / factor, ratio * factor))  # type: ignore[return-value]
+
+    def back(odds: float) -> float:
+        return low + (high - low) * odds / (1 + odds)
+
+    return back(ratio / factor), back(ratio * factor)
 
 
 _STEEPEST = 300.0
