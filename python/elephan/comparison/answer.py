@@ -271,9 +271,7 @@ def _open(decision: Decision, horizon: Horizon) -> list[str]:
 
 def _missing(decision: Decision, horizon: Horizon) -> str:
     """The reason for which there is no recommendation."""
-    reasons = _open(decision, horizon) if decision.seeds > 1 else []
-    if not reasons and horizon.needed_s is not None:
-        reasons = [_needed(horizon)]
+    reasons = _open(decision, horizon)
     if not reasons:
         return ""
     text = "; ".join(reasons)

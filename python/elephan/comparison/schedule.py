@@ -22,6 +22,7 @@ from elephan.comparison.decision import LEAST_SEEDS, Decision, decide
 from elephan.comparison.evidence import Evidence
 from elephan.comparison.horizon import LIFE, LONG_RUN, STATED, Horizon
 from elephan.comparison.measures import observe
+from elephan.comparison.numbers import LEAST_FOR_INTERVAL
 from elephan.comparison.paths import Path
 from elephan.comparison.preferences import Preference
 from elephan.comparison.situations import Cast, Situation
@@ -249,8 +250,10 @@ class Search:
         from_s, to_s = evidence.range_s
         needed_s, next_s = self._needed or (None, None)
         if self.path.duration_s is None:
+            # One or two seeds cannot show that a number has stopped changing; a backend without chance needs no more.
+            known = found.seeds >= LEAST_FOR_INTERVAL or not self.varies
             long = evidence.duration_s >= self._wanted_duration()
-            return Horizon(LONG_RUN, from_s, to_s, long and found.steady, needed_s, next_s)
+            return Horizon(LONG_RUN, from_s, to_s, long and known and found.steady, needed_s, next_s)
         reached = evidence.duration_s == self.path.duration_s
         return Horizon(LIFE if self.path.life else STATED, from_s, to_s, reached, needed_s, next_s)
 
