@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from elephan import backends
+from elephan import AlgorithmError, backends
 from elephan.scenario import Scenario
 
 MY_RENO = f"{Path(__file__).resolve().parents[2] / 'examples' / 'my_reno.py'}:MyReno"
@@ -64,3 +64,41 @@ def test_timeouts_and_undone_episodes_are_the_same_too() -> None:
         built_in, own = alone("reno", stack), alone(MY_RENO, stack)
         assert built_in[0][what] > 0
         assert built_in == own
+
+
+@pytest.mark.parametrize("arrivals", [{"load": "40%"}, {"users": 3, "think": "0.2 s"}], ids=["open", "closed"])
+def test_transfers_of_a_source_are_the_same_bytes(arrivals: dict[str, Any]) -> None:
+    def found(algorithm: str) -> dict[str, pl.DataFrame]:
+        source = {"algorithm": algorithm, "name": "web", "sizes": {"distribution": "exponential", "mean": "60 kB"}}
+        scenario = Scenario.dumbbell(
+            [{"algorithm": "cubic"}], traffic=[source | arrivals], rate="20 Mbit/s", rtt="40 ms", buffer="30 packets",
+            duration="10 s",
+        )  # fmt: skip
+        frames = backends.get("sim").run(scenario, seed=3).tables
+        return {name: pl.DataFrame(table).drop("algorithm", strict=False) for name, table in frames.items()}
+
+    built_in, own = found("reno"), found(MY_RENO)
+    assert built_in["transfers"].height > 40
+    assert built_in["transfers"]["retransmits"].sum() > 10
+    for name, frame in built_in.items():
+        assert as_bytes(frame) == as_bytes(own[name]), name
+
+
+def test_an_exception_in_a_transfer_names_its_source(tmp_path: Path) -> None:
+    (tmp_path / "late.py").write_text(
+        "from elephan import Algorithm\n"
+        "made = []\n"
+        "class Late(Algorithm):\n"
+        "    def __init__(self):\n"
+        "        made.append(self)\n"
+        "        if len(made) > 6: raise RuntimeError('six are enough')\n"
+        "    def on_ack(self, ack): pass\n"
+        "    def on_congestion(self, signal): pass\n"
+    )
+    source = {"algorithm": f"{tmp_path / 'late.py'}:Late", "name": "web", "load": "20%"}
+    sizes = {"distribution": "exponential", "mean": "20 kB"}
+    scenario = Scenario.dumbbell(
+        [], traffic=[source | {"sizes": sizes}], rate="20 Mbit/s", rtt="40 ms", buffer="30 packets", duration="10 s"
+    )
+    with pytest.raises(AlgorithmError, match=r"web.*__init__.*six are enough"):
+        backends.get("sim").run(scenario)

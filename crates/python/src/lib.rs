@@ -60,13 +60,15 @@ create_exception!(
 /// Interval of the progress callback, wall time.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
 
-/// Python algorithms of a run, by the index of their flow.
+/// Python algorithms of a run by the index of their flow, and functions that make them for a source's transfers by the
+/// number of flows plus the source's position.
 type Objects = BTreeMap<usize, Py<PyAny>>;
 
 /// Simulates a canonical scenario; releases the GIL if `algorithms` is empty.
 ///
 /// `progress`, if given, is called about five times a second with the fraction done; if it returns false, `Cancelled`
-/// is raised. `algorithms` are the objects of the flows whose algorithm is written in Python, by the flows' index. The
+/// is raised. `algorithms` are the objects of the flows whose algorithm is written in Python, by the flows' index, and
+/// functions that make such objects for the transfers of a source, by the number of flows plus the source's position. The
 /// run is limited to `memory` bytes. Raises `ValueError` (`path: message`) for a spec that cannot be run,
 /// `CallbackError` for an exception in an algorithm, `MemoryLimitError` for a run that needs more memory, and
 /// `EngineDefectError` for a defect of the engine.
@@ -228,8 +230,10 @@ impl<F: Fn() -> bool> Supervisor for Checks<'_, '_, F> {
 fn simulate_own(py: Python<'_>, spec: &Spec, objects: &Objects, watch: &mut Watch<'_>, room: u64) -> PyResult<Outcome> {
     let failure = Failure::default();
     let mut own = BTreeMap::new();
-    for (&flow, object) in objects {
-        own.insert(flow, Own::new(object.bind(py), flow, failure.clone())?);
+    let flows: usize = spec.flows.iter().map(|flow| flow.count as usize).sum();
+    for (&index, given) in objects {
+        let make = if index < flows { Own::new } else { Own::of_source };
+        own.insert(index, make(given.bind(py), index, failure.clone())?);
     }
     let make = |index: usize, flow: &elephan_sim::spec::FlowSpec| match own.remove(&index) {
         Some(own) => Ok(Controller::Custom(Box::new(own))),

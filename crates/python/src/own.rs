@@ -30,6 +30,8 @@ pub type Failure = Arc<OnceLock<Raised>>;
 /// The Python object of one flow, and its answers after its last callback.
 pub struct Own {
     object: Py<PyAny>,
+    /// Makes the objects of a source's transfers.
+    maker: Option<Py<PyAny>>,
     flow: usize,
     needs: Needs,
     now: f64,
@@ -46,6 +48,7 @@ impl Own {
         let words: Vec<String> = object.call_method0(intern!(object.py(), "_needs"))?.extract()?;
         Ok(Self {
             object: object.clone().unbind(),
+            maker: None,
             flow,
             needs: needs(&words)?,
             now: 0.0,
@@ -54,6 +57,31 @@ impl Own {
             pacing_rate: None,
             failure,
         })
+    }
+
+    /// The algorithm of a source: `maker` is called without arguments for the object of each transfer.
+    ///
+    /// # Errors
+    /// The exception that `maker` or its object raises.
+    pub fn of_source(maker: &Bound<'_, PyAny>, source: usize, failure: Failure) -> PyResult<Self> {
+        Ok(Self { maker: Some(maker.clone().unbind()), ..Self::new(&maker.call0()?, source, failure)? })
+    }
+
+    /// The algorithm of the next transfer of a source.
+    fn of_transfer(&self) -> Option<Self> {
+        let maker = self.maker.as_ref()?;
+        let (failure, source) = (self.failure.clone(), self.flow);
+        let made = Python::attach(|py| Self::new(&maker.bind(py).call0()?, source, failure));
+        Some(made.unwrap_or_else(|error| {
+            self.raise("__init__", error);
+            // The run ends before this transfer's first callback.
+            Self {
+                object: Python::attach(|py| self.object.clone_ref(py)),
+                maker: None,
+                failure: self.failure.clone(),
+                ..*self
+            }
+        }))
     }
 
     /// Calls a callback, and then reads the object's window, threshold and pacing rate.
@@ -246,5 +274,8 @@ impl Algorithm for Own {
     }
     fn needs(&self) -> Needs {
         self.needs
+    }
+    fn clone_boxed(&self) -> Option<Box<dyn Algorithm + Send>> {
+        self.of_transfer().map(|made| Box::new(made) as _)
     }
 }

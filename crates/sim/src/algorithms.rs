@@ -93,7 +93,7 @@ pub fn check_algorithms(spec: &Spec) -> Result<(), SpecError> {
     for (index, flow) in spec.flows.iter().enumerate().filter(|(_, flow)| flow.source_sha256.is_none()) {
         check_algorithm(spec, index, flow)?;
     }
-    for (index, source) in spec.traffic.iter().enumerate() {
+    for (index, source) in spec.traffic.iter().enumerate().filter(|(_, source)| source.flow.source_sha256.is_none()) {
         source_controller(spec, index, &source.flow)?;
     }
     Ok(())

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::algorithms::controllers;
+use crate::algorithms::{controllers, source_controller};
 use crate::crowd::{Reducer, SAMPLES_AT_ONCE};
 use crate::endpoint::Host;
 use crate::ends::{FlowEnd, Transport, ends_of, into_records, packets};
@@ -179,7 +179,8 @@ impl Engine {
 
     /// Lays out a run like [`Engine::with_slice`]; `make` returns the transports of all flows except datagrams and UDT.
     /// A transport is TCP with a [`Controller`](elephan_cc::Controller), such as [`controllers`] builds, or endpoints
-    /// of another crate.
+    /// of another crate. A source whose algorithm is a user's own gets TCP from `make` too, with the number of flows plus
+    /// the source's position as index; each transfer is controlled by a copy ([`elephan_cc::Algorithm::clone_boxed`]).
     ///
     /// # Errors
     /// A spec that cannot be run, or an error of `make`.
@@ -219,7 +220,17 @@ impl Engine {
             }
             flows.push(ends_of(flow, &spec, &mut network, &times, &mut make)?);
         }
-        let sources = Source::all(&spec, &times, &mut go_on)?;
+        let mut of_source = |index: usize, flow: &FlowSpec| {
+            if flow.source_sha256.is_none() {
+                return source_controller(&spec, index, flow);
+            }
+            match make(spec.flows.len() + index, flow)?.into() {
+                Transport::Tcp(controller) if controller.try_clone().is_some() => Ok(controller),
+                Transport::Tcp(_) => Err(refused_source(index, "an algorithm without copies cannot control transfers")),
+                _ => Err(refused_source(index, "transfers that come and go use TCP")),
+            }
+        };
+        let sources = Source::all(&spec, &times, &mut of_source, &mut go_on)?;
         let slice = plan.longest_slice.min(preferred).min(until_reduced(&spec)).max(Time(1));
         let ends = flows.as_flattened_mut();
         let turns = plan.order.iter().map(|&node| Turn::of(node, ends)).collect();
@@ -496,6 +507,10 @@ impl Engine {
         assert_eq!(sum.duplicated, made, "duplicates by flow and by link differ");
         sum
     }
+}
+
+fn refused_source(index: usize, message: &str) -> SpecError {
+    SpecError::new(format!("traffic[{index}].algorithm"), message)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import traceback
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,8 @@ class SimBackend(Backend):
             cause = error.__cause__
             what = traceback.format_exception_only(cause)[-1].strip()
             trace = "".join(traceback.format_exception(cause))
-            raise AlgorithmError(scenario.flow_names[flow], callback, time_s, what, trace) from cause
+            names = [*scenario.flow_names, *scenario.sources]
+            raise AlgorithmError(names[flow], callback, time_s, what, trace) from cause
         except made.Cancelled:
             if report.raised is not None:
                 raise report.raised from None
@@ -133,9 +135,10 @@ def _mib(size: int) -> int:
     return size // 2**20
 
 
-def own_objects(scenario: Scenario) -> dict[int, Algorithm]:
-    """New objects of a user's own algorithms, by the flow's position."""
-    made: dict[int, Algorithm] = {}
+def own_objects(scenario: Scenario) -> dict[int, Algorithm | Callable[[], Algorithm]]:
+    """New objects of a user's own algorithms by the flow's position, and functions that make the objects of a source's
+    transfers by the number of flows plus the source's position."""
+    made: dict[int, Algorithm | Callable[[], Algorithm]] = {}
     first = 0
     for i, flow in enumerate(scenario.flow):
         if own.pinned(flow.algorithm):
@@ -144,6 +147,12 @@ def own_objects(scenario: Scenario) -> dict[int, Algorithm]:
             except ScenarioError as error:
                 raise error.located(path=f"flow[{i}].algorithm") from error
         first += flow.count
+    for i, source in enumerate(scenario.traffic):
+        if own.pinned(source.algorithm):
+            try:
+                made[first + i] = own.maker(source.algorithm, source.parameters)
+            except ScenarioError as error:
+                raise error.located(path=f"traffic[{i}].algorithm") from error
     return made
 
 

@@ -40,14 +40,14 @@ def _same(run: Run, before: Scenario, store: Store) -> bool:
     from elephan.runs import work
     from elephan.runs.execute import compute
     from elephan.runs.saved import run_id
-    from elephan.scenario import own
 
     if (before.hash, before.seed) == (run.scenario.hash, run.seed):
         return True
     there = store.find(run_id(before.hash, run.backend, before.seed))
     if there is not None:
         return bool(there.manifest["tables_sha256"] == run.manifest["tables_sha256"])
-    python = any(own.pinned(flow.algorithm) for flow in before.form.flows)
+    flows = [*before.form.flows, *(source.flow for source in before.form.traffic)]
+    python = any(flow.source_sha256 is not None for flow in flows)
     if run.backend != "sim" or python or work.work(before) > CHEAP_SEGMENTS:
         return False
     made = compute(backends.get("sim"), before, before.seed, lambda _: True)

@@ -119,8 +119,7 @@ def source_name(source: Traffic, position: int) -> str:
 def _source(graph: Graph, route: int, position: int, source: Traffic) -> SourceSpec:
     flow = FlowSpec(
         name=source_name(source, position),
-        algorithm=source.algorithm,
-        parameters=parameters_form(source.parameters),
+        **_algorithm(source),
         start_ps=source.start,
         stop_ps=source.stop,
         path=tuple(graph.routes[route].forward),
@@ -204,15 +203,11 @@ def _flow(graph: Graph, position: int, flow: Flow) -> FlowSpec:
     if flow.size is not None:
         exact = flow.size.segments
         size_segments = exact if exact is not None else -(-(flow.size.octets or 0) // stack.payload_bytes)
-    mine = own.pinned(flow.algorithm)
     stack_form = _stack(stack, flow.algorithm, flow.parameters)
     application = flow.datagrams or flow.application
     return FlowSpec(
         name=flow_name(flow, position),
-        algorithm=own.label(flow.algorithm),
-        source_sha256=own.digest(flow.algorithm) if mine else None,
-        # A class in Python may distinguish 1 from 1.0.
-        parameters=dict(sorted(flow.parameters.items())) if mine else parameters_form(flow.parameters),
+        **_algorithm(flow),
         count=flow.count,
         start_ps=flow.start,
         start_spread_ps=flow.start_spread,
@@ -229,6 +224,18 @@ def _flow(graph: Graph, position: int, flow: Flow) -> FlowSpec:
         foreign=transports.packets_of(flow.algorithm, flow.backend, stack_form),
         backend=flow.backend,
     )
+
+
+def _algorithm(given: Flow | Traffic) -> dict[str, Any]:
+    """The form of an algorithm with its parameters."""
+    if not own.pinned(given.algorithm):
+        return {"algorithm": given.algorithm, "parameters": parameters_form(given.parameters)}
+    # A class in Python may distinguish 1 from 1.0.
+    return {
+        "algorithm": own.label(given.algorithm),
+        "source_sha256": own.digest(given.algorithm),
+        "parameters": dict(sorted(given.parameters.items())),
+    }
 
 
 def _application(given: Application | Datagrams) -> ApplicationSpec:

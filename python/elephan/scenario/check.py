@@ -105,10 +105,10 @@ def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
     _check_member_names(scenario, names)
     for i, source in enumerate(scenario.traffic):
         where = f"traffic[{i}]"
-        if own.pinned(source.algorithm) or own.names_file(source.algorithm) or source.algorithm in own.points():
+        if own.in_c(source.algorithm):
             raise ScenarioError(
-                f"'{own.short_label(source.algorithm)}' is an algorithm of your own, and these control flows only; "
-                "transfers that come and go take one of 'elephan list algorithms'",
+                f"{own.label(source.algorithm)} is C for a Linux kernel, and transfers that come and go are simulated; "
+                "they take a class in Python or one of 'elephan list algorithms'",
                 path=join_path(where, "algorithm"),
             )
         _check_algorithm(source, where)

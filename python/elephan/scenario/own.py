@@ -158,6 +158,15 @@ def make(spec: str, parameters: Mapping[str, Any]) -> Algorithm:
     Raises:
         ScenarioError: the algorithm is missing, has changed, or rejects the parameters.
     """
+    return maker(spec, parameters)()
+
+
+def maker(spec: str, parameters: Mapping[str, Any]) -> Callable[[], Algorithm]:
+    """A function that makes new objects of a pinned algorithm.
+
+    Raises:
+        ScenarioError: the algorithm is missing or has changed.
+    """
     if in_c(spec):
         raise ScenarioError(
             f"{label(spec)} is C for a Linux kernel; only the backend 'linux' runs it: write --on linux"
@@ -168,7 +177,7 @@ def make(spec: str, parameters: Mapping[str, Any]) -> Algorithm:
             f"{label(spec)}, or something that it uses, has changed since the scenario was built; "
             "build the scenario again"
         )
-    return _new(found.maker, label(spec), parameters)
+    return partial(_new, found.maker, label(spec), parameters)
 
 
 def check_parameters(spec: str, parameters: Mapping[str, Any]) -> None:

@@ -404,6 +404,8 @@ def _anchor(raw: dict[str, Any], folder: FilePath) -> None:
             application["writes"] = traces.anchored(application["writes"], folder)
     sources = raw.get("traffic")
     for source in sources if isinstance(sources, list) else []:
+        if isinstance(source, dict) and "algorithm" in source:
+            source["algorithm"] = own.anchored(source["algorithm"], folder)
         for field in ("file", "rtts"):
             named = source.get(field) if isinstance(source, dict) else None
             if isinstance(named, str) and FilePath(named).suffix in (".csv", ".parquet"):

@@ -821,7 +821,9 @@ class Traffic(Table):
     """``[[traffic]]``: a source of TCP transfers that come and go."""
 
     name: Name | None = Field(None, description="unique; traffic-position by default", examples=["web"])
-    algorithm: Name = Field(description="congestion control of its transfers", examples=["cubic"])
+    algorithm: Annotated[str, BeforeValidator(reported(parse_algorithm))] = Field(
+        description="congestion control of its transfers, as of a flow", examples=["cubic"]
+    )
     parameters: Annotated[dict[str, Any], BeforeValidator(reported(parse_parameters))] = Field(
         default_factory=dict, description="parameters of the algorithm that differ from its preset"
     )

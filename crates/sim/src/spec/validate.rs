@@ -68,11 +68,7 @@ impl Spec {
         let flow = &source.flow;
         check(!flow.is_udt(), "algorithm", "has its own endpoints; transfers of a source use TCP")?;
         let plain = flow.size_segments.is_none() && flow.application.is_none() && !flow.datagrams && flow.count == 1;
-        check(
-            plain && flow.source_sha256.is_none() && flow.backend.is_none(),
-            "flow",
-            "must be a plain TCP flow with a built-in algorithm",
-        )?;
+        check(plain && flow.backend.is_none(), "flow", "must be a plain TCP flow")?;
         check(flow.start_ps < self.duration_ps, "start_ps", "must be before the end of the run")?;
         match &source.arrivals {
             ArrivalsSpec::Poisson { per_second } => {

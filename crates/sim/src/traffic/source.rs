@@ -17,7 +17,6 @@ use elephan_cc::Controller;
 use super::schedule::{Open, Planned, Schedule, Users};
 use super::summary::{Summary, Terms};
 use super::transfer::Transfer;
-use crate::algorithms::source_controller;
 use crate::endpoint::{End, EndpointState, PacketCounts, Receiver, Sender, reporting};
 use crate::network::{Attachment, Count, MailboxId, Network, SourceId};
 use crate::packet::FlowId;
@@ -142,14 +141,15 @@ fn list_due(slots: &[(Time, MailboxId)], horizon: Time, network: &Network, turns
 }
 
 impl Source {
-    /// Builds the sources of a spec, with all draws that can be made beforehand. `go_on` is called every few
-    /// milliseconds.
+    /// Builds the sources of a spec, with all draws that can be made beforehand. `make` returns the algorithm whose copies
+    /// control the transfers of a source, by the source's position. `go_on` is called every few milliseconds.
     ///
     /// # Errors
     /// An unknown algorithm, a load that needs too many transfers, or an error of `go_on`.
     pub fn all<E: From<SpecError>>(
         spec: &Spec,
         times: &Arc<[Time]>,
+        make: &mut impl FnMut(usize, &FlowSpec) -> Result<Controller, SpecError>,
         go_on: &mut impl FnMut() -> Result<(), E>,
     ) -> Result<Vec<Self>, E> {
         let schedules: Vec<Schedule> =
@@ -168,19 +168,21 @@ impl Source {
         }
         let parts = spec.traffic.iter().zip(schedules).zip(ranks).enumerate();
         parts
-            .map(|(index, ((source, schedule), rank))| Ok(Self::new((index, rank), spec, source, schedule, times)?))
+            .map(|(index, ((source, schedule), rank))| {
+                let controller = make(index, &source.flow)?;
+                Ok(Self::new((index, rank), spec, (source, controller), schedule, times))
+            })
             .collect()
     }
 
     fn new(
         (index, first_rank): (usize, u32),
         spec: &Spec,
-        source: &SourceSpec,
+        (source, controller): (&SourceSpec, Controller),
         schedule: Schedule,
         times: &Arc<[Time]>,
-    ) -> Result<Self, SpecError> {
+    ) -> Self {
         let flow = source.flow.clone();
-        let controller = source_controller(spec, index, &flow)?;
         let links = flow.path.iter().chain(&flow.reverse_path);
         let path_rtt = Time(links.clone().map(|&link| spec.links[link].delay_ps).sum());
         let is_steady = links.clone().all(|&link| spec.links[link].impairments.is_none());
@@ -195,7 +197,7 @@ impl Source {
         };
         let samples = vec![ReceiverSample::default(); times.len()];
         let summary = (source.record == RecordSpec::Summary).then(Box::default);
-        Ok(Self {
+        Self {
             index: SourceId(index as u32),
             name: flow.name.clone(),
             is_inline: flow.answers_at_once(),
@@ -223,7 +225,7 @@ impl Source {
             gone: Count::default(),
             terms: Terms::new(spec, source),
             totals: SourceTotals { samples, summary, ..Default::default() },
-        })
+        }
     }
 
     /// Start of the next transfer.

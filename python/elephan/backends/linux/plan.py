@@ -283,6 +283,8 @@ def _check(form: Spec, real: list[int], hz: int) -> None:
         if other := unknown_fields(flow, _FLOW_FIELDS):
             raise _refuse(f"a flow with {', '.join(other)}", f"flow[{i}]")
         _check_stack(flow.stack, hz, f"flow[{i}].stack")
+    for i, source in enumerate(form.traffic):
+        _check_simulated(source.flow, f"traffic[{i}]")
 
 
 def _check_simulated(flow: FlowSpec, where: str) -> None:
