@@ -99,13 +99,14 @@ test: $(VENV)/.development programs
 check: $(VENV)/.development setup
 	@scripts/check
 
-# make verify  runs the Rust tests with overflow checks, the long tests, pairs of runs on Linux that must be equal, and the test of the intervals' coverage on 200 paths
+# make verify  runs the Rust tests with overflow checks, the long tests, pairs of runs on Linux that must be equal, the test of the intervals' coverage on 200 paths, and that of compare's answers on 30
 verify: $(VENV)/.development programs
 	cargo clippy --quiet --release --all-targets --locked -p quic-transfer -- -D warnings
 	PATH="$(CURDIR)/$(BIN):$$PATH" cargo nextest run --workspace --exclude elephan-python --features quic/s2n --locked --cargo-quiet --status-level fail
 	$(BIN)/python -m pytest -q -m large
 	$(BIN)/python benches/linux_pairs.py
 	$(BIN)/python -m tests.interval_coverage --rows .elephan/interval_coverage.jsonl
+	$(BIN)/python -m tests.path_survey --rows .elephan/path_survey.jsonl
 
 # make fuzz    runs CALLS=10000 random sequences of calls, then random scenarios for TIME=60s in JOBS=2 processes, from SEED on; prints each failure with the seed that repeats it
 TIME ?= 60s

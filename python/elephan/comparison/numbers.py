@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from elephan.comparison.evidence import Evidence, Key
-from elephan.comparison.measures import BATCHES, WHOLE, Observation
+from elephan.comparison.measures import BATCHES, BEFORE, HALVES, WHOLE, Observation
 from elephan.comparison.preferences import Preference
 from elephan.comparison.situations import ALONE, LATE
 from elephan.metrics.statistics import LOST, POSITIVE, REAL, SHARE, Interval, Range, interval, over_time
@@ -161,10 +161,14 @@ def number_of(evidence: Evidence, key: Key, name: str) -> Number | None:
         return Number(interval(sample, statistic="median"), len(sample))
     if not quantity.batched or not all(o.staged for o in evidence.of(*key).values()):
         return Number(interval(sample, within=quantity.within), len(sample))
-    columns = [quantity.sample(evidence, key, part) for part in BATCHES]
-    # A section in which nothing arrived has no queueing delay, and then there are no batches.
-    batches = list(zip(*columns, strict=True)) if all(len(c) == len(sample) for c in columns) else []
-    return Number(over_time(batches, sample, within=quantity.within), len(sample))
+
+    def by_seed(sections: Sequence[int]) -> list[tuple[float, ...]]:
+        columns = [quantity.sample(evidence, key, part) for part in sections]
+        # A section in which nothing arrived has no queueing delay, and then there is no table.
+        return list(zip(*columns, strict=True)) if all(len(c) == len(sample) for c in columns) else []
+
+    found = over_time(by_seed(BATCHES), sample, by_seed((BEFORE, *HALVES)), within=quantity.within)
+    return Number(found, len(sample))
 
 
 def objective_of(evidence: Evidence, algorithm: str, preference: Preference) -> Number | None:

@@ -172,10 +172,19 @@ def ranged(
         confidence: probability that the interval contains the expected value.
         within: lowest and highest possible value.
     """
+    return _bounded(mean, _quantile(confidence, freedom) * error, within)
+
+
+def _quantile(confidence: float, freedom: float) -> float:
+    """Quantile of Student's t for a two-sided interval."""
     from scipy import stats
 
+    return float(stats.t.ppf((1 + confidence) / 2, freedom))
+
+
+def _bounded(mean: float, reach: float, within: Range) -> tuple[float, float]:
+    """Ends of an interval with the half-width ``reach``, transformed so that they stay within a range."""
     low, high = within
-    reach = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
     if within == REAL or not low < mean < high:
         return max(low, mean - reach), min(high, mean + reach)
     if math.isinf(high):
@@ -198,18 +207,25 @@ _STEEPEST = 300.0
 
 
 def over_time(
-    batches: Sequence[Sequence[float]], whole: Sequence[float], confidence: float = CONFIDENCE, within: Range = REAL
+    batches: Sequence[Sequence[float]],
+    whole: Sequence[float],
+    parts: Sequence[Sequence[float]] = (),
+    confidence: float = CONFIDENCE,
+    within: Range = REAL,
 ) -> Interval:
     """Long-run mean of a quantity with its interval, from replicates that are measured in batches of equal time.
 
     Replicates of one path share what the path does to all of them (a sawtooth in phase, the end of a start-up), so
     their spread alone would make the interval too narrow. The variance of the mean is that of two crossed random
     effects (Searle, Casella and McCulloch 1992, section 4.3): MS_seeds + MS_time - MS_rest, over the number of values;
-    its degrees of freedom are Satterthwaite's (1946).
+    its degrees of freedom are Satterthwaite's (1946). Changes that last longer than a batch appear between ``parts``:
+    their component of the variance, with one degree of freedom less than there are parts, widens the interval, and the
+    squares of both half-widths add up.
 
     Args:
         batches: for each replicate its values in the batches.
         whole: for each replicate its value over the whole time, whose mean is the estimate.
+        parts: for each replicate its values in longer parts of equal time, of which all but the first are the whole.
         confidence: probability that the interval contains the long-run mean.
         within: range of the quantity.
 
@@ -217,25 +233,51 @@ def over_time(
         ValueError: there are no values, a value is not a number, or the replicates have different numbers of batches.
     """
     found = interval(whole, confidence=confidence, within=within)
+    if not found.known:
+        return found
+    seeds = len(whole)
+    error, freedom = float(np.std(np.asarray(whole), ddof=1)) / math.sqrt(seeds), float(seeds - 1)
     table = np.asarray(batches, dtype=np.float64)
-    if not found.known or table.ndim != 2 or min(table.shape) < 2 or not np.all(np.isfinite(table)):
-        return found
-    seeds, times = table.shape
     # Means over batches differ slightly from the value over the whole time; the latter is what is reported.
-    table = table + (np.asarray(whole, dtype=np.float64) - table.mean(axis=1))[:, None]
+    squares = _squares(table + (np.asarray(whole) - table.mean(axis=1))[:, None]) if _is_table(table) else None
+    if squares is not None and squares.time > squares.rest:
+        times = table.shape[1]
+        terms = [(squares.seeds, seeds - 1), (squares.time, times - 1)]
+        terms += [(-squares.rest, (seeds - 1) * (times - 1))] if squares.seeds > squares.rest else []
+        variance = sum(square for square, _ in terms)
+        freedom = variance**2 / sum(square**2 / count for square, count in terms)
+        error = math.sqrt(variance / table.size)
+    reach = _quantile(confidence, freedom) * error
+    longer = np.asarray(parts, dtype=np.float64)
+    if _is_table(longer):
+        between = _squares(longer)
+        times = longer.shape[1]
+        component = max(0.0, between.time - between.rest) / seeds
+        reach = math.hypot(reach, _quantile(confidence, times - 1) * math.sqrt(component / (times - 1)))
+    return Interval(found.value, *_bounded(found.value, reach, within))
+
+
+class _Squares(NamedTuple):
+    """Mean squares of a table of replicates (rows) and times (columns)."""
+
+    seeds: float
+    time: float
+    rest: float
+
+
+def _is_table(values: np.ndarray[Any, np.dtype[np.float64]]) -> bool:
+    return values.ndim == 2 and min(values.shape) >= 2 and bool(np.all(np.isfinite(values)))
+
+
+def _squares(table: np.ndarray[Any, np.dtype[np.float64]]) -> _Squares:
+    seeds, times = table.shape
     by_seed, by_time, mean = table.mean(axis=1), table.mean(axis=0), table.mean()
-    ms_seeds = times * float(np.sum((by_seed - mean) ** 2)) / (seeds - 1)
-    ms_time = seeds * float(np.sum((by_time - mean) ** 2)) / (times - 1)
     rest = table - by_seed[:, None] - by_time[None, :] + mean
-    ms_rest = float(np.sum(rest**2)) / ((seeds - 1) * (times - 1))
-    if ms_time <= ms_rest:  # no effect of time that all replicates share
-        return found
-    parts = [(ms_seeds, seeds - 1), (ms_time, times - 1)]
-    parts += [(-ms_rest, (seeds - 1) * (times - 1))] if ms_seeds > ms_rest else []
-    variance = sum(square for square, _ in parts)
-    freedom = variance**2 / sum(square**2 / count for square, count in parts)
-    error = math.sqrt(variance / table.size)
-    return Interval(found.value, *ranged(found.value, error, freedom, confidence, within))
+    return _Squares(
+        times * float(np.sum((by_seed - mean) ** 2)) / (seeds - 1),
+        seeds * float(np.sum((by_time - mean) ** 2)) / (times - 1),
+        float(np.sum(rest**2)) / ((seeds - 1) * (times - 1)),
+    )
 
 
 def paired_difference(values: Sequence[float], reference: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
