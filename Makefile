@@ -124,7 +124,7 @@ form: $(VENV)/.development setup
 
 # make trajectories    writes the tables of trajectories that tests compare runs with, after an intended change of behavior
 trajectories: $(VENV)/.development setup
-	$(BIN)/python -m pytest -n 2 -q tests/trajectories --snapshot-update
+	$(BIN)/python -m pytest -n 2 -q -m large tests/trajectories --snapshot-update
 
 # make lint    checks formatting, lint and types only
 lint: $(VENV)/.development setup

@@ -17,9 +17,9 @@ _S_PS = 10**12
 _BEGINNING_S = 10
 
 
-def beginnings(paper_id: str) -> Iterator[tuple[str, Scenario]]:
-    """The first scenario of each experiment of a paper, shortened, by the name of the experiment."""
-    for experiment in papers.get(paper_id).experiments.values():
+def beginnings(paper_id: str, step: int = 1) -> Iterator[tuple[str, Scenario]]:
+    """The first scenario of each experiment of a paper, or of every ``step``-th, shortened, by its name."""
+    for experiment in [*papers.get(paper_id).experiments.values()][::step]:
         yield experiment.id, _shortened(next(iter(experiment.scenarios.values())))
 
 
@@ -30,9 +30,9 @@ def _shortened(scenario: Scenario) -> Scenario:
     return Scenario.from_dict(form)
 
 
-def lines(paper_id: str) -> Iterator[str]:
-    """A head, and a line for each experiment of a paper."""
+def lines(paper_id: str, step: int = 1) -> Iterator[str]:
+    """A head, and a line for each experiment of a paper, or for every ``step``-th."""
     rows = [HEAD.split()]
-    for name, scenario in beginnings(paper_id):
+    for name, scenario in beginnings(paper_id, step):
         rows.append([name, f"{scenario.duration / _S_PS:g}", *grid.trajectory(scenario)])
     return grid.aligned(rows)

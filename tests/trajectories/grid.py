@@ -47,17 +47,21 @@ def families() -> dict[str, list[str]]:
     return names
 
 
-def lines(presets: list[str], simulate: Simulate | None = None) -> Iterator[str]:
+def lines(presets: list[str], simulate: Simulate | None = None, third: int | None = None) -> Iterator[str]:
     """The part of the grid with these presets: a head, and a line for each preset, stack and path.
 
     Args:
         presets: as a scenario spells them.
         simulate: another build of the engine.
+        third: with it, the first preset has every third of its lines alone, those from this diagonal on, and the next
+            preset those of the next diagonal: each preset still has every path and every stack.
     """
     rows = [HEAD.split()]
-    for preset in presets:
-        for stack in STACKS:
-            for path, form in PATHS.items():
+    for place, preset in enumerate(presets, third or 0):
+        for row, stack in enumerate(STACKS):
+            for column, (path, form) in enumerate(PATHS.items()):
+                if third is not None and (place + row + column) % 3:
+                    continue
                 made = filled(form, preset, catalog.router(preset))
                 made["stack"] = {"base": stack} | made.get("stack", {})
                 rows.append([preset, stack, path, *_outcome(made, simulate)])
