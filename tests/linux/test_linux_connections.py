@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.linux.test_linux_runs import OUTSIDE, pytestmark
+from tests.linux.test_linux_runs import OUTSIDE, large, pytestmark
 
 from elephan.backends import get
 from elephan.scenario import Scenario
@@ -36,7 +36,7 @@ def agree(samples: list[pl.DataFrame], share: float, *, resent: int) -> None:
     assert np.abs(again - expected).max() <= resent
 
 
-@pytest.mark.parametrize("late", ["bbr:linux", "cubic:linux"])
+@pytest.mark.parametrize("late", ["bbr:linux", pytest.param("cubic:linux", marks=large)])
 def test_a_late_flow_has_the_segments_of_linux(late: str) -> None:
     """The queue in front of its SYN decides the first seconds of BBR, which otherwise repeats a tenth as much."""
     samples = both({"algorithm": "cubic:linux"}, {"algorithm": late, "start": "6 s"})
@@ -47,16 +47,16 @@ def test_a_late_flow_has_the_segments_of_linux(late: str) -> None:
 @pytest.mark.parametrize("lost", [(1,), (1, 2), (1, 2, 3, 4, 5), (2,), (2, 3)])
 def test_lost_packets_of_a_handshake_have_the_consequences_of_linux(lost: tuple[int, ...]) -> None:
     """Packet 1 is the SYN if it is not lost, 2 the ACK that follows it, 3 the first segment."""
-    samples = both({"algorithm": "cubic:linux"}, loss={"packets": list(lost)})
+    samples = both({"algorithm": "cubic:linux"}, loss={"packets": list(lost)}, duration=f"{2 + 2 * len(lost)} s")
     agree(samples, 0.0, resent=0)
 
 
 LATE = [
     ("cubic:linux", "9 ms"),
-    ("reno:linux", "9 ms"),
     ("reno:linux", "15 ms"),
-    ("bbr:linux", "9 ms"),
-    ("bbr:linux", "15 ms"),
+    pytest.param("reno:linux", "9 ms", marks=large),
+    pytest.param("bbr:linux", "9 ms", marks=large),
+    pytest.param("bbr:linux", "15 ms", marks=large),
 ]
 
 
@@ -69,7 +69,7 @@ def test_late_packets_have_the_consequences_of_linux(algorithm: str, late: str) 
 
 @OUTSIDE
 def test_duplicated_packets_do_not_undo_a_reduction() -> None:
-    agree(both({"algorithm": "cubic:linux"}, duplicate="1%"), 0.002, resent=1)
+    agree(both({"algorithm": "cubic:linux"}, duplicate="1%", duration="5 s"), 0.002, resent=1)
 
 
 def test_a_path_without_a_recorded_queue_has_a_table_of_links_without_rows() -> None:

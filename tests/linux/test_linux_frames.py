@@ -20,6 +20,7 @@ pytestmark = [
     pytest.mark.skipif(not can_run(lab.check()), reason=LACKING or "this host can"),
     pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (Debian: apt install tshark)"),
 ]
+large = pytest.mark.large
 FRAMES = scripts.load("benches/linux_frames.py")
 PACKET_BLOCK = 6
 PATH = "10 Mbit/s × 100 ms, 1 BDP"
@@ -28,12 +29,13 @@ PATH = "10 Mbit/s × 100 ms, 1 BDP"
 @pytest.mark.parametrize(
     ("algorithm", "path", "traffic", "seconds"),
     [
-        ("reno", PATH, "alone", 5),
         ("cubic", PATH, "alone", 5),
         ("vegas", PATH, "alone", 5),
-        ("westwood", PATH, "alone", 5),
-        ("hstcp", "100 Mbit/s × 40 ms, 333 packets", "alone", 1.5),
-        ("bic", "1 Mbit/s × 100 ms, 4 BDP", "two", 20),
+        ("bic", "1 Mbit/s × 100 ms, 4 BDP", "two", 8),
+        pytest.param("reno", PATH, "alone", 5, marks=large),
+        pytest.param("westwood", PATH, "alone", 5, marks=large),
+        pytest.param("hstcp", "100 Mbit/s × 40 ms, 333 packets", "alone", 1.5, marks=large),
+        pytest.param("bic", "1 Mbit/s × 100 ms, 4 BDP", "two", 20, marks=large),
     ],
 )
 def test_each_packet_is_that_of_linux(algorithm: str, path: str, traffic: str, seconds: float) -> None:
@@ -102,7 +104,7 @@ def test_other_files_of_a_linux_run_are_refused(
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("window", ["30 kB", "64 KiB", "256 KiB"])
+@pytest.mark.parametrize("window", ["30 kB", "64 KiB", pytest.param("256 KiB", marks=large)])
 def test_a_flow_that_the_receive_window_limits_is_that_of_linux(window: str, tmp_path: Path) -> None:
     form = {
         "duration": "0.25 s", "dumbbell": {"rate": "1 Gbit/s", "rtt": "8 ms", "buffer": "1 MB"},

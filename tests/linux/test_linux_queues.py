@@ -18,6 +18,7 @@ from elephan.scenario import Scenario, ScenarioError, catalog
 
 LACKING = "; ".join(f"{item.name}: {item.help}" for item in lab.check() if item.needed and not item.ok)
 needs_kernel = pytest.mark.skipif(not can_run(lab.check()), reason=LACKING or "this host can")
+large = pytest.mark.large
 
 BOTH = ("codel", "fq_codel", "pie", "red")
 """Disciplines that the engine and the kernel have."""
@@ -188,7 +189,7 @@ def mean_queue(result: RawResult) -> float:
 
 
 @needs_kernel
-@pytest.mark.parametrize("kind", ["codel", "fq_codel", "pie"])
+@pytest.mark.parametrize("kind", ["pie", *(pytest.param(kind, marks=large) for kind in ("codel", "fq_codel"))])
 def test_a_queue_of_the_kernel_holds_the_queue_of_the_engine(kind: str) -> None:
     """One Reno flow of Linux through both: the queue waits in the discipline, before the link, and not behind it."""
     reno = {"algorithm": "reno:linux"}
@@ -205,7 +206,7 @@ def test_a_queue_of_the_kernel_holds_the_queue_of_the_engine(kind: str) -> None:
 
 
 @needs_kernel
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", ["codel", "red", *(pytest.param(kind, marks=large) for kind in ("fq_codel", "pie"))])
 def test_marks_of_the_kernel_arrive(kind: str) -> None:
     stack = {"base": "linux", "ecn": True}
     result = get("linux").run(dumbbell({"algorithm": "reno:linux", "stack": stack}, queue=f"linux:{kind}"))
@@ -218,13 +219,14 @@ def test_marks_of_the_kernel_arrive(kind: str) -> None:
 
 
 @needs_kernel
-def test_red_drops_and_marks_as_much_in_the_kernel_as_in_the_engine() -> None:
+@pytest.mark.parametrize("seeds", [(1, 2), pytest.param((1, 2, 3), marks=large)], ids=["two seeds", "three seeds"])
+def test_red_drops_and_marks_as_much_in_the_kernel_as_in_the_engine(seeds: tuple[int, ...]) -> None:
     """The average falls while the queue is idle in both; without that, every packet after a burst is marked."""
     flow_ = {"algorithm": "reno:linux", "stack": {"base": "linux", "ecn": True}}
     real = {"queue": "linux:red", "queue_parameters": {"harddrop": True}}
     plain = {"queue": "red", "queue_parameters": {"gentle": False, "weight": 2.0**-11}}
     kernels, engines = (
-        [get("linux").run(dumbbell(flow_, seed=seed, **queue)) for seed in (1, 2, 3)] for queue in (real, plain)
+        [get("linux").run(dumbbell(flow_, seed=seed, **queue)) for seed in seeds] for queue in (real, plain)
     )
     # Means of six seeds: 14.7 Mbit/s in the kernel (14.3 to 15.6), 13.3 Mbit/s in the engine (13.0 to 13.5).
     goodputs = [fmean(flow(one)["goodput_mbps"] for one in runs) for runs in (kernels, engines)]
@@ -240,7 +242,7 @@ def test_red_drops_and_marks_as_much_in_the_kernel_as_in_the_engine() -> None:
 @pytest.mark.parametrize(("kind", "rules"), [("codel", ["newton"]), ("fq_codel", ["newton", "whole_backlog"])])
 def test_with_linuxs_rules_codel_drops_as_many_packets_as_in_the_kernel(kind: str, rules: list[str]) -> None:
     flows = {"algorithm": "cubic:linux", "count": 4}
-    path = {"rate": "10 Mbit/s", "duration": "30 s"}
+    path = {"rate": "10 Mbit/s", "duration": "15 s"}
     engines = {"queue": kind, "queue_parameters": dict.fromkeys(rules, True)}
     plain = {"queue": kind}
     kernel, engine, other = (
@@ -259,8 +261,8 @@ def test_fair_queues_keep_a_flood_from_a_slow_flow() -> None:
     """A flow of 1 Mbit/s beside three CUBIC flows in a buffer of 200 ms: the kernel's fq serves it at once."""
     slow = {"algorithm": "cubic:linux", "application": {"rate": "1 Mbit/s"}, "name": "slow"}
     flood = {"algorithm": "cubic:linux", "count": 3, "name": "flood"}
-    scenario = dumbbell(slow, flood, queue="linux:fq", buffer="333 packets")
-    tail = dumbbell(slow, flood, queue="droptail", buffer="333 packets")
+    path = {"buffer": "333 packets", "duration": "10 s"}
+    scenario, tail = (dumbbell(slow, flood, queue=queue, **path) for queue in ("linux:fq", "droptail"))
     fair, plain = (get("linux").run(one) for one in (scenario, tail))
     assert flow(fair)["name"] == flow(plain)["name"] == "slow"
     assert smoothed_ms(fair) < 50
@@ -269,7 +271,7 @@ def test_fair_queues_keep_a_flood_from_a_slow_flow() -> None:
 
 @needs_kernel
 def test_the_same_seed_gives_the_same_bytes() -> None:
-    scenario = dumbbell({"algorithm": "cubic:linux", "count": 3}, queue="linux:fq_codel", duration="6 s")
+    scenario = dumbbell({"algorithm": "cubic:linux", "count": 3}, queue="linux:fq_codel", duration="4 s", measure={})
     first, second = (get("linux").run(scenario) for _ in range(2))
     for name in first.tables:
         assert pl.DataFrame(first.tables[name]).equals(pl.DataFrame(second.tables[name])), name

@@ -23,6 +23,7 @@ from elephan.scenario import Scenario
 
 LACKING = "; ".join(f"{item.name}: {item.help}" for item in lab.check() if item.needed and not item.ok)
 pytestmark = pytest.mark.skipif(not can_run(lab.check()), reason=LACKING or "this host can")
+large = pytest.mark.large
 
 
 def dumbbell(*flows: dict[str, Any], **more: Any) -> Scenario:
@@ -56,10 +57,11 @@ def busy() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    "algorithm", ["reno:linux", "cubic:linux", "illinois:linux", "stcp:linux", "hstcp:linux", "htcp:linux"]
+    "algorithm",
+    ["reno", "cubic", *(pytest.param(name, marks=large) for name in ("illinois", "stcp", "hstcp", "htcp"))],
 )
 def test_a_flow_is_as_in_the_simulator(algorithm: str) -> None:
-    scenario = dumbbell({"algorithm": algorithm})
+    scenario = dumbbell({"algorithm": f"{algorithm}:linux"})
     ran = [get(name).run(scenario) for name in ("linux", "sim")]
     [virtual], [simulated] = map(flows, ran)
     assert virtual["goodput_mbps"] == pytest.approx(simulated["goodput_mbps"], rel=0.02)
@@ -76,7 +78,11 @@ def test_a_flow_is_as_in_the_simulator(algorithm: str) -> None:
 
 @pytest.mark.parametrize(
     ("rate", "buffer", "algorithm"),
-    [("1 Mbit/s", "4 BDP", "reno"), ("1 Mbit/s", "4 BDP", "cubic"), ("10 Mbit/s", "1 BDP", "cubic")],
+    [
+        ("1 Mbit/s", "4 BDP", "cubic"),
+        pytest.param("1 Mbit/s", "4 BDP", "reno", marks=large),
+        pytest.param("10 Mbit/s", "1 BDP", "cubic", marks=large),
+    ],
 )
 def test_slow_links_lose_as_many_segments_as_in_the_simulator(rate: str, buffer: str, algorithm: str) -> None:
     """Quick ACKs end CUBIC's slow start early, RACK's window follows the handshake, and an episode that begins with a
@@ -91,7 +97,7 @@ def test_slow_links_lose_as_many_segments_as_in_the_simulator(rate: str, buffer:
     assert virtual["cwnd_mean"] == pytest.approx(simulated["cwnd_mean"], rel=0.005)
 
 
-@pytest.mark.parametrize(("rate", "loss"), [("20 Mbit/s", 1e-3), ("400 Mbit/s", 1e-4)])
+@pytest.mark.parametrize(("rate", "loss"), [("20 Mbit/s", 1e-3), pytest.param("400 Mbit/s", 1e-4, marks=large)])
 def test_two_flows_lose_the_same_packets_as_in_the_simulator(rate: str, loss: float) -> None:
     """The guest draws the simulator's losses, its hosts have the simulator's phase of timer interrupts, and packets
     that arrive together are in the simulator's order."""
@@ -118,7 +124,7 @@ def test_every_one_of_a_hundred_flows_has_its_device_and_its_connection() -> Non
 
 
 def test_the_same_seed_gives_the_same_bytes_on_a_busy_host_and_another_one_others() -> None:
-    scenario = dumbbell({"algorithm": "cubic:linux"}, {"algorithm": "bbr", "start": "1 s"}, duration="5 s", measure={})
+    scenario = dumbbell({"algorithm": "cubic:linux"}, {"algorithm": "bbr", "start": "1 s"}, duration="3 s", measure={})
     first = tables(get("linux").run(scenario))
     with busy():
         assert tables(get("linux").run(scenario)) == first
@@ -199,9 +205,9 @@ def test_an_application_hands_its_data_over_as_in_the_simulator(application: dic
         "htcp",
         "cdg",
         "bbr",
-        pytest.param("reno", marks=pytest.mark.large),
-        pytest.param("illinois", marks=pytest.mark.large),
-        pytest.param("vegas", marks=pytest.mark.large),
+        pytest.param("reno", marks=large),
+        pytest.param("illinois", marks=large),
+        pytest.param("vegas", marks=large),
     ],
 )
 def test_an_idle_application_restarts_the_window_as_in_linux(algorithm: str) -> None:
@@ -231,7 +237,7 @@ def last_of(result: RawResult, link: str) -> dict[str, Any]:
 
 
 @OUTSIDE
-@pytest.mark.parametrize("algorithm", ["reno:linux", "cubic:linux", "bbr"])
+@pytest.mark.parametrize("algorithm", ["cubic:linux", "bbr", pytest.param("reno:linux", marks=large)])
 def test_both_paths_agree_within_a_packet(algorithm: str) -> None:
     inside, outside = (
         get("linux").run(dumbbell({"algorithm": algorithm} | more)) for more in ({}, {"backend": "linux"})
@@ -336,7 +342,11 @@ def test_marks_of_the_engines_queues_reach_linux() -> None:
         (["westwood"], {}),
         (["htcp"], {}),
         (["cubic", "dctcp"], {}),
-        (["dctcp"], {"rate": "1 Gbit/s", "rtt": "5 ms", "queue_parameters": {"mark": "65 packets"}, "duration": "2 s"}),
+        pytest.param(
+            ["dctcp"],
+            {"rate": "1 Gbit/s", "rtt": "5 ms", "queue_parameters": {"mark": "65 packets"}, "duration": "2 s"},
+            marks=large,
+        ),
         (
             ["vegas"],
             {"rate": "5 Mbit/s", "rtt": "80 ms", "buffer": "1 BDP", "queue_parameters": {"mark": "30 packets"}},
