@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
+use std::time::SystemTime;
 
 use elephan_cc::draws::Draws;
 use elephan_cc::param::{Unit, place_of_word};
@@ -290,18 +291,36 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The C algorithm as a native program, compiled once.
+/// The C algorithm as a native program, compiled once and again after a change.
 fn program(algorithm: &str) -> PathBuf {
-    static COMPILED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(algorithm);
-    let mut compiled = COMPILED.lock().expect("no test stops while it compiles");
-    if compiled.insert(algorithm.to_owned()) {
+    compiled(algorithm, &[&format!("{algorithm}.bpf.c"), "native/main.c"])
+}
+
+/// The program of a name in the target folder, which is compiled if it is not newer than its sources.
+fn compiled(name: &str, sources: &[&str]) -> PathBuf {
+    static CURRENT: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let mut current = CURRENT.lock().expect("no test stops while it compiles");
+    if current.insert(name.to_owned()) && modified(&target).is_none_or(|then| then <= sources_modified()) {
         // Renamed when complete, since tests may be processes that compile and start the same program at once.
         let own = target.with_extension(std::process::id().to_string());
-        compile(&[&format!("{algorithm}.bpf.c"), "native/main.c"], &own);
-        std::fs::rename(own, &target).expect("both are in one folder");
+        compile(sources, &own);
+        fs::rename(own, &target).expect("both are in one folder");
     }
     target
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).and_then(|found| found.modified()).ok()
+}
+
+/// When a file that a program may consist of was last changed, or this file, which has the compiler's options.
+fn sources_modified() -> SystemTime {
+    let bpf = repository().join("bpf");
+    let listed = [bpf.join("native"), bpf].into_iter().flat_map(|folder| fs::read_dir(folder).expect("it is there"));
+    let own = repository().join("crates/cc/tests/twin/mod.rs");
+    let files = listed.map(|entry| entry.expect("it can be listed").path()).chain([own]);
+    files.filter(|path| path.is_file()).filter_map(|path| modified(&path)).max().expect("there are sources")
 }
 
 fn compile(sources: &[&str], target: &Path) {
@@ -335,8 +354,7 @@ fn answers(program: &Path, input: &Path) -> String {
 /// Results that `bpf/fixed.h` computes for operations on two numbers in units of 2^-32.
 pub fn fixed_point(questions: &[(&str, i64, i64)]) -> Vec<i64> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let (program, input) = (folder.join("fixed"), folder.join("fixed.questions"));
-    compile(&["native/fixed.c"], &program);
+    let (program, input) = (compiled("fixed", &["native/fixed.c"]), folder.join("fixed.questions"));
     let text: String = questions.iter().map(|(name, a, b)| format!("{name} {a} {b}\n")).collect();
     fs::write(&input, text).expect("the target folder can be written");
     answers(&program, &input).lines().map(|line| line.parse().expect("it writes numbers")).collect()
