@@ -18,6 +18,7 @@ from elephan.runs.execute import compute
 from elephan.runs.tables import COLUMNS
 from elephan.scenario import Scenario, ScenarioError
 
+large = pytest.mark.large
 STACK = {
     "base": "ns2-sack1", "payload": "1000 B", "header": "0 B", "receive_window": "100000 segments",
     "initial_ssthresh": "100000 segments",
@@ -37,7 +38,8 @@ def in_both(scenario: Scenario) -> tuple[Run, Run]:
     return compute(backends.get("model"), scenario, 1), compute(backends.get("sim"), scenario, 1)
 
 
-ALGORITHMS = ["reno", "hstcp", "stcp", "htcp", "cubic:rfc8312", "illinois", "compound", "vegas", "fast", "hcc"]
+ALGORITHMS: list[Any] = ["reno", "cubic:rfc8312", "illinois", "vegas", "hcc"]
+ALGORITHMS += [pytest.param(name, marks=large) for name in ("hstcp", "stcp", "htcp", "compound", "fast")]
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -53,7 +55,9 @@ def test_alone_a_flow_has_the_rate_the_window_and_the_queue_of_the_simulation(al
     assert waiting[0] == pytest.approx(waiting[1], rel=0.05, abs=2)
 
 
-@pytest.mark.parametrize("algorithm", ["reno", "htcp", "hstcp", "compound"])
+@pytest.mark.parametrize(
+    "algorithm", ["reno", "htcp", *(pytest.param(name, marks=large) for name in ("hstcp", "compound"))]
+)
 def test_two_of_a_kind_share_as_in_the_simulation(algorithm: str) -> None:
     model, sim = in_both(stated([algorithm, {"algorithm": algorithm, "start": "20 s"}], buffer=250))
     for own, their in zip(model.summary()["flows"], sim.summary()["flows"], strict=True):
@@ -61,7 +65,7 @@ def test_two_of_a_kind_share_as_in_the_simulation(algorithm: str) -> None:
         assert own["cwnd_mean"] == pytest.approx(their["cwnd_mean"], rel=0.06)
 
 
-@pytest.mark.parametrize("buffer", [250, 500, 1500, 4000])
+@pytest.mark.parametrize("buffer", [500, 1500, pytest.param(250, marks=large), pytest.param(4000, marks=large)])
 def test_beside_cubic_bbr_has_the_larger_share_up_to_a_bdp_of_buffer(buffer: int) -> None:
     """Half a BDP to eight; BBR's share of the goodput is within 0.1 of the simulation's with RACK."""
     stack = STACK | {"base": "linux"}
@@ -178,7 +182,8 @@ def test_what_the_model_cannot_say_is_refused_before_anything_is_run(
 
 # ---- losses before the queue is full ----
 
-UNDER_LOSSES = ["reno", "stcp", "htcp", "cubic", "cubic:rfc8312", "compound"]
+UNDER_LOSSES = ["reno", "cubic", *(pytest.param(name, marks=large) for name in ("stcp", "htcp", "compound"))]
+UNDER_LOSSES += [pytest.param("cubic:rfc8312", marks=large)]
 
 
 def mean_over(name: str, scenario: Scenario, seeds: int, value: Callable[[dict[str, Any]], float]) -> float:

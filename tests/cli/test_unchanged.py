@@ -173,7 +173,9 @@ def test_a_list_of_runs_says_in_which_settings_they_differ(folder: Path, capsys:
     }
 
 
-@pytest.mark.parametrize("kind", ["fifo", "device", "folder", "socket"])
+@pytest.mark.parametrize(
+    "kind", ["fifo", "device", *(pytest.param(kind, marks=pytest.mark.large) for kind in ("folder", "socket"))]
+)
 def test_a_manifest_that_is_no_file_hangs_no_command(folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run_command(["run", "two.toml"])
     store = folder / ".elephan" / "runs"

@@ -32,7 +32,6 @@ from elephan.scenario import Scenario
 
 MISSING = host.missing()
 needs_kernel = pytest.mark.skipif(bool(MISSING), reason="; ".join(f"{k}: {v}" for k, v in MISSING.items()) or "can")
-MOMENTS = 20
 
 
 def on_kernel(scenario: Scenario) -> Run:
@@ -173,7 +172,8 @@ def test_the_end_of_a_program_is_the_end_of_the_run() -> None:
 
 
 @needs_kernel
-def test_killed_at_any_moment_nothing_is_left_after_cleaning_and_nothing_else_is_touched() -> None:
+@pytest.mark.parametrize("moments", [8, pytest.param(20, marks=pytest.mark.large)])
+def test_killed_at_any_moment_nothing_is_left_after_cleaning_and_nothing_else_is_touched(moments: int) -> None:
     draw = random.Random(4)
     fresh = multiprocessing.get_context("forkserver")
     fresh.set_forkserver_preload(["tests.kernel.victim"])
@@ -181,7 +181,7 @@ def test_killed_at_any_moment_nothing_is_left_after_cleaning_and_nothing_else_is
     subprocess.run(["ip", "netns", "add", kept], check=True)
     try:
         states = []
-        for moment in range(MOMENTS):
+        for moment in range(moments):
             process = fresh.Process(target=keep_running)
             process.start()
             assert process.pid is not None

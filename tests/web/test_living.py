@@ -98,7 +98,7 @@ REPORTS = {
 }
 
 
-@pytest.mark.parametrize("verb", REPORTS)
+@pytest.mark.parametrize("verb", ["compare", "evaluate", pytest.param("paper", marks=pytest.mark.large)])
 def test_reports_of_comparisons_evaluations_and_papers_run_again(browser: object, verb: str, tmp_path: Path) -> None:
     store = tmp_path / "store"
     assert run_command([*REPORTS[verb], "--jobs", "1", "--store", str(store), "--out", str(tmp_path / verb)]) == 0
