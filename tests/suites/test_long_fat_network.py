@@ -29,8 +29,9 @@ def test_standard_tcp_cannot_fill_10_gbit_over_100_ms_at_a_realistic_loss(store:
     assert hstcp.outcome("rare-loss-use").verdict == "pass"
 
 
-def test_illinois_is_unfair_after_one_late_sample_and_standard_tcp_is_not(store: Store) -> None:
+@pytest.mark.parametrize("standard", ["reno", pytest.param("cubic", marks=pytest.mark.large)])
+def test_illinois_is_unfair_after_one_late_sample_and_standard_tcp_is_not(store: Store, standard: str) -> None:
     """Leith et al., PFLDnet 2008, section VIII.A and figure 12: the largest RTT is never forgotten."""
-    illinois, cubic, reno = evaluate(["illinois:linux-2.6.23", "cubic", "reno"], SUITE, only=["sample"], store=store)
+    illinois, other = evaluate(["illinois:linux-2.6.23", standard], SUITE, only=["sample"], store=store)
     assert illinois.outcome("late-sample-harm").verdict == "concern"
-    assert {one.outcome("late-sample-harm").verdict for one in (cubic, reno)} == {"pass"}
+    assert other.outcome("late-sample-harm").verdict == "pass"

@@ -135,7 +135,7 @@ def test_a_doubled_fast_convergence_is_found_and_two_copies_are_the_same(store: 
     (planted,) = evaluate([DoubledConvergence], against=Cubic, only=only, quick=True, seeds=16, store=store)
     assert planted.outcome("wireless-use").comparison == "worse"
     assert planted.reaches("worse")
-    (same,) = evaluate([Copy], against=Cubic, only=only, quick=True, seeds=16, store=store)
+    (same,) = evaluate([Copy], against=Cubic, only=only, quick=True, seeds=4, store=store)
     assert same.outcome("wireless-use").comparison == "same"
 
 
