@@ -97,8 +97,8 @@ def run_commands(
 
 
 def shorter(words: list[str]) -> list[str]:
-    """A command with one seed, and a comparison with a small budget; the words that a page shows are kept."""
-    wanted = {"evaluate": {"--seeds": "1"}, "compare": {"--seeds": "1", "--budget": "20s"}}.get(words[0], {})
+    """A command with one seed, and a comparison of a short time; the words that a page shows are kept."""
+    wanted = {"evaluate": {"--seeds": "1"}, "compare": {"--seeds": "1", "--duration": "30s"}}.get(words[0], {})
     return [*words, *(word for option, value in wanted.items() if option not in words for word in (option, value))]
 
 

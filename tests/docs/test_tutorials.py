@@ -15,6 +15,8 @@ from elephan.scenario import Scenario
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "tutorials"
 PAGES = sorted(FOLDER.glob("*.md"))
+LONG = ("standards", "researcher", "quic")
+"""Tutorials with many or long runs."""
 GAP = "…"
 """Stands for lines that the page leaves out, as for those that depend on the host."""
 
@@ -44,7 +46,10 @@ def test_every_kind_of_user_has_a_tutorial() -> None:
     assert {page.stem for page in PAGES} == {"researcher", "operator", "standards", "quic", "teacher"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.large] if page.stem in LONG else [], id=page.stem) for page in PAGES],
+)
 def test_a_tutorial_shows_what_its_commands_print(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
