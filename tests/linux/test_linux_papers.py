@@ -17,6 +17,7 @@ from elephan.cli.main import run_command
 from elephan.evaluation import in_kernel as evaluation_in_kernel
 from elephan.papers import in_kernel, linux_board
 from elephan.papers.reproduction import Wanted, reproduce
+from elephan.report import figures
 from elephan.runs import Store
 from elephan.scenario import Scenario, ScenarioError
 
@@ -43,7 +44,8 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def pretended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The simulator stands for Linux, so that all but its runs is tried anywhere."""
+    """The simulator stands for Linux, so that all but its runs is tried anywhere; no figure is drawn for print."""
+    monkeypatch.setattr(figures, "save", lambda figure, folder: [])
     real = evaluation_in_kernel.CARRIERS["linux"]
     monkeypatch.setitem(evaluation_in_kernel.CARRIERS, "linux", replace(real, backend="sim", require=lambda: None))
     monkeypatch.setattr("elephan.papers.kernel_column.KernelColumn.host", "a pretended kernel")

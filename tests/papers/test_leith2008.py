@@ -17,7 +17,7 @@ from elephan.evaluation.experiments import RunSet
 from elephan.evaluation.relations import RELATIONS
 from elephan.papers.claims import Claim
 from elephan.papers.judging import Judgment, judge_all
-from elephan.papers.leith2008 import experiments, paper, rules
+from elephan.papers.leith2008 import experiments, rules
 from elephan.papers.leith2008 import setup as paths
 from elephan.papers.leith2008.measure import lone, measurer
 from elephan.papers.leith2008.setup import Setup
@@ -39,7 +39,7 @@ def whole() -> Paper:
 
 @cache
 def small() -> Paper:
-    return paper(quick=True)
+    return papers.get("leith2008", quick=True)
 
 
 def verdicts(*runs: Run, about: str = "") -> dict[str, Judgment]:
