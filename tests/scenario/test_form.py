@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -33,12 +35,13 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return found + [scenario.canonical() for scenario in random()]
 
 
-def random() -> Iterator[Scenario]:
+@cache
+def random() -> list[Scenario]:
+    found = []
     for seed in SEEDS:
-        try:
-            yield Scenario.from_dict(generator.tables(seed))
-        except ScenarioError:
-            continue
+        with suppress(ScenarioError):
+            found.append(Scenario.from_dict(generator.tables(seed)))
+    return found
 
 
 def minimal() -> dict[str, Any]:
