@@ -35,7 +35,6 @@ def listing() -> list[dict[str, Any]]:
     ]
 
 
-@lru_cache(maxsize=16)
 def get(paper_id: str, quick: bool = False) -> Paper:
     """The paper that has the given id; with ``quick``, the same experiments at about a tenth of the work.
 
@@ -44,6 +43,12 @@ def get(paper_id: str, quick: bool = False) -> Paper:
     """
     if paper_id not in INDEX:
         raise ScenarioError(f"'{paper_id}' is not a paper; {hint(paper_id, ids(), lister='elephan list papers')}")
+    return _built(paper_id, quick)
+
+
+@lru_cache(maxsize=16)
+def _built(paper_id: str, quick: bool) -> Paper:
+    """A paper with its experiments; one paper, however :func:`get` was given its arguments."""
     found: Paper = import_module(f"elephan.papers.{paper_id}").paper(quick)
     return found
 
