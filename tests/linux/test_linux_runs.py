@@ -339,8 +339,8 @@ def test_marks_of_the_engines_queues_reach_linux() -> None:
     ("algorithms", "path"),
     [
         (["dctcp"], {}),
-        (["westwood"], {}),
-        (["htcp"], {}),
+        pytest.param(["westwood"], {}, marks=large),
+        pytest.param(["htcp"], {}, marks=large),
         (["cubic", "dctcp"], {}),
         pytest.param(
             ["dctcp"],

@@ -208,7 +208,14 @@ def a_file(folder: Path) -> None:
     folder.touch()
 
 
-@pytest.mark.parametrize("change", [absent, flipped, empty, a_file, lambda folder: None])
+def unchanged(folder: Path) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    "change",
+    [absent, flipped, *(pytest.param(change, marks=pytest.mark.large) for change in (empty, a_file, unchanged))],
+)
 def test_a_process_that_is_killed_at_any_step_of_saving_leaves_what_is_mended(
     change: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
