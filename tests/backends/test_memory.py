@@ -75,7 +75,9 @@ count = {count}
 """
 
 
-@pytest.mark.parametrize("limit", [[], ["--memory", "50 GB"]], ids=["default", "stated"])
+@pytest.mark.parametrize(
+    "limit", [[], pytest.param(["--memory", "50 GB"], marks=pytest.mark.large)], ids=["default", "stated"]
+)
 def test_a_run_beyond_the_address_space_ends_in_one_line(limit: list[str], tmp_path: Path) -> None:
     (tmp_path / "many.toml").write_text(SCENARIO.format(duration="5 s", count=30_000))
     command = [*limited(1500), sys.executable, "-m", "elephan", "run", "many.toml", *limit]

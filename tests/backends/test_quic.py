@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(quic.program() is None, reason="elephan-quic is 
 PATHS = [
     ("10 Mbit/s", "40 ms", "50% BDP"),
     ("20 Mbit/s", "60 ms", "100% BDP"),
-    ("50 Mbit/s", "30 ms", "100% BDP"),
+    pytest.param(("50 Mbit/s", "30 ms", "100% BDP"), marks=pytest.mark.large),
     pytest.param(("100 Mbit/s", "40 ms", "60% BDP"), marks=pytest.mark.large),
 ]
 # A full datagram of quinn carries 1,440 bytes of a stream in 1,500 on the wire.

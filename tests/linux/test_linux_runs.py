@@ -203,8 +203,8 @@ def test_an_application_hands_its_data_over_as_in_the_simulator(application: dic
     "algorithm",
     [
         "htcp",
-        "cdg",
         "bbr",
+        pytest.param("cdg", marks=large),
         pytest.param("reno", marks=large),
         pytest.param("illinois", marks=large),
         pytest.param("vegas", marks=large),
@@ -237,7 +237,9 @@ def last_of(result: RawResult, link: str) -> dict[str, Any]:
 
 
 @OUTSIDE
-@pytest.mark.parametrize("algorithm", ["cubic:linux", "bbr", pytest.param("reno:linux", marks=large)])
+@pytest.mark.parametrize(
+    "algorithm", ["bbr", *(pytest.param(name, marks=large) for name in ("reno:linux", "cubic:linux"))]
+)
 def test_both_paths_agree_within_a_packet(algorithm: str) -> None:
     inside, outside = (
         get("linux").run(dumbbell({"algorithm": algorithm} | more)) for more in ({}, {"backend": "linux"})
