@@ -67,11 +67,13 @@ def on_linux(draw: Draw, seed: int, kernel: Kernel, late: bool) -> tuple[Measure
     return found, windows
 
 
-def in_simulator(draw: Draw, seed: int, windows: list[int | None], backend: str = "sim") -> Measured:
+def in_simulator(
+    draw: Draw, seed: int, windows: list[int | None], backend: str = "sim", late: bool = False
+) -> Measured:
     """The flows in the simulator."""
     return [
         quantities(draw, i, flow.done_s, flow.rows) | {"retransmits": flow.retransmits}
-        for i, flow in enumerate(simulated.run(draw, seed, windows, backend))
+        for i, flow in enumerate(simulated.run(draw, seed, windows, backend, late))
     ]
 
 
@@ -104,7 +106,7 @@ def compared(draw: Draw, kernel: Kernel, late: bool) -> dict[str, Any]:
         varied = draw.varied(seed)
         linux, windows = on_linux(varied, seed, kernel, late)
         theirs.append(linux)
-        ours.append(in_simulator(varied, seed, windows))
+        ours.append(in_simulator(varied, seed, windows, late=late))
         found = list(different(ours, theirs))
         if seed == SEEDS[0] and not found:
             break
@@ -129,7 +131,7 @@ def main() -> None:
     parser.add_argument("count", type=int, nargs="?", default=200)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--late", action="store_true", help="let receivers read late, as those of --on linux do")
+    parser.add_argument("--late", action="store_true", help="let receivers read late on both sides, as those of --on linux do")
     parser.add_argument(
         "--file", type=Path, default=Path("reference.jsonl"), help="results, to which new ones are added"
     )
@@ -138,7 +140,7 @@ def main() -> None:
     if given.show is not None:
         draw = drawn(given.show).varied(SEEDS[0])
         print(path.script(draw, given.late))
-        print(simulated.scenario(draw, 1, [None] * len(draw.flows)).to_toml())
+        print(simulated.scenario(draw, 1, [None] * len(draw.flows), given.late).to_toml())
         print(json.dumps(asdict(draw)))
         return
     kernel = kernels.chosen()

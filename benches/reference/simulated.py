@@ -77,8 +77,8 @@ def flow_table(i: int, flow: Flow, window: int | None, payload: int) -> dict[str
     return made
 
 
-def scenario(draw: Draw, seed: int, windows: list[int | None]) -> Scenario:
-    """The scenario of a draw."""
+def scenario(draw: Draw, seed: int, windows: list[int | None], late: bool = False) -> Scenario:
+    """The scenario of a draw; with ``late``, receivers do not read at once."""
     return Scenario.from_dict(
         {
             "title": f"draw {draw.number}",
@@ -91,7 +91,7 @@ def scenario(draw: Draw, seed: int, windows: list[int | None]) -> Scenario:
                 "base": "linux",
                 "payload": f"{draw.payload} B",
                 "ecn": draw.ecn,
-                "reads_at_once": True,
+                "reads_at_once": not late,
             },
             "link": [link("there", draw.there), link("back", draw.reverse)],
             "flow": [flow_table(i, flow, windows[i], draw.payload) for i, flow in enumerate(draw.flows)],
@@ -109,9 +109,9 @@ class Ran:
     rows: list[tuple[float, float, float]]
 
 
-def run(draw: Draw, seed: int, windows: list[int | None], backend: str = "sim") -> list[Ran]:
+def run(draw: Draw, seed: int, windows: list[int | None], backend: str = "sim", late: bool = False) -> list[Ran]:
     """Run a draw in the simulator, or on another backend."""
-    return ran(draw, get(backend).run(scenario(draw, seed, windows)).tables)
+    return ran(draw, get(backend).run(scenario(draw, seed, windows, late)).tables)
 
 
 def ran(draw: Draw, tables: dict[str, Any]) -> list[Ran]:
