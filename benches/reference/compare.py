@@ -131,7 +131,9 @@ def main() -> None:
     parser.add_argument("count", type=int, nargs="?", default=200)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--late", action="store_true", help="let receivers read late on both sides, as those of --on linux do")
+    parser.add_argument(
+        "--late", action="store_true", help="let receivers read late on both sides, as those of --on linux do"
+    )
     parser.add_argument(
         "--file", type=Path, default=Path("reference.jsonl"), help="results, to which new ones are added"
     )
