@@ -204,6 +204,7 @@ def test_points_along_a_parameter_are_the_experiments() -> None:
     assert list(suite.points("queue_delay_fraction", claim("alg.illinois.alpha_monotone"))) == list(rules.FRACTIONS)
 
 
+@pytest.mark.large
 def test_the_rules_of_section_ii_are_reproduced(tmp_path: Path) -> None:
     result = reproduce(small(), Wanted(figure="ALG"), jobs=1, store=Store(tmp_path / "store"), out=tmp_path / "report")
     assert result.totals == {"reproduced": 10, "weak": 0, "differs": 0, "not_judged": 0}

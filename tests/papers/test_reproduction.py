@@ -15,6 +15,7 @@ from elephan.cli.main import run_command
 from elephan.evaluation.planning import Job, Planner
 from elephan.papers.paper import Paper
 from elephan.papers.reproduction import Reproduction, Wanted, reproduce, reproduce_all
+from elephan.report import figures
 from elephan.runs import Run, Store
 from elephan.runs.work import work
 from elephan.scenario import ScenarioError
@@ -50,6 +51,7 @@ def test_papers_are_one_sweep_with_the_results_of_each(tmp_path: Path, monkeypat
         return sweep(scenarios, **more)
 
     monkeypatch.setattr(elephan.runs, "sweep", counted)
+    monkeypatch.setattr(figures, "save", lambda figure, folder: [])
     paper, store, told = papers.get("leith2008", quick=True), Store(tmp_path / "store"), []
     listed = [(paper, wanted, tmp_path / str(wanted.figure)) for wanted in (RULES, FLUID, RULES)]
     together = reproduce_all(listed, jobs=1, store=store, progress=lambda *state: told.append(state))
