@@ -346,7 +346,7 @@ impl Link {
     #[inline(never)]
     fn carry_by_discipline(&mut self, now: Time, bytes: u64, capable: bool) -> Option<Carried> {
         self.sample_before(now);
-        if self.loses_arrival(now, bytes) {
+        if self.on_wire.is_none() && self.loses_arrival(now, bytes) {
             return None;
         }
         self.drain(now);
@@ -490,10 +490,10 @@ impl Link {
         }
     }
 
-    /// Draws the random loss of an arriving packet.
+    /// Draws the random loss of a packet that arrives, on a link that loses packets before its queue.
     #[inline]
     fn loses_arrival(&mut self, now: Time, bytes: u64) -> bool {
-        if matches!(self.loss, Loss::None) || self.on_wire.is_some() || !self.loses(now) {
+        if matches!(self.loss, Loss::None) || !self.loses(now) {
             return false;
         }
         self.totals.lost += 1;

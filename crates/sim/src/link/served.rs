@@ -46,7 +46,7 @@ impl Link {
         let now = packet.at;
         self.note_arrival(now);
         self.sample_before(now);
-        if self.loses_arrival(now, packet.bytes()) {
+        if self.on_wire.is_none() && self.loses_arrival(now, packet.bytes()) {
             gone.push(packet);
             return;
         }

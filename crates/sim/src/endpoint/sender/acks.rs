@@ -58,7 +58,10 @@ impl Sender {
         };
         let (mut delivered, mut repeated) = (0, 0);
         if !has_sack {
-            report.grows_window |= self.note_time(packet.stamp, report.owd, out);
+            self.timestamps.on_ack(packet.stamp, report.owd);
+            if self.stack.reads_at_once {
+                report.grows_window |= self.note_announced(packet.stamp, report.owd, out);
+            }
         }
         if was_clean && !has_sack {
             if cumulative <= una {
@@ -70,7 +73,10 @@ impl Sender {
         } else {
             let entry = if has_sack { out.beside().sacks.take(packet.extra()) } else { None };
             if let Some(entry) = &entry {
-                report.grows_window |= self.note_time(packet.stamp, entry.owd, out);
+                self.timestamps.on_ack(packet.stamp, entry.owd);
+                if self.stack.reads_at_once {
+                    report.grows_window |= self.note_announced(packet.stamp, entry.owd, out);
+                }
                 self.note_overtaken(entry.trigger);
                 repeated = self.take_report(entry, cumulative);
             }
@@ -108,14 +114,10 @@ impl Sender {
         self.digest(packet, report, una, delivered + repeated, out);
     }
 
-    /// Takes the time of an ACK of a segment that left at `stamp`: the ACK was sent `owd` units later. If the receiving
-    /// application reads at once, takes the receive window that the ACK announces, and returns true if it has changed.
-    #[inline(always)]
-    fn note_time(&mut self, stamp: Time, owd: u32, out: &mut impl Outlet) -> bool {
-        self.timestamps.on_ack(stamp, owd);
-        if !self.stack.reads_at_once {
-            return false;
-        }
+    /// Takes the receive window that an ACK of a segment that left at `stamp` announces, if the receiving application reads
+    /// at once; the ACK was sent `owd` units later. Returns true if the window has changed.
+    #[inline(never)]
+    fn note_announced(&mut self, stamp: Time, owd: u32, out: &mut impl Outlet) -> bool {
         // The one-way delay was rounded down.
         let sent = stamp + Time((u64::from(owd) + 1) * OWD_UNIT_PS);
         let window = out.beside().announced(sent);

@@ -65,6 +65,9 @@ impl Sender {
     /// if all its retransmissions were unnecessary.
     #[inline(always)]
     pub(super) fn heed_reports(&mut self, packet: &Packet, last: u32, advances: bool) {
+        if self.reports.all == 0 {
+            return; // no report has arrived: the reordering window is small, and each retransmission may have been necessary
+        }
         if self.rack.window.is_active() {
             let sent = self.rack.sent_at.get(last.into()).unwrap_or(packet.stamp);
             self.rack.window.on_ack(packet.at, sent);

@@ -231,8 +231,24 @@ impl Sender {
         }
         self.board.reserve(past);
         let mut flags = self.marks.on_first();
-        // Linux pushes each packet of several segments (`__tcp_transmit_skb`), and the end of each write (`tcp_push`).
-        let pushed = if self.bursts.pushes && (past - first > 1 || past == self.end) { past - 1 } else { u32::MAX };
+        if self.bursts.pushes {
+            self.emit_pushing(past, flags, now, out);
+            return past - first;
+        }
+        while self.next < past {
+            let segment = self.next;
+            self.next += 1;
+            self.emit(segment, flags, now, out);
+            flags = self.marks.on_data();
+        }
+        past - first
+    }
+
+    /// Sends the next segments before `past`, the first one with `flags`. Linux pushes each packet of several segments
+    /// (`__tcp_transmit_skb`), and the end of each write (`tcp_push`).
+    #[inline(never)]
+    fn emit_pushing(&mut self, past: u32, mut flags: u8, now: Time, out: &mut impl Outlet) {
+        let pushed = if past - self.next > 1 || past == self.end { past - 1 } else { u32::MAX };
         while self.next < past {
             let segment = self.next;
             self.next += 1;
@@ -242,7 +258,6 @@ impl Sender {
             self.emit(segment, flags, now, out);
             flags = self.marks.on_data();
         }
-        past - first
     }
 
     /// Tells the algorithm that a segment leaves while no segment is in flight, if the algorithm asks for it.
