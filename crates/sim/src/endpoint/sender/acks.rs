@@ -129,8 +129,7 @@ impl Sender {
     fn digest(&mut self, packet: &Packet, report: Report, una: u32, delivered: u32, out: &mut impl Outlet) {
         let (now, cumulative) = (packet.at, packet.segment());
         let taken = self.rack.enabled.then(|| self.take_sample(report, packet, una));
-        let sent_last = self.sent_last(report.newest);
-        let (sample, min_rtt) = self.measure(packet, report, una);
+        let (sent_last, (sample, min_rtt)) = self.measure(packet, report, una);
         self.heed_reports(packet, sent_last, cumulative > una);
         if self.repair.undo_possible || self.repair.may_be_spurious {
             self.check_spurious(now, *packet, una, report.has_original);
@@ -263,16 +262,19 @@ impl Sender {
         !self.board.is_clean() || was_repairing || (self.rack.enabled && !self.repair.is_open())
     }
 
-    /// Takes the RTT samples of an ACK of the segments from `una` on.
+    /// Takes the RTT samples of an ACK of the segments from `una` on. Returns them, and the segment that was sent last of
+    /// the segments that the ACK delivers (`tcp_rate_skb_delivered`); the ACK may have waited, so this segment need not be
+    /// the newest.
     #[inline(always)]
-    fn measure(&mut self, packet: &Packet, report: Report, una: u32) -> (Option<f64>, f64) {
+    fn measure(&mut self, packet: &Packet, report: Report, una: u32) -> (u32, (Option<f64>, f64)) {
         if self.needs.one_way_delay && packet.segment() > una {
             self.echoed = self.rack.sent_at.get(una.into()).unwrap_or(packet.stamp);
         }
-        if self.parts.is_some() {
-            self.measure_rtt_of_parts(packet, report.newest, una)
-        } else {
-            self.measure_rtt(packet, report)
+        match self.parts {
+            Some(parts) => {
+                (self.sent_last_of(parts, report.newest), self.measure_rtt_of_parts(packet, report.newest, una))
+            }
+            None => (report.newest, self.measure_rtt(packet, report)),
         }
     }
 
@@ -434,16 +436,7 @@ impl Sender {
         }
     }
 
-    /// The segment that was sent last, of the segments that an ACK delivers (`tcp_rate_skb_delivered`). The ACK may have
-    /// waited, so this segment need not be the `newest`.
-    #[inline(always)]
-    fn sent_last(&self, newest: u32) -> u32 {
-        match &self.parts {
-            None => newest,
-            Some(parts) => self.sent_last_of(*parts, newest),
-        }
-    }
-
+    /// The segment that was sent last, of the segments that an ACK with SACKs delivers.
     #[inline(never)]
     fn sent_last_of(&self, parts: Parts, newest: u32) -> u32 {
         let last = self.delivered_by(parts).map(|(sent, segment, _)| (sent, segment)).max();

@@ -13,6 +13,9 @@ use crate::time::Time;
 /// Segments by which each received segment grows the window.
 const STEP: u32 = 2;
 
+/// A number that no segment has: at most 2^28 are in flight, and a run ends before the numbers do.
+const NO_PART: u32 = u32::MAX;
+
 /// A part of a segment. It has a segment's number, but fewer bytes.
 #[derive(Clone, Copy, Debug)]
 struct Part {
@@ -39,6 +42,8 @@ pub(super) struct Announced {
     splits: bool,
     /// The part that is not yet acknowledged; there is at most one (`tcp_minshall_check`).
     part: Option<Part>,
+    /// The segment of the part, which is compared with every segment that is sent; [`NO_PART`] without a part.
+    short: u32,
 }
 
 impl Announced {
@@ -53,7 +58,17 @@ impl Announced {
             // The receiver's window grows by rules of its own, and its ACKs say how far.
             let segments = Window::new(stack, Time::ZERO).segments();
             let payload = stack.payload_bytes.max(1);
-            let this = Self { segments, acks: 0, step: 0, payload, unit: 1, rest: 0, splits: false, part: None };
+            let this = Self {
+                segments,
+                acks: 0,
+                step: 0,
+                payload,
+                unit: 1,
+                rest: 0,
+                splits: false,
+                part: None,
+                short: NO_PART,
+            };
             return (segments, this);
         }
         let acks = if is_linux { stack.quick_acks.saturating_sub(QUICK_ACKS_WITHOUT_GROWTH) } else { 0 };
@@ -66,7 +81,7 @@ impl Announced {
         let payload = stack.payload_bytes.max(1);
         let unit = if bound.is_some() && is_linux { unit_bytes(u64::from(last) * u64::from(payload)) } else { 1 };
         let splits = flow.sends_parts() && (u64::from(last) * u64::from(payload)) & (unit - 1) == 0;
-        let mut this = Self { segments, acks, step, payload, unit, rest: 0, splits, part: None };
+        let mut this = Self { segments, acks, step, payload, unit, rest: 0, splits, part: None, short: NO_PART };
         (this.whole(), this)
     }
 
@@ -86,7 +101,7 @@ impl Announced {
         if let Some(part) = self.part.filter(|part| part.segment < cumulative) {
             let is_latest = part.segment >= una && part.segment + 1 == cumulative;
             grows &= !is_latest || part.bytes >= LEAST_GROWING_BYTES;
-            self.part = None;
+            (self.part, self.short) = (None, NO_PART);
         }
         if grows {
             self.acks -= 1;
@@ -126,17 +141,14 @@ impl Announced {
 
     /// Makes the next segment `segment` a part with `bytes` of payload, and updates the receive window `window`.
     pub(super) fn split(&mut self, segment: u32, bytes: u32, window: &mut u32) {
-        self.part = Some(Part { segment, bytes });
+        (self.part, self.short) = (Some(Part { segment, bytes }), segment);
         *window = self.whole();
     }
 
     /// Bytes by which a segment is shorter than a whole segment.
     #[inline(always)]
     pub(super) fn missing_in(&self, segment: u32) -> u32 {
-        match self.part {
-            Some(part) if part.segment == segment => self.payload - part.bytes,
-            _ => 0,
-        }
+        if segment == self.short { self.part.map_or(0, |part| self.payload - part.bytes) } else { 0 }
     }
 }
 
