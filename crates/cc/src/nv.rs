@@ -450,6 +450,15 @@ mod tests {
     }
 
     #[test]
+    fn a_round_of_one_sample_and_its_shortest_length_but_one_is_lengthened() {
+        for (acked, length, samples) in [(MIN_ROUND - 2.0, 0.0, 1.0), (MIN_ROUND - 1.0, MIN_ROUND_STEP, 0.0)] {
+            let mut v = at(105.0, 1.0);
+            v.end_round(0.0, acked);
+            assert_eq!((v.min_round, v.samples), (MIN_ROUND + length, samples), "{acked}");
+        }
+    }
+
+    #[test]
     fn a_loss_keeps_819_of_1024_parts() {
         let (d, mut v) = (Driver::new(), nv(&[]));
         d.start_at(&mut v, 1000.0);
