@@ -231,4 +231,13 @@ mod tests {
         assert_eq!(connection.on_acknowledged(number(2000), None, 91), None, "it came long before");
         assert_eq!(connection.on_acknowledged(number(3000), None, 92), Some(90));
     }
+
+    #[test]
+    fn the_segments_beside_one_that_was_sent_again_measure() {
+        let mut connection = sent(4);
+        connection.on_sent(number(1000), 1000, 50);
+        assert_eq!(connection.on_acknowledged(number(1000), None, 60), Some(60));
+        assert_eq!(connection.on_acknowledged(number(2000), None, 90), None, "sent twice");
+        assert_eq!(connection.on_acknowledged(number(3000), None, 91), Some(89));
+    }
 }
