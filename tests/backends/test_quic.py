@@ -174,3 +174,15 @@ def test_a_jittering_sender_s_packets_are_late() -> None:
         tables(scenario("quinn:newreno", **quiet, **more))["flows"]["rtt_mean_ms"][0] for more in ({}, late)
     )
     assert 1.0 < jittering - still < 4 / 3
+
+
+def test_a_receiver_s_clock_that_gains_shows_a_delay_that_grows() -> None:
+    """With a gain of 1 % the delay grows by 10 ms each second: after ten, LEDBAT's target of 100 ms is exceeded."""
+    drifts: list[dict[str, Any]] = [{}, {"receiver_clock": {"drift": "10000 ppm"}}]
+    drifts.append(drifts[1] | {"sender_clock": {"drift": "10000 ppm"}})
+    steady, gaining, together = (
+        tables(scenario("ledbat", duration="25 s", measure={"from": "20 s"}, flow=drift))["flows"]["goodput_mbps"][0]
+        for drift in drifts
+    )
+    assert gaining < steady / 2
+    assert together == pytest.approx(steady, rel=0.02)
