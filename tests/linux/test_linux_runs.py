@@ -298,6 +298,13 @@ def test_a_path_that_only_the_engine_has_is_as_in_the_simulator(more: dict[str, 
 
 
 @OUTSIDE
+def test_a_path_that_loses_everything_for_a_time_has_the_timeouts_of_the_simulator() -> None:
+    scenario = dumbbell({"algorithm": "reno:linux"}, loss={"probability": 1, "from": "3 s", "to": "4 s"})
+    [virtual], [simulated] = (flows(get(name).run(scenario)) for name in ("linux", "sim"))
+    assert virtual["timeouts"] == simulated["timeouts"] > 0
+
+
+@OUTSIDE
 def test_background_traffic_beside_linux_is_simulated() -> None:
     traffic = [{"algorithm": "reno", "load": "30%", "sizes": {"mean": "50 kB"}}]
     flow_of = {"linux": on_linux("cubic"), "sim": {"algorithm": "cubic:linux"}}
