@@ -44,6 +44,9 @@ def test_windows_converge_when_their_mean_stays() -> None:
     # it is there too, and falls below again after 52 s, before 30 s are over.
     assert metrics.convergence_cwnd_time_s(run) == pytest.approx(49)
     assert metrics.convergence_cwnd_time_s(run, stays_s=10) == pytest.approx(19)
+    # The means at 39 s to 51 s are 80 or more: they stay for 12 s.
+    assert metrics.convergence_cwnd_time_s(run, stays_s=12) == pytest.approx(19)
+    assert metrics.convergence_cwnd_time_s(run, stays_s=13) == pytest.approx(49)
     assert metrics.convergence_cwnd_time_s(meeting()) == pytest.approx(10)
 
 
