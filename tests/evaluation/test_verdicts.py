@@ -115,6 +115,7 @@ def test_a_time_that_hardly_ever_comes_is_judged_by_its_median() -> None:
         (0.5, 5.0, "higher", None, "not_settled"),
         (0.0, 0.0, "higher", None, "same"),
         (5.0, 0.0, "higher", None, "better"),
+        (2.02, 0.001, "higher", None, "better"),  # more than 2 % of the baseline, and less than 2 % of the value
     ],
 )
 def test_a_comparison_is_of_pairs(
