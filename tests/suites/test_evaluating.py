@@ -14,6 +14,7 @@ import pytest
 import elephan
 from elephan.backends import quic
 from elephan.cli.main import run_command
+from elephan.evaluation.verdicts import Compared, compare
 from elephan.metrics.registry import get
 from elephan.metrics.statistics import CONFIDENCE, LOOKS
 from elephan.runs import Cancelled, Store, sweep
@@ -162,6 +163,20 @@ def test_two_copies_are_the_same_and_a_change_is_found(folder: Path) -> None:
     assert "worse in harm" in paragraph(worse)
     (better,) = evaluate(["cubic"], folder, against="fixed", quick=True, store=store)
     assert better.outcome("harm").comparison == "better"
+
+
+def test_the_cells_of_a_criterion_share_the_error_of_its_comparison(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[float] = []
+
+    def watched(*values: Sequence[float], confidence: float, **more: Any) -> Compared:
+        asked.append(confidence)
+        return compare(*values, confidence=confidence, **more)
+
+    monkeypatch.setattr(schedule, "compare", watched)
+    evaluate(["reno"], folder, against="cubic", only=["use"], quick=True, store=Store(folder / "store"))
+    assert asked == pytest.approx([1 - (1 - CONFIDENCE) / 2] * 2)
 
 
 def test_parameters_are_those_of_the_algorithm_alone(folder: Path) -> None:
