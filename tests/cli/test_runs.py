@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from elephan.cli.main import run_command
 from elephan.cli.runs import size_text
 from elephan.runs import Store
 from elephan.runs.difference import difference
-from elephan.runs.index import listing
+from elephan.runs.index import by_algorithms, listing
 
 SCENARIO = """
 title = "{title}"
@@ -273,6 +274,12 @@ def test_size_is_that_of_the_files(folder: Path, capsys: pytest.CaptureFixture[s
     assert [size_text(number) for number in (0, 999, 1000, 123_456, 99_960_000_000)] == [
         "0 B", "999 B", "1 kB", "123 kB", "100 GB",
     ]  # fmt: skip
+
+
+def test_the_algorithms_with_the_most_bytes_come_first(folder: Path) -> None:
+    late, middle, early = listing(Store()).entries
+    found = by_algorithms([late, middle, replace(early, size_bytes=10 * late.size_bytes)])
+    assert [(name, runs) for name, (runs, _) in found.items()] == [("reno", 1), ("cubic", 2)]
 
 
 def test_runs_are_shown_side_by_side(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
