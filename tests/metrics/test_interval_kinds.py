@@ -79,6 +79,16 @@ def test_intervals_over_time_cover_the_mean_as_often_as_they_say(
     assert 0.91 <= covered / trials <= 0.99
 
 
+def test_longer_parts_add_their_variance_with_its_own_quantile() -> None:
+    whole, parts = [1.0, 2.0, 3.0, 4.0], [10.0, 11.0, 13.0]
+    found = over_time([[value] * 6 for value in whole], whole, [parts] * 4)
+    of_seeds = stats.t.ppf(0.975, 3) * float(np.std(whole, ddof=1)) / 2
+    # The measured time is two of the three parts, whose variance has two degrees of freedom.
+    of_parts = stats.t.ppf(0.975, 2) * float(np.std(parts, ddof=1)) / math.sqrt(2)
+    assert (found.high - found.low) / 2 == pytest.approx(math.hypot(of_seeds, of_parts))
+    assert found.value == 2.5
+
+
 def test_changes_that_last_longer_than_a_batch_are_in_the_interval() -> None:
     """400 draws of a common first-order autoregression that forgets in half of the measured time: without the longer
     parts, the interval has the true mean in less than 80 % of the draws."""
