@@ -103,7 +103,7 @@ def _report(rows: list[Row], paths: int) -> int:
 
 def _named(row: Row) -> str:
     path = trial.path(row.path)
-    return f"path {row.path} ({', '.join(path.flows)}) {row.quantity}, skewness {row.skewness:.1f}"
+    return f"path {row.path} ({', '.join(path.flow_names)}) {row.quantity}, skewness {row.skewness:.1f}"
 
 
 if __name__ == "__main__":

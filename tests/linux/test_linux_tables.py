@@ -14,7 +14,7 @@ CWND, UNACKNOWLEDGED, SACKED, LOST, RESENT = 1, 5, 6, 7, 8
 
 
 def test_what_is_in_flight_includes_what_was_sent_again() -> None:
-    """Of 20 segments 4 were SACKed and 3 are lost, of which 2 were sent again (``tcp_packets_in_flight``)."""
+    """Four of 20 segments were SACKed and 3 are lost, of which 2 were sent again (``tcp_packets_in_flight``)."""
     scenario = Scenario.dumbbell(
         [{"algorithm": "cubic:linux"}], rate="20 Mbit/s", rtt="40 ms", buffer="1 BDP", duration="1 s"
     )

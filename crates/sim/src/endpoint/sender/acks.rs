@@ -9,6 +9,7 @@ use crate::endpoint::recovery::Losses;
 use crate::endpoint::scoreboard::Parts;
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
 use crate::prefetch;
+use crate::sidecar::SackEntry;
 use crate::spec::ClockSpec;
 use crate::time::Time;
 
@@ -44,8 +45,7 @@ impl Sender {
         self.stats.totals.acks += 1;
         let (una, cumulative) = (self.board.una(), packet.segment());
         let has_sack = packet.flags() & flag::BESIDE != 0;
-        let newest = cumulative.wrapping_sub(1);
-        let was_clean = self.board.is_clean();
+        let (newest, was_clean) = (cumulative.wrapping_sub(1), self.board.is_clean());
         let mut report = Report {
             owd: packet.extra(),
             newest,
@@ -84,13 +84,11 @@ impl Sender {
                 let blocks = entry.as_ref().map_or(&[][..], |entry| &entry.blocks[..usize::from(entry.count)]);
                 report.has_original = self.delivers_original(cumulative, blocks);
             }
-            let has_blocks = entry.is_some_and(|entry| entry.count > 0 || entry.is_report());
-            report.has_blocks = has_blocks;
-            if self.rack.enabled && !self.stack.time_one_segment && (has_blocks || !was_clean) {
+            report.has_blocks = entry.is_some_and(|entry| entry.count > 0 || entry.is_report());
+            if self.rack.enabled && !self.stack.time_one_segment && (report.has_blocks || !was_clean) {
                 self.parts = Some(Parts { acknowledged: self.board.missing_below(cumulative), ..Parts::default() });
             }
             if cumulative > una && was_clean {
-                // The ACK has a sidecar entry only because of the routers' feedback.
                 delivered += cumulative - una;
                 self.board.advance_clean(cumulative);
             } else if cumulative > una {
@@ -100,10 +98,7 @@ impl Sender {
                 (report.owd, report.feedback) = (entry.owd, entry.feedback);
                 (report.newest, report.oldest) = (entry.trigger, entry.trigger);
                 if entry.count > 0 {
-                    delivered += self.board.sack_blocks(&entry.blocks[..usize::from(entry.count)], self.next);
-                    if let Some(parts) = &mut self.parts {
-                        parts.sacked = self.board.fresh();
-                    }
+                    delivered += self.take_blocks(&entry);
                 }
             }
         }
@@ -112,6 +107,16 @@ impl Sender {
             return self.on_report_alone(repeated, now, out);
         }
         self.digest(packet, report, una, delivered + repeated, out);
+    }
+
+    /// Takes the SACK blocks of an ACK; returns the segments that they deliver.
+    #[inline(always)]
+    fn take_blocks(&mut self, entry: &SackEntry) -> u32 {
+        let delivered = self.board.sack_blocks(&entry.blocks[..usize::from(entry.count)], self.next);
+        if let Some(parts) = &mut self.parts {
+            parts.sacked = self.board.fresh();
+        }
+        delivered
     }
 
     /// Takes the receive window that an ACK of a segment that left at `stamp` announces, if the receiving application reads
