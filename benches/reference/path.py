@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import subprocess
@@ -200,4 +201,6 @@ def run(draw: Draw, seed: int, kernel: Kernel, late: bool = False, keep: Path | 
 @lru_cache(maxsize=1)
 def build_folder() -> Path:
     """A folder for the compiled program, for the time of this process."""
-    return Path(tempfile.mkdtemp(prefix=f"flow-{os.getpid()}-"))
+    folder = Path(tempfile.mkdtemp(prefix=f"flow-{os.getpid()}-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
