@@ -337,9 +337,9 @@ overshoot of more than a factor of two (Hybla) have a window of this size after 
 """
 PHASES = """## Phase effects
 
-Where nothing is random, the phase of a flow's packets at a full drop-tail queue decides who loses (Floyd and Jacobson
-1991). Five Reno flows that start within 0.1 s over 40 Mbit/s and 30 ms with 150 packets of buffer have this fairness
-from 20 s to 60 s in ns-2 (agent TCP/Linux, 29 November 2026):
+If nothing is random, the phase of a flow's packets at a full drop-tail queue decides which flow loses (Floyd and
+Jacobson 1991). Five Reno flows that start within 0.1 s over 40 Mbit/s and 30 ms with 150 packets of buffer have this
+fairness from 20 s to 60 s in ns-2 (agent TCP/Linux, 29 November 2026):
 
 | access links, RTT, delay at the senders | Jain's index |
 | --- | --- |

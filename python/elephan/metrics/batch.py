@@ -201,10 +201,8 @@ class _Batch:
             if form is None:
                 stated = self._template.for_engine(point.changes)
                 self._backend.check(stated)
-                if any(
-                    pinned(name)
-                    for name in (*(f.algorithm for f in stated.flow), *(s.algorithm for s in stated.traffic))
-                ):
+                flows = [flow.algorithm for flow in stated.flow]
+                if any(map(pinned, [*flows, *(source.algorithm for source in stated.traffic)])):
                     self._run_here(self._template.stated(point.changes), point)
                     return
                 form = stated.canonical()

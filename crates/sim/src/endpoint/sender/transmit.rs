@@ -245,7 +245,8 @@ impl Sender {
     }
 
     /// Sends the next segments before `past`, the first one with `flags`. Linux pushes each packet of several segments
-    /// (`__tcp_transmit_skb`), and the end of each write (`tcp_push`).
+    /// (`__tcp_transmit_skb`), and the end of each write (`tcp_push`). The loop is not that of other senders, whose
+    /// segments need no comparison with the pushed one.
     #[inline(never)]
     fn emit_pushing(&mut self, past: u32, mut flags: u8, now: Time, out: &mut impl Outlet) {
         let pushed = if past - self.next > 1 || past == self.end { past - 1 } else { u32::MAX };
