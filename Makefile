@@ -68,7 +68,7 @@ s2n: setup
 # make linux   builds the kernel of --on linux into the user's cache, once (five minutes); as root on Debian, installs what that needs
 GUEST_PACKAGES := flex bison bc libelf-dev
 linux: setup
-	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! dpkg-query -W $(GUEST_PACKAGES) >/dev/null 2>&1; then \
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! { command -v flex && command -v bison && command -v bc && test -e /usr/include/gelf.h; } >/dev/null; then \
 		echo "installing $(GUEST_PACKAGES)"; \
 		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(GUEST_PACKAGES) >/dev/null; } \
 			|| echo "$(GUEST_PACKAGES) could not be installed; 'elephan lab linux build' says what is missing"; \
