@@ -43,6 +43,15 @@ impl Sender {
         assert!(now >= self.now, "a sender's clock went back");
         self.now = now;
         self.stats.totals.acks += 1;
+        if self.is_plain(packet) {
+            return self.on_plain_ack(packet, out);
+        }
+        self.on_other_ack(packet, out);
+    }
+
+    /// Handles an ACK by the long path.
+    #[inline(always)]
+    fn on_other_ack(&mut self, packet: &Packet, out: &mut impl Outlet) {
         let (una, cumulative) = (self.board.una(), packet.segment());
         let has_sack = packet.flags() & flag::BESIDE != 0;
         let (newest, was_clean) = (cumulative.wrapping_sub(1), self.board.is_clean());
@@ -104,7 +113,7 @@ impl Sender {
         }
         if delivered == 0 && cumulative <= una {
             self.parts = None;
-            return self.on_report_alone(repeated, now, out);
+            return self.on_report_alone(repeated, packet.at, out);
         }
         self.digest(packet, report, una, delivered + repeated, out);
     }
@@ -363,7 +372,7 @@ impl Sender {
 
     /// Takes a sample of the smallest RTT, s. Returns the smallest RTT so far, s.
     #[inline(always)]
-    fn note_smallest(&mut self, sample: f64) -> f64 {
+    pub(super) fn note_smallest(&mut self, sample: f64) -> f64 {
         if sample < self.min_rtt.get() {
             self.min_rtt.update(sample);
             self.note_smallest_twice();

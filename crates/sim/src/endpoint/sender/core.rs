@@ -66,6 +66,8 @@ pub struct Sender {
     pub(super) opening: Opening,
     /// True if [`Sender::remember`] has anything to do.
     pub(super) remembers: bool,
+    /// True if clean ACKs take the short path.
+    pub(super) plain: bool,
     /// True if the algorithm or a log handles each sent segment.
     pub(super) watches: bool,
     pub(super) log: Option<Box<SenderLog>>,
@@ -145,6 +147,7 @@ impl Sender {
             stop: this.stop_ps.map_or(Time::NEVER, Time),
             started: false,
             opening: Opening::new(&stack, this.makes_handshake() && needs.router.is_none(), start),
+            plain: false,
             remembers: stack.detection == Detection::Rack
                 || stack.tso
                 || needs.window_at_send

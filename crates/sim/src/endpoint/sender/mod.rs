@@ -26,6 +26,7 @@ mod offload;
 mod opening;
 mod pace;
 mod pacing;
+mod plain;
 mod rack;
 mod repair;
 mod reports;

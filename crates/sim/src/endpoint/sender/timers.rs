@@ -153,6 +153,7 @@ impl Sender {
     /// Begins to send data with a window of `initial_window` segments.
     pub(super) fn begin(&mut self, now: Time, initial_window: u32, out: &mut impl Outlet) {
         self.started = true;
+        self.plain = self.may_be_plain();
         self.opening.due = Time::NEVER;
         let handshake = Some(self.rack.handshake).filter(|rtt| rtt.is_finite());
         if let Some(rtt) = handshake {

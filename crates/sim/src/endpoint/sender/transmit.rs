@@ -75,11 +75,16 @@ impl Sender {
     pub(super) fn transmit_unpaced(&mut self, now: Time, out: &mut impl Outlet) {
         if self.is_plain_sailing() {
             let in_flight = self.next - self.board.una();
-            let room = (self.stats.cwnd as u32).max(1).saturating_sub(in_flight).min(self.max_burst);
-            self.transmit_plainly(room, in_flight, now, out);
+            self.transmit_plainly(self.window_room(in_flight), in_flight, now, out);
         } else {
             self.transmit_with_care(now, out);
         }
+    }
+
+    /// New segments that the window of a sender that repairs nothing allows beside `in_flight` segments.
+    #[inline(always)]
+    pub(super) fn window_room(&self, in_flight: u32) -> u32 {
+        (self.stats.cwnd as u32).max(1).saturating_sub(in_flight).min(self.max_burst)
     }
 
     /// Fast path of [`Sender::transmit_room`]: no segment must be repaired or counted.

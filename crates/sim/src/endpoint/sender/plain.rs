@@ -1,0 +1,161 @@
+//! The short path of an ACK: it moves the left edge of the window of a sender that has nothing to repair, whose stack has
+//! none of Linux's rules, and whose algorithm, path and application ask for nothing else. Its steps are those of the long
+//! path that remain, in the same order; a test runs both and compares.
+
+use elephan_cc::{Ack, Algorithm};
+
+use super::core::Sender;
+use crate::endpoint::boundary::Outlet;
+use crate::packet::{Packet, flag};
+use crate::time::Time;
+
+#[cfg(not(test))]
+const fn is_switched_off() -> bool {
+    false
+}
+
+#[cfg(test)]
+use tests::is_switched_off;
+
+impl Sender {
+    /// True if clean ACKs of the sender may take the short path.
+    pub(super) fn may_be_plain(&self) -> bool {
+        let Self { stack, needs, .. } = self;
+        let is_plain_host = !self.rack.enabled && !self.bursts.active && !stack.reads_at_once && !self.host.is_slow;
+        let is_asked = needs.with_acks() || needs.losses || needs.reductions || self.application.is_some();
+        // The test hook counts the senders that get here.
+        is_plain_host && !self.pace.is_active() && !is_asked && !is_switched_off()
+    }
+
+    /// True if an ACK takes the short path. Its packet has no other flag: neither an echo nor blocks beside it.
+    #[inline(always)]
+    pub(super) fn is_plain(&self, packet: &Packet) -> bool {
+        let undoes = self.repair.undo_possible || self.repair.may_be_spurious || self.reports.all > 0;
+        self.plain && packet.flags() == flag::ACK && self.is_plain_sailing() && !undoes
+    }
+
+    /// Handles an ACK by the short path.
+    #[inline(always)]
+    pub(super) fn on_plain_ack(&mut self, packet: &Packet, out: &mut impl Outlet) {
+        let (now, una, cumulative) = (packet.at, self.board.una(), packet.segment());
+        if cumulative <= una {
+            return;
+        }
+        self.board.advance_clean(cumulative);
+        let (min_rtt, rtt) = self.measure_plainly(packet);
+        let round_start = self.rounds.on_ack(cumulative.into(), self.next.into());
+        if round_start {
+            self.window_use.begin_round();
+        }
+        let in_flight = self.next - cumulative;
+        let ack = Ack {
+            now: self.host_seconds(now),
+            acked: f64::from(cumulative - una),
+            rtt: Some(rtt),
+            min_rtt,
+            srtt: self.rto.srtt,
+            in_flight: f64::from(in_flight),
+            round_start,
+            window_limited: self.window_use.is_limited(self.stats.cwnd, || self.algorithm.ssthresh()),
+            ..Ack::default()
+        };
+        let window = self.algorithm.react(ack, |_| None);
+        self.stats.note_window(now, window);
+        if in_flight == 0 {
+            self.timeout.armed = Time::NEVER;
+            self.all_acknowledged(now);
+        } else {
+            (self.timeout.armed, self.timeout.by_sending) = (now, false);
+            self.wake_by(self.earliest_repair());
+        }
+        let room = self.window_room(in_flight);
+        self.transmit_plainly(room, in_flight, now, out);
+    }
+
+    /// Takes the RTT samples of an ACK. Returns the smallest RTT so far and the RTT of the ACK's segment, s.
+    #[inline(always)]
+    fn measure_plainly(&mut self, packet: &Packet) -> (f64, f64) {
+        let rtt = packet.at.since(packet.stamp);
+        let sample = rtt.seconds();
+        self.latest_rtt = Some(rtt);
+        self.stats.note_rtt(rtt, sample);
+        let min_rtt = self.note_smallest(sample);
+        if !self.stack.time_one_segment {
+            self.rto.sample(sample);
+        } else if let Some((segment, at)) = self.timed {
+            if packet.segment() > segment {
+                self.rto.sample((packet.at - at).seconds());
+                self.timed = None;
+            }
+        }
+        (min_rtt, sample)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::sync::Arc;
+
+    use elephan_cc::registry;
+
+    use super::*;
+    use crate::engine::Engine;
+    use crate::spec::{Detection, LossSpec, RecoveryRule, Spec, StackSpec};
+
+    thread_local! {
+        /// True while senders take the long path only.
+        static ONLY_LONG: Cell<bool> = const { Cell::new(false) };
+        /// Senders that took the short path.
+        static PLAIN: Cell<u32> = const { Cell::new(0) };
+    }
+
+    pub(super) fn is_switched_off() -> bool {
+        PLAIN.set(PLAIN.get() + u32::from(!ONLY_LONG.get()));
+        ONLY_LONG.get()
+    }
+
+    /// Stacks that differ in what the short path touches.
+    fn stacks() -> [StackSpec; 4] {
+        let ns2 = StackSpec {
+            detection: Detection::Dupack,
+            recovery: RecoveryRule::PipeSack1,
+            ack_every: 1,
+            time_one_segment: true,
+            undo: false,
+            ..plain()
+        };
+        let bounded = StackSpec { receive_window: Some(30), max_burst: Some(2), handshake: true, ecn: true, ..plain() };
+        [plain(), ns2, bounded, StackSpec { any_ack_restarts_timer: true, acks_counted: 1, undo: true, ..plain() }]
+    }
+
+    fn plain() -> StackSpec {
+        StackSpec { detection: Detection::Dupthresh, tso: false, hz: None, handshake: false, ..StackSpec::linux() }
+    }
+
+    /// Two flows of `algorithm` on a path with losses, one of which ends.
+    fn spec(algorithm: &str, stack: &StackSpec) -> Spec {
+        let ms = Time::MILLISECOND.0;
+        let mut spec = Spec::dumbbell(10_000_000, Time(60 * ms), 40, Time(8000 * ms), &[algorithm, algorithm]);
+        spec.links[0].loss = LossSpec::Bernoulli { p: 0.002 };
+        (spec.send_jitter_ps, spec.flows[1].size_segments) = (ms / 10, Some(500));
+        spec.flows.iter_mut().for_each(|flow| flow.stack = Arc::new(stack.clone()));
+        spec
+    }
+
+    #[test]
+    fn both_paths_give_the_same_bits() {
+        for algorithm in registry().iter().map(|entry| entry.name) {
+            for stack in stacks() {
+                let run = |only_long| {
+                    ONLY_LONG.set(only_long);
+                    let outcome = Engine::new(spec(algorithm, &stack)).ok()?.run(|_| true);
+                    Some(format!("{:?}", outcome.expect("nothing stops the run")))
+                };
+                // Algorithms that need routers cannot run on this path.
+                assert!(run(true) == run(false), "{algorithm} {stack:?}");
+            }
+        }
+        assert!(PLAIN.get() > 160, "{} senders took the short path", PLAIN.get());
+    }
+}
