@@ -20,6 +20,8 @@ PATHS = [
     pytest.param(("50 Mbit/s", "30 ms", "100% BDP"), marks=pytest.mark.large),
     pytest.param(("100 Mbit/s", "40 ms", "60% BDP"), marks=pytest.mark.large),
 ]
+SIZES_OF_WEB = {"distribution": "exponential", "mean": "50 kB"}
+WEB = [{"name": "web", "algorithm": "cubic", "load": "10%", "sizes": SIZES_OF_WEB}]
 # A full datagram of quinn carries 1,440 bytes of a stream in 1,500 on the wire.
 SIZES = {"payload": "1440 B", "header": "60 B"}
 # Behavior of quinn's endpoints besides: an ACK for every second packet, at most 25 ms late, and paced packets.
@@ -132,7 +134,10 @@ def test_an_algorithm_that_quinn_cannot_serve_is_refused(algorithm: str, reason:
         ({"internals": True}, "internals: the backend 'quic' cannot do internals"),
         ({"stack": {"ack_every": 4}}, "quinn's own endpoints, which do not support ack_every = 4"),
         ({"stack": {"payload": "1000 B"}}, "QUIC needs packets of at least 1228 B on the wire"),
-        ({"flow": {"application": {"rate": "1 Mbit/s"}}}, "the backend 'quic' cannot do a flow with an application"),
+        (
+            {"flow": {"application": {"writes": [{"at": "1 s", "size": "1 kB"}]}}},
+            "flow[0].application.writes: the backend 'quic' cannot do single writes",
+        ),
     ],
 )
 def test_what_no_connection_of_quinn_has_is_refused(change: dict[str, Any], reason: str) -> None:
@@ -186,3 +191,83 @@ def test_a_receiver_s_clock_that_gains_shows_a_delay_that_grows() -> None:
     )
     assert gaining < steady / 2
     assert together == pytest.approx(steady, rel=0.02)
+
+
+def beside(*flows: dict[str, Any], duration: str = "8 s", **more: Any) -> Scenario:
+    path = {"rate": "20 Mbit/s", "rtt": "40 ms", "buffer": "50 packets"}
+    return Scenario.from_dict({"duration": duration, "dumbbell": path, "flow": list(flows)} | more)
+
+
+TCP = {"name": "tcp", "algorithm": "cubic"}
+QUIC = {"name": "quic", "algorithm": "quinn:cubic", "backend": "quic", "stack": SIZES}
+
+
+def test_a_flow_beside_a_connection_is_the_simulator_s_until_they_meet() -> None:
+    both = tables(beside(TCP, QUIC | {"start": "4 s"}))["samples"]
+    alone = tables(beside(TCP), on="sim")["samples"]
+    of_tcp = both.filter(pl.col("flow") == "tcp")
+    first = pl.col("time_s") <= 4
+    columns = [name for name in alone.columns if name != "flow"]
+    assert of_tcp.filter(first).select(columns).equals(alone.filter(first).select(columns))
+    assert not of_tcp.select(columns).equals(alone.select(columns))
+
+
+def test_both_kinds_of_flows_fill_the_path_together() -> None:
+    found = tables(beside(TCP, QUIC, duration="60 s", measure={"from": "20 s"}), seed=3)
+    flows = found["flows"]
+    # 1,448 of 1,500 bytes of a segment and 1,440 of a datagram are data.
+    assert flows["goodput_mbps"].sum() == pytest.approx(20 * 1444 / 1500, rel=0.02)
+    assert flows["goodput_mbps"].min() > 4  # type: ignore[operator]
+    assert flows["loss_events"].min() > 0  # type: ignore[operator]
+
+
+def test_background_traffic_and_datagrams_run_beside_connections() -> None:
+    datagrams = {"name": "voice", "datagrams": {"rate": "100 kbit/s"}}
+    of = beside(QUIC, datagrams, traffic=WEB)
+    found, again = tables(of, seed=2), tables(of, seed=2)
+    assert found["transfers"]["completion_s"].count() > 10
+    assert all(table.equals(again[name]) for name, table in found.items())
+    assert set(tables(of, seed=2)) == {"flows", "samples", "links", "transfers", "sources"}
+
+
+def test_an_application_limits_a_connection() -> None:
+    even = tables(scenario("quinn:cubic", flow={"application": {"rate": "2 Mbit/s"}}, duration="20 s"))
+    assert even["flows"]["goodput_mbps"][0] == pytest.approx(2, rel=0.01)
+    onoff = {"rate": "4 Mbit/s", "on": "1 s", "off": "1 s", "times": "constant"}
+    samples = tables(scenario("quinn:cubic", flow={"application": onoff}))["samples"]
+    at = dict(zip(samples["time_s"], samples["delivered_segments"], strict=True))
+    assert at[2.0] == at[1.1] == pytest.approx(4e6 / 8 / 1440, rel=0.01)
+    assert at[4.0] == pytest.approx(2 * at[2.0], rel=0.01)
+
+
+def test_a_transfer_of_an_application_ends_with_its_last_segment() -> None:
+    flow = {"application": {"rate": "1 Mbit/s"}, "size": "100 segments"}
+    row = tables(scenario("quinn:cubic", flow=flow))["flows"].row(0, named=True)
+    # The last segment needs a round trip and its transmission, and quinn acknowledges a lone datagram after 25 ms.
+    assert row["segments_delivered"] == 100
+    assert row["completion_s"] == pytest.approx(99 * 1440 * 8 / 1e6 + 0.0406 + 0.025, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("flow", "reason"),
+    [
+        ({"algorithm": "udt", "stack": {}}, "flow[0].backend: 'quic' has QUIC alone, and this flow is of udt; leave"),
+        ({"backend": "linux"}, "flow[0].backend: 'linux' has TCP alone, and this flow is of quinn; leave it out"),
+        ({"backend": "quick"}, "did you mean 'quic'?"),
+    ],
+)
+def test_a_flow_that_is_no_connection_cannot_name_the_backend(flow: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        beside(QUIC | flow)
+    assert reason in str(refused.value)
+
+
+def test_the_simulator_names_the_backend_of_a_flow() -> None:
+    with pytest.raises(ScenarioError, match="has no flows of 'quic'; write --on quic"):
+        backends.get("sim").check(beside(QUIC | {"algorithm": "cubic"}, TCP))
+
+
+def test_algorithms_of_a_simulated_flow_are_checked_before_the_run() -> None:
+    with pytest.raises(ScenarioError, match="xcp"):
+        backends.get("quic").check(beside(QUIC, TCP | {"algorithm": "xcp"}))
+    backends.get("quic").check(beside(QUIC, TCP | {"algorithm": "bbr3"}))

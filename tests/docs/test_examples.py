@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from elephan.backends import quic
 from elephan.cli.main import run_command
 from elephan.scenario import Scenario
 
@@ -16,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 ON_LINUX = ("own_in_linux.toml", "linux_beside_bbr3.toml")  # tests/linux runs them, where there is a kernel
+ON_QUIC = ("quic_beside_tcp.toml",)
 LONG = "--on sim,linux"
 """Option of the commands that take minutes."""
 _FILE_NAME = re.compile(r"# (\w+\.py)\n")
@@ -52,7 +54,10 @@ def test_an_example_file_loads_and_survives_a_round_trip(path: Path) -> None:
 def test_an_example_file_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     shorter = ["--set", "duration=4 s", "--set", "flow[*].start=0 s", "--set", "measure.from=1 s"]
-    assert run_command(["run", str(path), *shorter]) == 0
+    if path.name in ON_QUIC and quic.program() is None:
+        pytest.skip("elephan-quic is not built")
+    on = ["--on", "quic"] if path.name in ON_QUIC else []
+    assert run_command(["run", str(path), *on, *shorter]) == 0
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name != "scenarios.md"], ids=lambda page: page.name)

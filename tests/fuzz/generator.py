@@ -718,3 +718,14 @@ def plain(seed: int) -> Tables:
     return {"duration": f"{draw.randint(2, 4)} s", "dumbbell": path, "flow": flows} | (
         {"stack": stack} if stack else {}
     )
+
+
+def beside_quic(seed: int) -> Tables:
+    """The tables of :func:`plain`, the first of whose flows is a connection of QUIC, and one simulated flow more."""
+    draw = Draws(seed)
+    tables = plain(seed)
+    connection, *others = tables["flow"]
+    connection |= {"algorithm": draw.choice(("reno", "cubic", "hcc", "quinn:bbr")), "backend": "quic"}
+    if draw.chance(0.5):
+        connection["application"] = {"rate": f"{draw.count(100, 20000)} kbit/s"}
+    return tables | {"flow": [connection, *others, {"algorithm": draw.choice(("bbr3", "copa", "dctcp", "ledbat"))}]}

@@ -128,8 +128,9 @@ def _run(scenario: Scenario, patience_s: float) -> Run:
 def _elsewhere(scenario: Scenario) -> Iterator[str]:
     """Impossible numbers in the tables of the other backends that are there and can run the scenario, or a plain one of
     its seed: Linux refuses nearly every other."""
-    plain = Scenario.from_dict(generator.plain(scenario.seed % 2**32))
-    for name, tried in itertools.product(ELSEWHERE, (scenario, plain)):
+    seed = scenario.seed % 2**32
+    plain, mixed = (Scenario.from_dict(tables(seed)) for tables in (generator.plain, generator.beside_quic))
+    for name, tried in [*itertools.product(ELSEWHERE, (scenario, plain)), ("quic", mixed)]:
         backend = backends.get(name, backends.MemoryPool(limits.MEMORY_BYTES))
         try:
             backend.check(tried)

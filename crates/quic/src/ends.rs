@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use elephan_sim::application::Application;
 use elephan_sim::endpoint::{
     Departures, End, Endpoint, EndpointState, ForeignEndpoint, Outlet, PacketCounts, SenderStatistics,
 };
@@ -89,8 +90,11 @@ struct SendingEnd {
     stop: Time,
     mtu: f64,
     stream: Option<StreamId>,
-    /// Remaining bytes to write; `None` for an unlimited transfer.
+    /// Bytes to write now; `None` for an unlimited transfer.
     left: Option<u64>,
+    /// Application that hands over the data over time, in segments of this payload, bytes.
+    application: Option<Box<Application>>,
+    payload: u64,
     finished: bool,
     now: Time,
 }
@@ -105,16 +109,19 @@ impl SendingEnd {
         (transport, seen): (Arc<TransportConfig>, Shared),
         mtu: u16,
     ) -> Self {
+        let (start, payload) = (start_of(spec, flow), u64::from(flow.stack.payload_bytes));
         Self {
             core,
             transport: Some(transport),
             seen,
             stats: SenderStatistics::new(FlowId(index as u32), spec, times),
-            start: start_of(spec, flow),
+            start,
             stop: flow.stop_ps.map_or(Time::NEVER, Time),
             mtu: f64::from(mtu),
             stream: None,
-            left: flow.size_segments.map(|segments| segments * u64::from(flow.stack.payload_bytes)),
+            left: if flow.application.is_some() { Some(0) } else { flow.size_segments.map(|size| size * payload) },
+            application: Application::of_flow(spec, flow, start),
+            payload,
             finished: false,
             now: Time::ZERO,
         }
@@ -159,6 +166,19 @@ impl SendingEnd {
         }
     }
 
+    /// Time at which the application next hands over data, which wait for the end of the handshake.
+    fn application_due(&self) -> Time {
+        let application = self.application.as_ref().filter(|_| self.stream.is_some() && !self.finished);
+        application.map_or(Time::NEVER, |application| application.due().max(self.now))
+    }
+
+    /// Takes the data that the application hands over now.
+    fn serve_application(&mut self) {
+        let Some(application) = &mut self.application else { return };
+        let fresh = u64::from(application.take(self.now)) * self.payload;
+        self.left = self.left.map(|left| left + fresh);
+    }
+
     /// Hands over as much data as quinn accepts.
     fn write(&mut self) {
         let (Some(id), Some((_, connection))) = (self.stream, &mut self.core.connection) else { return };
@@ -171,6 +191,9 @@ impl SendingEnd {
         loop {
             let most = self.left.map_or(ZEROS.len(), |left| (ZEROS.len() as u64).min(left) as usize);
             if most == 0 {
+                if self.application.as_ref().is_some_and(|application| !application.is_complete()) {
+                    return;
+                }
                 let _ = stream.finish(); // the stream was open until now
                 self.finished = true;
                 return;
@@ -247,7 +270,7 @@ fn row_of(connection: &Connection, seen: &Shared, mtu: f64) -> SenderSample {
 impl EndpointState for SendingEnd {
     fn timer(&self) -> Time {
         let begins = if self.transport.is_some() { self.start } else { self.core.timer };
-        begins.min(self.stop.max(self.now))
+        begins.min(self.stop.max(self.now)).min(self.application_due())
     }
 
     fn packets(&self) -> PacketCounts {
@@ -265,6 +288,9 @@ impl<'a> Endpoint<dyn Outlet + 'a> for SendingEnd {
         self.sample(now);
         if now >= self.stop {
             self.stop();
+        }
+        if now >= self.application_due() {
+            self.serve_application();
         }
         match self.transport.take_if(|_| now >= self.start) {
             Some(transport) => self.core.connect(now, transport),

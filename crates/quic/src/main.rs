@@ -26,9 +26,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use elephan_sim::algorithms::{check_algorithms, controller};
 use elephan_sim::engine::preferred_slice;
 use elephan_sim::record::sample_times;
-use elephan_sim::spec::ForeignSpec;
+use elephan_sim::spec::{FlowSpec, ForeignSpec};
 use elephan_sim::tables;
 use elephan_sim::{Engine, Outcome, RunError, Spec, SpecError, Time, Transport};
 
@@ -69,16 +70,19 @@ fn main() -> ExitCode {
     }
 }
 
-/// Reads a scenario, all of whose flows must use QUIC.
+/// Reads a scenario, at least one of whose flows uses QUIC.
 fn read(text: &str) -> Result<Spec, Failure> {
     let mut spec = Spec::from_json(text)?;
     make_foreign(&mut spec);
     Ok(spec)
 }
 
-/// Tells the engine the sizes of quinn's packets.
+/// Tells the engine which flows are connections of quinn, and the sizes of their packets. If a flow names the backend,
+/// these are the flows that name it or a controller of a QUIC stack; otherwise they are all flows but datagrams.
 fn make_foreign(spec: &mut Spec) {
-    for flow in spec.flows.iter_mut().filter(|flow| !flow.datagrams) {
+    let stated = spec.flows.iter().any(|flow| flow.backend.is_some());
+    let is_real = |flow: &FlowSpec| !stated || flow.backend.is_some() || flow.algorithm.contains(':');
+    for flow in spec.flows.iter_mut().filter(|flow| !flow.datagrams && is_real(flow)) {
         let (smallest_bytes, largest_bytes) = algorithms::wire_bytes(flow);
         flow.foreign = Some(ForeignSpec { smallest_bytes, largest_bytes, hosted: false });
     }
@@ -88,26 +92,25 @@ fn check() -> Result<(), Failure> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text)?;
     let spec = read(&text)?;
-    for (index, flow) in spec.flows.iter().enumerate().filter(|(_, flow)| !flow.datagrams) {
+    spec.validate()?;
+    for (index, flow) in spec.flows.iter().enumerate().filter(|(_, flow)| flow.foreign.is_some()) {
         algorithms::chosen(index, flow, spec.seed)?;
     }
-    Ok(spec.validate()?)
+    Ok(check_algorithms(&spec)?)
 }
 
 fn run(folder: &Path, logged: bool) -> Result<(), Failure> {
     let spec = read(&std::fs::read_to_string(folder.join("spec.json"))?)?;
     seeded::seed(spec.seed);
     let began = Instant::now();
-    let log = |index: usize| File::create(folder.join(format!("{index}.sqlog"))).map(Some);
-    let logs = (0..if logged { spec.flows.len() } else { 0 }).map(log).collect::<Result<_, _>>()?;
+    let log = |(index, flow): (usize, &FlowSpec)| {
+        let is_logged = logged && flow.foreign.is_some();
+        is_logged.then(|| File::create(folder.join(format!("{index}.sqlog")))).transpose()
+    };
+    let logs = spec.flows.iter().enumerate().map(log).collect::<Result<_, _>>()?;
     let outcome = simulate(&spec, logs)?;
     let wall = began.elapsed();
-    let made = [
-        ("flows", tables::flows(&spec, &outcome)),
-        ("samples", tables::samples(&spec, &outcome)),
-        ("links", tables::links(&spec, &outcome)),
-    ];
-    elephan_tables::file::write(&folder.join("tables"), &made)?;
+    elephan_tables::file::write(&folder.join("tables"), &tables::all(&spec, &outcome))?;
     let mut summary = tables::summary(&spec, &outcome);
     summary["wall_seconds_inside"] = wall.as_secs_f64().into();
     Ok(std::fs::write(folder.join("summary.json"), summary.to_string())?)
@@ -121,6 +124,9 @@ fn simulate(spec: &Spec, mut logs: Vec<Option<File>>) -> Result<Outcome, Failure
         Time(spec.duration_ps),
     );
     let engine = Engine::with_transports(spec.clone(), preferred_slice(spec), |index, flow| {
+        if flow.foreign.is_none() {
+            return Ok(Transport::Tcp(controller(index, flow)?));
+        }
         let chosen = algorithms::chosen(index, flow, spec.seed)?;
         let log = logs.get_mut(index).and_then(Option::take);
         let [sender, receiver] = ends::ends_of(index, spec, flow, &times, chosen, log);

@@ -1,4 +1,8 @@
-"""The QUIC backend: connections of quinn, a real QUIC stack, over the engine's paths in virtual time."""
+"""The QUIC backend: connections of quinn, a real QUIC stack, over the engine's paths in virtual time.
+
+The engine simulates background traffic beside these connections and, if a flow of a scenario has ``backend = "quic"``,
+the flows without it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ import msgspec
 
 from elephan import parts
 from elephan.backends.base import Backend, Cancelled, Progress, RawResult, language, refuse_other_backends
-from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario import Scenario, ScenarioError, transports
 from elephan.scenario.catalog import engine
 from elephan.scenario.errors import one_line
 from elephan.scenario.form import FlowSpec, Spec, StackSpec
@@ -120,7 +124,10 @@ class QuicBackend(Backend):
             for position, path in (logs or {}).items():
                 with whole_file(path) as place:
                     shutil.copyfile(folder / f"{position}.sqlog", place)
-        return RawResult(tables, summary | {"quic": {"stack": "quinn-proto 0.11", "encryption": "none"}})
+        names = [one.form.flows[i].name for i in connections(one.form)]
+        return RawResult(
+            tables, summary | {"quic": {"stack": "quinn-proto 0.11", "encryption": "none", "flows": names}}
+        )
 
 
 def program() -> Path | None:
@@ -184,10 +191,23 @@ def _refuse(what: str, path: str) -> ScenarioError:
     return ScenarioError(f"the backend 'quic' cannot do {what}; 'sim' can", path=path)
 
 
+def connections(form: Spec) -> list[int]:
+    """Positions of the flows that are connections of quinn.
+
+    If a flow names this backend, these are the flows that name it or a controller of a QUIC stack; otherwise they are
+    all flows but datagrams.
+    """
+    stated = any(flow.backend is not None for flow in form.flows)
+    return [
+        i
+        for i, flow in enumerate(form.flows)
+        if not flow.datagrams
+        and (not stated or flow.backend is not None or transports.backend_of(flow.algorithm) is not None)
+    ]
+
+
 def _check(form: Spec) -> None:
     """Reject fields that quinn's connections do not support, and tables that the backend does not fill."""
-    if form.traffic:
-        raise _refuse("background traffic, whose transfers would be TCP's", "traffic")
     if form.events is not None:
         raise _refuse("an event log", "events")
     if form.internals:
@@ -196,18 +216,25 @@ def _check(form: Spec) -> None:
         raise ScenarioError(
             "the backend 'quic' records every flow; write record = \"all\", or leave it out", path="record"
         )
+    real = connections(form)
     for i, flow in enumerate(form.flows):
-        if not flow.datagrams:
-            _check_flow(flow, f"flow[{i}]")
+        _check_source(flow, f"flow[{i}]")
+        if i in real:
+            _check_connection(flow, f"flow[{i}]")
+    for i, source in enumerate(form.traffic):
+        _check_source(source.flow, f"traffic[{i}]")
 
 
-def _check_flow(flow: FlowSpec, where: str) -> None:
+def _check_source(flow: FlowSpec, where: str) -> None:
     if flow.source_sha256 is not None:
         raise _refuse(f"an algorithm written in {language(flow)}", f"{where}.algorithm")
+
+
+def _check_connection(flow: FlowSpec, where: str) -> None:
     if is_udt(flow.algorithm):
         raise _refuse("UDT, which is no QUIC", f"{where}.algorithm")
-    if flow.application is not None:
-        raise _refuse("a flow with an application", f"{where}.application")
+    if flow.application is not None and flow.application.writes:
+        raise _refuse("single writes: quinn does not tell which bytes were acknowledged", f"{where}.application.writes")
     if flow.base_rtt_error_ps:
         raise _refuse("base_rtt_error", f"{where}.base_rtt_error")
     _check_stack(flow.stack, f"{where}.stack")

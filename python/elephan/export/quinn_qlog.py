@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from elephan.backends import Progress
-from elephan.backends.quic import QuicBackend
+from elephan.backends.quic import QuicBackend, connections
 from elephan.export.events import check_same
 from elephan.runs import Run, RunError, tables
 
@@ -39,11 +39,11 @@ def write_quinn_qlog(
     """
     if run.backend != QuicBackend.name:
         raise RunError(f"the run {run.id} is of the backend '{run.backend}', and only 'quic' has quinn's log")
-    chosen = {
-        i: flow for i, flow in enumerate(run.form.flows) if not flow.datagrams and (not flows or flow.name in flows)
-    }
+    all_of_quinn = {i: run.form.flows[i] for i in connections(run.form)}
+    chosen = {i: flow for i, flow in all_of_quinn.items() if not flows or flow.name in flows}
     if not chosen:
-        raise RunError(f"the run {run.id} has no connection of these names: {', '.join(flows) or 'all are datagrams'}")
+        have = ", ".join(flow.name for flow in all_of_quinn.values()) or "none"
+        raise RunError(f"the run {run.id} has no connection of these names: {', '.join(flows)}; it has {have}")
     path = Path(path)
     words = {i: _NOT_IN_NAMES.sub("_", flow.name) for i, flow in chosen.items()}
     if len(set(words.values())) < len(words):

@@ -337,13 +337,15 @@ def _check_frames(given: Application | Datagrams, where: str) -> None:
 
 
 def _check_backend(scenario: ScenarioTable, flow: Flow, where: str) -> None:
-    """Reject a flow with ``backend`` that does not use TCP, and records that backends other than the engine do not
-    make."""
+    """Reject a flow with ``backend`` whose transport the backend does not have, and records that backends other than
+    the engine do not make."""
     if flow.backend is None:
         return
-    if flow.datagrams is not None or is_udt(flow.algorithm) or transports.backend_of(flow.algorithm) is not None:
+    other = transports.backend_of(flow.algorithm) not in (None, flow.backend)
+    if flow.datagrams is not None or is_udt(flow.algorithm) or other:
+        has = transports.TRANSPORTS[flow.backend]
         raise ScenarioError(
-            f"'{flow.backend}' has TCP alone, and this flow is of {flow.algorithm.partition(':')[0]}; leave it out",
+            f"'{flow.backend}' has {has} alone, and this flow is of {flow.algorithm.partition(':')[0]}; leave it out",
             path=join_path(where, "backend"),
         )
     if scenario.events is not None:

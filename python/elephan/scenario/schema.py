@@ -71,7 +71,7 @@ RECORDS = ("all", "summary")
 HOSTS = "hosts"
 PERTURBATIONS = (HOSTS, "none")
 SIZES = ("constant", "exponential", "pareto", "lognormal-pareto")
-FLOW_BACKENDS = ("linux",)
+FLOW_BACKENDS = ("linux", "quic")
 """Backends that can run some flows of a scenario while the engine simulates the others."""
 
 DATAGRAMS = "datagrams"
@@ -738,9 +738,9 @@ class Flow(Table):
     backend: Annotated[str, BeforeValidator(reported(one_of(FLOW_BACKENDS, "a backend of single flows")))] | None = (
         Field(
             None,
-            description="linux: a real Linux kernel has both ends; flows without this field are simulated on the "
-            "same path (--on linux)",
-            examples=["linux"],
+            description="linux: a real Linux kernel has both ends (--on linux); quic: quinn has both ends (--on quic). "
+            "If a flow has this field, flows without it are simulated on the same path",
+            examples=["linux", "quic"],
         )
     )
     stack: StackChoice | None = Field(None, description="its stack; omitted fields come from the scenario's")

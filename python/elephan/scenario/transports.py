@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import MappingProxyType
 from typing import Any
 
 from elephan.scenario.errors import ScenarioError
@@ -18,6 +19,8 @@ LEAST_DATAGRAM_BYTES = 1200
 _LEAST_PACKET_BYTES = 48
 _LEAST_TCP_BYTES = 40
 _BACKENDS = {QUINN: "quic", S2N: "quic"}
+TRANSPORTS = MappingProxyType({"linux": "TCP", "quic": "QUIC"})
+"""The transport of each backend of single flows."""
 _LISTING: dict[str, dict[str, Any]] = {
     QUINN: {
         "name": QUINN,
@@ -81,9 +84,9 @@ def check_parameters(algorithm: str, parameters: Iterable[str]) -> None:
 
 def packets_of(algorithm: str, backend: str | None, stack: StackSpec) -> ForeignSpec | None:
     """Sizes of the packets of a flow whose endpoints are not the engine's, bytes on the wire."""
-    if backend is not None:
+    if backend == "linux":
         return packets_of_linux(stack)
-    if backend_of(algorithm) is None:
+    if backend is None and backend_of(algorithm) is None:
         return None
     wire = stack.payload_bytes + stack.header_bytes
     return ForeignSpec(smallest_bytes=min(_LEAST_PACKET_BYTES, wire), largest_bytes=wire)
