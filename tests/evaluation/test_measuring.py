@@ -50,7 +50,7 @@ def suite(table: dict[str, Rule], **more: Any) -> Suite:
             for seed in (1, 2):
                 stated_ = scenario(None, name, At({"buffer": buffer}, ASKS)).with_seed(seed)
                 own = rate * buffer / 100 + 2 * (seed - 1)
-                rates = dict.fromkeys(stated_.flows, constant(5.0)) | {f"{name}-1": constant(own)}
+                rates = dict.fromkeys(stated_.flow_names, constant(5.0)) | {f"{name}-1": constant(own)}
                 runs.append(synthetic.run(stated_, rates))
     return Suite(RunSet(runs), None, table, scenario, **more)
 

@@ -203,7 +203,8 @@ def kinds(reproduced: PaperResult, tmp_path_factory: pytest.TempPathFactory) -> 
     assert board.report_path is not None
     scenario = synthetic.scenario(starts=["0 s", "20 s"])
     run = synthetic.run(scenario, {"cubic-1": constant(60.0), "bic-2": constant(20.0)})
-    other = synthetic.run(scenario.set(title="<b>another</b>"), {"cubic-1": constant(20.0), "bic-2": constant(60.0)})
+    goodputs = {"cubic-1": constant(20.0), "bic-2": constant(60.0)}
+    other = synthetic.run(scenario.replace(title="<b>another</b>"), goodputs)
     compared: dict[str, Any] = {"lines": [], "refused": {}}
     assert reproduced.report_path is not None
     return {

@@ -39,17 +39,10 @@ def test_the_standard_librarys_replace_checks_too() -> None:
         replace(dumbbell(), seed="three")
 
 
-def test_set_still_works_and_says_what_to_write() -> None:
-    with pytest.warns(DeprecationWarning, match="returns a copy; use replace"):
-        assert dumbbell().set(seed=3).seed == 3
-
-
 def test_names_of_flows_have_one_name() -> None:
     scenario = dumbbell()
     assert scenario.flow_names == ["cubic-1", "bic-2-1", "bic-2-2"]
     assert [table.algorithm for table in scenario.flow] == ["cubic", "bic"]
-    with pytest.warns(DeprecationWarning, match="now called flow_names"):
-        assert scenario.flows == scenario.flow_names
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any
-from warnings import warn
 
 import msgspec
 from pydantic import ValidationError
@@ -190,15 +189,6 @@ class Scenario(ScenarioTable):
         """
         return self.replace(overrides)
 
-    def set(self, **fields: Any) -> Scenario:
-        """Deprecated name of :meth:`replace`, since ``set`` suggests that the scenario itself changes.
-
-        Raises:
-            ScenarioError: there is no such field, or the scenario is wrong.
-        """
-        warn("Scenario.set changes nothing and returns a copy; use replace", DeprecationWarning, stacklevel=2)
-        return self.replace(fields)
-
     def without_groups(self) -> Scenario:
         """The same experiment with each flow of a group written out, for backends that support only single flows."""
         if all(flow.count == 1 for flow in self.flow):
@@ -284,12 +274,6 @@ class Scenario(ScenarioTable):
     def flow_names(self) -> list[str]:
         """Names of all flows, in order; the name of each flow of a group is listed. :attr:`flow` has the tables."""
         return [flow.name for flow in self.form.flows]
-
-    @property
-    def flows(self) -> list[str]:
-        """Deprecated name of :attr:`flow_names`; ``flows`` is the table of results of a run."""
-        warn("Scenario.flows is now called flow_names", DeprecationWarning, stacklevel=2)
-        return self.flow_names
 
     @property
     def sources(self) -> list[str]:
