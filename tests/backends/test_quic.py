@@ -254,12 +254,32 @@ def test_a_transfer_of_an_application_ends_with_its_last_segment() -> None:
         ({"algorithm": "udt", "stack": {}}, "flow[0].backend: 'quic' has QUIC alone, and this flow is of udt; leave"),
         ({"backend": "linux"}, "flow[0].backend: 'linux' has TCP alone, and this flow is of quinn; leave it out"),
         ({"backend": "quick"}, "did you mean 'quic'?"),
+        ({"backend": "sim"}, "flow[0].backend: 'sim' has no quinn:cubic; leave it out"),
     ],
 )
 def test_a_flow_that_is_no_connection_cannot_name_the_backend(flow: dict[str, Any], reason: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         beside(QUIC | flow)
     assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("quic", None), ("quic", "sim"), (None, "sim")],
+)
+def test_a_flow_is_simulated_beside_a_connection_however_it_is_stated(first: str | None, second: str | None) -> None:
+    flows: list[dict[str, Any]] = [{"name": "a", "algorithm": "reno"}, {"name": "b", "algorithm": "cubic:linux"}]
+    for flow, stated in zip(flows, (first, second), strict=True):
+        flow |= {"backend": stated} if stated else {}
+    of = beside(*flows, stack=SIZES)
+    assert backends.get("quic").run(of, 1).summary["quic"]["flows"] == ["a"]
+
+
+def test_only_backends_with_single_flows_simulate_beside_them() -> None:
+    of = beside(TCP | {"backend": "sim"})
+    backends.get("sim").check(of)
+    with pytest.raises(ScenarioError, match="the backend 'model' has no flows of 'sim'; write --on sim"):
+        backends.get("model").check(of)
 
 
 def test_the_simulator_names_the_backend_of_a_flow() -> None:

@@ -77,11 +77,12 @@ fn read(text: &str) -> Result<Spec, Failure> {
     Ok(spec)
 }
 
-/// Tells the engine which flows are connections of quinn, and the sizes of their packets. If a flow names the backend,
-/// these are the flows that name it or a controller of a QUIC stack; otherwise they are all flows but datagrams.
+/// Tells the engine which flows are connections of quinn, and the sizes of their packets. These are the flows that name the
+/// backend (if none does, those that name no other), and flows with a controller of a QUIC stack.
 fn make_foreign(spec: &mut Spec) {
-    let stated = spec.flows.iter().any(|flow| flow.backend.is_some());
-    let is_real = |flow: &FlowSpec| !stated || flow.backend.is_some() || flow.algorithm.contains(':');
+    let own = spec.flows.iter().any(|flow| flow.backend.as_deref() == Some("quic")).then_some("quic");
+    let has_controller = |flow: &FlowSpec| matches!(flow.algorithm.split_once(':'), Some(("quinn" | "s2n", _)));
+    let is_real = |flow: &FlowSpec| flow.backend.as_deref() == own || has_controller(flow);
     for flow in spec.flows.iter_mut().filter(|flow| !flow.datagrams && is_real(flow)) {
         let (smallest_bytes, largest_bytes) = algorithms::wire_bytes(flow);
         flow.foreign = Some(ForeignSpec { smallest_bytes, largest_bytes, hosted: false });

@@ -83,8 +83,9 @@ def refuse_other_backends(name: str, scenario: Scenario) -> None:
     Raises:
         ScenarioError: a flow or a queue discipline needs another backend; the message names that backend.
     """
+    simulates = name in (transports.SIMULATOR, *transports.TRANSPORTS)
     for i, flow in enumerate(scenario.flow):
-        if flow.backend not in (None, name):
+        if flow.backend not in (None, name) and not (simulates and flow.backend == transports.SIMULATOR):
             raise ScenarioError(
                 f"the backend '{name}' has no flows of '{flow.backend}'; write --on {flow.backend}",
                 path=f"flow[{i}].backend",

@@ -192,17 +192,13 @@ def _refuse(what: str, path: str) -> ScenarioError:
 
 
 def connections(form: Spec) -> list[int]:
-    """Positions of the flows that are connections of quinn.
-
-    If a flow names this backend, these are the flows that name it or a controller of a QUIC stack; otherwise they are
-    all flows but datagrams.
-    """
-    stated = any(flow.backend is not None for flow in form.flows)
+    """Positions of the flows that are connections of quinn: those of this backend, but for datagrams, and every flow
+    with a controller of a QUIC stack."""
+    own = set(transports.on_backend(form, "quic"))
     return [
         i
         for i, flow in enumerate(form.flows)
-        if not flow.datagrams
-        and (not stated or flow.backend is not None or transports.backend_of(flow.algorithm) is not None)
+        if (i in own and not flow.datagrams) or transports.backend_of(flow.algorithm) is not None
     ]
 
 

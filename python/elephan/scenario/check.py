@@ -342,6 +342,12 @@ def _check_backend(scenario: ScenarioTable, flow: Flow, where: str) -> None:
     if flow.backend is None:
         return
     other = transports.backend_of(flow.algorithm) not in (None, flow.backend)
+    if flow.backend == transports.SIMULATOR:
+        if other:
+            raise ScenarioError(
+                f"'{flow.backend}' has no {flow.algorithm}; leave it out", path=join_path(where, "backend")
+            )
+        return
     if flow.datagrams is not None or is_udt(flow.algorithm) or other:
         has = transports.TRANSPORTS[flow.backend]
         raise ScenarioError(

@@ -71,8 +71,8 @@ RECORDS = ("all", "summary")
 HOSTS = "hosts"
 PERTURBATIONS = (HOSTS, "none")
 SIZES = ("constant", "exponential", "pareto", "lognormal-pareto")
-FLOW_BACKENDS = ("linux", "quic")
-"""Backends that can run some flows of a scenario while the engine simulates the others."""
+FLOW_BACKENDS = ("sim", "linux", "quic")
+"""Backends of single flows: the simulator, and those that run some flows while the engine simulates the others."""
 
 DATAGRAMS = "datagrams"
 DATAGRAM_HEADER_BYTES = 28
@@ -738,8 +738,9 @@ class Flow(Table):
     backend: Annotated[str, BeforeValidator(reported(one_of(FLOW_BACKENDS, "a backend of single flows")))] | None = (
         Field(
             None,
-            description="linux: a real Linux kernel has both ends (--on linux); quic: quinn has both ends (--on quic). "
-            "If a flow has this field, flows without it are simulated on the same path",
+            description="linux: a real Linux kernel has both ends (--on linux); quic: quinn has both ends (--on quic); "
+            "sim: the flow is simulated on the same path. If a flow has linux or quic, flows without this field are "
+            "simulated",
             examples=["linux", "quic"],
         )
     )

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from elephan.scenario.errors import ScenarioError
-from elephan.scenario.form import ForeignSpec, StackSpec
+from elephan.scenario.form import ForeignSpec, Spec, StackSpec
 
 QUINN = "quinn"
 S2N = "s2n"
@@ -19,8 +19,10 @@ LEAST_DATAGRAM_BYTES = 1200
 _LEAST_PACKET_BYTES = 48
 _LEAST_TCP_BYTES = 40
 _BACKENDS = {QUINN: "quic", S2N: "quic"}
+SIMULATOR = "sim"
+"""Backend of a flow that is simulated beside flows of another backend."""
 TRANSPORTS = MappingProxyType({"linux": "TCP", "quic": "QUIC"})
-"""The transport of each backend of single flows."""
+"""The transport of each other backend of single flows."""
 _LISTING: dict[str, dict[str, Any]] = {
     QUINN: {
         "name": QUINN,
@@ -82,11 +84,21 @@ def check_parameters(algorithm: str, parameters: Iterable[str]) -> None:
         raise ScenarioError(f"{algorithm} has no parameters", path=f"parameters.{parameter}")
 
 
+def on_backend(form: Spec, name: str) -> list[int]:
+    """Positions of the flows of a backend of single flows; the other flows of a scenario are simulated beside them.
+
+    If a flow names the backend, these are the flows that name it, and otherwise all flows that do not name the
+    simulator.
+    """
+    stated = any(flow.backend == name for flow in form.flows)
+    return [i for i, flow in enumerate(form.flows) if flow.backend == (name if stated else None)]
+
+
 def packets_of(algorithm: str, backend: str | None, stack: StackSpec) -> ForeignSpec | None:
     """Sizes of the packets of a flow whose endpoints are not the engine's, bytes on the wire."""
     if backend == "linux":
         return packets_of_linux(stack)
-    if backend is None and backend_of(algorithm) is None:
+    if backend in (None, SIMULATOR) and backend_of(algorithm) is None:
         return None
     wire = stack.payload_bytes + stack.header_bytes
     return ForeignSpec(smallest_bytes=min(_LEAST_PACKET_BYTES, wire), largest_bytes=wire)

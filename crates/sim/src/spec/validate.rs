@@ -162,7 +162,7 @@ impl Spec {
             self.validate_udt(place, flow)?;
         }
         check(
-            flow.backend.is_none() || flow.foreign.is_some(),
+            flow.backend.as_deref().is_none_or(|backend| backend == "sim") || flow.foreign.is_some(),
             "foreign",
             "is missing: sizes of the backend's packets",
         )?;

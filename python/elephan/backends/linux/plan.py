@@ -199,9 +199,8 @@ class Plan:
 
 
 def on_linux(form: Spec) -> list[int]:
-    """Positions of the flows on Linux: those that name this backend, or all flows if none does."""
-    stated = [i for i, flow in enumerate(form.flows) if flow.backend is not None]
-    return stated or list(range(len(form.flows)))
+    """Positions of the flows on Linux."""
+    return transports.on_backend(form, "linux")
 
 
 def _files(scenario: Scenario, form: Spec, real: list[int]) -> dict[int, CFile | None]:
