@@ -210,6 +210,11 @@ def test_socket_buffers_hold_what_fits_onto_a_path_that_changes() -> None:
     assert faster - plain > 2 * 300e6 / 8 * 0.04
 
 
+def test_a_flow_that_names_the_simulator_is_simulated_beside_flows_that_name_nothing() -> None:
+    made = Plan.of(dumbbell(FLOW, FLOW | {"algorithm": "bbr3", "backend": "sim"}), 250)
+    assert (made.real, made.outside) == ([0], Plan.of(dumbbell(LINUX, {"algorithm": "bbr3"}), 250).outside)
+
+
 @pytest.mark.parametrize("backend", ["sim", "model", "kernel", "quic"])
 def test_other_backends_say_who_has_a_flow_of_linux(backend: str) -> None:
     with pytest.raises(ScenarioError, match="has no flows of 'linux'; write --on linux"):
