@@ -52,8 +52,8 @@ def test_the_scenario_of_a_run_of_the_first_format_is_read_with_the_defaults_of_
     assert "ecn" not in document["flows"][0]["stack"]
     assert (run.form.traffic, run.form.flows[0].stack.ecn, run.form.flows[0].application) == ((), False, None)
     assert write(run.form) == document
-    # The file states no stack, whose defaults have changed since: RACK's timers, quick ACKs, the handshake and bursts.
-    then = {"quick_acks": 16, "hz": None, "handshake": False, "tso": False}
+    # The file states no stack, whose defaults have changed since: Linux's timers, quick ACKs, the handshake and bursts.
+    then = {"host": "plain", "quick_acks": 16, "hz": None, "handshake": False, "tso": False}
     for flow, today in zip(run.form.flows, run.scenario.form.flows, strict=True):
         stack = today.stack
         assert (stack.quick_acks, stack.hz, stack.handshake, stack.tso) == (1080, 250, True, True)

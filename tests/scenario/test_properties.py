@@ -66,6 +66,7 @@ STACKS = st.one_of(
             "quick_acks": st.integers(0, 20),
             "min_rto": milliseconds(1, 1000),
             "initial_rto": milliseconds(1, 3000),
+            "host": st.sampled_from(["linux", "plain"]),
             "detection": st.sampled_from(["rack", "dupthresh", "fack"]),
             "recovery": st.sampled_from(["prr", "rate_halving", "rate_halving_ns2", "pipe"]),
             "limited_transmit": st.booleans(),

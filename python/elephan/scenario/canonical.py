@@ -282,7 +282,7 @@ def _stack(stack: Stack, algorithm: str, parameters: Mapping[str, float | bool |
     # Included only if the algorithm or timers count in jiffies, so that the hashes of all other scenarios do not
     # change.
     counts = own.pinned(algorithm) or catalog.counts_jiffies(algorithm, parameters)
-    if not (counts or stack.detection == "rack"):
+    if not (counts or stack.host == "linux"):
         del settings["hz"]
     del settings["divide_acks"], settings["count_acks"]
     settings |= {"ack_bytes": stack.ack_bytes * stack.divide_acks, "acks_counted": stack.acks_counted}

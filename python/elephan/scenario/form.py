@@ -166,6 +166,16 @@ Values:
 """
 
 
+HostKind = Literal["plain", "linux"]
+"""Operating system of a flow's two hosts: the rules of their transport besides loss detection and loss recovery.
+
+Values:
+    plain: The rules of RFCs, with exact clocks.
+    linux: The rules of Linux 6.12: its clocks and timers, its estimate of the timeout, its receive window and quick
+        ACKs, the order of its SACK blocks, CWR after each reduction, F-RTO, D-SACK, and its rules for an undo.
+"""
+
+
 RecoveryRule = Literal["prr", "rate_halving", "rate_halving_ns2", "pipe_sack1", "pipe"]
 """Rule for the number of segments sent during loss recovery.
 
@@ -221,22 +231,23 @@ class StackSpec(Form, frozen=True, kw_only=True):
             from its sender (lazy optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005). A segment
             that arrives after a later one counts as a duplicate.
         hide_marks: The receiver echoes no ECN marks.
+        host: Operating system of the hosts.
         host_ack_ps: Processing time of the sending host for an ACK, ps, before it reads the clock.
         host_scan_ps: Additional processing time for each outstanding segment if an ACK carries SACK blocks, ps (Leith
             and others 2008, section VIII.A, where Linux 2.6 walks the list of all outstanding segments).
         hz: Timer interrupts a second of the sending host (Linux's ``HZ``), for algorithms that count in jiffies; 1000
-            if absent. With ``detection = "rack"``, timers expire at such an interrupt, as in Linux, or at exact times
-            if ``hz`` is absent.
+            if absent. With ``host = "linux"``, timers expire at such an interrupt, as in Linux, or at exact times if
+            ``hz`` is absent.
         initial_ssthresh: Initial slow-start threshold, segments; unlimited if absent.
         max_burst: Maximum number of segments that one ACK releases; unlimited if absent.
         pacing: Paces segments over the round trip as Linux does with ``fq``, if the algorithm has no pacing of its own.
         reads_at_once: The receiving application reads each segment at its arrival. With ``tso``, the last segment of a
             burst or of a write is then acknowledged at once, since Linux 6.6 (``tcp_cleanup_rbuf``). If absent, unread
             data always wait, and only every second segment is acknowledged at once.
-        receive_window: Advertised receive window, segments. If absent: that of a Linux host with ``detection = "rack"``
-            and ``hz``, as large as the send buffer, and unlimited otherwise.
-        sack_option_bytes: Size of a SACK option without its blocks, bytes. If absent: 4 with ``detection = "rack"``,
-            for kind, length and two bytes of padding as in Linux, and 0 otherwise.
+        receive_window: Advertised receive window, segments. If absent: as large as the send buffer with ``host =
+            "linux"`` and ``hz``, and unlimited otherwise.
+        sack_option_bytes: Size of a SACK option without its blocks, bytes. If absent: 4 with ``host = "linux"``, for
+            kind, length and two bytes of padding as in Linux, and 0 otherwise.
         send_buffer_bytes: Send buffer in Linux's accounting, bytes, which the application fills before the first ACK;
             if absent, large enough for the path. With ``tso``, its end begins larger buffers of unsent data. It limits
             the data in flight only through the default receive window.
@@ -270,6 +281,7 @@ class StackSpec(Form, frozen=True, kw_only=True):
     handshake: bool = False
     hide_losses: bool = False
     hide_marks: bool = False
+    host: HostKind = "plain"
     host_ack_ps: int = 0
     host_scan_ps: int = 0
     hz: int | None = None

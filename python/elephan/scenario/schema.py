@@ -63,6 +63,7 @@ from elephan.scenario.fields import (
 )
 from elephan.scenario.losses import Loss
 from elephan.scenario.stacks import DETECTIONS, RECOVERIES, STACKS, Stack
+from elephan.scenario.stacks import HOSTS as HOST_KINDS
 from elephan.scenario.units import Amount, Buffer
 
 ARRIVALS = ("even", "poisson")
@@ -100,6 +101,12 @@ class StackSpec(Table):
 
     base: Annotated[str, BeforeValidator(reported(one_of(tuple(STACKS), "a stack")))] | None = Field(
         None, description="the named stack to start from: linux, linux-2.6, ns2, ns2-sack1 or rfc6675", examples=["ns2"]
+    )
+    host: Annotated[str, BeforeValidator(reported(one_of(HOST_KINDS, "a host")))] | None = Field(
+        None,
+        description="rules of the hosts besides loss detection and recovery: linux (clocks, timers, timeout, receive "
+        "window, quick ACKs, SACK blocks, CWR, F-RTO, D-SACK, undo), or plain (RFCs, exact clocks)",
+        examples=["plain"],
     )
     payload: Size | None = Field(None, description="user data in a full segment", examples=["1448 B"])
     header: Size | None = Field(None, description="headers of a data packet", examples=["52 B"])
@@ -243,8 +250,8 @@ STACK_FIELDS = {
 } | {
     name: name
     for name in (
-        "initial_window", "initial_ssthresh", "receive_window", "ack_every", "quick_acks", "detection", "recovery",
-        "limited_transmit", "max_burst", "dup_threshold", "any_ack_restarts_timer", "time_one_segment",
+        "host", "initial_window", "initial_ssthresh", "receive_window", "ack_every", "quick_acks", "detection",
+        "recovery", "limited_transmit", "max_burst", "dup_threshold", "any_ack_restarts_timer", "time_one_segment",
         "undo", "ecn", "pacing", "hz", "handshake", "fast_open", "tso", "reads_at_once", "hide_losses", "hide_marks",
         "divide_acks", "count_acks",
     )

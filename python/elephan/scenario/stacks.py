@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 _MS_PS = 10**9
 _S_PS = 10**12
 
+HOSTS = ("linux", "plain")
 DETECTIONS = ("rack", "dupthresh", "dupack", "fack")
 RECOVERIES = ("prr", "rate_halving", "rate_halving_ns2", "pipe", "pipe_sack1")
 
@@ -20,16 +21,19 @@ class Stack:
     """Every setting of an endpoint. A named stack provides the settings that a scenario omits.
 
     Attributes:
+        host: operating system of the hosts: ``linux`` for the rules of Linux 6.12 besides loss detection and recovery
+            (clocks and timers, estimate of the timeout, receive window and quick ACKs, order of SACK blocks, CWR,
+            F-RTO, D-SACK, undo), ``plain`` for those of RFCs with exact clocks.
         payload_bytes: user data of a full segment, bytes.
         header_bytes: headers of a data packet; a data packet is ``payload_bytes + header_bytes`` on the wire.
         ack_bytes: size of a pure ACK on the wire without SACK blocks, bytes.
         sack_block_bytes: bytes added to an ACK for each SACK block (up to 3).
         sack_option_bytes: bytes added once to an ACK with SACK blocks: kind and length of the option, and padding;
-            ``None`` for 4 with ``rack``, as in Linux, and 0 otherwise.
+            ``None`` for 4 on a Linux host, and 0 otherwise.
         initial_window: initial congestion window, segments.
         initial_ssthresh: initial slow-start threshold, segments; ``None`` is infinite.
         receive_window: advertised receive window, segments; ``None`` is unlimited, or as large as the send buffer if
-            ``detection`` is ``"rack"`` and ``hz`` is set.
+            ``host`` is ``"linux"`` and ``hz`` is set.
         ack_every: in-order segments for one ACK; 1 acknowledges every packet.
         delayed_ack_ps: longest delay of an ACK that waits for a second segment.
         quick_acks: number of segments at the start that are acknowledged one by one.
@@ -57,7 +61,7 @@ class Stack:
         host_scan_ps: processing time for each outstanding segment of an ACK with SACK blocks (Leith et al. 2008,
         section VIII.A: Linux 2.6 walks the list of all segments).
         hz: timer interrupts per second of the sending host (Linux's ``HZ``). Linux's BIC, CUBIC, H-TCP and Westwood+
-            (and TCP-LP before Linux 4.13) measure time in these interrupts. With ``rack``, timers expire at a timer
+            (and TCP-LP before Linux 4.13) measure time in these interrupts. On a Linux host, timers expire at a timer
             interrupt, as in Linux; the seed decides how long before the start of the run the last interrupt was.
         handshake: true if the flow opens its connection at its start by a handshake on its path: the SYN, the SYN-ACK
             and the ACK wait in queues and may be lost. The RTT of the handshake is then the first sample of the
@@ -112,6 +116,7 @@ class Stack:
     send_buffer_bytes: int | None = None
     sack_option_bytes: int | None = None
     fast_open: bool = False
+    host: str = "plain"
     hide_losses: bool = False
     hide_marks: bool = False
     divide_acks: int = 1
@@ -131,6 +136,7 @@ class Stack:
 # Current Linux: RFC 6928's initial window, RACK-TLP, PRR, RFC 6298 with Linux's 200 ms floor. 1448 bytes of payload and
 # 52 bytes of headers with timestamps fill an Ethernet MTU.
 LINUX = Stack(
+    host="linux",
     payload_bytes=1448,
     header_bytes=52,
     ack_bytes=52,
@@ -162,6 +168,7 @@ LINUX = Stack(
 # halving. HZ is 1000, which i386 has in 2.6.0 to 2.6.12 (include/asm-i386/param.h); since 2.6.13 the build chooses HZ.
 LINUX_2_6 = replace(
     LINUX,
+    host="plain",
     initial_window=3,
     quick_acks=16,
     initial_rto_ps=3 * _S_PS,
@@ -218,6 +225,7 @@ NS2_SACK1 = replace(
 # Only the standards: RFC 6675 recovery, RFC 6298 with its 1 s floor, RFC 5681 delayed ACKs.
 RFC6675 = replace(
     LINUX,
+    host="plain",
     delayed_ack_ps=200 * _MS_PS,
     quick_acks=0,
     min_rto_ps=_S_PS,

@@ -1,6 +1,6 @@
 //! Timers that expire at timer interrupts, as in Linux 6.12 (`kernel/time/timer.c`).
 
-use crate::spec::{Detection, StackSpec};
+use crate::spec::StackSpec;
 use crate::time::Time;
 
 /// A level of Linux's timer wheel has timers of fewer than this number of the level's units.
@@ -34,7 +34,7 @@ impl Interrupts {
     /// The interrupts of a stack's host. Stacks before RACK have exact timers, since the studies that use them state no
     /// interrupt rate.
     pub(super) fn of(stack: &StackSpec) -> Self {
-        let hz = stack.hz.filter(|_| stack.detection == Detection::Rack);
+        let hz = stack.hz.filter(|_| stack.is_linux());
         let jiffy = hz.map_or(Time::ZERO, |hz| Time(Time::SECOND.0 / u64::from(hz.max(1))));
         let first = hz.map_or(0, |hz| MULTIPLE - UNTIL_ZERO_S * u64::from(hz) % MULTIPLE);
         Self { jiffy, phase: stack.phase, first }
@@ -91,6 +91,7 @@ impl Interrupts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::HostKind;
 
     const MS: Time = Time::MILLISECOND;
     const INTERRUPTS: Interrupts = Interrupts { jiffy: Time(4 * MS.0), phase: Time::ZERO, first: 0 };
@@ -147,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_timers_of_other_stacks_are_exact() {
-        let other = StackSpec { detection: Detection::Dupack, ..StackSpec::linux() };
+        let other = StackSpec { host: HostKind::Plain, ..StackSpec::linux() };
         assert_eq!(Interrupts::of(&other).jiffy, Time::ZERO);
         assert_eq!(EXACT.expiry(Time(5), Time(7)), Time(12));
         assert_eq!(INTERRUPTS.expiry(Time::NEVER, Time::NEVER), Time::NEVER);

@@ -25,7 +25,7 @@ use crate::record::{Clock, OneWayDelays, ReceiverRecord, ReceiverSample};
 use crate::ring::MOST_INHERITED;
 use crate::runs::RunSet;
 use crate::sidecar::{SackEntry, Sidecar};
-use crate::spec::{Detection, FlowSpec, Measure, Spec};
+use crate::spec::{FlowSpec, Measure, Spec};
 use crate::time::Time;
 
 /// Segments that Linux acknowledges one by one from the first of several marks on (`tcp_ecn_check_ce`).
@@ -174,13 +174,13 @@ impl Receiver {
 
     fn from(clock: Clock, flow: FlowId, spec: &FlowSpec) -> Self {
         let stack = &spec.stack;
-        let reads = stack.reads_at_once && stack.detection == Detection::Rack && stack.ack_every > 1;
+        let reads = stack.reads_at_once && stack.is_linux();
         let window = reads.then(|| Box::new(Window::new(stack, Time(spec.start_ps))));
         let mut receiver = Self {
             flow,
             next: 0,
             out_of_order: RunSet::default(),
-            blocks: Blocks::new(stack.detection == Detection::Rack),
+            blocks: Blocks::new(stack.is_linux()),
             whole_bytes: 0,
             parts: None,
             ack_bytes: stack.ack_bytes as u16,
@@ -209,7 +209,7 @@ impl Receiver {
             opened: Time::ZERO,
             patience: None,
             // The studies that use other stacks are reproduced without this rule.
-            counts_held: stack.detection == Detection::Rack,
+            counts_held: stack.is_linux(),
             compression: None,
             window,
             unacknowledged: 0,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::flow::FlowSpec;
 use super::link::{LinkSpec, LossSpec};
 use super::queue::QueueSpec;
-use super::stack::{Detection, RecoveryRule, StackSpec};
+use super::stack::{Detection, HostKind, RecoveryRule, StackSpec};
 use super::{FORMAT, Measure, Spec};
 use crate::time::Time;
 
@@ -32,6 +32,7 @@ impl StackSpec {
             max_rto_ps: 120_000 * ms,
             initial_rto_ps: 1000 * ms,
             rto_granularity_ps: 200 * ms,
+            host: HostKind::Linux,
             detection: Detection::Rack,
             recovery: RecoveryRule::Prr,
             limited_transmit: true,

@@ -6,7 +6,7 @@
 
 use super::flow::FlowSpec;
 use super::send_buffer::{LEAST_QUICK_ACKS, MOST_BYTES, OVERHEAD_BYTES};
-use super::stack::{Detection, StackSpec};
+use super::stack::StackSpec;
 use super::{MOST_IN_FLIGHT, Spec};
 
 /// Smallest window beside its growth, segments.
@@ -46,7 +46,7 @@ impl FlowSpec {
     #[must_use]
     pub fn quick_acks(&self) -> u32 {
         let stack = &*self.stack;
-        let is_linux = stack.detection == Detection::Rack && stack.ack_every > 1;
+        let is_linux = stack.is_linux();
         let is_constant = |&window: &u32| u64::from(window) <= growth_segments(stack);
         match self.receive_window.or(stack.receive_window).filter(is_constant).filter(|_| is_linux) {
             Some(window) => ((window / 2).clamp(2, LEAST_QUICK_ACKS as u32) & !1) + 1,

@@ -11,9 +11,24 @@ const LINUX_SACK_OPTION_BYTES: u32 = 4;
 /// Options of a SYN in addition to those of a segment, bytes: segment size, window scale and SACK permission.
 const SYN_OPTION_BYTES: u32 = 8;
 
+/// Operating system of a flow's two hosts: the rules of their transport besides loss detection and loss recovery.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostKind {
+    /// The rules of RFCs, with exact clocks.
+    #[default]
+    Plain,
+    /// The rules of Linux 6.12: its clocks and timers, its estimate of the timeout, its receive window and quick ACKs, the
+    /// order of its SACK blocks, CWR after each reduction, F-RTO, D-SACK, and its rules for an undo.
+    Linux,
+}
+
 /// Transport of a flow's endpoints: all settings except the congestion control algorithm.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct StackSpec {
+    /// Operating system of the hosts.
+    #[serde(default)]
+    pub host: HostKind,
     /// Payload of a full segment, bytes.
     pub payload_bytes: u32,
     /// Headers of a segment, bytes.
@@ -27,8 +42,8 @@ pub struct StackSpec {
     /// Initial slow-start threshold, segments; unlimited if absent.
     #[serde(default)]
     pub initial_ssthresh: Option<u32>,
-    /// Advertised receive window, segments. If absent: that of a Linux host with `detection = "rack"` and `hz`, as large
-    /// as the send buffer, and unlimited otherwise.
+    /// Advertised receive window, segments. If absent: as large as the send buffer with `host = "linux"` and `hz`, and
+    /// unlimited otherwise.
     #[serde(default)]
     pub receive_window: Option<u32>,
     /// Segments per ACK; 1 acknowledges each segment.
@@ -77,7 +92,7 @@ pub struct StackSpec {
     #[serde(default)]
     pub host_scan_ps: u64,
     /// Timer interrupts a second of the sending host (Linux's `HZ`), for algorithms that count in jiffies; 1000 if
-    /// absent. With `detection = "rack"`, timers expire at such an interrupt, as in Linux, or at exact times if `hz` is
+    /// absent. With `host = "linux"`, timers expire at such an interrupt, as in Linux, or at exact times if `hz` is
     /// absent.
     #[serde(default)]
     pub hz: Option<u32>,
@@ -107,7 +122,7 @@ pub struct StackSpec {
     /// the default receive window.
     #[serde(default)]
     pub send_buffer_bytes: Option<u64>,
-    /// Size of a SACK option without its blocks, bytes. If absent: 4 with `detection = "rack"`, for kind, length and two
+    /// Size of a SACK option without its blocks, bytes. If absent: 4 with `host = "linux"`, for kind, length and two
     /// bytes of padding as in Linux, and 0 otherwise.
     #[serde(default)]
     pub sack_option_bytes: Option<u32>,
@@ -141,6 +156,19 @@ pub fn timer_phase_ns(seed: u64, hz: u32) -> u64 {
 }
 
 impl StackSpec {
+    /// True if the hosts have Linux's rules.
+    #[must_use]
+    #[inline]
+    pub fn is_linux(&self) -> bool {
+        self.host == HostKind::Linux
+    }
+
+    /// True if the sender keeps the send time of each outstanding segment.
+    #[must_use]
+    pub fn keeps_times(&self) -> bool {
+        self.is_linux() || self.detection == Detection::Rack || self.tso
+    }
+
     /// Size of a SYN and of a SYN-ACK, bytes.
     #[must_use]
     pub fn syn_bytes(&self) -> u32 {
@@ -157,7 +185,7 @@ impl StackSpec {
     #[must_use]
     pub fn sack_option(&self) -> u32 {
         // The studies that use other stacks are reproduced without these bytes.
-        let usual = if self.detection == Detection::Rack { LINUX_SACK_OPTION_BYTES } else { 0 };
+        let usual = if self.is_linux() { LINUX_SACK_OPTION_BYTES } else { 0 };
         self.sack_option_bytes.unwrap_or(usual)
     }
 
@@ -179,7 +207,7 @@ impl StackSpec {
     /// these stacks state no unit.
     #[must_use]
     pub fn counts_ns(&self) -> bool {
-        self.detection == Detection::Rack && self.hz.is_some()
+        self.is_linux() && self.hz.is_some()
     }
 
     /// Sets the phase of the timer interrupts that a host of this stack has in a run with `seed`.

@@ -441,7 +441,7 @@ mod tests {
 
     fn spec(arrivals: &serde_json::Value, sizes: &serde_json::Value, seed: u64, from_ps: u64) -> Spec {
         let stack = json!({"payload_bytes": 1448, "header_bytes": 52, "ack_bytes": 52, "sack_block_bytes": 8, "initial_window": 10,
-            "ack_every": 1, "delayed_ack_ps": 0, "quick_acks": 0, "detection": "rack", "dup_threshold": 3, "recovery": "prr",
+            "ack_every": 1, "delayed_ack_ps": 0, "quick_acks": 0, "host": "linux", "detection": "rack", "dup_threshold": 3, "recovery": "prr",
             "min_rto_ps": 200_000_000_000_u64, "initial_rto_ps": 1_000_000_000_000_u64, "max_rto_ps": 120_000_000_000_000_u64,
             "rto_granularity_ps": 200_000_000_000_u64, "limited_transmit": true, "undo": true, "time_one_segment": false,
             "any_ack_restarts_timer": false});

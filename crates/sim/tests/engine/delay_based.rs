@@ -15,6 +15,7 @@ fn stack() -> Value {
     let mut stack = ns2_stack();
     for (field, value) in [
         ("payload_bytes", json!(960)),
+        ("host", json!("linux")),
         ("detection", json!("rack")),
         ("recovery", json!("prr")),
         ("dup_threshold", json!(3)),

@@ -20,6 +20,7 @@ fn linux_26_stack() -> Value {
     for (field, value) in [
         ("initial_window", json!(3)),
         ("initial_rto_ps", json!(ps(3.0))),
+        ("host", json!("plain")),
         ("detection", json!("fack")),
         ("recovery", json!("rate_halving")),
     ] {

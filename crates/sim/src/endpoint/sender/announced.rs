@@ -7,7 +7,7 @@
 
 use crate::endpoint::parts::{LEAST_GROWING_BYTES, QUICK_ACKS_WITHOUT_GROWTH};
 use crate::endpoint::window::Window;
-use crate::spec::{Detection, FlowSpec, MOST_IN_FLIGHT, unit_bytes};
+use crate::spec::{FlowSpec, MOST_IN_FLIGHT, unit_bytes};
 use crate::time::Time;
 
 /// Segments by which each received segment grows the window.
@@ -53,7 +53,7 @@ impl Announced {
         let stack = &*flow.stack;
         let bound = flow.receive_window.or(stack.receive_window);
         let last = bound.unwrap_or(MOST_IN_FLIGHT);
-        let is_linux = stack.detection == Detection::Rack && stack.ack_every > 1;
+        let is_linux = stack.is_linux();
         if is_linux && stack.reads_at_once {
             // The receiver's window grows by rules of its own, and its ACKs say how far.
             let segments = Window::new(stack, Time::ZERO).segments();
@@ -155,7 +155,7 @@ impl Announced {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::StackSpec;
+    use crate::spec::{HostKind, StackSpec};
     use crate::time::Time;
     use std::sync::Arc;
 
@@ -182,8 +182,8 @@ mod tests {
 
     #[test]
     fn a_small_or_unlimited_window_and_the_windows_of_other_stacks_are_constant() {
-        let dupthresh = StackSpec { detection: Detection::Dupthresh, ..StackSpec::linux() };
-        for (bound, stack) in [(Some(100), StackSpec::linux()), (None, StackSpec::linux()), (Some(3733), dupthresh)] {
+        let plain = StackSpec { host: HostKind::Plain, ..StackSpec::linux() };
+        for (bound, stack) in [(Some(100), StackSpec::linux()), (None, StackSpec::linux()), (Some(3733), plain)] {
             assert_eq!(window_after(0, stack.clone(), bound), window_after(1, stack, bound));
         }
     }

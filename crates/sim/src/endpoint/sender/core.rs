@@ -28,7 +28,7 @@ use crate::packet::{FlowId, Packet};
 use crate::random::Name;
 use crate::record::{Sampled, SenderRecord, SenderTotals, Sending};
 use crate::sidecar::Sidecar;
-use crate::spec::{Detection, FlowSpec, Handshake, MOST_SEGMENTS, Spec, StackSpec};
+use crate::spec::{FlowSpec, Handshake, MOST_SEGMENTS, Spec, StackSpec};
 use crate::time::Time;
 
 /// The sending end of a flow.
@@ -66,6 +66,8 @@ pub struct Sender {
     pub(super) opening: Opening,
     /// True if [`Sender::remember`] has anything to do.
     pub(super) remembers: bool,
+    /// True if the host has Linux's rules.
+    pub(super) linux: bool,
     /// True if clean ACKs take the short path.
     pub(super) plain: bool,
     /// True if the algorithm or a log handles each sent segment.
@@ -95,7 +97,7 @@ fn timeout_of(stack: &StackSpec) -> Rto {
     let [initial, least, most, granularity] =
         [stack.initial_rto_ps, stack.min_rto_ps, stack.max_rto_ps, stack.rto_granularity_ps].map(Time);
     let rto = Rto::new(initial, least, most, granularity);
-    if stack.detection == Detection::Rack { rto.of_linux(Interrupts::of(stack).jiffy) } else { rto }
+    if stack.is_linux() { rto.of_linux(Interrupts::of(stack).jiffy) } else { rto }
 }
 
 impl Sender {
@@ -147,9 +149,9 @@ impl Sender {
             stop: this.stop_ps.map_or(Time::NEVER, Time),
             started: false,
             opening: Opening::new(&stack, this.makes_handshake() && needs.router.is_none(), start),
+            linux: stack.is_linux(),
             plain: false,
-            remembers: stack.detection == Detection::Rack
-                || stack.tso
+            remembers: stack.keeps_times()
                 || needs.window_at_send
                 || needs.delivery
                 || needs.losses

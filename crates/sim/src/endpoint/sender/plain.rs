@@ -21,10 +21,11 @@ impl Sender {
     /// True if clean ACKs of the sender may take the short path.
     pub(super) fn may_be_plain(&self) -> bool {
         let Self { stack, needs, .. } = self;
-        let is_plain_host = !self.rack.enabled && !self.bursts.active && !stack.reads_at_once && !self.host.is_slow;
-        let is_asked = needs.with_acks() || needs.losses || needs.reductions || self.application.is_some();
+        let has_rules = self.linux || self.rack.enabled || self.bursts.active || stack.reads_at_once;
+        let has_times = self.pace.is_active() || self.host.is_slow || self.application.is_some();
+        let is_asked = needs.with_acks() || needs.losses || needs.reductions;
         // The test hook counts the senders that get here.
-        is_plain_host && !self.pace.is_active() && !is_asked && !is_switched_off()
+        !has_rules && !has_times && !is_asked && !is_switched_off()
     }
 
     /// True if an ACK takes the short path. Its packet has no other flag: neither an echo nor blocks beside it.
@@ -101,7 +102,7 @@ mod tests {
 
     use super::*;
     use crate::engine::Engine;
-    use crate::spec::{Detection, LossSpec, RecoveryRule, Spec, StackSpec};
+    use crate::spec::{Detection, HostKind, LossSpec, RecoveryRule, Spec, StackSpec};
 
     thread_local! {
         /// True while senders take the long path only.
@@ -130,7 +131,14 @@ mod tests {
     }
 
     fn plain() -> StackSpec {
-        StackSpec { detection: Detection::Dupthresh, tso: false, hz: None, handshake: false, ..StackSpec::linux() }
+        StackSpec {
+            host: HostKind::Plain,
+            detection: Detection::Dupthresh,
+            tso: false,
+            hz: None,
+            handshake: false,
+            ..StackSpec::linux()
+        }
     }
 
     /// Two flows of `algorithm` on a path with losses, one of which ends.

@@ -12,6 +12,8 @@ use crate::time::Time;
 pub(super) struct Rack {
     /// True if the stack has RACK-TLP.
     pub(super) enabled: bool,
+    /// True if the clock for RTTs counts whole microseconds.
+    counts_us: bool,
     /// True if the send time of each outstanding segment is kept.
     pub(super) keeps_times: bool,
     /// Send time (RACK.xmit_ts), number (RACK.end_seq) and RTT of the latest delivered segment.
@@ -51,7 +53,8 @@ impl Rack {
         let enabled = stack.detection == Detection::Rack;
         Self {
             enabled,
-            keeps_times: enabled || stack.tso,
+            keeps_times: stack.keeps_times(),
+            counts_us: stack.is_linux(),
             stamp: Time::ZERO,
             segment: 0,
             rtt: Time::ZERO,
@@ -73,7 +76,7 @@ impl Rack {
     #[inline]
     pub(super) fn elapsed(&self, at: Time, sent: Time) -> Time {
         let us = |time: Time| time.later(self.phase).0 / Time::MICROSECOND.0;
-        if self.enabled { Time(us(at).saturating_sub(us(sent)) * Time::MICROSECOND.0) } else { at.since(sent) }
+        if self.counts_us { Time(us(at).saturating_sub(us(sent)) * Time::MICROSECOND.0) } else { at.since(sent) }
     }
 
     /// Whole milliseconds of the host's clock.
@@ -110,15 +113,16 @@ impl Rack {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::HostKind;
 
     #[test]
     fn linux_measures_between_whole_microseconds() {
         let (sent, at) = (Time(999_999), Time(2_000_000));
-        let stack = |detection, phase| StackSpec { detection, phase: Time(phase), ..StackSpec::linux() };
+        let stack = |host, phase| StackSpec { host, phase: Time(phase), ..StackSpec::linux() };
         for (stack, elapsed) in [
-            (stack(Detection::Rack, 0), 2_000_000),
-            (stack(Detection::Rack, 1), 1_000_000),
-            (stack(Detection::Dupack, 0), 1_000_001),
+            (stack(HostKind::Linux, 0), 2_000_000),
+            (stack(HostKind::Linux, 1), 1_000_000),
+            (stack(HostKind::Plain, 0), 1_000_001),
         ] {
             assert_eq!(Rack::new(&stack).elapsed(at, sent), Time(elapsed));
         }

@@ -26,7 +26,7 @@ pub fn linux_stack() -> Value {
         "payload_bytes": 1448, "header_bytes": 52, "ack_bytes": 52, "sack_block_bytes": 8, "initial_window": 10,
         "initial_ssthresh": null, "receive_window": null, "ack_every": 2, "delayed_ack_ps": ps(0.04), "quick_acks": 16,
         "min_rto_ps": ps(0.2), "max_rto_ps": ps(120.0), "initial_rto_ps": ps(1.0), "rto_granularity_ps": ps(0.001),
-        "detection": "rack", "recovery": "prr", "limited_transmit": true, "max_burst": null,
+        "host": "linux", "detection": "rack", "recovery": "prr", "limited_transmit": true, "max_burst": null,
         "dup_threshold": 3, "any_ack_restarts_timer": false, "undo": true, "time_one_segment": false,
     })
 }
@@ -34,6 +34,7 @@ pub fn linux_stack() -> Value {
 /// A stack by the standards alone, with RFC 6675.
 pub fn rfc6675_stack() -> Value {
     let mut stack = linux_stack();
+    stack["host"] = json!("plain");
     stack["detection"] = json!("dupthresh");
     stack["recovery"] = json!("pipe");
     stack["undo"] = json!(false);
