@@ -109,7 +109,11 @@ def _variant(name: str, schema: Schema) -> str:
 
 def _literal(name: str, schema: Schema) -> str:
     values = [(variant["const"], variant["description"]) for variant in schema["oneOf"]]
-    lines = [f"{name} = Literal[{', '.join(json.dumps(value) for value, _ in values)}]"]
+    words = ", ".join(json.dumps(value) for value, _ in values)
+    lines = [f"{name} = Literal[{words}]"]
+    if len(lines[0]) > WIDTH:
+        rows = textwrap.wrap(words, WIDTH - 4, break_on_hyphens=False)
+        lines = [f"{name} = Literal[", *(f"    {row}" for row in rows), "]  # fmt: skip"]
     return "\n".join([*lines, *_docstring(schema["description"], "Values", values, ""), ""])
 
 

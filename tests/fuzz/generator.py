@@ -16,7 +16,7 @@ from tests.fuzz.draws import GARBAGE, MS, US, Draws, S
 from elephan.scenario import catalog, units
 from elephan.scenario.channels import MODELS
 from elephan.scenario.schema import ARRIVALS, PERTURBATIONS, RECORDS, SIZES, TIMES, StackSpec
-from elephan.scenario.stacks import DETECTIONS, HOSTS, RECOVERIES, STACKS
+from elephan.scenario.stacks import DETECTIONS, HOST_RULES, HOSTS, RECOVERIES, STACKS
 from elephan.scenario.traffic import RTTS
 
 FILES = Path(__file__).parent / "files"
@@ -147,6 +147,7 @@ def _stack(draw: Draws, scale: Scale) -> Tables:
         "initial_rto": draw.time(10 * MS, 4 * S),
         "rto_granularity": draw.time(10 * US, 300 * MS, zero=0.2),
         "host": draw.choice(HOSTS),
+        "without": draw.subset(HOST_RULES),
         "detection": draw.choice(DETECTIONS),
         "recovery": draw.choice(RECOVERIES),
         "limited_transmit": draw.chance(0.5),

@@ -8,13 +8,13 @@ import polars as pl
 import pytest
 
 from elephan import Scenario, ScenarioError, backends
-from elephan.scenario.stacks import DETECTIONS, STACKS
+from elephan.scenario.stacks import DETECTIONS, HOST_RULES, STACKS
+
+PATH: dict[str, Any] = {"rate": "20 Mbit/s", "rtt": "40 ms", "buffer": "2000 packets", "duration": "10 s"}
 
 
-def tables(stack: dict[str, Any], **path: Any) -> dict[str, pl.DataFrame]:
-    dumbbell = {"rate": "20 Mbit/s", "rtt": "40 ms", "buffer": "2000 packets"} | path
-    flow = {"algorithm": "cubic", "stack": stack}
-    made = Scenario.from_dict({"duration": "10 s", "dumbbell": dumbbell, "flow": [flow]})
+def tables(stack: dict[str, Any], flow: dict[str, Any] | None = None, **path: Any) -> dict[str, pl.DataFrame]:
+    made = Scenario.dumbbell([{"algorithm": "cubic", "stack": stack} | (flow or {})], **PATH | path)
     return {name: pl.DataFrame(table) for name, table in backends.get("sim").run(made, 1).tables.items()}
 
 
@@ -44,6 +44,52 @@ def test_a_linux_host_repairs_losses_with_every_detection(detection: str) -> Non
     flow = tables({"detection": detection}, loss="0.5%", buffer="100 packets")["flows"].row(0, named=True)
     assert flow["loss_events"] > 10
     assert flow["goodput_mbps"] > 3
+
+
+MOVED: dict[str, dict[str, Any]] = {
+    "clock": {"rate": "19.37 Mbit/s"},
+    "timers": {"loss": "2%"},
+    "timeout": {"loss": "5%"},
+    "timer-restart": {"loss": "5%"},
+    "rtt-samples": {"loss": "1%"},
+    "window-validation": {"application": {"rate": "10 Mbit/s", "on": "300 ms", "off": "300 ms"}},
+    "idle-restart": {
+        "algorithm": "cubic:linux",
+        "application": {"rate": "10 Mbit/s", "on": "300 ms", "off": "900 ms"},
+    },
+    "receive-window": {"stack": {"receive_window": "1000 segments"}, "algorithm": "hybla", "rtt": "200 ms"},
+    "sack-blocks": {"loss": "10%", "algorithm": "fixed", "parameters": {"window": 200}},
+    "cwr": {"queue": "codel", "stack": {"ecn": True}},
+    # An outage; timestamps would show the same timeout to be spurious.
+    "f-rto": {
+        "stack": {"undo": False},
+        "rate_steps": [{"at": "2 s", "rate": "50 kbit/s"}, {"at": "3.5 s", "rate": "20 Mbit/s"}],
+    },
+    "d-sack": {"reorder": {"share": "1%", "delay": "30 ms"}},
+    "undo": {"reorder": {"share": "1%", "delay": "30 ms"}},
+}
+"""A path or a flow on which each rule of Linux changes something."""
+
+
+@pytest.mark.parametrize("rule", HOST_RULES)
+def test_each_rule_can_be_removed_alone_and_moves_something(rule: str) -> None:
+    given = dict(MOVED[rule])
+    stack = given.pop("stack", {})
+    of_flow = given.keys() & {"algorithm", "parameters", "application"}
+    flow: dict[str, Any] = {name: given.pop(name) for name in of_flow}
+    with_all, without = (tables(stack | more, flow, **given) for more in ({}, {"without": [rule]}))
+    assert not same(with_all, without)
+    assert 0.3 < without["flows"]["goodput_mbps"][0] / with_all["flows"]["goodput_mbps"][0] < 3
+
+
+def test_a_plain_host_has_none_of_the_rules_to_remove() -> None:
+    with pytest.raises(ScenarioError, match="without: a plain host has none of these rules"):
+        tables({"base": "rfc6675", "without": ["f-rto"]})
+    with pytest.raises(ScenarioError, match="'frto' is not a rule of Linux that a host may lack; did you mean 'f-rto'"):
+        tables({"without": "frto"})
+    of = Scenario.dumbbell([{"algorithm": "reno", "stack": {"without": ["undo", "clock", "undo"]}}], **PATH)
+    assert of.form.flows[0].stack.without == ("clock", "undo")
+    assert Scenario.from_toml(of.to_toml()).hash == of.hash
 
 
 def test_only_todays_linux_has_a_linux_host() -> None:

@@ -16,6 +16,7 @@ from pydantic_core import PydanticCustomError
 from elephan.scenario import channels, losses, own, timed, traces, units, writes
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.losses import Loss
+from elephan.scenario.stacks import HOST_RULES
 from elephan.scenario.units import Amount, Buffer
 from elephan.scenario.words import hint, nearest
 
@@ -51,6 +52,20 @@ def one_of(words: tuple[str, ...], noun: str) -> Callable[[Any], str]:
         return value
 
     return parse
+
+
+def parse_rules(value: Any) -> tuple[str, ...]:
+    """The rules of Linux that a host lacks: one name, or a list of names; in the order in which the engine lists them.
+
+    Raises:
+        ScenarioError: there is no such rule.
+    """
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list | tuple):
+        raise ScenarioError(f"{value!r} is not a list of rules; write for example [{HOST_RULES[0]!r}]")
+    parse = one_of(HOST_RULES, "a rule of Linux that a host may lack")
+    given = {parse(name) for name in names}
+    return tuple(rule for rule in HOST_RULES if rule in given)
 
 
 def limited(noun: str) -> Callable[[Any], Amount | str]:

@@ -190,6 +190,30 @@ Values:
 """
 
 
+HostRule = Literal[
+    "clock", "timers", "timeout", "timer-restart", "rtt-samples", "window-validation", "idle-restart", "receive-window",
+    "sack-blocks", "cwr", "f-rto", "d-sack", "undo"
+]  # fmt: skip
+"""A rule of Linux that a Linux host may lack. A study that removes one learns what it is worth.
+
+Values:
+    clock: RTTs in whole microseconds and times in whole nanoseconds (``tcp_mstamp``).
+    timers: Timers that end at a timer interrupt (the timer wheel).
+    timeout: The estimate of the retransmission timeout (``tcp_rtt_estimator``), in place of that of RFC 6298.
+    timer-restart: The retransmission timer counts from the transmission of the oldest segment (``tcp_rearm_rto``).
+    rtt-samples: RTT samples of SACKed and of waiting segments (``tcp_sacktag_one``, ``tcp_clean_rtx_queue``).
+    window-validation: Use of the window until the segments of its last use are acknowledged (``tcp_cwnd_validate``).
+    idle-restart: A window that falls for each timeout of an idle sender (``tcp_cwnd_restart``).
+    receive-window: A receive window of the send buffer's size that grows at the start (``tcp_grow_window``).
+    sack-blocks: The order of SACK blocks (``tcp_sack_new_ofo_skb``).
+    cwr: Reduction of the window at a mark without recovery, and CWR after every reduction (``tcp_enter_cwr``).
+    f-rto: Spurious timeouts found by F-RTO (``tcp_process_loss``).
+    d-sack: Reports of segments that arrived twice (``tcp_check_dsack``).
+    undo: Undo of a reduction at each ACK that shows it to be unnecessary (``tcp_try_undo_partial``), and not only at
+        the first.
+"""
+
+
 class StackSpec(Form, frozen=True, kw_only=True):
     """Transport of a flow's endpoints: all settings except the congestion control algorithm.
 
@@ -254,6 +278,7 @@ class StackSpec(Form, frozen=True, kw_only=True):
         tso: Segmentation offload as in Linux 6.12: new segments leave in bursts, each with the data of 1 ms at the
             pacing rate, at least two segments. A smaller burst is deferred if the next ACK is expected within 1 ms
             (``tcp_tso_autosize``, ``tcp_tso_should_defer``).
+        without: Rules that a Linux host lacks; all are there if absent.
     """
 
     payload_bytes: int
@@ -293,6 +318,7 @@ class StackSpec(Form, frozen=True, kw_only=True):
     sack_option_bytes: int | None = None
     send_buffer_bytes: int | None = None
     tso: bool = False
+    without: tuple[HostRule, ...] = ()
 
 
 class FlowSpec(Form, frozen=True, kw_only=True):

@@ -54,6 +54,7 @@ from elephan.scenario.fields import (
     parse_load,
     parse_parameters,
     parse_rtts,
+    parse_rules,
     parse_seed,
     parse_shape,
     parse_transfers,
@@ -62,7 +63,7 @@ from elephan.scenario.fields import (
     whole_number,
 )
 from elephan.scenario.losses import Loss
-from elephan.scenario.stacks import DETECTIONS, RECOVERIES, STACKS, Stack
+from elephan.scenario.stacks import DETECTIONS, HOST_RULES, RECOVERIES, STACKS, Stack
 from elephan.scenario.stacks import HOSTS as HOST_KINDS
 from elephan.scenario.units import Amount, Buffer
 
@@ -107,6 +108,11 @@ class StackSpec(Table):
         description="rules of the hosts besides loss detection and recovery: linux (clocks, timers, timeout, receive "
         "window, quick ACKs, SACK blocks, CWR, F-RTO, D-SACK, undo), or plain (RFCs, exact clocks)",
         examples=["plain"],
+    )
+    without: Annotated[tuple[str, ...], BeforeValidator(reported(parse_rules))] | None = Field(
+        None,
+        description=f"rules of Linux that the hosts lack, for a study of what each is worth: {listed(HOST_RULES)}",
+        examples=[["f-rto"]],
     )
     payload: Size | None = Field(None, description="user data in a full segment", examples=["1448 B"])
     header: Size | None = Field(None, description="headers of a data packet", examples=["52 B"])
@@ -250,9 +256,9 @@ STACK_FIELDS = {
 } | {
     name: name
     for name in (
-        "host", "initial_window", "initial_ssthresh", "receive_window", "ack_every", "quick_acks", "detection",
-        "recovery", "limited_transmit", "max_burst", "dup_threshold", "any_ack_restarts_timer", "time_one_segment",
-        "undo", "ecn", "pacing", "hz", "handshake", "fast_open", "tso", "reads_at_once", "hide_losses", "hide_marks",
+        "host", "without", "initial_window", "initial_ssthresh", "receive_window", "ack_every", "quick_acks",
+        "detection", "recovery", "limited_transmit", "max_burst", "dup_threshold", "any_ack_restarts_timer",
+        "time_one_segment", "undo", "ecn", "pacing", "hz", "handshake", "fast_open", "tso", "reads_at_once", "hide_losses", "hide_marks",
         "divide_acks", "count_acks",
     )
 }  # fmt: skip
@@ -290,6 +296,8 @@ def _check_stack(stack: Stack) -> None:
                 f"'{units.format_size(getattr(stack, field))}' is too large; a packet has at most {_MOST_OCTETS} B",
                 path=written,
             )
+    if stack.without and stack.host != "linux":
+        raise ScenarioError("a plain host has none of these rules; leave it out", path="without")
     if stack.wire_bytes > 2**16:
         raise ScenarioError(
             f"a packet of {stack.wire_bytes} B (payload and header) is more than 65536 B", path="payload"

@@ -7,11 +7,16 @@ file). The endpoint performs loss recovery with the settings of its stack; the a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import get_args
+
+from elephan.scenario.form import HostKind, HostRule
 
 _MS_PS = 10**9
 _S_PS = 10**12
 
-HOSTS = ("linux", "plain")
+HOSTS: tuple[str, ...] = get_args(HostKind)
+HOST_RULES: tuple[str, ...] = get_args(HostRule)
+"""Rules of Linux that a Linux host may lack."""
 DETECTIONS = ("rack", "dupthresh", "dupack", "fack")
 RECOVERIES = ("prr", "rate_halving", "rate_halving_ns2", "pipe", "pipe_sack1")
 
@@ -24,6 +29,7 @@ class Stack:
         host: operating system of the hosts: ``linux`` for the rules of Linux 6.12 besides loss detection and recovery
             (clocks and timers, estimate of the timeout, receive window and quick ACKs, order of SACK blocks, CWR,
             F-RTO, D-SACK, undo), ``plain`` for those of RFCs with exact clocks.
+        without: rules of Linux that a Linux host lacks, for studies of what each is worth (``HOST_RULES``).
         payload_bytes: user data of a full segment, bytes.
         header_bytes: headers of a data packet; a data packet is ``payload_bytes + header_bytes`` on the wire.
         ack_bytes: size of a pure ACK on the wire without SACK blocks, bytes.
@@ -117,6 +123,7 @@ class Stack:
     sack_option_bytes: int | None = None
     fast_open: bool = False
     host: str = "plain"
+    without: tuple[str, ...] = ()
     hide_losses: bool = False
     hide_marks: bool = False
     divide_acks: int = 1

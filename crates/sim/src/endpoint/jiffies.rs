@@ -1,6 +1,6 @@
 //! Timers that expire at timer interrupts, as in Linux 6.12 (`kernel/time/timer.c`).
 
-use crate::spec::StackSpec;
+use crate::spec::{HostRule, StackSpec};
 use crate::time::Time;
 
 /// A level of Linux's timer wheel has timers of fewer than this number of the level's units.
@@ -34,7 +34,7 @@ impl Interrupts {
     /// The interrupts of a stack's host. Stacks before RACK have exact timers, since the studies that use them state no
     /// interrupt rate.
     pub(super) fn of(stack: &StackSpec) -> Self {
-        let hz = stack.hz.filter(|_| stack.is_linux());
+        let hz = stack.hz.filter(|_| stack.has(HostRule::Timers));
         let jiffy = hz.map_or(Time::ZERO, |hz| Time(Time::SECOND.0 / u64::from(hz.max(1))));
         let first = hz.map_or(0, |hz| MULTIPLE - UNTIL_ZERO_S * u64::from(hz) % MULTIPLE);
         Self { jiffy, phase: stack.phase, first }

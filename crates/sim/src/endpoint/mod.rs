@@ -18,6 +18,7 @@ mod receiver;
 mod recovery;
 mod reported;
 mod rto;
+mod rules;
 mod scoreboard;
 mod sender;
 mod statistics;

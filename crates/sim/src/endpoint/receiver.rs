@@ -25,7 +25,7 @@ use crate::record::{Clock, OneWayDelays, ReceiverRecord, ReceiverSample};
 use crate::ring::MOST_INHERITED;
 use crate::runs::RunSet;
 use crate::sidecar::{SackEntry, Sidecar};
-use crate::spec::{FlowSpec, Measure, Spec};
+use crate::spec::{FlowSpec, HostRule, Measure, Spec};
 use crate::time::Time;
 
 /// Segments that Linux acknowledges one by one from the first of several marks on (`tcp_ecn_check_ce`).
@@ -180,7 +180,7 @@ impl Receiver {
             flow,
             next: 0,
             out_of_order: RunSet::default(),
-            blocks: Blocks::new(stack.is_linux()),
+            blocks: Blocks::new(stack.has(HostRule::SackBlocks)),
             whole_bytes: 0,
             parts: None,
             ack_bytes: stack.ack_bytes as u16,

@@ -33,6 +33,7 @@ impl StackSpec {
             initial_rto_ps: 1000 * ms,
             rto_granularity_ps: 200 * ms,
             host: HostKind::Linux,
+            without: Vec::new(),
             detection: Detection::Rack,
             recovery: RecoveryRule::Prr,
             limited_transmit: true,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::distributions::DurationSpec;
 use super::impairments::RateStep;
 use super::link::LinkSpec;
-use super::stack::{ClockSpec, StackSpec};
+use super::stack::{ClockSpec, HostRule, StackSpec};
 use super::udt;
 use crate::time::Time;
 
@@ -193,7 +193,7 @@ impl FlowSpec {
     pub fn sends_parts(&self) -> bool {
         let stack = &self.stack;
         let is_endless = self.size_segments.is_none() && self.application.is_none();
-        stack.is_linux() && stack.tso && is_endless && !self.datagrams && !self.has_own_transport()
+        stack.has(HostRule::ReceiveWindow) && stack.tso && is_endless && !self.datagrams && !self.has_own_transport()
     }
 
     /// Lower bound of the size of the flow's packets, bytes.

@@ -38,7 +38,7 @@ pub use self::link::{LinkSpec, LossInterval, LossSpec};
 pub use self::queue::{QueueSpec, value_of};
 pub use self::receive_window::unit_bytes;
 pub use self::schema::schema;
-pub use self::stack::{ClockSpec, Detection, HostKind, RecoveryRule, StackSpec, timer_phase_ns};
+pub use self::stack::{ClockSpec, Detection, HostKind, HostRule, RecoveryRule, StackSpec, timer_phase_ns};
 pub use self::traffic::{ArrivalsSpec, RecordSpec, SourceSpec};
 
 /// Version of the canonical form that this engine reads.

@@ -6,7 +6,7 @@
 
 use super::flow::FlowSpec;
 use super::send_buffer::{LEAST_QUICK_ACKS, MOST_BYTES, OVERHEAD_BYTES};
-use super::stack::StackSpec;
+use super::stack::{HostRule, StackSpec};
 use super::{MOST_IN_FLIGHT, Spec};
 
 /// Smallest window beside its growth, segments.
@@ -21,7 +21,11 @@ impl Spec {
     pub(super) fn buffers(&self, flow: &FlowSpec) -> (u64, Option<u32>) {
         let stack = &flow.stack;
         let (buffer, known) = self.send_buffer(flow);
-        let is_bounded = stack.counts_ns() && !flow.has_own_transport() && known && buffer < 2 * MOST_BYTES;
+        let is_bounded = stack.has(HostRule::ReceiveWindow)
+            && stack.hz.is_some()
+            && !flow.has_own_transport()
+            && known
+            && buffer < 2 * MOST_BYTES;
         let mut window = stack.receive_window;
         if window.is_none() && is_bounded {
             window = Some(linux_window(stack, buffer).min(MOST_IN_FLIGHT.into()) as u32);
@@ -46,7 +50,7 @@ impl FlowSpec {
     #[must_use]
     pub fn quick_acks(&self) -> u32 {
         let stack = &*self.stack;
-        let is_linux = stack.is_linux();
+        let is_linux = stack.has(HostRule::ReceiveWindow);
         let is_constant = |&window: &u32| u64::from(window) <= growth_segments(stack);
         match self.receive_window.or(stack.receive_window).filter(is_constant).filter(|_| is_linux) {
             Some(window) => ((window / 2).clamp(2, LEAST_QUICK_ACKS as u32) & !1) + 1,

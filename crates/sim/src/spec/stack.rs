@@ -23,12 +23,66 @@ pub enum HostKind {
     Linux,
 }
 
+/// A rule of Linux that a Linux host may lack. A study that removes one learns what it is worth.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostRule {
+    /// RTTs in whole microseconds and times in whole nanoseconds (`tcp_mstamp`).
+    Clock,
+    /// Timers that end at a timer interrupt (the timer wheel).
+    Timers,
+    /// The estimate of the retransmission timeout (`tcp_rtt_estimator`), in place of that of RFC 6298.
+    Timeout,
+    /// The retransmission timer counts from the transmission of the oldest segment (`tcp_rearm_rto`).
+    TimerRestart,
+    /// RTT samples of SACKed and of waiting segments (`tcp_sacktag_one`, `tcp_clean_rtx_queue`).
+    RttSamples,
+    /// Use of the window until the segments of its last use are acknowledged (`tcp_cwnd_validate`).
+    WindowValidation,
+    /// A window that falls for each timeout of an idle sender (`tcp_cwnd_restart`).
+    IdleRestart,
+    /// A receive window of the send buffer's size that grows at the start (`tcp_grow_window`).
+    ReceiveWindow,
+    /// The order of SACK blocks (`tcp_sack_new_ofo_skb`).
+    SackBlocks,
+    /// Reduction of the window at a mark without recovery, and CWR after every reduction (`tcp_enter_cwr`).
+    Cwr,
+    /// Spurious timeouts found by F-RTO (`tcp_process_loss`).
+    FRto,
+    /// Reports of segments that arrived twice (`tcp_check_dsack`).
+    DSack,
+    /// Undo of a reduction at each ACK that shows it to be unnecessary (`tcp_try_undo_partial`), and not only at the first.
+    Undo,
+}
+
+impl HostRule {
+    /// All rules.
+    pub const ALL: [Self; 13] = [
+        Self::Clock,
+        Self::Timers,
+        Self::Timeout,
+        Self::TimerRestart,
+        Self::RttSamples,
+        Self::WindowValidation,
+        Self::IdleRestart,
+        Self::ReceiveWindow,
+        Self::SackBlocks,
+        Self::Cwr,
+        Self::FRto,
+        Self::DSack,
+        Self::Undo,
+    ];
+}
+
 /// Transport of a flow's endpoints: all settings except the congestion control algorithm.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct StackSpec {
     /// Operating system of the hosts.
     #[serde(default)]
     pub host: HostKind,
+    /// Rules that a Linux host lacks; all are there if absent.
+    #[serde(default)]
+    pub without: Vec<HostRule>,
     /// Payload of a full segment, bytes.
     pub payload_bytes: u32,
     /// Headers of a segment, bytes.
@@ -163,6 +217,12 @@ impl StackSpec {
         self.host == HostKind::Linux
     }
 
+    /// True if the hosts have a rule of Linux.
+    #[must_use]
+    pub fn has(&self, rule: HostRule) -> bool {
+        self.is_linux() && !self.without.contains(&rule)
+    }
+
     /// True if the sender keeps the send time of each outstanding segment.
     #[must_use]
     pub fn keeps_times(&self) -> bool {
@@ -207,12 +267,12 @@ impl StackSpec {
     /// these stacks state no unit.
     #[must_use]
     pub fn counts_ns(&self) -> bool {
-        self.is_linux() && self.hz.is_some()
+        self.has(HostRule::Clock) && self.hz.is_some()
     }
 
     /// Sets the phase of the timer interrupts that a host of this stack has in a run with `seed`.
     pub(super) fn set_phase(&mut self, seed: u64) {
-        if let Some(hz) = self.hz.filter(|_| self.counts_ns()) {
+        if let Some(hz) = self.hz.filter(|_| self.is_linux()) {
             self.phase = Time(timer_phase_ns(seed, hz) * Time::NANOSECOND.0);
         }
     }

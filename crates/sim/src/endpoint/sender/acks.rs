@@ -94,7 +94,7 @@ impl Sender {
                 report.has_original = self.delivers_original(cumulative, blocks);
             }
             report.has_blocks = entry.is_some_and(|entry| entry.count > 0 || entry.is_report());
-            if self.linux && !self.stack.time_one_segment && (report.has_blocks || !was_clean) {
+            if self.rules.rtt_samples && !self.stack.time_one_segment && (report.has_blocks || !was_clean) {
                 self.parts = Some(Parts { acknowledged: self.board.missing_below(cumulative), ..Parts::default() });
             }
             if cumulative > una && was_clean {
@@ -142,7 +142,7 @@ impl Sender {
     #[inline(always)]
     fn digest(&mut self, packet: &Packet, report: Report, una: u32, delivered: u32, out: &mut impl Outlet) {
         let (now, cumulative) = (packet.at, packet.segment());
-        let taken = self.linux.then(|| self.take_sample(report, packet, una));
+        let taken = self.rules.linux.then(|| self.take_sample(report, packet, una));
         let (sent_last, (sample, min_rtt)) = self.measure(packet, report, una);
         self.heed_reports(packet, sent_last, cumulative > una);
         if self.repair.undo_possible || self.repair.may_be_spurious {
@@ -255,7 +255,7 @@ impl Sender {
             (self.timeout.armed, self.rack.reorder_due) = (Time::NEVER, Time::NEVER);
             self.all_acknowledged(now);
         } else if packet.segment() > una || self.stack.any_ack_restarts_timer || self.is_older_than_head(packet) {
-            if !self.linux {
+            if !self.rules.timer_restart {
                 self.arm(now);
             } else if self.rack.reorder_due == Time::NEVER || self.rack.reorder_set != now {
                 // Otherwise this ACK has set the timer of the reordering window, which replaces the timeout.
@@ -329,7 +329,7 @@ impl Sender {
     fn is_older_than_head(&self, packet: &Packet) -> bool {
         let original = packet.flags() & flag::RETRANSMIT == 0;
         let head = self.rack.sent_at.get(self.board.una().into());
-        self.linux && original && head.is_some_and(|sent| packet.stamp < sent)
+        self.rules.timer_restart && original && head.is_some_and(|sent| packet.stamp < sent)
     }
 
     /// Takes the RTT sample of an ACK. Returns the sample, if there is one, and the smallest RTT so far, s. The smoothed RTT
@@ -342,7 +342,7 @@ impl Sender {
         let min_rtt = self.note_smallest(sample);
         if !self.stack.time_one_segment {
             let mut smoothed = sample;
-            if self.linux && report.oldest != report.newest {
+            if self.rules.rtt_samples && report.oldest != report.newest {
                 let oldest = self.rack.sent_at.get(report.oldest.into()).unwrap_or(packet.stamp);
                 let waited = self.rack.elapsed(packet.stamp, oldest);
                 if waited > Time::ZERO {

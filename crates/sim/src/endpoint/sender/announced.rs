@@ -7,7 +7,7 @@
 
 use crate::endpoint::parts::{LEAST_GROWING_BYTES, QUICK_ACKS_WITHOUT_GROWTH};
 use crate::endpoint::window::Window;
-use crate::spec::{FlowSpec, MOST_IN_FLIGHT, unit_bytes};
+use crate::spec::{FlowSpec, HostRule, MOST_IN_FLIGHT, unit_bytes};
 use crate::time::Time;
 
 /// Segments by which each received segment grows the window.
@@ -53,7 +53,7 @@ impl Announced {
         let stack = &*flow.stack;
         let bound = flow.receive_window.or(stack.receive_window);
         let last = bound.unwrap_or(MOST_IN_FLIGHT);
-        let is_linux = stack.is_linux();
+        let is_linux = stack.has(HostRule::ReceiveWindow);
         if is_linux && stack.reads_at_once {
             // The receiver's window grows by rules of its own, and its ACKs say how far.
             let segments = Window::new(stack, Time::ZERO).segments();

@@ -36,7 +36,7 @@ impl Sender {
     /// Informs the algorithm that sending resumes after everything was acknowledged at `idle_since`.
     fn resume(&mut self, idle_since: Time, now: Time) {
         let idle = now.since(idle_since);
-        let is_linux = self.linux && self.bursts.active;
+        let is_linux = self.rules.idle_restart && self.bursts.active;
         if !(is_linux && self.algorithm.on_idle_timeouts(self.timeouts_since_sent(now))) {
             if idle <= self.rto.timeout() {
                 return;

@@ -22,13 +22,14 @@ use crate::endpoint::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
 use crate::endpoint::departures::Departures;
 use crate::endpoint::jiffies::Interrupts;
 use crate::endpoint::rto::Rto;
+use crate::endpoint::rules::HostRules;
 use crate::endpoint::scoreboard::{Parts, Scoreboard};
 use crate::endpoint::statistics::SenderStatistics;
 use crate::packet::{FlowId, Packet};
 use crate::random::Name;
 use crate::record::{Sampled, SenderRecord, SenderTotals, Sending};
 use crate::sidecar::Sidecar;
-use crate::spec::{FlowSpec, Handshake, MOST_SEGMENTS, Spec, StackSpec};
+use crate::spec::{FlowSpec, Handshake, HostRule, MOST_SEGMENTS, Spec, StackSpec};
 use crate::time::Time;
 
 /// The sending end of a flow.
@@ -66,8 +67,7 @@ pub struct Sender {
     pub(super) opening: Opening,
     /// True if [`Sender::remember`] has anything to do.
     pub(super) remembers: bool,
-    /// True if the host has Linux's rules.
-    pub(super) linux: bool,
+    pub(super) rules: HostRules,
     /// True if clean ACKs take the short path.
     pub(super) plain: bool,
     /// True if the algorithm or a log handles each sent segment.
@@ -97,7 +97,7 @@ fn timeout_of(stack: &StackSpec) -> Rto {
     let [initial, least, most, granularity] =
         [stack.initial_rto_ps, stack.min_rto_ps, stack.max_rto_ps, stack.rto_granularity_ps].map(Time);
     let rto = Rto::new(initial, least, most, granularity);
-    if stack.is_linux() { rto.of_linux(Interrupts::of(stack).jiffy) } else { rto }
+    if stack.has(HostRule::Timeout) { rto.of_linux(Interrupts::of(stack).jiffy) } else { rto }
 }
 
 impl Sender {
@@ -149,7 +149,7 @@ impl Sender {
             stop: this.stop_ps.map_or(Time::NEVER, Time),
             started: false,
             opening: Opening::new(&stack, this.makes_handshake() && needs.router.is_none(), start),
-            linux: stack.is_linux(),
+            rules: HostRules::of(&stack),
             plain: false,
             remembers: stack.keeps_times()
                 || needs.window_at_send

@@ -17,7 +17,7 @@ impl Sender {
     /// (`tcp_dsack_seen`).
     #[inline]
     pub(super) fn take_report(&mut self, entry: &SackEntry, cumulative: u32) -> u32 {
-        if self.linux && entry.is_report() { self.on_report(entry.repeated, cumulative) } else { 0 }
+        if self.rules.d_sack && entry.is_report() { self.on_report(entry.repeated, cumulative) } else { 0 }
     }
 
     #[cold]
@@ -80,7 +80,7 @@ impl Sender {
     /// True if segments were overtaken so far that Linux lets the window grow with SACKs too (`tcp_may_raise_cwnd`).
     #[inline]
     pub(super) fn expects_reordering(&self) -> bool {
-        self.linux && self.rack.reordering > self.stack.dup_threshold
+        self.rules.linux && self.rack.reordering > self.stack.dup_threshold
     }
 
     /// Undoes the last reduction if all its retransmissions were unnecessary; after a timeout only if the ACK `advances`
@@ -103,7 +103,7 @@ impl Sender {
 
     /// Expects reports of the retransmissions of a recovery that begins, if they can undo its reduction.
     pub(super) fn expect_reports(&mut self, may_undo: bool) {
-        if may_undo && self.linux && self.stack.undo {
+        if may_undo && self.rules.d_sack && self.stack.undo {
             let probes = u32::from(self.timeout.has_resent_probe && self.timeout.probed > 0);
             self.reports.begin(self.board.una(), self.board.resent() + probes);
         } else {

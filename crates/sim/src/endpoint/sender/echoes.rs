@@ -14,7 +14,7 @@ impl Sender {
     pub fn instruct(&self, receiver: &mut Receiver) {
         if self.opening.is_needed {
             receiver.await_handshake(self.stack.syn_bytes() as u16);
-        } else if self.linux && self.rack.receivers_handshake > Time::ZERO {
+        } else if self.rules.linux && self.rack.receivers_handshake > Time::ZERO {
             receiver.note_handshake(self.rack.receivers_handshake);
         }
         if self.marks.mode == Mode::Classic {
@@ -51,7 +51,7 @@ impl Sender {
         match self.marks.mode {
             Mode::Accurate => return f64::from(delivered),
             // Linux responds whenever no recovery or reduction is under way (`tcp_enter_cwr`).
-            Mode::Classic if self.repair.is_open() && (self.linux || cumulative > self.marks.until) => {
+            Mode::Classic if self.repair.is_open() && (self.rules.cwr || cumulative > self.marks.until) => {
                 self.stats.totals.ecn_events += 1;
                 self.give_sample(now, rtt, sample);
                 self.begin_episode(now, Cause::Ecn);

@@ -36,7 +36,7 @@ impl Sender {
             if self.marks.mode == Mode::Classic {
                 self.marks = Marks::new(self.needs, false);
             }
-            if !self.linux || self.opening.syns > LINEAR_TIMEOUTS {
+            if !self.rules.linux || self.opening.syns > LINEAR_TIMEOUTS {
                 self.opening.timeout = Time(self.opening.timeout.0.saturating_mul(2)).min(Time(self.stack.max_rto_ps));
             }
         }
@@ -109,7 +109,7 @@ impl Sender {
     /// RTT that the SYN-ACK shows. After a repeated SYN only the echoed timestamp shows an RTT; those of Linux count
     /// whole ms (`tcp_rtt_tsopt_us`).
     fn rtt_of_handshake(&self, packet: &Packet) -> Time {
-        if self.opening.syns == 1 || !self.linux {
+        if self.opening.syns == 1 || !self.rules.linux {
             return self.rack.elapsed(packet.at, packet.stamp);
         }
         let ms = self.rack.host_ms(packet.at) - self.rack.host_ms(packet.stamp);
@@ -120,7 +120,7 @@ impl Sender {
     /// after one loss, and if the SYN-ACK answers the first SYN (`tcp_init_transfer`, `tcp_try_undo_spurious_syn`).
     fn first_window(&self, answers_first: bool) -> u32 {
         let lost = self.opening.syns - 1;
-        let is_small = if self.linux { lost > 1 && !answers_first } else { lost > 0 };
+        let is_small = if self.rules.linux { lost > 1 && !answers_first } else { lost > 0 };
         if is_small { 1 } else { self.stack.initial_window }
     }
 }

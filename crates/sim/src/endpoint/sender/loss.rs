@@ -27,7 +27,7 @@ impl Sender {
             }
             return;
         }
-        if self.linux {
+        if self.rules.undo {
             return self.try_undo_as_linux(now, packet, una);
         }
         self.repair.undo_possible = false;
@@ -62,7 +62,7 @@ impl Sender {
     /// Ends a spurious recovery, and restores the window unless a mark has shown congestion.
     pub(super) fn undo(&mut self, now: Time) {
         self.reports.end();
-        if self.repair.restores || !self.linux {
+        if self.repair.restores || !self.rules.undo {
             self.algorithm.on_undo(self.host_seconds(now));
         } else {
             if let Some(episode) = self.repair.episode().filter(|_| !self.needs.own_recovery) {
@@ -102,7 +102,7 @@ impl Sender {
         if !self.repair.is_after_timeout() {
             self.repair.may_be_spurious = false;
         } else if original {
-            if self.linux {
+            if self.rules.undo {
                 self.board.forgive_losses(self.next);
             } else {
                 self.board.forget_losses(self.next);
@@ -144,7 +144,7 @@ impl Sender {
         let more = self.detect(now) || again;
         let found = self.board.lost() > 0;
         // A lost retransmission after a timeout begins a recovery, as in Linux (FLAG_LOST_RETRANS).
-        let anew = self.linux && again && self.repair.is_after_timeout();
+        let anew = self.rules.linux && again && self.repair.is_after_timeout();
         let begin = found && (self.repair.is_open() || anew);
         if self.repair.is_reduction() && found {
             self.turn_into_recovery(now);
@@ -405,7 +405,7 @@ impl Sender {
     /// stacks before RACK each recovery sets the time anew; the studies that use these stacks are reproduced with this
     /// rule.
     fn first_resent(&self, now: Time) -> Time {
-        if self.linux && self.board.has_resent() { self.repair.first } else { now }
+        if self.rules.undo && self.board.has_resent() { self.repair.first } else { now }
     }
 
     /// Begins a recovery after a loss, or a reduction of the window, with the algorithm's window as the target.
@@ -417,8 +417,8 @@ impl Sender {
         let target = (self.algorithm.window() as u32).max(1);
         let floor = self.algorithm.recovery_floor() as u32;
         let episode = Episode::begin(self.stack.recovery, window, outstanding, target, floor);
-        let episode = if self.linux { episode.following(self.algorithm.ssthresh()) } else { episode };
-        let only_reduces = self.linux && cause == Cause::Ecn;
+        let episode = if self.rules.linux { episode.following(self.algorithm.ssthresh()) } else { episode };
+        let only_reduces = self.rules.cwr && cause == Cause::Ecn;
         self.repair.state = if only_reduces { State::Reduction(episode) } else { State::Recovery(episode) };
         (self.repair.point, self.timeout.probed) = (self.next, 0);
         self.repair.first = self.first_resent(now);
@@ -426,7 +426,7 @@ impl Sender {
         self.expect_reports(cause == Cause::Loss);
         (self.repair.restores, self.repair.is_over) = (true, false);
         // Linux signals every reduction of the window to an ECN receiver (tcp_init_cwnd_reduction).
-        self.marks.answered |= self.linux && self.marks.signals_losses();
+        self.marks.answered |= self.rules.cwr && self.marks.signals_losses();
     }
 }
 

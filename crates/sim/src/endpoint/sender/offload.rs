@@ -142,7 +142,7 @@ impl Sender {
     /// True if the use of the window is recorded by Linux's rule. The rule of senders that pace stops at the pacing rate.
     #[inline(always)]
     pub(super) fn validates_window(&self) -> bool {
-        self.linux && self.bursts.active && !self.pace.is_active()
+        self.rules.window_validation && self.bursts.active && !self.pace.is_active()
     }
 
     /// Records a transmission of new segments that no burst has sent.

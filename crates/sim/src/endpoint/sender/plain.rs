@@ -21,7 +21,7 @@ impl Sender {
     /// True if clean ACKs of the sender may take the short path.
     pub(super) fn may_be_plain(&self) -> bool {
         let Self { stack, needs, .. } = self;
-        let has_rules = self.linux || self.rack.enabled || self.bursts.active || stack.reads_at_once;
+        let has_rules = self.rules.linux || self.rack.enabled || self.bursts.active || stack.reads_at_once;
         let has_times = self.pace.is_active() || self.host.is_slow || self.application.is_some();
         let is_asked = needs.with_acks() || needs.losses || needs.reductions;
         // The test hook counts the senders that get here.

@@ -4,7 +4,7 @@
 use elephan_cc::estimators::SegmentRing;
 
 use super::reports::ReorderingWindow;
-use crate::spec::{Detection, StackSpec};
+use crate::spec::{Detection, HostRule, StackSpec};
 use crate::time::Time;
 
 /// State of RACK.
@@ -54,7 +54,7 @@ impl Rack {
         Self {
             enabled,
             keeps_times: stack.keeps_times(),
-            counts_us: stack.is_linux(),
+            counts_us: stack.has(HostRule::Clock),
             stamp: Time::ZERO,
             segment: 0,
             rtt: Time::ZERO,

@@ -231,8 +231,8 @@ impl Sender {
         let mut signal = self.signal(now, Cause::Loss);
         // RFC 5682 section 3.1, step 1: a timeout may be spurious if no recovery is under way, or if it is repeated.
         let una = self.board.una();
-        let may_be_spurious = self.linux && (self.repair.is_before_recovery() || self.repair.is_stuck(una));
-        if self.linux {
+        let may_be_spurious = self.rules.f_rto && (self.repair.is_before_recovery() || self.repair.is_stuck(una));
+        if self.rules.linux {
             if self.repair.is_open() && self.board.sacked() >= self.stack.dup_threshold {
                 self.rack.reordering = self.rack.reordering.min(self.stack.dup_threshold);
             }
@@ -259,7 +259,7 @@ impl Sender {
         (self.rack.reorder_due, self.timeout.probed) = (Time::NEVER, 0);
         self.stats.note_window(now, self.algorithm.window());
         // Linux signals every timeout to an ECN receiver (`tcp_enter_loss`).
-        self.marks.answered |= self.linux && self.marks.signals_losses();
+        self.marks.answered |= self.rules.cwr && self.marks.signals_losses();
         self.arm(now);
         self.transmit(now, out);
         // Pacing does not delay the timer of a timeout's retransmission (`tcp_retransmit_timer`).

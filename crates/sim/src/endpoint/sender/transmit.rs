@@ -173,7 +173,7 @@ impl Sender {
             self.stats.totals.retransmits += 1;
             self.emit(segment, self.marks.on_retransmission(), now, out);
             sent += 1;
-            if self.linux && segment == self.board.una() && self.rack.reorder_due == Time::NEVER {
+            if self.rules.timer_restart && segment == self.board.una() && self.rack.reorder_due == Time::NEVER {
                 // Linux also restarts the timer here (`tcp_xmit_retransmit_queue`); otherwise the ACK may arrive after
                 // the timeout.
                 self.arm(now);
@@ -269,7 +269,7 @@ impl Sender {
     /// Tells the algorithm that a segment leaves while no segment is in flight, if the algorithm asks for it.
     #[inline(always)]
     fn note_restart(&mut self, now: Time) {
-        if self.needs.restarts && self.linux && self.board.in_flight(self.next) == 0 {
+        if self.needs.restarts && self.rules.idle_restart && self.board.in_flight(self.next) == 0 {
             let application_limited = self.sampler.as_ref().is_some_and(|sampler| sampler.is_application_limited());
             let (now_s, idle) = (self.host_seconds(now), self.idle_jiffies(now).seconds());
             self.algorithm.on_restart(&Restart { next: self.next, now: now_s, idle, application_limited });
