@@ -258,8 +258,8 @@ STACK_FIELDS = {
     for name in (
         "host", "without", "initial_window", "initial_ssthresh", "receive_window", "ack_every", "quick_acks",
         "detection", "recovery", "limited_transmit", "max_burst", "dup_threshold", "any_ack_restarts_timer",
-        "time_one_segment", "undo", "ecn", "pacing", "hz", "handshake", "fast_open", "tso", "reads_at_once", "hide_losses", "hide_marks",
-        "divide_acks", "count_acks",
+        "time_one_segment", "undo", "ecn", "pacing", "hz", "handshake", "fast_open", "tso", "reads_at_once",
+        "hide_losses", "hide_marks", "divide_acks", "count_acks",
     )
 }  # fmt: skip
 
