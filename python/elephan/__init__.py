@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from elephan._engine import Ack as Ack
     from elephan._engine import Delivery as Delivery
     from elephan._engine import Lost as Lost
+    from elephan._engine import Restart as Restart
     from elephan._engine import Sent as Sent
     from elephan._engine import Signal as Signal
     from elephan._engine import Start as Start
@@ -114,6 +115,7 @@ _HOMES = {
     "MetricError": "elephan.metrics",
     "NothingObservedError": "elephan.comparison",
     "ReplicateError": "elephan.runs",
+    "Restart": "elephan._engine",
     "Run": "elephan.runs",
     "RunError": "elephan.runs",
     "RunFailedError": "elephan.runs",
@@ -169,6 +171,7 @@ __all__ = [
     "MetricError",
     "NothingObservedError",
     "ReplicateError",
+    "Restart",
     "Run",
     "RunError",
     "RunFailedError",

@@ -204,6 +204,27 @@ class Sent:
     def retransmission(self) -> bool: ...
 
 @final
+class Restart:
+    """A segment put on the wire while no segment is in flight, on a Linux host."""
+
+    def __init__(
+        self,
+        *,
+        now: float = 0.0,
+        next: int = 0,
+        idle: float = 0.0,
+        application_limited: bool = False,  # noqa: A002
+    ) -> None: ...
+    @property
+    def now(self) -> float: ...
+    @property
+    def next(self) -> int: ...
+    @property
+    def idle(self) -> float: ...
+    @property
+    def application_limited(self) -> bool: ...
+
+@final
 class Lost:
     """A segment declared lost."""
 

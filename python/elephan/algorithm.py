@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from elephan._engine import Ack, Lost, Sent, Signal, Start
+    from elephan._engine import Ack, Lost, Restart, Sent, Signal, Start
 
 NEEDS = {
     "window_at_send": "Ack.window_at_send",
@@ -23,6 +23,7 @@ NEEDS = {
     "delivery": "Ack.delivery",
     "losses": "on_lost; declared by defining the method",
     "sends": "on_sent; declared by defining the method",
+    "restarts": "on_restart; declared by defining the method",
     "pacing": "the endpoint sends at pacing_rate",
     "own_recovery": "the algorithm's window applies in recovery, instead of the endpoint's recovery rule",
     "accurate_ecn": "ECT(0), and Ack.marked with every ACK (RFC 8257)",
@@ -88,6 +89,20 @@ class Algorithm(ABC):
         """Handles the first transmission after ``idle`` seconds without outstanding data; ``idle`` is longer than one
         RTO."""
 
+    def on_idle_timeouts(self, timeouts: int) -> bool:
+        """Restarts the window of a Linux host after an idle time of ``timeouts`` whole retransmission timeouts, 0 for a
+        shorter one (``tcp_cwnd_restart``). False, the default, if the class has no such rule; then `on_idle` is called
+        after an idle time longer than one RTO."""
+        return False
+
+    def on_restart(self, restart: Restart) -> None:
+        """Handles the sending of a segment of a Linux host while no segment is in flight (``CA_EVENT_TX_START``)."""
+
+    def on_loss_in_reduction(self, now: float, window: float) -> None:
+        """Handles a loss that turns a reduction of a Linux host, after a mark, into a recovery. `on_congestion` has
+        reduced the window at the start of the reduction and is not called again; ``window`` is the window of the
+        endpoint's recovery rule, and the endpoint follows a threshold that falls here."""
+
     def on_sent(self, sent: Sent) -> None:
         """Handles the sending of a segment."""
 
@@ -103,6 +118,11 @@ class Algorithm(ABC):
         if window < self.window:
             self.window = max(window, 1.0)
 
+    def keep(self, window: float) -> None:
+        """Continues with ``window``, the window of the endpoint's recovery rule, after a recovery that was spurious but
+        in which a mark has shown congestion, so that nothing is restored; `moderate` by default."""
+        self.moderate(window)
+
     def on_undo(self, now: float) -> None:
         """Restores the state before the last congestion signal or timeout; called if the signal or timeout was
         spurious."""
@@ -117,7 +137,8 @@ class Algorithm(ABC):
     def _needs(self) -> list[str]:
         """The needs that `needs` states, and the needs implied by the methods that the class defines."""
         own = type(self)
-        implied = {"losses": own.on_lost is not Algorithm.on_lost, "sends": own.on_sent is not Algorithm.on_sent}
+        methods = {"losses": "on_lost", "sends": "on_sent", "restarts": "on_restart"}
+        implied = {word: getattr(own, name) is not getattr(Algorithm, name) for word, name in methods.items()}
         return [*self.needs, *(word for word, wanted in implied.items() if wanted and word not in self.needs)]
 
 

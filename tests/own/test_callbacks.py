@@ -28,7 +28,7 @@ class Quiet(elephan.Algorithm):
 
 
 def result(maker: Callable[..., elephan.Algorithm], **more: Any) -> runs.Run:
-    flow: dict[str, Any] = {key: more.pop(key) for key in ("size", "stop", "stack") if key in more}
+    flow: dict[str, Any] = {key: more.pop(key) for key in ("size", "stop", "stack", "application") if key in more}
     scenario = Scenario.dumbbell([{"algorithm": maker, **flow}], **(PATH | more))
     return runs.Run.from_tables(scenario, backends.get("sim").run(scenario).tables)
 
@@ -79,6 +79,52 @@ def test_each_event_is_told_once() -> None:
     assert len(heard["on_recovery_exit"]) > 5
 
 
+def test_a_linux_host_tells_of_pauses_and_of_losses_in_a_reduction() -> None:
+    heard: dict[str, list[Any]] = {}
+
+    class Listener(Quiet):
+        def on_start(self, start: elephan.Start) -> None:
+            super().on_start(start)
+            self.window = 40.0
+
+        def on_idle_timeouts(self, timeouts: int) -> bool:
+            heard.setdefault("on_idle_timeouts", []).append(timeouts)
+            self.window = max(self.window / 2**timeouts, 20.0)
+            return timeouts > 0
+
+        def on_idle(self, now: float, idle: float) -> None:
+            heard.setdefault("on_idle", []).append(idle)
+
+        def on_restart(self, restart: elephan.Restart) -> None:
+            heard.setdefault("on_restart", []).append(restart)
+
+        def on_loss_in_reduction(self, now: float, window: float) -> None:
+            heard.setdefault("on_loss_in_reduction", []).append(window)
+
+    # The timeout is about 240 ms: 900 ms of silence have three.
+    pauses = {"rate": "4 Mbit/s", "on": "300 ms", "off": "900 ms", "times": "constant"}
+    result(Listener, application=pauses, duration="10 s")
+    assert set(heard["on_idle_timeouts"]) == {3}
+    assert "on_idle" not in heard
+    pausing = [told.idle for told in heard["on_restart"] if told.idle > 0.5]
+    assert len(pausing) == len(heard["on_idle_timeouts"]) > 5
+    assert pausing == pytest.approx([0.9] * len(pausing), abs=0.008)
+    heard.clear()
+
+    result(Listener, stack={"base": "linux", "ecn": True}, queue="codel", loss="2%", duration="20 s")
+    assert all(window >= 1 for window in heard["on_loss_in_reduction"])
+    assert heard["on_loss_in_reduction"]
+
+
+def test_an_answer_that_is_no_truth_value_is_named() -> None:
+    class Wrong(Quiet):
+        def on_idle_timeouts(self, timeouts: int) -> bool:
+            return "often"  # type: ignore[return-value]
+
+    with pytest.raises(elephan.AlgorithmError, match="on_idle_timeouts returned 'often', which is neither True nor F"):
+        result(Wrong, application={"rate": "4 Mbit/s", "on": "300 ms", "off": "900 ms"})
+
+
 def test_an_ack_has_the_field_units() -> None:
     heard = told()
     (start,), acks = heard["on_start"][0], [ack for (ack,) in heard["on_ack"]]
@@ -121,6 +167,8 @@ def test_an_algorithm_can_be_tried_without_a_simulation() -> None:
     made.moderate(30.0)
     made.moderate(5.0)
     assert made.window == 5.0
+    made.keep(4.0)
+    assert (made.window, made.on_idle_timeouts(3)) == (4.0, False)
     ack = elephan.Ack(now=2.0, rtt=0.5, delivery=elephan.Delivery(rate=10.0))
     assert (ack.sent_at, ack.may_grow, ack.delivery.rate if ack.delivery else None) == (1.5, True, 10.0)
     assert not elephan.Ack(in_recovery=True).may_grow

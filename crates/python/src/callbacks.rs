@@ -2,7 +2,7 @@
 //! converted on access. The structures can also be constructed by keyword, so that an algorithm can be tested without a
 //! simulation.
 
-use elephan_cc::{Ack, Cause, Delivery, Lost, Sent, Signal, Start};
+use elephan_cc::{Ack, Cause, Delivery, Lost, Restart, Sent, Signal, Start};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -78,6 +78,20 @@ told! {
         in_flight: f64 = 1.0,
         /// True if the segment was sent before.
         retransmission: bool = false,
+    }
+}
+
+told! {
+    /// A segment put on the wire while no segment is in flight, on a Linux host.
+    PyRestart(Restart) as "Restart" {
+        /// Seconds.
+        now: f64 = 0.0,
+        /// Number of the next new segment.
+        next: u32 = 0,
+        /// Time since the last transmission, s, in whole timer interrupts of the host.
+        idle: f64 = 0.0,
+        /// True if the application limits the delivery rate; false if the algorithm's `needs` do not contain "delivery".
+        application_limited: bool = false,
     }
 }
 

@@ -382,6 +382,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<callbacks::PyAck>()?;
     module.add_class::<callbacks::PyDelivery>()?;
     module.add_class::<callbacks::PyLost>()?;
+    module.add_class::<callbacks::PyRestart>()?;
     module.add_class::<callbacks::PySent>()?;
     module.add_class::<callbacks::PySignal>()?;
     module.add_class::<callbacks::PyStart>()?;

@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use elephan_cc::{Ack, Algorithm, Ecn, Lost, Needs, Observe, Observer, Sent, Signal, Start};
+use elephan_cc::{Ack, Algorithm, Ecn, Lost, Needs, Observe, Observer, Restart, Sent, Signal, Start};
 use elephan_sim::spec::MOST_IN_FLIGHT;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::callbacks::{PyAck, PyLost, PySent, PySignal, PyStart};
+use crate::callbacks::{PyAck, PyLost, PyRestart, PySent, PySignal, PyStart};
 
 /// The first exception of a run; no callback is called after it.
 #[derive(Debug)]
@@ -180,6 +180,7 @@ fn needs(words: &[String]) -> PyResult<Needs> {
             "delivery" => needs.delivery = true,
             "losses" => needs.losses = true,
             "sends" => needs.sends = true,
+            "restarts" => needs.restarts = true,
             "pacing" => needs.pacing = true,
             "own_recovery" => needs.own_recovery = true,
             "accurate_ecn" => needs.ecn = Ecn::Accurate,
@@ -233,6 +234,25 @@ impl Algorithm for Own {
     fn on_idle(&mut self, now: f64, idle: f64) {
         self.call("on_idle", now, |o| o.call_method1(intern!(o.py(), "on_idle"), (now, idle)).map(drop));
     }
+    fn on_idle_timeouts(&mut self, timeouts: u32) -> bool {
+        let mut is_handled = false;
+        self.call("on_idle_timeouts", self.now, |o| {
+            let answer = o.call_method1(intern!(o.py(), "on_idle_timeouts"), (timeouts,))?;
+            is_handled = answer.extract().map_err(|_| {
+                PyTypeError::new_err(format!("on_idle_timeouts returned {answer:?}, which is neither True nor False"))
+            })?;
+            Ok(())
+        });
+        is_handled
+    }
+    fn on_restart(&mut self, restart: &Restart) {
+        let told = PyRestart(*restart);
+        self.call("on_restart", restart.now, |o| o.call_method1(intern!(o.py(), "on_restart"), (told,)).map(drop));
+    }
+    fn on_loss_in_reduction(&mut self, now: f64, window: f64) {
+        let name = "on_loss_in_reduction";
+        self.call(name, now, |o| o.call_method1(intern!(o.py(), "on_loss_in_reduction"), (now, window)).map(drop));
+    }
     fn on_sent(&mut self, sent: &Sent) {
         let told = PySent(*sent);
         self.call("on_sent", sent.now, |o| o.call_method1(intern!(o.py(), "on_sent"), (told,)).map(drop));
@@ -249,6 +269,9 @@ impl Algorithm for Own {
     }
     fn moderate(&mut self, window: f64) {
         self.call("moderate", self.now, |o| o.call_method1(intern!(o.py(), "moderate"), (window,)).map(drop));
+    }
+    fn keep(&mut self, window: f64) {
+        self.call("keep", self.now, |o| o.call_method1(intern!(o.py(), "keep"), (window,)).map(drop));
     }
     fn window(&self) -> f64 {
         self.window

@@ -64,21 +64,29 @@ _RUST_WORDS = frozenset(
 )
 _CRATES = frozenset(("alloc", "core", "elephan-cc", "libm", "proc-macro", "std", "test"))
 _TAKEN = frozenset(
-    ("Ack", "Algorithm", "Ecn", "Lost", "Needs", "Observe", "Observer", "Parameters", "Sent", "Signal", "Start")
-)
+    (
+        "Ack", "Algorithm", "Ecn", "Lost", "Needs", "Observe", "Observer", "Parameters", "Restart", "Sent", "Signal",
+        "Start",
+    )
+)  # fmt: skip
 _SIGNATURES = {
     "on_start": "&mut self, start: &Start",
     "on_ack": "&mut self, ack: &Ack",
     "on_congestion": "&mut self, signal: &Signal",
     "on_timeout": "&mut self, signal: &Signal",
     "on_idle": "&mut self, now: f64, idle: f64",
+    "on_idle_timeouts": "&mut self, timeouts: u32",
+    "on_restart": "&mut self, restart: &Restart",
+    "on_loss_in_reduction": "&mut self, now: f64, window: f64",
     "on_sent": "&mut self, sent: &Sent",
     "on_lost": "&mut self, lost: &Lost",
     "on_recovery_exit": "&mut self, now: f64",
     "moderate": "&mut self, window: f64",
+    "keep": "&mut self, window: f64",
     "on_undo": "&mut self, now: f64",
     "recovery_floor": "&self",
 }
+_RESULTS = {"recovery_floor": " -> f64", "on_idle_timeouts": " -> bool"}
 _INHERITED = {
     "on_start": "self.window = start.initial_window.max(1.0);\nself.ssthresh = start.initial_ssthresh.max(2.0);",
     "on_timeout": "if !signal.repeated {\n    self.ssthresh = (self.window / 2.0).max(2.0);\n}\nself.window = 1.0;",
@@ -211,7 +219,7 @@ def _source(crate: Crate) -> str:
         "",
         "#![allow(dead_code, unused_imports)] // until nothing is left to do",
         "",
-        "use elephan_cc::{Ack, Algorithm, Ecn, Lost, Needs, Observe, Observer, Sent, Signal, Start};",
+        "use elephan_cc::{Ack, Algorithm, Ecn, Lost, Needs, Observe, Observer, Restart, Sent, Signal, Start};",
         "",
         _parameters(crate),
         _state(crate),
@@ -288,8 +296,7 @@ def _algorithm(crate: Crate) -> str:
 def _method(crate: Crate, name: str) -> str:
     """Text of a callback: the base class's arithmetic if it is inherited, otherwise the Python text and a note on the
     missing code."""
-    result = " -> f64" if name == "recovery_floor" else ""
-    head = f"    fn {name}({_SIGNATURES[name]}){result} {{\n"
+    head = f"    fn {name}({_SIGNATURES[name]}){_RESULTS.get(name, '')} {{\n"
     if getattr(type(crate.made), name) is getattr(Algorithm, name):
         text = _INHERITED.get(name)
         return f"{head}{textwrap.indent(text, ' ' * 8)}\n    }}\n" if text else ""
