@@ -211,9 +211,9 @@ class Restart:
         self,
         *,
         now: float = 0.0,
-        next: int = 0,
+        next: int = 0,  # noqa: A002
         idle: float = 0.0,
-        application_limited: bool = False,  # noqa: A002
+        application_limited: bool = False,
     ) -> None: ...
     @property
     def now(self) -> float: ...

@@ -253,15 +253,8 @@ STACK_FIELDS = {
     "send_buffer": "send_buffer_bytes",
     "host_ack": "host_ack_ps",
     "host_scan": "host_scan_ps",
-} | {
-    name: name
-    for name in (
-        "host", "without", "initial_window", "initial_ssthresh", "receive_window", "ack_every", "quick_acks",
-        "detection", "recovery", "limited_transmit", "max_burst", "dup_threshold", "any_ack_restarts_timer",
-        "time_one_segment", "undo", "ecn", "pacing", "hz", "handshake", "fast_open", "tso", "reads_at_once",
-        "hide_losses", "hide_marks", "divide_acks", "count_acks",
-    )
-}  # fmt: skip
+} | {name: name for name in StackSpec.model_fields if name in Stack.__dataclass_fields__}
+"""Fields of a stack's table, each with its field of :class:`Stack`."""
 
 
 def whole_segments(amount: Amount, payload_bytes: int, field: str) -> int:
