@@ -160,3 +160,22 @@ def test_other_backends_refuse_it_before_the_run(name: str) -> None:
     with pytest.raises(ScenarioError, match="fast_open") as error:
         backends.get(name).check(scenario())
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("fast", ["500 kbit/s", "5 Mbit/s"])
+def test_a_syn_that_is_repeated_does_not_overtake_the_data_of_the_first(fast: str, tmp_path: Path) -> None:
+    """On a slow link the first SYN with data takes longer than the timeout of a SYN. The small SYN that follows waits
+    at the next link until the large one has left; a link that is recorded is simulated packet by packet."""
+    ways = {"there": ("a", "b", "100 kbit/s"), "on": ("b", "c", fast), "back": ("c", "a", fast)}
+    found = []
+    for record in (False, True):
+        links = [
+            {"name": name, "from": start, "to": end, "rate": rate, "delay": "3 ms", "buffer": "100 packets",
+             "duplex": False, "record": record or name == "there"}
+            for name, (start, end, rate) in ways.items()
+        ]  # fmt: skip
+        stack = {"fast_open": True, "initial_rto": "60 ms", "payload": "4253 B"}
+        flow = {"algorithm": "reno", "path": ["there", "on"], "reverse_path": ["back"], "stack": stack}
+        found.append(made(Scenario.from_dict({"duration": "20 s", "link": links, "flow": [flow]}), tmp_path / fast[:1]))
+    assert found[0].flows["timeouts"][0] > 0
+    assert found[0].samples.equals(found[1].samples)

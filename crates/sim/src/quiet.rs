@@ -5,8 +5,8 @@
 //! link's packets come from one *origin* with the same delay. The origin is the last link that can queue. Packets leave
 //! the origin at least the smallest transmission time apart, and the links after the origin delay all packets equally,
 //! except for differences of their sizes. The small packets of a flow's handshake precede its data, so that they delay
-//! none of its packets, but they may follow the data of other flows. ACKs of a receiver that acknowledges every segment at once have the same
-//! spacing.
+//! none of its packets, but they may follow the data of other flows, and the data of a SYN that is repeated (TCP Fast
+//! Open). ACKs of a receiver that acknowledges every segment at once have the same spacing.
 
 use crate::link::Link;
 use crate::spec::{FlowSpec, LossSpec, Spec};
@@ -49,7 +49,7 @@ fn next_quiet(spec: &Spec, links: &[Link], sizes: &[(u64, u64)], quiet: &[bool])
         let opening = if flow.makes_handshake() { u64::from(flow.stack.header_bytes) } else { u64::MAX };
         walk(flow, spec, links, quiet, |link, reach| {
             let reach = reach.map(|reach| Reach {
-                smallest: if is_many { reach.smallest.min(opening) } else { reach.smallest },
+                smallest: if is_many || flow.stack.fast_open { reach.smallest.min(opening) } else { reach.smallest },
                 ..reach
             });
             agreed[link] = Some(match (agreed[link], reach) {
