@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 import threading
 from base64 import b64encode
 from collections.abc import Iterator
@@ -18,6 +16,7 @@ from typing import Any
 
 import pytest
 from markupsafe import escape
+from tests.report.browsing import BROWSER, browse
 from tests.runs import synthetic
 from tests.runs.synthetic import WrittenBackend, constant
 
@@ -32,7 +31,6 @@ from elephan.runs.prune import referenced
 from elephan.scenario import ScenarioError
 
 LIMIT_BYTES = 10_000_000
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @pytest.fixture(scope="module")
@@ -238,26 +236,14 @@ def test_a_page_allows_no_request_and_no_script_but_its_own(kind: str, kinds: di
     assert not re.search(r"\son\w+=", re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL))
 
 
-def browse(page: Path, *options: str) -> tuple[str, str]:
-    """Chromium's dump of a page, and its console."""
-    assert BROWSER is not None
-    done = subprocess.run(
-        [
-            BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000",
-            "--enable-logging=stderr", "--window-size=1200,6000", *options, "--dump-dom", f"file://{page}",
-        ],
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
-    return done.stdout, "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
-
-
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
 @pytest.mark.parametrize(("kind", "drawings"), [("paper", 8), ("board", 0), ("run", 1), ("backends", 1), ("plot", 1)])
 def test_a_browser_draws_the_page_without_an_error(kind: str, drawings: int, kinds: dict[str, Path]) -> None:
-    drawn, said = browse(kinds[kind])
-    assert said == ""
     # Plotly puts its class on what it has drawn: of the paper seven figures and the chosen run.
-    assert len(re.findall(r'class="plot js-plotly-plot"', drawn)) == drawings
+    plotted = re.compile(r'class="plot js-plotly-plot"')
+    drawn, said = browse(kinds[kind], until=lambda page: len(plotted.findall(page)) == drawings)
+    assert said == ""
+    assert len(plotted.findall(drawn)) == drawings
     if drawings:
         assert drawn.count('<path class="js-line"') >= drawings
     if kind == "paper":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import matplotlib as mpl
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from tests.report.browsing import BROWSER, browse
 from tests.runs import synthetic
 
 import elephan
@@ -25,7 +24,7 @@ mpl.use("agg")
 RTT = {"dumbbell.rtt": ["40 ms", "10 ms", "20 ms"]}
 BUFFER = {"dumbbell.buffer": ["100 packets", "200 packets"]}
 WORDS = {"flow[0].algorithm": ["cubic", "reno"]}
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+PLOTTED = 'class="plot js-plotly-plot"'
 
 
 @pytest.fixture(scope="module")
@@ -175,20 +174,15 @@ def test_the_page_has_plots_tables_and_provenance(store: Store, tmp_path: Path) 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
 def test_a_browser_draws_the_page(store: Store, tmp_path: Path) -> None:
-    assert BROWSER is not None
     pages = [
         made(store, RTT | WORDS, seeds=2).report(tmp_path / "lines.html", "sum_throughput_mbps"),
         made(store, RTT | BUFFER).report(tmp_path / "map.html", "queue_occupancy"),
         made(store, WORDS, seeds=2).report(tmp_path / "bars.html", "sum_throughput_mbps"),
     ]
     for page in pages:
-        done = subprocess.run(
-            [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000",
-             "--enable-logging=stderr", "--dump-dom", f"file://{page}"],
-            capture_output=True, text=True, timeout=120, check=True,
-        )  # fmt: skip
-        assert 'class="plot js-plotly-plot"' in done.stdout
-        assert not [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+        drawn, said = browse(page, until=lambda text: PLOTTED in text)
+        assert PLOTTED in drawn
+        assert said == ""
 
 
 def test_a_notebook_shows_the_means(store: Store) -> None:
