@@ -6,8 +6,10 @@ exceeds its share is stopped and repeated alone, with all of the memory.
 
 from __future__ import annotations
 
+import math
 import resource
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +21,7 @@ HEADROOM = 1.5
 """The share that a run receives at least, as a multiple of the memory that it certainly needs."""
 
 _LOOK_AGAIN_S = 0.1
+"""Time after which the free memory is read again; short runs would otherwise spend a tenth of theirs on it."""
 
 
 def free_bytes() -> int:
@@ -83,7 +86,7 @@ class MemoryPool:
         self.limit = limit
         self.runs = max(1, runs)
         self._taken = 0
-        self._bytes = 0
+        self._bytes, self._read_s = 0, -math.inf
         self._changed = threading.Condition()
 
     @property
@@ -97,8 +100,11 @@ class MemoryPool:
             return self._all()
 
     def _all(self) -> int:
-        if self._taken == 0:
-            self._bytes = self.limit if self.limit is not None else int(FREE_FRACTION * free_bytes())
+        if self.limit is not None:
+            return self.limit
+        now_s = time.monotonic()
+        if self._taken == 0 and now_s - self._read_s >= _LOOK_AGAIN_S:
+            self._bytes, self._read_s = int(FREE_FRACTION * free_bytes()), now_s
         return self._bytes
 
     @contextmanager
