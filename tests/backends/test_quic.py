@@ -263,16 +263,18 @@ def test_a_flow_that_is_no_connection_cannot_name_the_backend(flow: dict[str, An
     assert reason in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [("quic", None), ("quic", "sim"), (None, "sim")],
-)
-def test_a_flow_is_simulated_beside_a_connection_however_it_is_stated(first: str | None, second: str | None) -> None:
-    flows: list[dict[str, Any]] = [{"name": "a", "algorithm": "reno"}, {"name": "b", "algorithm": "cubic:linux"}]
-    for flow, stated in zip(flows, (first, second), strict=True):
-        flow |= {"backend": stated} if stated else {}
-    of = beside(*flows, stack=SIZES)
-    assert backends.get("quic").run(of, 1).summary["quic"]["flows"] == ["a"]
+def test_the_program_runs_as_connections_what_the_manifest_names() -> None:
+    def made(first: dict[str, Any], second: dict[str, Any]) -> tuple[list[str], pl.DataFrame]:
+        flows = [{"name": "a", "algorithm": "reno"} | first, {"name": "b", "algorithm": "cubic:linux"} | second]
+        result = backends.get("quic").run(beside(*flows, stack=SIZES), 1)
+        return result.summary["quic"]["flows"], pl.DataFrame(result.tables["samples"])
+
+    quic, sim = {"backend": "quic"}, {"backend": "sim"}
+    mixed = [made(quic, {}), made(quic, sim), made({}, sim)]
+    assert all(names == ["a"] and samples.equals(mixed[0][1]) for names, samples in mixed)
+    both = [made({}, {}), made(quic, quic)]
+    assert all(names == ["a", "b"] and samples.equals(both[0][1]) for names, samples in both)
+    assert not mixed[0][1].equals(both[0][1])
 
 
 def test_only_backends_with_single_flows_simulate_beside_them() -> None:
