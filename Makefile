@@ -122,9 +122,9 @@ form: $(VENV)/.development setup
 	$(BIN)/python scripts/form.py
 	$(BIN)/python docs/generate.py
 
-# make trajectories    writes the tables of trajectories that tests compare runs with, after an intended change of behavior
+# make trajectories    writes the digests and the ten rows that tests compare runs with, after an intended change of behavior
 trajectories: $(VENV)/.development setup
-	$(BIN)/python -m pytest -n 2 -q -m large tests/trajectories --snapshot-update
+	$(BIN)/python -m tests.trajectories
 
 # make lint    checks formatting, lint and types only
 lint: $(VENV)/.development setup

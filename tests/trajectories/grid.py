@@ -1,14 +1,16 @@
-"""The grid of trajectories: every algorithm and preset on eight paths with every stack, in a line each.
+"""The grid of trajectories: every preset on eight paths with every stack.
 
-A line has a few numbers that a person can compare, and a digest of all values of all tables, which differs when one bit
-of one value does.
+A digest is over all values of all tables of a run, so it differs when one bit of one value does. A row has the digest
+and a few numbers that a person can compare.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -18,10 +20,22 @@ from elephan.runs import tables
 from elephan.scenario import Scenario, ScenarioError, catalog
 from elephan.scenario.stacks import STACKS
 
-HEAD = "preset stack path delivered retransmits loss_events timeouts cwnd_mean rtt_mean_ms dropped marked digest"
-REFUSED = "refused:"
+NUMBERS = [
+    "delivered",
+    "retransmits",
+    "loss_events",
+    "timeouts",
+    "cwnd_mean",
+    "rtt_mean_ms",
+    "dropped",
+    "marked",
+    "digest",
+]
+REFUSED = "refused"
+"""In place of the numbers, where no such scenario exists. The message is not compared: it may be worded anew."""
 _DIGITS = 12
 
+Row = list[str]
 Simulate = Callable[[str], Mapping[str, Any]]
 """A canonical scenario in JSON to the tables of its run, and its summary."""
 
@@ -47,44 +61,36 @@ def families() -> dict[str, list[str]]:
     return names
 
 
-def lines(presets: list[str], simulate: Simulate | None = None, third: int | None = None) -> Iterator[str]:
-    """The part of the grid with these presets: a head, and a line for each preset, stack and path.
+def rows(presets: Sequence[str], stack: str, *, a_third: bool = False, simulate: Simulate | None = None) -> list[Row]:
+    """Preset, stack, path and the numbers of each run of these presets with a stack."""
+    return [row(*cell, simulate) for cell in cells(presets, stack, a_third=a_third)]
 
-    Args:
-        presets: as a scenario spells them.
-        simulate: another build of the engine.
-        third: with it, the first preset has every third of its lines alone, those from this diagonal on, and the next
-            preset those of the next diagonal: each preset still has every path and every stack.
+
+def cells(presets: Sequence[str], stack: str, *, a_third: bool) -> Iterator[tuple[str, str, str]]:
+    """Preset, stack and path of each run.
+
+    With ``a_third``, a preset runs on every third path, and another preset or stack begins at another path, so the
+    stacks of a preset together run it on every path.
     """
-    rows = [HEAD.split()]
-    for place, preset in enumerate(presets, third or 0):
-        for row, stack in enumerate(STACKS):
-            for column, (path, form) in enumerate(PATHS.items()):
-                if third is not None and (place + row + column) % 3:
-                    continue
-                made = filled(form, preset, catalog.router(preset))
-                made["stack"] = {"base": stack} | made.get("stack", {})
-                rows.append([preset, stack, path, *_outcome(made, simulate)])
-    return aligned(rows)
+    begin = zlib.crc32(presets[0].encode()) + list(STACKS).index(stack)
+    for place, preset in enumerate(presets):
+        for column, path in enumerate(PATHS):
+            if not a_third or (begin + place + column) % 3 == 0:
+                yield preset, stack, path
 
 
-def aligned(rows: list[list[str]]) -> Iterator[str]:
-    """Rows in columns; a refusal, which is a sentence, runs on."""
-    widths = [max(map(len, column)) for column in zip(*(row for row in rows if len(row) == len(rows[0])), strict=True)]
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths[: len(row)], strict=True)]
-        yield "  ".join(cells).rstrip()
-
-
-def _outcome(form: Mapping[str, Any], simulate: Simulate | None) -> list[str]:
+def row(preset: str, stack: str, path: str, simulate: Simulate | None = None) -> Row:
+    """One row of the grid."""
+    form = filled(PATHS[path], preset, catalog.router(preset))
+    form["stack"] = {"base": stack} | form.get("stack", {})
     try:
-        scenario = Scenario.from_dict(dict(form))
-    except ScenarioError as error:
-        return [f"{REFUSED} {error}"]
-    return trajectory(scenario, simulate)
+        scenario = Scenario.from_dict(form)
+    except ScenarioError:
+        return [preset, stack, path, REFUSED]
+    return [preset, stack, path, *numbers(scenario, simulate)]
 
 
-def trajectory(scenario: Scenario, simulate: Simulate | None = None) -> list[str]:
+def numbers(scenario: Scenario, simulate: Simulate | None = None) -> Row:
     """The numbers of a run and the digest of its tables, as text."""
     result = (simulate or catalog.engine().run)(json.dumps(scenario.canonical()))
     frames = tables.all_to_polars({name: table for name, table in result.items() if name != "summary"})
@@ -93,7 +99,8 @@ def trajectory(scenario: Scenario, simulate: Simulate | None = None) -> list[str
     counts = [flows[name].sum() for name in ("segments_delivered", "retransmits", "loss_events", "timeouts")]
     means = [_mean(flows["cwnd_mean"]), _mean(flows["rtt_mean_ms"])]
     at_links = [sum(link[name] for link in summary["links"]) for name in ("dropped", "marked")]
-    return [*map(str, counts), *means, *map(str, at_links), digest(frames)]
+    chosen = {name: frame.select(COLUMNS.get(name, frame.columns)) for name, frame in frames.items()}
+    return [*map(str, counts), *means, *map(str, at_links), tables.digest(chosen)[:_DIGITS]]
 
 
 def _mean(values: pl.Series) -> str:
@@ -101,7 +108,15 @@ def _mean(values: pl.Series) -> str:
     return f"{math.fsum(known) / len(known):.6g}" if known else "-"
 
 
-def digest(frames: Mapping[str, pl.DataFrame]) -> str:
-    """First digits of the SHA-256 of all values."""
-    chosen = {name: frame.select(COLUMNS.get(name, frame.columns)) for name, frame in frames.items()}
-    return tables.digest(chosen)[:_DIGITS]
+def digest(made: Sequence[Row]) -> str:
+    """One digest of the digests of many rows, and of what they are of."""
+    text = "\n".join(" ".join([*row[: -len(NUMBERS)], row[-1]] if row[-1] != REFUSED else row) for row in made)
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+def aligned(made: Sequence[Row]) -> Iterator[str]:
+    """Rows in columns."""
+    widths = [max(map(len, column)) for column in zip(*(row for row in made if row[-1] != REFUSED), strict=True)]
+    for row in made:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths[: len(row)], strict=True)]
+        yield "  ".join(cells).rstrip()

@@ -1,69 +1,57 @@
 """Trajectories do not change by a bit unless a change of behavior is meant.
 
-``make trajectories`` writes the tables of ``__snapshots__`` anew; their difference is part of such a change. ``make
-test`` compares a third of their lines, and ``make verify`` all.
+``make trajectories`` writes ``digests.txt`` and ``rows.txt`` anew; their difference is part of such a change. ``make
+test`` compares a third of the runs, and ``make verify`` all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
-from syrupy.assertion import SnapshotAssertion
-from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
-from tests.trajectories import experiments, grid
+from tests.trajectories import expected, grid
+from tests.trajectories.paths import PATHS
 
-from elephan import papers
-
-
-class TextExtension(SingleFileSnapshotExtension):
-    """A text file for each table."""
-
-    _write_mode = WriteMode.TEXT
-    file_extension = "txt"
+from elephan.scenario.stacks import STACKS
 
 
-@pytest.fixture
-def table(snapshot: SnapshotAssertion) -> SnapshotAssertion:
-    return snapshot.use_extension(TextExtension)
+def test_the_digests_are_those_of_every_algorithm_stack_and_paper() -> None:
+    assert list(expected.digests()) == expected.everything()
 
 
-FAMILIES = grid.families()
-FOLDER = Path(__file__).parent / "__snapshots__" / "test_trajectories"
+def test_a_third_of_the_runs_has_every_path_of_a_preset() -> None:
+    cells = [cell for stack in STACKS for cell in grid.cells(["reno"], stack, a_third=True)]
+    assert {path for _, _, path in cells} == set(PATHS)
+    assert len(cells) < len(STACKS) * len(PATHS) // 2
 
 
-def stored(test: Callable[..., None], case: str) -> list[list[str]]:
-    """The words of each line of the table that a test writes."""
-    text = (FOLDER / f"{test.__name__}[{case}].txt").read_text(encoding="utf-8")
-    return [line.split() for line in text.splitlines()]
+def test_the_ten_rows() -> None:
+    assert {one[1] for one in expected.TEN} == set(STACKS)
+    assert {one[2] for one in expected.TEN} == set(PATHS)
+    assert expected.ten_rows() == expected.expected_rows()
 
 
-@pytest.mark.large
-@pytest.mark.parametrize("algorithm", FAMILIES)
-def test_every_preset_on_every_path_with_every_stack(algorithm: str, table: SnapshotAssertion) -> None:
-    assert "\n".join(grid.lines(FAMILIES[algorithm])) + "\n" == table
+@pytest.mark.parametrize("of", expected.everything(), ids=" with ".join)
+def test_a_third_of_the_runs(of: expected.Of) -> None:
+    if difference := expected.difference(of, a_third=True):
+        pytest.fail(difference, pytrace=False)
 
 
 @pytest.mark.large
-@pytest.mark.parametrize("paper_id", papers.ids())
-def test_the_beginning_of_each_experiment(paper_id: str, table: SnapshotAssertion) -> None:
-    assert "\n".join(experiments.lines(paper_id)) + "\n" == table
+@pytest.mark.parametrize("of", expected.everything(), ids=" with ".join)
+def test_all_runs(of: expected.Of) -> None:
+    if difference := expected.difference(of, a_third=False):
+        pytest.fail(difference, pytrace=False)
 
 
-@pytest.mark.parametrize("algorithm", FAMILIES)
-def test_a_third_of_the_lines_of_every_preset(algorithm: str) -> None:
-    """Each preset meets every path and every stack, and each path every stack."""
-    lines = grid.lines(FAMILIES[algorithm], third=[*FAMILIES].index(algorithm))
-    found = [line.split() for line in lines]
-    whole = stored(test_every_preset_on_every_path_with_every_stack, algorithm)
-    assert len(found) > len(whole) // 4
-    assert [line for line in whole if line[:3] in [one[:3] for one in found]] == found
-
-
-@pytest.mark.parametrize("paper_id", papers.ids())
-def test_a_third_of_the_beginnings_of_experiments(paper_id: str) -> None:
-    found = [line.split() for line in experiments.lines(paper_id, 3)]
-    whole = stored(test_the_beginning_of_each_experiment, paper_id)
-    assert len(found) > len(whole) // 4
-    assert [line for line in whole if line[0] in [one[0] for one in found]] == found
+def test_a_difference_names_the_algorithm_the_stack_and_the_first_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = ("cubic", "linux")
+    first, *others = expected.expected_rows()
+    monkeypatch.setattr(expected, "rows", lambda of, a_third: [["cubic", "linux", "deep", grid.REFUSED]])
+    monkeypatch.setattr(expected, "expected_rows", lambda: [[*first[:-1], "0123456789ab"], *others])
+    text = expected.difference(of, a_third=True)
+    assert text is not None
+    assert text.startswith("cubic with linux: the digest of a third of the runs is ")
+    assert [line.split()[:4] for line in text.splitlines()[3:5]] == [
+        ["was", "reno", "linux", "long-fat"],
+        ["is", "reno", "linux", "long-fat"],
+    ]
+    assert "'python -m tests.trajectories cubic linux'" in text

@@ -1,4 +1,4 @@
-"""The engine for the browser gives the tables of the native one, bit for bit: those of the snapshots of the grid."""
+"""The engine for the browser gives the tables of the native one, bit for bit, over the grid of trajectories."""
 
 from __future__ import annotations
 
@@ -11,19 +11,13 @@ from tests.web import wasm
 
 from elephan.runs import tables
 from elephan.scenario import Scenario, catalog
+from elephan.scenario.stacks import STACKS
 
 FAMILIES = grid.families()
 SOME = ("bbr3", "compound", "cubic", "hybla", "vivace")
 """Families with every function of arithmetic that the others have too."""
-SNAPSHOTS = wasm.ROOT / "tests/trajectories/__snapshots__/test_trajectories"
 
 pytestmark = wasm.needs_node
-
-
-def native(algorithm: str) -> list[list[str]]:
-    """Cells of the native engine's lines."""
-    name = f"test_every_preset_on_every_path_with_every_stack[{algorithm}].txt"
-    return [line.split() for line in (SNAPSHOTS / name).read_text("utf-8").splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -32,19 +26,19 @@ def engine() -> Iterator[wasm.Engine]:
         yield started
 
 
+@pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize("algorithm", SOME)
-def test_the_grid_of_an_algorithm_is_that_of_the_native_engine(algorithm: str, engine: wasm.Engine) -> None:
+def test_the_grid_of_an_algorithm_is_that_of_the_native_engine(algorithm: str, stack: str, engine: wasm.Engine) -> None:
     """With its default preset; 'make verify' runs the other presets and families."""
     default = FAMILIES[algorithm][:1]
-    found = [line.split() for line in grid.lines(default, engine.run)]
-    assert len(found) > 1
-    assert found == [row for row in native(algorithm) if row[0] in ("preset", *default)]
+    assert grid.rows(default, stack, simulate=engine.run) == grid.rows(default, stack)
 
 
 @pytest.mark.large
+@pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize("algorithm", FAMILIES)
-def test_the_grid_of_every_preset_is_that_of_the_native_engine(algorithm: str, engine: wasm.Engine) -> None:
-    assert [line.split() for line in grid.lines(FAMILIES[algorithm], engine.run)] == native(algorithm)
+def test_the_grid_of_every_preset_is_that_of_the_native_engine(algorithm: str, stack: str, engine: wasm.Engine) -> None:
+    assert grid.rows(FAMILIES[algorithm], stack, simulate=engine.run) == grid.rows(FAMILIES[algorithm], stack)
 
 
 def test_every_table_and_column_is_there() -> None:
