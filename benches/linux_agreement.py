@@ -7,9 +7,9 @@ Each of Linux's congestion controls that Elephan knows is run on eight paths: as
 that competes with a CUBIC flow. A cell is one algorithm with one path, one kind of traffic and one seed. The first seed
 of all cells is run before the second seed, so an interrupted measurement has a value for every cell.
 
-Runs are saved in the store (`$ELEPHAN_STORE`). The results of each cell are saved together with the versions of both
-backends. If the version of a backend has changed, the cells are run again in this backend; the saved runs of the other
-backend are reused.
+Runs are saved in the store (`$ELEPHAN_STORE`). The file of measurements has the means over the seeds, with the versions
+of both backends. If the version of a backend has changed, a row begins anew; the saved runs of the other backend are
+reused.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -73,13 +72,17 @@ PATHS = {
 TRAFFIC = {"alone": "One flow", "two": "Two flows", "cubic": "One flow beside CUBIC"}
 SECOND_STARTS_S = 2
 BACKENDS = ("sim", "linux")
-QUANTITIES = ("goodput_mbps", "cwnd_mean", "retransmits", "loss_events", "timeouts")
+QUANTITIES = ("goodput_mbps", "cwnd_mean", "retransmits", "timeouts")
 BOUND = 0.02
 """Largest relative difference of the goodput, and of the mean window, that counts as agreement."""
 BOUND_LOSSES = 0.05
 """Largest relative difference of the retransmissions, and largest trajectory error, that count as agreement."""
 SMALL = 5
 """A difference of at most this number of retransmissions always counts as agreement."""
+
+
+Key = tuple[str, str, str]
+"""Traffic, path and algorithm."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,10 @@ class Cell:
     path: str
     algorithm: str
     seed: int
+
+    @property
+    def key(self) -> Key:
+        return (self.traffic, self.path, self.algorithm)
 
     def scenario(self) -> Scenario:
         """The cell's scenario, the same in both backends."""
@@ -109,15 +116,21 @@ class Cell:
             seed=self.seed,
         )
 
-    def measure(self) -> dict[str, Any]:
+    def measure(self) -> Row:
         """The flows' results in both backends, and the trajectory error of the first flow's window."""
         runs = {name: elephan.run(self.scenario(), on=name) for name in BACKENDS}
-        found: dict[str, Any] = asdict(self)
-        for name, run in runs.items():
-            found[name] = [{quantity: row[quantity] for quantity in QUANTITIES} for row in run.flows.to_dicts()]
-        found["trajectory_error"] = trajectory_error(*(window(run, self.path) for run in runs.values()))
-        linux = runs["linux"].manifest["engine_summary"]["linux"]
-        return found | {"processor_s": linux["processor_s"], "release": linux["release"], "versions": versions()}
+        flows = {name: run.flows.to_dicts() for name, run in runs.items()}
+        sums = {
+            name: {quantity: sum(row[quantity] for row in rows) for quantity in QUANTITIES}
+            for name, rows in flows.items()
+        }
+        firsts = tuple(flows[name][0]["goodput_mbps"] for name in BACKENDS)
+        trajectory = trajectory_error(*(window(run, self.path) for run in runs.values()))
+        release = runs["linux"].manifest["engine_summary"]["linux"]["release"]
+        of = (self.traffic, self.path, self.algorithm)
+        more = {"trajectory": trajectory, "release": release, "versions": versions()}
+        row = Row(*of, [self.seed], within=0, **sums, firsts=firsts, **more)
+        return replace(row, within=int(not row.apart))
 
 
 def versions() -> list[str]:
@@ -159,51 +172,98 @@ def cells(seeds: int) -> Iterator[Cell]:
                         yield Cell(traffic, path, algorithm, seed)
 
 
-def cell_of(one: dict[str, Any]) -> Cell:
-    return Cell(one["traffic"], one["path"], one["algorithm"], one["seed"])
+def measured_rows() -> dict[Key, Row]:
+    """The rows of the file, by what they are of."""
+    rows = [Row(**one) for one in json.loads(MEASURED.read_text(encoding="utf-8"))] if MEASURED.exists() else []
+    return {row.key: row for row in rows}
 
 
-def measure(seeds: int, minutes: float, jobs: int) -> list[dict[str, Any]]:
+def measure(seeds: int, minutes: float, jobs: int) -> None:
     """Run the cells that are missing or were measured with another version; start no cell after `minutes`."""
-    measured = {cell_of(one): one for one in (json.loads(MEASURED.read_text()) if MEASURED.exists() else [])}
     current = versions()
-    stale = [one for one in cells(seeds) if one not in measured or measured[one]["versions"] != current]
+    found = measured_rows()
+    kept = {key: row.seeds for key, row in found.items() if row.versions == current}
+    missing = [one for one in cells(seeds) if one.seed not in kept.get(one.key, [])]
     ends = time.monotonic() + 60 * minutes
     with ThreadPoolExecutor(jobs) as pool:
-        for future in as_completed([pool.submit(_unless_late, one, ends) for one in stale]):
-            if found := future.result():
-                measured[cell_of(found)] = found
-                _keep(list(measured.values()))
-    return list(measured.values())
+        for future in as_completed([pool.submit(_unless_late, one, ends) for one in missing]):
+            if row := future.result():
+                before = found.get(row.key)
+                found[row.key] = before.joined(row) if before and before.versions == current else row
+                _keep(found)
 
 
-def _unless_late(one: Cell, ends: float) -> dict[str, Any] | None:
+def _unless_late(one: Cell, ends: float) -> Row | None:
     if time.monotonic() > ends:
         return None
     print(one, flush=True)
     return one.measure()
 
 
-def _keep(measured: list[dict[str, Any]]) -> None:
-    order = {"traffic": list(TRAFFIC), "path": list(PATHS), "algorithm": list(MODULES)}
-    measured.sort(key=lambda one: [*(order[key].index(one[key]) for key in order), one["seed"]])
+def _keep(found: dict[Key, Row]) -> None:
+    order = [list(TRAFFIC), list(PATHS), list(MODULES)]
+    rows = sorted(
+        found.values(), key=lambda row: [known.index(name) for known, name in zip(order, row.key, strict=True)]
+    )
     partial = MEASURED.with_suffix(".partial")
-    partial.write_text("[" + ",\n ".join(json.dumps(one, ensure_ascii=False) for one in measured) + "]\n")
+    lines = ",\n ".join(json.dumps(_rounded(asdict(row)), ensure_ascii=False) for row in rows)
+    partial.write_text(f"[{lines}]\n", encoding="utf-8")
     partial.rename(MEASURED)
+
+
+def _rounded(value: Any) -> Any:
+    """A value of the file with nine significant digits, more than the page prints."""
+    if isinstance(value, float):
+        return float(f"{value:.9g}")
+    if isinstance(value, dict):
+        return {name: _rounded(one) for name, one in value.items()}
+    return [_rounded(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 @dataclass(frozen=True)
 class Row:
-    """Means over the seeds; for two flows, sums of both flows, and the first flow's share of the goodput."""
+    """Means over the seeds; for two flows, of the sums of both flows."""
 
     traffic: str
     path: str
     algorithm: str
-    seeds: int
+    seeds: list[int]
+    within: int
+    """Number of single runs that meet all bounds."""
     sim: dict[str, float]
     linux: dict[str, float]
-    shares: tuple[float, float]
+    firsts: tuple[float, ...]
+    """Goodput of the first flow in both backends."""
     trajectory: float
+    release: str
+    versions: list[str]
+
+    @property
+    def key(self) -> Key:
+        return (self.traffic, self.path, self.algorithm)
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """The first flow's share of the goodput in both backends."""
+        first, second = self.firsts
+        return first / self.sim["goodput_mbps"], second / self.linux["goodput_mbps"]
+
+    def joined(self, other: Row) -> Row:
+        """The means over the seeds of both."""
+
+        def mean(ours: float, theirs: float) -> float:
+            weights = (len(self.seeds), len(other.seeds))
+            return (ours * weights[0] + theirs * weights[1]) / sum(weights)
+
+        return replace(
+            other,
+            seeds=sorted([*self.seeds, *other.seeds]),
+            within=self.within + other.within,
+            sim={name: mean(self.sim[name], value) for name, value in other.sim.items()},
+            linux={name: mean(self.linux[name], value) for name, value in other.linux.items()},
+            firsts=tuple(map(mean, self.firsts, other.firsts)),
+            trajectory=mean(self.trajectory, other.trajectory),
+        )
 
     def difference(self, quantity: str) -> float:
         return self.linux[quantity] / self.sim[quantity] - 1
@@ -225,26 +285,6 @@ class Row:
         return abs(self.difference(quantity)) > BOUND
 
 
-def rows(measured: list[dict[str, Any]]) -> list[Row]:
-    groups = defaultdict(list)
-    for one in measured:
-        groups[one["traffic"], one["path"], one["algorithm"]].append(one)
-    return [_row(*key, group) for key, group in groups.items()]
-
-
-def _row(traffic: str, path: str, algorithm: str, group: list[dict[str, Any]]) -> Row:
-    def total(name: str) -> dict[str, float]:
-        return {quantity: fmean(sum(flow[quantity] for flow in one[name]) for one in group) for quantity in QUANTITIES}
-
-    def share(name: str) -> float:
-        totals = total(name)["goodput_mbps"]
-        return fmean(one[name][0]["goodput_mbps"] for one in group) / totals
-
-    shares = (share("sim"), share("linux"))
-    trajectory = fmean(one["trajectory_error"] for one in group)
-    return Row(traffic, path, algorithm, len(group), total("sim"), total("linux"), shares, trajectory)
-
-
 def cause_of(row: Row, causes: list[dict[str, str]]) -> str:
     """The explanation of a row's difference: the first entry of causes.json that matches the row."""
     wanted = {"algorithm": row.algorithm, "path": row.path, "traffic": row.traffic}
@@ -254,10 +294,9 @@ def cause_of(row: Row, causes: list[dict[str, str]]) -> str:
     return "not explained yet"
 
 
-def page(measured: list[dict[str, Any]], causes: list[dict[str, str]]) -> str:
+def page(found: list[Row], causes: list[dict[str, str]]) -> str:
     """Text of the page: counts of agreeing rows, one table for each path and traffic, and the causes of differences."""
-    releases = ", ".join(sorted({one["release"] for one in measured}))
-    found = rows(measured)
+    releases = ", ".join(sorted({row.release for row in found}))
     lines = [
         "<!-- written by benches/linux_agreement.py from measured.json: run it again, not this page -->",
         "",
@@ -289,13 +328,9 @@ def page(measured: list[dict[str, Any]], causes: list[dict[str, str]]) -> str:
         of_traffic = [row for row in found if row.traffic == traffic]
         close = sum(not {"goodput", "window"} & set(row.apart) for row in of_traffic)
         lines.append(f"| {title} | {len(of_traffic)} | {sum(not row.apart for row in of_traffic)} | {close} |")
-    single = [row for one in measured for row in rows([one])]
-    within = sum(not row.apart for row in single)
-    lines += [
-        "",
-        f"All bounds are met by {within:,} of {len(single):,} single runs ({100 * within / len(single):.1f} %).",
-    ]
-    planned = len({(one.traffic, one.path, one.algorithm) for one in cells(1)})
+    single, within = sum(len(row.seeds) for row in found), sum(row.within for row in found)
+    lines += ["", f"All bounds are met by {within:,} of {single:,} single runs ({100 * within / single:.1f} %)."]
+    planned = len({one.key for one in cells(1)})
     if len(found) < planned:
         lines += ["", f"{len(found)} of {planned} rows are measured so far; the command above measures the others."]
     for traffic, title in TRAFFIC.items():
@@ -318,7 +353,7 @@ def _table(chosen: list[Row]) -> list[str]:
         sim, linux = row.sim, row.linux
         cells = [
             f"`{row.algorithm}`",
-            str(row.seeds),
+            str(len(row.seeds)),
             f"{sim['goodput_mbps']:.2f} / {linux['goodput_mbps']:.2f}",
             f"{sim['cwnd_mean']:.1f} / {linux['cwnd_mean']:.1f}",
             f"{100 * row.difference('cwnd_mean'):+.1f} %",
@@ -349,12 +384,10 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=120, help="begin no further run after this time")
     parser.add_argument("--jobs", type=int, default=2, help="cells at a time")
     options = parser.parse_args()
-    if options.page:
-        measured = json.loads(MEASURED.read_text())
-    else:
-        measured = measure(options.seeds, options.minutes, options.jobs)
+    if not options.page:
+        measure(options.seeds, options.minutes, options.jobs)
     causes = json.loads(CAUSES.read_text(encoding="utf-8")) if CAUSES.exists() else []
-    PAGE.write_text(page(measured, causes), encoding="utf-8")
+    PAGE.write_text(page(list(measured_rows().values()), causes), encoding="utf-8")
 
 
 if __name__ == "__main__":
