@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import click
+import rfc9743
 from pydantic.fields import FieldInfo
 
 ROOT = Path(__file__).parent
@@ -465,7 +466,7 @@ RARE = 1 / 6
 def _judged(name: str) -> list[str]:
     """Verdicts of the matrix on an algorithm: criteria that it misses, and criteria that it meets but other algorithms
     miss."""
-    found = json.loads((ROOT / "rfc9743.json").read_text(encoding="utf-8"))
+    found = rfc9743.load()
     rows = {row["algorithm"]: row["criteria"] for row in found["algorithms"]}
     if name not in rows:
         return []
@@ -738,11 +739,11 @@ def suite_page() -> str:
 
 
 def matrix_page() -> str:
-    """The page of the algorithms' verdicts by the suite rfc9743, from the measurements in docs/rfc9743.json."""
+    """The page of the algorithms' verdicts by the suite rfc9743, from the measurements of docs/rfc9743.py."""
     from elephan.scenario import catalog
     from elephan.suites import load
 
-    found = json.loads((ROOT / "rfc9743.json").read_text(encoding="utf-8"))
+    found = rfc9743.load()
     rows = found["algorithms"]
     names = [row["algorithm"] for row in rows]
     missing = sorted(set(catalog.algorithms()) - set(names))
