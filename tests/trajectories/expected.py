@@ -1,4 +1,4 @@
-"""What the runs are compared with: one digest for each algorithm and stack, and ten rows that a person reads.
+"""Digests that the runs are compared with, one for each algorithm and stack, and ten rows that a person reads.
 
 ``digests.txt`` has two digests a line: that of a third of the runs, which ``make test`` compares, and that of all runs,
 which ``make verify`` compares. ``rows.txt`` has the numbers of ten runs, so the difference of an intended change shows
@@ -37,7 +37,7 @@ Of = tuple[str, str]
 
 
 def everything() -> list[Of]:
-    """What has a line in ``digests.txt``."""
+    """Names and stacks of the lines of ``digests.txt``."""
     of_grid = [(algorithm, stack) for algorithm in FAMILIES for stack in STACKS]
     return of_grid + [(paper, EXPERIMENTS) for paper in papers.ids()]
 
@@ -68,7 +68,7 @@ def expected_rows() -> list[grid.Row]:
 
 
 def difference(of: Of, *, a_third: bool) -> str | None:
-    """What differs in the runs of an algorithm with a stack: the digest, and the first of the ten rows that does."""
+    """Difference in the runs of an algorithm with a stack: the digests, and the first of the ten rows that differs."""
     found, wanted = grid.digest(rows(of, a_third=a_third)), digests()[of][0 if a_third else 1]
     if found == wanted:
         return None
