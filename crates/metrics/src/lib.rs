@@ -14,6 +14,7 @@ mod links;
 mod numbers;
 mod queueing;
 mod registry;
+mod rules;
 mod throughput;
 mod transfers;
 
@@ -23,5 +24,6 @@ pub use error::{Found, MetricError};
 pub use fairness::jain_index;
 pub use links::{bottleneck, capacity_bits, link_counter, recorded_links};
 pub use registry::{METRICS, Metric, Scope, Value, metric};
+pub use rules::{Extremes, impossible_numbers, impossible_value};
 pub use throughput::ByFlow;
 pub use transfers::{Transfer, sized_transfers};

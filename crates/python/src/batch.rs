@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use elephan_metrics::{Ask, Data, Metric, MetricError, Scope, Value, metric, recorded_links};
+use elephan_metrics::{Ask, Data, Metric, MetricError, Scope, Value, impossible_numbers, metric, recorded_links};
 use elephan_sim::algorithms::controllers;
 use elephan_sim::engine::{Supervisor, preferred_slice};
 use elephan_sim::{Engine, RunError, Spec};
@@ -223,6 +223,10 @@ impl Shared {
         let outcome = outcome.map_err(told)?;
         *engine_s = begun.elapsed().as_secs_f64();
         let data = Data::of_outcome(spec, &outcome);
+        let broken = impossible_numbers(&data, 0.0).map_err(|error| ("defect", error.to_string()))?;
+        if let Some(broken) = broken.into_iter().next() {
+            return Err(("defect", broken));
+        }
         let mut entries = Vec::new();
         for (place, metric) in self.metrics.iter().enumerate() {
             add_entries(&mut entries, place, metric, &data);

@@ -375,7 +375,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(saved::parquet, module)?)?;
     module.add_function(wrap_pyfunction!(saved::digest, module)?)?;
     module.add_function(wrap_pyfunction!(saved::columns, module)?)?;
-    module.add_function(wrap_pyfunction!(saved::extremes, module)?)?;
+    module.add_function(wrap_pyfunction!(numbers::impossible_numbers, module)?)?;
+    module.add_function(wrap_pyfunction!(saved::impossible_values, module)?)?;
     module.add_class::<batch::Batch>()?;
     module.add_class::<numbers::Numbers>()?;
     module.add("UndefinedError", module.py().get_type::<numbers::UndefinedError>())?;

@@ -147,6 +147,12 @@ fn refusal(error: &MetricError) -> PyErr {
     UndefinedError::new_err((error.to_string(), unknown))
 }
 
+/// One sentence for each impossible number of the flows and queues of a run; `table` returns a table by its name.
+#[pyfunction]
+pub fn impossible_numbers(py: Python<'_>, spec_json: &str, table: Py<PyAny>, rate_slack: f64) -> PyResult<Vec<String>> {
+    Numbers::new(spec_json, "[]", table)?.of(py, |data| elephan_metrics::impossible_numbers(data, rate_slack))
+}
+
 fn read(py: Python<'_>, table: &Py<PyAny>, name: &'static str) -> PyResult<Table> {
     let (batches, _) = table.bind(py).call1((name,))?.extract::<PyTable>()?.into_inner();
     elephan_tables::columns(&batches, columns(name)).map_err(|e| PyRuntimeError::new_err(e.to_string()))

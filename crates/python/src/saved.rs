@@ -1,6 +1,5 @@
 //! Tables as files: Parquet, and the digest of their contents.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ::parquet::arrow::ArrowWriter;
@@ -11,6 +10,7 @@ use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
+use elephan_metrics::{Extremes, impossible_value};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -49,26 +49,23 @@ fn add_list(values: &Bound<'_, PyList>, array: &ArrayRef) -> Result<(), Box<dyn 
     Ok(())
 }
 
-/// The smallest and the largest value of each column of numbers that has any, and true if all of them are finite. Missing
-/// values do not count.
+/// One sentence for each column of a table that has an impossible value.
 #[pyfunction]
-pub fn extremes(py: Python<'_>, table: PyTable) -> PyResult<BTreeMap<String, (f64, f64, bool)>> {
+pub fn impossible_values(py: Python<'_>, name: &str, table: PyTable) -> PyResult<Vec<String>> {
     let (batches, schema) = table.into_inner();
     let find = || -> Result<_, ArrowError> {
-        let mut found = BTreeMap::new();
+        let mut found = Vec::new();
         for (place, field) in schema.fields().iter().enumerate().filter(|(_, field)| field.data_type().is_numeric()) {
-            let (mut least, mut most, mut finite, mut any) = (f64::INFINITY, f64::NEG_INFINITY, true, false);
+            let mut values = Extremes { least: f64::INFINITY, most: f64::NEG_INFINITY, finite: true };
             for batch in &batches {
                 let column = cast(batch.column(place), &DataType::Float64)?;
                 for value in column.as_primitive::<Float64Type>().iter().flatten() {
-                    (least, most) = (least.min(value), most.max(value));
-                    finite &= value.is_finite();
-                    any = true;
+                    values.least = values.least.min(value);
+                    values.most = values.most.max(value);
+                    values.finite &= value.is_finite();
                 }
             }
-            if any {
-                found.insert(field.name().clone(), (least, most, finite));
-            }
+            found.extend(impossible_value(name, field.name(), values));
         }
         Ok(found)
     };

@@ -262,7 +262,7 @@ class _Batch:
                 self._template.stated(point.changes)
             except ScenarioError as error:
                 return str(error)
-        return text
+        return f"a defect of Elephan: {text}" if kind == "defect" else text
 
 
 def _column(name: str, of: str | None) -> str:
