@@ -43,7 +43,7 @@ def test_a_criterion_has_its_outcome_its_interval_and_its_sentence() -> None:
     assert (found.passed, found.measured, found.margin, found.runs) == (True, 1.5, 0.5, ("run-a",))
     assert (found.low, found.high) == (0.5, 2.0)
     assert within_noise(found.support)
-    assert sentence(Criterion(**PLAIN), found) == "measured 1.5 (0.5 to 2 over seeds), allowed ≥ 1"
+    assert sentence(Criterion(**PLAIN), found) == "speed of a 1.5 (0.5 to 2 over seeds), should be ≥ 1"
 
 
 def test_what_does_not_hold_says_by_how_much() -> None:
@@ -51,7 +51,17 @@ def test_what_does_not_hold_says_by_how_much() -> None:
     found = assess(criterion, Given(a=(1.0,), b=(2.0,)), intervals=False)
     assert not found.passed
     assert found.low is None
-    assert sentence(criterion, found) == "measured a margin of −1, allowed more than b by 1, off by 2; a 1, b 2"
+    said = "speed of a minus that of b −1, should be more than b by 1, off by 2; a 1, b 2"
+    assert sentence(criterion, found) == said
+
+
+def test_a_sentence_says_quantity_unit_and_conditions() -> None:
+    stated = {"metric": "mean_queue_delay_ms", "relation": "<=", "conditions": {"rtt_ms": 40, "buffer": "16 BDP"}}
+    criterion = Criterion(**PLAIN | stated)
+    found = assess(criterion, Given(a=(14.3,)))
+    assert sentence(criterion, found) == (
+        "mean queueing delay of a 14.3 ms at rtt ms 40, buffer 16 BDP, should be ≤ 1, off by 13.3"
+    )
 
 
 def test_what_was_not_measured_is_not_judged() -> None:

@@ -58,14 +58,14 @@ def test_a_claim_gets_its_verdict_its_number_and_its_sentence() -> None:
     assert (good.verdict, good.measured, good.low, good.high) == ("reproduced", 1.5, None, None)
     bad = one({}, Given({"a": 0.5}))
     assert (bad.verdict, bad.measured) == ("differs", 0.5)
-    assert bad.why == "measured 0.5, allowed ≥ 1, off by 0.5"
+    assert bad.why == "speed of a 0.5, should be ≥ 1, off by 0.5"
     none = one({}, Given({}))
     assert (none.verdict, none.measured, none.why) == ("not_judged", None, "cannot be judged: nobody ran a")
 
 
 def test_a_finding_explains_a_difference_and_never_makes_a_verdict() -> None:
-    assert one({}, Given({"a": 0.5}), "The road was wet.").why.startswith("The road was wet. [measured 0.5")
-    assert one({}, Given({"a": 1.5}), "The road was wet.").why == "measured 1.5, allowed ≥ 1"
+    assert one({}, Given({"a": 0.5}), "The road was wet.").why.startswith("The road was wet. [speed of a 0.5")
+    assert one({}, Given({"a": 1.5}), "The road was wet.").why == "speed of a 1.5, should be ≥ 1"
 
 
 def test_replicates_are_judged_by_their_median_and_give_an_interval() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from elephan.cli.main import run_command
 from elephan.evaluation import verdicts
-from elephan.evaluation.verdicts import Allowed
+from elephan.evaluation.relations import Allowed
 from elephan.evaluation.wording import Quantity
 from elephan.metrics.registry import get, registry
 from elephan.suites import load, names
@@ -61,7 +61,7 @@ def test_a_change_says_its_size() -> None:
     before, after = [0.9 + 0.001 * k for k in range(8)], [0.81 + 0.0009 * k for k in range(8)]
     worse = verdicts.compare(after, before, better="higher", quantity=use, than="cubic")
     assert worse.change == "worse"
-    assert worse.why.startswith("utilization 0.8132 against 0.9035 with cubic (difference −0.09")
+    assert worse.why.startswith("utilization 0.8132, against 0.9035 with cubic (difference −0.09")
     assert worse.why.endswith(", −10 %)")
     lost = Quantity("goodput lost by other", "%", 100.0)
     assert "percentage points" in verdicts.compare(after, before, better="lower", quantity=lost).why

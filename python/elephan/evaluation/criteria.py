@@ -8,7 +8,7 @@ A criterion names a metric, a subject, conditions, and the relation that must ho
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked
@@ -20,9 +20,6 @@ from elephan.evaluation.relations import RELATIONS, Terms
 
 class CriterionError(ValueError):
     """A criterion is stated in a form that cannot be judged; the message names the field."""
-
-
-_WITH_LIMIT = ("approx", "identity", ">=", "<=", ">", "<")
 
 
 @checked(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", strict=True))
@@ -43,10 +40,6 @@ class Criterion:
         values: range, allowed values, subjects or parameter; the relation determines the meaning.
         other: subjects to compare with, under ``other_conditions`` or else under ``conditions``.
         conditions: the conditions of the measurement.
-        force: strength of the document's wording: must, should or consider.
-        margin: tolerance of verdicts, in the metric's unit. A *must* that is missed by at most the margin is a concern.
-            A difference from a baseline counts as no difference if it is within the margin
-            (:mod:`elephan.evaluation.verdicts`).
     """
 
     id: str
@@ -64,8 +57,6 @@ class Criterion:
     other: tuple[str, ...] = ()
     conditions: Where | None = None
     other_conditions: Where | None = None
-    force: Literal["must", "should", "consider"] = "must"
-    margin: float | None = None
 
     @property
     def terms(self) -> Terms:
@@ -78,10 +69,13 @@ class Criterion:
 
         The rule does not apply to a limit of 0, since any tolerance is wider than 0.
         """
-        return self.relation in _WITH_LIMIT and self.limit != 0 and self.terms.slack(self.limit) > abs(self.limit)
+        limited = RELATIONS[self.relation].takes == "limit"
+        return limited and self.limit != 0 and self.terms.slack(self.limit) > abs(self.limit)
 
-
-_NEED_VALUES = ("in_range", "count", "sign", "member_of")
+    @property
+    def expectation(self) -> str:
+        """The values that the criterion allows, in a few words."""
+        return RELATIONS[self.relation].expectation(self.terms, self.metric, self.other)
 
 
 def check(criterion: Criterion) -> None:
@@ -94,13 +88,13 @@ def check(criterion: Criterion) -> None:
     known = RELATIONS.get(name)
     if known is None:
         raise CriterionError(f"relation: '{name}' is not one of {', '.join(RELATIONS)}")
-    if known.needs == "other" and not criterion.other:
+    if known.takes == "other" and not criterion.other:
         raise CriterionError(f"other: missing; '{name}' compares with something")
-    if (known.needs in ("subjects", "parameter") or name in _NEED_VALUES) and not criterion.values:
+    if known.takes not in ("limit", "other") and not criterion.values:
         raise CriterionError(f"values: missing; '{name}' needs them")
-    if name in ("argmax", "argmin") and criterion.subject not in criterion.values:
+    if known.takes == "rank" and criterion.subject not in criterion.values:
         raise CriterionError(f"subject: '{criterion.subject}' is not among values")
-    if name in ("in_range", "count") and len(criterion.values) != 2:
+    if known.takes == "range" and len(criterion.values) != 2:
         raise CriterionError("values: a range has two ends")
 
 

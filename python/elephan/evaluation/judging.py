@@ -13,7 +13,7 @@ from elephan.evaluation.conditions import Value, Where, aggregation, points_of
 from elephan.evaluation.criteria import Criterion, Measurer
 from elephan.evaluation.measurement import Measurement, NotJudgedError, combined
 from elephan.evaluation.relations import RELATIONS, Measured, Outcome
-from elephan.evaluation.wording import expectation, figure_text, number, spread
+from elephan.evaluation.wording import figure_text, number, quantity_of, spread
 from elephan.metrics.statistics import CONFIDENCE, Pick, bootstrap
 
 _TAIL = (1 - CONFIDENCE) / 2
@@ -79,33 +79,26 @@ def assess(criterion: _Stated, measurer: Measurer[_Stated], *, intervals: bool =
 
 
 def sentence(criterion: Criterion, found: Assessment) -> str:
-    """One sentence with the numbers."""
-    measured = figure_text(found.measured, criterion.metric)
+    """One sentence: what was measured with its unit, what it should be, and the compared values."""
+    relation, quantity = RELATIONS[criterion.relation], quantity_of(criterion.metric)
+    # A count, a rank or a correlation has not the unit of the metric.
+    unit = quantity.unit if relation.distance else ""
+    of = relation.of.format(metric=quantity.name, subject=criterion.subject, others=" or ".join(criterion.other))
+    measured = f"{figure_text(found.measured, criterion.metric)} {unit}".rstrip()
     between = spread(found.low, found.high)
     over_seeds = f" ({between} over seeds)" if between else ""
+    stated = {name: _shown(value) for name, value in (criterion.conditions or {}).items()}
+    # The subject's own name has some conditions already, as "a>b" has both flows.
+    said = [f"{name.replace('_', ' ')} {value}" for name, value in stated.items() if value not in criterion.subject]
+    where = f" at {', '.join(said)}" if said else ""
+    missed = not found.passed and relation.distance and math.isfinite(found.margin) and found.margin != 0
+    off = f", off by {number(-found.margin)}" if missed else ""
     compared = f"; {found.detail}" if found.detail else ""
-    allowed = f"{expectation(criterion)}{_distance(criterion, found)}"
-    return f"{_what(criterion)} {measured}{over_seeds}, allowed {allowed}{compared}"
+    return f"{of} {measured}{over_seeds}{where}, should be {criterion.expectation}{off}{compared}"
 
 
-def _what(criterion: Criterion) -> str:
-    if criterion.relation in ("greater_than_other", "less_than_other"):
-        return "measured a margin of"
-    if criterion.relation == "approx_equal_other":
-        return "measured a difference of"
-    if criterion.relation in ("argmax", "argmin"):
-        return "measured rank"
-    if criterion.relation == "ordering_desc":
-        return "measured an agreement (Kendall's tau) of"
-    return "measured"
-
-
-def _distance(criterion: Criterion, found: Assessment) -> str:
-    if found.passed or not math.isfinite(found.margin) or found.margin == 0:
-        return ""
-    if criterion.relation in ("member_of", "count", "argmax", "argmin", "ordering_desc"):
-        return ""
-    return f", off by {number(-found.margin)}"
+def _shown(value: Value) -> str:
+    return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
 def _interval(found: tuple[float, float] | None, seeds: int) -> tuple[float | None, float | None, str]:
@@ -157,17 +150,17 @@ class _Question(Generic[_Stated]):
 
     def _terms_of(self, where: Where) -> _Case:
         criterion = self.criterion
-        needs = RELATIONS[criterion.relation].needs
-        if needs == "subjects":
+        takes = RELATIONS[criterion.relation].takes
+        if takes in ("subjects", "rank"):
             names = [str(value) for value in criterion.values]
             return _Case(series=[(name, self._measure(name, where)) for name in names])
-        if needs == "parameter":
+        if takes == "parameter":
             parameter = str(criterion.values[0])
             points = points_of(parameter, self._points, str(where.get(parameter, "")))
             along = [(point, {**where, parameter: point}) for point in points]
             return _Case(series=[(str(point), self._measure(criterion.subject, at)) for point, at in along])
         case = _Case(subject=self._measure(criterion.subject, where))
-        if needs == "other":
+        if takes == "other":
             # For the other subjects, the values of ``other_conditions`` replace the conditions of the same name.
             beside = where if criterion.other_conditions is None else self._other_where(where)
             case.others = [(name, self._measure(name, beside)) for name in criterion.other]

@@ -1,10 +1,11 @@
-"""Relations between a measured value and a criterion's value, each defined once.
+"""Relations between a measured value and a criterion's value: rule and wording of each stand side by side, once.
 
 The *slack* of a criterion is ``max(tol_abs, tol_rel * |reference|)``, or 0 if the criterion states neither tolerance.
 The reference is the limit, or the other value in a comparison.
 
-Each relation turns measured values into an :class:`Outcome`: the number to compare with the limit, and the margin by
-which the criterion holds. An undefined number (NaN) is neither a pass nor a failure.
+A relation about one value, or about its difference from another, states the values that it allows (:func:`allows`);
+its outcome follows from them, for one number and for the ends of an interval alike. A relation between several values
+judges them itself (:func:`judges`). An undefined number (NaN) is neither a pass nor a failure.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from elephan.evaluation.measurement import NotJudgedError
+from elephan.evaluation.wording import PLAIN, Quantity, number
 
-Needs = Literal["subject", "other", "subjects", "parameter"]
+Takes = Literal["limit", "range", "values", "other", "rank", "subjects", "parameter"]
 SIGN_FLOOR = 0.02
 """Smallest absolute value at which an asymmetry counts as positive or negative."""
 
@@ -84,35 +86,129 @@ class Outcome:
     passed: bool
 
 
+class Allowed(NamedTuple):
+    """The values that a criterion allows.
+
+    Attributes:
+        low: smallest allowed value; minus infinity without a lower bound.
+        high: largest allowed value; infinity without an upper bound.
+        strict: true if the ends themselves are not allowed.
+        around: middle of the range and distance of its ends, if the criterion states them.
+    """
+
+    low: float
+    high: float
+    strict: bool = False
+    around: tuple[float, float] | None = None
+
+    def margin(self, value: float) -> float:
+        """Distance of a value from the nearest end; negative for a value that is not allowed."""
+        if self.around is not None:
+            # A value exactly at the stated distance holds, whichever way the ends are rounded.
+            return self.around[1] - abs(value - self.around[0])
+        above = math.inf if self.low == -math.inf else value - self.low
+        below = math.inf if self.high == math.inf else self.high - value
+        return min(above, below)
+
+    def holds(self, value: float) -> bool:
+        """True if a value is allowed."""
+        return self.margin(value) > 0 if self.strict else self.margin(value) >= 0
+
+    def said(self, quantity: Quantity = PLAIN) -> str:
+        """The allowed values in words, as in "at most 20 %"."""
+        if math.isinf(self.low):
+            return f"{'less than' if self.strict else 'at most'} {quantity.amount(self.high)}"
+        if math.isinf(self.high):
+            return f"{'more than' if self.strict else 'at least'} {quantity.amount(self.low)}"
+        return f"from {quantity.ends(self.low, self.high)}"
+
+
+Judge = Callable[[Terms, Measured], Outcome]
+AllowedBy = Callable[[Terms, float], Allowed]
+
+
 @dataclass(frozen=True)
 class Relation:
     """One kind of comparison.
 
     Attributes:
         name: name of the relation in criteria.
-        rule: condition of a pass, in words.
-        needs: measurements that it needs.
+        words: the allowed values for a reader, with the places of :func:`expectation`.
+        takes: fields of a criterion that have its numbers: ``limit``; ``range`` or ``values`` (both in ``values``);
+            ``other``; the subjects in ``values`` (``rank`` if the criterion is about one of them); or a parameter.
         judge: function that compares.
+        allowed: the values that it allows, given terms and reference; ``None`` for a relation of several values.
+        of: the judged number, for a reader, with the places ``{metric}``, ``{subject}`` and ``{others}``.
+        distance: true if the margin of a miss has the unit of the metric.
     """
 
     name: str
-    rule: str
-    needs: Needs
-    judge: Callable[[Terms, Measured], Outcome]
+    words: str
+    takes: Takes
+    judge: Judge
+    allowed: AllowedBy | None = None
+    of: str = "{metric} of {subject}"
+    distance: bool = True
+
+    @property
+    def against_number(self) -> bool:
+        """True if a measured value is compared with a stated number, and not with another measured value."""
+        return self.takes in ("limit", "range")
+
+    def expectation(self, terms: Terms, metric: str = "", others: Sequence[str] = ()) -> str:
+        """The values that a criterion allows, in a few words."""
+        slack = [number(terms.tol_abs)] if terms.tol_abs else []
+        slack += [f"{number(100 * terms.tol_rel)} %"] if terms.tol_rel else []
+        values = [number(value) if isinstance(value, int | float) else value for value in terms.values]
+        limit = number(terms.limit)
+        return self.words.format(
+            limit=limit, by=f" by {limit}" if terms.limit else "", slack=f" (± {' or '.join(slack)})" if slack else "",
+            metric=metric, others=", ".join(others), first="".join(values[:1]), range=" to ".join(values),
+            count=" to ".join(dict.fromkeys(values)), any=" or ".join(values), all=", ".join(values),
+            falling=" > ".join(values),
+            sign=f"positive, above {SIGN_FLOOR}" if values[:1] == ["+"] else f"negative, below −{SIGN_FLOOR}",
+        )  # fmt: skip
 
 
 RELATIONS: dict[str, Relation] = {}
-Judge = Callable[[Terms, Measured], Outcome]
 
 
-def relation(name: str, rule: str, needs: Needs = "subject") -> Callable[[Judge], Judge]:
-    """Register the decorated function as the relation ``name``."""
+def judges(
+    name: str, words: str, takes: Takes, of: str = "{metric} of {subject}", *, distance: bool = True
+) -> Callable[[Judge], Judge]:
+    """Register the decorated function, which compares several values, as the relation ``name``."""
 
     def register(judge: Judge) -> Judge:
-        RELATIONS[name] = Relation(name, rule, needs, judge)
+        RELATIONS[name] = Relation(name, words, takes, judge, None, of, distance)
         return judge
 
     return register
+
+
+def allows(
+    name: str, words: str, takes: Takes = "limit", sign: float = 1.0, of: str = "{metric} of {subject}",
+    *, distance: bool = True,
+) -> Callable[[AllowedBy], AllowedBy]:  # fmt: skip
+    """Register the decorated function, which states the allowed values, as the relation ``name``.
+
+    Of a relation to others, these are the allowed differences from each of the others, times ``sign``.
+    """
+
+    def register(allowed: AllowedBy) -> AllowedBy:
+        def judge(terms: Terms, measured: Measured) -> Outcome:
+            if takes != "other":
+                return _outcome(measured.subject, allowed(terms, terms.limit))
+            return _worst([_outcome(sign * (measured.subject - o), allowed(terms, o)) for _, o in measured.others])
+
+        RELATIONS[name] = Relation(name, words, takes, judge, allowed, of, distance)
+        return allowed
+
+    return register
+
+
+def _outcome(value: float, allowed: Allowed) -> Outcome:
+    _defined(value)
+    return Outcome(value, allowed.margin(value), allowed.holds(value))
 
 
 def _defined(*values: float) -> None:
@@ -120,105 +216,100 @@ def _defined(*values: float) -> None:
         raise NotJudgedError("the measured value is not defined")
 
 
-def _bound(measured: float, margin: float, *, strict: bool = False) -> Outcome:
-    return Outcome(measured, margin, margin > 0 if strict else margin >= 0)
-
-
-@relation("approx", "|m - limit| <= slack")
-@relation("identity", "|m - limit| <= slack, where m is a formula's value")
-def _approx(terms: Terms, measured: Measured) -> Outcome:
-    _defined(measured.subject)
-    return _bound(measured.subject, terms.slack(terms.limit) - abs(measured.subject - terms.limit))
-
-
-@relation(">=", "m >= limit - slack")
-def _at_least(terms: Terms, measured: Measured) -> Outcome:
-    _defined(measured.subject)
-    return _bound(measured.subject, measured.subject - (terms.limit - terms.slack(terms.limit)))
-
-
-@relation("<=", "m <= limit + slack")
-def _at_most(terms: Terms, measured: Measured) -> Outcome:
-    _defined(measured.subject)
-    return _bound(measured.subject, (terms.limit + terms.slack(terms.limit)) - measured.subject)
-
-
-@relation(">", "m > limit - slack")
-def _more(terms: Terms, measured: Measured) -> Outcome:
-    _defined(measured.subject)
-    return _bound(measured.subject, measured.subject - (terms.limit - terms.slack(terms.limit)), strict=True)
-
-
-@relation("<", "m < limit + slack")
-def _less(terms: Terms, measured: Measured) -> Outcome:
-    _defined(measured.subject)
-    return _bound(measured.subject, (terms.limit + terms.slack(terms.limit)) - measured.subject, strict=True)
-
-
-@relation("in_range", "values[0] - slack <= m <= values[1] + slack")
-@relation("count", "m is a count, values[0] <= m <= values[1]")
-def _in_range(terms: Terms, measured: Measured) -> Outcome:
-    _defined(measured.subject)
-    low, high = terms.numbers()
-    slack = terms.slack(terms.limit)
-    return _bound(measured.subject, min(measured.subject - (low - slack), (high + slack) - measured.subject))
-
-
-@relation("sign", "m has the sign of values[0], and |m| > 0.02")
-def _sign(terms: Terms, measured: Measured) -> Outcome:
-    _defined(measured.subject)
-    wanted = {"+": 1.0, "-": -1.0}[str(terms.values[0])]
-    return _bound(measured.subject, wanted * measured.subject - SIGN_FLOOR, strict=True)
-
-
-@relation("member_of", "m is one of values")
-def _member_of(terms: Terms, measured: Measured) -> Outcome:
-    _defined(measured.subject)
-    distance = min(abs(measured.subject - value) for value in terms.numbers())
-    return _bound(measured.subject, -distance)
+def _bound(measured: float, margin: float) -> Outcome:
+    return Outcome(measured, margin, margin >= 0)
 
 
 def _worst(outcomes: Sequence[Outcome]) -> Outcome:
     return min(outcomes, key=lambda outcome: (outcome.passed, outcome.margin))
 
 
-@relation("greater_than_other", "m - m(o) > limit - slack for every o", "other")
-def _greater_than_other(terms: Terms, measured: Measured) -> Outcome:
-    found = []
-    for _, other in measured.others:
-        margin = measured.subject - other
-        _defined(margin)
-        found.append(_bound(margin, margin - (terms.limit - terms.slack(other)), strict=True))
-    return _worst(found)
+@allows("approx", "{limit}{slack}")
+@allows("identity", "{limit}{slack}")
+def _approx(terms: Terms, reference: float) -> Allowed:
+    """Requires |m - limit| <= slack; of an identity, m is the value of a formula."""
+    slack = terms.slack(reference)
+    return Allowed(terms.limit - slack, terms.limit + slack, around=(terms.limit, slack))
 
 
-@relation("less_than_other", "m(o) - m > limit - slack for every o", "other")
-def _less_than_other(terms: Terms, measured: Measured) -> Outcome:
-    found = []
-    for _, other in measured.others:
-        margin = other - measured.subject
-        _defined(margin)
-        found.append(_bound(margin, margin - (terms.limit - terms.slack(other)), strict=True))
-    return _worst(found)
+@allows(">=", "≥ {limit}{slack}")
+def _at_least(terms: Terms, reference: float) -> Allowed:
+    """Requires m >= limit - slack."""
+    return Allowed(terms.limit - terms.slack(reference), math.inf)
 
 
-@relation("approx_equal_other", "|m - m(o)| <= slack for every o", "other")
-def _approx_equal_other(terms: Terms, measured: Measured) -> Outcome:
-    found = []
-    for _, other in measured.others:
-        difference = measured.subject - other
-        _defined(difference)
-        found.append(_bound(difference, terms.slack(other) - abs(difference)))
-    return _worst(found)
+@allows("<=", "≤ {limit}{slack}")
+def _at_most(terms: Terms, reference: float) -> Allowed:
+    """Requires m <= limit + slack."""
+    return Allowed(-math.inf, terms.limit + terms.slack(reference))
 
 
-@relation("argmax", "the subject has the largest m of values; a tie within the slack counts", "subjects")
+@allows(">", "> {limit}{slack}")
+def _more(terms: Terms, reference: float) -> Allowed:
+    """Requires m > limit - slack."""
+    return Allowed(terms.limit - terms.slack(reference), math.inf, strict=True)
+
+
+@allows("<", "< {limit}{slack}")
+def _less(terms: Terms, reference: float) -> Allowed:
+    """Requires m < limit + slack."""
+    return Allowed(-math.inf, terms.limit + terms.slack(reference), strict=True)
+
+
+@allows("in_range", "{range}{slack}", "range")
+@allows("count", "{count}", "range", distance=False)
+def _in_range(terms: Terms, reference: float) -> Allowed:
+    """Requires values[0] - slack <= m <= values[1] + slack."""
+    low, high = terms.numbers()
+    slack = terms.slack(reference)
+    return Allowed(low - slack, high + slack)
+
+
+@allows("sign", "{sign}", "values")
+def _sign(terms: Terms, _reference: float) -> Allowed:
+    """Requires the sign of values[0], and |m| > 0.02."""
+    positive = {"+": True, "-": False}[str(terms.values[0])]
+    return Allowed(SIGN_FLOOR, math.inf, strict=True) if positive else Allowed(-math.inf, -SIGN_FLOOR, strict=True)
+
+
+@judges("member_of", "{metric} {any}", "values", distance=False)
+def _member_of(terms: Terms, measured: Measured) -> Outcome:
+    """Requires m to be one of values."""
+    _defined(measured.subject)
+    distance = min(abs(measured.subject - value) for value in terms.numbers())
+    return _bound(measured.subject, -distance)
+
+
+_BESIDE = "{metric} of {subject} minus that of {others}"
+
+
+@allows("greater_than_other", "more than {others}{by}{slack}", "other", 1, _BESIDE)
+@allows("less_than_other", "less than {others}{by}{slack}", "other", -1,
+        "{metric} of {others} minus that of {subject}")  # fmt: skip
+def _apart(terms: Terms, reference: float) -> Allowed:
+    """Requires m - m(o) > limit - slack for every o; of less_than_other, m(o) - m."""
+    return Allowed(terms.limit - terms.slack(reference), math.inf, strict=True)
+
+
+@allows("approx_equal_other", "the same as {others}{by}{slack}", "other", 1, _BESIDE)
+def _alike(terms: Terms, reference: float) -> Allowed:
+    """Requires |m - m(o)| <= slack for every o."""
+    slack = terms.slack(reference)
+    return Allowed(-slack, slack)
+
+
+_RANK = "rank of {subject} by {metric}"
+
+
+@judges("argmax", "the largest of {all}", "rank", _RANK, distance=False)
 def _argmax(terms: Terms, measured: Measured) -> Outcome:
+    """Requires the largest m of values for the subject; a tie within the slack counts."""
     return _extreme(terms, measured, 1.0)
 
 
-@relation("argmin", "the subject has the smallest m of values; a tie within the slack counts", "subjects")
+@judges("argmin", "the smallest of {all}", "rank", _RANK, distance=False)
 def _argmin(terms: Terms, measured: Measured) -> Outcome:
+    """Requires the smallest m of values for the subject; a tie within the slack counts."""
     return _extreme(terms, measured, -1.0)
 
 
@@ -238,8 +329,10 @@ def _extreme(terms: Terms, measured: Measured, direction: float) -> Outcome:
     return _bound(rank, own - (best - terms.slack(best)))
 
 
-@relation("ordering_desc", "Kendall's tau of m against the listed order >= limit - tol_abs", "subjects")
+@judges("ordering_desc", "{falling}", "subjects",
+        "agreement (Kendall's tau) of {metric} with the order", distance=False)  # fmt: skip
 def _ordering_desc(terms: Terms, measured: Measured) -> Outcome:
+    """Requires Kendall's tau of m against the listed order >= limit - tol_abs."""
     levels = measured.levels()
     _defined(*levels)
     pairs = list(combinations(levels, 2))
@@ -248,13 +341,18 @@ def _ordering_desc(terms: Terms, measured: Measured) -> Outcome:
     return _bound(tau, tau - (terms.limit - (terms.tol_abs or 0.0)))
 
 
-@relation("increasing_in", "m does not fall along the parameter, up to the slack", "parameter")
+_TREND = "trend of {metric} of {subject} (1 if all steps rise, −1 if all fall)"
+
+
+@judges("increasing_in", "rises along {first}{slack}", "parameter", _TREND)
 def _increasing_in(terms: Terms, measured: Measured) -> Outcome:
+    """Requires m not to fall along the parameter, up to the slack."""
     return _monotone(terms, measured, 1.0)
 
 
-@relation("decreasing_in", "m does not rise along the parameter, up to the slack", "parameter")
+@judges("decreasing_in", "falls along {first}{slack}", "parameter", _TREND)
 def _decreasing_in(terms: Terms, measured: Measured) -> Outcome:
+    """Requires m not to rise along the parameter, up to the slack."""
     return _monotone(terms, measured, -1.0)
 
 
@@ -270,8 +368,10 @@ def _monotone(terms: Terms, measured: Measured, direction: float) -> Outcome:
     return _bound(direction * (2 * agreeing - 1), min(steps))
 
 
-@relation("constant_in", "(max - min)/max of m along the parameter <= limit", "parameter")
+@judges("constant_in", "constant along {first} within {limit}", "parameter", "relative spread of {metric} of {subject}",
+        distance=False)  # fmt: skip
 def _constant_in(terms: Terms, measured: Measured) -> Outcome:
+    """Requires (max - min)/max of m along the parameter <= limit."""
     levels = measured.levels()
     if len(levels) < 2:
         raise NotJudgedError("fewer than two points along the parameter were measured")

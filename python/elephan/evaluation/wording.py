@@ -1,13 +1,12 @@
-"""Criteria and numbers in words."""
+"""Numbers and quantities in words."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from elephan.evaluation.criteria import Criterion
+from elephan.metrics.registry import find
 
-_COMPARISONS = {"greater_than_other": "more than", "less_than_other": "less than", "approx_equal_other": "the same as"}
 _DIGITS = 4
 
 
@@ -60,6 +59,14 @@ class Quantity:
 PLAIN = Quantity()
 
 
+def quantity_of(metric: str) -> Quantity:
+    """A metric as a quantity; a metric that is not in the registry has its own name, and no known unit."""
+    found = find(metric)
+    if found is None:
+        return Quantity(metric.replace("_", " "))
+    return Quantity(found.label, "" if found.unit == "1" else found.unit)
+
+
 def figure_text(value: float, metric: str) -> str:
     """Text of a measured value, or a note that a time was not reached."""
     return "never in the run" if math.isinf(value) and "_time_" in metric else number(value)
@@ -68,41 +75,3 @@ def figure_text(value: float, metric: str) -> str:
 def spread(low: float | None, high: float | None) -> str:
     """An interval, ``"1 to 2"``; empty if there is no interval, or if both ends are equal."""
     return "" if low is None or high is None or low == high else f"{number(low)} to {number(high)}"
-
-
-def expectation(criterion: Criterion) -> str:
-    """The values that a criterion allows, in a few words."""
-    slack = _slack(criterion)
-    limit = number(criterion.limit)
-    values = [number(value) if isinstance(value, int | float) else value for value in criterion.values]
-    if criterion.relation in _COMPARISONS:
-        margin = f" by {limit}" if criterion.limit else ""
-        return f"{_COMPARISONS[criterion.relation]} {', '.join(criterion.other)}{margin}{slack}"
-    simple = {
-        "approx": f"{limit}{slack}",
-        "identity": f"{limit}{slack}",
-        ">=": f"≥ {limit}{slack}",
-        "<=": f"≤ {limit}{slack}",
-        ">": f"> {limit}{slack}",
-        "<": f"< {limit}{slack}",
-        "constant_in": f"constant along {''.join(values[:1])} within {limit}",
-        "increasing_in": f"rises along {''.join(values[:1])}{slack}",
-        "decreasing_in": f"falls along {''.join(values[:1])}{slack}",
-        "argmax": f"the largest of {', '.join(values)}",
-        "argmin": f"the smallest of {', '.join(values)}",
-        "ordering_desc": " > ".join(values),
-        "sign": "positive, above 0.02" if values[:1] == ["+"] else "negative, below −0.02",
-        "member_of": f"{criterion.metric} {' or '.join(values)}",
-        "in_range": f"{' to '.join(values)}{slack}",
-        "count": values[0] if len(set(values)) == 1 else f"{' to '.join(values)}",
-    }
-    return simple[criterion.relation]
-
-
-def _slack(criterion: Criterion) -> str:
-    parts = []
-    if criterion.tol_abs:
-        parts.append(number(criterion.tol_abs))
-    if criterion.tol_rel:
-        parts.append(f"{number(100 * criterion.tol_rel)} %")
-    return f" (± {' or '.join(parts)})" if parts else ""

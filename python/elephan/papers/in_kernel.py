@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from elephan.evaluation.in_kernel import CARRIERS, carried, outcomes, require, simulated
 from elephan.evaluation.kernel_runs import StandIns
-from elephan.evaluation.wording import expectation
 from elephan.papers.judging import Judgment, judge_all
 from elephan.papers.kernel_column import KernelColumn, KernelPlan
 from elephan.papers.paper import Paper
@@ -98,6 +97,6 @@ def _judged(result: PaperResult, runs: StandIns) -> Iterator[Judgment]:
     claims = replace(result.paper.claims, claims=tuple(judgment.claim for judgment in result.claims))
     for judgment in judge_all(claims, result.paper.measurer(runs), intervals=False, reduced=result.paper.reduced):
         if judgment.verdict != "not_judged" and not judgment.runs:
-            yield Judgment(judgment.claim, "not_judged", NOT_MEASURED, expectation(judgment.claim))
+            yield Judgment(judgment.claim, "not_judged", NOT_MEASURED, judgment.claim.expectation)
         else:
             yield judgment

@@ -10,7 +10,8 @@ from typing import Any, Literal
 from elephan.evaluation.criteria import Measurer
 from elephan.evaluation.judging import assess, sentence, within_noise
 from elephan.evaluation.measurement import NotJudgedError
-from elephan.evaluation.wording import expectation, figure_text
+from elephan.evaluation.relations import RELATIONS
+from elephan.evaluation.wording import figure_text
 from elephan.papers.claims import Claim, ClaimSet
 
 Verdict = Literal["reproduced", "differs", "not_judged"]
@@ -146,22 +147,19 @@ class Reduced:
 
     def scales(self, claim: Claim) -> bool:
         """True if the claim compares such a value with a number of the paper, and not with another measured value."""
-        return claim.metric in self.metrics and claim.relation in _WITH_A_NUMBER
-
-
-_WITH_A_NUMBER = frozenset(("approx", "identity", ">=", "<=", ">", "<", "in_range", "count"))
+        return claim.metric in self.metrics and RELATIONS[claim.relation].against_number
 
 
 def _not_of_the_path(claim: Claim, reduced: Reduced) -> Judgment:
     why = f"cannot be judged: it scales with the path, which --quick makes smaller ({reduced.note})"
-    return Judgment(claim, "not_judged", why, expectation(claim))
+    return Judgment(claim, "not_judged", why, claim.expectation)
 
 
 def judge(
     claim: Claim, measurer: Measurer[Claim], explanation: str | None = None, *, intervals: bool = True
 ) -> Judgment:
     """Measure the subjects of a claim, and compare; the reason for a difference begins with our explanation."""
-    allowed = expectation(claim)
+    allowed = claim.expectation
     try:
         if claim.check == "not_simulable":
             raise NotJudgedError("it is about an artefact of the hosts, which no simulation has")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Iterable, Sequence
 from inspect import signature
@@ -10,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from elephan.evaluation.relations import RELATIONS
 from elephan.metrics.registry import find, get, registry
 from elephan.scenario import ScenarioError, reading
 from elephan.scenario.errors import join_path
@@ -237,12 +239,12 @@ def _check_criterion(suite: Suite, criterion: CriterionTable) -> None:
             raise ScenarioError(f"'{name}' is not an experiment; {hint(name, suite.experiments)}", path=field)
     _check_metric(criterion.metric, "metric")
     _check_options(criterion)
-    if criterion.relation == "in_range" and criterion.range is None:
-        raise ScenarioError("missing; in_range needs it, [smallest, largest]", path="range")
-    if criterion.relation != "in_range" and criterion.limit is None:
-        raise ScenarioError(f"missing; the relation '{criterion.relation}' needs it", path="limit")
-    if criterion.relation == "in_range" and criterion.better is None:
-        raise ScenarioError("missing; with in_range, write which direction is better", path="better")
+    needs = RELATIONS[criterion.relation].takes
+    if getattr(criterion, needs) is None:
+        form = ", [smallest, largest]" if needs == "range" else ""
+        raise ScenarioError(f"missing; the relation '{criterion.relation}' needs it{form}", path=needs)
+    if criterion.better is None and not any(map(math.isinf, criterion.allowed[:2])):
+        raise ScenarioError(f"missing; with {criterion.relation}, write which direction is better", path="better")
     for quick in (True, False):
         for cell in suite.cells(criterion.experiment, quick=quick):
             if baseline is not None:

@@ -6,8 +6,7 @@ The name of its metric is not enough, since a criterion may divide the metric, o
 
 from __future__ import annotations
 
-from elephan.evaluation.wording import Quantity
-from elephan.metrics.registry import get
+from elephan.evaluation.wording import Quantity, quantity_of
 from elephan.suites.schema import BaselineTable, CriterionTable
 
 _PERCENT = 100.0
@@ -16,17 +15,15 @@ _PER = {"rtt": "base RTTs", "rate": "of the rate"}
 
 def quantity(criterion: CriterionTable) -> Quantity:
     """The quantity of a criterion's values, limit and margin."""
-    metric = get(criterion.metric)
+    metric = quantity_of(criterion.metric)
     flows = " and ".join(criterion.flows or ())
-    name = f"{metric.label} of {flows}" if flows else metric.label
-    unit = "" if metric.unit == "1" else metric.unit
-    if criterion.per is not None:
-        unit = _PER[criterion.per]
+    name = f"{metric.name} of {flows}" if flows else metric.name
+    unit = metric.unit if criterion.per is None else _PER[criterion.per]
     baseline = criterion.baseline
     if baseline is None:
         return Quantity(name, unit)
     if baseline.kind == "lost":
-        return Quantity(f"{metric.label} lost by {flows}" if flows else f"{metric.label} lost", "%", _PERCENT)
+        return Quantity(f"{metric.name} lost by {flows}" if flows else f"{metric.name} lost", "%", _PERCENT)
     if baseline.kind == "gained":
         return Quantity(f"share added to the {name}", "%", _PERCENT)
     if baseline.kind == "ratio":

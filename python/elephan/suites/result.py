@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from elephan.evaluation.verdicts import FORCED, Change, Compared, Verdict, allowed
+from elephan.evaluation.verdicts import FORCED, Change, Compared, Verdict
 from elephan.evaluation.wording import Quantity
 from elephan.suites.curves import Curve
 from elephan.suites.quantities import quantity
-from elephan.suites.schedule import Found, terms
+from elephan.suites.schedule import Found
 from elephan.suites.schema import CriterionTable, ObligationTable
 from elephan.suites.suite import Subject, Suite, criteria_of
 from elephan.suites.tradeoffs import TradeOff
@@ -55,15 +55,8 @@ class Outcome:
 
     def _rank(self, cell: Found) -> tuple[int, float]:
         assert cell.judged is not None
-        criterion = self.criterion
-        value = cell.judged.found.value
-        if criterion.range is not None:
-            low, high = criterion.range
-            inside = min(value - low, high - value)
-        else:
-            inside = (criterion.limit or 0.0) - value
-            inside = inside if criterion.relation in ("<=", "<") else -inside
-        order = WORST_MUST if criterion.force == "must" else WORST
+        inside = self.criterion.allowed.margin(cell.judged.found.value)
+        order = WORST_MUST if self.criterion.force == "must" else WORST
         return order.index(cell.judged.verdict), inside if not math.isnan(inside) else -math.inf
 
     @cached_property
@@ -89,8 +82,7 @@ class Outcome:
         missing = [cell for cell in self.cells if cell.judged is None]
         if self.worst is None or self.worst.judged is None:
             return missing[0].why if missing else "no cell"
-        where = f"{self.worst.case.cell.name}: " if self.worst.case.cell.name else ""
-        said = f"{where}{self.worst.judged.why}"
+        said = self.worst.judged.why
         if len(self.cells) > 1:
             same = sum(cell.judged is not None and cell.judged.verdict == self.verdict for cell in self.cells)
             said += f" ({same} of {len(self.cells)} cells: {self.verdict.replace('_', ' ')})"
@@ -108,9 +100,8 @@ class Outcome:
         cells = [cell for cell in self.cells if cell.compared is not None and cell.compared.change == change]
         first = max(cells, key=lambda cell: _relative(cell.compared))
         assert first.compared is not None
-        where = f"{first.case.cell.name}: " if first.case.cell.name else ""
         more = f" ({len(cells)} of {len(self.cells)} cells: {change})" if len(self.cells) > 1 else ""
-        return f"{change}: {where}{first.compared.why}{more}"
+        return f"{change}: {first.compared.why}{more}"
 
     @property
     def said(self) -> str:
@@ -133,15 +124,14 @@ class Outcome:
         return self._required(self.quantity.bare)
 
     def _required(self, quantity: Quantity) -> str:
-        limits = allowed(self.criterion.relation, terms(self.criterion))
-        return f"{FORCED[self.criterion.force]} be {limits.said(quantity)}"
+        return f"{FORCED[self.criterion.force]} be {self.criterion.allowed.said(quantity)}"
 
     def to_json(self) -> dict[str, Any]:
         """The criterion in the form that ``--json`` prints."""
         criterion, worst = self.criterion, self.worst
         found = None if worst is None or worst.judged is None else worst.judged.found
         known = found is not None and found.known
-        limit = list(criterion.range) if criterion.range is not None else terms(criterion).limit
+        limit = list(criterion.range) if criterion.range is not None else criterion.limit
         return {
             "id": criterion.id, "section": criterion.section, "force": criterion.force, "text": criterion.text,
             "experiment": criterion.experiment, "metric": criterion.metric,

@@ -13,13 +13,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from elephan import backends
 from elephan.backends import Backend, Cancelled, RunMemoryError
 from elephan.evaluation.measurement import NotJudgedError
-from elephan.evaluation.relations import Terms
-from elephan.evaluation.verdicts import Compared, Judged, allowed, compare, judge, weakened
+from elephan.evaluation.verdicts import Compared, Judged, compare, judge
 from elephan.metrics.statistics import CONFIDENCE, INFINITE, LOOK_CONFIDENCE, LOOKS, Interval
 from elephan.runs import Store, SweepError, sweep
 from elephan.runs.provenance import cores
@@ -28,7 +27,7 @@ from elephan.scenario import Scenario, ScenarioError, own
 from elephan.suites import curves, tradeoffs
 from elephan.suites.evidence import Case, Evidence
 from elephan.suites.quantities import quantity
-from elephan.suites.schema import FORCES, CriterionTable
+from elephan.suites.schema import FORCES
 from elephan.suites.suite import Subject, Suite, criteria_of
 
 if TYPE_CHECKING:
@@ -75,16 +74,6 @@ class Found:
         """True if no more replicates are needed."""
         verdict = self.judged is None or self.judged.settled
         return verdict and (self.compared is None or self.compared.settled)
-
-
-def terms(criterion: CriterionTable) -> Terms:
-    """The terms of a criterion: limit, tolerances and values."""
-    return Terms(limit=criterion.limit or 0.0, values=tuple(criterion.range or ()))
-
-
-def better(criterion: CriterionTable) -> Literal["higher", "lower"]:
-    """The direction of better values."""
-    return criterion.better or ("lower" if criterion.relation in ("<=", "<") else "higher")
 
 
 @dataclass
@@ -304,13 +293,11 @@ class Schedule:
 
     def _judge(self, case: Case, values: Sequence[float]) -> Judged:
         criterion = case.criterion
-        statistic = "median" if any(map(math.isinf, values)) else criterion.statistic
-        limits = allowed(criterion.relation, terms(criterion))
-        judged = judge(
-            values, limits, force=criterion.force, margin=criterion.margin, statistic=statistic,
-            confidence=self.confidence, quantity=quantity(criterion),
+        return judge(
+            values, criterion.allowed, force=criterion.force, margin=criterion.margin,
+            statistic="median" if any(map(math.isinf, values)) else criterion.statistic,
+            confidence=self.confidence, quantity=quantity(criterion), where=case.cell.where, weak=criterion.weak or "",
         )  # fmt: skip
-        return weakened(judged, criterion.weak) if criterion.weak else judged
 
     def _compare(self, case: Case, values: Sequence[float], seeds: Sequence[int]) -> Compared | None:
         """Compare a case with the baseline. A criterion has the result of its worst cell, so all cells of the criterion
@@ -323,7 +310,7 @@ class Schedule:
             cells = len(self.suite.cells(case.criterion.experiment, quick=self.quick))
             confidence = 1 - (1 - self.confidence) / cells
             return compare(
-                values, baseline, better=better(case.criterion), margin=case.criterion.same, confidence=confidence,
-                quantity=quantity(case.criterion), than=beside.subject.label,
+                values, baseline, better=case.criterion.direction, margin=case.criterion.same, confidence=confidence,
+                quantity=quantity(case.criterion), than=beside.subject.label, where=case.cell.where,
             )  # fmt: skip
         return None

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from elephan.evaluation.relations import RELATIONS, Allowed, Terms
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.fields import Name, Text, one_of, reported
 
-RELATIONS = ("<=", "<", ">=", ">", "in_range")
 FORCES = ("must", "should", "consider")
 KINDS = ("lost", "gained", "ratio", "difference")
 OVER = ("mean", "max", "min", "sum")
@@ -134,13 +134,15 @@ class CriterionTable(SuiteTableBase):
         None, description="divide a time in ms or s by the cell's rtt, or a rate in Mbit/s by the cell's rate"
     )
     baseline: BaselineTable | None = Field(None, description="compare with a second run")
-    relation: Annotated[str, _word(RELATIONS, "a relation")] = Field(
-        description="comparison of the value with the limit"
-    )
+    relation: Annotated[
+        str, _word(tuple(name for name, one in RELATIONS.items() if one.against_number), "a relation")
+    ] = Field(description="comparison of the value with the limit")
     limit: _Number | None = Field(None, description="expected value or bound; the relation determines the meaning")
     range: tuple[_Number, _Number] | None = Field(
-        None, description="smallest and largest value, for the relation in_range"
+        None, description="smallest and largest value, for the relations in_range and count"
     )
+    tol_abs: _Margin | None = Field(None, description="slack of the limit, in the unit of the values")
+    tol_rel: _Margin | None = Field(None, description="slack of the limit, as a fraction of it")
     reason: Text = Field(description="source of the limit: a number of the document, or another source")
     margin: _Margin = Field(0.0, description="tolerance: a must that is missed by at most this margin is a concern")
     same: _Margin | None = Field(
@@ -153,6 +155,19 @@ class CriterionTable(SuiteTableBase):
         "mean", description="statistic over seeds; median for times that may be infinite"
     )
     weak: Text | None = Field(None, description="the reason why a pass is weak evidence, if it is weak")
+
+    @property
+    def allowed(self) -> Allowed:
+        """The values that the criterion allows."""
+        terms = Terms(self.limit or 0.0, self.tol_abs, self.tol_rel, self.range or ())
+        allowed = RELATIONS[self.relation].allowed
+        assert allowed is not None, "relations to a number state the values that they allow"
+        return allowed(terms, terms.limit)
+
+    @property
+    def direction(self) -> Literal["higher", "lower"]:
+        """The direction of better values."""
+        return self.better or ("lower" if math.isinf(self.allowed.low) else "higher")
 
 
 class ObligationTable(SuiteTableBase):

@@ -43,6 +43,11 @@ class Cell:
     name: str
     values: Mapping[str, Any] = field(hash=False)
 
+    @property
+    def where(self) -> str:
+        """The cell as the end of a clause, " at 40 ms" or " beside cubic"; empty for the only cell."""
+        return f"{'' if self.name.startswith('beside ') else ' at'} {self.name}" if self.name else ""
+
 
 @dataclass(frozen=True)
 class Suite:

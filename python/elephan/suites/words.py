@@ -96,9 +96,8 @@ def _at(outcome: Outcome) -> str:
     worst = outcome.worst
     if worst is None or worst.judged is None:
         return ""
-    where = f" at {worst.case.cell.name}" if worst.case.cell.name else ""
     value = outcome.quantity.amount(worst.judged.found.value)
-    return f" ({outcome.quantity.name} {value}{where}, {outcome.required})"
+    return f" ({outcome.quantity.name} {value}{worst.case.cell.where}, {outcome.required})"
 
 
 def _comparison(found: Evaluation, against: str) -> str:
