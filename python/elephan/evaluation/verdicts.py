@@ -24,7 +24,7 @@ from elephan.metrics.statistics import INFINITE, LOOK_CONFIDENCE, Interval, inte
 Force = Literal["must", "should", "consider"]
 Verdict = Literal["pass", "concern", "fail", "not_settled", "not_judged"]
 Change = Literal["better", "worse", "same", "not_settled"]
-FORCED: dict[Force, str] = {"must": "must", "should": "should", "consider": "would best"}
+FORCED: dict[Force, str] = {"must": "must", "should": "should", "consider": "should ideally"}
 """The verb of a requirement, by its force."""
 SAME = 0.02
 """Fraction of the baseline's value within which a difference counts as no difference, unless the criterion has a
