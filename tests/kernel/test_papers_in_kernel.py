@@ -67,7 +67,7 @@ class Tiny:
 
 def _claim(name: str, subject: str, expected: float, metric: str = "utilization") -> dict[str, Any]:
     return {
-        "id": f"tiny.{name}", "paper": "tiny", "figure": "Fig 1", "experiment": "tiny.E", "metric": metric,
+        "id": name, "figure": "Fig 1", "experiment": "E", "metric": metric,
         "subject": subject, "relation": ">=", "tolerance_kind": "bound", "expected": expected, "basis": "text",
         "certainty": "certain", "check": "simulation", "robustness": "high", "quote": "fills the path",
     }  # fmt: skip
@@ -85,7 +85,7 @@ def paper() -> Paper:
         _claim("marked", "marked", 0.5),
         _claim("rule", "reno", 2.0, metric="rule"),
     ]
-    claims = parse_claims({"schema_version": 1, "experiment": {"tiny.E": {}}, "claim": tables})
+    claims = parse_claims({"schema_version": 2, "paper": "tiny", "experiment": {"E": {}}, "claim": tables})
     experiment = Experiment("tiny.E", "one flow", "Fig 1", SCENARIOS)
     return Paper("tiny", "A tiny paper", "Nobody, 2026", claims, {"tiny.E": experiment}, Tiny, _no_figures)
 

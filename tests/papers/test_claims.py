@@ -18,16 +18,18 @@ from elephan.papers.paper import Paper
 from elephan.papers.results import PaperResult
 
 BASE = {
-    "id": "p.one", "paper": "p", "figure": "Fig 1", "experiment": "p.E", "metric": "speed", "subject": "a",
+    "id": "one", "figure": "Fig 1", "experiment": "E", "metric": "speed", "subject": "a",
     "relation": ">=", "tolerance_kind": "bound", "expected": 1.0, "basis": "text", "certainty": "certain",
     "check": "simulation", "robustness": "high", "quote": "fast",
 }  # fmt: skip
 
 
 def claims(*tables: Mapping[str, Any], experiment: Mapping[str, Any] | None = None) -> Any:
-    return parse_claims(
-        {"schema_version": 1, "experiment": {"p.E": dict(experiment or {})}, "claim": [BASE | dict(t) for t in tables]}
-    )
+    return parse_claims(written([BASE | dict(t) for t in tables], experiment))
+
+
+def written(tables: Sequence[Mapping[str, Any]], experiment: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    return {"schema_version": 2, "paper": "p", "experiment": {"E": dict(experiment or {})}, "claim": tables}
 
 
 class Given:
@@ -140,7 +142,7 @@ def test_infinity_is_shown_in_words_and_is_null_in_json() -> None:
 
 
 def test_a_difference_without_a_finding_is_counted(tmp_path: Path) -> None:
-    three = claims({}, {"id": "p.two", "subject": "b"}, {"id": "p.three", "subject": "c"})
+    three = claims({}, {"id": "two", "subject": "b"}, {"id": "three", "subject": "c"})
     path = tmp_path / "explanations.toml"
     path.write_text('[[explanation]]\nclaims = ["p.one", "p.three"]\nwhy = "the road was wet"\n')
     judged = judge_all(three, Given({"a": 0, "b": 0, "c": 2}), load_explanations(path, three))
@@ -168,7 +170,7 @@ def test_an_interval_of_zero_width_is_null_and_says_why() -> None:
 
 def test_totals_count_every_claim_once() -> None:
     found = judge_all(
-        claims({}, {"id": "p.two", "subject": "b"}, {"id": "p.three", "subject": "c"}), Given({"a": 2, "b": 0})
+        claims({}, {"id": "two", "subject": "b"}, {"id": "three", "subject": "c"}), Given({"a": 2, "b": 0})
     )
     assert totals(found) == {"reproduced": 1, "weak": 0, "differs": 1, "not_judged": 1}
 
@@ -195,7 +197,7 @@ def test_a_weak_claim_that_holds_is_counted_apart() -> None:
     """One that does not hold is a difference all the same."""
     near = {**APPROX, "expected": 0.3, "tol_abs": 6.0}
     found = judge_all(
-        claims(near, near | {"id": "p.two", "subject": "b"}, near | {"id": "p.three", "subject": "c"}),
+        claims(near, near | {"id": "two", "subject": "b"}, near | {"id": "three", "subject": "c"}),
         Given({"a": 5.0, "b": 50.0}),
     )
     assert [judgment.verdict for judgment in found] == ["reproduced", "differs", "not_judged"]
@@ -216,13 +218,54 @@ def test_a_weak_claim_that_holds_is_counted_apart() -> None:
         ({"relation": "argmax", "values": ["b", "c"]}, "subject: 'a' is not among values"),
         ({"relation": "in_range"}, "values: missing"),
         ({"relation": "count", "values": [1]}, "a range has two ends"),
-        ({"experiment": "p.F"}, "'p.F' is not an experiment"),
+        ({"experiment": "F"}, "'p.F' is not an experiment"),
     ],
 )
 def test_a_wrong_claim_is_refused_with_its_id(table: dict[str, Any], message: str) -> None:
     with pytest.raises(ClaimError, match=r"p\.one") as refused:
         claims(table)
     assert message in str(refused.value)
+
+
+def test_a_table_is_a_claim_for_each_number() -> None:
+    table = BASE | {
+        "relation": "approx", "where": {"ratio": "{ratio}", "buffer_pkts": 600},
+        "columns": ["subject", "ratio", "first", "index", "tol"],
+        "cells": [
+            {"id": "{subject}.{ratio}.t1", "metric": "mbps", "expected": "{first}", "quote": "flow 1: {first:.2f}"},
+            {"id": "{subject}.{ratio}.fi", "metric": "jain", "expected": "{index}", "tol_abs": "{tol}"},
+        ],
+        "rows": [["hcc", 2, 196.7, 0.514, 0.03], ["fast", 1.5, 2, 0.5, 0.07, {"robustness": "low"}]],
+    }  # fmt: skip
+    found = parse_claims(written([table])).claims
+    assert [claim.id for claim in found] == ["p.hcc.2.t1", "p.hcc.2.fi", "p.fast.1.5.t1", "p.fast.1.5.fi"]
+    assert [(claim.subject, claim.metric, claim.limit, claim.tol_abs) for claim in found] == [
+        ("hcc", "mbps", 196.7, None), ("hcc", "jain", 0.514, 0.03), ("fast", "mbps", 2.0, None),
+        ("fast", "jain", 0.5, 0.07),
+    ]  # fmt: skip
+    assert found[2].conditions == {"ratio": 1.5, "buffer_pkts": 600}
+    assert (found[2].text, found[3].text) == ("flow 1: 2.00", "fast")
+    assert [claim.robustness for claim in found] == ["high", "high", "low", "low"]
+
+
+def test_fields_that_follow_need_not_be_written() -> None:
+    short = {key: value for key, value in BASE.items() if key not in ("figure", "tolerance_kind", "expected", "basis")}
+    rows = {"relation": "greater_than_other", "other": ["b"], "columns": ["id"], "rows": [["two"]]}
+    (found,) = parse_claims(written([short | rows], {"figure": "Fig 9"}) | {"defaults": {"basis": "table"}}).claims
+    assert (found.id, found.experiment, found.document) == ("p.two", "p.E", "p")
+    assert (found.section, found.tolerance_kind, found.limit, found.basis) == ("Fig 9", "ordering", 0.0, "table")
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"columns": ["subject"], "rows": [["a", "b"]]}, "a row has subject"),
+        ({"columns": ["subject"], "rows": [["a"]], "quote": "of {sujet}"}, "'{sujet}' is not a place"),
+    ],
+)
+def test_a_row_that_does_not_fit_is_refused(table: dict[str, Any], message: str) -> None:
+    with pytest.raises(ClaimError, match=f"claims.toml: one: .*{message}"):
+        claims(table)
 
 
 def test_an_id_is_there_once() -> None:

@@ -15,15 +15,16 @@ from elephan.papers.judging import Judgment, Verdict
 from elephan.papers.tables import tables
 
 BASE: Mapping[str, Any] = {
-    "paper": "p", "figure": "Table 2(a)", "experiment": "p.T2", "metric": "throughput_mbps_flow1", "subject": "hcc",
+    "figure": "Table 2(a)", "experiment": "T2", "metric": "throughput_mbps_flow1", "subject": "hcc",
     "relation": "approx", "tolerance_kind": "published_number", "expected": 100.5, "tol_abs": 5.0, "basis": "table",
     "certainty": "certain", "check": "simulation", "robustness": "high", "quote": "a cell",
 }  # fmt: skip
 
 
 def claims(*changed: Mapping[str, Any]) -> ClaimSet:
-    listed = [{**BASE, "id": f"p.{i}", **more} for i, more in enumerate(changed)]
-    return parse_claims({"schema_version": 1, "experiment": {"p.T2": {"title": "two users"}}, "claim": listed})
+    listed = [{**BASE, "id": str(i), **more} for i, more in enumerate(changed)]
+    experiments = {"T2": {"title": "two users"}}
+    return parse_claims({"schema_version": 2, "paper": "p", "experiment": experiments, "claim": listed})
 
 
 def judged(stated: ClaimSet, *found: tuple[Verdict, float | None]) -> list[Judgment]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,11 @@ from pydantic import ConfigDict, ValidationError
 from pydantic.dataclasses import dataclass as checked
 
 from elephan.evaluation.criteria import Criterion, CriterionError, check
+from elephan.evaluation.relations import RELATIONS
+from elephan.evaluation.templates import filled
+from elephan.scenario import ScenarioError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _KEYS = {
     "paper": "document",
     "figure": "section",
@@ -32,6 +35,10 @@ _CHOICES = {
     "basis": ("table", "caption", "text", "formula", "derived"),
     "threshold_from": ("paper", "derived", "ours"),
 }
+
+
+_USUAL_KINDS = {"limit": "bound", "range": "bound", "parameter": "shape"}
+"""The kind of a claim that states none, by what its relation takes; other relations compare: an ordering."""
 
 
 class ClaimError(ValueError):
@@ -74,6 +81,11 @@ class Claim(Criterion):
         return self.certainty == "certain" and self.robustness in ("high", "medium")
 
 
+_SPELT = {name: key for key, name in _KEYS.items()}
+_FIELDS = frozenset(_SPELT.get(field.name, field.name) for field in fields(Claim))
+"""Names of a claim's fields in a claims file."""
+
+
 @dataclass(frozen=True)
 class ClaimSet:
     """The claims of a paper and their experiments.
@@ -102,20 +114,67 @@ def load_claims(path: Path) -> ClaimSet:
 
 
 def parse_claims(tables: Mapping[str, Any], source: str = "claims.toml") -> ClaimSet:
-    """Parse the tables of a claims file."""
-    version = tables.get("schema_version", tables.get("meta", {}).get("schema_version"))
+    """Parse the tables of a claims file.
+
+    A ``[[claim]]`` is one claim, or with ``columns`` and ``rows`` several claims that share its other fields
+    (:func:`_expanded`). ``[defaults]`` has fields that all claims share. Ids are written without the paper's id.
+    """
+    version = tables.get("schema_version")
     if version != SCHEMA_VERSION:
         raise ClaimError(f"{source}: schema_version is {version!r}, and {SCHEMA_VERSION} is understood")
-    experiments = dict(tables.get("experiment", {}))
+    if "paper" not in tables:
+        raise ClaimError(f"{source}: paper: missing; it is the paper's id")
+    paper = str(tables["paper"])
+    experiments = {f"{paper}.{name}": table for name, table in tables.get("experiment", {}).items()}
     claims: dict[str, Claim] = {}
-    for table in tables.get("claim", []):
-        claim = _parse_claim(table, source)
-        if claim.id in claims:
-            raise ClaimError(f"{source}: {claim.id}: the id is there twice")
-        if claim.experiment not in experiments:
-            raise ClaimError(f"{source}: {claim.id}: '{claim.experiment}' is not an experiment of this file")
-        claims[claim.id] = claim
+    for written in tables.get("claim", []):
+        for table in _expanded(tables.get("defaults", {}) | written, source):
+            claim = _parse_claim(_completed(table, paper, experiments), source)
+            if claim.id in claims:
+                raise ClaimError(f"{source}: {claim.id}: the id is there twice")
+            if claim.experiment not in experiments:
+                raise ClaimError(f"{source}: {claim.id}: '{claim.experiment}' is not an experiment of this file")
+            claims[claim.id] = claim
     return ClaimSet(tuple(claims.values()), experiments)
+
+
+def _expanded(table: Mapping[str, Any], source: str) -> Iterator[dict[str, Any]]:
+    """The claims that a table states.
+
+    Each of its ``rows`` has a value for each of the ``columns``, and perhaps a table of fields that only this row has.
+    A column that is named as a field of a claim sets that field, and each column is a placeholder in the texts of the
+    other fields. A row is one claim, or one for each of the ``cells``, which have further fields.
+    """
+    shared = {key: value for key, value in table.items() if key not in ("columns", "rows", "cells")}
+    columns: list[str] = table.get("columns", [])
+    fields = [name for name in columns if name in _FIELDS]
+    for row in table.get("rows", [[]]):
+        own = row[-1] if len(row) == len(columns) + 1 else {}
+        if len(row) not in (len(columns), len(columns) + 1) or not isinstance(own, dict):
+            raise ClaimError(f"{source}: {table.get('id', '')}: {row}: a row has {', '.join(columns)}")
+        given = dict(zip(columns, row, strict=False))
+        stated = shared | {name: given[name] for name in fields}
+        try:
+            for cell in table.get("cells", [{}]):
+                yield filled(stated | cell | own, given) if columns else stated | cell
+        except ScenarioError as error:
+            raise ClaimError(f"{source}: {table.get('id', '')}: {error.message}") from None
+
+
+def _completed(table: Mapping[str, Any], paper: str, experiments: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The table with the paper's id in ids, and with the fields that follow from the relation and the experiment."""
+    relation = RELATIONS.get(str(table.get("relation")))
+    full = {key: f"{paper}.{table[key]}" for key in ("id", "experiment") if key in table}
+    usual: dict[str, Any] = {"paper": paper}
+    figure = experiments.get(full.get("experiment", ""), {}).get("figure")
+    if figure is not None:
+        usual["figure"] = figure
+    if relation is not None:
+        printed = relation.name in ("approx", "identity")
+        usual["tolerance_kind"] = "published_number" if printed else _USUAL_KINDS.get(relation.takes, "ordering")
+        if relation.takes == "other":
+            usual["expected"] = 0.0
+    return {**usual, **table, **full}
 
 
 def _parse_claim(table: Mapping[str, Any], source: str) -> Claim:
@@ -127,8 +186,7 @@ def _parse_claim(table: Mapping[str, Any], source: str) -> Claim:
         claim = Claim(**{_KEYS.get(key, key): value for key, value in given.items()})
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
-        spelt = {name: key for key, name in _KEYS.items()}
-        place = ".".join(str(spelt.get(str(part), part)) for part in problem["loc"])
+        place = ".".join(str(_SPELT.get(str(part), part)) for part in problem["loc"])
         raise ClaimError(f"{where}: {place}: {problem['msg']}") from None
     for field, allowed in _CHOICES.items():
         value = getattr(claim, field)

@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from elephan.evaluation.measurement import NotJudgedError
+from elephan.evaluation.templates import filled
 from elephan.scenario import Scenario
 from elephan.suites.measures import Probe, baseline_probe, compared, divisor, probe
 from elephan.suites.schema import CriterionTable
-from elephan.suites.suite import Cell, Subject, Suite, filled
+from elephan.suites.suite import Cell, Subject, Suite
 
 if TYPE_CHECKING:
     from elephan.runs import Run

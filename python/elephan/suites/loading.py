@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from elephan.evaluation.relations import RELATIONS
+from elephan.evaluation.templates import filled
 from elephan.metrics.registry import find, get, registry
 from elephan.scenario import ScenarioError, reading
 from elephan.scenario.errors import join_path
@@ -19,7 +20,7 @@ from elephan.scenario.schema import field_names
 from elephan.scenario.words import hint
 from elephan.suites.curves import axis_of
 from elephan.suites.schema import TABLES, CriterionTable, CurveTable, SuiteTable
-from elephan.suites.suite import Cell, Subject, Suite, filled
+from elephan.suites.suite import Cell, Subject, Suite
 
 FOLDER = Path(__file__).parent
 FILE = "suite.toml"

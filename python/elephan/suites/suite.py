@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import itertools
-import string
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from elephan.evaluation.templates import filled
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.errors import join_path
-from elephan.scenario.words import hint, nearest
+from elephan.scenario.words import nearest
 from elephan.suites.schema import CriterionTable, ExperimentTable, SuiteTable
 
 
@@ -174,50 +174,6 @@ def values_of(cell: Cell, subject: Subject, place: str = "algorithm") -> dict[st
     """
     plain = {**cell.values, place: subject.spec}
     return {**{name: filled(value, plain) for name, value in cell.values.items()}, place: subject.spec}
-
-
-def filled(template: Any, values: Mapping[str, Any]) -> Any:
-    """A template with its placeholders filled; a text that is a single placeholder becomes the value unchanged.
-
-    Raises:
-        ScenarioError: a placeholder has no value; the message has the nearest name.
-    """
-    if isinstance(template, dict):
-        return {key: _at(key, item, values) for key, item in template.items()}
-    if isinstance(template, list):
-        return [_at(i, item, values) for i, item in enumerate(template)]
-    if not isinstance(template, str) or "{" not in template:
-        return template
-    return _filled_text(template, values)
-
-
-def _at(step: str | int, item: Any, values: Mapping[str, Any]) -> Any:
-    try:
-        return filled(item, values)
-    except ScenarioError as error:
-        raise error.located(path=join_path(step)) from None
-
-
-def _filled_text(text: str, values: Mapping[str, Any]) -> Any:
-    for place in places(text):
-        if place not in values:
-            raise ScenarioError(f"'{{{place}}}' is not a place of this experiment; {hint(place, list(values))}")
-    names = places(text)
-    if len(names) == 1 and text == f"{{{names[0]}}}":
-        return values[names[0]]
-    return text.format_map({name: values[name] for name in names})
-
-
-def places(text: str) -> list[str]:
-    """Names of the placeholders in a text.
-
-    Raises:
-        ScenarioError: the braces do not match.
-    """
-    try:
-        return [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
-    except ValueError as error:
-        raise ScenarioError(f"{text!r} is not a text with places: {error}") from None
 
 
 def _put_parameters(tables: dict[str, Any], stated: dict[str, Any], parameters: dict[str, Any]) -> None:
