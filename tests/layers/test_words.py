@@ -50,7 +50,7 @@ def test_no_exception_is_left_over(word: Word) -> None:
 def test_an_expression_is_found_across_lines_and_not_within_a_word() -> None:
     text = "/// Acknowledgements on their way\n/// back.\nlet flatcomer = 1;\n"
     assert list(words.found("a.rs", text)) == ["a.rs:1: 'way back'; write reverse path"]
-    assert list(words.found("CHANGELOG.md", "the habitat `model`")) == []
+    assert list(words.found("python/elephan/runs/saved.py", "the habitat `model`")) == []
     assert list(words.found("docs/a.md", "the habitat")) == ["docs/a.md:1: 'habitat'; write backend"]
 
 

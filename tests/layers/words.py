@@ -33,14 +33,13 @@ class Word:
 _OF = r"the (?:window|bandwidth|capacity|goodput|BDP|rate|target|excess|segments|draws|way to)"
 
 WORDS = (
-    Word(r"\bhabitats?\b", "backend", ("CHANGELOG.md", "python/elephan/runs/*.py", "python/elephan/cli/main.py",
+    Word(r"\bhabitats?\b", "backend", ("python/elephan/runs/*.py", "python/elephan/cli/main.py",
          "tests/runs/*", "tests/backends/test_backends_by_name.py")),
     Word(r"\b(?:smallest |largest |a |this |what |which )?part of " + _OF + r"\b", "fraction, share or component"),
     Word(r"\bin parts of\b|\bas a part of\b", "as a fraction of"),
     Word(r"\blate[- _]?comers?(?![a-z]|'?s? advantage)", "late-starting flow",
          ("python/elephan/metrics/throughput.py", "python/elephan/web/lessons.toml")),
-    Word(r"\b(?:our|other|another|either|all|which|what|this) readings?\b", "variant or interpretation",
-         ("CHANGELOG.md",)),
+    Word(r"\b(?:our|other|another|either|all|which|what|this) readings?\b", "variant or interpretation"),
     Word(r"\bway back\b", "reverse path"),
     Word(r"\bthe other way\b", "on the reverse path, or in the opposite direction"),
     Word(r"\b(?:hang|hangs|hanging|hung) (?:little |much )?on\b", "depend on"),
