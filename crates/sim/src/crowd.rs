@@ -211,7 +211,7 @@ impl Reducer {
             let ends = flows[of_group.clone()].iter().zip(&sinks[of_group.clone()]);
             for (member, ([sender, receiver], sink)) in members[of_group].iter_mut().zip(ends) {
                 let index = if member.recorded { time } else { time - *done };
-                let arrived = sink.as_ref().map_or_else(|| receiver.receiving(), |sink| &sink.samples)[index];
+                let arrived = sink.as_ref().map_or_else(|| receiver.receiving(), Receiver::samples)[index];
                 let segments = arrived.delivered - std::mem::replace(&mut member.delivered, arrived.delivered);
                 let odd_bytes = arrived.odd_bytes - std::mem::replace(&mut member.odd_bytes, arrived.odd_bytes);
                 let edge = window.iter().position(|&edge| edge == at);

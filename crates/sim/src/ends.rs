@@ -7,7 +7,7 @@ use elephan_cc::{Algorithm, Controller};
 use crate::algorithms::{check_routers, udt_control};
 use crate::endpoint::udt::{UdtReceiver, UdtSender};
 use crate::endpoint::{
-    DatagramSender, End, EndpointState, Foreign, ForeignEndpoint, PacketCounts, Receiver, Sender, reporting,
+    DatagramSender, End, EndpointState, Foreign, ForeignEndpoint, PacketCounts, Peer, Receiver, Sender, reporting,
 };
 use crate::events::Log;
 use crate::network::{Attachment, MailboxId, Network};
@@ -105,7 +105,6 @@ pub(crate) fn ends_of<T: Into<Transport>>(
 ) -> Result<[FlowEnd; 2], SpecError> {
     let (index, this) = (flow.index(), &spec.flows[flow.index()]);
     let start = start_of(spec, this);
-    let inline = network.sinks[index].as_mut();
     let (mut bytes, mut ack_bytes) = (None, None);
     let kinds = if this.is_udt() {
         let control = udt_control(index, this)?;
@@ -113,8 +112,7 @@ pub(crate) fn ends_of<T: Into<Transport>>(
         let sender = UdtSender::new(flow, spec, this, start, control, times);
         [Kind::UdtSender(Box::new(sender)), Kind::UdtReceiver(Box::new(receiver))]
     } else if this.datagrams {
-        let receiver = inline
-            .map_or_else(|| Kind::TcpReceiver(Box::new(Receiver::of_flow(flow, spec, this, times))), |_| Kind::Inline);
+        let receiver = place(Receiver::of_flow(flow, spec, this, &Peer::default(), times), network, flow);
         let sender = DatagramSender::new(flow, spec, this, start, times);
         bytes = Some(sender.packet_bytes());
         [Kind::Datagrams(Box::new(sender)), receiver]
@@ -128,23 +126,17 @@ pub(crate) fn ends_of<T: Into<Transport>>(
             Transport::Tcp(controller) if this.foreign.is_none() => {
                 check_routers(spec, &format!("flows[{index}]"), this, controller.needs().router)?;
                 let controller = reporting(controller, this);
+                let peer = Peer { needs: controller.needs(), handshake: this.handshake(&spec.links, start) };
                 let mut sender = Sender::new(flow, spec, this, start, controller, times);
                 let mut links = this.path.iter().chain(&this.reverse_path).map(|&link| &spec.links[link]);
                 let is_steady = links.all(|link| link.impairments.is_none());
-                sender.note_handshake(this.handshake(&spec.links, start), is_steady);
+                sender.note_handshake(peer.handshake, is_steady);
                 if let Some(events) = &spec.events {
                     sender.keep_log(events);
                 }
                 (bytes, ack_bytes) = (Some(sender.packet_bytes()), Some(this.stack.ack_bytes as u16));
-                let receiver = if let Some(receiver) = inline {
-                    sender.instruct(receiver);
-                    Kind::Inline
-                } else {
-                    let mut receiver = Box::new(Receiver::of_flow(flow, spec, this, times));
-                    sender.instruct(&mut receiver);
-                    Kind::TcpReceiver(receiver)
-                };
-                network.equip(flow, sender.router());
+                let receiver = place(Receiver::of_flow(flow, spec, this, &peer, times), network, flow);
+                network.equip(flow, peer.needs.router);
                 [Kind::TcpSender(Box::new(sender)), receiver]
             }
             _ => {
@@ -159,6 +151,15 @@ pub(crate) fn ends_of<T: Into<Transport>>(
         FlowEnd { kind: sender, attachment: network.attach(flow, End::Sender, bytes, counts_ns) },
         FlowEnd { kind: receiver, attachment: network.attach(flow, End::Receiver, ack_bytes, counts_ns) },
     ])
+}
+
+/// Places a receiver in the network, if it is evaluated inline.
+fn place(receiver: Receiver, network: &mut Network, flow: FlowId) -> Kind {
+    if network.is_inline(flow) {
+        network.sinks[flow.index()] = Some(receiver);
+        return Kind::Inline;
+    }
+    Kind::TcpReceiver(Box::new(receiver))
 }
 
 impl FlowEnd {
@@ -227,7 +228,7 @@ impl FlowEnd {
     /// Samples of one of the engine's own receivers that is not evaluated inline.
     pub(crate) fn receiving(&self) -> &[ReceiverSample] {
         match &self.kind {
-            Kind::TcpReceiver(receiver) => &receiver.samples,
+            Kind::TcpReceiver(receiver) => receiver.samples(),
             Kind::UdtReceiver(receiver) => receiver.samples(),
             _ => &[],
         }

@@ -357,7 +357,7 @@ impl Engine {
             || this.flows.iter().map(|[sender, _]| sender.sending().map_or(&[][..], |sending| sending.samples));
         let sinks = || this.flows.iter().zip(&this.network.sinks);
         let receivers = || {
-            sinks().map(|([_, receiver], inline)| inline.as_ref().map_or(receiver.receiving(), |sink| &sink.samples))
+            sinks().map(|([_, receiver], inline)| inline.as_ref().map_or(receiver.receiving(), |sink| sink.samples()))
         };
         let links = || this.network.links.iter().enumerate().filter_map(|(i, link)| Some((i, link.samples()?)));
         let taken =

@@ -12,8 +12,6 @@ const MOST_SEGMENTS: u32 = 44;
 const WAIT_FRACTION: u64 = 20;
 const LONGEST_WAIT: Time = Time::MILLISECOND;
 const WAIT_SLACK: Time = Time(Time::MILLISECOND.0 / 10);
-/// SACK blocks that each ACK has room for even with further options (`TCP_SACK_BLOCKS_EXPECTED`).
-const KEPT_BLOCKS: usize = 2;
 
 /// Linux keeps RTTs in eighths of a microsecond.
 const EIGHTH_US: u64 = Time::MICROSECOND.0 / 8;
@@ -103,14 +101,6 @@ impl Compression {
         }
         self.segments += 1;
         Some(if self.segments == 1 { self.wait() } else { Time::NEVER })
-    }
-
-    /// True if the next ACK may have no room for a block that `segment` changes: `segment` extends none of the latest
-    /// SACK blocks, and an ACK has no room for more blocks.
-    pub(super) fn loses_block(blocks: &[(u32, u32)], segment: u32) -> bool {
-        let latest = &blocks[..blocks.len().min(KEPT_BLOCKS)];
-        let extends = latest.iter().any(|&(first, past)| past >= segment && segment + 1 >= first);
-        !extends && latest.len() == KEPT_BLOCKS
     }
 }
 

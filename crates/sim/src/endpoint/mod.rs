@@ -4,10 +4,8 @@
 
 #[cfg(test)]
 mod bench;
-mod blocks;
 pub mod boundary;
 mod compression;
-mod copies;
 mod datagrams;
 mod departures;
 pub mod host;
@@ -29,7 +27,7 @@ pub use boundary::{End, Endpoint, EndpointState, Foreign, ForeignEndpoint, Outle
 pub use datagrams::DatagramSender;
 pub use departures::Departures;
 pub use host::{Host, Way};
-pub use receiver::Receiver;
+pub use receiver::{Peer, Receiver};
 pub(crate) use reported::reporting;
 pub use sender::Sender;
 pub use statistics::SenderStatistics;

@@ -139,6 +139,13 @@ impl Network {
         }
     }
 
+    /// True if a flow's receiver is evaluated inline.
+    #[must_use]
+    pub fn is_inline(&self, flow: FlowId) -> bool {
+        let hops = self.paths.hops_of(flow.data(), self.hops.len());
+        self.hops[hops].last().is_some_and(|hop| matches!(hop.place, Place::Sink(_)))
+    }
+
     /// Time of a link's next event.
     #[must_use]
     pub fn next_for_link(&self, link: LinkId) -> Time {

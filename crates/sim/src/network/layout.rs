@@ -7,7 +7,6 @@ use super::hops::{Delivery, Hop, Lane, Next, Paths, Place, Tail};
 use super::plan::{Node, Plan, plan};
 use super::ports::{Batch, BatchId, LinkId, MailboxId, Port, Ports, SourceId};
 use super::turns::SCAN_FEEDERS;
-use crate::endpoint::Receiver;
 use crate::link::Link;
 use crate::packet::{FlowId, PassageId};
 use crate::queue::CheckedLink;
@@ -122,10 +121,6 @@ impl<'a> Builder<'a> {
         for flow in spec.all_flows().filter(|flow| flow.sends_parts() || flow.makes_handshake()) {
             flow.path.iter().for_each(|&link| links[link].expect_parts(flow.smallest_bytes()));
         }
-        let receiver = |(f, flow): (usize, &FlowSpec)| {
-            let is_inline = flow.answers_at_once() && spec.events.is_none();
-            is_inline.then(|| Receiver::of_flow(FlowId(f as u32), spec, flow, sample_times))
-        };
         let disorders = |&l: &usize| spec.links[l].impairments.as_ref().is_some_and(|i| i.disorders());
         let sidecar = |flow: &FlowSpec| {
             let mut sidecar = Sidecar::new(flow.reverse_path.iter().any(disorders), spec.seed, &flow.name);
@@ -137,7 +132,7 @@ impl<'a> Builder<'a> {
         let never_queues = quiet::links_that_never_queue(spec, &links);
         let mut network = Network {
             links,
-            sinks: spec.flows.iter().enumerate().map(receiver).collect(),
+            sinks: spec.flows.iter().map(|_| None).collect(),
             sidecars: spec.flows.iter().map(sidecar).collect(),
             dropped: vec![0; ends],
             duplicated: vec![0; ends],
@@ -175,7 +170,7 @@ impl<'a> Builder<'a> {
         self.feeders.iter_mut().for_each(Feeders::sort);
         self.make_ports();
         for (f, flow) in spec.flows.iter().enumerate() {
-            let (f, is_inline) = (FlowId(f as u32), self.network.sinks[f].is_some());
+            let (f, is_inline) = (FlowId(f as u32), flow.answers_at_once() && spec.events.is_none());
             let feeders = [Feeder::Flow(&flow.name, false), Feeder::Flow(&flow.name, true)];
             let nodes = if flow.is_hosted() { [Node::Host; 2] } else { [Node::Sender(f), Node::Receiver(f)] };
             self.lay_flow(flow, feeders, nodes, is_inline);

@@ -12,12 +12,12 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::fmt::Write;
 use std::sync::Arc;
 
-use elephan_cc::Controller;
+use elephan_cc::{Algorithm, Controller};
 
 use super::schedule::{Open, Planned, Schedule, Users};
 use super::summary::{Summary, Terms};
 use super::transfer::Transfer;
-use crate::endpoint::{End, EndpointState, PacketCounts, Receiver, Sender, reporting};
+use crate::endpoint::{End, EndpointState, PacketCounts, Peer, Receiver, Sender, reporting};
 use crate::network::{Attachment, Count, MailboxId, Network, SourceId};
 use crate::packet::FlowId;
 use crate::prefetch;
@@ -332,16 +332,16 @@ impl Source {
         self.name_transfer(transfer, user);
         self.flow.size_segments = Some(u64::from(planned.segments));
         let (flow, slot) = self.find_slot(network);
-        let mut receiver = Receiver::starting(planned.start, flow, &self.flow, &self.times);
         let Some(algorithm) = self.controller.try_clone() else { return };
         let algorithm = reporting(algorithm, &self.flow);
+        let handshake = self.flow.handshake(&spec.links, planned.start).map(|one| one.on_longer_path(extra));
+        let peer = Peer { needs: algorithm.needs(), handshake };
         let mut sender = Sender::new(flow, spec, &self.flow, planned.start, algorithm, &self.never);
-        let shortest = self.flow.handshake(&spec.links, planned.start).map(|one| one.on_longer_path(extra));
-        sender.note_handshake(shortest, self.is_steady);
+        sender.note_handshake(handshake, self.is_steady);
         if transfer == 0 {
             sender.forget_cookie();
         }
-        sender.instruct(&mut receiver);
+        let mut receiver = Receiver::starting(planned.start, flow, &self.flow, &peer, &self.times);
         let mut before = self.slots.get_mut(slot);
         if let Some(before) = &mut before {
             sender.inherit(&mut before.sender);
@@ -365,7 +365,7 @@ impl Source {
                 None => Box::new((receiver, attachment)),
             })
         };
-        network.equip(flow, sender.router());
+        network.equip(flow, peer.needs.router);
         self.due[slot].0 = sender.timer();
         // The first link that can queue takes turns, since the packets of different transfers are not in order.
         let attachment = network.attach(flow, End::Sender, None, self.flow.stack.counts_ns());
@@ -509,16 +509,16 @@ impl Source {
             None => self.totals.transfers[slot.transfer as usize] = result,
             Some(summary) => summary.end(&result, &self.terms),
         }
-        self.totals.delivered += receiver.totals.delivered;
-        self.totals.duplicates += receiver.duplicates;
+        self.totals.delivered += receiver.totals().delivered;
+        self.totals.duplicates += receiver.duplicates();
         // Arrivals since the last sample; arrivals after the transfer's last sample count in the next one.
         let first = self.times.partition_point(|&time| time < slot.start);
         let mut before = ReceiverSample::default();
-        let counts = receiver.samples.iter().chain(std::iter::once(&receiver.totals));
+        let counts = receiver.samples().iter().copied().chain(std::iter::once(receiver.totals()));
         for (sum, count) in self.totals.samples[first..].iter_mut().zip(counts) {
             sum.delivered += count.delivered - before.delivered;
             sum.wire_bytes += count.wire_bytes - before.wire_bytes;
-            before = *count;
+            before = count;
         }
     }
 

@@ -1,12 +1,24 @@
 use super::*;
 use crate::endpoint::bench::{Wire, us};
+use crate::packet::OWD_UNIT_PS;
 use crate::spec::{HostKind, StackSpec};
 
 /// A receiver of a flow with this stack, and its outlet.
 fn receiver(stack: StackSpec) -> (Receiver, Wire) {
-    let flow = FlowSpec { stack: Arc::new(stack), ..FlowSpec::bulk("f", "reno", Time::ZERO, &[0], &[1]) };
-    let times: Arc<[Time]> = Arc::new([us(1_000_000)]);
-    (Receiver::starting(Time::ZERO, FlowId(0), &flow, &times), Wire::default())
+    receiver_of(stack, None)
+}
+
+/// A receiver on a path whose handshake took `rtt`.
+fn receiver_after(rtt: Time, stack: StackSpec) -> (Receiver, Wire) {
+    receiver_of(stack, Some(Handshake { rtt, receivers_rtt: rtt }))
+}
+
+fn receiver_of(stack: StackSpec, handshake: Option<Handshake>) -> (Receiver, Wire) {
+    let stack = Arc::new(StackSpec { handshake: false, ..stack });
+    let flow = FlowSpec { stack, ..FlowSpec::bulk("f", "reno", Time::ZERO, &[0], &[1]) };
+    let (times, needs): (Arc<[Time]>, _) = (Arc::new([us(1_000_000)]), Needs::default());
+    let receiver = Receiver::starting(Time::ZERO, FlowId(0), &flow, &Peer { needs, handshake }, &times);
+    (receiver, Wire::default())
 }
 
 /// Number of ACKs sent after each of the segments, with four quick ACKs.
@@ -22,8 +34,7 @@ fn acks(host: HostKind, segments: &[u32]) -> Vec<usize> {
 
 #[test]
 fn acks_above_a_gap_wait_for_a_twentieth_of_the_rtt_after_three_duplicates() {
-    let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
-    receiver.note_handshake(us(4000));
+    let (mut receiver, mut wire) = receiver_after(us(4000), StackSpec { quick_acks: 0, ..StackSpec::linux() });
     // A segment each 120 µs, and segment 0 is lost. 200 µs and the slack of 100 µs contain two more segments.
     let mut sent = Vec::new();
     for segment in 1..=10 {
@@ -41,8 +52,7 @@ fn acks_above_a_gap_wait_for_a_twentieth_of_the_rtt_after_three_duplicates() {
 
 #[test]
 fn an_ack_that_waited_in_vain_has_the_time_of_the_latest_segment() {
-    let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
-    receiver.note_handshake(us(4000));
+    let (mut receiver, mut wire) = receiver_after(us(4000), StackSpec { quick_acks: 0, ..StackSpec::linux() });
     for segment in 1..=6 {
         let at = us(120 * u64::from(segment));
         receiver.on_packet(&Packet::new(at, Time::ZERO, FlowId(0), segment, 1500, 0, 0), &mut wire);
@@ -57,8 +67,7 @@ fn an_ack_that_waited_in_vain_has_the_time_of_the_latest_segment() {
 
 #[test]
 fn a_third_sack_block_releases_the_ack_that_waits() {
-    let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
-    receiver.note_handshake(us(100_000));
+    let (mut receiver, mut wire) = receiver_after(us(100_000), StackSpec { quick_acks: 0, ..StackSpec::linux() });
     let mut arrive = |segment: u32| {
         receiver.on_packet(&Packet::new(us(segment.into()), Time::ZERO, FlowId(0), segment, 1500, 0, 0), &mut wire);
         wire.sent.len()
@@ -77,8 +86,7 @@ fn segments_out_of_order_count_as_quick_acks_of_linux() {
 #[test]
 fn a_first_segment_out_of_order_takes_the_quick_acks_of_a_beginning() {
     for (first_us, pairs) in [(50_000, true), (250_000, false)] {
-        let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 20, ..StackSpec::linux() });
-        receiver.note_handshake(us(40_000));
+        let (mut receiver, mut wire) = receiver_after(us(40_000), StackSpec { quick_acks: 20, ..StackSpec::linux() });
         let mut at = us(first_us);
         let mut arrive = |segment: u32| {
             at += us(10);
@@ -94,8 +102,7 @@ fn a_first_segment_out_of_order_takes_the_quick_acks_of_a_beginning() {
 
 #[test]
 fn the_ack_of_a_segment_below_a_gap_is_one_of_the_three_that_do_not_wait() {
-    let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
-    receiver.note_handshake(us(100_000));
+    let (mut receiver, mut wire) = receiver_after(us(100_000), StackSpec { quick_acks: 0, ..StackSpec::linux() });
     let mut at = Time::ZERO;
     let mut arrive = |segment: u32| {
         at = at.later(us(1));
@@ -120,8 +127,7 @@ fn an_ack_has_the_bytes_of_the_sack_option_and_of_each_block() {
 
 #[test]
 fn linux_acknowledges_two_segments_at_once_from_the_first_mark_on() {
-    let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
-    receiver.latch_marks();
+    let (mut receiver, mut wire) = receiver(StackSpec { ecn: true, quick_acks: 0, ..StackSpec::linux() });
     let mut arrive = |segment: u32, flags: u8| {
         let at = us(10 * u64::from(segment));
         receiver.on_packet(&Packet::new(at, Time::ZERO, FlowId(0), segment, 1500, flags, 0), &mut wire);
@@ -136,8 +142,7 @@ fn linux_acknowledges_two_segments_at_once_from_the_first_mark_on() {
 
 #[test]
 fn linux_acknowledges_two_segments_at_once_from_a_retransmission_on() {
-    let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
-    receiver.latch_marks();
+    let (mut receiver, mut wire) = receiver(StackSpec { ecn: true, quick_acks: 0, ..StackSpec::linux() });
     // Segment 1 is lost, and its retransmission is not ECN-capable.
     let arrivals = [(0, flag::ECT0), (2, flag::ECT0), (1, flag::RETRANSMIT), (3, flag::ECT0), (4, flag::ECT0)];
     let mut arrive = |(i, (segment, flags)): (usize, (u32, u8))| {
@@ -150,9 +155,8 @@ fn linux_acknowledges_two_segments_at_once_from_a_retransmission_on() {
 
 #[test]
 fn acks_above_a_gap_also_wait_while_they_echo_a_mark() {
-    let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
-    receiver.latch_marks();
-    receiver.note_handshake(us(100_000));
+    let (mut receiver, mut wire) =
+        receiver_after(us(100_000), StackSpec { ecn: true, quick_acks: 0, ..StackSpec::linux() });
     let mut arrive = |segment: u32| {
         let flags = if segment == 1 { flag::ECT0 | flag::CE } else { flag::ECT0 };
         receiver.on_packet(&Packet::new(us(segment.into()), Time::ZERO, FlowId(0), segment, 1500, flags, 0), &mut wire);
@@ -166,9 +170,8 @@ fn acks_above_a_gap_also_wait_while_they_echo_a_mark() {
 #[test]
 fn linux_acknowledges_a_retransmission_above_a_gap_and_a_first_mark_there_at_once() {
     for flags in [flag::RETRANSMIT, flag::ECT0 | flag::CE] {
-        let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 0, ..StackSpec::linux() });
-        receiver.latch_marks();
-        receiver.note_handshake(us(100_000));
+        let (mut receiver, mut wire) =
+            receiver_after(us(100_000), StackSpec { ecn: true, quick_acks: 0, ..StackSpec::linux() });
         let mut at = Time::ZERO;
         let mut arrive = |segment: u32, flags: u8| {
             at = at.later(us(1));
@@ -185,8 +188,7 @@ fn linux_acknowledges_a_retransmission_above_a_gap_and_a_first_mark_there_at_onc
 fn a_retransmission_while_the_window_grows_adds_two_quick_acks_at_the_end_of_the_growth() {
     // The first segment arrives out of order, so that the quick ACKs of a beginning are missing.
     let ends = [flag::ECT0, flag::RETRANSMIT].map(|flags| {
-        let (mut receiver, mut wire) = receiver(StackSpec { quick_acks: 24, ..StackSpec::linux() });
-        receiver.latch_marks();
+        let (mut receiver, mut wire) = receiver(StackSpec { ecn: true, quick_acks: 24, ..StackSpec::linux() });
         let mut arrive = |segment: u32, flags: u8, at: u64| {
             receiver.on_packet(&Packet::new(us(at), Time::ZERO, FlowId(0), segment, 1500, flags, 0), &mut wire);
             wire.sent.len()

@@ -190,7 +190,6 @@ impl Sender {
             self.timestamps = TimestampEcho::new(least, self.stack.phase);
         }
         if !self.opening.is_needed {
-            self.rack.receivers_handshake = shortest.receivers_rtt;
             self.note_rtt_of_handshake(shortest.rtt);
         }
     }

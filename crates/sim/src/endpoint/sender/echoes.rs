@@ -1,36 +1,12 @@
 //! Response of a sender to ECN echoes.
 
-use elephan_cc::{Cause, Router, Sample};
+use elephan_cc::{Cause, Sample};
 
 use super::core::Sender;
 use super::marks::Mode;
-use crate::endpoint::receiver::Receiver;
 use crate::packet::{Packet, flag};
-use crate::time::Time;
 
 impl Sender {
-    /// Sets the form in which the receiver echoes marks and routers' reports, and the way in which the connection is
-    /// opened.
-    pub fn instruct(&self, receiver: &mut Receiver) {
-        if self.opening.is_needed {
-            receiver.await_handshake(self.stack.syn_bytes() as u16);
-        } else if self.rules.linux && self.rack.receivers_handshake > Time::ZERO {
-            receiver.note_handshake(self.rack.receivers_handshake);
-        }
-        if self.marks.mode == Mode::Classic {
-            receiver.latch_marks();
-        }
-        if let Some(router) = self.needs.router {
-            receiver.listen_to(router);
-        }
-    }
-
-    /// Kind of routers whose signals the receiver echoes.
-    #[must_use]
-    pub fn router(&self) -> Option<Router> {
-        self.needs.router
-    }
-
     /// Handles the echo of an ACK of `delivered` segments, if there is one; `rtt` and `sample` are the ACK's samples. Returns
     /// the number of marked segments to report to the algorithm.
     #[inline(always)]

@@ -30,8 +30,6 @@ pub(super) struct Rack {
     /// this RTT is the smallest RTT and bounds the reordering window. The algorithm's smallest RTT is that of data
     /// segments.
     pub(super) handshake: f64,
-    /// RTT of the handshake that the receiver measures; zero if it was not measured.
-    pub(super) receivers_handshake: Time,
     /// Twice the smallest RTT, the handshake's RTT included.
     pub(super) smallest_twice: Time,
     /// Time at which an overtaken segment counts as lost; [`Time::NEVER`] without this timer. As in Linux, an ACK that
@@ -62,7 +60,6 @@ impl Rack {
             reordering: stack.dup_threshold,
             window: ReorderingWindow::default(),
             handshake: f64::INFINITY,
-            receivers_handshake: Time::ZERO,
             smallest_twice: Time::NEVER,
             reorder_due: Time::NEVER,
             reorder_set: Time::NEVER,

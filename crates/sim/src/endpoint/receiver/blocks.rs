@@ -4,6 +4,8 @@
 pub(super) const REPORTED: usize = 3;
 /// Largest number of blocks that a receiver knows: Linux reports three and remembers four (`TCP_NUM_SACKS`).
 const KNOWN: usize = 4;
+/// Blocks that each ACK has room for even with further options (`TCP_SACK_BLOCKS_EXPECTED`).
+const KEPT: usize = 2;
 
 /// SACK blocks: the first segment, and the segment after the last one.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,7 +23,7 @@ impl Blocks {
     }
 
     /// All known blocks.
-    pub(super) fn known(&self) -> &[(u32, u32)] {
+    fn known(&self) -> &[(u32, u32)] {
         &self.known[..usize::from(self.count)]
     }
 
@@ -46,6 +48,13 @@ impl Blocks {
     #[inline]
     pub(super) fn extend_latest(&mut self, past: u32) {
         self.known[0].1 = past;
+    }
+
+    /// True if the next ACK may have no room for a block that `segment` changes: `segment` extends none of the latest blocks,
+    /// and an ACK has no room for more.
+    pub(super) fn loses(&self, segment: u32) -> bool {
+        let latest = &self.known()[..usize::from(self.count).min(KEPT)];
+        latest.len() == KEPT && !latest.iter().any(|block| touches(block, segment))
     }
 
     /// Extends the known block that `segment` is adjacent to, without a change of the order.

@@ -1,0 +1,172 @@
+//! Echo of a receiver: the timestamp of the latest segment, marks, and the reports of routers.
+
+use elephan_cc::{Ecn, Load, Needs, Router};
+
+use crate::packet::{OWD_UNIT_PS, Packet, flag};
+use crate::sidecar::Sidecar;
+use crate::spec::StackSpec;
+use crate::time::Time;
+
+/// Kind of router signals that are echoed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Signal {
+    /// ECN marks, each echoed.
+    Marks,
+    /// ECN marks by RFC 3168: ACKs carry the echo from a mark until the sender signals its response.
+    Latch,
+    /// The load that VCP routers report.
+    Load,
+    /// The feedback of XCP routers.
+    Feedback,
+}
+
+/// State of the echo.
+#[derive(Clone, Debug)]
+pub(super) struct Echo {
+    signal: Signal,
+    is_linux: bool,
+    /// Misbehavior: marks are not echoed.
+    hides_marks: bool,
+    /// The latch of RFC 3168, or the mark of the last segment.
+    marked: bool,
+    /// The highest load that VCP routers report, and the feedback of XCP routers, bytes/s, since the last ACK.
+    load: Load,
+    feedback: f64,
+    /// The latest segment, whose timestamp a delayed ACK echoes.
+    latest: Packet,
+}
+
+impl Echo {
+    /// The echo for a sender whose algorithm has these needs.
+    pub(super) fn new(stack: &StackSpec, needs: &Needs) -> Self {
+        let signal = match needs.router {
+            Some(Router::Xcp) => Signal::Feedback,
+            Some(Router::Vcp) => Signal::Load,
+            None if needs.ecn == Ecn::Endpoint && stack.ecn => Signal::Latch,
+            None => Signal::Marks,
+        };
+        let (is_linux, hides_marks) = (stack.is_linux(), stack.hide_marks);
+        Self { signal, is_linux, hides_marks, marked: false, load: Load::Low, feedback: 0.0, latest: Packet::default() }
+    }
+
+    /// True if only marks are echoed, each of them.
+    pub(super) fn is_of_marks(&self) -> bool {
+        self.signal == Signal::Marks
+    }
+
+    pub(super) fn hides_marks(&self) -> bool {
+        self.hides_marks
+    }
+
+    /// True if the segments have congestion headers, whose feedback is echoed.
+    #[inline]
+    pub(super) fn is_of_feedback(&self) -> bool {
+        self.signal == Signal::Feedback
+    }
+
+    /// True if a segment that had arrived before shows its mark; in Linux it shows none.
+    pub(super) fn notes_repeated(&self) -> bool {
+        !self.is_linux || self.is_of_feedback()
+    }
+
+    /// True if the mark of a segment above a gap may release the ACK of earlier segments (`tcp_data_queue_ofo`).
+    pub(super) fn settles_above(&self) -> bool {
+        self.is_linux
+    }
+
+    /// The latest segment.
+    #[inline(always)]
+    pub(super) fn latest(&self) -> &Packet {
+        &self.latest
+    }
+
+    /// Makes a segment the latest.
+    #[inline(always)]
+    pub(super) fn set_latest(&mut self, packet: &Packet) {
+        self.latest = *packet;
+    }
+
+    /// Records that a discarded segment causes an ACK at `now`, which echoes the timestamp of the segment before it.
+    pub(super) fn repeat_latest(&mut self, now: Time) {
+        self.latest = self.latest.arriving(now);
+    }
+
+    /// True if neither the segment nor the last one has a mark.
+    #[inline(always)]
+    pub(super) fn is_clear(&self, packet: &Packet) -> bool {
+        !self.marked && !packet.is_marked()
+    }
+
+    /// True if marks are echoed one by one, and the segment's mark differs from the last segment's.
+    #[inline]
+    pub(super) fn changes_mark(&self, packet: &Packet) -> bool {
+        self.is_of_marks() && self.shows_mark(packet) != self.marked
+    }
+
+    #[inline]
+    fn shows_mark(&self, packet: &Packet) -> bool {
+        packet.is_marked() && !self.hides_marks
+    }
+
+    /// True if the ACK of a segment must not wait: the segment reports a reduction of the window, so the window may be very
+    /// small (`tcp_ecn_accept_cwr`).
+    #[inline(always)]
+    pub(super) fn reports_reduction(&self, packet: &Packet) -> bool {
+        self.is_linux && packet.flags() & flag::CWR != 0
+    }
+
+    /// True if a segment is acknowledged at once, because of [`Echo::reports_reduction`] or because its mark differs from
+    /// the last segment's (`dctcp_ece_ack_update`).
+    #[inline]
+    pub(super) fn is_urgent(&self, packet: &Packet) -> bool {
+        self.is_linux && (packet.flags() & flag::CWR != 0 || self.changes_mark(packet))
+    }
+
+    /// Records a segment's mark, or the report of its routers. Returns true if quick ACKs begin in Linux.
+    #[inline]
+    pub(super) fn note(&mut self, packet: &Packet, beside: &mut Sidecar) -> bool {
+        match self.signal {
+            Signal::Marks => self.marked = self.shows_mark(packet),
+            Signal::Latch => return self.latch(packet),
+            Signal::Load => self.load = self.load.max(packet.load()),
+            Signal::Feedback => {
+                let header = beside.headers().and_then(|headers| headers.take(packet.extra()));
+                self.feedback += header.map_or(0.0, |header| header.feedback);
+            }
+        }
+        false
+    }
+
+    fn latch(&mut self, packet: &Packet) -> bool {
+        let seen = self.shows_mark(packet);
+        let latched = self.marked && packet.flags() & flag::CWR == 0;
+        self.marked = seen || latched;
+        // A segment that is not ECN-capable among others is probably a retransmission, which may follow a lost ACK.
+        let is_resent = packet.flags() & flag::ECT == 0;
+        self.is_linux && ((seen && !latched) || is_resent)
+    }
+
+    /// Flags of an ACK of the latest segment, and the feedback for it.
+    #[inline(always)]
+    pub(super) fn write(&mut self) -> (u8, f32) {
+        let mut flags = self.latest.flags() & flag::RETRANSMIT;
+        if self.marked {
+            flags |= flag::ECE;
+        }
+        if self.signal == Signal::Marks {
+            return (flags, 0.0);
+        }
+        flags |= match std::mem::replace(&mut self.load, Load::Low) {
+            Load::Low => 0,
+            Load::High => flag::CWR,
+            Load::Overload => flag::ECE,
+        };
+        (flags, std::mem::take(&mut self.feedback) as f32)
+    }
+}
+
+/// One-way delay of a segment at the time `now`, in the unit of packets.
+#[inline(always)]
+pub(super) fn one_way_delay(segment: &Packet, now: Time) -> u32 {
+    ((now - segment.stamp).0 / OWD_UNIT_PS).min(u64::from(u32::MAX)) as u32
+}
