@@ -5,15 +5,15 @@ interface and pair of hosts; the first flow has 10.0.0.1 and 10.128.0.1. The sen
 5001.
 
 - Sequence numbers are bytes: segment × payload, minus what earlier parts of segments lack, plus one for the SYN.
-- The engine simulates no handshake, even if the stack measures the RTT of the handshake. The capture has a handshake
-  before a flow's first segment, so that programs know the window scale and the segment size. At a receiver the
-  handshake takes the links' propagation delay. At a sender the handshake takes 1 ns. With a longer handshake, Wireshark
-  would report a retransmission within the handshake's duration after another segment as a reordered segment.
+- The event log leaves handshakes out, so the capture puts one before a flow's first segment, from which programs learn
+  the window scale and the segment size. It takes the links' propagation delay at a receiver, but 1 ns at a sender,
+  because Wireshark takes a retransmission for a reordered segment if it follows another segment within the handshake's
+  duration.
 - Datagrams are UDP packets with their size on the wire.
 - The advertised window is the stack's receive window, or the largest window of TCP if the stack has no receive window.
 - The timestamps option is present if the stack's header has room for it (52 bytes). The timestamp is the time of the
-  host's clock in the scenario, ms. An ACK echoes the timestamp from which the engine's sender takes its RTT sample,
-  also in recovery.
+  host's clock in the scenario, ms, and an ACK echoes the one from which the engine's sender takes its RTT sample, also
+  in recovery.
 - The size of a packet is the sum of these headers and its payload, even if the stack's header has another size.
 
 The format (draft-ietf-opsawg-pcapng) is written here column by column, since general packet writers take some ten

@@ -1,18 +1,17 @@
 """A run as qlog, for qvis (https://qvis.quictools.info) and other viewers of QUIC logs.
 
-The file has version 0.3 of qlog's main schema (draft-ietf-quic-qlog-main-schema). The file uses the events of
-draft-ietf-quic-qlog-quic-events that apply to TCP, and has a trace for each flow from its sender's view. The mapping of
-TCP is:
+The file has version 0.3 of qlog's main schema (draft-ietf-quic-qlog-main-schema), those events of
+draft-ietf-quic-qlog-quic-events that apply to TCP, and a trace for each flow from its sender's view. TCP is mapped so:
 
-- Each transmission is a packet. The packet number counts the flow's transmissions, as in QUIC. The packet carries a
-STREAM frame of stream 0 with the segment's bytes.
-- An ACK is a packet with an ACK frame. The frame's ranges are the transmissions that this ACK acknowledges for the
-  first time, in order or by SACK blocks. If a segment was sent twice, the later transmission counts.
-- ``recovery:packet_lost`` names the earlier transmission of a segment, at the time when the segment is sent again. The
-  engine does not log the time at which a sender declares a loss.
+- Each transmission is a packet, whose number counts the flow's transmissions, as in QUIC. It carries a STREAM frame of
+  stream 0 with the segment's bytes.
+- An ACK is a packet with an ACK frame. Its ranges are the transmissions that it acknowledges for the first time, in
+  order or by SACK blocks; if a segment was sent twice, the later transmission counts.
+- ``recovery:packet_lost`` names the earlier transmission of a segment when the segment is sent again, because the
+  engine does not log when a sender declares a loss.
 - A datagram is a packet with a DATAGRAM frame; it has no other event.
-- ``recovery:metrics_updated`` follows each ACK. The event has the congestion window and the bytes in flight after the
-ACK was processed, and the RTTs in ms.
+- ``recovery:metrics_updated`` follows each ACK, with the congestion window and the bytes in flight after the ACK was
+  processed, and the RTTs in ms.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
 """The abstracted models of the real hybrids Compound (CTCP), Adaptive Reno, YeAH and Fusion in katto2008.
 
 Table 3 and equation 5 of the paper give each algorithm's window growth while the path has free capacity, and the
-fraction of the window kept at a loss; figures 5 and 6 draw the windows. The paper "omitted" the number of packets of a
-round; this module derives the number. Case 1 is the same as for the ideal hybrid. In cases 2 and 3 a window begins at
-its value after the loss, grows to the BDP, and stays there until the line of Reno's window exceeds the BDP (case 2) or
-the next loss happens (case 3-1). In case 3-2 the loss happens before the window reaches the BDP. Losses happen every
-w/2 round trips, as in the ideal models.
+fraction of the window kept at a loss; figures 5 and 6 draw the windows. The number of packets of a round, which the
+paper "omitted", is derived here. Case 1 is that of the ideal hybrid. In cases 2 and 3 a window begins at its value
+after the loss, grows to the BDP, and stays there until the line of Reno's window exceeds the BDP (case 2) or the next
+loss happens (case 3-1); in case 3-2 the loss comes before the window reaches the BDP. Losses happen every w/2 round
+trips, as in the ideal models.
 
 Further interpretations:
 
 * t1 and t2 are the times at which the *windows* reach the bandwidth-delay product; the paper writes "the total number
   of transmitted packets".
-* The growth is never below Reno's one packet a round trip. Without this minimum YeAH has no steady state in case 3-2.
-  At any window, growth by a factor of 1.01 needs at least 13.4 round trips to undo a reduction to 7/8.
-* If a reduction leaves more than the BDP (Compound keeps 7/8), the round begins at the BDP: the models "truncate
+* The growth is never below Reno's one packet a round trip, because YeAH would have no steady state in case 3-2: at any
+  window, growth by a factor of 1.01 needs at least 13.4 round trips to undo a reduction to 7/8.
+* If a reduction leaves more than the BDP (Compound keeps 7/8), the round begins at the BDP, since the models "truncate
   surplus packets".
 """
 

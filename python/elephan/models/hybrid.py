@@ -1,8 +1,8 @@
 """The ideal models of katto2008: loss-based, delay-based and hybrid control, one flow alone or beside a Reno flow.
 
 Katto et al., "Simple Model Analysis and Performance Tuning of Hybrid TCP Congestion Control" (2008), section II.A. The
-models divide time into congestion avoidance rounds of Reno: Reno's window grows from w/2 to w in w/2 round trips, and a
-loss ends the round. The packets that a control sends in a round, and the duration of the round, depend on w and on the
+models divide time into rounds of Reno's congestion avoidance: its window grows from w/2 to w in w/2 round trips, and a
+loss ends the round. How many packets a control sends in a round, and how long the round lasts, depends on w and on the
 bandwidth-delay product W:
 
 * one flow: case 1 if W < w/2, case 2 if w/2 <= W < w, case 3 if w <= W;
@@ -13,18 +13,17 @@ in seconds, so that W = R/q. Arguments are arrays or numbers and follow NumPy's 
 
 Errors and omissions of the paper:
 
-* Equation 2 multiplies the expected duration of the timeouts by 1 - p. The underlying sum divides by 1 - p (Padhye et
-  al. 1998). ``form="printed"`` is the paper's equation, which the paper's figures use; ``form="padhye"`` is the sum.
-* The paper charges one timeout for each loss. Padhye et al. charge a timeout only for the fraction Q(w) of the losses
-  that end in a timeout. The paper states that its model for losses is "completely equal" to the model of Padhye et al.,
-  but the models differ in Q(w). :mod:`elephan.models.refined` uses Q(w).
-* A delay-based or hybrid flow sends more than 1/p packets in a round of Reno: the interval between the flow's losses
-  equals Reno's interval in round trips, and not in packets. :mod:`elephan.models.refined` counts packets.
-* With a buffer of W packets no window exceeds 2W, since the queue is then full. In the paper's own setup, case 1 (p <
-  6.0e-6 for one flow, p < 2.4e-5 for two) is therefore not reached with such a buffer.
-* Equation 6 is in packets a round trip. Equation 4, which replaces equation 6 in case 3, is in packets a second, and
-  must be multiplied by R.
-* In the response function only case 3 has timeouts, so the function has a step at w = W.
+* Equation 2 multiplies the expected duration of the timeouts by 1 - p, while the underlying sum divides by it (Padhye
+  et al. 1998). ``form="printed"`` is the paper's equation, which its figures use; ``form="padhye"`` is the sum.
+* The paper charges one timeout for each loss and calls its model "completely equal" to that of Padhye et al., who
+  charge one only for the fraction Q(w) of the losses that end in a timeout. :mod:`elephan.models.refined` uses Q(w).
+* A delay-based or hybrid flow sends more than 1/p packets in a round of Reno, because the interval between its losses
+  equals Reno's in round trips and not in packets. :mod:`elephan.models.refined` counts packets.
+* With a buffer of W packets no window exceeds 2W, since the queue is then full. Case 1 of the paper's own setup (p <
+  6.0e-6 for one flow, p < 2.4e-5 for two) is therefore out of reach of such a buffer.
+* Equation 6 is in packets a round trip, but equation 4, which replaces it in case 3, is in packets a second and must be
+  multiplied by R.
+* Only case 3 has timeouts, so the response function has a step at w = W.
 """
 
 from __future__ import annotations

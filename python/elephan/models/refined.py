@@ -1,15 +1,15 @@
 """Variants of katto2008's abstracted hybrids for one flow, without one or both of two simplifications of the paper.
 
-The paper leaves open why its models differ from the simulations if losses are frequent (case 3). Two of the assumptions
+The paper leaves open why its models differ from the simulations if losses are frequent (case 3). Two of its assumptions
 do not hold for a real flow:
 
-1. *A round is as long as Reno's.* At the same p, a round has the w/2 round trips of a Reno flow. A hybrid sends more
-   than 1/p packets in this time and should have more losses. :func:`in_packets_mbps` ends a round after 1/p packets of
-   the hybrid itself, so w solves K(w) = 1/p. The change has no effect on a control that keeps its whole window. It has
-   an effect on a control that gives up a constant fraction of the window (Compound, YeAH).
-2. *Each loss is a timeout* of T0 f(p) (1 - p). :func:`with_rare_timeouts_mbps` charges a timeout only for the fraction
-   Q of the losses that end in a timeout (Padhye et al., 1998, equation 24). The timeout has its mean duration T0
-   f(p)/(1 - p), with the sender's T0.
+1. *A round is as long as Reno's.* At the same p, a round has the w/2 round trips of a Reno flow, but a hybrid sends
+   more than 1/p packets in this time and should have more losses. :func:`in_packets_mbps` ends a round after 1/p
+   packets of the hybrid itself, so w solves K(w) = 1/p. This changes nothing for a control that keeps its whole window,
+   but it does for one that gives up a constant fraction of it (Compound, YeAH).
+2. *Each loss is a timeout* of T0 f(p) (1 - p). :func:`with_rare_timeouts_mbps` charges one only for the fraction Q of
+   the losses that end in a timeout (Padhye et al., 1998, equation 24), with its mean duration T0 f(p)/(1 - p) and the
+   sender's T0.
 
 An algorithm's own rule for small windows is part of its growth (:class:`elephan.models.growth.Power` has such a rule).
 """
