@@ -1,12 +1,12 @@
 //! Compound TCP (Tan K, Song J, Zhang Q, Sridharan M, "A Compound TCP approach for high-speed and long distance
 //! networks", INFOCOM 2006; draft-sridharan-tcpm-ctcp). The window is the sum of Reno's window and a second window,
-//! dwnd. In a round trip with fewer than γ segments in queues, dwnd grows by α·win^k. In other round trips dwnd shrinks
-//! by ζ times the queue. γ is tuned to the buffer (TUBE, "tuning by emulation").
+//! dwnd. In a round trip with fewer than γ segments in queues, dwnd grows by α·win^k; otherwise it shrinks by ζ times
+//! the queue. γ is tuned to the buffer (TUBE, "tuning by emulation").
 //!
 //! Variant: INFOCOM's growth from the whole window, in real numbers, spread over the round trip that follows. dwnd is
 //! used from a window of 38 segments on, and is constant in slow start. At each loss γ moves by a quarter of the way
 //! towards 3/4 of the segments that Reno alone would have queued. The texts of the draft and of the paper were not
-//! available: ζ, the tuning's weight and the low window (INFOCOM's may be 41) are those of the implementations. The
+//! available, so ζ, the tuning's weight and the low window (INFOCOM's may be 41) are those of the implementations. The
 //! draft does not define the RTT of a round trip; here it is the smallest sample of that round trip.
 //!
 //! Differences:
@@ -14,9 +14,9 @@
 //! * Andrew's Linux module has three presets. Preset `linux` is release 1.3 with whole segments and counted ACKs, and
 //!   `linux-1.1` is the same without spreading. Preset `linux-jan2008` tunes by a half, has no low window, uses dwnd
 //!   also in slow start, and subtracts the decrease at a loss from Reno's component.
-//! * The module that Linux 2.6.18 had for a short time has no tuning (`linux-2.6`). ns-2's TCP/Linux has that module.
-//!   While timestamps are off, ns-2 gives the module one RTT sample a round trip. The module updates dwnd only with
-//!   more samples, so it behaves as Reno (`ns2`).
+//! * The module that Linux 2.6.18 had for a short time, and that ns-2's TCP/Linux has, lacks the tuning (`linux-2.6`).
+//!   While timestamps are off, ns-2 gives it one RTT sample a round trip, but it updates dwnd only with more, so it
+//!   behaves as Reno (`ns2`).
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_getters};

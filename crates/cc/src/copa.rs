@@ -1,10 +1,10 @@
 //! Copa (Arun V, Balakrishnan H, "Copa: practical delay-based congestion control for the internet", NSDI 2018). The
 //! sending rate is steered to 1/(δ dq), with dq the queueing delay, in steps that grow while the direction stays the
-//! same. In equilibrium a flow has 1/δ segments in the queue. The oscillation of the rate empties the queue about every
-//! five round trips. If the queue does not empty, other flows fill it, and δ then follows losses.
+//! same. In equilibrium a flow has 1/δ segments in the queue, and the oscillation of the rate empties it about every
+//! five round trips. If it does not empty, other flows fill it, and δ then follows losses.
 //!
 //! Variant: the paper's rules, as the authors' sender and other implementations state them. The paper's text was not
-//! available, and its parameters are marked unverified. The velocity is bounded at every step so that a round trip at
+//! available, so its parameters are marked unverified. The velocity is bounded at every step so that a round trip at
 //! most doubles the window, as in the authors' sender.
 //!
 //! Preset `mvfst` is Meta's: δ = 0.05, the latest RTT for the queueing delay, no competitive mode, and a slow start
@@ -12,7 +12,7 @@
 //! RTT are left out.
 //!
 //! Not modelled: the slowdown of the authors' later senders at more than 30 % of loss. On slow links a flow has a few
-//! dozen segments of its own in the pipe. Several flows in phase with each other may then not see the queue empty, and
+//! dozen segments of its own in the pipe, so several flows in phase with each other may not see the queue empty, and
 //! enter competitive mode.
 
 use crate::algorithm::{Ack, Algorithm, Lost, Needs, Signal, Start};

@@ -1,16 +1,17 @@
-//! EEFAST, Enhanced FAST (Xu W et al., Journal of Systems and Software 83(12), 2010). The algorithm is FAST with the
-//! queueing delay of the forward path alone, so that queues on the reverse path do not slow the flow down.
+//! EEFAST, Enhanced FAST (Xu W et al., Journal of Systems and Software 83(12), 2010): FAST with the queueing delay of
+//! the forward path alone, so that queues on the reverse path do not slow the flow down.
 //!
-//! The paper itself was not available. This module follows section 3.2 of the authors' HCC paper (Xu et al., JNCA 34,
-//! 2011). The forward queueing delay comes from one-way delays, and alpha segments are queued on the forward path. The
+//! The paper itself was not available, so this follows section 3.2 of the authors' HCC paper (Xu et al., JNCA 34,
+//! 2011): the forward queueing delay comes from one-way delays, alpha segments are queued on the forward path, the
 //! anticipated window is alpha D/Q, and FAST's largest increment is gamma alpha. Variant: FAST's update with one-way
-//! delays, every other round trip, spread over the next round (unverified). Preset `anticipated` moves the window
-//! directly to the anticipated window, in steps of at most gamma alpha (unverified). The HCC paper presents the halving
-//! of this step as an improvement of HCC. The gain of `anticipated` is twice HCC's. Let b be the bandwidth-delay
-//! product divided by the sum of all alphas. An update turns an error e into -b e, so the window is stable below b = 1.
-//! On a long fat path b is larger, and the window oscillates by gamma alpha. The doubling of the window and the
-//! reactions to losses and timeouts are those of FAST. As with FAST, the buffer must be larger than the sum of all
+//! delays, every other round trip, spread over the next round (unverified). The doubling of the window and the
+//! reactions to losses and timeouts are those of FAST, and as with FAST, the buffer must be larger than the sum of all
 //! alphas.
+//!
+//! Preset `anticipated` moves the window directly to the anticipated window, in steps of at most gamma alpha
+//! (unverified). Its gain is twice HCC's, since the HCC paper presents the halving of this step as an improvement of
+//! HCC. Let b be the bandwidth-delay product divided by the sum of all alphas: an update turns an error e into -b e, so
+//! the window is stable below b = 1. On a long fat path b is larger, and the window oscillates by gamma alpha.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::forward_delay::{ForwardDelay, ForwardDelayParams};

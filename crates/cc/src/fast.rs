@@ -4,22 +4,20 @@
 //!
 //! Variant: the papers' update every other round trip. Increases are spread over the round that follows, and the RTT
 //! filter is min(3/w, 1/4). While the averaged queueing delay is below `mi_threshold`, each acknowledged segment adds
-//! one segment to the window (multiplicative increase). The papers leave open when the delay is compared with the
-//! threshold. Here, as in ns-2, the delay is compared on every ACK, also after a loss. The base RTT is the smallest RTT
-//! of this flow. A flow that starts while there is a standing queue therefore counts that queue as propagation delay,
-//! unless `known_rtt` is set.
+//! one segment to the window (multiplicative increase). When the delay is compared with the threshold, the papers leave
+//! open; here, as in ns-2, it is on every ACK, also after a loss. The base RTT is the smallest RTT of this flow, so a
+//! flow that starts while there is a standing queue counts that queue as propagation delay unless `known_rtt` is set.
 //!
 //! Differences:
-//! * ns-2's module (preset `ns2`, version 1.1.3) moves the window every 10 ms, several times within an update round.
-//!   Each change starts from the window in force when the acknowledged segment was sent. The module does not limit an
+//! * ns-2's module (preset `ns2`, version 1.1.3) moves the window every 10 ms, several times within an update round,
+//!   and each change starts from the window in force when the acknowledged segment was sent. It does not limit an
 //!   update to a doubling of the window, filters with min(3/flight, 1/256), applies increases one segment at a time and
 //!   takes no samples from ACKs in recovery.
-//! * Version 1.1 (preset `ns2-1.1`) updates every round. The module's retransmission of holes older than two RTTs
-//!   belongs to the endpoint and is not modelled.
-//! * Two rules here differ from ns-2's module. First, the module's earlier window is the flight size at the last ACK
-//!   outside recovery. For segments sent in a recovery this earlier window is the flight size before the loss, so the
-//!   module's window grows back faster and has more losses while it overshoots. Second, the module's first RTT is that
-//!   of a 40-byte SYN, a little less than the RTT of data.
+//! * Version 1.1 (preset `ns2-1.1`) updates every round. Its retransmission of holes older than two RTTs belongs to the
+//!   endpoint and is not modelled.
+//! * Two rules here differ from ns-2's module. Its earlier window is the flight size at the last ACK outside recovery,
+//!   which for segments sent in a recovery is the flight size before the loss, so its window grows back faster and has
+//!   more losses while it overshoots. And its first RTT is that of a 40-byte SYN, a little less than the RTT of data.
 
 use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
 use crate::loss_window::window_getters;

@@ -1,28 +1,26 @@
 //! HCC TCP (Xu W, Zhou Z, Pham DT, Ji C, Yang M, Liu Q, "Hybrid congestion control for high-speed networks", Journal of
 //! Network and Computer Applications 34, 2011, sections 3.1 to 3.4, equations 1 to 4 and Table 1). The forward queueing
 //! delay sets the window so that `alpha` segments wait on the forward path. A loss halves the window and starts a
-//! binary search for the window at the loss (the loss reference). The search ends when the window exceeds the loss
-//! reference.
+//! binary search for the window at which it happened (the loss reference), which ends when the window exceeds it.
 //!
-//! Variant: the paper's rules. Each rule that the paper leaves open is a parameter. The open rules of the search are
-//! its smallest step, the order of clipping and halving, and the time at which the lower end moves. Further open rules
-//! are the threshold that ends the start, the averaging of delays, and the responses to losses in the start and to
-//! timeouts. By Table 1 and the prose, "passes the loss reference" means that the delay controls the window again from
-//! the next update after the step beyond the reference (`pass_rounds` 1). Increases are spread over the following
-//! round, so a segment sent with the increased window is only acknowledged one update later (`pass_rounds` 2). The
-//! paper's "default maximum value" of the loss reference is never compared with anything and has no parameter. There is
-//! no update in a recovery or in the round trip after a recovery.
+//! Variant: the paper's rules, with a parameter for each that it leaves open: the search's smallest step, the order of
+//! clipping and halving, the time at which its lower end moves, the threshold that ends the start, the averaging of
+//! delays, and the responses to losses in the start and to timeouts. By Table 1 and the prose, "passes the loss
+//! reference" means that the delay controls the window again from the next update after the step beyond the reference
+//! (`pass_rounds` 1). Increases are spread over the following round, so a segment sent with the increased window is
+//! only acknowledged one update later (`pass_rounds` 2). The paper's "default maximum value" of the loss reference is
+//! never compared with anything, so it has no parameter. There is no update in a recovery, nor in the round trip after.
 //!
 //! The update by delay is not stable on every path. Let b = C R / (N alpha), with C the capacity in segments/s, R the
-//! RTT without a queue and N the number of flows. The anticipated window falls by b segments for each segment that the
+//! RTT without a queue and N the number of flows: the anticipated window falls by b segments for each segment that the
 //! window rises above the equilibrium. Without a lag, an update would turn an error e into e (1/2 - b/2), and the
-//! window would be stable below b = 3. Since the measurement lags by one round trip, the characteristic equation is
-//! z² - z/2 + b/2 = 0, and the window is stable below b = 2. Above b = 2 the clip bounds the oscillation. The window
-//! oscillates by some hundred segments around the equilibrium, and a buffer not much above alpha loses packets. For
-//! example, at 200 Mbit/s, 40 ms and alpha 400, b is 2.5 and the queue varies between 300 and 520 segments. Spreading
-//! the increases lowers the mean queue below alpha. If b is above about 6, every update is a full step, and the mean
-//! queue is alpha/16 lower. With `reference` "fast" an update multiplies the error by 1 - gamma, and the window does
-//! not oscillate.
+//! window would be stable below b = 3. But the measurement lags by one round trip, so z² - z/2 + b/2 = 0 is the
+//! characteristic equation, and the window is stable below b = 2. Above, only the clip bounds the oscillation: the
+//! window swings by some hundred segments around the equilibrium, and a buffer not much above alpha loses packets. At
+//! 200 Mbit/s, 40 ms and alpha 400, for example, b is 2.5 and the queue varies between 300 and 520 segments. Spreading
+//! the increases lowers the mean queue below alpha, and above b = 6 or so every update is a full step, which makes it
+//! alpha/16 lower. With `reference` "fast" an update multiplies the error by 1 - gamma, and the window does not
+//! oscillate.
 //!
 //! No code of the authors is public. The `forward_delay` module states the effects of the hosts' clocks.
 

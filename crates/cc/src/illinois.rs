@@ -1,22 +1,22 @@
 //! TCP-Illinois (Liu S, Başar T, Srikant R, "TCP-Illinois: a loss and delay-based congestion control algorithm for
 //! high-speed networks", VALUETOOLS 2006; Performance Evaluation 65, 2008). Losses determine the direction in which the
-//! window moves, and the mean queueing delay of the last round trip determines the speed. As the delay rises from 0 to
+//! window moves, and the mean queueing delay of the last round trip determines the speed: as the delay rises from 0 to
 //! the largest delay so far, the increase α falls from 10 to 0.3 segments a round trip, and the decrease β rises from
 //! 1/8 to 1/2.
 //!
-//! Variant: the paper's curves in real numbers with Linux's constants. The paper's own α_min and window threshold were
-//! not available; another simulator's documentation gives 0.1 and 10. The increase α returns to its maximum after five
-//! round trips with almost no delay, consecutive or not, as in Linux. A timeout sets the threshold to half of the
-//! window.
+//! Variant: the paper's curves in real numbers with Linux's constants, because the paper's own α_min and window
+//! threshold were not available; another simulator's documentation gives 0.1 and 10. The increase α returns to its
+//! maximum after five round trips with almost no delay, consecutive or not, as in Linux. A timeout sets the threshold
+//! to half of the window.
 //!
 //! Differences of Linux:
-//! * Preset `linux` has α in 1/128 and β in 1/64. A timeout's threshold uses the current β. Segments counted at a small
-//!   α are multiplied by the next α. This product may add up to 33 segments at once.
+//! * Preset `linux` has α in 1/128 and β in 1/64, and a timeout's threshold uses the current β. Segments counted at a
+//!   small α are multiplied by the next α, which may add up to 33 segments at once.
 //! * Up to 2.6.23 a loss kept the fraction β of the window instead of the fraction 1 - β (preset `linux-2.6`, as in
 //!   ns-2's TCP/Linux).
-//! * In the corrected module the largest RTT remains a problem. Every sample counts, so a single sample that a busy
-//!   host delayed makes all later queues look small (preset `linux-2.6.23`). Leith et al. (2008) tested the module with
-//!   RTT samples ignored for two round trips after a loss (preset `leith2008`).
+//! * The corrected module still has a problem with the largest RTT: every sample counts, so a single one that a busy
+//!   host delayed makes all later queues look small (preset `linux-2.6.23`). Leith et al. (2008) tested it with RTT
+//!   samples ignored for two round trips after a loss (preset `leith2008`).
 
 use crate::algorithm::{Ack, Signal};
 use crate::loss_based::{LossBased, own_window};

@@ -3,22 +3,21 @@
 //! as soon as the one-way delay rises above a small fraction of its range.
 //!
 //! Variant: an early indication of congestion is a smoothed one-way delay above the smallest delay plus 15 % of the
-//! range. The indication halves the window and starts an inference time of three round trips without growth. A second
-//! indication, on data sent after the first, brings the window down to one segment. Indications count only after the
-//! first loss, since only a loss shows the range. Growth after a reaction is additive. The extremes of the delay are
-//! those of the last `memory` seconds. Neither paper was available: constants are Linux's, and statements about the
-//! papers are marked unverified.
+//! range. It halves the window and starts an inference time of three round trips without growth; a second indication,
+//! on data sent after the first, brings the window down to one segment. Indications count only after the first loss,
+//! since only a loss shows the range. Growth after a reaction is additive. The extremes of the delay are those of the
+//! last `memory` seconds. Neither paper was available, so constants are Linux's, and statements about the papers are
+//! marked unverified.
 //!
 //! Linux (presets `linux`, `linux-2.6`) differs:
-//! * Linux's delays are differences of TCP timestamps in 32-bit words, converted by an integer quotient with an
-//!   estimate of the receiver's clock rate. The delays jump by the whole uptime if this estimate exceeds 1000 or falls
-//!   below 501. Each growing queue makes the estimate exceed 1000. The delays are smoothed in integers.
+//! * Its delays are differences of TCP timestamps in 32-bit words, converted by an integer quotient with an estimate of
+//!   the receiver's clock rate. They jump by the whole uptime if this estimate exceeds 1000, as each growing queue
+//!   makes it do, or falls below 501. They are smoothed in integers.
 //! * After each indication the extremes are set to the smoothed delay and twice the smoothed delay. A new largest
 //!   sample counts only once a still larger sample arrives.
 //! * Indications count from the beginning, and slow start follows an indication.
-//! * Since Linux 4.10 each connection's timestamps begin at a random number. A delay is then a random number of up to
-//!   2³² ms, and the real delay is negligible compared with this number. After at most one indication, `linux` behaves
-//!   as standard TCP.
+//! * Since Linux 4.10 each connection's timestamps begin at a random number, so a delay is a random number of up to 2³²
+//!   ms beside which the real delay is negligible. After at most one indication, `linux` behaves as standard TCP.
 //! * Before 4.13 timestamps were jiffies. Preset `linux-2.6` assumes hosts that started at the same time; the scenario
 //!   sets differences of their clocks.
 //!

@@ -1,23 +1,23 @@
 //! UDT's native rate control: AIMD on the packet sending period, with increases that shrink as the rate approaches the
 //! capacity.
 //!
-//! The first source is section 7.2 of draft-gg-udt-03 by Gu Y (April 2010). The second source is the UDT library,
-//! version 4 (BSD license), which differs from the draft. The third source is the paper by Gu Y and Grossman R on
-//! UDP-based data transfer for high-speed wide area networks (Computer Networks 51(7), 2007). Preset `udt` is the
-//! library since January 2012, `udt:2008` is the library of December 2008, and `udt:draft` is the draft.
+//! There are three sources: section 7.2 of draft-gg-udt-03 by Gu Y (April 2010); the UDT library, version 4 (BSD
+//! license), which differs from the draft; and the paper by Gu Y and Grossman R on UDP-based data transfer for
+//! high-speed wide area networks (Computer Networks 51(7), 2007). Preset `udt` is the library since January 2012,
+//! `udt:2008` is the library of December 2008, and `udt:draft` is the draft.
 //!
-//! UDT is a transport of its own. UDT's receiver measures the arrival rate A and, by packet pairs, the capacity B. The
-//! receiver reports both rates in an ACK every SYN interval, and losses in NAKs. Therefore UDT is no
-//! [`Algorithm`](crate::Algorithm) for a TCP endpoint; UDT's own endpoint passes ACKs, NAKs and timeouts to the rate
-//! control. Units are whole packets, packets/s and seconds. C is the current rate, 1/P.
+//! UDT is a transport of its own. Its receiver measures the arrival rate A and, by packet pairs, the capacity B, and
+//! reports both in an ACK every SYN interval and losses in NAKs. So it is no [`Algorithm`](crate::Algorithm) for a TCP
+//! endpoint; UDT's own endpoint passes ACKs, NAKs and timeouts to the rate control. Units are whole packets, packets/s
+//! and seconds. C is the current rate, 1/P.
 //!
 //! Choices made here for points that the sources leave open or get wrong:
 //! * The period for a given window is (RTT + SYN) / window, as in the library since 2009. Earlier libraries have the
 //!   inverse, window / (RTT + SYN), which is a rate.
-//! * Periods are not rounded. The library rounds a period up to whole microseconds at each decrease: at 10 Gbit/s, a
-//!   decrease is then 40 % instead of 11 %.
-//! * In the draft the period is initially 0, and no rule changes it when slow start ends with an ACK. Here the period
-//!   becomes 1/A at that time, as when slow start ends with a NAK.
+//! * Periods are not rounded. The library rounds a period up to whole microseconds at each decrease, so at 10 Gbit/s a
+//!   decrease is 40 % instead of 11 %.
+//! * In the draft the period is initially 0, and no rule changes it when slow start ends with an ACK. Here it becomes
+//!   1/A at that time, as when slow start ends with a NAK.
 
 mod history;
 

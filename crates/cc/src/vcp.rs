@@ -1,16 +1,17 @@
 //! VCP, the variable-structure congestion control protocol (Xia Y, Subramanian L, Stoica I, Kalyanaraman S, "One More
 //! Bit Is Enough", SIGCOMM 2005). Routers write into the two ECN bits whether they have a low load, a high load or an
-//! overload. The sender then increases its window multiplicatively, increases it additively, or decreases it.
+//! overload, and the sender increases its window multiplicatively, increases it additively, or decreases it.
 //!
 //! Variant: the parameters scale with the smoothed RTT, so that flows of different RTTs get the same rate. A round trip
-//! multiplies the window by (1 + ξ)^(T/t_ρ), or adds α (T/t_ρ)² segments. After a decrease the window is frozen for
-//! t_ρ, and then grows additively for one round trip. Until the end of this round trip the sender ignores routers'
-//! answers, since these answers precede the effect of the decrease. Preset `ns2` is the authors' ns-2 sender. The ns-2
-//! sender has a reference RTT of 100 ms for the additive scaling, bounds this scaling at both ends, and limits T/t_ρ to
-//! 2.5. The ns-2 sender does not freeze the window after a decrease, but only delays further decreases. The reactions
-//! to losses and timeouts are Reno's. A window of at most 64 segments is sent in equal slots if the slots are longer
-//! than t_ρ/2, so that a router sees the flow's load in every interval (from the ns-2 sender). The number of slots is a
-//! power of two.
+//! multiplies the window by (1 + ξ)^(T/t_ρ), or adds α (T/t_ρ)² segments. After a decrease the window is frozen for t_ρ
+//! and then grows additively for one round trip, during which the sender ignores routers' answers, since they precede
+//! the effect of the decrease. A window of at most 64 segments is sent in equal slots if the slots are longer than
+//! t_ρ/2, so that a router sees the flow's load in every interval (from the authors' ns-2 sender); the number of slots
+//! is a power of two. The reactions to losses and timeouts are Reno's.
+//!
+//! Preset `ns2` is the authors' ns-2 sender. It has a reference RTT of 100 ms for the additive scaling, bounds this
+//! scaling at both ends, and limits T/t_ρ to 2.5. It does not freeze the window after a decrease, but only delays
+//! further decreases.
 
 use crate::algorithm::{Ack, Algorithm, Answer, Load, Needs, Router, RouterAssisted, Signal, Start};
 use crate::loss_window::{LossWindow, MOST, window_methods};

@@ -1,16 +1,17 @@
 //! PCC Vivace (Dong M, Meng T, Zarchy D, Arslan E, Gilad Y, Godfrey PB, Schapira M, "PCC Vivace: online-learning
-//! congestion control", NSDI 2018). The sender sends at a slightly higher and a slightly lower rate, computes the
-//! utility of each rate, and moves its rate along the gradient. The utility of a rate counts throughput, a rising RTT
-//! and losses.
+//! congestion control", NSDI 2018). The sender tries a slightly higher and a slightly lower rate, computes the utility
+//! of each from throughput, a rising RTT and losses, and moves its rate along the gradient.
 //!
-//! Variant: the authors' later code (PCC-Uspace, the Vivace rate controller). This code has three pairs of intervals,
-//! an amplifier of the steps with the power 1.2, and a bound of the steps that grows by 5 % of the rate. Preset `paper`
-//! has the constants that other authors report from the paper. The paper's text was not available, so these constants
-//! are unverified. A Mbit/s is 10⁶ bit/s throughout; the authors' code also uses 2²⁰. An interval lasts the smallest
-//! RTT and at least five segments. Not modelled: the code's longer intervals while RTT samples arrive in bursts, and
-//! the code's trend of the RTT over six intervals. The regression's error is the root mean square distance of the
-//! samples from the fitted line, relative to the samples' mean. After a timeout the window is one segment until the
-//! next ACK, as with any algorithm in Linux.
+//! Variant: the authors' later code (PCC-Uspace, the Vivace rate controller), with three pairs of intervals, an
+//! amplifier of the steps with the power 1.2, and a bound of the steps that grows by 5 % of the rate. Preset `paper`
+//! has the constants that other authors report from the paper, whose text was not available, so they are unverified. A
+//! Mbit/s is 10⁶ bit/s throughout, while the authors' code also uses 2²⁰. An interval lasts the smallest RTT and at
+//! least five segments. The regression's error is the root mean square distance of the samples from the fitted line,
+//! relative to the samples' mean. After a timeout the window is one segment until the next ACK, as with any algorithm
+//! in Linux.
+//!
+//! Not modelled: the code's longer intervals while RTT samples arrive in bursts, and its trend of the RTT over six
+//! intervals.
 
 use std::collections::VecDeque;
 

@@ -7,21 +7,21 @@
 //! ```
 //!
 //! Time advances in *slices*. Within a slice, every *node* (an endpoint, or a link with several feeders) handles all of
-//! its own events before the next node takes its turn. There is no event list into which packets must be inserted, and
-//! a node's state stays in the cache for a whole slice.
+//! its own events before the next node takes its turn, so there is no event list into which packets must be inserted,
+//! and a node's state stays in the cache for a whole slice.
 //!
 //! **Why this is exact.** Let `d(a, b)` be the shortest time from an event at node `a` to its effect at node `b`, and
 //! `w` the length of a slice. Draw an edge from `a` to `b` if `d(a, b) < w`. [`Plan`] chooses the longest `w` for which
-//! these edges form no cycle, and orders the turns along the edges. Take an event at `b` at time `t` inside the slice
-//! `[s, s + w)`, caused by an event at `a` at `t' ≤ t − d(a, b)`. If `t' < s`, the event at `a` was handled in an
-//! earlier slice. If `t' ≥ s`, then `d(a, b) ≤ t − t' < w`, so there is an edge, and `a` took its turn before `b`. In
-//! both cases the packet is in `b`'s mailbox when `b`'s turn begins. Each node handles its own events in the order of
-//! time. Packets of one feeder are in order in one mailbox. Packets of several feeders are merged by time, and the
-//! feeders' names break ties. So neither the length of a slice nor the order of flows changes a result.
+//! these edges form no cycle, and orders the turns along the edges. Now take an event at `b` at time `t` inside the
+//! slice `[s, s + w)`, caused by an event at `a` at `t' ≤ t − d(a, b)`. If `t' < s`, the event at `a` was handled in an
+//! earlier slice. If `t' ≥ s`, then `d(a, b) ≤ t − t' < w`, so there is an edge, and `a` took its turn before `b`.
+//! Either way, the packet is in `b`'s mailbox when `b`'s turn begins. Each node handles its own events in the order of
+//! time: packets of one feeder are in order in one mailbox, and packets of several feeders are merged by time, where
+//! the feeders' names break ties. So neither the length of a slice nor the order of flows changes a result.
 //!
 //! **Inline evaluation.** A link with a single feeder and without its own events gets its packets in order, so it needs
-//! no turn: it is evaluated when a packet is forwarded to it. A receiver that acknowledges each segment at once is
-//! evaluated in the same way. A link that can never queue only adds a time that depends on the packet's size (`quiet`).
+//! no turn: it is evaluated when a packet is forwarded to it, and so is a receiver that acknowledges each segment at
+//! once. A link that can never queue only adds a time that depends on the packet's size (`quiet`).
 //!
 //! | file | idea |
 //! | --- | --- |
