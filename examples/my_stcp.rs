@@ -1,7 +1,7 @@
 //! `my_stcp.py` in Rust: the skeleton written by `elephan export ./examples/my_stcp.py:MyStcp --to rust`, with its
 //! arithmetic filled in.
 
-use elephan_cc::{Ack, Algorithm, Observe, Signal, Start};
+use elephan_cc::{Ack, Algorithm, Event, Observe, Signal, Start};
 
 /// Parameters.
 #[derive(Clone, Debug)]
@@ -43,17 +43,44 @@ impl MyStcp {
         let part = if self.window <= self.parameters.legacy_window { 0.5 } else { self.parameters.decrease };
         ((1.0 - part) * self.window).max(2.0)
     }
-}
 
-impl Observe for MyStcp {}
-
-impl Algorithm for MyStcp {
     fn on_start(&mut self, start: &Start) {
         self.window = start.initial_window.max(1.0);
         self.ssthresh = start.initial_ssthresh.max(2.0);
         self.initial_window = self.window;
     }
 
+    fn on_congestion(&mut self) {
+        self.saved = Some((self.window, self.ssthresh));
+        self.ssthresh = self.reduced();
+        self.window = self.ssthresh;
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        self.saved = Some((self.window, self.ssthresh));
+        if !signal.repeated {
+            self.ssthresh = self.reduced();
+        }
+        self.window = 1.0;
+    }
+
+    fn moderate(&mut self, window: f64) {
+        if window < self.window {
+            self.window = window.max(1.0);
+        }
+    }
+
+    fn on_undo(&mut self) {
+        if let Some((window, ssthresh)) = self.saved.take() {
+            self.window = self.window.max(window);
+            self.ssthresh = self.ssthresh.max(ssthresh);
+        }
+    }
+}
+
+impl Observe for MyStcp {}
+
+impl Algorithm for MyStcp {
     fn on_ack(&mut self, ack: &Ack) {
         if !ack.may_grow() {
             return;
@@ -71,39 +98,16 @@ impl Algorithm for MyStcp {
         }
     }
 
-    fn on_congestion(&mut self, _signal: &Signal) {
-        self.saved = Some((self.window, self.ssthresh));
-        self.ssthresh = self.reduced();
-        self.window = self.ssthresh;
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.saved = Some((self.window, self.ssthresh));
-        if !signal.repeated {
-            self.ssthresh = self.reduced();
+    fn on_event(&mut self, event: &Event) {
+        match *event {
+            Event::Start(ref start) => self.on_start(start),
+            Event::Congestion(_) => self.on_congestion(),
+            Event::Timeout(ref signal) => self.on_timeout(signal),
+            Event::Idle { .. } => self.window = self.window.min(self.initial_window),
+            Event::Moderate { window } | Event::Keep { window } => self.moderate(window),
+            Event::Undo { .. } => self.on_undo(),
+            _ => {}
         }
-        self.window = 1.0;
-    }
-
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.window = self.window.min(self.initial_window);
-    }
-
-    fn moderate(&mut self, window: f64) {
-        if window < self.window {
-            self.window = window.max(1.0);
-        }
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        if let Some((window, ssthresh)) = self.saved.take() {
-            self.window = self.window.max(window);
-            self.ssthresh = self.ssthresh.max(ssthresh);
-        }
-    }
-
-    fn recovery_floor(&self) -> f64 {
-        self.ssthresh * 0.5
     }
 
     fn window(&self) -> f64 {
@@ -112,6 +116,10 @@ impl Algorithm for MyStcp {
 
     fn ssthresh(&self) -> f64 {
         self.ssthresh
+    }
+
+    fn recovery_floor(&self) -> f64 {
+        self.ssthresh * 0.5
     }
 
     fn clone_boxed(&self) -> Option<Box<dyn Algorithm + Send>> {

@@ -24,6 +24,8 @@ NEEDS = {
     "losses": "on_lost; declared by defining the method",
     "sends": "on_sent; declared by defining the method",
     "restarts": "on_restart; declared by defining the method",
+    "idle_timeouts": "on_idle_timeouts; declared by defining the method",
+    "reductions": "takes_reduction; declared by defining the method",
     "pacing": "the endpoint sends at pacing_rate",
     "own_recovery": "the algorithm's window applies in recovery, instead of the endpoint's recovery rule",
     "accurate_ecn": "ECT(0), and Ack.marked with every ACK (RFC 8257)",
@@ -89,11 +91,10 @@ class Algorithm(ABC):
         """Handles the first transmission after ``idle`` seconds without outstanding data; ``idle`` is longer than one
         RTO."""
 
-    def on_idle_timeouts(self, timeouts: int) -> bool:
+    def on_idle_timeouts(self, timeouts: int) -> None:
         """Restarts the window of a Linux host after an idle time of ``timeouts`` whole retransmission timeouts, 0 for a
-        shorter one (``tcp_cwnd_restart``). False, the default, if the class has no such rule; then `on_idle` is called
-        after an idle time longer than one RTO."""
-        return False
+        shorter one (``tcp_cwnd_restart``). A class that defines this method gets it on Linux hosts in place of
+        `on_idle`."""
 
     def on_restart(self, restart: Restart) -> None:
         """Handles the sending of a segment of a Linux host while no segment is in flight (``CA_EVENT_TX_START``)."""
@@ -102,6 +103,15 @@ class Algorithm(ABC):
         """Handles a loss that turns a reduction of a Linux host, after a mark, into a recovery. `on_congestion` has
         reduced the window at the start of the reduction and is not called again; ``window`` is the window of the
         endpoint's recovery rule, and the endpoint follows a threshold that falls here."""
+
+    def on_sample(self, ack: Ack) -> None:
+        """Handles a Linux host's sample of an ACK that begins a recovery, before `on_congestion` (``pkts_acked``);
+        `on_ack` follows for the same ACK."""
+
+    def takes_reduction(self) -> bool:
+        """True once after the class has decided on an ACK to reduce its window although no segment was lost or marked.
+        The endpoint then begins a recovery as after an ECN echo, and calls `on_congestion`."""
+        return False
 
     def on_sent(self, sent: Sent) -> None:
         """Handles the sending of a segment."""
@@ -137,7 +147,13 @@ class Algorithm(ABC):
     def _needs(self) -> list[str]:
         """The needs that `needs` states, and the needs implied by the methods that the class defines."""
         own = type(self)
-        methods = {"losses": "on_lost", "sends": "on_sent", "restarts": "on_restart"}
+        methods = {
+            "losses": "on_lost",
+            "sends": "on_sent",
+            "restarts": "on_restart",
+            "idle_timeouts": "on_idle_timeouts",
+            "reductions": "takes_reduction",
+        }
         implied = {word: getattr(own, name) is not getattr(Algorithm, name) for word, name in methods.items()}
         return [*self.needs, *(word for word, wanted in implied.items() if wanted and word not in self.needs)]
 

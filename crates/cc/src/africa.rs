@@ -7,12 +7,13 @@
 //! slow mode are unverified. The smoothing follows the code of a Linux derivative. That derivative has no slow mode.
 //! Some descriptions halve the window on a loss in slow mode (preset `halving`).
 
-use crate::algorithm::{Ack, Signal};
+use crate::ack::Ack;
 use crate::hstcp::{Form, Hstcp, HstcpParams};
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{LossParams, LossWindow};
 use crate::observe::{observed, states};
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch};
+use crate::reports::Signal;
 
 params! {
     /// Parameters of TCP-Africa.

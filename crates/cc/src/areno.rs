@@ -10,11 +10,12 @@
 //! so that the sum of both windows grows as Reno's window does at full congestion. Here the constant is
 //! `increase_constant`, 0 by default. The window grows by at most one segment for each segment acknowledged.
 
-use crate::algorithm::{Ack, Signal, Start};
+use crate::ack::Ack;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{FLOOR, LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params};
+use crate::reports::{Signal, Start};
 use crate::round_trip::{AckedRate, RoundTrip};
 
 choices! {
@@ -247,6 +248,7 @@ impl LossBased for Areno {
 mod tests {
     use super::*;
     use crate::algorithm::Algorithm;
+    use crate::event::Event;
     use crate::param::Setting;
     use crate::testing::{Driver, close, run_over_link, settings};
 
@@ -355,9 +357,9 @@ mod tests {
         (a.probe, a.increase) = (300.0, 5.0);
         d.time_out(&mut a);
         assert_eq!((a.window(), a.ssthresh(), a.probe), (1.0, 500.0, 0.0));
-        a.on_undo(0.0);
+        a.on_event(&Event::Undo { now: 0.0 });
         assert_eq!((a.window(), a.probe), (1000.0, 300.0));
-        a.on_idle(9.0, 5.0);
+        a.on_event(&Event::Idle { now: 9.0, idle: 5.0 });
         assert_eq!(a.probe, 0.0);
     }
 

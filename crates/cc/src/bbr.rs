@@ -12,11 +12,16 @@
 //! Differences from Linux: a delayed ACK may refresh an expired minimum RTT, where the kernel waits for an ACK that is
 //! not delayed. Without the preset `linux`, all segments in flight count as in the network.
 
-use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Needs, Restart, Signal, Start};
+use crate::ack::{Ack, Delivery};
+use crate::algorithm::{Algorithm, Needs};
 use crate::draws::Draws;
+use crate::event::Event;
 use crate::jiffies::Jiffies;
+use crate::linux;
+use crate::linux::Restart;
 use crate::observe::{observed, states};
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch, value};
+use crate::reports::{Cause, Lost, Signal, Start};
 use crate::windowed::WindowedMax;
 
 use self::aggregation::Aggregation;
@@ -581,7 +586,7 @@ observed! {
     lt_use_bw = self.s.policer.rate().is_some(), plain();
 }
 
-impl Algorithm for Bbr {
+impl Bbr {
     fn on_start(&mut self, start: &Start) {
         let s = &mut *self.s;
         s.w = start.initial_window.max(1.0);
@@ -599,18 +604,73 @@ impl Algorithm for Bbr {
         self.first_pace(rtt.unwrap_or(FIRST_RTT_S));
     }
 
-    #[inline]
-    fn needs(&self) -> Needs {
-        let hz = self.p.integer;
-        Needs { delivery: true, losses: true, pacing: true, own_recovery: true, hz, restarts: hz, ..Needs::default() }
-    }
-
     fn on_lost(&mut self, lost: &Lost) {
         self.s.lost += 1.0;
         // Linux's rate sample of an ACK does not count the losses that a timer has shown before (`rs->losses`).
         self.s.lost_now += f64::from(u8::from(!lost.by_timer));
     }
 
+    fn on_congestion(&mut self, signal: &Signal) {
+        if signal.cause == Cause::Ecn {
+            if self.p.integer {
+                // Linux also saves its window at a mark, to which it does not respond otherwise.
+                self.save_window();
+            }
+            return;
+        }
+        self.save_window();
+        self.begin_recovery();
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        if !signal.repeated {
+            self.save_window();
+        }
+        (self.s.recovering, self.s.recovery_begins, self.s.recovery_ends) = (true, false, false);
+        // Linux's stack sets the window to the segments in flight plus one (tcp_enter_loss).
+        self.s.w = 1.0 + signal.kept;
+        self.s.full_bandwidth = 0.0;
+        // The end of a round with a loss.
+        self.s.round_start = true;
+        self.s.lost_now = self.s.lost_now.max(1.0);
+        if self.p.policer {
+            self.look_for_policer(self.s.delivered_at, false);
+        }
+        self.s.lost_now = 0.0;
+    }
+
+    fn on_idle(&mut self, now: f64) {
+        (self.s.idle_restart, self.s.delivered_at) = (true, now);
+        self.s.aggregation.begin(now);
+        match self.s.mode {
+            Mode::ProbeBw => self.pace(1.0, self.bandwidth()),
+            Mode::ProbeRtt => self.leave_probe_rtt(now),
+            Mode::Startup | Mode::Drain => {}
+        }
+    }
+
+    /// `bbr_cwnd_event`.
+    fn on_restart(&mut self, restart: &Restart) {
+        if restart.application_limited {
+            self.on_idle(restart.now);
+        }
+    }
+
+    fn on_recovery_exit(&mut self) {
+        if self.s.recovering {
+            self.s.recovering = false;
+            self.s.recovery_ends = true;
+        }
+    }
+
+    fn on_undo(&mut self) {
+        (self.s.full_bandwidth, self.s.full_count) = (0.0, 0.0);
+        self.s.policer.forget(self.counts(self.s.delivered_at));
+        self.on_recovery_exit();
+    }
+}
+
+impl Algorithm for Bbr {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         self.s.delivered = ack.delivery.map_or(self.s.delivered + ack.acked, |d| d.delivered);
@@ -639,75 +699,35 @@ impl Algorithm for Bbr {
         self.s.lost_now = 0.0;
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        if signal.cause == Cause::Ecn {
-            if self.p.integer {
-                // Linux also saves its window at a mark, to which it does not respond otherwise.
-                self.save_window();
-            }
-            return;
-        }
-        self.save_window();
-        self.begin_recovery();
-    }
-
-    fn on_loss_in_reduction(&mut self, _now: f64, _window: f64) {
-        self.begin_recovery();
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        if !signal.repeated {
-            self.save_window();
-        }
-        (self.s.recovering, self.s.recovery_begins, self.s.recovery_ends) = (true, false, false);
-        // Linux's stack sets the window to the segments in flight plus one (tcp_enter_loss).
-        self.s.w = 1.0 + signal.kept;
-        self.s.full_bandwidth = 0.0;
-        // The end of a round with a loss.
-        self.s.round_start = true;
-        self.s.lost_now = self.s.lost_now.max(1.0);
-        if self.p.policer {
-            self.look_for_policer(self.s.delivered_at, false);
-        }
-        self.s.lost_now = 0.0;
-    }
-
-    fn on_idle(&mut self, now: f64, _idle: f64) {
-        (self.s.idle_restart, self.s.delivered_at) = (true, now);
-        self.s.aggregation.begin(now);
-        match self.s.mode {
-            Mode::ProbeBw => self.pace(1.0, self.bandwidth()),
-            Mode::ProbeRtt => self.leave_probe_rtt(now),
-            Mode::Startup | Mode::Drain => {}
+    fn on_event(&mut self, event: &Event) {
+        match *event {
+            Event::Start(ref start) => self.on_start(start),
+            Event::Congestion(ref signal) => self.on_congestion(signal),
+            Event::Timeout(ref signal) => self.on_timeout(signal),
+            Event::Idle { now, .. } => self.on_idle(now),
+            Event::Lost(ref lost) => self.on_lost(lost),
+            Event::Moderate { window } | Event::Keep { window } => self.s.w = self.s.w.min(window).max(1.0),
+            Event::RecoveryExit { .. } => self.on_recovery_exit(),
+            Event::Undo { .. } => self.on_undo(),
+            Event::Linux(linux::Event::Restart(ref restart)) => self.on_restart(restart),
+            Event::Linux(linux::Event::LossInReduction { .. }) => self.begin_recovery(),
+            _ => {}
         }
     }
 
-    fn on_idle_timeouts(&mut self, _timeouts: u32) -> bool {
-        self.p.integer
-    }
-
-    /// `bbr_cwnd_event`.
-    fn on_restart(&mut self, restart: &Restart) {
-        if restart.application_limited {
-            self.on_idle(restart.now, restart.idle);
+    #[inline]
+    fn needs(&self) -> Needs {
+        let of_linux = self.p.integer;
+        Needs {
+            delivery: true,
+            losses: true,
+            pacing: true,
+            own_recovery: true,
+            hz: of_linux,
+            restarts: of_linux,
+            idle_timeouts: of_linux,
+            ..Needs::default()
         }
-    }
-
-    fn on_recovery_exit(&mut self, _now: f64) {
-        if self.s.recovering {
-            self.s.recovering = false;
-            self.s.recovery_ends = true;
-        }
-    }
-
-    fn on_undo(&mut self, now: f64) {
-        (self.s.full_bandwidth, self.s.full_count) = (0.0, 0.0);
-        self.s.policer.forget(self.counts(self.s.delivered_at));
-        self.on_recovery_exit(now);
-    }
-
-    fn moderate(&mut self, window: f64) {
-        self.s.w = self.s.w.min(window).max(1.0);
     }
 
     #[inline]

@@ -12,10 +12,14 @@
 //! segment lost early in a burst. Here each segment has its own record of the data in flight, so no correction is
 //! needed.
 
-use crate::algorithm::{Ack, Algorithm, Cause, Delivery, Lost, Needs, Signal, Start};
+use crate::ack::{Ack, Delivery};
+use crate::algorithm::{Algorithm, Needs};
 use crate::draws::Draws;
+use crate::event::Event;
+use crate::linux;
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params};
+use crate::reports::{Cause, Lost, Signal, Start};
 
 mod state;
 #[cfg(test)]
@@ -458,7 +462,7 @@ observed! {
     full_bw_reached = self.s.full_reached, plain();
 }
 
-impl Algorithm for Bbr3 {
+impl Bbr3 {
     fn on_start(&mut self, start: &Start) {
         let s = &mut *self.s;
         s.w = start.initial_window.max(1.0);
@@ -469,11 +473,6 @@ impl Algorithm for Bbr3 {
         s.rtt_seen = start.rtt.is_some();
         s.min_rtt = start.rtt.unwrap_or(f64::INFINITY);
         self.first_pace(start.rtt.unwrap_or(FIRST_RTT_S));
-    }
-
-    #[inline]
-    fn needs(&self) -> Needs {
-        Needs { delivery: true, losses: true, pacing: true, own_recovery: true, ..Needs::default() }
     }
 
     fn on_lost(&mut self, lost: &Lost) {
@@ -490,39 +489,19 @@ impl Algorithm for Bbr3 {
         }
     }
 
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        self.s.delivered = ack.delivery.map_or(self.s.delivered + ack.acked, |d| d.delivered);
-        self.s.window_filled[1] |= ack.window_limited && ack.in_flight + ack.acked + 1.0 >= self.s.w.floor();
-        if let Some(sample) = self.sample(ack) {
-            self.update_model(ack, &sample);
-        }
-        if !self.s.rtt_seen && ack.srtt > 0.0 {
-            self.s.rtt_seen = true;
-            self.first_pace(ack.srtt);
-        }
-        self.pace(self.pacing_gain());
-        self.set_window(ack.acked);
-        self.s.lost_now = false;
-    }
-
     fn on_congestion(&mut self, signal: &Signal) {
         if signal.cause == Cause::Loss {
             self.s.recovering = true;
         }
     }
 
-    fn on_loss_in_reduction(&mut self, _now: f64, _window: f64) {
-        self.s.recovering = true;
-    }
-
-    fn on_timeout(&mut self, _signal: &Signal) {
+    fn on_timeout(&mut self) {
         self.s.save_upon_loss();
         self.s.recovering = true;
         self.s.w = 1.0;
     }
 
-    fn on_idle(&mut self, now: f64, _idle: f64) {
+    fn on_idle(&mut self, now: f64) {
         self.s.idle_restart = true;
         (self.s.extra_since, self.s.extra_delivered) = (now, 0.0);
         if self.s.mode.in_probe_bw() {
@@ -532,15 +511,15 @@ impl Algorithm for Bbr3 {
         }
     }
 
-    fn on_recovery_exit(&mut self, _now: f64) {
+    fn on_recovery_exit(&mut self) {
         if self.s.recovering {
             self.s.recovering = false;
             self.s.restore_window();
         }
     }
 
-    fn on_undo(&mut self, now: f64) {
-        self.on_recovery_exit(now);
+    fn on_undo(&mut self) {
+        self.on_recovery_exit();
         let s = &mut *self.s;
         s.loss_in_round = false;
         s.reset_full_pipe();
@@ -558,9 +537,43 @@ impl Algorithm for Bbr3 {
             _ => {}
         }
     }
+}
 
-    fn moderate(&mut self, window: f64) {
-        self.s.w = self.s.w.min(window).max(1.0);
+impl Algorithm for Bbr3 {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        self.s.delivered = ack.delivery.map_or(self.s.delivered + ack.acked, |d| d.delivered);
+        self.s.window_filled[1] |= ack.window_limited && ack.in_flight + ack.acked + 1.0 >= self.s.w.floor();
+        if let Some(sample) = self.sample(ack) {
+            self.update_model(ack, &sample);
+        }
+        if !self.s.rtt_seen && ack.srtt > 0.0 {
+            self.s.rtt_seen = true;
+            self.first_pace(ack.srtt);
+        }
+        self.pace(self.pacing_gain());
+        self.set_window(ack.acked);
+        self.s.lost_now = false;
+    }
+
+    fn on_event(&mut self, event: &Event) {
+        match *event {
+            Event::Start(ref start) => self.on_start(start),
+            Event::Congestion(ref signal) => self.on_congestion(signal),
+            Event::Timeout(_) => self.on_timeout(),
+            Event::Idle { now, .. } => self.on_idle(now),
+            Event::Lost(ref lost) => self.on_lost(lost),
+            Event::Moderate { window } | Event::Keep { window } => self.s.w = self.s.w.min(window).max(1.0),
+            Event::RecoveryExit { .. } => self.on_recovery_exit(),
+            Event::Undo { .. } => self.on_undo(),
+            Event::Linux(linux::Event::LossInReduction { .. }) => self.s.recovering = true,
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn needs(&self) -> Needs {
+        Needs { delivery: true, losses: true, pacing: true, own_recovery: true, ..Needs::default() }
     }
 
     #[inline]

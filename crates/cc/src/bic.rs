@@ -19,7 +19,8 @@
 //! * Linux's first form (preset `linux-2.6.11`) kept the paper's S_max 32 and β 1/8. This form has no estimate of
 //!   segments per ACK, and moves by 4/11 segment a round trip near the maximum.
 
-use crate::algorithm::{Ack, Needs, Signal, Start};
+use crate::ack::Ack;
+use crate::algorithm::Needs;
 use crate::jiffies::Jiffies;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow};
@@ -27,6 +28,7 @@ use crate::observe::observed;
 use crate::param::{
     BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params, switch, value, word,
 };
+use crate::reports::{Signal, Start};
 
 choices! {
     /// Increase rule:
@@ -370,6 +372,7 @@ impl LossBased for Bic {
 mod tests {
     use super::*;
     use crate::algorithm::Algorithm;
+    use crate::event::Event;
     use crate::testing::{Driver, close, settings};
 
     fn bic(preset: &str) -> Bic {
@@ -393,7 +396,7 @@ mod tests {
             d.lose(&mut b);
             let after = b.last_max;
             assert!(after < before && b.linux.at_window == 875.0);
-            b.on_undo(0.0);
+            b.on_event(&Event::Undo { now: 0.0 });
             assert_eq!(b.last_max, if restores { before } else { after }, "{preset}");
         }
     }

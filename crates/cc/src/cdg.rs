@@ -15,11 +15,15 @@ mod parameters;
 use self::module::Module;
 pub use self::parameters::CdgParams;
 use self::parameters::{Queue, Report};
-use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
+use crate::ack::Ack;
+use crate::algorithm::{Algorithm, Needs};
 use crate::draws::Draws;
-use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_methods};
+use crate::event::Event;
+use crate::linux;
+use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_getters};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, switch, value, word};
+use crate::reports::{Signal, Start};
 
 /// Noise of a gradient sum, s. A gradient sum at or below the negative of this noise shows that a back-off had an
 /// effect. With `use_tolerance`, a sum below the noise counts as no rise of the RTT.
@@ -319,7 +323,7 @@ observed! {
     backing_off = self.report().backing_off, plain();
 }
 
-impl Algorithm for Cdg {
+impl Cdg {
     fn on_start(&mut self, start: &Start) {
         self.win.start(start);
         self.draws = Draws::new(start.seed);
@@ -340,6 +344,67 @@ impl Algorithm for Cdg {
         }
     }
 
+    fn on_congestion(&mut self, signal: &Signal) {
+        let target = match self.linux() {
+            Some((module, win)) => {
+                module.begin_recovery();
+                module.threshold(win)
+            }
+            None => self.reduced(signal),
+        };
+        self.win.reduce_to(target);
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        let kept = signal.repeated.then_some(self.win.ssthresh);
+        if let Some((module, win)) = self.linux() {
+            let target = kept.unwrap_or_else(|| module.threshold(win));
+            module.time_out();
+            win.time_out(target, signal);
+            return;
+        }
+        let target = kept.unwrap_or_else(|| self.reduced(signal));
+        self.win.time_out(target, signal);
+        self.settle();
+    }
+
+    fn on_idle(&mut self) {
+        self.win.idle();
+        if let Some((module, win)) = self.linux() {
+            module.restart(win.w);
+        }
+        self.gradients.fill(Extremes::default());
+        (self.sum, self.tail, self.filled) = (Extremes::default(), 0, false);
+        (self.ineffectual, self.delayed, self.base) = (0.0, 0, f64::INFINITY);
+        (self.rtt, self.shadow) = (None, self.win.w);
+        self.settle();
+    }
+
+    fn on_idle_timeouts(&mut self, timeouts: u32) {
+        if let Some((module, win)) = self.linux().filter(|_| timeouts > 0) {
+            module.restart(win.w);
+        }
+        self.win.restart_after(timeouts);
+    }
+
+    fn on_recovery_exit(&mut self) {
+        if let Some((module, _)) = self.linux() {
+            module.recovered();
+        }
+        self.settle();
+        self.settling = true;
+    }
+
+    fn on_undo(&mut self) {
+        self.win.undo();
+        self.backing_off = false;
+        if let Some((module, _)) = self.linux() {
+            module.undone();
+        }
+    }
+}
+
+impl Algorithm for Cdg {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         if let (Some(module), Some(sample)) = (&mut self.module, &ack.sample) {
@@ -380,86 +445,39 @@ impl Algorithm for Cdg {
         self.shadow += self.win.w - before;
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        let target = match self.linux() {
-            Some((module, win)) => {
-                module.begin_recovery();
-                module.threshold(win)
-            }
-            None => self.reduced(signal),
-        };
-        self.win.reduce_to(target);
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        let kept = signal.repeated.then_some(self.win.ssthresh);
-        if let Some((module, win)) = self.linux() {
-            let target = kept.unwrap_or_else(|| module.threshold(win));
-            module.time_out();
-            win.time_out(target, signal);
-            return;
+    fn on_event(&mut self, event: &Event) {
+        match *event {
+            Event::Start(ref start) => self.on_start(start),
+            Event::Congestion(ref signal) => self.on_congestion(signal),
+            Event::Timeout(ref signal) => self.on_timeout(signal),
+            Event::Idle { .. } => self.on_idle(),
+            Event::Moderate { window } => self.win.moderate(window),
+            Event::Keep { window } => self.win.keep(window),
+            Event::RecoveryExit { .. } => self.on_recovery_exit(),
+            Event::Undo { .. } => self.on_undo(),
+            Event::Linux(linux::Event::Sample(ref ack)) => self.on_sample(ack),
+            Event::Linux(linux::Event::IdleTimeouts { timeouts }) => self.on_idle_timeouts(timeouts),
+            _ => {}
         }
-        let target = kept.unwrap_or_else(|| self.reduced(signal));
-        self.win.time_out(target, signal);
-        self.settle();
-    }
-
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
-        if let Some((module, win)) = self.linux() {
-            module.restart(win.w);
-        }
-        self.gradients.fill(Extremes::default());
-        (self.sum, self.tail, self.filled) = (Extremes::default(), 0, false);
-        (self.ineffectual, self.delayed, self.base) = (0.0, 0, f64::INFINITY);
-        (self.rtt, self.shadow) = (None, self.win.w);
-        self.settle();
-    }
-
-    fn on_idle_timeouts(&mut self, timeouts: u32) -> bool {
-        let Some((module, win)) = self.linux() else { return false };
-        if timeouts > 0 {
-            module.restart(win.w);
-        }
-        win.restart_after(timeouts)
     }
 
     fn needs(&self) -> Needs {
-        Needs { reductions: self.module.is_some(), ..Needs::default() }
+        let is_module = self.module.is_some();
+        Needs { reductions: is_module, idle_timeouts: is_module, ..Needs::default() }
     }
 
     fn takes_reduction(&mut self) -> bool {
         self.linux().is_some_and(|(module, _)| module.takes_reduction())
     }
 
-    fn on_recovery_exit(&mut self, _now: f64) {
-        if let Some((module, _)) = self.linux() {
-            module.recovered();
-        }
-        self.settle();
-        self.settling = true;
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        self.win.undo();
-        self.backing_off = false;
-        if let Some((module, _)) = self.linux() {
-            module.undone();
-        }
-    }
-
-    fn keep(&mut self, window: f64) {
-        self.win.keep(window);
-    }
-
-    window_methods!();
+    window_getters!();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::Cause;
     use crate::param::Setting;
+    use crate::reports::Cause;
     use crate::testing::{Driver, close, settings};
 
     fn cdg(values: &[(&str, Setting)]) -> Cdg {
@@ -488,7 +506,7 @@ mod tests {
     #[test]
     fn the_round_trip_of_the_handshake_is_the_first_to_compare_with() {
         let mut c = cdg(&[]);
-        c.on_start(&Start { rtt: Some(0.300_024), ..Start::default() });
+        c.on_event(&Event::Start(Start { rtt: Some(0.300_024), ..Start::default() }));
         let first = Driver::new().make_ack(&c, 1.0, 0.300_300, true);
         c.on_ack(&first);
         let before = c.previous.expect("a round has ended");
@@ -552,7 +570,7 @@ mod tests {
             c.rtt = Some(Extremes { min: 9.0, max: 9.0 });
             false
         }));
-        c.on_undo(0.2);
+        c.on_event(&Event::Undo { now: 0.2 });
         assert!(c.ssthresh().is_infinite());
         d.round(&mut c, 0.1);
         assert!(c.window() <= 20.0, "{}", c.window());
@@ -591,9 +609,9 @@ mod tests {
         d.start_at(&mut c, 800.0);
         c.shadow = 1200.0;
         let timeout = d.signal(&c, Cause::Loss);
-        c.on_timeout(&timeout);
+        c.on_event(&Event::Timeout(timeout));
         assert_eq!((c.shadow, c.ssthresh()), (600.0, 600.0));
-        c.on_timeout(&Signal { repeated: true, ..timeout });
+        c.on_event(&Event::Timeout(Signal { repeated: true, ..timeout }));
         assert_eq!((c.shadow, c.ssthresh()), (600.0, 600.0));
     }
 

@@ -18,12 +18,15 @@
 //!   While timestamps are off, ns-2 gives it one RTT sample a round trip, but it updates dwnd only with more, so it
 //!   behaves as Reno (`ns2`).
 
-use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
+use crate::ack::Ack;
+use crate::algorithm::{Algorithm, Needs};
+use crate::event::Event;
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow, window_getters};
 use crate::observe::observed;
 use crate::param::{
     BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params, switch, value, word,
 };
+use crate::reports::{Signal, Start};
 use crate::round_trip::{MIN_SAMPLES, RoundRtt, RoundTrip};
 
 choices! {
@@ -398,17 +401,66 @@ observed! {
     base_s = self.base, number(Unit::Seconds);
 }
 
-impl Algorithm for Compound {
-    #[inline]
-    fn needs(&self) -> Needs {
-        Needs { rounds_restart: self.p.rules != Rules::Draft, ..Needs::default() }
-    }
-
+impl Compound {
     fn on_start(&mut self, start: &Start) {
         self.win.start(start);
         self.reno_at_start = self.win.w;
     }
 
+    fn on_congestion(&mut self, signal: &Signal) {
+        self.interrupt();
+        let (reno, before) = (self.reno(), self.win.w);
+        let keep = if self.win.must_halve() { 0.5 } else { 1.0 - self.p.beta };
+        self.win.reduce_to(keep * self.win.reduced_from(signal));
+        self.share(reno, before, reno / 2.0);
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        self.interrupt();
+        self.win.time_out(0.5 * self.win.reduced_from(signal), signal);
+        self.dwnd = 0.0;
+        if self.p.rules == Rules::Draft {
+            // Implementations of the draft reset γ; the Linux modules keep γ.
+            self.gamma = self.p.gamma;
+        }
+    }
+
+    fn on_idle(&mut self) {
+        self.win.idle();
+        self.dwnd = 0.0;
+        self.left = 0.0;
+        self.gamma = self.p.gamma;
+        self.diff_reno = None;
+        self.round = RoundTrip::NEW;
+        if self.p.forget_base {
+            self.base = f64::INFINITY;
+        }
+    }
+
+    fn on_recovery_exit(&mut self) {
+        self.forget_round();
+        self.diff_reno = None;
+        self.reno_at_start = self.reno();
+    }
+
+    fn on_undo(&mut self) {
+        if let (Some(w), Some(dwnd)) = (self.win.undo(), self.saved.take()) {
+            // If the window has since grown beyond the old one, the excess belongs to Reno's component.
+            self.dwnd = if self.win.w > w { self.dwnd } else { dwnd };
+        }
+    }
+
+    fn moderate(&mut self, window: f64) {
+        let (reno, before) = (self.reno(), self.win.w);
+        self.win.moderate(window);
+        if self.win.w < before {
+            self.left = 0.0;
+            self.share(reno, before, reno * self.win.w / before);
+        }
+    }
+}
+
+impl Algorithm for Compound {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         if self.p.timestamps || self.round.samples == 0 {
@@ -436,56 +488,22 @@ impl Algorithm for Compound {
         }
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.interrupt();
-        let (reno, before) = (self.reno(), self.win.w);
-        let keep = if self.win.must_halve() { 0.5 } else { 1.0 - self.p.beta };
-        self.win.reduce_to(keep * self.win.reduced_from(signal));
-        self.share(reno, before, reno / 2.0);
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.interrupt();
-        self.win.time_out(0.5 * self.win.reduced_from(signal), signal);
-        self.dwnd = 0.0;
-        if self.p.rules == Rules::Draft {
-            // Implementations of the draft reset γ; the Linux modules keep γ.
-            self.gamma = self.p.gamma;
+    fn on_event(&mut self, event: &Event) {
+        match *event {
+            Event::Start(ref start) => self.on_start(start),
+            Event::Congestion(ref signal) => self.on_congestion(signal),
+            Event::Timeout(ref signal) => self.on_timeout(signal),
+            Event::Idle { .. } => self.on_idle(),
+            Event::Moderate { window } | Event::Keep { window } => self.moderate(window),
+            Event::RecoveryExit { .. } => self.on_recovery_exit(),
+            Event::Undo { .. } => self.on_undo(),
+            _ => {}
         }
     }
 
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
-        self.dwnd = 0.0;
-        self.left = 0.0;
-        self.gamma = self.p.gamma;
-        self.diff_reno = None;
-        self.round = RoundTrip::NEW;
-        if self.p.forget_base {
-            self.base = f64::INFINITY;
-        }
-    }
-
-    fn on_recovery_exit(&mut self, _now: f64) {
-        self.forget_round();
-        self.diff_reno = None;
-        self.reno_at_start = self.reno();
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        if let (Some(w), Some(dwnd)) = (self.win.undo(), self.saved.take()) {
-            // If the window has since grown beyond the old one, the excess belongs to Reno's component.
-            self.dwnd = if self.win.w > w { self.dwnd } else { dwnd };
-        }
-    }
-
-    fn moderate(&mut self, window: f64) {
-        let (reno, before) = (self.reno(), self.win.w);
-        self.win.moderate(window);
-        if self.win.w < before {
-            self.left = 0.0;
-            self.share(reno, before, reno * self.win.w / before);
-        }
+    #[inline]
+    fn needs(&self) -> Needs {
+        Needs { rounds_restart: self.p.rules != Rules::Draft, ..Needs::default() }
     }
 
     window_getters!();

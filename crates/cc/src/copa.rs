@@ -15,11 +15,14 @@
 //! dozen segments of its own in the pipe, so several flows in phase with each other may not see the queue empty, and
 //! enter competitive mode.
 
-use crate::algorithm::{Ack, Algorithm, Lost, Needs, Signal, Start};
+use crate::ack::Ack;
+use crate::algorithm::{Algorithm, Needs};
+use crate::event::Event;
 use crate::observe::{observed, states};
 use crate::param::{
     BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, value, word,
 };
+use crate::reports::{Signal, Start};
 use crate::windowed::{WindowedMax, WindowedMin};
 
 choices! {
@@ -288,7 +291,7 @@ observed! {
     slow_starting = self.slow_starting, plain();
 }
 
-impl Algorithm for Copa {
+impl Copa {
     fn on_start(&mut self, start: &Start) {
         self.w = start.initial_window.max(1.0);
         self.initial_window = self.w;
@@ -296,11 +299,21 @@ impl Algorithm for Copa {
         (self.s.tested_at, self.s.doubled_at, self.s.emptied_at) = (start.now, start.now, start.now);
     }
 
-    #[inline]
-    fn needs(&self) -> Needs {
-        Needs { losses: self.p.competitive, pacing: true, own_recovery: true, ..Needs::default() }
+    fn on_timeout(&mut self, signal: &Signal) {
+        self.lose_while_competing(signal.now);
+        self.w = self.w.min(self.p.min_window);
+        (self.s.velocity, self.s.same_direction) = (1.0, 0.0);
     }
 
+    fn on_idle(&mut self, now: f64) {
+        self.w = self.w.min(self.initial_window);
+        self.s.rtt_standing = WindowedMin::new();
+        (self.s.velocity, self.s.same_direction) = (1.0, 0.0);
+        (self.s.tested_at, self.s.tested_window, self.s.emptied_at) = (now, self.w, now);
+    }
+}
+
+impl Algorithm for Copa {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
@@ -321,29 +334,21 @@ impl Algorithm for Copa {
         self.steer(ack, queueing.max(0.0));
     }
 
-    fn on_lost(&mut self, lost: &Lost) {
-        self.lose_while_competing(lost.now);
+    fn on_event(&mut self, event: &Event) {
+        match *event {
+            Event::Start(ref start) => self.on_start(start),
+            Event::Congestion(ref signal) => self.lose_while_competing(signal.now),
+            Event::Timeout(ref signal) => self.on_timeout(signal),
+            Event::Idle { now, .. } => self.on_idle(now),
+            Event::Lost(ref lost) => self.lose_while_competing(lost.now),
+            Event::Moderate { window } | Event::Keep { window } => self.w = self.w.min(window).max(1.0),
+            _ => {}
+        }
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.lose_while_competing(signal.now);
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.lose_while_competing(signal.now);
-        self.w = self.w.min(self.p.min_window);
-        (self.s.velocity, self.s.same_direction) = (1.0, 0.0);
-    }
-
-    fn on_idle(&mut self, now: f64, _idle: f64) {
-        self.w = self.w.min(self.initial_window);
-        self.s.rtt_standing = WindowedMin::new();
-        (self.s.velocity, self.s.same_direction) = (1.0, 0.0);
-        (self.s.tested_at, self.s.tested_window, self.s.emptied_at) = (now, self.w, now);
-    }
-
-    fn moderate(&mut self, window: f64) {
-        self.w = self.w.min(window).max(1.0);
+    #[inline]
+    fn needs(&self) -> Needs {
+        Needs { losses: self.p.competitive, pacing: true, own_recovery: true, ..Needs::default() }
     }
 
     #[inline]
@@ -367,6 +372,7 @@ mod tests {
     use super::*;
     use crate::path::{Flow, Path, alone};
     use crate::reno::Reno;
+    use crate::reports::Lost;
     use crate::testing::{Driver, close, settings};
 
     fn copa(preset: &str) -> Copa {
@@ -397,14 +403,14 @@ mod tests {
             c.choose_mode(now, 0.2, 0.1);
             close(c.s.delta, 1.0 / inverse, 1e-12);
         }
-        c.on_lost(&Lost { now: 1.25, ..Lost::default() });
+        c.on_event(&Event::Lost(Lost { now: 1.25, ..Lost::default() }));
         close(c.s.delta, 0.5, 1e-12);
         // δ never exceeds the default, and changes once a round trip.
         c.s.delta = 0.1;
-        c.on_lost(&Lost { now: 1.3, ..Lost::default() });
+        c.on_event(&Event::Lost(Lost { now: 1.3, ..Lost::default() }));
         assert_eq!(c.s.delta, 0.1);
         for (now, delta) in [(1.36, 0.2), (1.5, 0.4), (1.7, 0.5)] {
-            c.on_lost(&Lost { now, ..Lost::default() });
+            c.on_event(&Event::Lost(Lost { now, ..Lost::default() }));
             close(c.s.delta, delta, 1e-12);
         }
     }

@@ -21,14 +21,17 @@
 
 mod root;
 
-use crate::algorithm::{Ack, Cause, Needs, Restart, Signal, Start};
+use crate::ack::Ack;
+use crate::algorithm::Needs;
 use crate::jiffies::Jiffies;
+use crate::linux;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{
     BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params, switch, value, word,
 };
+use crate::reports::{Cause, Signal, Start};
 
 choices! {
     /// Estimate of the window of a standard TCP flow:
@@ -441,13 +444,6 @@ impl LossBased for Cubic {
         }
     }
 
-    fn sample(&mut self, ack: &Ack) {
-        if self.win.integer() {
-            self.linux_delay(ack);
-            self.is_sampled = true;
-        }
-    }
-
     #[inline]
     fn grow(&mut self, ack: &Ack, n: f64) {
         if self.win.integer() {
@@ -482,9 +478,16 @@ impl LossBased for Cubic {
         self.linux = Linux { beta_scale: self.linux.beta_scale, ..NO_LINUX };
     }
 
-    /// Moves the epoch by the idle time (`cubictcp_cwnd_event`).
-    fn restarted(&mut self, restart: &Restart) {
-        self.freeze(restart.idle, restart.now);
+    fn on_linux(&mut self, event: &linux::Event) {
+        match event {
+            linux::Event::Sample(ack) if self.win.integer() => {
+                self.linux_delay(ack);
+                self.is_sampled = true;
+            }
+            // The epoch moves by the idle time (`cubictcp_cwnd_event`).
+            linux::Event::Restart(restart) => self.freeze(restart.idle, restart.now),
+            _ => {}
+        }
     }
 
     fn resume(&mut self, now: f64, idle: f64) {

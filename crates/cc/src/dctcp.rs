@@ -10,11 +10,14 @@
 //! computes α by shifts in units of 1/1024: α becomes 0 below 16/1024, and ignores fractions of marks below one in 64.
 //! Marks in fast recovery, and during the recovery after a timeout, count towards α but do not reduce the window.
 
-use crate::algorithm::{Ack, Cause, Ecn, Needs, Signal};
+use crate::ack::Ack;
+use crate::algorithm::{Ecn, Needs};
+use crate::linux;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, word};
+use crate::reports::{Cause, Signal};
 
 choices! {
     /// Time of the reductions for marks:
@@ -281,10 +284,11 @@ impl LossBased for Dctcp {
         self.pending = false;
     }
 
-    /// Halves the window that is left of the reduction (`dctcp_react_to_loss`).
-    fn lost_in_reduction(&mut self, _now: f64, window: f64) {
-        if self.is_linux() {
-            self.win.lower_to(window / 2.0);
+    fn on_linux(&mut self, event: &linux::Event) {
+        match *event {
+            // Half of the window that is left of the reduction (`dctcp_react_to_loss`).
+            linux::Event::LossInReduction { window, .. } if self.is_linux() => self.win.lower_to(window / 2.0),
+            _ => {}
         }
     }
 
@@ -309,7 +313,9 @@ impl LossBased for Dctcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::{Algorithm, Sample};
+    use crate::algorithm::Algorithm;
+    use crate::event::Event;
+    use crate::linux::Sample;
     use crate::testing::{Driver, close, settings};
 
     fn dctcp(preset: &str) -> Dctcp {
@@ -348,7 +354,7 @@ mod tests {
             ack(&mut d, &mut a, true, false, 0.1);
             assert_eq!(Algorithm::takes_reduction(&mut a), preset == "linux");
             if preset == "linux" {
-                a.on_congestion(&d.signal(&a, Cause::Ecn));
+                a.on_event(&Event::Congestion(d.signal(&a, Cause::Ecn)));
             }
             assert_eq!((a.window(), a.ssthresh()), (after, after), "{preset}");
         }
@@ -360,8 +366,8 @@ mod tests {
         d.start_at(&mut a, 100.0);
         a.share.alpha = 102.0 / ALPHA_ONE;
         ack(&mut d, &mut a, true, false, 0.1);
-        a.on_congestion(&d.signal(&a, Cause::Ecn));
-        a.on_loss_in_reduction(d.now, 99.0);
+        a.on_event(&Event::Congestion(d.signal(&a, Cause::Ecn)));
+        a.on_event(&Event::Linux(linux::Event::LossInReduction { now: d.now, window: 99.0 }));
         assert_eq!((a.window(), a.ssthresh()), (49.0, 49.0));
     }
 
@@ -484,7 +490,7 @@ mod tests {
             ack(&mut d, &mut a, true, false, 0.2);
         }
         assert_eq!((a.window(), a.ssthresh()), (4.0, 50.0));
-        a.on_recovery_exit(d.now);
+        a.on_event(&Event::RecoveryExit { now: d.now });
         ack(&mut d, &mut a, true, false, 0.2);
         assert_eq!(a.window(), 2.0);
     }

@@ -13,12 +13,15 @@
 //! HCC. Let b be the bandwidth-delay product divided by the sum of all alphas: an update turns an error e into -b e, so
 //! the window is stable below b = 1. On a long fat path b is larger, and the window oscillates by gamma alpha.
 
-use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
+use crate::ack::Ack;
+use crate::algorithm::{Algorithm, Needs};
+use crate::event::Event;
 use crate::forward_delay::{ForwardDelay, ForwardDelayParams};
 use crate::loss_window::{FLOOR, window_getters};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, num, params, value, word};
 use crate::plain_window::PlainWindow;
+use crate::reports::Signal;
 use crate::spread::Spread;
 
 choices! {
@@ -142,11 +145,22 @@ observed! {
     pending = self.spread.pending, number(Unit::Segments);
 }
 
-impl Algorithm for Eefast {
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start, FLOOR);
+impl Eefast {
+    fn on_idle(&mut self) {
+        self.win.idle();
+        self.forget_round();
+        self.delay.forget();
     }
 
+    fn moderate(&mut self, window: f64) {
+        if self.win.moderate(window) {
+            // An increase that was decided at a larger window does not apply to the reduced window.
+            self.spread.pending = 0.0;
+        }
+    }
+}
+
+impl Algorithm for Eefast {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         self.delay.sample(ack, self.win.w);
@@ -174,32 +188,18 @@ impl Algorithm for Eefast {
         }
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.reduce(signal, (1.0 - self.p.decrease) * self.win.w);
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.reduce(signal, FLOOR);
-    }
-
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
-        self.forget_round();
-        self.delay.forget();
-    }
-
-    fn on_recovery_exit(&mut self, _now: f64) {
-        self.forget_round();
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        self.win.undo();
-    }
-
-    fn moderate(&mut self, window: f64) {
-        if self.win.moderate(window) {
-            // An increase that was decided at a larger window does not apply to the reduced window.
-            self.spread.pending = 0.0;
+    fn on_event(&mut self, event: &Event) {
+        match *event {
+            Event::Start(ref start) => self.win.start(start, FLOOR),
+            Event::Congestion(ref signal) => self.reduce(signal, (1.0 - self.p.decrease) * self.win.w),
+            Event::Timeout(ref signal) => self.reduce(signal, FLOOR),
+            Event::Idle { .. } => self.on_idle(),
+            Event::Moderate { window } | Event::Keep { window } => self.moderate(window),
+            Event::RecoveryExit { .. } => self.forget_round(),
+            Event::Undo { .. } => {
+                self.win.undo();
+            }
+            _ => {}
         }
     }
 

@@ -19,11 +19,14 @@
 //!   which for segments sent in a recovery is the flight size before the loss, so its window grows back faster and has
 //!   more losses while it overshoots. And its first RTT is that of a 40-byte SYN, a little less than the RTT of data.
 
-use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
+use crate::ack::Ack;
+use crate::algorithm::{Algorithm, Needs};
+use crate::event::Event;
 use crate::loss_window::window_getters;
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, num, params, value, word};
 use crate::plain_window::PlainWindow;
+use crate::reports::{Signal, Start};
 use crate::spread::Spread;
 
 choices! {
@@ -301,13 +304,27 @@ observed! {
     pending = if self.p.timing == Timing::Ns2 { self.ns2.pending } else { self.spread.pending }, number(Unit::Segments);
 }
 
-impl Algorithm for Fast {
+impl Fast {
     fn on_start(&mut self, start: &Start) {
         self.win.start(start, FLOOR);
         self.ns2.toggled = start.now;
         self.ns2.updated = start.now;
     }
 
+    fn on_idle(&mut self, now: f64) {
+        self.win.idle();
+        self.forget_round(now);
+    }
+
+    fn moderate(&mut self, window: f64) {
+        if self.win.moderate(window) {
+            // An increase that was decided at a larger window does not apply to the reduced window.
+            (self.spread.pending, self.ns2.pending) = (0.0, 0.0);
+        }
+    }
+}
+
+impl Algorithm for Fast {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         if ack.in_recovery {
@@ -327,31 +344,18 @@ impl Algorithm for Fast {
         }
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.reduce(signal, (1.0 - self.p.decrease) * self.win.w);
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.reduce(signal, FLOOR);
-    }
-
-    fn on_idle(&mut self, now: f64, _idle: f64) {
-        self.win.idle();
-        self.forget_round(now);
-    }
-
-    fn on_recovery_exit(&mut self, now: f64) {
-        self.forget_round(now);
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        self.win.undo();
-    }
-
-    fn moderate(&mut self, window: f64) {
-        if self.win.moderate(window) {
-            // An increase that was decided at a larger window does not apply to the reduced window.
-            (self.spread.pending, self.ns2.pending) = (0.0, 0.0);
+    fn on_event(&mut self, event: &Event) {
+        match *event {
+            Event::Start(ref start) => self.on_start(start),
+            Event::Congestion(ref signal) => self.reduce(signal, (1.0 - self.p.decrease) * self.win.w),
+            Event::Timeout(ref signal) => self.reduce(signal, FLOOR),
+            Event::Idle { now, .. } => self.on_idle(now),
+            Event::Moderate { window } | Event::Keep { window } => self.moderate(window),
+            Event::RecoveryExit { now } => self.forget_round(now),
+            Event::Undo { .. } => {
+                self.win.undo();
+            }
+            _ => {}
         }
     }
 

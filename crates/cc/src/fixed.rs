@@ -3,7 +3,9 @@
 //! Variant: none. A flow with this window shows the capacity of a path, an endpoint or the simulator itself without
 //! congestion control. The benchmark uses the constant window as its upper bound.
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::ack::Ack;
+use crate::algorithm::Algorithm;
+use crate::event::Event;
 use crate::observe::Observe;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params};
 
@@ -46,16 +48,10 @@ impl Fixed {
 impl Observe for Fixed {}
 
 impl Algorithm for Fixed {
-    fn on_start(&mut self, _start: &Start) {}
-
     #[inline]
     fn on_ack(&mut self, _ack: &Ack) {}
 
-    fn on_congestion(&mut self, _signal: &Signal) {}
-
-    fn on_timeout(&mut self, _signal: &Signal) {}
-
-    fn moderate(&mut self, _window: f64) {}
+    fn on_event(&mut self, _event: &Event) {}
 
     #[inline]
     fn window(&self) -> f64 {
@@ -73,8 +69,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::algorithm::Cause;
     use crate::param::Value;
+    use crate::reports::Cause;
+    use crate::reports::Signal;
 
     #[test]
     fn nothing_changes_the_window() {
@@ -89,9 +86,9 @@ mod tests {
             repeated: false,
             kept: 0.0,
         };
-        fixed.on_congestion(&signal);
-        fixed.on_timeout(&signal);
-        fixed.moderate(1.0);
+        fixed.on_event(&Event::Congestion(signal));
+        fixed.on_event(&Event::Timeout(signal));
+        fixed.on_event(&Event::Moderate { window: 1.0 });
         assert_eq!(fixed.window().to_bits(), 7.0_f64.to_bits());
     }
 }

@@ -11,7 +11,7 @@
 //! delay D is a whole number of ticks, but the average is D. Therefore C (D mod r) fewer segments are queued: on the
 //! link above at most 25 with ticks of 1 ms, and at most 250 with ticks of 10 ms.
 
-use crate::algorithm::Ack;
+use crate::ack::Ack;
 use crate::observe::observed;
 use crate::param::{choice, choices, num, params};
 

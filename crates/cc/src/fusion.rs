@@ -11,11 +11,12 @@
 //! RTT of the last round trip belongs to a much shorter queue, so the decrease from that RTT would be too small. The
 //! window grows by at most one segment for each segment acknowledged.
 
-use crate::algorithm::{Ack, Signal, Start};
+use crate::ack::Ack;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{FLOOR, LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, num, params};
+use crate::reports::{Signal, Start};
 use crate::round_trip::{AckedRate, MIN_SAMPLES, RoundRtt, RoundTrip};
 
 choices! {

@@ -24,12 +24,15 @@
 //!
 //! No code of the authors is public. The `forward_delay` module states the effects of the hosts' clocks.
 
-use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
+use crate::ack::Ack;
+use crate::algorithm::{Algorithm, Needs};
+use crate::event::Event;
 use crate::forward_delay::{ForwardDelay, ForwardDelayParams};
 use crate::loss_window::{FLOOR, ReduceFrom, window_getters};
 use crate::observe::{observed, states};
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, word};
 use crate::plain_window::PlainWindow;
+use crate::reports::{Signal, Start};
 use crate::spread::Spread;
 
 choices! {
@@ -372,23 +375,10 @@ observed! {
     pending = self.spread.pending, number(Unit::Segments);
 }
 
-impl Algorithm for Hcc {
+impl Hcc {
     fn on_start(&mut self, start: &Start) {
         self.win.start(start, FLOOR);
         self.updated = start.now;
-    }
-
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        self.delay.sample(ack, self.win.w);
-        if ack.in_recovery {
-            return;
-        }
-        match self.mode {
-            Mode::Start => self.in_start(ack),
-            Mode::Restart => self.in_restart(ack),
-            Mode::Delay | Mode::Loss => self.by_rounds(ack),
-        }
     }
 
     fn on_congestion(&mut self, signal: &Signal) {
@@ -425,7 +415,7 @@ impl Algorithm for Hcc {
         self.delay.forget();
     }
 
-    fn on_idle(&mut self, now: f64, _idle: f64) {
+    fn on_idle(&mut self, now: f64) {
         self.win.idle();
         self.updated = now;
         self.forget_round();
@@ -446,7 +436,7 @@ impl Algorithm for Hcc {
         self.forget_round();
     }
 
-    fn on_undo(&mut self, _now: f64) {
+    fn on_undo(&mut self) {
         self.win.undo();
         if let Some((mode, loss_ref)) = self.saved.take() {
             (self.mode, self.loss_ref, self.in_recovery) = (mode, loss_ref, false);
@@ -458,6 +448,34 @@ impl Algorithm for Hcc {
         if self.win.moderate(window) {
             // An increase that was decided at a larger window does not apply to the reduced window.
             self.spread.pending = 0.0;
+        }
+    }
+}
+
+impl Algorithm for Hcc {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        self.delay.sample(ack, self.win.w);
+        if ack.in_recovery {
+            return;
+        }
+        match self.mode {
+            Mode::Start => self.in_start(ack),
+            Mode::Restart => self.in_restart(ack),
+            Mode::Delay | Mode::Loss => self.by_rounds(ack),
+        }
+    }
+
+    fn on_event(&mut self, event: &Event) {
+        match *event {
+            Event::Start(ref start) => self.on_start(start),
+            Event::Congestion(ref signal) => self.on_congestion(signal),
+            Event::Timeout(ref signal) => self.on_timeout(signal),
+            Event::Idle { now, .. } => self.on_idle(now),
+            Event::Moderate { window } | Event::Keep { window } => self.moderate(window),
+            Event::RecoveryExit { now } => self.on_recovery_exit(now),
+            Event::Undo { .. } => self.on_undo(),
+            _ => {}
         }
     }
 

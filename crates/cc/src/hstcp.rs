@@ -13,11 +13,12 @@
 //!   avoidance, so a loss in the first slow start halves the window (preset `linux`; preset `linux-2.6` also has Linux
 //!   2.6's slow start rule).
 
-use crate::algorithm::{Ack, Signal};
+use crate::ack::Ack;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, num, params, switch, value, word};
+use crate::reports::Signal;
 
 choices! {
     /// Source of a(w) and b(w):

@@ -14,12 +14,15 @@
 //! * FreeBSD has neither adaptive backoff nor scaling and floors α at 1 (preset `freebsd`). FreeBSD's misplaced ageing
 //!   of the largest RTT is not copied.
 
-use crate::algorithm::{Ack, Needs, Signal, Start};
+use crate::ack::Ack;
+use crate::algorithm::Needs;
 use crate::jiffies::Jiffies;
+use crate::linux;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch, value, word};
+use crate::reports::{Signal, Start};
 
 params! {
     /// Parameters of H-TCP.
@@ -379,11 +382,6 @@ impl LossBased for Htcp {
         self.packets_since = if self.is_linux() { f64::NEG_INFINITY } else { start.now };
     }
 
-    fn sample(&mut self, ack: &Ack) {
-        self.measure(ack);
-        self.is_sampled = true;
-    }
-
     #[inline]
     fn measure(&mut self, ack: &Ack) {
         if std::mem::take(&mut self.is_sampled) {
@@ -465,10 +463,19 @@ impl LossBased for Htcp {
         self.t_last = signal.now;
     }
 
-    /// Saves the state anew, and restarts the clock Δ (`htcp_state`).
-    fn lost_in_reduction(&mut self, now: f64, _window: f64) {
-        self.saved = (self.t_last, self.rtt_max, self.b_old);
-        self.t_last = now;
+    fn on_linux(&mut self, event: &linux::Event) {
+        match event {
+            linux::Event::Sample(ack) => {
+                self.measure(ack);
+                self.is_sampled = true;
+            }
+            linux::Event::LossInReduction { now, .. } => {
+                // The state is saved anew, and the clock Δ restarts (`htcp_state`).
+                self.saved = (self.t_last, self.rtt_max, self.b_old);
+                self.t_last = *now;
+            }
+            _ => {}
+        }
     }
 
     fn resume(&mut self, now: f64, idle: f64) {

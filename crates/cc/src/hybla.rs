@@ -9,11 +9,13 @@
 //! increment is truncated, so the window of 2.6.22 does not grow above 128ρ² segments. In later versions a window above
 //! 128ρ² segments grows by one segment for each window acknowledged. ns-2's TCP/Linux is `linux-2.6`.
 
-use crate::algorithm::{Ack, Recovery, Signal, Start};
+use crate::ack::Ack;
+use crate::linux::Recovery;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, flag, num, params, value, word};
+use crate::reports::{Signal, Start};
 use crate::slow_start::SlowStartKind;
 
 params! {
@@ -253,7 +255,9 @@ impl LossBased for Hybla {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::{Algorithm, Sample};
+    use crate::algorithm::Algorithm;
+    use crate::event::Event;
+    use crate::linux::Sample;
     use crate::testing::{Driver, close, settings};
 
     fn hybla(preset: &str) -> Hybla {
@@ -281,7 +285,7 @@ mod tests {
     #[test]
     fn slow_start_stops_at_the_threshold() {
         let (mut d, mut h) = (Driver::new(), hybla(""));
-        h.on_start(&Start { initial_window: 10.0, initial_ssthresh: 500.0, ..Start::default() });
+        h.on_event(&Event::Start(Start { initial_window: 10.0, initial_ssthresh: 500.0, ..Start::default() }));
         d.ack(&mut h, 1.0, 0.25, 0.25);
         assert_eq!(h.window(), 500.0);
     }
@@ -328,7 +332,7 @@ mod tests {
         d.time_out(&mut h);
         d.ack(&mut h, 1.0, 0.1, 0.1);
         assert_eq!(h.window(), 2.0);
-        h.on_recovery_exit(d.now);
+        h.on_event(&Event::RecoveryExit { now: d.now });
         d.ack(&mut h, 1.0, 0.1, 0.1);
         assert_eq!(h.window(), 17.0);
     }
@@ -356,7 +360,7 @@ mod tests {
     fn linux_grows_as_standard_tcp_while_segments_are_sacked() {
         for (then, grown) in [(Recovery::Open, 3.0), (Recovery::Disorder, 1.0)] {
             let (mut d, mut h) = (Driver::new(), hybla("linux"));
-            h.on_start(&Start { initial_window: 10.0, rtt: Some(0.05), ..Start::default() });
+            h.on_event(&Event::Start(Start { initial_window: 10.0, rtt: Some(0.05), ..Start::default() }));
             h.win.ssthresh = f64::INFINITY;
             let (before, ack) = (h.window(), d.make_ack(&h, 1.0, 0.05, false));
             h.on_ack(&Ack { sample: Some(Sample { then, ..Sample::default() }), ..ack });

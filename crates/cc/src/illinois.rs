@@ -18,13 +18,14 @@
 //!   host delayed makes all later queues look small (preset `linux-2.6.23`). Leith et al. (2008) tested it with RTT
 //!   samples ignored for two round trips after a loss (preset `leith2008`).
 
-use crate::algorithm::{Ack, Signal};
+use crate::ack::Ack;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{
     BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, value, word,
 };
+use crate::reports::Signal;
 use crate::round_trip::{AckedBeyond, RoundTrip};
 
 choices! {
@@ -360,9 +361,12 @@ impl LossBased for Illinois {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::Cause;
-    use crate::algorithm::{Algorithm, Recovery, Sample, Start};
+    use crate::algorithm::Algorithm;
+    use crate::event::Event;
+    use crate::linux::{Recovery, Sample};
     use crate::param::Setting;
+    use crate::reports::Cause;
+    use crate::reports::Start;
     use crate::testing::{Driver, close, settings};
 
     fn illinois(preset: &str, values: &[(&str, Setting)]) -> Illinois {
@@ -373,7 +377,7 @@ mod tests {
     fn at(preset: &str, values: &[(&str, Setting)], w: f64) -> (Driver, Illinois) {
         let (d, mut i) = (Driver::new(), illinois(preset, values));
         let ssthresh = w.min(w - 1.0).max(2.0);
-        i.on_start(&Start { initial_window: w, initial_ssthresh: ssthresh, ..Start::default() });
+        i.on_event(&Event::Start(Start { initial_window: w, initial_ssthresh: ssthresh, ..Start::default() }));
         (i.base, i.max) = (0.1, 0.2);
         (d, i)
     }
@@ -551,7 +555,7 @@ mod tests {
     #[test]
     fn a_round_that_ends_in_recovery_is_decided_when_recovery_is_over() {
         let (mut d, mut i) = at("", &[], 1000.0);
-        i.on_congestion(&d.signal(&i, Cause::Loss));
+        i.on_event(&Event::Congestion(d.signal(&i, Cause::Loss)));
         let ack = d.make_ack(&i, 1.0, 0.15, true);
         i.on_ack(&Ack { in_recovery: true, ..ack });
         assert_eq!(i.alpha, 10.0);

@@ -11,14 +11,17 @@
 //! penalty for clocks that drift by more than 40 ms a second, and the growth for another second after the flow stops
 //! filling the window. Here growth stops at once.
 
-use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
+use crate::ack::Ack;
+use crate::algorithm::{Algorithm, Needs};
 use crate::delay_history::DelayHistory;
-use crate::loss_window::window_methods;
+use crate::event::Event;
+use crate::loss_window::window_getters;
 use crate::observe::observed;
 use crate::param::{
     BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, value, word,
 };
 use crate::plain_window::PlainWindow;
+use crate::reports::{Signal, Start};
 
 choices! {
     /// Growth at the start of a connection:
@@ -154,7 +157,7 @@ observed! {
     slow_starting = self.slow_starting, plain();
 }
 
-impl Algorithm for Ledbat {
+impl Ledbat {
     fn on_start(&mut self, start: &Start) {
         self.win.start(start, self.p.min_window);
         self.slow_starting = self.p.slow_start != Beginning::None && self.win.w < self.win.ssthresh;
@@ -163,11 +166,23 @@ impl Algorithm for Ledbat {
         }
     }
 
-    #[inline]
-    fn needs(&self) -> Needs {
-        Needs { one_way_delay: true, ..Needs::default() }
+    fn on_congestion(&mut self, signal: &Signal) {
+        self.reduce(signal);
+        self.win.w = self.win.ssthresh;
     }
 
+    fn on_timeout(&mut self, signal: &Signal) {
+        let ssthresh = self.win.ssthresh;
+        self.reduce(signal);
+        if signal.repeated {
+            self.win.ssthresh = ssthresh;
+        }
+        self.win.w = 1.0;
+        self.slow_starting = self.p.slow_start != Beginning::None;
+    }
+}
+
+impl Algorithm for Ledbat {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         if let Some(delay) = ack.owd.or(ack.rtt) {
@@ -192,30 +207,28 @@ impl Algorithm for Ledbat {
         self.win.w = (self.win.w + step).min(most).max(floor);
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.reduce(signal);
-        self.win.w = self.win.ssthresh;
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        let ssthresh = self.win.ssthresh;
-        self.reduce(signal);
-        if signal.repeated {
-            self.win.ssthresh = ssthresh;
+    fn on_event(&mut self, event: &Event) {
+        match *event {
+            Event::Start(ref start) => self.on_start(start),
+            Event::Congestion(ref signal) => self.on_congestion(signal),
+            Event::Timeout(ref signal) => self.on_timeout(signal),
+            Event::Idle { .. } => self.win.idle(),
+            Event::Moderate { window } | Event::Keep { window } => {
+                self.win.moderate(window);
+            }
+            Event::Undo { .. } => {
+                self.win.undo();
+            }
+            _ => {}
         }
-        self.win.w = 1.0;
-        self.slow_starting = self.p.slow_start != Beginning::None;
     }
 
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
+    #[inline]
+    fn needs(&self) -> Needs {
+        Needs { one_way_delay: true, ..Needs::default() }
     }
 
-    fn on_undo(&mut self, _now: f64) {
-        self.win.undo();
-    }
-
-    window_methods!();
+    window_getters!();
 }
 
 #[cfg(test)]

@@ -8,12 +8,15 @@
 //! first slow start, but without the exit on delay. A loss halves the window. Neither a loss nor a timeout changes the
 //! schedule of the slowdowns. ECN counts as a loss.
 
-use crate::algorithm::{Ack, Algorithm, Signal, Start};
+use crate::ack::Ack;
+use crate::algorithm::Algorithm;
 use crate::delay_history::DelayHistory;
-use crate::loss_window::window_methods;
+use crate::event::Event;
+use crate::loss_window::window_getters;
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params};
 use crate::plain_window::PlainWindow;
+use crate::reports::Signal;
 
 params! {
     /// Parameters of LEDBAT++.
@@ -177,32 +180,7 @@ observed! {
     next_slowdown_s = self.next_slowdown, number(Unit::Seconds);
 }
 
-impl Algorithm for LedbatPlusPlus {
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start, self.p.min_window);
-    }
-
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        let Some(rtt) = ack.rtt else { return };
-        self.delays.add(ack.now, rtt);
-        if ack.in_recovery {
-            return;
-        }
-        self.advance(ack);
-        let (gain, queueing) = (self.gain(self.delays.base()), self.delays.queueing());
-        match self.phase {
-            Phase::Hold { .. } => self.win.w = self.win.w.min(self.p.min_window),
-            Phase::Start | Phase::Ramp { .. } => self.slow_start(ack, gain, queueing),
-            Phase::Avoidance => {
-                let change = self.per_round_trip(gain, queueing) * (ack.acked / self.win.w).min(1.0);
-                if change <= 0.0 || ack.window_limited {
-                    self.win.w = (self.win.w + change).max(self.p.min_window.min(self.win.w));
-                }
-            }
-        }
-    }
-
+impl LedbatPlusPlus {
     fn on_congestion(&mut self, signal: &Signal) {
         // In a slowdown the threshold is the window to which the ramp returns, so the loss halves the threshold.
         if let Phase::Hold { .. } | Phase::Ramp { began: Some(_) } = self.phase {
@@ -231,16 +209,47 @@ impl Algorithm for LedbatPlusPlus {
         self.win.w = 1.0;
         self.phase = Phase::Ramp { began: None };
     }
+}
 
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
+impl Algorithm for LedbatPlusPlus {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        let Some(rtt) = ack.rtt else { return };
+        self.delays.add(ack.now, rtt);
+        if ack.in_recovery {
+            return;
+        }
+        self.advance(ack);
+        let (gain, queueing) = (self.gain(self.delays.base()), self.delays.queueing());
+        match self.phase {
+            Phase::Hold { .. } => self.win.w = self.win.w.min(self.p.min_window),
+            Phase::Start | Phase::Ramp { .. } => self.slow_start(ack, gain, queueing),
+            Phase::Avoidance => {
+                let change = self.per_round_trip(gain, queueing) * (ack.acked / self.win.w).min(1.0);
+                if change <= 0.0 || ack.window_limited {
+                    self.win.w = (self.win.w + change).max(self.p.min_window.min(self.win.w));
+                }
+            }
+        }
     }
 
-    fn on_undo(&mut self, _now: f64) {
-        self.win.undo();
+    fn on_event(&mut self, event: &Event) {
+        match *event {
+            Event::Start(ref start) => self.win.start(start, self.p.min_window),
+            Event::Congestion(ref signal) => self.on_congestion(signal),
+            Event::Timeout(ref signal) => self.on_timeout(signal),
+            Event::Idle { .. } => self.win.idle(),
+            Event::Moderate { window } | Event::Keep { window } => {
+                self.win.moderate(window);
+            }
+            Event::Undo { .. } => {
+                self.win.undo();
+            }
+            _ => {}
+        }
     }
 
-    window_methods!();
+    window_getters!();
 }
 
 #[cfg(test)]

@@ -66,6 +66,7 @@
 //! | [`xcp`] | XCP: routers ask for a change of the rate |
 //! | [`vcp`] | VCP: routers report their load |
 
+mod ack;
 pub mod africa;
 mod algorithm;
 pub mod areno;
@@ -78,9 +79,11 @@ pub mod copa;
 pub mod cubic;
 pub mod dctcp;
 pub mod delay_history;
+mod detail;
 pub mod draws;
 pub mod eefast;
 pub mod estimators;
+mod event;
 pub mod fast;
 pub mod fixed;
 pub mod forward_delay;
@@ -94,6 +97,7 @@ pub mod jiffies;
 pub mod ledbat;
 pub mod ledbat_plus_plus;
 pub mod libra;
+pub mod linux;
 pub mod loss_based;
 pub mod loss_window;
 pub mod lp;
@@ -107,7 +111,9 @@ pub mod plain_window;
 pub mod prague;
 mod registry;
 pub mod reno;
+mod reports;
 pub mod round_trip;
+mod router;
 pub mod slow_start;
 pub mod spread;
 pub mod stcp;
@@ -126,10 +132,12 @@ mod words;
 pub mod xcp;
 pub mod yeah;
 
-pub use algorithm::{
-    Ack, Algorithm, Answer, Cause, Delivery, Ecn, Load, Lost, Needs, Recovery, Request, Restart, Router,
-    RouterAssisted, Sample, Sent, Signal, Start,
-};
+pub use ack::{Ack, Delivery};
+pub use algorithm::{Algorithm, Ecn, Needs};
+pub use detail::Detail;
+pub use event::Event;
 pub use observe::{Observe, Observer, Variable};
 pub use param::{BuildError, Entry, Kind, Parameter, Preset, Setting, Value};
 pub use registry::{Controller, build, build_udt, other_transports, registry};
+pub use reports::{Cause, Lost, Sent, Signal, Start};
+pub use router::{Answer, Load, Request, Router};

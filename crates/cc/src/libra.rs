@@ -7,11 +7,12 @@
 //! largest rate of a round trip. Do not use this module for comparisons without the paper. The window grows by at most
 //! one segment for each segment acknowledged.
 
-use crate::algorithm::{Ack, Signal, Start};
+use crate::ack::Ack;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params};
+use crate::reports::{Signal, Start};
 use crate::round_trip::{AckedRate, RoundTrip};
 
 params! {

@@ -4,9 +4,13 @@
 //! [`LossBased`] declares the rules, and each type that implements [`LossBased`] is an [`Algorithm`]. [`LossWindow`]
 //! implements slow start, reductions, timeouts, idle restarts and undo.
 
-use crate::algorithm::{Ack, Algorithm, Needs, Restart, Signal, Start};
-use crate::loss_window::LossWindow;
+use crate::ack::Ack;
+use crate::algorithm::{Algorithm, Needs};
+use crate::event::Event;
+use crate::linux;
+use crate::loss_window::{Arithmetic, LossWindow};
 use crate::observe::Observe;
+use crate::reports::{Signal, Start};
 
 /// The rules of a loss-based algorithm.
 pub trait LossBased: Observe {
@@ -34,16 +38,6 @@ pub trait LossBased: Observe {
     /// Takes the samples of an ACK, before the window may grow.
     #[inline]
     fn measure(&mut self, ack: &Ack) {
-        let _ = ack;
-    }
-
-    /// [`Algorithm::on_restart`].
-    fn restarted(&mut self, restart: &Restart) {
-        let _ = restart;
-    }
-
-    /// [`Algorithm::on_sample`].
-    fn sample(&mut self, ack: &Ack) {
         let _ = ack;
     }
 
@@ -88,11 +82,6 @@ pub trait LossBased: Observe {
         let _ = (now, idle);
     }
 
-    /// [`Algorithm::on_loss_in_reduction`].
-    fn lost_in_reduction(&mut self, now: f64, window: f64) {
-        let _ = (now, window);
-    }
-
     /// Called when a recovery ends.
     fn recovered(&mut self, now: f64) {
         let _ = now;
@@ -104,6 +93,11 @@ pub trait LossBased: Observe {
     /// Smallest window during a recovery by rate halving, segments.
     fn lowest_in_recovery(&self) -> f64 {
         self.win().ssthresh * Self::RECOVERY_FLOOR
+    }
+
+    /// Handles an event of a Linux host, after its rule for every window.
+    fn on_linux(&mut self, event: &linux::Event) {
+        let _ = event;
     }
 
     /// Called when the last signal was spurious; `restored` is true if the window was restored.
@@ -130,73 +124,48 @@ pub(crate) use own_window;
 
 impl<T: LossBased> Algorithm for T {
     #[inline]
-    fn needs(&self) -> Needs {
-        self.requires()
-    }
-
-    fn on_start(&mut self, start: &Start) {
-        self.win_mut().start(start);
-        self.begin(start);
-    }
-
-    #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         self.acknowledge(ack);
     }
 
-    fn on_sample(&mut self, ack: &Ack) {
-        self.sample(ack);
-    }
-
-    fn on_congestion(&mut self, signal: &Signal) {
-        let target = self.reduced(signal);
-        self.win_mut().reduce_to(target);
-        self.after_reduction(signal);
-    }
-
-    fn takes_reduction(&mut self) -> bool {
-        LossBased::takes_reduction(self)
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        let target = if signal.repeated { self.win().ssthresh } else { self.reduced_by_timeout(signal) };
-        self.win_mut().time_out(target, signal);
-        self.after_timeout(signal);
-    }
-
-    fn on_idle(&mut self, now: f64, idle: f64) {
-        self.win_mut().idle();
-        self.resume(now, idle);
-    }
-
-    fn on_idle_timeouts(&mut self, timeouts: u32) -> bool {
-        self.win_mut().restart_after(timeouts)
-    }
-
-    fn on_restart(&mut self, restart: &Restart) {
-        self.restarted(restart);
-    }
-
-    fn on_loss_in_reduction(&mut self, now: f64, window: f64) {
-        self.lost_in_reduction(now, window);
-    }
-
-    fn on_recovery_exit(&mut self, now: f64) {
-        self.recovered(now);
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        let restored = self.win_mut().undo().is_some();
-        self.undone(restored);
-    }
-
-    fn keep(&mut self, window: f64) {
-        self.win_mut().keep(window);
-    }
-
-    fn moderate(&mut self, window: f64) {
-        self.win_mut().moderate(window);
-        self.moderated();
+    fn on_event(&mut self, event: &Event) {
+        match event {
+            Event::Start(start) => {
+                self.win_mut().start(start);
+                self.begin(start);
+            }
+            Event::Congestion(signal) => {
+                let target = self.reduced(signal);
+                self.win_mut().reduce_to(target);
+                self.after_reduction(signal);
+            }
+            Event::Timeout(signal) => {
+                let target = if signal.repeated { self.win().ssthresh } else { self.reduced_by_timeout(signal) };
+                self.win_mut().time_out(target, signal);
+                self.after_timeout(signal);
+            }
+            Event::Idle { now, idle } => {
+                self.win_mut().idle();
+                self.resume(*now, *idle);
+            }
+            Event::Moderate { window } => {
+                self.win_mut().moderate(*window);
+                self.moderated();
+            }
+            Event::Keep { window } => self.win_mut().keep(*window),
+            Event::RecoveryExit { now } => self.recovered(*now),
+            Event::Undo { .. } => {
+                let restored = self.win_mut().undo().is_some();
+                self.undone(restored);
+            }
+            Event::Linux(event) => {
+                if let linux::Event::IdleTimeouts { timeouts } = event {
+                    self.win_mut().restart_after(*timeouts);
+                }
+                self.on_linux(event);
+            }
+            Event::Sent(_) | Event::Lost(_) => {}
+        }
     }
 
     #[inline]
@@ -209,7 +178,17 @@ impl<T: LossBased> Algorithm for T {
         self.win().ssthresh
     }
 
+    #[inline]
+    fn needs(&self) -> Needs {
+        let idle_timeouts = self.win().arithmetic == Arithmetic::Linux;
+        Needs { idle_timeouts, ..self.requires() }
+    }
+
     fn recovery_floor(&self) -> f64 {
         self.lowest_in_recovery()
+    }
+
+    fn takes_reduction(&mut self) -> bool {
+        LossBased::takes_reduction(self)
     }
 }

@@ -5,10 +5,12 @@
 //! ns-2's TCP/Linux reduces `ssthresh` each time). A timeout inside recovery reduces `ssthresh` again (RFC 5681, ns-2;
 //! Linux keeps the first reduction). After an idle period the window is at most the initial window (RFC 5681 §4.1).
 
-use crate::algorithm::{Ack, Sample, Signal, Start};
+use crate::ack::Ack;
+use crate::linux::Sample;
 use crate::observe::{observed, states};
 use crate::param::{BuildError, Settings, choice, choices, flag, num, params};
 use crate::plain_window::restarted;
+use crate::reports::{Signal, Start};
 use crate::slow_start::{SlowStart, SlowStartKind, Step};
 
 /// Largest window of an algorithm that multiplies the window on each ACK, segments; Linux's `snd_cwnd` has 32 bits.
@@ -67,18 +69,6 @@ macro_rules! window_getters {
     };
 }
 pub(crate) use window_getters;
-
-/// Declares the methods of `window_getters`, and the method `moderate` by the rule of [`LossWindow`].
-macro_rules! window_methods {
-    () => {
-        fn moderate(&mut self, window: f64) {
-            self.win.moderate(window);
-        }
-
-        $crate::loss_window::window_getters!();
-    };
-}
-pub(crate) use window_methods;
 
 states! {
     /// Phase of a window's growth.
@@ -355,13 +345,9 @@ impl LossWindow {
         self.counter = 0.0;
     }
 
-    /// [`restarted`] in Linux's arithmetic; false in another.
-    pub fn restart_after(&mut self, timeouts: u32) -> bool {
-        let is_linux = self.arithmetic == Arithmetic::Linux;
-        if is_linux {
-            (self.w, self.ssthresh) = restarted((self.w, self.ssthresh), self.initial_window, timeouts);
-        }
-        is_linux
+    /// [`restarted`].
+    pub fn restart_after(&mut self, timeouts: u32) {
+        (self.w, self.ssthresh) = restarted((self.w, self.ssthresh), self.initial_window, timeouts);
     }
 
     /// Restores the state before the last signal, which was spurious. Returns the earlier window if there is one to

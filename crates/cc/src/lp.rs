@@ -27,7 +27,9 @@
 
 mod timestamps;
 
-use crate::algorithm::{Ack, Algorithm, Needs, Signal, Start};
+use crate::ack::Ack;
+use crate::algorithm::{Algorithm, Needs};
+use crate::event::Event;
 use crate::hstcp::{Hstcp, HstcpParams};
 use crate::loss_window::{FLOOR, LossParams, LossWindow};
 use crate::observe::{Observe, Observer, observed};
@@ -35,6 +37,7 @@ use crate::param::{
     BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params, switch, word,
 };
 use crate::reno::{Reno, RenoParams};
+use crate::reports::Start;
 use timestamps::{Clock, Timestamps};
 
 choices! {
@@ -412,17 +415,6 @@ impl<A: Yields> Observe for LowPriority<A> {
 
 impl<A: Yields> Algorithm for LowPriority<A> {
     #[inline]
-    fn needs(&self) -> Needs {
-        let hz = matches!(self.watch.p.delays, Delays::Linux26 | Delays::Ns2) && self.watch.p.timestamps;
-        Needs { one_way_delay: true, hz, ..self.inner.needs() }
-    }
-
-    fn on_start(&mut self, start: &Start) {
-        self.watch.start(start);
-        self.inner.on_start(start);
-    }
-
-    #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         self.watch.measure(ack, self.inner.window());
         let early = self.watch.judge(ack);
@@ -441,43 +433,14 @@ impl<A: Yields> Algorithm for LowPriority<A> {
         self.react(early);
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.watch.armed = true;
-        self.inner.on_congestion(signal);
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.watch.armed = true;
-        self.inner.on_timeout(signal);
-    }
-
-    fn on_idle(&mut self, now: f64, idle: f64) {
-        self.watch.reacted_at = None;
-        self.inner.on_idle(now, idle);
-    }
-
-    fn on_idle_timeouts(&mut self, timeouts: u32) -> bool {
-        self.inner.on_idle_timeouts(timeouts)
-    }
-
-    fn on_loss_in_reduction(&mut self, now: f64, window: f64) {
-        self.inner.on_loss_in_reduction(now, window);
-    }
-
-    fn on_recovery_exit(&mut self, now: f64) {
-        self.inner.on_recovery_exit(now);
-    }
-
-    fn on_undo(&mut self, now: f64) {
-        self.inner.on_undo(now);
-    }
-
-    fn keep(&mut self, window: f64) {
-        self.inner.keep(window);
-    }
-
-    fn moderate(&mut self, window: f64) {
-        self.inner.moderate(window);
+    fn on_event(&mut self, event: &Event) {
+        match event {
+            Event::Start(start) => self.watch.start(start),
+            Event::Congestion(_) | Event::Timeout(_) => self.watch.armed = true,
+            Event::Idle { .. } => self.watch.reacted_at = None,
+            _ => {}
+        }
+        self.inner.on_event(event);
     }
 
     #[inline]
@@ -488,6 +451,12 @@ impl<A: Yields> Algorithm for LowPriority<A> {
     #[inline]
     fn ssthresh(&self) -> f64 {
         self.inner.ssthresh()
+    }
+
+    #[inline]
+    fn needs(&self) -> Needs {
+        let hz = matches!(self.watch.p.delays, Delays::Linux26 | Delays::Ns2) && self.watch.p.timestamps;
+        Needs { one_way_delay: true, hz, ..self.inner.needs() }
     }
 
     fn recovery_floor(&self) -> f64 {
@@ -704,7 +673,13 @@ mod tests {
         let reactions = |preset: &str, seed: u64| {
             let (mut d, mut a) = (Driver::new(), lp(preset, &[]));
             d.now = 10.0;
-            a.on_start(&Start { now: d.now, initial_window: 64.0, initial_ssthresh: 64.0, seed, ..Start::default() });
+            a.on_event(&Event::Start(Start {
+                now: d.now,
+                initial_window: 64.0,
+                initial_ssthresh: 64.0,
+                seed,
+                ..Start::default()
+            }));
             let mut reactions = 0;
             for turn in 0..400 {
                 let before = a.window();

@@ -8,11 +8,12 @@
 //! layer is always computed from the window. RTT compensation, K_R = (RTT/`rtt_ref`)^(1/3), is off by default, and its
 //! normalization is a parameter.
 
-use crate::algorithm::{Ack, Signal};
+use crate::ack::Ack;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch};
+use crate::reports::Signal;
 
 params! {
     /// Parameters of LTCP.

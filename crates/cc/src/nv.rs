@@ -7,13 +7,16 @@
 //! smallest RTT is measured anew, as in Linux. Linux's parameter for growth faster than one segment a round trip is off
 //! by default and left out here.
 
-use crate::algorithm::{Ack, Delivery, Needs, Recovery, Signal, Start};
+use crate::ack::{Ack, Delivery};
+use crate::algorithm::Needs;
 use crate::draws::Draws;
 use crate::jiffies::Jiffies;
+use crate::linux::Recovery;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{FLOOR, LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params, word};
+use crate::reports::{Signal, Start};
 
 params! {
     /// Parameters of NV.
@@ -389,8 +392,11 @@ impl LossBased for Nv {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::{Algorithm, Cause, Sample};
+    use crate::algorithm::Algorithm;
+    use crate::event::Event;
+    use crate::linux::Sample;
     use crate::param::Setting;
+    use crate::reports::Cause;
     use crate::testing::{Driver, close, run_over_link, settings};
 
     fn nv(values: &[(&str, Setting)]) -> Nv {
@@ -534,8 +540,8 @@ mod tests {
     fn after_an_undo_it_measures_anew() {
         let d = Driver::new();
         let mut v = at(150.0, 59.0);
-        v.on_congestion(&d.signal(&v, Cause::Loss));
-        v.on_undo(d.now);
+        v.on_event(&Event::Congestion(d.signal(&v, Cause::Loss)));
+        v.on_event(&Event::Undo { now: d.now });
         assert_eq!(v.window(), 150.0);
         assert!(v.restart, "no end of a recovery follows");
     }
@@ -543,7 +549,7 @@ mod tests {
     #[test]
     fn linux_computes_rates_and_rtts_in_whole_units() {
         let mut v = nv(&[]);
-        v.on_start(&Start { segment_bytes: 1448.0, ..Start::default() });
+        v.on_event(&Event::Start(Start { segment_bytes: 1448.0, ..Start::default() }));
         close(v.whole(0.100_000_6), 0.1, 1e-12);
         // 100 segments in 30,007 µs: 386,043 hundreds of bits a second, and 99 whole segments in the same RTT.
         (v.rate, v.rtt_min) = (v.rate_of(100.0, 0.030_007), 0.030_007);

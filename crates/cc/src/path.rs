@@ -3,9 +3,12 @@
 
 use std::collections::VecDeque;
 
-use crate::algorithm::{Ack, Algorithm, Cause, Sent, Signal, Start};
+use crate::ack::Ack;
+use crate::algorithm::Algorithm;
 use crate::draws::Draws;
 use crate::estimators::{DeliverySampler, MinRtt, RoundCounter, seconds};
+use crate::event::Event;
+use crate::reports::{Cause, Sent, Signal, Start};
 
 #[derive(Clone, Copy)]
 struct Packet {
@@ -152,12 +155,12 @@ impl Path {
     fn send(&mut self, flow: &mut Flow<'_>) {
         if !flow.started {
             flow.started = true;
-            flow.algorithm.on_start(&Start {
+            flow.algorithm.on_event(&Event::Start(Start {
                 now: self.now,
                 seed: flow.starts_at.to_bits() ^ 5,
                 segment_bytes: 1500.0,
                 ..Start::default()
-            });
+            }));
         }
         if flow.flying.is_empty() {
             flow.last_progress = self.now;
@@ -180,7 +183,7 @@ impl Path {
         let (lowest, in_flight) = (flow.lowest(), flow.in_flight());
         flow.sampler.on_sent(flow.sent, lowest, flow.flying.len() as u32, ps(self.now));
         flow.sent += 1;
-        flow.algorithm.on_sent(&Sent { now: self.now, in_flight, retransmission: false });
+        flow.algorithm.on_event(&Event::Sent(Sent { now: self.now, in_flight, retransmission: false }));
         flow.next_send = match flow.algorithm.pacing_rate() {
             Some(rate) => flow.next_send.max(self.now - 1.0 / rate) + 1.0 / rate,
             None => self.now,
@@ -200,7 +203,7 @@ impl Path {
         let ended = flow.recovery.filter(|r| packet.number >= r.repaired);
         if let Some(recovery) = ended {
             flow.recovery = None;
-            flow.algorithm.on_recovery_exit(self.now);
+            flow.algorithm.on_event(&Event::RecoveryExit { now: self.now });
             if recovery.more {
                 self.begin_recovery(flow, before);
             }
@@ -234,7 +237,7 @@ impl Path {
             flow.flying.pop_front();
             flow.lost += 1.0;
             let lost = flow.sampler.on_lost(packet.number, ps(self.now));
-            flow.algorithm.on_lost(&lost);
+            flow.algorithm.on_event(&Event::Lost(lost));
             match &mut flow.recovery {
                 Some(recovery) if packet.number < recovery.end => recovery.repaired = flow.sent,
                 Some(recovery) => recovery.more = true,
@@ -246,7 +249,7 @@ impl Path {
     fn begin_recovery(&mut self, flow: &mut Flow<'_>, in_flight: f64) {
         flow.recovery = Some(Recovery { end: flow.sent, repaired: flow.sent, more: false });
         let signal = self.signal(flow, in_flight);
-        flow.algorithm.on_congestion(&signal);
+        flow.algorithm.on_event(&Event::Congestion(signal));
     }
 
     fn signal(&self, flow: &Flow<'_>, in_flight: f64) -> Signal {
@@ -258,11 +261,11 @@ impl Path {
         flow.lost += flow.in_flight();
         for packet in &flow.flying {
             let lost = flow.sampler.on_lost(packet.number, ps(self.now));
-            flow.algorithm.on_lost(&lost);
+            flow.algorithm.on_event(&Event::Lost(lost));
         }
         let signal = self.signal(flow, flow.in_flight());
         flow.flying.clear();
-        flow.algorithm.on_timeout(&signal);
+        flow.algorithm.on_event(&Event::Timeout(signal));
         flow.recovery = Some(Recovery { end: flow.sent, repaired: flow.sent, more: false });
         flow.last_progress = self.now;
     }

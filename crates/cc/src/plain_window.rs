@@ -1,7 +1,7 @@
 //! Window of an algorithm with its own rules for growth and reduction: window, threshold, and the rules that all such
 //! windows share.
 
-use crate::algorithm::{Signal, Start};
+use crate::reports::{Signal, Start};
 
 /// Congestion window and slow start threshold.
 #[derive(Clone, Copy, Debug)]

@@ -10,11 +10,14 @@
 //! Segments leave one by one, so the code's limit on bursts has no effect. The detection of a queue with classic ECN,
 //! which is off in the code, is left out. Scalings other than `rate` are left out.
 
-use crate::algorithm::{Ack, Algorithm, Ecn, Needs, Signal, Start};
+use crate::ack::Ack;
+use crate::algorithm::{Algorithm, Ecn, Needs};
 use crate::dctcp::MarkShare;
-use crate::loss_window::{LossParams, LossWindow, window_methods};
+use crate::event::Event;
+use crate::loss_window::{LossParams, LossWindow, window_getters};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch};
+use crate::reports::{Signal, Start};
 
 params! {
     /// Parameters of Prague.
@@ -147,17 +150,29 @@ observed! {
     scale = self.scale, number(Unit::Segments);
 }
 
-impl Algorithm for Prague {
-    #[inline]
-    fn needs(&self) -> Needs {
-        Needs { ecn: Ecn::L4s, pacing: true, ..Needs::default() }
-    }
-
+impl Prague {
     fn on_start(&mut self, start: &Start) {
         self.win.start(start);
         self.share_closed_at = start.now;
     }
 
+    fn on_congestion(&mut self, signal: &Signal) {
+        self.win.reduce_to(0.5 * self.win.reduced_from(signal));
+        (self.in_loss, self.pending, self.marked_at) = (true, false, signal.now);
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        self.win.time_out(0.5 * self.win.reduced_from(signal), signal);
+        (self.in_loss, self.repairing, self.pending, self.marked_at) = (false, true, false, signal.now);
+    }
+
+    fn on_undo(&mut self) {
+        (self.in_loss, self.repairing) = (false, false);
+        self.win.undo();
+    }
+}
+
+impl Algorithm for Prague {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         self.srtt = ack.srtt;
@@ -179,30 +194,25 @@ impl Algorithm for Prague {
         }
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.win.reduce_to(0.5 * self.win.reduced_from(signal));
-        (self.in_loss, self.pending, self.marked_at) = (true, false, signal.now);
+    fn on_event(&mut self, event: &Event) {
+        match *event {
+            Event::Start(ref start) => self.on_start(start),
+            Event::Congestion(ref signal) => self.on_congestion(signal),
+            Event::Timeout(ref signal) => self.on_timeout(signal),
+            Event::Idle { .. } => self.win.idle(),
+            Event::Moderate { window } | Event::Keep { window } => self.win.moderate(window),
+            Event::RecoveryExit { .. } => (self.in_loss, self.repairing) = (false, false),
+            Event::Undo { .. } => self.on_undo(),
+            _ => {}
+        }
     }
 
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(0.5 * self.win.reduced_from(signal), signal);
-        (self.in_loss, self.repairing, self.pending, self.marked_at) = (false, true, false, signal.now);
+    #[inline]
+    fn needs(&self) -> Needs {
+        Needs { ecn: Ecn::L4s, pacing: true, ..Needs::default() }
     }
 
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
-    }
-
-    fn on_recovery_exit(&mut self, _now: f64) {
-        (self.in_loss, self.repairing) = (false, false);
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        (self.in_loss, self.repairing) = (false, false);
-        self.win.undo();
-    }
-
-    window_methods!();
+    window_getters!();
 
     #[inline]
     fn pacing_rate(&self) -> Option<f64> {
@@ -332,10 +342,10 @@ mod tests {
         let (mut d, mut a) = (Driver::new(), prague("", &[]));
         d.start_at(&mut a, 100.0);
         let signal = d.signal(&a, crate::Cause::Loss);
-        a.on_congestion(&signal);
+        a.on_event(&Event::Congestion(signal));
         ack(&mut d, &mut a, false, false, 0.1, 0.01);
         assert_eq!(a.window(), 50.0);
-        a.on_recovery_exit(d.now);
+        a.on_event(&Event::RecoveryExit { now: d.now });
         ack(&mut d, &mut a, false, false, 0.1, 0.01);
         close(a.window(), 50.02, 1e-6);
     }

@@ -4,9 +4,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::algorithm::{Ack, Algorithm, Answer, Lost, Needs, Restart, RouterAssisted, Sent, Signal, Start};
+use crate::ack::Ack;
+use crate::algorithm::{Algorithm, Needs};
+use crate::event::Event;
 use crate::observe::{Observe, Observer};
 use crate::param::{BuildError, Entry, Settings, Value};
+use crate::router::Request;
 use crate::udt::Udt;
 
 macro_rules! algorithms {
@@ -126,22 +129,19 @@ impl Controller {
     /// Calls [`Algorithm::on_ack`] and returns the new window, with one dispatch. An algorithm that needs only ACKs
     /// gets the ACK unchanged. Short rules are inlined into the endpoint's hot path, so the ACK need not be written to
     /// memory. For the other algorithms, and for user-defined algorithms, `complete` fills in the fields of
-    /// [`Needs::with_acks`] and returns the routers' answer.
+    /// [`Needs::with_acks`].
     #[inline(always)]
-    pub fn react(&mut self, ack: Ack, complete: impl FnOnce(&mut Ack) -> Option<Answer>) -> f64 {
+    pub fn react(&mut self, ack: Ack, complete: impl FnOnce(&mut Ack)) -> f64 {
         fast_path!(self, ack);
         let mut full = ack;
-        let answer = complete(&mut full);
-        self.react_at_length(&full, answer)
+        complete(&mut full);
+        self.react_at_length(&full)
     }
 
     #[inline(never)]
-    fn react_at_length(&mut self, ack: &Ack, answer: Option<Answer>) -> f64 {
+    fn react_at_length(&mut self, ack: &Ack) -> f64 {
         each!(self, a => {
             a.on_ack(ack);
-            if let Some((answer, assisted)) = answer.zip(a.router_assisted()) {
-                assisted.on_answer(ack, answer);
-            }
             a.window()
         })
     }
@@ -154,51 +154,12 @@ impl Observe for Controller {
 }
 
 impl Algorithm for Controller {
-    fn on_start(&mut self, start: &Start) {
-        each!(self, a => a.on_start(start));
-    }
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         each!(self, a => a.on_ack(ack));
     }
-    fn on_congestion(&mut self, signal: &Signal) {
-        each!(self, a => a.on_congestion(signal));
-    }
-    fn on_sample(&mut self, ack: &Ack) {
-        each!(self, a => a.on_sample(ack));
-    }
-    fn on_timeout(&mut self, signal: &Signal) {
-        each!(self, a => a.on_timeout(signal));
-    }
-    fn on_idle(&mut self, now: f64, idle: f64) {
-        each!(self, a => a.on_idle(now, idle));
-    }
-    fn on_idle_timeouts(&mut self, timeouts: u32) -> bool {
-        each!(self, a => a.on_idle_timeouts(timeouts))
-    }
-    fn on_restart(&mut self, restart: &Restart) {
-        each!(self, a => a.on_restart(restart));
-    }
-    fn on_sent(&mut self, sent: &Sent) {
-        each!(self, a => a.on_sent(sent));
-    }
-    fn on_lost(&mut self, lost: &Lost) {
-        each!(self, a => a.on_lost(lost));
-    }
-    fn on_loss_in_reduction(&mut self, now: f64, window: f64) {
-        each!(self, a => a.on_loss_in_reduction(now, window));
-    }
-    fn on_recovery_exit(&mut self, now: f64) {
-        each!(self, a => a.on_recovery_exit(now));
-    }
-    fn on_undo(&mut self, now: f64) {
-        each!(self, a => a.on_undo(now));
-    }
-    fn keep(&mut self, window: f64) {
-        each!(self, a => a.keep(window));
-    }
-    fn moderate(&mut self, window: f64) {
-        each!(self, a => a.moderate(window));
+    fn on_event(&mut self, event: &Event) {
+        each!(self, a => a.on_event(event));
     }
     #[inline]
     fn window(&self) -> f64 {
@@ -221,8 +182,11 @@ impl Algorithm for Controller {
     fn needs(&self) -> Needs {
         each!(self, a => a.needs())
     }
-    fn router_assisted(&mut self) -> Option<&mut dyn RouterAssisted> {
-        each!(self, a => a.router_assisted())
+    fn request(&mut self, limited: bool) -> Request {
+        each!(self, a => a.request(limited))
+    }
+    fn clone_boxed(&self) -> Option<Box<dyn Algorithm + Send>> {
+        self.try_clone().map(|copy| Box::new(copy) as _)
     }
 }
 

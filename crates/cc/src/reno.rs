@@ -5,11 +5,12 @@
 //! ns-2 do (`reduce_from`, preset `rfc5681`). Linux keeps whole segments and a counter (preset `linux`); Linux 2.6
 //! without byte counting counts ACKs and needs w + 1 ACKs for a step (preset `linux-2.6`).
 
-use crate::algorithm::{Ack, Cause, Signal};
+use crate::ack::Ack;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params, value, word};
+use crate::reports::{Cause, Signal};
 
 params! {
     /// Parameters of standard TCP.
@@ -78,7 +79,9 @@ impl LossBased for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::{Algorithm, Start};
+    use crate::algorithm::Algorithm;
+    use crate::event::Event;
+    use crate::reports::Start;
     use crate::testing::{Driver, close, settings};
 
     fn reno(preset: &str) -> Reno {
@@ -124,7 +127,7 @@ mod tests {
     fn rfc_5681_halves_what_is_in_flight() {
         let (d, mut r) = (Driver::new(), reno("rfc5681"));
         d.start_at(&mut r, 100.0);
-        r.on_congestion(&Signal { in_flight: 30.0, ..d.signal(&r, Cause::Loss) });
+        r.on_event(&Event::Congestion(Signal { in_flight: 30.0, ..d.signal(&r, Cause::Loss) }));
         assert_eq!(r.window(), 15.0);
     }
 
@@ -132,9 +135,9 @@ mod tests {
     fn an_ecn_echo_gives_up_a_fifth_under_rfc_8511() {
         let (d, mut r) = (Driver::new(), reno("abe"));
         d.start_at(&mut r, 100.0);
-        r.on_congestion(&d.signal(&r, Cause::Ecn));
+        r.on_event(&Event::Congestion(d.signal(&r, Cause::Ecn)));
         assert_eq!(r.window(), 80.0);
-        r.on_congestion(&d.signal(&r, Cause::Loss));
+        r.on_event(&Event::Congestion(d.signal(&r, Cause::Loss)));
         assert_eq!(r.window(), 40.0);
     }
 
@@ -144,7 +147,7 @@ mod tests {
         d.start_at(&mut r, 64.0);
         d.time_out(&mut r);
         assert_eq!((r.window(), r.ssthresh()), (1.0, 32.0));
-        r.on_timeout(&Signal { repeated: true, ..d.signal(&r, Cause::Loss) });
+        r.on_event(&Event::Timeout(Signal { repeated: true, ..d.signal(&r, Cause::Loss) }));
         assert_eq!((r.window(), r.ssthresh()), (1.0, 32.0));
         d.time_out(&mut r);
         assert_eq!(r.ssthresh(), 2.0);
@@ -153,7 +156,7 @@ mod tests {
     #[test]
     fn slow_start_goes_on_in_congestion_avoidance_with_what_is_left_of_the_ack() {
         let (mut d, mut r) = (Driver::new(), reno(""));
-        r.on_start(&Start { now: 0.0, initial_window: 9.0, initial_ssthresh: 10.0, ..Start::default() });
+        r.on_event(&Event::Start(Start { now: 0.0, initial_window: 9.0, initial_ssthresh: 10.0, ..Start::default() }));
         d.ack(&mut r, 6.0, 0.1, 0.1);
         close(r.window(), 10.5, 1e-12);
     }
@@ -163,7 +166,12 @@ mod tests {
         let (mut d, mut now, mut old) = (Driver::new(), reno("linux"), reno("linux-2.6"));
         d.start_at(&mut now, 10.0);
         // Linux 2.6 is still in slow start if the window equals the threshold.
-        old.on_start(&Start { now: 0.0, initial_window: 10.0, initial_ssthresh: 9.0, ..Start::default() });
+        old.on_event(&Event::Start(Start {
+            now: 0.0,
+            initial_window: 10.0,
+            initial_ssthresh: 9.0,
+            ..Start::default()
+        }));
         for _ in 0..5 {
             d.ack(&mut now, 2.0, 0.1, 0.01);
         }
@@ -187,12 +195,12 @@ mod tests {
         let (d, mut r) = (Driver::new(), reno(""));
         d.start(&mut r, 50.0);
         d.lose(&mut r);
-        r.on_undo(0.0);
+        r.on_event(&Event::Undo { now: 0.0 });
         assert_eq!((r.window(), r.ssthresh()), (50.0, f64::INFINITY));
         d.lose(&mut r);
         d.lose(&mut r);
-        r.on_undo(0.0);
-        r.on_undo(0.0);
+        r.on_event(&Event::Undo { now: 0.0 });
+        r.on_event(&Event::Undo { now: 0.0 });
         assert_eq!(r.window(), 25.0);
     }
 
@@ -201,7 +209,7 @@ mod tests {
         let (mut d, mut r) = (Driver::new(), reno(""));
         d.start(&mut r, 10.0);
         d.round(&mut r, 0.1);
-        r.on_idle(5.0, 4.0);
+        r.on_event(&Event::Idle { now: 5.0, idle: 4.0 });
         assert_eq!(r.window(), 10.0);
     }
 }

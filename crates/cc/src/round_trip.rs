@@ -1,7 +1,8 @@
 //! Measurements of a round trip for algorithms that use delay: its RTTs, and the rate at which segments are
 //! acknowledged.
 
-use crate::algorithm::{Ack, Sample};
+use crate::ack::Ack;
+use crate::linux::Sample;
 use crate::param::choices;
 
 choices! {

@@ -4,7 +4,8 @@
 //! Difference from Linux: HyStart's ACK-train test assumes an unpaced sender. HyStart++ counts at most L = 8 segments of an ACK for every
 //! sender; RFC 9406 requires this only of senders that do not pace.
 
-use crate::algorithm::{Ack, Recovery, Sample};
+use crate::ack::Ack;
+use crate::linux::{Recovery, Sample};
 use crate::param::choices;
 
 choices! {
@@ -243,6 +244,7 @@ impl SlowStart {
 mod tests {
     use super::*;
     use crate::algorithm::Algorithm;
+    use crate::event::Event;
     use crate::param::Setting;
     use crate::reno::Reno;
     use crate::testing::{Driver, close, settings};
@@ -340,12 +342,12 @@ mod tests {
         }
         assert!(r.window() >= LOW_WINDOW);
         // The threshold is very large, so only HyStart can end the second slow start.
-        r.on_start(&crate::Start {
+        r.on_event(&Event::Start(crate::Start {
             now: d.now,
             initial_window: 2000.0,
             initial_ssthresh: f64::INFINITY,
             ..crate::Start::default()
-        });
+        }));
         d.time_out(&mut r);
         while r.window() < r.ssthresh() {
             d.burst(&mut r, 0.4, 0.01);

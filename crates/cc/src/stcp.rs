@@ -12,11 +12,12 @@
 //! * Originally C was 50 ACKs, chosen for delayed ACKs. With a receiver that acknowledges every segment, the
 //!   growth was 2 % a round trip (preset `linux-2.6`, and ns-2's TCP/Linux). Today C is 100 segments (preset `linux`).
 
-use crate::algorithm::{Ack, Signal};
+use crate::ack::Ack;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params, value, word};
+use crate::reports::Signal;
 
 params! {
     /// Parameters of Scalable TCP.
@@ -103,7 +104,9 @@ impl LossBased for Stcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::{Algorithm, Start};
+    use crate::algorithm::Algorithm;
+    use crate::event::Event;
+    use crate::reports::Start;
     use crate::testing::{Driver, close, settings};
 
     fn stcp(preset: &str) -> Stcp {
@@ -186,7 +189,12 @@ mod tests {
     #[test]
     fn linux_2_6_takes_51_acks_for_a_segment_and_linux_now_100() {
         let (mut d, mut old, mut now) = (Driver::new(), stcp("linux-2.6"), stcp("linux"));
-        old.on_start(&Start { now: 0.0, initial_window: 1000.0, initial_ssthresh: 500.0, ..Start::default() });
+        old.on_event(&Event::Start(Start {
+            now: 0.0,
+            initial_window: 1000.0,
+            initial_ssthresh: 500.0,
+            ..Start::default()
+        }));
         d.start_at(&mut now, 1000.0);
         for acks in 1..=100 {
             d.ack(&mut old, 1.0, 0.1, 1e-4);

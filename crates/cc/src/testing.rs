@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::algorithm::{Ack, Algorithm, Cause, Signal, Start};
+use crate::ack::Ack;
+use crate::algorithm::Algorithm;
+use crate::event::Event;
 use crate::param::{BuildError, Entry, Setting, Settings};
+use crate::reports::{Cause, Signal, Start};
 
 /// Settings of a preset with further values.
 pub fn settings(entry: &Entry, preset: &str, values: &[(&str, Setting)]) -> Result<Settings, BuildError> {
@@ -26,22 +29,22 @@ impl Driver {
 
     /// Starts with a window of `initial` segments and no threshold.
     pub fn start(&self, algorithm: &mut impl Algorithm, initial: f64) {
-        algorithm.on_start(&Start {
+        algorithm.on_event(&Event::Start(Start {
             now: self.now,
             initial_window: initial,
             initial_ssthresh: f64::INFINITY,
             ..Start::default()
-        });
+        }));
     }
 
     /// Starts in congestion avoidance.
     pub fn start_at(&self, algorithm: &mut impl Algorithm, window: f64) {
-        algorithm.on_start(&Start {
+        algorithm.on_event(&Event::Start(Start {
             now: self.now,
             initial_window: window,
             initial_ssthresh: window,
             ..Start::default()
-        });
+        }));
     }
 
     pub fn make_ack(&mut self, algorithm: &impl Algorithm, acked: f64, rtt: f64, round_start: bool) -> Ack {
@@ -62,6 +65,7 @@ impl Driver {
             sample: None,
             window_limited: self.window_limited,
             marked: 0.0,
+            answer: None,
         }
     }
 
@@ -102,12 +106,12 @@ impl Driver {
 
     /// A loss, followed at once by the end of its recovery.
     pub fn lose(&self, algorithm: &mut impl Algorithm) {
-        algorithm.on_congestion(&self.signal(algorithm, Cause::Loss));
-        algorithm.on_recovery_exit(self.now);
+        algorithm.on_event(&Event::Congestion(self.signal(algorithm, Cause::Loss)));
+        algorithm.on_event(&Event::RecoveryExit { now: self.now });
     }
 
     pub fn time_out(&self, algorithm: &mut impl Algorithm) {
-        algorithm.on_timeout(&self.signal(algorithm, Cause::Loss));
+        algorithm.on_event(&Event::Timeout(self.signal(algorithm, Cause::Loss)));
     }
 }
 

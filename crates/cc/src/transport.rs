@@ -12,9 +12,12 @@
 //! that was never sent counts as sent at the start. More than 2⁴⁰ bytes in one event count as 2⁴⁰ bytes. A datagram
 //! size is clamped to 1 to 65,527 bytes.
 
-use crate::algorithm::{Ack, Algorithm, Cause, Ecn, Lost, Needs, Sent, Signal, Start};
+use crate::ack::Ack;
+use crate::algorithm::{Algorithm, Ecn, Needs};
 use crate::estimators::{DeliverySampler, MinRtt, RoundCounter, SegmentRing, seconds};
+use crate::event::Event;
 use crate::registry::Controller;
+use crate::reports::{Cause, Lost, Sent, Signal, Start};
 
 /// Minimum window, datagrams (RFC 9002 §7.2).
 const MINIMUM_DATAGRAMS: f64 = 2.0;
@@ -189,13 +192,13 @@ impl ByteDriver {
     }
 
     fn start(&mut self) {
-        self.controller.on_start(&Start {
+        self.controller.on_event(&Event::Start(Start {
             now: seconds(self.now_ps),
             initial_window: self.connection.initial_window,
             segment_bytes: self.mtu,
             seed: self.connection.seed,
             ..Start::default()
-        });
+        }));
     }
 
     /// Converts an instant to s; an instant earlier than the previous event counts as the instant of that event.
@@ -219,7 +222,7 @@ impl ByteDriver {
         if self.in_flight == 0 && self.path.srtt > 0.0 {
             let idle = seconds(self.now_ps.saturating_sub(self.path.last_sent_ps));
             if idle > self.probe_timeout() {
-                self.controller.on_idle(now, idle);
+                self.controller.on_event(&Event::Idle { now, idle });
             }
         }
         self.in_flight = self.in_flight.saturating_add(bytes);
@@ -242,7 +245,11 @@ impl ByteDriver {
         self.path.next = self.path.next.max(packet + 1);
         self.path.last_sent_ps = self.now_ps;
         if self.needs.sends {
-            self.controller.on_sent(&Sent { now, in_flight: f64::from(in_flight), retransmission: false });
+            self.controller.on_event(&Event::Sent(Sent {
+                now,
+                in_flight: f64::from(in_flight),
+                retransmission: false,
+            }));
         }
     }
 
@@ -267,7 +274,7 @@ impl ByteDriver {
         let in_recovery = self.recovery.is_some_and(|began| sent_ps <= began);
         if self.recovering && !in_recovery {
             self.recovering = false;
-            self.controller.on_recovery_exit(now);
+            self.controller.on_event(&Event::RecoveryExit { now });
             if self.needs.rounds_restart {
                 self.path.rounds.restart(self.path.next);
             }
@@ -288,6 +295,7 @@ impl ByteDriver {
             sample: None,
             window_limited: !acked.app_limited,
             marked: self.segments(acked.marked_bytes.min(acked.bytes)),
+            answer: None,
         });
     }
 
@@ -314,7 +322,7 @@ impl ByteDriver {
         self.at(now_ps);
         if self.needs.losses {
             let lost: Lost = self.path.sampler.on_lost(packet, self.now_ps);
-            self.controller.on_lost(&lost);
+            self.controller.on_event(&Event::Lost(lost));
         }
     }
 
@@ -338,7 +346,7 @@ impl ByteDriver {
         let sent_ps = sent_ps.min(self.now_ps);
         if self.recovery.is_none_or(|began| sent_ps > began) {
             let signal = self.signal(cause, false);
-            self.controller.on_congestion(&signal);
+            self.controller.on_event(&Event::Congestion(signal));
             (self.recovery, self.recovering) = (Some(self.now_ps), true);
         }
         self.in_flight = self.in_flight.saturating_sub(lost_bytes);
@@ -350,7 +358,7 @@ impl ByteDriver {
     pub fn on_persistent_congestion(&mut self, now_ps: u64, lost_bytes: u64) {
         self.at(now_ps);
         let signal = self.signal(Cause::Loss, self.recovering);
-        self.controller.on_timeout(&signal);
+        self.controller.on_event(&Event::Timeout(signal));
         (self.recovery, self.recovering) = (None, false);
         self.in_flight = self.in_flight.saturating_sub(lost_bytes);
     }
@@ -358,7 +366,7 @@ impl ByteDriver {
     /// Undoes the last reaction to congestion, which was spurious: every packet declared lost has been acknowledged.
     pub fn on_spurious_loss(&mut self, now_ps: u64) {
         let now = self.at(now_ps);
-        self.controller.on_undo(now);
+        self.controller.on_event(&Event::Undo { now });
         (self.recovery, self.recovering) = (None, false);
     }
 
@@ -383,7 +391,7 @@ impl ByteDriver {
         let mtu = f64::from(mtu_bytes);
         if mtu > self.mtu {
             let kept = self.controller.window() * self.mtu / mtu;
-            self.controller.moderate(kept.max(MINIMUM_DATAGRAMS));
+            self.controller.on_event(&Event::Moderate { window: kept.max(MINIMUM_DATAGRAMS) });
         }
         self.mtu = mtu;
         self.connection.mtu_bytes = mtu_bytes;

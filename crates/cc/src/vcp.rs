@@ -13,10 +13,13 @@
 //! scaling at both ends, and limits T/t_ρ to 2.5. It does not freeze the window after a decrease, but only delays
 //! further decreases.
 
-use crate::algorithm::{Ack, Algorithm, Answer, Load, Needs, Router, RouterAssisted, Signal, Start};
-use crate::loss_window::{LossWindow, MOST, window_methods};
+use crate::ack::Ack;
+use crate::algorithm::{Algorithm, Needs};
+use crate::event::Event;
+use crate::loss_window::{LossWindow, MOST, window_getters};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, value, word};
+use crate::router::{Answer, Load, Router};
 
 choices! {
     /// Behavior of the sender between a decrease and its effect on the routers' load:
@@ -162,33 +165,35 @@ observed! {
 }
 
 impl Algorithm for Vcp {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.rtt = ack.srtt;
+        let Some(Answer::Load(load)) = ack.answer else { return };
+        self.load = Some(load);
+        match self.allowed(ack, load) {
+            Some(Load::Overload) if !ack.in_recovery => self.decrease(ack.now),
+            Some(Load::Low) if ack.may_grow() => self.win.w = (self.win.w + ack.acked * self.multiplied()).min(MOST),
+            Some(Load::High) if ack.may_grow() => self.win.w += ack.acked * self.added() / self.win.w,
+            _ => {}
+        }
+    }
+
+    fn on_event(&mut self, event: &Event) {
+        match *event {
+            Event::Start(ref start) => self.win.start(start),
+            Event::Congestion(ref signal) => self.win.lower_to(0.5 * self.win.reduced_from(signal)),
+            Event::Timeout(ref signal) => self.win.time_out(0.5 * self.win.reduced_from(signal), signal),
+            Event::Idle { .. } => self.win.idle(),
+            Event::Moderate { window } | Event::Keep { window } => self.win.moderate(window),
+            Event::Undo { .. } => {
+                self.win.undo();
+            }
+            _ => {}
+        }
+    }
+
     #[inline]
     fn needs(&self) -> Needs {
         Needs { router: Some(Router::Vcp), pacing: self.p.pace, ..Needs::default() }
-    }
-
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-    }
-
-    fn on_ack(&mut self, ack: &Ack) {
-        self.rtt = ack.srtt;
-    }
-
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.win.lower_to(0.5 * self.win.reduced_from(signal));
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(0.5 * self.win.reduced_from(signal), signal);
-    }
-
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        self.win.undo();
     }
 
     fn pacing_rate(&self) -> Option<f64> {
@@ -200,24 +205,7 @@ impl Algorithm for Vcp {
         (self.rtt / slots > self.p.t_rho / 2.0).then_some(slots / self.rtt)
     }
 
-    fn router_assisted(&mut self) -> Option<&mut dyn RouterAssisted> {
-        Some(self)
-    }
-
-    window_methods!();
-}
-
-impl RouterAssisted for Vcp {
-    fn on_answer(&mut self, ack: &Ack, answer: Answer) {
-        let Answer::Load(load) = answer else { return };
-        self.load = Some(load);
-        match self.allowed(ack, load) {
-            Some(Load::Overload) if !ack.in_recovery => self.decrease(ack.now),
-            Some(Load::Low) if ack.may_grow() => self.win.w = (self.win.w + ack.acked * self.multiplied()).min(MOST),
-            Some(Load::High) if ack.may_grow() => self.win.w += ack.acked * self.added() / self.win.w,
-            _ => {}
-        }
-    }
+    window_getters!();
 }
 
 #[cfg(test)]
@@ -241,8 +229,7 @@ mod tests {
     /// An ACK with the routers' answer.
     fn answered(d: &mut Driver, v: &mut Vcp, rtt: f64, load: Load) {
         let ack = d.make_ack(v, 1.0, rtt, false);
-        v.on_ack(&ack);
-        v.on_answer(&ack, Answer::Load(load));
+        v.on_ack(&Ack { answer: Some(Answer::Load(load)), ..ack });
     }
 
     /// Growth in a round trip, segments.

@@ -22,13 +22,18 @@
 //!   of the window.
 //! * INET changes the window by a segment with every ACK of a round and subtracts unsigned numbers. INET has no preset.
 
-use crate::algorithm::{Ack, Algorithm, Needs, Recovery, Restart, Sample, Signal, Start};
+use crate::ack::Ack;
+use crate::algorithm::{Algorithm, Needs};
+use crate::event::Event;
+use crate::linux;
+use crate::linux::{Recovery, Restart, Sample};
 use crate::loss_window::window_getters;
 use crate::observe::observed;
 use crate::param::{
     BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, value, word,
 };
 use crate::plain_window::PlainWindow;
+use crate::reports::{Signal, Start};
 use crate::round_trip::{AckedBeyond, RoundRtt, RoundTrip};
 
 choices! {
@@ -475,12 +480,7 @@ observed! {
     samples = self.round.samples, number(Unit::Samples);
 }
 
-impl Algorithm for Vegas {
-    #[inline]
-    fn needs(&self) -> Needs {
-        Needs { restarts: self.p.diff == Diff::Linux, ..Needs::default() }
-    }
-
+impl Vegas {
     fn on_start(&mut self, start: &Start) {
         let whole = self.p.diff == Diff::Linux26;
         let initial_window = if whole { start.initial_window.floor() } else { start.initial_window };
@@ -488,6 +488,76 @@ impl Algorithm for Vegas {
         self.slow_starting = self.win.w < self.win.ssthresh;
     }
 
+    fn on_congestion(&mut self, signal: &Signal) {
+        self.reduce(signal);
+        self.win.w = self.win.ssthresh;
+        self.enabled = !matches!(self.p.diff, Diff::Linux26 | Diff::Ns3);
+    }
+
+    fn on_timeout(&mut self, signal: &Signal) {
+        let (w, ssthresh) = (self.win.w, self.win.ssthresh);
+        self.reduce(signal);
+        let half = if self.p.diff == Diff::Ns3 {
+            ssthresh.min(w - 1.0)
+        } else if matches!(self.p.diff, Diff::Linux | Diff::Linux26) {
+            (w / 2.0).floor()
+        } else {
+            w / 2.0
+        };
+        self.win.ssthresh = if signal.repeated { ssthresh } else { half.max(FLOOR) };
+        self.win.w = self.p.timeout_window + signal.kept;
+        self.slow_starting = self.win.w < self.win.ssthresh;
+        self.growing = true;
+        self.enabled = !matches!(self.p.diff, Diff::Linux | Diff::Linux26 | Diff::Ns3);
+    }
+
+    fn on_idle(&mut self) {
+        self.win.idle();
+        self.per_ack = 0.0;
+        self.linux26.enable = true;
+        self.forget_round();
+        if self.p.forget_base {
+            self.base = f64::INFINITY;
+        }
+    }
+
+    /// Forgets all samples (`tcp_vegas_cwnd_event`).
+    fn on_restart(&mut self, restart: &Restart) {
+        self.base = f64::INFINITY;
+        self.end.begin(restart.next);
+        self.forget_round();
+    }
+
+    fn on_recovery_exit(&mut self) {
+        self.enabled = true;
+        self.linux26.enable = true;
+        self.forget_round();
+    }
+
+    fn on_undo(&mut self) {
+        if self.win.undo() {
+            self.slow_starting = self.saved && self.win.w < self.win.ssthresh;
+        }
+        // The timeout ends any recovery.
+        self.on_recovery_exit();
+    }
+
+    fn keep(&mut self, window: f64) {
+        self.win.w = window.max(1.0);
+        self.slow_starting = self.win.w < self.win.ssthresh;
+    }
+
+    fn moderate(&mut self, window: f64) {
+        if window < self.win.w {
+            let linux26 = self.p.diff == Diff::Linux26;
+            self.win.moderate(if linux26 { window.floor() } else { window });
+            self.slow_starting = self.win.w < self.win.ssthresh;
+            self.growing = true;
+        }
+    }
+}
+
+impl Algorithm for Vegas {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         if self.p.diff == Diff::Linux26 {
@@ -524,80 +594,26 @@ impl Algorithm for Vegas {
         }
     }
 
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.reduce(signal);
-        self.win.w = self.win.ssthresh;
-        self.enabled = !matches!(self.p.diff, Diff::Linux26 | Diff::Ns3);
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        let (w, ssthresh) = (self.win.w, self.win.ssthresh);
-        self.reduce(signal);
-        let half = if self.p.diff == Diff::Ns3 {
-            ssthresh.min(w - 1.0)
-        } else if matches!(self.p.diff, Diff::Linux | Diff::Linux26) {
-            (w / 2.0).floor()
-        } else {
-            w / 2.0
-        };
-        self.win.ssthresh = if signal.repeated { ssthresh } else { half.max(FLOOR) };
-        self.win.w = self.p.timeout_window + signal.kept;
-        self.slow_starting = self.win.w < self.win.ssthresh;
-        self.growing = true;
-        self.enabled = !matches!(self.p.diff, Diff::Linux | Diff::Linux26 | Diff::Ns3);
-    }
-
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
-        self.per_ack = 0.0;
-        self.linux26.enable = true;
-        self.forget_round();
-        if self.p.forget_base {
-            self.base = f64::INFINITY;
+    fn on_event(&mut self, event: &Event) {
+        match *event {
+            Event::Start(ref start) => self.on_start(start),
+            Event::Congestion(ref signal) => self.on_congestion(signal),
+            Event::Timeout(ref signal) => self.on_timeout(signal),
+            Event::Idle { .. } => self.on_idle(),
+            Event::Moderate { window } => self.moderate(window),
+            Event::Keep { window } => self.keep(window),
+            Event::RecoveryExit { .. } => self.on_recovery_exit(),
+            Event::Undo { .. } => self.on_undo(),
+            Event::Linux(linux::Event::Restart(ref restart)) => self.on_restart(restart),
+            Event::Linux(linux::Event::IdleTimeouts { timeouts }) => self.win.restart_after(timeouts),
+            _ => {}
         }
     }
 
-    fn on_idle_timeouts(&mut self, timeouts: u32) -> bool {
-        let is_linux = self.p.diff == Diff::Linux;
-        if is_linux {
-            self.win.restart_after(timeouts);
-        }
-        is_linux
-    }
-
-    /// Forgets all samples (`tcp_vegas_cwnd_event`).
-    fn on_restart(&mut self, restart: &Restart) {
-        self.base = f64::INFINITY;
-        self.end.begin(restart.next);
-        self.forget_round();
-    }
-
-    fn on_recovery_exit(&mut self, _now: f64) {
-        self.enabled = true;
-        self.linux26.enable = true;
-        self.forget_round();
-    }
-
-    fn on_undo(&mut self, now: f64) {
-        if self.win.undo() {
-            self.slow_starting = self.saved && self.win.w < self.win.ssthresh;
-        }
-        // The timeout ends any recovery.
-        self.on_recovery_exit(now);
-    }
-
-    fn keep(&mut self, window: f64) {
-        self.win.w = window.max(1.0);
-        self.slow_starting = self.win.w < self.win.ssthresh;
-    }
-
-    fn moderate(&mut self, window: f64) {
-        if window < self.win.w {
-            let linux26 = self.p.diff == Diff::Linux26;
-            self.win.moderate(if linux26 { window.floor() } else { window });
-            self.slow_starting = self.win.w < self.win.ssthresh;
-            self.growing = true;
-        }
+    #[inline]
+    fn needs(&self) -> Needs {
+        let of_linux = self.p.diff == Diff::Linux;
+        Needs { restarts: of_linux, idle_timeouts: of_linux, ..Needs::default() }
     }
 
     window_getters!();

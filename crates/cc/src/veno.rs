@@ -10,11 +10,15 @@
 //! since the last ACK. Linux counts RTT samples once for the whole connection, adds a segment every second window and
 //! also uses N in slow start. ns-2's TCP/Linux is `linux-2.6`.
 
-use crate::algorithm::{Ack, Cause, Needs, Recovery, Restart, Signal};
+use crate::ack::Ack;
+use crate::algorithm::Needs;
+use crate::linux;
+use crate::linux::Recovery;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params, word};
+use crate::reports::{Cause, Signal};
 
 params! {
     /// Parameters of Veno.
@@ -223,8 +227,10 @@ impl LossBased for Veno {
     }
 
     /// Forgets all samples (`tcp_veno_cwnd_event`).
-    fn restarted(&mut self, _restart: &Restart) {
-        self.resume(0.0, 0.0);
+    fn on_linux(&mut self, event: &linux::Event) {
+        if let linux::Event::Restart(_) = event {
+            self.resume(0.0, 0.0);
+        }
     }
 
     fn recovered(&mut self, _now: f64) {
@@ -240,7 +246,10 @@ impl LossBased for Veno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::{Algorithm, Sample};
+    use crate::algorithm::Algorithm;
+    use crate::event::Event;
+    use crate::linux::Restart;
+    use crate::linux::Sample;
     use crate::testing::{Driver, close, settings};
 
     fn veno(preset: &str) -> Veno {
@@ -306,7 +315,7 @@ mod tests {
     fn a_mark_is_never_chance() {
         let (d, mut v) = at("", 50.0, 0.1);
         let signal = d.signal(&v, Cause::Ecn);
-        v.on_congestion(&signal);
+        v.on_event(&Event::Congestion(signal));
         assert_eq!(v.window(), 25.0);
     }
 
@@ -314,7 +323,7 @@ mod tests {
     fn linux_does_not_ask_for_the_cause() {
         for (rtt, after) in [(0.104, 40.0), (0.11, 25.0)] {
             let (d, mut v) = at("linux", 50.0, rtt);
-            v.on_congestion(&d.signal(&v, Cause::Ecn));
+            v.on_event(&Event::Congestion(d.signal(&v, Cause::Ecn)));
             assert_eq!(v.window(), after);
         }
     }
@@ -333,13 +342,13 @@ mod tests {
     #[test]
     fn an_idle_time_forgets_the_base_and_linux_is_standard_tcp_until_a_repair() {
         let (mut d, mut v) = at("linux", 50.0, 0.11);
-        v.on_idle(d.now, 10.0);
+        v.on_event(&Event::Idle { now: d.now, idle: 10.0 });
         assert!(v.base.is_infinite());
         d.time_out(&mut v);
         let before = v.n;
         d.round(&mut v, 0.2);
         assert_eq!(v.n, before);
-        v.on_recovery_exit(d.now);
+        v.on_event(&Event::RecoveryExit { now: d.now });
         d.round(&mut v, 0.3);
         assert!(v.n != before);
     }
@@ -367,7 +376,7 @@ mod tests {
         let (mut d, mut v) = (Driver::new(), veno("linux"));
         d.start_at(&mut v, 100.0);
         d.ack(&mut v, 1.0, 0.1, 0.01);
-        v.on_restart(&Restart { next: 1, ..Restart::default() });
+        v.on_event(&Event::Linux(linux::Event::Restart(Restart { next: 1, ..Restart::default() })));
         let ack = d.make_ack(&v, 1.0, 0.2, false);
         v.on_ack(&Ack { sample: Some(Sample::default()), ..ack });
         assert_eq!(v.base, 200_001.0);

@@ -15,10 +15,13 @@
 
 use std::collections::VecDeque;
 
-use crate::algorithm::{Ack, Algorithm, Lost, Needs, Sent, Signal, Start};
+use crate::ack::Ack;
+use crate::algorithm::{Algorithm, Needs};
 use crate::draws::Draws;
+use crate::event::Event;
 use crate::observe::{observed, states};
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, choice, choices, num, params, value, word};
+use crate::reports::{Lost, Sent, Start};
 
 mod interval;
 #[cfg(test)]
@@ -406,26 +409,13 @@ observed! {
     bound_raised = self.s.bound_raised, plain();
 }
 
-impl Algorithm for Vivace {
+impl Vivace {
     fn on_start(&mut self, start: &Start) {
         self.w = start.initial_window.max(1.0);
         self.s.segment_mbit = start.segment_bytes * 8.0 / 1e6;
         self.s.draws = Draws::new(start.seed);
         self.set_rate(self.w * self.s.segment_mbit / FIRST_RTT_S);
         self.pacing_rate = self.s.rate / self.s.segment_mbit;
-    }
-
-    #[inline]
-    fn needs(&self) -> Needs {
-        Needs {
-            delivery: true,
-            losses: true,
-            sends: true,
-            pacing: true,
-            own_recovery: true,
-            receiver_limits: true,
-            ..Needs::default()
-        }
     }
 
     #[inline]
@@ -441,6 +431,29 @@ impl Algorithm for Vivace {
         }
     }
 
+    fn on_lost(&mut self, lost: &Lost) {
+        if let Some(at) = self.index_of(lost.sent_at) {
+            let interval = &mut self.s.intervals[at];
+            interval.lost += interval.outstanding().clamp(0.0, 1.0);
+        }
+        self.decide(lost.now);
+    }
+
+    fn on_timeout(&mut self) {
+        // Vivace has no rule for timeouts. Transports send one or two probes for each timeout, and double the timeout
+        // (RFC 9002, 6.2; Linux's tcp_enter_loss), until an ACK arrives and the rate sets the window again.
+        self.w = 1.0;
+    }
+
+    fn on_idle(&mut self) {
+        self.s.intervals.clear();
+        if self.s.mode != Mode::Starting {
+            (self.s.mode, self.s.rounds) = (Mode::Probing, 1);
+        }
+    }
+}
+
+impl Algorithm for Vivace {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
@@ -466,31 +479,29 @@ impl Algorithm for Vivace {
         self.w = (self.p.outstanding * rate / self.s.segment_mbit * self.s.min_rtt).max(FLOOR);
     }
 
-    fn on_lost(&mut self, lost: &Lost) {
-        if let Some(at) = self.index_of(lost.sent_at) {
-            let interval = &mut self.s.intervals[at];
-            interval.lost += interval.outstanding().clamp(0.0, 1.0);
-        }
-        self.decide(lost.now);
-    }
-
-    fn on_congestion(&mut self, _signal: &Signal) {}
-
-    fn on_timeout(&mut self, _signal: &Signal) {
-        // Vivace has no rule for timeouts. Transports send one or two probes for each timeout, and double the timeout
-        // (RFC 9002, 6.2; Linux's tcp_enter_loss), until an ACK arrives and the rate sets the window again.
-        self.w = 1.0;
-    }
-
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.s.intervals.clear();
-        if self.s.mode != Mode::Starting {
-            (self.s.mode, self.s.rounds) = (Mode::Probing, 1);
+    fn on_event(&mut self, event: &Event) {
+        match *event {
+            Event::Start(ref start) => self.on_start(start),
+            Event::Timeout(_) => self.on_timeout(),
+            Event::Idle { .. } => self.on_idle(),
+            Event::Sent(ref sent) => self.on_sent(sent),
+            Event::Lost(ref lost) => self.on_lost(lost),
+            Event::Moderate { window } | Event::Keep { window } => self.w = self.w.min(window).max(1.0),
+            _ => {}
         }
     }
 
-    fn moderate(&mut self, window: f64) {
-        self.w = self.w.min(window).max(1.0);
+    #[inline]
+    fn needs(&self) -> Needs {
+        Needs {
+            delivery: true,
+            losses: true,
+            sends: true,
+            pacing: true,
+            own_recovery: true,
+            receiver_limits: true,
+            ..Needs::default()
+        }
     }
 
     #[inline]

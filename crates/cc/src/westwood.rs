@@ -11,14 +11,17 @@
 //! this module the threshold becomes half of the window, the estimate is only the smallest window during recovery, and
 //! all other rules are standard TCP's.
 
-use crate::algorithm::{Ack, Needs, Signal, Start};
+use crate::ack::Ack;
+use crate::algorithm::Needs;
 use crate::jiffies::Jiffies;
+use crate::linux;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow};
 use crate::observe::observed;
 use crate::param::{
     BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params, switch, word,
 };
+use crate::reports::{Signal, Start};
 
 /// RTT of Linux's module before its first sample, s (`TCP_WESTWOOD_INIT_RTT`).
 const FIRST_RTT_S: f64 = 20.0;
@@ -299,10 +302,13 @@ impl LossBased for Westwood {
         self.t0 = start.now;
     }
 
-    fn sample(&mut self, ack: &Ack) {
-        if self.win.arithmetic == Arithmetic::Linux {
-            self.measure_as_linux(ack);
-            self.is_sampled = true;
+    fn on_linux(&mut self, event: &linux::Event) {
+        match event {
+            linux::Event::Sample(ack) if self.win.arithmetic == Arithmetic::Linux => {
+                self.measure_as_linux(ack);
+                self.is_sampled = true;
+            }
+            _ => {}
         }
     }
 
@@ -379,7 +385,10 @@ impl LossBased for Westwood {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::{Algorithm, Cause, Sample};
+    use crate::algorithm::Algorithm;
+    use crate::event::Event;
+    use crate::linux::Sample;
+    use crate::reports::Cause;
     use crate::testing::{Driver, close, settings};
 
     fn westwood(preset: &str) -> Westwood {
@@ -417,7 +426,7 @@ mod tests {
         // 40.12 ms are 41 jiffies of 1 ms or 11 jiffies of 4 ms; Linux 2.6 truncates.
         for (preset, hz, jiffies) in [("linux", 1000.0, 41.0), ("linux", 250.0, 11.0), ("linux-2.6", 1000.0, 40.0)] {
             let (mut d, mut w) = (Driver::new(), westwood(preset));
-            w.on_start(&Start { hz, ..Start::default() });
+            w.on_event(&Event::Start(Start { hz, ..Start::default() }));
             d.ack(&mut w, 1.0, 0.040_12, 0.003);
             assert_eq!(w.rtt_min, jiffies, "{preset} at {hz}");
         }
@@ -461,9 +470,9 @@ mod tests {
             }
             w.win.w = 200.0;
             let signal = d.signal(&w, cause);
-            w.on_congestion(&signal);
+            w.on_event(&Event::Congestion(signal));
             assert_eq!(w.window(), if preset.is_empty() { 200.0 } else { 100.0 });
-            w.on_recovery_exit(d.now);
+            w.on_event(&Event::RecoveryExit { now: d.now });
             close(w.window(), after, 0.02);
             assert_eq!(w.ssthresh(), if preset == "ns2" { 100.0 } else { w.window() });
         }
@@ -496,7 +505,7 @@ mod tests {
         }
         let before = w.bwe;
         d.now += 10.0;
-        w.on_idle(d.now, 10.0);
+        w.on_event(&Event::Idle { now: d.now, idle: 10.0 });
         for _ in 0..400 {
             d.ack(&mut w, 2.0, 0.1, 0.0005);
         }
@@ -515,7 +524,7 @@ mod tests {
         ack(&mut w);
         assert_eq!((w.bk, w.accounted, w.rtt_min), (1.0, 1.0, 100.0));
         w.repairing = Some(0.0);
-        w.on_recovery_exit(0.0);
+        w.on_event(&Event::RecoveryExit { now: 0.0 });
         ack(&mut w);
         assert_eq!((w.bk, w.sampled), (2.0, true), "the sample ended after 120 ms");
         assert_eq!((w.window(), w.ssthresh()), (w.estimate(), w.estimate()));

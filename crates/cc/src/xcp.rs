@@ -8,10 +8,13 @@
 //! asks for none. A loss halves the window and a timeout restarts the window, as in standard TCP (§3.3). There is no
 //! slow start: routers give no increase before the first RTT is known.
 
-use crate::algorithm::{Ack, Algorithm, Answer, Needs, Request, Router, RouterAssisted, Signal, Start};
-use crate::loss_window::{LossWindow, window_methods};
+use crate::ack::Ack;
+use crate::algorithm::{Algorithm, Needs};
+use crate::event::Event;
+use crate::loss_window::{LossWindow, window_getters};
 use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings};
+use crate::router::{Answer, Request, Router};
 
 /// The sender of XCP.
 #[derive(Clone, Debug)]
@@ -57,55 +60,40 @@ observed! {
 }
 
 impl Algorithm for Xcp {
-    #[inline]
-    fn needs(&self) -> Needs {
-        Needs { router: Some(Router::Xcp), ..Needs::default() }
-    }
-
-    fn on_start(&mut self, start: &Start) {
-        self.win.start(start);
-    }
-
     fn on_ack(&mut self, ack: &Ack) {
         self.rtt = ack.srtt;
-    }
-
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.win.lower_to(0.5 * self.win.reduced_from(signal));
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.win.time_out(0.5 * self.win.reduced_from(signal), signal);
-    }
-
-    fn on_idle(&mut self, _now: f64, _idle: f64) {
-        self.win.idle();
-    }
-
-    fn on_undo(&mut self, _now: f64) {
-        self.win.undo();
-    }
-
-    fn router_assisted(&mut self) -> Option<&mut dyn RouterAssisted> {
-        Some(self)
-    }
-
-    window_methods!();
-}
-
-impl RouterAssisted for Xcp {
-    fn request(&mut self, limited: bool) -> Request {
-        Request { rtt: self.rtt, window: self.win.w, increase: if limited { f64::INFINITY } else { 0.0 } }
-    }
-
-    fn on_answer(&mut self, ack: &Ack, answer: Answer) {
-        let Answer::Feedback(feedback) = answer else { return };
+        let Some(Answer::Feedback(feedback)) = ack.answer else { return };
         self.feedback = feedback;
         let change = feedback * ack.srtt;
         if change < 0.0 || ack.may_grow() {
             self.win.w = (self.win.w + change).max(1.0);
         }
     }
+
+    fn on_event(&mut self, event: &Event) {
+        match *event {
+            Event::Start(ref start) => self.win.start(start),
+            Event::Congestion(ref signal) => self.win.lower_to(0.5 * self.win.reduced_from(signal)),
+            Event::Timeout(ref signal) => self.win.time_out(0.5 * self.win.reduced_from(signal), signal),
+            Event::Idle { .. } => self.win.idle(),
+            Event::Moderate { window } | Event::Keep { window } => self.win.moderate(window),
+            Event::Undo { .. } => {
+                self.win.undo();
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn needs(&self) -> Needs {
+        Needs { router: Some(Router::Xcp), ..Needs::default() }
+    }
+
+    fn request(&mut self, limited: bool) -> Request {
+        Request { rtt: self.rtt, window: self.win.w, increase: if limited { f64::INFINITY } else { 0.0 } }
+    }
+
+    window_getters!();
 }
 
 #[cfg(test)]
@@ -119,8 +107,7 @@ mod tests {
 
     fn ack(d: &mut Driver, x: &mut Xcp, feedback: f64) {
         let ack = d.make_ack(x, 1.0, 0.1, false);
-        x.on_ack(&ack);
-        x.on_answer(&ack, Answer::Feedback(feedback));
+        x.on_ack(&Ack { answer: Some(Answer::Feedback(feedback)), ..ack });
     }
 
     #[test]

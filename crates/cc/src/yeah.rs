@@ -12,11 +12,14 @@
 //! * In another simulator the delay limit 1/φ is a quotient of integers and therefore 0, and the decrease is computed
 //!   from the bytes in flight.
 
-use crate::algorithm::{Ack, Needs, Restart, Signal};
+use crate::ack::Ack;
+use crate::algorithm::Needs;
+use crate::linux;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow};
 use crate::observe::{observed, states};
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch, word};
+use crate::reports::Signal;
 use crate::round_trip::{AckedBeyond, MIN_SAMPLES, RoundTrip};
 
 params! {
@@ -265,10 +268,12 @@ impl LossBased for Yeah {
     }
 
     /// Forgets all samples (`tcp_vegas_cwnd_event`).
-    fn restarted(&mut self, restart: &Restart) {
-        self.base = f64::INFINITY;
-        self.round = RoundTrip::NEW;
-        self.end.begin(restart.next);
+    fn on_linux(&mut self, event: &linux::Event) {
+        if let linux::Event::Restart(restart) = event {
+            self.base = f64::INFINITY;
+            self.round = RoundTrip::NEW;
+            self.end.begin(restart.next);
+        }
     }
 
     fn recovered(&mut self, _now: f64) {
@@ -280,7 +285,10 @@ impl LossBased for Yeah {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::{Algorithm, Recovery, Sample, Start};
+    use crate::algorithm::Algorithm;
+    use crate::event::Event;
+    use crate::linux::{Recovery, Sample};
+    use crate::reports::Start;
     use crate::testing::{Driver, close, run_over_link, settings};
 
     fn yeah(preset: &str) -> Yeah {
@@ -290,7 +298,7 @@ mod tests {
     /// YeAH in congestion avoidance at window `w`, after a round with smallest RTT `rtt`; the base RTT is 0.1 s.
     fn after_a_round(preset: &str, w: f64, rtt: f64) -> (Driver, Yeah) {
         let (d, mut y) = (Driver::new(), yeah(preset));
-        y.on_start(&Start { initial_window: w, initial_ssthresh: 2.0, ..Start::default() });
+        y.on_event(&Event::Start(Start { initial_window: w, initial_ssthresh: 2.0, ..Start::default() }));
         y.base = 0.1;
         y.round = RoundTrip { min: rtt, sum: 3.0 * rtt, samples: 3, acked: w };
         y.end_round();
@@ -409,7 +417,7 @@ mod tests {
     fn linux_forgets_the_base_rtt_when_idle() {
         for (preset, base) in [("", 0.1), ("linux", f64::INFINITY)] {
             let (_, mut y) = after_a_round(preset, 1000.0, 0.1);
-            y.on_idle(10.0, 5.0);
+            y.on_event(&Event::Idle { now: 10.0, idle: 5.0 });
             assert_eq!(y.base, base);
         }
     }

@@ -2,7 +2,8 @@
 //! converted on access. The structures can also be constructed by keyword, so that an algorithm can be tested without a
 //! simulation.
 
-use elephan_cc::{Ack, Cause, Delivery, Lost, Restart, Sent, Signal, Start};
+use elephan_cc::linux::Restart;
+use elephan_cc::{Ack, Cause, Delivery, Detail, Lost, Sent, Signal, Start};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -41,6 +42,34 @@ macro_rules! told {
             }
         }
     };
+}
+
+/// Argument of a callback for a detail of its event.
+pub fn told<'py>(py: Python<'py>, detail: Detail<'_>) -> PyResult<Bound<'py, PyAny>> {
+    match detail {
+        Detail::Number(number) => number.into_bound_py_any(py),
+        Detail::Count(count) => count.into_bound_py_any(py),
+        Detail::Start(start) => PyStart(*start).into_bound_py_any(py),
+        Detail::Ack(ack) => PyAck(*ack).into_bound_py_any(py),
+        Detail::Signal(signal) => PySignal(*signal).into_bound_py_any(py),
+        Detail::Sent(sent) => PySent(*sent).into_bound_py_any(py),
+        Detail::Lost(lost) => PyLost(*lost).into_bound_py_any(py),
+        Detail::Restart(restart) => PyRestart(*restart).into_bound_py_any(py),
+    }
+}
+
+/// Time of an event of which `detail` is known under `name`, s.
+pub fn time_of(name: &str, detail: Detail<'_>) -> Option<f64> {
+    match detail {
+        Detail::Number(now) => (name == "now").then_some(now),
+        Detail::Count(_) => None,
+        Detail::Start(start) => Some(start.now),
+        Detail::Ack(ack) => Some(ack.now),
+        Detail::Signal(signal) => Some(signal.now),
+        Detail::Sent(sent) => Some(sent.now),
+        Detail::Lost(lost) => Some(lost.now),
+        Detail::Restart(restart) => Some(restart.now),
+    }
 }
 
 /// A field in Python's notation.
@@ -185,6 +214,7 @@ impl PyAck {
             sample: None,
             window_limited,
             marked,
+            answer: None,
         })
     }
 

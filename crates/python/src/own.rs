@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use elephan_cc::{Ack, Algorithm, Ecn, Lost, Needs, Observe, Observer, Restart, Sent, Signal, Start};
+use elephan_cc::{Ack, Algorithm, Ecn, Event, Needs, Observe, Observer};
 use elephan_sim::spec::MOST_IN_FLIGHT;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::callbacks::{PyAck, PyLost, PyRestart, PySent, PySignal, PyStart};
+use crate::callbacks::{PyAck, time_of, told};
 
 /// The first exception of a run; no callback is called after it.
 #[derive(Debug)]
@@ -181,6 +181,8 @@ fn needs(words: &[String]) -> PyResult<Needs> {
             "losses" => needs.losses = true,
             "sends" => needs.sends = true,
             "restarts" => needs.restarts = true,
+            "idle_timeouts" => needs.idle_timeouts = true,
+            "reductions" => needs.reductions = true,
             "pacing" => needs.pacing = true,
             "own_recovery" => needs.own_recovery = true,
             "accurate_ecn" => needs.ecn = Ecn::Accurate,
@@ -211,10 +213,6 @@ impl Observe for Own {
 }
 
 impl Algorithm for Own {
-    fn on_start(&mut self, start: &Start) {
-        let told = PyStart(*start);
-        self.call("on_start", start.now, |o| o.call_method1(intern!(o.py(), "on_start"), (told,)).map(drop));
-    }
     fn on_ack(&mut self, ack: &Ack) {
         let told = PyAck(*ack);
         let look_closer = ack.round_start && !self.needs.pacing;
@@ -223,61 +221,27 @@ impl Algorithm for Own {
             if look_closer { check_unasked(o) } else { Ok(()) }
         });
     }
-    fn on_congestion(&mut self, signal: &Signal) {
-        let told = PySignal(*signal);
-        self.call("on_congestion", signal.now, |o| o.call_method1(intern!(o.py(), "on_congestion"), (told,)).map(drop));
-    }
-    fn on_timeout(&mut self, signal: &Signal) {
-        let told = PySignal(*signal);
-        self.call("on_timeout", signal.now, |o| o.call_method1(intern!(o.py(), "on_timeout"), (told,)).map(drop));
-    }
-    fn on_idle(&mut self, now: f64, idle: f64) {
-        self.call("on_idle", now, |o| o.call_method1(intern!(o.py(), "on_idle"), (now, idle)).map(drop));
-    }
-    fn on_idle_timeouts(&mut self, timeouts: u32) -> bool {
-        let mut is_handled = false;
-        self.call("on_idle_timeouts", self.now, |o| {
-            let answer = o.call_method1(intern!(o.py(), "on_idle_timeouts"), (timeouts,))?;
-            is_handled = answer.extract().map_err(|_| {
-                PyTypeError::new_err(format!("on_idle_timeouts returned {answer:?}, which is neither True nor False"))
-            })?;
-            Ok(())
+    fn on_event(&mut self, event: &Event) {
+        let mut details = Vec::new();
+        event.details(&mut |name, detail| details.push((name, detail)));
+        let now = details.iter().find_map(|&(name, detail)| time_of(name, detail)).unwrap_or(self.now);
+        self.call(event.callback(), now, |o| {
+            let arguments = details.iter().map(|(_, detail)| told(o.py(), *detail)).collect::<PyResult<Vec<_>>>()?;
+            let callback = PyString::intern(o.py(), event.callback());
+            o.call_method1(callback, PyTuple::new(o.py(), arguments)?).map(drop)
         });
-        is_handled
-    }
-    fn on_restart(&mut self, restart: &Restart) {
-        let told = PyRestart(*restart);
-        self.call("on_restart", restart.now, |o| o.call_method1(intern!(o.py(), "on_restart"), (told,)).map(drop));
-    }
-    fn on_loss_in_reduction(&mut self, now: f64, window: f64) {
-        let name = "on_loss_in_reduction";
-        self.call(name, now, |o| o.call_method1(intern!(o.py(), "on_loss_in_reduction"), (now, window)).map(drop));
-    }
-    fn on_sent(&mut self, sent: &Sent) {
-        let told = PySent(*sent);
-        self.call("on_sent", sent.now, |o| o.call_method1(intern!(o.py(), "on_sent"), (told,)).map(drop));
-    }
-    fn on_lost(&mut self, lost: &Lost) {
-        let told = PyLost(*lost);
-        self.call("on_lost", lost.now, |o| o.call_method1(intern!(o.py(), "on_lost"), (told,)).map(drop));
-    }
-    fn on_recovery_exit(&mut self, now: f64) {
-        self.call("on_recovery_exit", now, |o| o.call_method1(intern!(o.py(), "on_recovery_exit"), (now,)).map(drop));
-    }
-    fn on_undo(&mut self, now: f64) {
-        self.call("on_undo", now, |o| o.call_method1(intern!(o.py(), "on_undo"), (now,)).map(drop));
-    }
-    fn moderate(&mut self, window: f64) {
-        self.call("moderate", self.now, |o| o.call_method1(intern!(o.py(), "moderate"), (window,)).map(drop));
-    }
-    fn keep(&mut self, window: f64) {
-        self.call("keep", self.now, |o| o.call_method1(intern!(o.py(), "keep"), (window,)).map(drop));
     }
     fn window(&self) -> f64 {
         self.window
     }
     fn ssthresh(&self) -> f64 {
         self.ssthresh
+    }
+    fn pacing_rate(&self) -> Option<f64> {
+        self.pacing_rate
+    }
+    fn needs(&self) -> Needs {
+        self.needs
     }
     fn recovery_floor(&self) -> f64 {
         if self.failure.get().is_some() {
@@ -292,11 +256,16 @@ impl Algorithm for Own {
             self.ssthresh
         })
     }
-    fn pacing_rate(&self) -> Option<f64> {
-        self.pacing_rate
-    }
-    fn needs(&self) -> Needs {
-        self.needs
+    fn takes_reduction(&mut self) -> bool {
+        let mut is_wanted = false;
+        self.call("takes_reduction", self.now, |o| {
+            let answer = o.call_method0(intern!(o.py(), "takes_reduction"))?;
+            is_wanted = answer.extract().map_err(|_| {
+                PyTypeError::new_err(format!("takes_reduction returned {answer:?}, which is neither True nor False"))
+            })?;
+            Ok(())
+        });
+        is_wanted
     }
     fn clone_boxed(&self) -> Option<Box<dyn Algorithm + Send>> {
         self.of_transfer().map(|made| Box::new(made) as _)

@@ -264,6 +264,8 @@ mod hostile;
 
 #[cfg(test)]
 mod tests {
+    use elephan_cc::Event;
+
     use super::*;
 
     #[test]
@@ -298,24 +300,18 @@ mod tests {
     impl elephan_cc::Observe for Half {}
 
     impl Algorithm for Half {
-        fn on_start(&mut self, start: &elephan_cc::Start) {
-            self.0 = start.initial_window;
-        }
-
         fn on_ack(&mut self, ack: &elephan_cc::Ack) {
             self.0 += ack.acked / self.0;
         }
 
-        fn on_congestion(&mut self, _signal: &elephan_cc::Signal) {
-            self.0 /= 2.0;
-        }
-
-        fn on_timeout(&mut self, _signal: &elephan_cc::Signal) {
-            self.0 = 1.0;
-        }
-
-        fn moderate(&mut self, window: f64) {
-            self.0 = self.0.min(window);
+        fn on_event(&mut self, event: &Event) {
+            match *event {
+                Event::Start(start) => self.0 = start.initial_window,
+                Event::Congestion(_) => self.0 /= 2.0,
+                Event::Timeout(_) => self.0 = 1.0,
+                Event::Moderate { window } | Event::Keep { window } => self.0 = self.0.min(window),
+                _ => {}
+            }
         }
 
         fn window(&self) -> f64 {

@@ -4,7 +4,7 @@
 //! `shares_the_link` is a `#[test]`.
 
 use elephan_cc::observe::{Observe, Observer};
-use elephan_cc::{Ack, Algorithm, Controller, Signal, Start};
+use elephan_cc::{Ack, Algorithm, Controller, Event};
 use elephan_sim::algorithms::controller;
 use elephan_sim::{Engine, RunError, Spec, Time};
 
@@ -20,24 +20,22 @@ impl Observe for Mine {
 }
 
 impl Algorithm for Mine {
-    fn on_start(&mut self, start: &Start) {
-        (self.window, self.ssthresh) = (start.initial_window, start.initial_ssthresh);
-    }
     fn on_ack(&mut self, ack: &Ack) {
         if ack.may_grow() {
             self.window += if self.window < self.ssthresh { ack.acked } else { ack.acked / self.window };
         }
     }
-    fn on_congestion(&mut self, _: &Signal) {
-        self.ssthresh = (self.window / 2.0).max(2.0);
-        self.window = self.ssthresh;
-    }
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.on_congestion(signal);
-        self.window = 1.0;
-    }
-    fn moderate(&mut self, window: f64) {
-        self.window = self.window.min(window);
+    fn on_event(&mut self, event: &Event) {
+        match *event {
+            Event::Start(start) => (self.window, self.ssthresh) = (start.initial_window, start.initial_ssthresh),
+            Event::Congestion(_) => {
+                self.ssthresh = (self.window / 2.0).max(2.0);
+                self.window = self.ssthresh;
+            }
+            Event::Timeout(_) => (self.window, self.ssthresh) = (1.0, (self.window / 2.0).max(2.0)),
+            Event::Moderate { window } | Event::Keep { window } => self.window = self.window.min(window),
+            _ => {}
+        }
     }
     fn window(&self) -> f64 {
         self.window

@@ -23,6 +23,7 @@ ACK = (
 FIELDS = {
     "on_start": ("now", "initial_window", "initial_ssthresh", "segment_bytes", "hz", "seed", "rtt"),
     "on_ack": ACK,
+    "on_sample": ACK,
     "on_congestion": ("now", "in_flight", "cause", "srtt", "min_rtt", "repeated", "kept"),
     "on_timeout": ("now", "in_flight", "cause", "srtt", "min_rtt", "repeated", "kept"),
     "on_restart": ("now", "next", "idle", "application_limited"),
@@ -104,11 +105,10 @@ class Recorder(Algorithm):
         self.inner.on_idle(now, idle)
         self._noted("on_idle", {"now": now, "idle": idle})
 
-    def on_idle_timeouts(self, timeouts: int) -> bool:
+    def on_idle_timeouts(self, timeouts: int) -> None:
         """Pass the callback on and record it."""
-        is_handled = self.inner.on_idle_timeouts(timeouts)
+        self.inner.on_idle_timeouts(timeouts)
         self._noted("on_idle_timeouts", {"timeouts": timeouts})
-        return is_handled
 
     def on_restart(self, restart: told.Restart) -> None:
         """Pass the callback on and record it."""
@@ -118,6 +118,16 @@ class Recorder(Algorithm):
         """Pass the callback on and record it."""
         self.inner.on_loss_in_reduction(now, window)
         self._noted("on_loss_in_reduction", {"now": now, "window": window})
+
+    def on_sample(self, ack: told.Ack) -> None:
+        """Pass the callback on and record it."""
+        self._pass_on("on_sample", ack)
+
+    def takes_reduction(self) -> bool:
+        """Pass the callback on and record it."""
+        answer = self.inner.takes_reduction()
+        self._noted("takes_reduction", {"answer": answer})
+        return answer
 
     def on_recovery_exit(self, now: float) -> None:
         """Pass the callback on and record it."""
@@ -183,11 +193,16 @@ def _afterwards(recorder: Recorder) -> None:
     for repeated in (False, True):
         recorder.on_timeout(told.Signal(now=9.0, in_flight=20.0, srtt=0.04, min_rtt=0.04, repeated=repeated))
     recorder.on_undo(9.1)
-    if not recorder.on_idle_timeouts(3):
+    needs = recorder._needs()
+    if "idle_timeouts" in needs:
+        recorder.on_idle_timeouts(3)
+    else:
         recorder.on_idle(12.0, 2.5)
-    if "restarts" in recorder._needs():
+    if "restarts" in needs:
         recorder.on_restart(told.Restart(now=12.0, next=500, idle=2.5))
     recorder.on_ack(told.Ack(now=12.1, acked=1.0, rtt=0.05, min_rtt=0.04, srtt=0.041, in_flight=2.0))
+    if "reductions" in needs:
+        recorder.takes_reduction()
     recorder.on_congestion(told.Signal(now=12.2, in_flight=9.0, srtt=0.04, min_rtt=0.04, cause="ecn"))
     recorder.on_loss_in_reduction(12.25, recorder.window)
     recorder.on_recovery_exit(12.3)

@@ -1,6 +1,7 @@
 //! BBR version 1 against its check points and over a path.
 
 use super::*;
+use crate::event::Event;
 use crate::path::{Flow, Path, alone};
 use crate::testing::{Driver, close, settings};
 
@@ -10,7 +11,7 @@ fn bbr(preset: &str) -> Bbr {
 
 fn started(preset: &str) -> Bbr {
     let mut b = bbr(preset);
-    b.on_start(&Start::default());
+    b.on_event(&Event::Start(Start::default()));
     b
 }
 
@@ -144,12 +145,12 @@ fn the_first_round_of_recovery_conserves_packets_and_its_end_restores_the_window
     b.s.bandwidth = WindowedMax::new(500.0, 0.0);
     (b.s.min_rtt, b.s.next_round) = (0.1, 1e9);
     d.min_rtt = 0.1;
-    b.on_lost(&Lost::default());
-    b.on_congestion(&d.signal(&b, Cause::Loss));
+    b.on_event(&Event::Lost(Lost::default()));
+    b.on_event(&Event::Congestion(d.signal(&b, Cause::Loss)));
     let ack = Ack { in_flight: 60.0, acked: 2.0, in_recovery: true, ..d.make_ack(&b, 2.0, 0.1, false) };
     b.on_ack(&ack);
     assert_eq!(b.window(), 62.0);
-    b.on_recovery_exit(d.now);
+    b.on_event(&Event::RecoveryExit { now: d.now });
     b.on_ack(&Ack { in_recovery: false, ..ack });
     // The window returns to the target: 2 x 50 segments, plus three bursts of two segments.
     assert!((100.0..=108.0).contains(&b.window()), "{}", b.window());
@@ -159,9 +160,9 @@ fn the_first_round_of_recovery_conserves_packets_and_its_end_restores_the_window
 fn only_the_losses_that_an_ack_shows_lower_its_window() {
     let (mut d, mut b) = (Driver::new(), started("linux"));
     (b.s.w, b.s.full_reached, b.s.prior_window) = (50.0, true, 50.0);
-    b.on_lost(&Lost { by_timer: true, ..Lost::default() });
+    b.on_event(&Event::Lost(Lost { by_timer: true, ..Lost::default() }));
     assert_eq!((b.s.lost, b.s.lost_now), (1.0, 0.0));
-    b.on_lost(&Lost::default());
+    b.on_event(&Event::Lost(Lost::default()));
     assert_eq!((b.s.lost, b.s.lost_now), (2.0, 1.0));
     let ack = d.make_ack(&b, 1.0, 0.1, false);
     b.on_ack(&ack);
@@ -210,7 +211,7 @@ fn after_an_idle_time_it_paces_at_the_bandwidth_and_does_not_probe_the_rtt() {
     (b.s.mode, b.s.phase, b.s.full_reached) = (Mode::ProbeBw, 0, true);
     let w = b.window();
     d.now += 30.0;
-    b.on_idle(d.now, 30.0);
+    b.on_event(&Event::Idle { now: d.now, idle: 30.0 });
     close(b.pacing_rate().expect("it paces"), 0.99 * 500.0, 1e-12);
     assert_eq!(b.window(), w);
     sample(&mut b, &mut d, 400.0, 0.2);
@@ -239,9 +240,9 @@ fn a_timeout_leaves_one_segment_and_keeps_the_model() {
 fn a_mark_saves_linux_s_window_and_a_loss_after_it_begins_a_recovery() {
     for (preset, saved) in [("", 0.0), ("linux", 10.0)] {
         let (mut d, mut b) = (Driver::new(), started(preset));
-        b.on_congestion(&d.signal(&b, Cause::Ecn));
+        b.on_event(&Event::Congestion(d.signal(&b, Cause::Ecn)));
         assert_eq!((b.s.prior_window, b.s.recovering), (saved, false), "{preset}");
-        b.on_loss_in_reduction(d.now, 10.0);
+        b.on_event(&Event::Linux(linux::Event::LossInReduction { now: d.now, window: 10.0 }));
         sample(&mut b, &mut d, 500.0, 0.1);
         assert!(b.s.recovering && b.s.conserve, "{preset}");
     }

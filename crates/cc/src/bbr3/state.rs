@@ -1,6 +1,6 @@
 //! Model of the path of BBR version 3, and the rules without parameters.
 
-use crate::algorithm::Ack;
+use crate::ack::Ack;
 use crate::draws::Draws;
 use crate::observe::states;
 use crate::windowed::WindowedMax;

@@ -1,12 +1,13 @@
 //! BBR version 3 against its check points and over a path.
 
 use super::*;
+use crate::event::Event;
 use crate::path::{Flow, Path, alone};
 use crate::testing::{Driver, close, settings};
 
 fn bbr3() -> Bbr3 {
     let mut b = Bbr3::new(&settings(&Bbr3::ENTRY, "", &[]).expect("it is right")).expect("it is right");
-    b.on_start(&Start::default());
+    b.on_event(&Event::Start(Start::default()));
     b
 }
 
@@ -41,11 +42,11 @@ fn the_bounds_have_the_published_values() {
     close(b.inflight_at_loss(901.0, 6.0), 913.27, 1e-5);
     // A probe with too many losses lowers the bound to no less than 0.7 of the target.
     (b.s.probe_sample, b.s.mode) = (true, Mode::Up);
-    b.on_lost(&lost(100.0, 3.0));
+    b.on_event(&Event::Lost(lost(100.0, 3.0)));
     close(b.s.inflight_longterm, 700.0, 1e-12);
     assert_eq!(b.s.mode, Mode::Down);
     // A probe has at most one reaction to losses.
-    b.on_lost(&lost(2000.0, 300.0));
+    b.on_event(&Event::Lost(lost(2000.0, 300.0)));
     close(b.s.inflight_longterm, 700.0, 1e-12);
 }
 
@@ -53,9 +54,9 @@ fn the_bounds_have_the_published_values() {
 fn two_percent_of_loss_is_not_too_much() {
     let mut b = steady(1000.0);
     (b.s.probe_sample, b.s.mode) = (true, Mode::Up);
-    b.on_lost(&lost(1000.0, 20.0));
+    b.on_event(&Event::Lost(lost(1000.0, 20.0)));
     assert_eq!(b.s.mode, Mode::Up);
-    b.on_lost(&lost(1000.0, 21.0));
+    b.on_event(&Event::Lost(lost(1000.0, 21.0)));
     assert_eq!(b.s.mode, Mode::Down);
     // Without the last lost segment the losses were within the threshold, so the bound excludes this segment.
     close(b.s.inflight_longterm, 998.98, 1e-5);
@@ -123,11 +124,11 @@ fn a_spurious_loss_gives_back_what_it_took() {
     let mut b = steady(1000.0);
     (b.s.probe_sample, b.s.mode) = (true, Mode::Up);
     b.s.inflight_longterm = 1200.0;
-    b.on_lost(&lost(1000.0, 21.0));
+    b.on_event(&Event::Lost(lost(1000.0, 21.0)));
     let d = Driver { min_rtt: 0.1, srtt: 0.1, ..Driver::new() };
-    b.on_congestion(&d.signal(&b, Cause::Loss));
+    b.on_event(&Event::Congestion(d.signal(&b, Cause::Loss)));
     assert!(b.s.inflight_longterm < 1000.0 && b.s.mode == Mode::Down);
-    b.on_undo(1.0);
+    b.on_event(&Event::Undo { now: 1.0 });
     assert_eq!(b.s.inflight_longterm, 1200.0);
     assert_eq!(b.s.mode, Mode::Refill);
 }
@@ -226,9 +227,9 @@ fn startup_ends_on_six_losses_in_a_round_of_recovery_even_where_the_application_
     let run = |losses: usize, lost_of_100: f64| {
         let (mut d, mut b) = (Driver::new(), bbr3());
         round(&mut b, &mut d, 10.0, 0.0, true);
-        b.on_congestion(&d.signal(&b, Cause::Loss));
+        b.on_event(&Event::Congestion(d.signal(&b, Cause::Loss)));
         for _ in 0..losses {
-            b.on_lost(&Lost { delivered: b.s.delivered, ..lost(100.0, 1.0) });
+            b.on_event(&Event::Lost(Lost { delivered: b.s.delivered, ..lost(100.0, 1.0) }));
             // A separate ACK within the round reports each loss.
             let ack = d.make_ack(&b, 1.0, 0.1, false);
             let delivered = b.s.delivered + 1.0;

@@ -1,8 +1,9 @@
 //! Linux's module (tcp_cdg.c, 6.12) in its own arithmetic: whole segments and whole microseconds.
 
 use super::parameters::{CdgParams, Queue, Report};
-use crate::algorithm::{Ack, Recovery, Sample};
+use crate::ack::Ack;
 use crate::draws::Draws;
+use crate::linux::{Recovery, Sample};
 use crate::loss_window::{FLOOR, LossWindow};
 use crate::round_trip::AckedBeyond;
 
@@ -301,8 +302,10 @@ impl Module {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::{Algorithm, Cause};
+    use crate::algorithm::Algorithm;
     use crate::cdg::Cdg;
+    use crate::event::Event;
+    use crate::reports::Cause;
     use crate::testing::{Driver, settings};
 
     fn linux(d: &mut Driver, window: f64) -> Cdg {
@@ -347,11 +350,11 @@ mod tests {
             let mut c = linux(&mut d, 10.0);
             c.on_ack(&Ack { sample: Some(sample(0, 10, 1.0)), ..d.make_ack(&c, 1.0, 0.1, false) });
             let signal = d.signal(&c, Cause::Loss);
-            c.on_timeout(&signal);
+            c.on_event(&Event::Timeout(signal));
             if has_recovery {
-                c.on_congestion(&signal);
+                c.on_event(&Event::Congestion(signal));
             }
-            c.on_recovery_exit(1.0);
+            c.on_event(&Event::RecoveryExit { now: 1.0 });
             assert_eq!(c.module.expect("the preset has it").completes, has_recovery);
         }
     }
@@ -361,10 +364,10 @@ mod tests {
         let mut d = Driver::new();
         let mut c = linux(&mut d, 10.0);
         let ack = Ack { sample: Some(Sample { sacked: 3, ..sample(0, 10, 0.0) }), ..d.make_ack(&c, 1.0, 0.1, false) };
-        c.on_sample(&ack);
+        c.on_event(&Event::Linux(crate::linux::Event::Sample(ack)));
         let shadow = c.report().shadow;
         let signal = d.signal(&c, Cause::Loss);
-        c.on_congestion(&signal);
+        c.on_event(&Event::Congestion(signal));
         assert_eq!(c.report().shadow, (shadow / 2.0).floor());
     }
 
@@ -388,12 +391,12 @@ mod tests {
         assert_eq!([c.takes_reduction(), c.takes_reduction()], [true, false]);
         let before = c.window();
         let signal = d.signal(&c, Cause::Ecn);
-        c.on_congestion(&signal);
+        c.on_event(&Event::Congestion(signal));
         assert_eq!(c.window(), (before * 724.0 / 1024.0).floor());
-        c.on_recovery_exit(1.0);
+        c.on_event(&Event::RecoveryExit { now: 1.0 });
         c.on_ack(&Ack { sample: Some(sample(12, 20, 1.0)), ..d.make_ack(&c, 1.0, 0.1, false) });
         let signal = d.signal(&c, Cause::Loss);
-        c.on_congestion(&signal);
+        c.on_event(&Event::Congestion(signal));
         assert_eq!(c.window(), (before / 2.0).floor(), "half of the shadow window, and not 724 / 1,024 again");
     }
 }

@@ -1,6 +1,7 @@
 //! Tests of Compound TCP.
 
 use super::*;
+use crate::event::Event;
 use crate::testing::{Driver, close, run_over_link, settings};
 
 const PRESETS: [&str; 6] = ["", "draft-00", "linux", "linux-1.1", "linux-jan2008", "linux-2.6"];
@@ -12,7 +13,7 @@ fn compound(preset: &str, values: &[(&str, Setting)]) -> Compound {
 /// Compound TCP in congestion avoidance with both components, at a smallest RTT of 0.1 s.
 fn at(preset: &str, values: &[(&str, Setting)], reno: f64, dwnd: f64) -> (Driver, Compound) {
     let (d, mut c) = (Driver::new(), compound(preset, values));
-    c.on_start(&Start { initial_window: reno + dwnd, initial_ssthresh: 2.0, ..Start::default() });
+    c.on_event(&Event::Start(Start { initial_window: reno + dwnd, initial_ssthresh: 2.0, ..Start::default() }));
     (c.dwnd, c.base, c.reno_at_start) = (dwnd, 0.1, reno);
     (d, c)
 }
@@ -90,7 +91,7 @@ fn the_early_modules_lose_dwnd_where_one_part_is_more_than_what_is_left() {
             assert_eq!((c.reno(), c.dwnd), (500.0, 0.0), "{preset}");
         }
         let (_, mut c) = at(preset, &[], 600.0, 400.0);
-        c.moderate(900.0);
+        c.on_event(&Event::Moderate { window: 900.0 });
         assert_eq!((c.reno(), c.dwnd), (500.0, 400.0));
     }
 }
@@ -233,7 +234,7 @@ fn an_idle_time_ends_dwnd_and_only_the_first_module_forgets_the_base() {
     for preset in PRESETS {
         let (_, mut c) = at(preset, &[], 500.0, 500.0);
         c.gamma = 10.0;
-        c.on_idle(10.0, 5.0);
+        c.on_event(&Event::Idle { now: 10.0, idle: 5.0 });
         assert_eq!((c.dwnd, c.gamma), (0.0, 30.0));
         assert_eq!(c.base.is_infinite(), preset == "linux-2.6", "{preset}");
     }
@@ -243,9 +244,9 @@ fn an_idle_time_ends_dwnd_and_only_the_first_module_forgets_the_base() {
 fn an_undo_restores_dwnd_and_moderation_shares_alike() {
     let (d, mut c) = at("", &[], 600.0, 400.0);
     d.lose(&mut c);
-    c.on_undo(1.0);
+    c.on_event(&Event::Undo { now: 1.0 });
     assert_eq!((c.window(), c.dwnd), (1000.0, 400.0));
-    c.moderate(800.0);
+    c.on_event(&Event::Moderate { window: 800.0 });
     close(c.dwnd, 320.0, 1e-12);
     close(c.reno(), 480.0, 1e-12);
 }

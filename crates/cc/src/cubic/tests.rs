@@ -1,7 +1,9 @@
 //! Tests of CUBIC.
 
 use super::*;
-use crate::algorithm::{Algorithm, Recovery, Sample};
+use crate::algorithm::Algorithm;
+use crate::event::Event;
+use crate::linux::{Recovery, Sample};
 use crate::testing::{Driver, close, settings};
 
 fn cubic(preset: &str, values: &[(&str, Setting)]) -> Cubic {
@@ -58,7 +60,7 @@ fn an_ecn_echo_keeps_as_much_as_a_loss_or_by_rfc_8511_more() {
         let (d, mut c) = (Driver::new(), cubic(preset, &[]));
         d.start_at(&mut c, 1000.0);
         let signal = d.signal(&c, Cause::Ecn);
-        c.on_congestion(&signal);
+        c.on_event(&Event::Congestion(signal));
         assert_eq!((c.window(), c.epoch.w_max, c.epoch.cwnd_prior), (w, 1000.0, 1000.0));
     }
 }
@@ -76,7 +78,7 @@ fn w_est_grows_by_alpha_up_to_the_window_of_the_last_loss_and_by_one_from_there(
 fn k_comes_from_the_window_that_the_epoch_begins_with() {
     // The recovery ends at a window other than beta times the maximum.
     let mut c = epoch("", 1000.0);
-    c.moderate(600.0);
+    c.on_event(&Event::Moderate { window: 600.0 });
     c.begin_epoch(0.0);
     close(c.epoch.k, libm::cbrt(400.0 / 0.4), 1e-9);
     close(c.w_cubic(0.0), 600.0, 1e-9);
@@ -160,7 +162,7 @@ fn the_clock_stands_still_while_idle_or_limited_by_the_application() {
     }
     d.window_limited = true;
     d.now += 30.0;
-    c.on_idle(d.now, 30.0);
+    c.on_event(&Event::Idle { now: d.now, idle: 30.0 });
     c.win.w = 1000.0;
     d.round(&mut c, 0.1);
     // The epoch began with the first ACK.
@@ -187,7 +189,7 @@ fn an_undo_restores_the_epoch() {
     let (before, w) = (c.epoch.k, c.window());
     Driver::new().lose(&mut c);
     assert!(!c.epoch.begun);
-    c.on_undo(0.0);
+    c.on_event(&Event::Undo { now: 0.0 });
     assert_eq!((c.epoch.k, c.epoch.begun, c.window()), (before, true, w));
 }
 
@@ -197,7 +199,7 @@ fn an_undo_of_linux_restores_only_the_window() {
     let w = c.window();
     Driver::new().lose(&mut c);
     let w_max = c.epoch.w_max;
-    c.on_undo(0.0);
+    c.on_event(&Event::Undo { now: 0.0 });
     assert_eq!((c.window(), c.epoch.begun, c.epoch.w_max), (w, false, w_max));
 }
 

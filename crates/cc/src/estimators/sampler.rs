@@ -1,7 +1,8 @@
 //! Delivery-rate samples.
 
 use super::{SegmentRing, seconds};
-use crate::algorithm::{Delivery, Lost};
+use crate::ack::Delivery;
+use crate::reports::Lost;
 
 /// State of the connection when a segment was sent. Instants are in ps.
 #[derive(Clone, Copy, Debug, Default)]

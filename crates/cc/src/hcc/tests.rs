@@ -1,8 +1,9 @@
 //! Tests of HCC: the published rules, the computed course of the search, and every interpretation of the open rules.
 
 use super::*;
-use crate::algorithm::Cause;
+use crate::event::Event;
 use crate::param::Setting;
+use crate::reports::Cause;
 use crate::testing::{Driver, close, settings};
 
 fn hcc(preset: &str, values: &[(&str, Setting)]) -> Hcc {
@@ -253,7 +254,7 @@ fn a_timeout_restarts_and_then_searches_or_starts_anew() {
     let mut h = at(hcc("", &[]), Mode::Delay, 1400.0, (0.016, 0.056));
     d.time_out(&mut h);
     assert_eq!((h.win.w, h.win.ssthresh, h.mode, h.loss_ref), (1.0, 700.0, Mode::Restart, Some(1400.0)));
-    h.on_recovery_exit(d.now);
+    h.on_event(&Event::RecoveryExit { now: d.now });
     for _ in 0..10 {
         d.round(&mut h, 0.056);
     }
@@ -267,7 +268,7 @@ fn a_timeout_restarts_and_then_searches_or_starts_anew() {
 fn a_timeout_in_recovery_keeps_the_reference_of_its_loss() {
     let d = Driver::new();
     let mut h = at(hcc("", &[]), Mode::Delay, 1400.0, (0.016, 0.056));
-    h.on_congestion(&d.signal(&h, crate::Cause::Loss));
+    h.on_event(&Event::Congestion(d.signal(&h, crate::Cause::Loss)));
     d.time_out(&mut h);
     assert_eq!((h.win.ssthresh, h.loss_ref), (350.0, Some(1400.0)));
 }
@@ -278,10 +279,10 @@ fn an_idle_time_leads_back_to_the_start_or_to_the_search() {
     let mut h = hcc("", &[]);
     d.start(&mut h, 10.0);
     h = at(h, Mode::Delay, 1400.0, (0.016, 0.056));
-    h.on_idle(10.0, 5.0);
+    h.on_event(&Event::Idle { now: 10.0, idle: 5.0 });
     assert_eq!((h.win.w, h.mode, h.delay.queueing()), (10.0, Mode::Start, 0.0));
     (h.mode, h.win.w, h.loss_ref) = (Mode::Loss, 900.0, Some(1400.0));
-    h.on_idle(10.0, 5.0);
+    h.on_event(&Event::Idle { now: 10.0, idle: 5.0 });
     assert_eq!((h.win.w, h.mode, h.win.ssthresh), (10.0, Mode::Restart, 700.0));
 }
 
@@ -302,7 +303,7 @@ fn an_undo_restores_the_mode() {
     let d = Driver::new();
     let mut h = at(hcc("", &[]), Mode::Delay, 1400.0, (0.016, 0.056));
     d.lose(&mut h);
-    h.on_undo(d.now);
+    h.on_event(&Event::Undo { now: d.now });
     assert_eq!((h.win.w, h.mode, h.loss_ref), (1400.0, Mode::Delay, None));
 }
 
@@ -310,8 +311,8 @@ fn an_undo_restores_the_mode() {
 fn a_timeout_after_an_undo_is_a_loss_of_its_own() {
     let d = Driver::new();
     let mut h = searching(&[], "", 1400.0, 1600.0);
-    h.on_congestion(&d.signal(&h, Cause::Loss));
-    h.on_undo(d.now);
+    h.on_event(&Event::Congestion(d.signal(&h, Cause::Loss)));
+    h.on_event(&Event::Undo { now: d.now });
     d.time_out(&mut h);
     assert_eq!(h.loss_ref, Some(1400.0), "not the one of a recovery that never was");
 }

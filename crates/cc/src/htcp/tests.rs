@@ -1,6 +1,9 @@
 use super::*;
-use crate::algorithm::{Algorithm, Cause, Recovery, Sample};
+use crate::algorithm::Algorithm;
+use crate::event::Event;
+use crate::linux::{Recovery, Sample};
 use crate::param::Setting;
+use crate::reports::Cause;
 use crate::testing::{Driver, close, settings};
 
 fn htcp(preset: &str, values: &[(&str, Setting)]) -> Htcp {
@@ -94,7 +97,7 @@ fn linux_scales_with_whole_jiffies() {
         ("linux", 250.0, 0.040_12, 18.0),
     ] {
         let mut h = htcp(preset, &[]);
-        h.on_start(&Start { hz, ..Start::default() });
+        h.on_event(&Event::Start(Start { hz, ..Start::default() }));
         h.rtt_min = h.round_trip(rtt);
         close(8.0 / h.scale(), eighths, 1e-12);
     }
@@ -104,7 +107,7 @@ fn linux_scales_with_whole_jiffies() {
 fn linux_ages_the_largest_rtt_in_whole_jiffies() {
     // 40.12 ms and 80 ms are 11 and 20 jiffies of 4 ms: 95 % of their difference of 9 jiffies are 8 jiffies.
     let mut h = htcp("linux", &[]);
-    h.on_start(&Start { hz: 250.0, ..Start::default() });
+    h.on_event(&Event::Start(Start { hz: 250.0, ..Start::default() }));
     (h.rtt_min, h.rtt_max) = (h.round_trip(0.040_12), h.round_trip(0.08));
     Driver::new().lose(&mut h);
     assert_eq!((h.rtt_min, h.rtt_max), (11.0, 19.0));
@@ -139,8 +142,8 @@ fn the_clock_counts_from_the_end_of_recovery() {
     let (mut d, mut h) = (Driver::new(), htcp("", &[]));
     d.start_at(&mut h, 100.0);
     d.now = 10.0;
-    h.on_congestion(&d.signal(&h, crate::Cause::Loss));
-    h.on_recovery_exit(10.5);
+    h.on_event(&Event::Congestion(d.signal(&h, crate::Cause::Loss)));
+    h.on_event(&Event::RecoveryExit { now: 10.5 });
     d.now = 12.5;
     d.ack(&mut h, 1.0, 0.1, 0.0);
     close(h.alpha, 2.0 * (1.0 - h.beta) * 11.25, 1e-12);
@@ -157,7 +160,7 @@ fn the_clock_stands_still_while_idle_or_limited_by_the_application() {
     }
     d.window_limited = true;
     d.now += 30.0;
-    h.on_idle(d.now, 30.0);
+    h.on_event(&Event::Idle { now: d.now, idle: 30.0 });
     d.ack(&mut h, 1.0, 0.1, 0.1);
     close(d.now - h.t_last, 0.6, 1e-9);
     assert_eq!(h.alpha, 1.0);
@@ -173,7 +176,7 @@ fn an_undo_restores_the_clock_and_the_measurements() {
     let w = h.window();
     d.lose(&mut h);
     assert_eq!(h.b_old, 900.0);
-    h.on_undo(7.1);
+    h.on_event(&Event::Undo { now: 7.1 });
     assert_eq!((h.window(), h.t_last, h.rtt_max, h.b_old), (w, 0.0, 0.12, 0.0));
 }
 
@@ -232,9 +235,9 @@ fn linux_measures_the_ack_that_begins_a_recovery_before_the_reduction() {
     (h.rtt_min, h.rtt_max, h.adaptive_ok, h.packets_since) = (100.0, 140.0, true, d.now);
     let sample = Some(Sample { acked: 1.0, ..Sample::default() });
     let ack = Ack { sample, in_recovery: true, ..d.make_ack(&h, 1.0, 0.16, false) };
-    h.on_sample(&ack);
+    h.on_event(&Event::Linux(linux::Event::Sample(ack)));
     let signal = d.signal(&h, Cause::Loss);
-    h.on_congestion(&signal);
+    h.on_event(&Event::Congestion(signal));
     assert_eq!(h.beta * 128.0, 80.0, "the largest RTT is 160 ms");
     let packets = h.packets;
     h.on_ack(&ack);
@@ -245,9 +248,9 @@ fn linux_measures_the_ack_that_begins_a_recovery_before_the_reduction() {
 fn a_loss_in_linux_s_reduction_restarts_the_clock() {
     let (mut d, mut h) = (Driver::new(), htcp("linux", &[]));
     d.start_at(&mut h, 100.0);
-    h.on_congestion(&d.signal(&h, Cause::Ecn));
+    h.on_event(&Event::Congestion(d.signal(&h, Cause::Ecn)));
     let window = h.window();
     d.now += 0.1;
-    h.on_loss_in_reduction(d.now, 90.0);
+    h.on_event(&Event::Linux(linux::Event::LossInReduction { now: d.now, window: 90.0 }));
     assert_eq!((h.t_last, h.window()), (d.now, window));
 }

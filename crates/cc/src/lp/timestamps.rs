@@ -1,7 +1,7 @@
 //! One-way delays by the computation of Linux's TCP-LP: from the timestamps of an ACK, in whole ticks, and in machine
 //! words that may overflow.
 
-use crate::algorithm::Ack;
+use crate::ack::Ack;
 use crate::draws::Draws;
 
 /// Units of the receiver's clock and of the delays, per second (`LP_RESOL`).

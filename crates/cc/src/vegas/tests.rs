@@ -1,7 +1,9 @@
 //! Tests of Vegas: the published check points, and the differences of each variant.
 
 use super::*;
-use crate::algorithm::{Cause, Recovery, Restart, Sample};
+use crate::event::Event;
+use crate::linux::{Recovery, Restart, Sample};
+use crate::reports::Cause;
 use crate::testing::{Driver, close, run_over_link, settings};
 
 fn vegas(preset: &str) -> Vegas {
@@ -182,7 +184,7 @@ fn a_window_below_the_threshold_after_recovery_is_in_slow_start() {
     d.start_at(&mut v, 100.0);
     v.base = 0.1;
     d.lose(&mut v);
-    v.moderate(20.0);
+    v.on_event(&Event::Moderate { window: 20.0 });
     d.round(&mut v, 0.1);
     d.round(&mut v, 0.1);
     assert_eq!((v.window(), v.slow_starting), (50.0, false));
@@ -194,7 +196,7 @@ fn only_linux_forgets_the_base_rtt_when_idle() {
         let (mut d, mut v) = (Driver::new(), vegas(preset));
         d.start_at(&mut v, 10.0);
         d.round(&mut v, 0.1);
-        v.on_idle(5.0, 4.0);
+        v.on_event(&Event::Idle { now: 5.0, idle: 4.0 });
         assert_eq!(v.base.is_infinite(), preset == "linux");
     }
 }
@@ -220,10 +222,10 @@ fn after_an_undo_the_delay_leads_again() {
         if timeout {
             d.time_out(&mut v);
         } else {
-            v.on_congestion(&d.signal(&v, Cause::Loss));
+            v.on_event(&Event::Congestion(d.signal(&v, Cause::Loss)));
         }
         assert!(!v.enabled, "{preset}");
-        v.on_undo(d.now);
+        v.on_event(&Event::Undo { now: d.now });
         assert!(v.enabled, "{preset}: no end of a recovery follows");
     }
 }
@@ -262,7 +264,7 @@ fn linux_adds_a_microsecond_to_each_rtt_and_forgets_its_base_when_nothing_is_in_
     (v.base, v.round) = (0.1, RoundTrip { min: 0.103, sum: 0.309, samples: 3, acked: 3.0 });
     v.round_linux(1.0);
     assert_eq!((v.last_diff, v.window()), (2.0, 100.0), "100 · 3000 / 100,001 is just below 3");
-    v.on_restart(&Restart { next: 7, ..Restart::default() });
+    v.on_event(&Event::Linux(linux::Event::Restart(Restart { next: 7, ..Restart::default() })));
     linux_ack(&mut d, &mut v, (Recovery::Open, Recovery::Open), (8, 100), 0.2);
     assert_eq!(v.base, 0.2);
     assert_eq!(v.round.samples, 0, "the ACK of segment 7 ends the round trip");

@@ -1,12 +1,13 @@
 //! Vivace against its check points and over a path.
 
 use super::*;
+use crate::event::Event;
 use crate::path::{Flow, Path, alone};
 use crate::testing::{close, settings};
 
 fn vivace(preset: &str) -> Vivace {
     let mut v = Vivace::new(&settings(&Vivace::ENTRY, preset, &[]).expect("it is right")).expect("it is right");
-    v.on_start(&Start { segment_bytes: 1500.0, ..Start::default() });
+    v.on_event(&Event::Start(Start { segment_bytes: 1500.0, ..Start::default() }));
     v
 }
 
@@ -106,7 +107,7 @@ fn losses_and_acknowledgements_go_to_the_interval_that_sent_them() {
     v.s.intervals.push_back(Interval { sent: 3.0, ..Interval::new(2.0, 10.0, false) });
     v.s.mode = Mode::Probing;
     v.s.srtt = 10.0;
-    v.on_lost(&Lost { now: 3.0, sent_at: 0.5, ..Lost::default() });
+    v.on_event(&Event::Lost(Lost { now: 3.0, sent_at: 0.5, ..Lost::default() }));
     v.on_ack(&Ack { now: 3.0, acked: 2.0, rtt: Some(1.5), srtt: 10.0, min_rtt: 1.0, ..Ack::default() });
     v.s.intervals[1].acked = 9.0;
     v.on_ack(&Ack { now: 3.0, acked: 3.0, rtt: Some(1.5), srtt: 10.0, min_rtt: 1.0, ..Ack::default() });
@@ -153,7 +154,7 @@ fn intervals_that_the_application_held_back_decide_nothing() {
     assert!(v.s.intervals.is_empty());
     // After an idle time Vivace probes around the rate from before that time.
     v.s.mode = Mode::Moving;
-    v.on_idle(5.0, 3.0);
+    v.on_event(&Event::Idle { now: 5.0, idle: 3.0 });
     assert_eq!((v.s.rate, v.s.mode), (10.0, Mode::Probing));
 }
 

@@ -11,8 +11,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use elephan_cc::param::{Default, Type};
 use elephan_cc::udt::Estimates;
 use elephan_cc::{
-    Ack, Algorithm, Answer, Cause, Delivery, Entry, Load, Lost, Router, Sent, Setting, Signal, Start, Value, build,
-    build_udt, other_transports, registry,
+    Ack, Algorithm, Answer, Cause, Delivery, Entry, Event, Load, Lost, Router, Sent, Setting, Signal, Start, Value,
+    build, build_udt, other_transports, registry,
 };
 
 const SEEDS: u64 = 30;
@@ -72,12 +72,12 @@ impl Hostile {
 
     fn start(&mut self, algorithm: &mut dyn Algorithm) {
         self.now = self.numbers.one_of(&[0.0, 0.0, 1e3, 1e9]);
-        algorithm.on_start(&Start {
+        algorithm.on_event(&Event::Start(Start {
             now: self.now,
             initial_window: self.numbers.one_of(&[1.0, 2.0, 10.0, 1e6, 1e9]),
             initial_ssthresh: self.numbers.one_of(&[1.0, 2.0, 64.0, f64::INFINITY]),
             ..Start::default()
-        });
+        }));
     }
 
     fn rtt(&mut self) -> f64 {
@@ -109,34 +109,50 @@ impl Hostile {
                 let in_flight = self.numbers.one_of(&[0.0, 1.0, window, MOST_IN_FLIGHT]);
                 let cause = if self.numbers.below(2) == 0 { Cause::Loss } else { Cause::Ecn };
                 let (repeated, min_rtt) = (false, self.min_rtt);
-                algorithm.on_lost(&self.lost(window));
-                algorithm.on_congestion(&Signal { now, in_flight, cause, srtt: rtt, min_rtt, repeated, kept: 0.0 });
+                algorithm.on_event(&Event::Lost(self.lost(window)));
+                algorithm.on_event(&Event::Congestion(Signal {
+                    now,
+                    in_flight,
+                    cause,
+                    srtt: rtt,
+                    min_rtt,
+                    repeated,
+                    kept: 0.0,
+                }));
                 format!("a loss with {in_flight} in flight")
             }
             1 => {
                 let in_flight = self.numbers.one_of(&[0.0, 1.0, window]);
                 let (repeated, min_rtt) = (self.numbers.below(2) == 0, self.min_rtt);
                 let cause = Cause::Loss;
-                algorithm.on_timeout(&Signal { now, in_flight, cause, srtt: rtt, min_rtt, repeated, kept: 0.0 });
+                algorithm.on_event(&Event::Timeout(Signal {
+                    now,
+                    in_flight,
+                    cause,
+                    srtt: rtt,
+                    min_rtt,
+                    repeated,
+                    kept: 0.0,
+                }));
                 format!("a timeout with {in_flight} in flight")
             }
             2 => {
                 let idle = self.numbers.one_of(&[0.0, 1.0, 1e8]);
-                algorithm.on_idle(now, idle);
+                algorithm.on_event(&Event::Idle { now, idle });
                 format!("{idle} s idle")
             }
             3 => match self.numbers.below(3) {
                 0 => {
-                    algorithm.on_undo(now);
+                    algorithm.on_event(&Event::Undo { now });
                     "an undo".to_owned()
                 }
                 1 => {
-                    algorithm.on_recovery_exit(now);
+                    algorithm.on_event(&Event::RecoveryExit { now });
                     "the end of a recovery".to_owned()
                 }
                 _ => {
                     let part = self.numbers.one_of(&[0.0, 0.5, 1.0, 2.0]);
-                    algorithm.moderate((part * window).max(1.0));
+                    algorithm.on_event(&Event::Moderate { window: (part * window).max(1.0) });
                     format!("moderate to {part}")
                 }
             },
@@ -145,18 +161,19 @@ impl Hostile {
                     Severity::Order | Severity::Time => self.numbers.one_of(&[1.0, 2.0, 8.0]),
                     Severity::Extreme | Severity::Sparse => self.numbers.one_of(&[1.0, 2.0, 8.0, 1e4, 1e9]),
                 };
-                algorithm.on_sent(&Sent { now, in_flight: window.min(MOST_IN_FLIGHT), retransmission: false });
+                algorithm.on_event(&Event::Sent(Sent {
+                    now,
+                    in_flight: window.min(MOST_IN_FLIGHT),
+                    retransmission: false,
+                }));
                 let ack = self.ack(acked, rtt, window);
-                algorithm.on_ack(&ack);
                 let feedback = self.numbers.one_of(&[0.0, -1e6, 1.0, 1e9]);
                 let load = [Load::Low, Load::High, Load::Overload][self.numbers.below(3) as usize];
-                let answer = match algorithm.needs().router {
-                    Some(Router::Vcp) => Answer::Load(load),
-                    Some(Router::Xcp) | None => Answer::Feedback(feedback),
-                };
-                if let Some(assisted) = algorithm.router_assisted() {
-                    assisted.on_answer(&ack, answer);
-                }
+                let answer = algorithm.needs().router.map(|router| match router {
+                    Router::Vcp => Answer::Load(load),
+                    Router::Xcp => Answer::Feedback(feedback),
+                });
+                algorithm.on_ack(&Ack { answer, ..ack });
                 format!("an ACK of {acked} with an RTT of {rtt} s")
             }
         }
@@ -205,6 +222,7 @@ impl Hostile {
             sample: None,
             window_limited: draw.below(4) != 0,
             marked: draw.one_of(&[0.0, 0.0, acked, 0.5 * acked]),
+            answer: None,
         }
     }
 }
@@ -333,12 +351,12 @@ fn whatever_happens_udt_has_a_window_of_a_packet_and_a_finite_period() {
 fn a_recovery_of_westwood_that_ends_at_a_segment_leaves_a_segment() {
     let chosen = BTreeMap::from([("response".to_owned(), Value::Text("at-exit".to_owned()))]);
     let mut westwood = build("westwood", &chosen).expect("it is a word of the parameter");
-    westwood.on_start(&Start::default());
+    westwood.on_event(&Event::Start(Start::default()));
     let signal =
         Signal { now: 0.1, in_flight: 1.0, cause: Cause::Loss, srtt: 0.1, min_rtt: 0.1, repeated: false, kept: 0.0 };
-    westwood.on_congestion(&signal);
-    westwood.moderate(1.0);
+    westwood.on_event(&Event::Congestion(signal));
+    westwood.on_event(&Event::Moderate { window: 1.0 });
     // Nothing was measured yet.
-    westwood.on_recovery_exit(0.2);
+    westwood.on_event(&Event::RecoveryExit { now: 0.2 });
     assert!(westwood.window() >= 1.0, "{}", westwood.window());
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use elephan_cc::observe::Form;
 use elephan_cc::{
-    Ack, Algorithm, Answer, Cause, Controller, Delivery, Ecn, Entry, Load, Lost, Needs, Observe, Router, Sent, Signal,
-    Start, build, registry,
+    Ack, Algorithm, Answer, Cause, Controller, Delivery, Ecn, Entry, Event, Load, Lost, Needs, Observe, Router, Sent,
+    Signal, Start, build, registry,
 };
 use proptest::prelude::*;
 
@@ -71,7 +71,12 @@ impl Connection {
         let mut algorithm = build(spec, &BTreeMap::new()).expect("it is in the registry");
         let name = spec.split(':').next();
         let entry = registry().iter().find(|entry| Some(entry.name) == name).expect("it is in the registry");
-        algorithm.on_start(&Start { now: 0.0, initial_window: 10.0, initial_ssthresh, ..Start::default() });
+        algorithm.on_event(&Event::Start(Start {
+            now: 0.0,
+            initial_window: 10.0,
+            initial_ssthresh,
+            ..Start::default()
+        }));
         let (now, rtt, min_rtt, srtt) = (0.0, 0.1, f64::INFINITY, 0.0);
         let at_once = match spec {
             _ if spec.starts_with("fast:ns2") => 100.0,
@@ -146,7 +151,7 @@ impl Connection {
         let before = self.algorithm.window();
         let in_flight = before.floor();
         if self.needs.sends {
-            self.algorithm.on_sent(&Sent { now: self.now, in_flight, retransmission: false });
+            self.algorithm.on_event(&Event::Sent(Sent { now: self.now, in_flight, retransmission: false }));
         }
         self.delivered += acked;
         let delivery = Delivery {
@@ -159,6 +164,7 @@ impl Connection {
             lost: 0.0,
             departs_in: 0.0,
         };
+        let answer = self.answer(acked);
         let ack = Ack {
             now: self.now,
             acked,
@@ -174,12 +180,9 @@ impl Connection {
             sample: None,
             window_limited,
             marked: if self.marks && self.needs.ecn != Ecn::Endpoint { acked } else { 0.0 },
+            answer,
         };
         self.algorithm.on_ack(&ack);
-        let answer = self.answer(acked);
-        if let Some((answer, assisted)) = answer.zip(self.algorithm.router_assisted()) {
-            assisted.on_answer(&ack, answer);
-        }
         let after = self.algorithm.window();
         if self.needs.own_recovery {
             // The window follows a model of the path, during recovery too.
@@ -219,7 +222,7 @@ impl Connection {
     fn report_lost(&mut self) {
         self.lost += 1.0;
         let in_flight = self.algorithm.window().floor();
-        self.algorithm.on_lost(&Lost {
+        self.algorithm.on_event(&Event::Lost(Lost {
             now: self.now,
             sent_at: self.now - self.rtt,
             delivered: self.delivered,
@@ -228,7 +231,7 @@ impl Connection {
             tx_in_flight: in_flight,
             lost: self.lost,
             by_timer: false,
-        });
+        }));
         self.check("a lost segment");
     }
 
@@ -238,7 +241,7 @@ impl Connection {
         if self.needs.losses && !ecn {
             self.report_lost();
         }
-        self.algorithm.on_congestion(&self.signal(cause, false));
+        self.algorithm.on_event(&Event::Congestion(self.signal(cause, false)));
         self.check("a loss");
         let after = self.algorithm.window();
         assert!(after <= before.max(2.0), "a loss raised the window from {before} to {after}");
@@ -247,23 +250,23 @@ impl Connection {
             self.ack(1.0, 0.001, true);
         }
         self.in_recovery = false;
-        self.algorithm.on_recovery_exit(self.now);
+        self.algorithm.on_event(&Event::RecoveryExit { now: self.now });
         self.check("the end of recovery");
     }
 
     fn time_out(&mut self, repeated: bool) {
         let (before, threshold) = (self.algorithm.window(), self.algorithm.ssthresh());
-        self.algorithm.on_timeout(&self.signal(Cause::Loss, false));
+        self.algorithm.on_event(&Event::Timeout(self.signal(Cause::Loss, false)));
         self.check("a timeout");
         assert!(self.algorithm.window() <= 2.0 || self.needs.own_recovery);
         assert!(self.estimates || self.algorithm.ssthresh() <= threshold.max(before).max(2.0));
         if repeated {
             let threshold = self.algorithm.ssthresh();
-            self.algorithm.on_timeout(&self.signal(Cause::Loss, true));
+            self.algorithm.on_event(&Event::Timeout(self.signal(Cause::Loss, true)));
             self.check("a repeated timeout");
             assert_eq!(self.algorithm.ssthresh(), threshold, "a repeated timeout moved the threshold");
         }
-        self.algorithm.on_recovery_exit(self.now);
+        self.algorithm.on_event(&Event::RecoveryExit { now: self.now });
     }
 
     fn apply(&mut self, op: Op) {
@@ -279,7 +282,7 @@ impl Connection {
             Op::Idle { seconds } => {
                 let before = self.algorithm.window();
                 self.now += seconds;
-                self.algorithm.on_idle(self.now, seconds);
+                self.algorithm.on_event(&Event::Idle { now: self.now, idle: seconds });
                 self.check("an idle time");
                 // An algorithm with a model of the path may end its current phase and return to a larger window.
                 assert!(self.algorithm.window() <= before.min(10.0) || self.needs.own_recovery);
@@ -287,13 +290,13 @@ impl Connection {
             Op::Rtt { seconds } => self.rtt = seconds,
             Op::Undo => {
                 let before = self.algorithm.window();
-                self.algorithm.on_undo(self.now);
+                self.algorithm.on_event(&Event::Undo { now: self.now });
                 self.check("an undo");
                 assert!(self.algorithm.window() >= before, "an undo lowered the window");
             }
             Op::Moderate { part } => {
                 let limit = part * self.algorithm.window();
-                self.algorithm.moderate(limit);
+                self.algorithm.on_event(&Event::Moderate { window: limit });
                 self.check("moderation");
                 assert!(self.algorithm.window() <= limit.max(1.0));
             }
@@ -354,7 +357,7 @@ proptest! {
                 let begun = c.algorithm.window();
                 if pause > 0.0 && idle {
                     c.now += pause;
-                    c.algorithm.on_idle(c.now, pause);
+                    c.algorithm.on_event(&Event::Idle { now: c.now, idle: pause });
                 } else if pause > 0.0 {
                     for _ in 0..1000 {
                         c.ack(1.0, pause / 1000.0, false);

@@ -6,8 +6,8 @@ use elephan_cc::observe::Form;
 use elephan_cc::param::{Default, Type, Unit};
 use elephan_cc::udt::Estimates;
 use elephan_cc::{
-    Ack, Algorithm, Answer, BuildError, Cause, Controller, Delivery, Load, Observe, Setting, Signal, Start, Value,
-    build, build_udt, other_transports, registry,
+    Ack, Algorithm, Answer, BuildError, Cause, Controller, Delivery, Event, Load, Observe, Setting, Signal, Start,
+    Value, build, build_udt, other_transports, registry,
 };
 
 fn none() -> BTreeMap<String, Value> {
@@ -38,7 +38,7 @@ fn every_algorithm_and_preset_can_be_built_and_started() {
         assert_eq!(entry.presets[0].name, "", "the first preset of {} is its default", entry.name);
     }
     for (spec, mut controller) in presets() {
-        controller.on_start(&Start { initial_window: 3.0, ..Start::default() });
+        controller.on_event(&Event::Start(Start { initial_window: 3.0, ..Start::default() }));
         if spec == "fixed" {
             continue;
         }
@@ -48,13 +48,11 @@ fn every_algorithm_and_preset_can_be_built_and_started() {
 }
 
 /// A plain ACK with the additional signals that an algorithm may ask for.
-fn filled_in(ack: &Ack, answer: bool) -> (Ack, Option<Answer>) {
+fn filled_in(ack: &Ack, answers: bool) -> Ack {
     let delivery =
         Delivery { rate: Some(1e3), interval: 0.1, delivered: 1e4, tx_in_flight: 9.0, ..Delivery::default() };
-    (
-        Ack { owd: Some(0.03), delivery: Some(delivery), window_at_send: 7.0, ..*ack },
-        answer.then_some(Answer::Load(Load::Low)),
-    )
+    let answer = answers.then_some(Answer::Load(Load::Low));
+    Ack { owd: Some(0.03), delivery: Some(delivery), window_at_send: 7.0, answer, ..*ack }
 }
 
 /// The ACKs of some round trips over a queue that fills and drains, and the ACKs after a loss.
@@ -73,14 +71,12 @@ fn acks() -> impl Iterator<Item = (Ack, bool)> {
 fn exactly_the_algorithms_that_need_nothing_with_an_ack_get_it_as_it_is() {
     for (spec, mut controller) in presets() {
         let needs = controller.needs();
-        controller.on_start(&Start::default());
+        controller.on_event(&Event::Start(Start::default()));
         let mut completed = 0;
         for (ack, _) in acks().take(10) {
             controller.react(ack, |ack| {
                 completed += 1;
-                let (full, answer) = filled_in(ack, needs.router.is_some());
-                *ack = full;
-                answer
+                *ack = filled_in(ack, needs.router.is_some());
             });
         }
         assert_eq!(completed, if needs.with_acks() { 10 } else { 0 }, "{spec}");
@@ -93,10 +89,10 @@ fn what_an_algorithm_does_not_ask_for_it_does_not_read() {
         let needs = plain.needs();
         let mut told = build(&spec, &none()).expect("it is in the registry");
         for controller in [&mut plain, &mut told] {
-            controller.on_start(&Start::default());
+            controller.on_event(&Event::Start(Start::default()));
         }
         for (ack, lost) in acks() {
-            let (all, _) = filled_in(&ack, false);
+            let all = filled_in(&ack, false);
             let asked = Ack {
                 owd: all.owd.filter(|_| needs.one_way_delay),
                 delivery: all.delivery.filter(|_| needs.delivery),
@@ -116,18 +112,11 @@ fn what_an_algorithm_does_not_ask_for_it_does_not_read() {
                     repeated: false,
                     kept: 0.0,
                 };
-                plain.on_congestion(&signal);
-                told.on_congestion(&signal);
+                plain.on_event(&Event::Congestion(signal));
+                told.on_event(&Event::Congestion(signal));
             }
             assert_eq!(plain.window().to_bits(), told.window().to_bits(), "{spec} at {} s", ack.now);
         }
-    }
-}
-
-#[test]
-fn an_algorithm_is_router_assisted_exactly_where_it_needs_routers() {
-    for (spec, mut controller) in presets() {
-        assert_eq!(controller.router_assisted().is_some(), controller.needs().router.is_some(), "{spec}");
     }
 }
 
@@ -178,16 +167,12 @@ fn every_preset_shows_the_variables_that_its_algorithm_declares() {
     };
     for (spec, mut controller) in presets() {
         let needs = controller.needs();
-        controller.on_start(&Start::default());
+        controller.on_event(&Event::Start(Start::default()));
         for (ack, _) in acks().take(500) {
             let mut shown = Vec::new();
             controller.observe(&mut |name, _| shown.push(name.to_owned()));
             assert_eq!(shown, declared(spec.split(':').next().expect("it has a name")), "{spec}");
-            controller.react(ack, |ack| {
-                let (full, answer) = filled_in(ack, needs.router.is_some());
-                *ack = full;
-                answer
-            });
+            controller.react(ack, |ack| *ack = filled_in(ack, needs.router.is_some()));
         }
     }
     let mut shown = Vec::new();
@@ -278,8 +263,13 @@ fn errors_say_what_is_allowed() {
 fn a_user_s_value_goes_before_the_preset_and_the_preset_before_the_default() {
     let ssthresh_after_a_loss = |spec: &str, params: &BTreeMap<String, Value>| {
         let mut c = build(spec, params).expect("it is right");
-        c.on_start(&Start { now: 0.0, initial_window: 1000.0, initial_ssthresh: 1000.0, ..Start::default() });
-        c.on_congestion(&elephan_cc::Signal {
+        c.on_event(&Event::Start(Start {
+            now: 0.0,
+            initial_window: 1000.0,
+            initial_ssthresh: 1000.0,
+            ..Start::default()
+        }));
+        c.on_event(&Event::Congestion(elephan_cc::Signal {
             now: 1.0,
             in_flight: 1000.0,
             cause: elephan_cc::Cause::Loss,
@@ -287,7 +277,7 @@ fn a_user_s_value_goes_before_the_preset_and_the_preset_before_the_default() {
             min_rtt: 0.1,
             repeated: false,
             kept: 0.0,
-        });
+        }));
         c.ssthresh()
     };
     assert_eq!(ssthresh_after_a_loss("cubic", &none()), 700.0);

@@ -2,7 +2,7 @@
 
 use crate::common::{RTT, assert_response, mean_window, parameters};
 use elephan_cc::draws::Draws;
-use elephan_cc::{Ack, Algorithm, Controller, Start, build};
+use elephan_cc::{Ack, Algorithm, Controller, Event, Start, build};
 
 /// Mean window of AIMD(a, b) with one loss in 1/p segments.
 fn aimd(a: f64, b: f64, p: f64) -> f64 {
@@ -12,7 +12,7 @@ fn aimd(a: f64, b: f64, p: f64) -> f64 {
 /// A controller whose smallest RTT so far is `base` s.
 fn with_base(spec: &str, base: f64) -> Controller {
     let mut controller = build(spec, &parameters(&[])).expect("it is right");
-    controller.on_start(&Start::default());
+    controller.on_event(&Event::Start(Start::default()));
     controller.on_ack(&Ack { now: base, acked: 1.0, rtt: Some(base), min_rtt: base, srtt: base, ..Ack::default() });
     controller
 }
@@ -106,7 +106,7 @@ enum Marks {
 fn marks_per_round(spec: &str, p: f64, marks: Marks) -> f64 {
     let mut controller = build(spec, &parameters(&[])).expect("it is right");
     let peak = 2.5 / p;
-    controller.on_start(&Start { initial_window: peak, initial_ssthresh: peak, ..Start::default() });
+    controller.on_event(&Event::Start(Start { initial_window: peak, initial_ssthresh: peak, ..Start::default() }));
     let (mut now, mut since, mut draws) = (0.0, 0.0, Draws::new(1));
     let (mut sum, rounds) = (0.0, 6000);
     for round in 0..rounds {

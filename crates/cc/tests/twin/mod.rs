@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use elephan_cc::draws::Draws;
 use elephan_cc::param::{Unit, place_of_word};
-use elephan_cc::{Ack, Algorithm, Cause, Controller, Setting, Signal, Start, Value, build};
+use elephan_cc::{Ack, Algorithm, Cause, Controller, Event, Setting, Signal, Start, Value, build};
 
 /// Number of segments that arrive above a gap before the gap counts as lost.
 const DUPLICATES: u32 = 3;
@@ -117,7 +117,7 @@ impl Recorder {
     /// Runs the course. Returns the events, and the window and the threshold after each.
     pub fn run(mut self) -> (String, Vec<(f64, f64)>) {
         let start = Start { now: self.seconds(), segment_bytes: 1448.0, ..Start::default() };
-        self.algorithm.on_start(&start);
+        self.algorithm.on_event(&Event::Start(start));
         self.note('S', &[10, 2_147_483_647]);
         let end = self.now + self.course.seconds * 1_000_000;
         while self.now < end {
@@ -186,7 +186,7 @@ impl Recorder {
         self.srtt = if self.srtt == 0.0 { rtt } else { 0.875 * self.srtt + 0.125 * rtt };
         if self.recovery.is_some_and(|end| packet.number >= end) {
             self.recovery = None;
-            self.algorithm.on_recovery_exit(self.seconds());
+            self.algorithm.on_event(&Event::RecoveryExit { now: self.seconds() });
             flags |= RECOVERY_ENDS;
         }
         for late in self.flying.iter_mut().take(at) {
@@ -203,7 +203,7 @@ impl Recorder {
         }
         if lost && self.recovery.is_none() {
             self.recovery = Some(self.next);
-            self.algorithm.on_congestion(&self.signal(before));
+            self.algorithm.on_event(&Event::Congestion(self.signal(before)));
             flags |= LOSS_FOUND;
         }
         self.acknowledge(packet, before, (una, round_start, at), flags);
@@ -251,7 +251,7 @@ impl Recorder {
         }
         self.undone = true;
         self.recovery = None;
-        self.algorithm.on_undo(self.seconds());
+        self.algorithm.on_event(&Event::Undo { now: self.seconds() });
         let ssthresh = self.algorithm.ssthresh().floor().min(2_147_483_647.0);
         self.note('U', &[ssthresh as u64]);
     }
@@ -261,12 +261,12 @@ impl Recorder {
         let signal = self.signal(self.flying.len());
         let recovering = u64::from(self.recovery.is_some());
         self.flying.clear();
-        self.algorithm.on_timeout(&signal);
+        self.algorithm.on_event(&Event::Timeout(signal));
         self.recovery = None;
         self.outage_over |= self.after(self.course.outage);
         self.deaf_over |= recovering == 1 && self.after(self.course.deaf);
         self.note('T', &[recovering]);
-        self.algorithm.on_recovery_exit(self.seconds());
+        self.algorithm.on_event(&Event::RecoveryExit { now: self.seconds() });
     }
 
     /// Stops the application until all data are acknowledged, and two seconds longer.
@@ -281,7 +281,7 @@ impl Recorder {
         }
         if self.flying.is_empty() {
             self.now += 2_000_000;
-            self.algorithm.on_idle(self.seconds(), 2.0);
+            self.algorithm.on_event(&Event::Idle { now: self.seconds(), idle: 2.0 });
             self.note('I', &[10]);
         }
     }

@@ -1,9 +1,6 @@
 //! Modified reports to an algorithm: base RTTs with an error, and ACKs counted instead of segments.
 
-use elephan_cc::{
-    Ack, Algorithm, Answer, Controller, Lost, Needs, Observe, Observer, Request, Restart, RouterAssisted, Sent, Signal,
-    Start,
-};
+use elephan_cc::{Ack, Algorithm, Controller, Event, Needs, Observe, Observer, Request, Signal, Start, linux};
 
 use crate::spec::FlowSpec;
 
@@ -23,19 +20,14 @@ pub(crate) fn reporting(mut controller: Controller, flow: &FlowSpec) -> Controll
     controller
 }
 
-/// Modification of the events reported to an algorithm.
+/// Modification of what is reported to an algorithm.
 trait Report {
-    /// Changes the start.
-    fn start(&mut self, start: &Start) -> Start {
-        *start
-    }
-
     /// Changes an ACK.
     fn ack(&mut self, ack: &Ack) -> Ack;
 
-    /// Changes a loss, a mark or a timeout.
-    fn signal(&self, signal: &Signal) -> Signal {
-        *signal
+    /// Changes an event, except Linux's sample, which is an ACK.
+    fn event(&self, event: &Event) -> Event {
+        *event
     }
 }
 
@@ -52,18 +44,20 @@ struct Misled {
 }
 
 impl Report for Misled {
-    fn start(&mut self, start: &Start) -> Start {
-        // The handshake's small packets are faster than data, so that its RTT does not count as the smallest sample.
-        Start { rtt: start.rtt.map(|rtt| rtt + self.error), ..*start }
-    }
-
     fn ack(&mut self, ack: &Ack) -> Ack {
         let base = ack.min_rtt + self.error;
         Ack { rtt: ack.rtt.map(|rtt| self.shown(rtt, base)), min_rtt: base, ..*ack }
     }
 
-    fn signal(&self, signal: &Signal) -> Signal {
-        Signal { min_rtt: signal.min_rtt + self.error, ..*signal }
+    fn event(&self, event: &Event) -> Event {
+        let signal = |signal: Signal| Signal { min_rtt: signal.min_rtt + self.error, ..signal };
+        match *event {
+            // The handshake's small packets are faster than data, so that its RTT does not count as the smallest sample.
+            Event::Start(start) => Event::Start(Start { rtt: start.rtt.map(|rtt| rtt + self.error), ..start }),
+            Event::Congestion(given) => Event::Congestion(signal(given)),
+            Event::Timeout(given) => Event::Timeout(signal(given)),
+            other => other,
+        }
     }
 }
 
@@ -104,50 +98,15 @@ impl<R: Report> Observe for Reported<R> {
 }
 
 impl<R: Report> Algorithm for Reported<R> {
-    fn on_start(&mut self, start: &Start) {
-        self.inner.on_start(&self.report.start(start));
-    }
     fn on_ack(&mut self, ack: &Ack) {
         self.inner.on_ack(&self.report.ack(ack));
     }
-    fn on_sample(&mut self, ack: &Ack) {
-        self.inner.on_sample(&self.report.ack(ack));
-    }
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.inner.on_congestion(&self.report.signal(signal));
-    }
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.inner.on_timeout(&self.report.signal(signal));
-    }
-    fn on_idle(&mut self, now: f64, idle: f64) {
-        self.inner.on_idle(now, idle);
-    }
-    fn on_idle_timeouts(&mut self, timeouts: u32) -> bool {
-        self.inner.on_idle_timeouts(timeouts)
-    }
-    fn on_restart(&mut self, restart: &Restart) {
-        self.inner.on_restart(restart);
-    }
-    fn on_sent(&mut self, sent: &Sent) {
-        self.inner.on_sent(sent);
-    }
-    fn on_lost(&mut self, lost: &Lost) {
-        self.inner.on_lost(lost);
-    }
-    fn on_loss_in_reduction(&mut self, now: f64, window: f64) {
-        self.inner.on_loss_in_reduction(now, window);
-    }
-    fn on_recovery_exit(&mut self, now: f64) {
-        self.inner.on_recovery_exit(now);
-    }
-    fn keep(&mut self, window: f64) {
-        self.inner.keep(window);
-    }
-    fn moderate(&mut self, window: f64) {
-        self.inner.moderate(window);
-    }
-    fn on_undo(&mut self, now: f64) {
-        self.inner.on_undo(now);
+    fn on_event(&mut self, event: &Event) {
+        let changed = match event {
+            Event::Linux(linux::Event::Sample(ack)) => Event::Linux(linux::Event::Sample(self.report.ack(ack))),
+            _ => self.report.event(event),
+        };
+        self.inner.on_event(&changed);
     }
     fn window(&self) -> f64 {
         self.inner.window()
@@ -155,32 +114,19 @@ impl<R: Report> Algorithm for Reported<R> {
     fn ssthresh(&self) -> f64 {
         self.inner.ssthresh()
     }
-    fn recovery_floor(&self) -> f64 {
-        self.inner.recovery_floor()
-    }
-    fn takes_reduction(&mut self) -> bool {
-        self.inner.takes_reduction()
-    }
     fn pacing_rate(&self) -> Option<f64> {
         self.inner.pacing_rate()
     }
     fn needs(&self) -> Needs {
         self.inner.needs()
     }
-    fn router_assisted(&mut self) -> Option<&mut dyn RouterAssisted> {
-        let assisted = self.inner.needs().router.is_some();
-        assisted.then_some(self)
+    fn recovery_floor(&self) -> f64 {
+        self.inner.recovery_floor()
     }
-}
-
-impl<R: Report> RouterAssisted for Reported<R> {
+    fn takes_reduction(&mut self) -> bool {
+        self.inner.takes_reduction()
+    }
     fn request(&mut self, limited: bool) -> Request {
-        self.inner.router_assisted().map_or_else(Request::default, |assisted| assisted.request(limited))
-    }
-    fn on_answer(&mut self, ack: &Ack, answer: Answer) {
-        let ack = self.report.ack(ack);
-        if let Some(assisted) = self.inner.router_assisted() {
-            assisted.on_answer(&ack, answer);
-        }
+        self.inner.request(limited)
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use crate::common::*;
-use elephan_cc::{Ack, Algorithm, Controller, Needs, Observe, Signal, Start};
+use elephan_cc::{Ack, Algorithm, Controller, Event, Needs, Observe};
 use elephan_sim::algorithms::controller;
 use elephan_sim::engine::PREFERRED_SLICE;
 use elephan_sim::{Engine, RunError, Spec, SpecError};
@@ -14,29 +14,11 @@ struct Boxed(Controller);
 impl Observe for Boxed {}
 
 impl Algorithm for Boxed {
-    fn on_start(&mut self, start: &Start) {
-        self.0.on_start(start);
-    }
     fn on_ack(&mut self, ack: &Ack) {
         self.0.on_ack(ack);
     }
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.0.on_congestion(signal);
-    }
-    fn on_timeout(&mut self, signal: &Signal) {
-        self.0.on_timeout(signal);
-    }
-    fn on_idle(&mut self, now: f64, idle: f64) {
-        self.0.on_idle(now, idle);
-    }
-    fn on_recovery_exit(&mut self, now: f64) {
-        self.0.on_recovery_exit(now);
-    }
-    fn moderate(&mut self, window: f64) {
-        self.0.moderate(window);
-    }
-    fn on_undo(&mut self, now: f64) {
-        self.0.on_undo(now);
+    fn on_event(&mut self, event: &Event) {
+        self.0.on_event(event);
     }
     fn window(&self) -> f64 {
         self.0.window()

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::common::{dumbbell, linux_stack, ns2_stack, ps, rfc6675_stack, run, spec};
-use elephan_cc::{Ack, Algorithm, Cause, Controller, Ecn, Lost, Needs, Observe, Sent, Signal, Start};
+use elephan_cc::{Ack, Algorithm, Cause, Controller, Ecn, Event, Lost, Needs, Observe, Sent};
 use elephan_sim::{Engine, Outcome, Spec, Time};
 use serde_json::{Value, json};
 
@@ -33,21 +33,17 @@ impl Spy {
 impl Observe for Spy {}
 
 impl Algorithm for Spy {
-    fn on_start(&mut self, _: &Start) {}
     fn on_ack(&mut self, ack: &Ack) {
         self.note(|seen| seen.acks.push(*ack));
     }
-    fn on_congestion(&mut self, _: &Signal) {
-        self.note(|seen| seen.signals += 1);
+    fn on_event(&mut self, event: &Event) {
+        self.note(|seen| match *event {
+            Event::Congestion(_) => seen.signals += 1,
+            Event::Sent(sent) => seen.sent.push(sent),
+            Event::Lost(lost) => seen.lost.push(lost),
+            _ => {}
+        });
     }
-    fn on_timeout(&mut self, _: &Signal) {}
-    fn on_sent(&mut self, sent: &Sent) {
-        self.note(|seen| seen.sent.push(*sent));
-    }
-    fn on_lost(&mut self, lost: &Lost) {
-        self.note(|seen| seen.lost.push(*lost));
-    }
-    fn moderate(&mut self, _: f64) {}
     fn window(&self) -> f64 {
         self.window
     }
@@ -71,6 +67,7 @@ const EVERYTHING: Needs = Needs {
     pacing: false,
     own_recovery: true,
     restarts: true,
+    idle_timeouts: false,
     ecn: Ecn::Accurate,
     router: None,
     hz: false,
@@ -175,18 +172,19 @@ struct Reducer {
 impl Observe for Reducer {}
 
 impl Algorithm for Reducer {
-    fn on_start(&mut self, _: &Start) {}
     fn on_ack(&mut self, ack: &Ack) {
         self.asks |= ack.now >= self.at;
         self.at = if self.asks { f64::INFINITY } else { self.at };
     }
-    fn on_congestion(&mut self, signal: &Signal) {
-        self.causes.lock().expect("nobody panics with it").push(signal.cause);
-        self.window = 400.0;
-    }
-    fn on_timeout(&mut self, _: &Signal) {}
-    fn moderate(&mut self, window: f64) {
-        self.window = self.window.min(window);
+    fn on_event(&mut self, event: &Event) {
+        match *event {
+            Event::Congestion(signal) => {
+                self.causes.lock().expect("nobody panics with it").push(signal.cause);
+                self.window = 400.0;
+            }
+            Event::Moderate { window } | Event::Keep { window } => self.window = self.window.min(window),
+            _ => {}
+        }
     }
     fn window(&self) -> f64 {
         self.window

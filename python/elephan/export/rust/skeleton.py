@@ -65,8 +65,8 @@ _RUST_WORDS = frozenset(
 _CRATES = frozenset(("alloc", "core", "elephan-cc", "libm", "proc-macro", "std", "test"))
 _TAKEN = frozenset(
     (
-        "Ack", "Algorithm", "Ecn", "Lost", "Needs", "Observe", "Observer", "Parameters", "Restart", "Sent", "Signal",
-        "Start",
+        "Ack", "Algorithm", "Ecn", "Event", "Lost", "Needs", "Observe", "Observer", "Parameters", "Restart", "Sent",
+        "Signal", "Start",
     )
 )  # fmt: skip
 _SIGNATURES = {
@@ -84,9 +84,29 @@ _SIGNATURES = {
     "moderate": "&mut self, window: f64",
     "keep": "&mut self, window: f64",
     "on_undo": "&mut self, now: f64",
+    "on_sample": "&mut self, ack: &Ack",
     "recovery_floor": "&self",
+    "takes_reduction": "&mut self",
 }
-_RESULTS = {"recovery_floor": " -> f64", "on_idle_timeouts": " -> bool"}
+_RESULTS = {"recovery_floor": " -> f64", "takes_reduction": " -> bool"}
+_OF_THE_TRAIT = ("on_ack", "recovery_floor", "takes_reduction")
+_EVENTS = {
+    "on_start": "Start(ref start)",
+    "on_congestion": "Congestion(ref signal)",
+    "on_timeout": "Timeout(ref signal)",
+    "on_idle": "Idle { now, idle }",
+    "on_sent": "Sent(ref sent)",
+    "on_lost": "Lost(ref lost)",
+    "moderate": "Moderate { window }",
+    "keep": "Keep { window }",
+    "on_recovery_exit": "RecoveryExit { now }",
+    "on_undo": "Undo { now }",
+    "on_sample": "Linux(linux::Event::Sample(ref ack))",
+    "on_restart": "Linux(linux::Event::Restart(ref restart))",
+    "on_idle_timeouts": "Linux(linux::Event::IdleTimeouts { timeouts })",
+    "on_loss_in_reduction": "Linux(linux::Event::LossInReduction { now, window })",
+}
+"""The events of `Event` that call the methods of the same names."""
 _INHERITED = {
     "on_start": "self.window = start.initial_window.max(1.0);\nself.ssthresh = start.initial_ssthresh.max(2.0);",
     "on_timeout": "if !signal.repeated {\n    self.ssthresh = (self.window / 2.0).max(2.0);\n}\nself.window = 1.0;",
@@ -219,7 +239,8 @@ def _source(crate: Crate) -> str:
         "",
         "#![allow(dead_code, unused_imports)] // until nothing is left to do",
         "",
-        "use elephan_cc::{Ack, Algorithm, Ecn, Lost, Needs, Observe, Observer, Restart, Sent, Signal, Start};",
+        "use elephan_cc::linux::{self, Restart};",
+        "use elephan_cc::{Ack, Algorithm, Ecn, Event, Lost, Needs, Observe, Observer, Sent, Signal, Start};",
         "",
         _parameters(crate),
         _state(crate),
@@ -280,9 +301,11 @@ def _observe(crate: Crate) -> str:
 
 
 def _algorithm(crate: Crate) -> str:
-    methods = [text for name in _SIGNATURES if (text := _method(crate, name))]
+    methods = {name: text for name in _SIGNATURES if (text := _method(crate, name))}
+    of_events = {name: text for name, text in methods.items() if name in _EVENTS}
     own_type = crate.class_name
     answers = [
+        _on_event(tuple(of_events)),
         "    fn window(&self) -> f64 {\n        self.window\n    }\n",
         "    fn ssthresh(&self) -> f64 {\n        self.ssthresh\n    }\n",
         "    fn pacing_rate(&self) -> Option<f64> {\n        self.pacing_rate\n    }\n",
@@ -290,7 +313,26 @@ def _algorithm(crate: Crate) -> str:
         "    fn clone_boxed(&self) -> Option<Box<dyn Algorithm + Send>> {\n"
         "        Some(Box::new(self.clone()))\n    }\n",
     ]
-    return f"impl Algorithm for {own_type} {{\n" + "\n".join([*methods, *answers]) + "}\n"
+    of_the_trait = [methods[name] for name in _OF_THE_TRAIT if name in methods]
+    return (
+        f"impl {own_type} {{\n" + "\n".join(of_events.values()) + "}\n\n"
+        f"impl Algorithm for {own_type} {{\n" + "\n".join([*of_the_trait, *answers]) + "}\n"
+    )
+
+
+def _on_event(names: tuple[str, ...]) -> str:
+    """Text of `on_event`, which calls the methods of `names`."""
+    arms = []
+    for name in names:
+        pattern = f"Event::{_EVENTS[name]}"
+        if name == "moderate" and "keep" not in names:
+            pattern += " | Event::Keep { window }"
+        arguments = ", ".join(part.partition(":")[0] for part in _SIGNATURES[name].split(", ")[1:])
+        arms.append(f"            {pattern} => self.{name}({arguments}),\n")
+    return (
+        "    fn on_event(&mut self, event: &Event) {\n        match *event {\n"
+        f"{''.join(arms)}            _ => {{}}\n        }}\n    }}\n"
+    )
 
 
 def _method(crate: Crate, name: str) -> str:

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use elephan_cc::{Ack, Algorithm, Cause, Controller, Signal, Start, Value, build};
+use elephan_cc::{Ack, Algorithm, Cause, Controller, Event, Signal, Start, Value, build};
 
 /// Round-trip time of most tests, s.
 pub const RTT: f64 = 0.1;
@@ -23,7 +23,12 @@ pub fn mean_window(controller: &mut Controller, p: f64, rtt: f64, peak: f64, epo
 /// Like [`mean_window`], with a queue of constant length: only the first segment finds the queue empty and has an RTT
 /// of `base` s.
 pub fn mean_window_over(controller: &mut Controller, p: f64, (base, rtt): (f64, f64), peak: f64, epochs: u32) -> f64 {
-    controller.on_start(&Start { now: 0.0, initial_window: peak, initial_ssthresh: peak, ..Start::default() });
+    controller.on_event(&Event::Start(Start {
+        now: 0.0,
+        initial_window: peak,
+        initial_ssthresh: peak,
+        ..Start::default()
+    }));
     let (mut now, mut since_loss, mut epoch) = (0.0, 1.0 / p, 0);
     if base < rtt {
         controller.on_ack(&Ack { acked: 1.0, rtt: Some(base), min_rtt: base, srtt: base, ..Ack::default() });
@@ -42,7 +47,7 @@ pub fn mean_window_over(controller: &mut Controller, p: f64, (base, rtt): (f64, 
                 since_loss = 0.0;
                 epoch += 1;
                 let (cause, in_flight) = (Cause::Loss, controller.window());
-                controller.on_congestion(&Signal {
+                controller.on_event(&Event::Congestion(Signal {
                     now,
                     in_flight,
                     cause,
@@ -50,8 +55,8 @@ pub fn mean_window_over(controller: &mut Controller, p: f64, (base, rtt): (f64, 
                     min_rtt: base,
                     repeated: false,
                     kept: 0.0,
-                });
-                controller.on_recovery_exit(now);
+                }));
+                controller.on_event(&Event::RecoveryExit { now });
                 break;
             }
             controller.on_ack(&Ack {

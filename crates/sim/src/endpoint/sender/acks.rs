@@ -1,7 +1,8 @@
 //! Handling of an ACK by a sender.
 
 use elephan_cc::estimators::SegmentRing;
-use elephan_cc::{Ack, Algorithm, Answer, Cause, Delivery, Load, Needs, Recovery, Router, Sample};
+use elephan_cc::linux::{Recovery, Sample};
+use elephan_cc::{Ack, Algorithm, Answer, Cause, Delivery, Load, Needs, Router};
 
 use super::core::Sender;
 use crate::endpoint::boundary::Outlet;
@@ -168,18 +169,16 @@ impl Sender {
             now: self.host_seconds(now),
             acked: f64::from(delivered),
             rtt: sample,
-            owd: None,
             min_rtt,
             srtt: self.rto.srtt,
-            delivery: None,
             in_flight: f64::from(in_flight),
-            window_at_send: 0.0,
             round_start,
             // A duplicate ACK may begin a recovery, so the window does not grow (RFC 5681 section 3.2).
             in_recovery: recovering || (cumulative <= una && !self.expects_reordering()),
             sample: taken.map(|taken| Sample { then: self.state(self.board.is_clean()), ..taken }),
             window_limited: self.window_use.is_limited(self.stats.cwnd, || self.algorithm.ssthresh()),
             marked,
+            ..Ack::default()
         };
         let window = self.algorithm.react(ack, |ack| {
             if let Some(sampler) = &self.sampler {
@@ -190,7 +189,9 @@ impl Sender {
             let (packet, bytes) = (*packet, f64::from(self.bytes));
             let (phase, echoed) = (self.stack.phase, self.echoed);
             let wanted = || Wanted { needs, packet, bytes, report, phase, echoed, clocks, sent_window };
-            if needs_more(needs) { wanted().complete(ack) } else { None }
+            if needs_more(needs) {
+                wanted().complete(ack);
+            }
         });
         self.reduce_if_asked(now, marked > 0.0);
         match self.repair.episode_mut() {
@@ -503,9 +504,9 @@ struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// Fills in the ACK; returns the routers' answer.
+    /// Fills in the ACK.
     #[inline(never)]
-    fn complete(&self, ack: &mut Ack) -> Option<Answer> {
+    fn complete(&self, ack: &mut Ack) {
         if self.needs.one_way_delay {
             self.complete_delays(ack);
         }
@@ -513,10 +514,10 @@ impl Wanted<'_> {
         if self.needs.window_at_send && cumulative > 0 {
             ack.window_at_send = self.sent_window.get(u64::from(cumulative - 1)).map_or(0.0, f64::from);
         }
-        self.needs.router.map(|router| match router {
+        ack.answer = self.needs.router.map(|router| match router {
             Router::Xcp => Answer::Feedback(f64::from(self.report.feedback) / self.bytes),
             Router::Vcp => Answer::Load(self.load()),
-        })
+        });
     }
 
     /// Load that VCP routers report.

@@ -1,6 +1,6 @@
 //! Functions of a sender whose application hands over data over time.
 
-use elephan_cc::Algorithm;
+use elephan_cc::{Algorithm, Event, linux};
 
 use super::core::Sender;
 use crate::endpoint::boundary::Outlet;
@@ -37,13 +37,14 @@ impl Sender {
     fn resume(&mut self, idle_since: Time, now: Time) {
         let idle = now.since(idle_since);
         let is_linux = self.rules.idle_restart && self.bursts.active;
-        if !(is_linux && self.algorithm.on_idle_timeouts(self.timeouts_since_sent(now))) {
-            if idle <= self.rto.timeout() {
-                return;
-            }
-            let now_s = self.host_seconds(now);
-            self.algorithm.on_idle(now_s, idle.seconds());
-        }
+        let event = if is_linux && self.needs.idle_timeouts {
+            Event::Linux(linux::Event::IdleTimeouts { timeouts: self.timeouts_since_sent(now) })
+        } else if idle > self.rto.timeout() {
+            Event::Idle { now: self.host_seconds(now), idle: idle.seconds() }
+        } else {
+            return;
+        };
+        self.algorithm.on_event(&event);
         self.stats.note_window(now, self.algorithm.window());
     }
 

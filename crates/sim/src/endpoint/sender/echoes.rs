@@ -1,6 +1,7 @@
 //! Response of a sender to ECN echoes.
 
-use elephan_cc::{Cause, Sample};
+use elephan_cc::Cause;
+use elephan_cc::linux::Sample;
 
 use super::core::Sender;
 use super::marks::Mode;

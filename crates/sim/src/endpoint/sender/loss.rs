@@ -1,6 +1,7 @@
 //! Detection of lost segments, and of spurious losses.
 
-use elephan_cc::{Ack, Algorithm, Cause, Lost, Sample};
+use elephan_cc::linux::{self, Sample};
+use elephan_cc::{Ack, Algorithm, Cause, Event, Lost};
 
 use super::core::Sender;
 use super::repair::State;
@@ -63,12 +64,12 @@ impl Sender {
     pub(super) fn undo(&mut self, now: Time) {
         self.reports.end();
         if self.repair.restores || !self.rules.undo {
-            self.algorithm.on_undo(self.host_seconds(now));
+            self.algorithm.on_event(&Event::Undo { now: self.host_seconds(now) });
         } else {
             if let Some(episode) = self.repair.episode().filter(|_| !self.needs.own_recovery) {
-                self.algorithm.keep(f64::from(episode.allowance()));
+                self.algorithm.on_event(&Event::Keep { window: f64::from(episode.allowance()) });
             }
-            self.algorithm.on_recovery_exit(self.host_seconds(now));
+            self.algorithm.on_event(&Event::RecoveryExit { now: self.host_seconds(now) });
         }
         self.stats.totals.undone += 1;
         (self.repair.state, self.repair.undo_possible, self.repair.may_be_spurious) = (State::Open, false, false);
@@ -122,10 +123,11 @@ impl Sender {
         }
         if let Some(episode) = self.repair.episode() {
             if !self.needs.own_recovery {
-                self.algorithm.moderate(f64::from(episode.final_window(self.next - cumulative)));
+                let window = f64::from(episode.final_window(self.next - cumulative));
+                self.algorithm.on_event(&Event::Moderate { window });
             }
         }
-        self.algorithm.on_recovery_exit(self.host_seconds(now));
+        self.algorithm.on_event(&Event::RecoveryExit { now: self.host_seconds(now) });
         if !self.repair.is_reduction() {
             self.rack.window.on_recovery_exit();
         }
@@ -162,7 +164,7 @@ impl Sender {
         if let Some(&sample) = sample {
             let (min_rtt, srtt) = (self.min_rtt.get(), self.rto.srtt);
             let ack = Ack { now: self.host_seconds(now), rtt, min_rtt, srtt, sample: Some(sample), ..Ack::default() };
-            self.algorithm.on_sample(&ack);
+            self.algorithm.on_event(&Event::Linux(linux::Event::Sample(ack)));
         }
     }
 
@@ -233,7 +235,7 @@ impl Sender {
             let lost = sampler.on_lost(segment.into(), now.later(self.stack.phase).0);
             if self.needs.losses {
                 let lost = Lost { by_timer: self.repair.by_timer, ..lost };
-                self.algorithm.on_lost(&lost);
+                self.algorithm.on_event(&Event::Lost(lost));
             }
         }
     }
@@ -397,7 +399,8 @@ impl Sender {
         self.expect_reports(true);
         self.repair.restores = false;
         self.repair.is_over = first == now && self.repair.point <= self.board.una();
-        self.algorithm.on_loss_in_reduction(self.host_seconds(now), f64::from(episode.allowance()));
+        let (now, window) = (self.host_seconds(now), f64::from(episode.allowance()));
+        self.algorithm.on_event(&Event::Linux(linux::Event::LossInReduction { now, window }));
     }
 
     /// Send time of the first retransmission of a recovery that begins now. Linux keeps `retrans_stamp` while a
@@ -413,7 +416,7 @@ impl Sender {
         let window = self.algorithm.window() as u32;
         let outstanding = self.next - self.board.una();
         let signal = self.signal(now, cause);
-        self.algorithm.on_congestion(&signal);
+        self.algorithm.on_event(&Event::Congestion(signal));
         let target = (self.algorithm.window() as u32).max(1);
         let floor = self.algorithm.recovery_floor() as u32;
         let episode = Episode::begin(self.stack.recovery, window, outstanding, target, floor);

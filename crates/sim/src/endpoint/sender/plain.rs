@@ -60,7 +60,7 @@ impl Sender {
             window_limited: self.window_use.is_limited(self.stats.cwnd, || self.algorithm.ssthresh()),
             ..Ack::default()
         };
-        let window = self.algorithm.react(ack, |_| None);
+        let window = self.algorithm.react(ack, |_| ());
         self.stats.note_window(now, window);
         if in_flight == 0 {
             self.timeout.armed = Time::NEVER;

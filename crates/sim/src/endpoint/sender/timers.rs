@@ -1,6 +1,6 @@
 //! A sender's timers: the start, samples, the retransmission timer, and the tail loss probe.
 
-use elephan_cc::{Algorithm, Cause, Signal, Start};
+use elephan_cc::{Algorithm, Cause, Event, Signal, Start};
 
 use super::core::Sender;
 use super::repair::State;
@@ -159,7 +159,7 @@ impl Sender {
         if let Some(rtt) = handshake {
             self.rto.sample_at(rtt, self.board.una(), self.next);
         }
-        self.algorithm.on_start(&Start {
+        self.algorithm.on_event(&Event::Start(Start {
             now: self.host_seconds(now),
             initial_window: f64::from(initial_window),
             initial_ssthresh: self.stack.initial_ssthresh.map_or(f64::INFINITY, f64::from),
@@ -167,7 +167,7 @@ impl Sender {
             hz: self.stack.hz(),
             seed: self.algorithm_seed,
             rtt: handshake,
-        });
+        }));
         self.stats.note_window(now, self.algorithm.window());
         self.transmit(now, out);
         if self.application.is_none() {
@@ -252,7 +252,7 @@ impl Sender {
         }
         self.board.mark_all_lost(kept);
         signal.kept = f64::from(self.board.in_flight(self.next));
-        self.algorithm.on_timeout(&signal);
+        self.algorithm.on_event(&Event::Timeout(signal));
         self.rto.back_off();
         self.timed = None;
         self.repair.may_be_spurious = may_be_spurious;

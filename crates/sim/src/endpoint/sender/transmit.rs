@@ -1,6 +1,7 @@
 //! Transmission of segments.
 
-use elephan_cc::{Algorithm, Restart, Router, Sent};
+use elephan_cc::linux::{self, Restart};
+use elephan_cc::{Algorithm, Event, Router, Sent};
 
 use super::core::Sender;
 use super::pace::Limit;
@@ -272,7 +273,8 @@ impl Sender {
         if self.needs.restarts && self.rules.idle_restart && self.board.in_flight(self.next) == 0 {
             let application_limited = self.sampler.as_ref().is_some_and(|sampler| sampler.is_application_limited());
             let (now_s, idle) = (self.host_seconds(now), self.idle_jiffies(now).seconds());
-            self.algorithm.on_restart(&Restart { next: self.next, now: now_s, idle, application_limited });
+            let restart = Restart { next: self.next, now: now_s, idle, application_limited };
+            self.algorithm.on_event(&Event::Linux(linux::Event::Restart(restart)));
         }
     }
 
@@ -319,7 +321,7 @@ impl Sender {
                 let retransmission = flags & flag::RETRANSMIT != 0;
                 let in_flight = f64::from(in_flight);
                 let now = self.host_seconds(now);
-                self.algorithm.on_sent(&Sent { now, in_flight, retransmission });
+                self.algorithm.on_event(&Event::Sent(Sent { now, in_flight, retransmission }));
             }
             if self.log.is_some() && !self.departures.is_jittered() {
                 self.log_sent(segment, flags, now, now);
@@ -334,7 +336,7 @@ impl Sender {
     /// The congestion header of a segment that leaves now.
     fn head(&mut self, out: &mut impl Outlet) -> u32 {
         let limited = self.window_use.was_held_back();
-        let Some(asked) = self.algorithm.router_assisted().map(|assisted| assisted.request(limited)) else { return 0 };
+        let asked = self.algorithm.request(limited);
         let (spacing, feedback) = (asked.rtt / asked.window, asked.increase * f64::from(self.bytes));
         let header = Header { rtt: asked.rtt, spacing, feedback };
         out.beside().headers().map_or(0, |headers| headers.put(header))
