@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from elephan.report.ellipses import Blob, Ellipses
+from elephan.report.charts import Blob, Ellipses
 
 FIGURE = Ellipses(
     "e", "title", "caption", "delay (ms)", "goodput (Mbit/s)",

@@ -11,7 +11,7 @@ from tests.runs import synthetic
 from tests.runs.synthetic import constant, step
 
 from elephan.metrics import MetricError
-from elephan.report import overlays, plots
+from elephan.report import overlays, plots, printed
 from elephan.report.overlays import Band, inches, thinned_band, thinned_line, variant
 from elephan.runs import Run
 
@@ -57,7 +57,7 @@ def test_small_multiples_have_a_column_each() -> None:
         ["one: cubic-1", "two: cubic-1"], ["one: bic-2", "two: bic-2"],
     ]  # fmt: skip
     figure = overlay.draw("column")
-    assert figure.get_size_inches()[0] == overlays.COLUMN_IN
+    assert figure.get_size_inches()[0] == printed.COLUMN_IN
     assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
     with pytest.raises(MetricError, match="7 small multiples below 2 quantities each do not fit, 6 do"):
         plots.plot([pair(str(i)) for i in range(7)], ["cwnd", "rate"], by="run")
@@ -183,7 +183,7 @@ def test_a_run_draws_on_given_axes_with_size_and_title() -> None:
     assert axes[0].get_title() == "windows"
     assert [text.get_text() for text in axes[0].get_legend().get_texts()] == ["cubic-1", "bic-2"]
     assert axes[1].get_title() == "a pair: bottleneck"
-    assert run.plot_rtt(size="column").get_size_inches()[0] == overlays.COLUMN_IN
+    assert run.plot_rtt(size="column").get_size_inches()[0] == printed.COLUMN_IN
     assert list(run.plot_throughput(size=(4, 3)).get_size_inches()) == [4, 3]
     assert "ms" in run.plot_rtt().axes[0].get_ylabel()
     with pytest.raises(MetricError, match="leave size out"):

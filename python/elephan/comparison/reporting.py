@@ -15,12 +15,11 @@ from elephan.comparison.result import Comparison
 from elephan.comparison.situations import ALONE, LATE, LATE_START
 from elephan.metrics.reading import bottleneck, measure_window
 from elephan.report import pages
-from elephan.report.figures import Curve, Figure, Panel, Traces
+from elephan.report.charts import Spot, TradeOff
+from elephan.report.figures import Curve, Figure, Panel, Traces, entry
 from elephan.report.matrix import Matrix
-from elephan.report.printing import saved
 from elephan.report.provenance import facts
 from elephan.report.series import link_curve, throughput_curve
-from elephan.report.tradeoff import Spot, TradeOff
 from elephan.runs import Run
 
 _MOST_CURVES = 8
@@ -36,7 +35,7 @@ def comparison_report(found: Comparison, out: str | FilePath) -> FilePath:
     folder = FilePath(out)
     figures = [figure for figure in _figures(found) if figure is not None]
     folder.mkdir(parents=True, exist_ok=True)
-    shown = [saved(figure, folder) for figure in figures]
+    shown = [entry(figure, folder) for figure in figures]
     page = {
         "title": f"Which algorithm: {found.path.title}",
         "answer": found.answer.text,

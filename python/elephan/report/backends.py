@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elephan.report import pages
-from elephan.report.figures import Panel, Traces
+from elephan.report.figures import Panel, Traces, entry
 from elephan.report.provenance import facts
 from elephan.report.series import flow_curve, link_curve
 
@@ -28,7 +28,7 @@ def backends_report(document: Mapping[str, Any], runs: Mapping[str, Run], out: s
         "lines": document["lines"],
         "refused": document["refused"],
         "warnings": {name: run.warnings for name, run in runs.items()},
-        "figures": [{"id": figure.id, "title": figure.title, "caption": figure.caption, "files": []}],
+        "figures": [entry(figure)],
         "toml": first.scenario.to_toml(),
         "provenance": [(f"{name}: {key}", value) for name, run in runs.items() for key, value in facts([run])],
     }

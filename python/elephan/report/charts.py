@@ -1,32 +1,25 @@
-"""Charts: lines with markers over a parameter, bars in groups, and tables; each is drawn for the screen and for print.
+"""Charts: lines with markers over a parameter, bars in groups, and tables.
 
 Markers distinguish series for readers without color vision. The module depends neither on runs nor on papers.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from elephan.report.figures import COLORS, WIDTH_IN
+from elephan.report.figures import COLORS, Figure, Values, error, stacked, suffix_of
+from elephan.report.printed import PAGE_IN
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MplFigure
 
-Values = Sequence[float | None]
-MARKERS = ("o", "s", "^", "v", "D", "x", "+", "*", "h")
-SYMBOLS = {
-    "o": "circle", "s": "square", "^": "triangle-up", "v": "triangle-down", "D": "diamond", "x": "x-thin-open",
-    "+": "cross-thin-open", "*": "star", "h": "hexagon",
-}  # fmt: skip
+SYMBOLS = (
+    "circle", "square", "triangle-up", "triangle-down", "diamond", "x-thin-open", "cross-thin-open", "star", "hexagon",
+)  # fmt: skip
 _MODES = {"both": "lines+markers", "line": "lines", "markers": "markers", "published": "markers"}
-_PUBLISHED: dict[str, Any] = {"markersize": 9, "markeredgecolor": "black", "markeredgewidth": 0.7, "zorder": 5}
-_HOLLOW: dict[str, Any] = {"markersize": 4, "fillstyle": "none"}
-_ROW_IN = 2.7
-_ROW_PX = 330
+_ROW_PX, _EXTRA_PX = 330, 110
 
 
 @dataclass(frozen=True)
@@ -39,7 +32,7 @@ class Points:
         y: values; ``None`` for a missing value.
         low: lower ends of the intervals over replicates; empty without intervals.
         high: upper ends.
-        style: index into :data:`~elephan.report.figures.COLORS` and :data:`MARKERS`.
+        style: index into :data:`~elephan.report.figures.COLORS` and :data:`SYMBOLS`.
         drawn: ``line`` for a model, ``markers`` for measurements that are compared with a model, ``published`` for
             published numbers, otherwise ``both`` (markers on a line).
     """
@@ -51,10 +44,6 @@ class Points:
     high: Values = ()
     style: int = 0
     drawn: Literal["both", "line", "markers", "published"] = "both"
-
-    def whiskers(self) -> tuple[list[float], list[float]]:
-        """Distances from each value to the ends of its interval, above and below."""
-        return _whiskers(self.y, self.low, self.high)
 
 
 _LOG_RATIO = 20
@@ -78,6 +67,7 @@ class LinePanel:
         log_x: the x axis is logarithmic.
         log_y: the y axis is logarithmic; otherwise it begins at 0.
         borders: positions at which a dashed line goes from bottom to top.
+        ticks: positions with a tick; by default those that the page chooses.
     """
 
     title: str
@@ -87,55 +77,28 @@ class LinePanel:
     log_x: bool = False
     log_y: bool = False
     borders: tuple[float, ...] = ()
+    ticks: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
-class LineChart:
+class LineChart(Figure):
     """Lines with markers, in panels below one another."""
 
-    id: str
-    title: str
-    caption: str
     panels: tuple[LinePanel, ...]
 
     def plotly(self) -> dict[str, Any]:
         """Scatter traces; a series that is in several panels has one entry in the legend."""
-        layout, data = _layout([panel.title for panel in self.panels]), []
+        layout, data = _layout([(panel.title, panel.x_label, panel.y_label) for panel in self.panels]), []
         named: set[str] = set()
-        for number, panel in enumerate(self.panels, start=1):
-            suffix = "" if number == 1 else str(number)
-            layout[f"xaxis{suffix}"] |= {
-                "title": {"text": panel.x_label}, "type": "log" if panel.log_x else "linear", "exponentformat": "power",
-            }  # fmt: skip
-            layout[f"yaxis{suffix}"] |= {"title": {"text": panel.y_label}, "type": "log" if panel.log_y else "linear"}
-            for points in panel.series:
-                data.append(_scatter(points, suffix, legend=points.name not in named))
-                named.add(points.name)
-            layout.setdefault("shapes", []).extend(_border(x, suffix) for x in panel.borders)
+        for number, panel in enumerate(self.panels):
+            suffix = suffix_of(number)
+            log = {way: "log" if given else "linear" for way, given in (("x", panel.log_x), ("y", panel.log_y))}
+            layout[f"xaxis{suffix}"] |= {"type": log["x"], "exponentformat": "power"}
+            layout[f"xaxis{suffix}"] |= {"tickvals": list(panel.ticks)} if panel.ticks else {}
+            layout[f"yaxis{suffix}"] |= {"type": log["y"]}
+            data += [_scatter(points, suffix) | _named(points.name, named) for points in panel.series]
+            layout["shapes"] += [_border(x, suffix) for x in panel.borders]
         return {"data": data, "layout": layout}
-
-    def draw(self) -> MplFigure:
-        """The panels for print."""
-        figure, axes = _grid(len(self.panels))
-        for panel, ax in zip(self.panels, axes, strict=True):
-            for points in panel.series:
-                up, down = points.whiskers()
-                ax.errorbar(
-                    points.x, _known(points.y), yerr=[down, up] if points.low else None, color=COLORS[points.style],
-                    marker={"line": "", "published": "*"}.get(points.drawn, MARKERS[points.style]),
-                    linewidth=0.9 if points.drawn in ("both", "line") else 0.0, elinewidth=0.6, capsize=1.5,
-                    **(_PUBLISHED if points.drawn == "published" else _HOLLOW), label=points.name,
-                )  # fmt: skip
-            for x in panel.borders:
-                ax.axvline(x, color="0.5", linewidth=0.7, linestyle="--")
-            ax.set_xscale("log" if panel.log_x else "linear")
-            if panel.log_y:
-                ax.set_yscale("log")
-            else:
-                ax.set_ylim(bottom=0)
-            _label(ax, panel.title, panel.x_label, panel.y_label)
-        _legend(figure, axes)
-        return figure
 
 
 @dataclass(frozen=True)
@@ -168,60 +131,34 @@ class BarPanel:
 
 
 @dataclass(frozen=True)
-class BarChart:
+class BarChart(Figure):
     """Bars in groups, in panels below one another."""
 
-    id: str
-    title: str
-    caption: str
     panels: tuple[BarPanel, ...]
 
     def plotly(self) -> dict[str, Any]:
         """Bar traces; a series that is in several panels has one entry in the legend."""
-        layout, data = _layout([panel.title for panel in self.panels]), []
+        layout, data = _layout([(panel.title, "", panel.y_label) for panel in self.panels]), []
         layout["barmode"] = "group"
         named: set[str] = set()
-        for number, panel in enumerate(self.panels, start=1):
-            suffix = "" if number == 1 else str(number)
-            layout[f"yaxis{suffix}"] |= {"title": {"text": panel.y_label}}
-            for bars in panel.series:
-                up, down = _whiskers(bars.values, bars.low, bars.high)
-                data.append({
-                    "type": "bar", "name": bars.name, "x": list(panel.groups), "y": list(bars.values),
-                    "xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "legendgroup": bars.name,
-                    "showlegend": bars.name not in named, "marker": {"color": COLORS[bars.color]},
-                    "error_y": _error(up, down, shown=bool(bars.low)), "hovertemplate": "%{x}: %{y:.4g}",
-                })  # fmt: skip
-                named.add(bars.name)
+        for number, panel in enumerate(self.panels):
+            suffix = suffix_of(number)
+            data += [
+                _named(bars.name, named) | {
+                    "type": "bar", "x": list(panel.groups), "y": list(bars.values), "xaxis": f"x{suffix}",
+                    "yaxis": f"y{suffix}", "marker": {"color": COLORS[bars.color]},
+                    "error_y": error(bars.values, bars.low, bars.high), "hovertemplate": "%{x}: %{y:.4g}",
+                }
+                for bars in panel.series
+            ]  # fmt: skip
         return {"data": data, "layout": layout}
-
-    def draw(self) -> MplFigure:
-        """The bars for print."""
-        figure, axes = _grid(len(self.panels))
-        for panel, ax in zip(self.panels, axes, strict=True):
-            width = 0.8 / max(1, len(panel.series))
-            for position, bars in enumerate(panel.series):
-                x = [group - 0.4 + width * (position + 0.5) for group in range(len(panel.groups))]
-                up, down = _whiskers(bars.values, bars.low, bars.high)
-                ax.bar(
-                    x, _known(bars.values), width=width, color=COLORS[bars.color], edgecolor="white", linewidth=0.3,
-                    yerr=[down, up] if bars.low else None, error_kw={"elinewidth": 0.6, "capsize": 1}, label=bars.name,
-                )  # fmt: skip
-            ax.set_xticks(range(len(panel.groups)), panel.groups, fontsize="small")
-            ax.set_ylim(bottom=0)
-            _label(ax, panel.title, "", panel.y_label)
-        _legend(figure, axes)
-        return figure
 
 
 @dataclass(frozen=True)
-class DataTable:
+class DataTable(Figure):
     """A table as a figure, shown as HTML in a page and drawn for print.
 
     Attributes:
-        id: short name.
-        title: title in one line.
-        caption: description of the content.
         header: header of the columns.
         rows: texts; the first text of a row names the row's subject.
         emphasis: positions (row, column) of emphasized cells.
@@ -229,9 +166,6 @@ class DataTable:
         marks: the verdict of cells, by position (row, column).
     """
 
-    id: str
-    title: str
-    caption: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     emphasis: frozenset[tuple[int, int]] = frozenset()
@@ -257,7 +191,7 @@ class DataTable:
         from matplotlib.figure import Figure as MplFigure
 
         over = [self._over()] if self.groups else []
-        figure = MplFigure(figsize=(WIDTH_IN, 0.19 * (len(self.rows) + len(over) + 2)), layout="constrained")
+        figure = MplFigure(figsize=(PAGE_IN, 0.19 * (len(self.rows) + len(over) + 2)), layout="constrained")
         ax = figure.subplots()
         ax.axis("off")
         table = ax.table(cellText=[*over, self.header, *self.rows], loc="center", cellLoc="left")
@@ -278,39 +212,23 @@ class DataTable:
         return [text for title, width in self.groups for text in (title, *[""] * (width - 1))]
 
 
-def _known(values: Values) -> list[float]:
-    return [math.nan if value is None else value for value in values]
+def _named(name: str, named: set[str]) -> dict[str, Any]:
+    """The name of a trace, which is in the legend once for all panels."""
+    shown = name not in named
+    named.add(name)
+    return {"name": name, "legendgroup": name, "showlegend": shown}
 
 
-def _whiskers(values: Values, low: Values, high: Values) -> tuple[list[float], list[float]]:
-    if not low or not high:
-        return [0.0] * len(values), [0.0] * len(values)
-    ends = list(zip(values, low, high, strict=True))
-    up = [0.0 if value is None or top is None else max(0.0, top - value) for value, _, top in ends]
-    down = [0.0 if value is None or least is None else max(0.0, value - least) for value, least, _ in ends]
-    return up, down
-
-
-def _error(up: Sequence[float], down: Sequence[float], *, shown: bool) -> dict[str, Any]:
-    return {
-        "type": "data", "symmetric": False, "array": list(up), "arrayminus": list(down), "thickness": 1, "width": 3,
-        "visible": shown,
-    }  # fmt: skip
-
-
-def _scatter(points: Points, suffix: str, *, legend: bool) -> dict[str, Any]:
-    up, down = points.whiskers()
-    trace: dict[str, Any] = {
-        "type": "scatter", "mode": _MODES[points.drawn], "name": points.name, "x": list(points.x), "y": list(points.y),
-        "xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "legendgroup": points.name, "showlegend": legend,
-        "line": {"width": 1.4, "color": COLORS[points.style]},
-        "marker": {"symbol": SYMBOLS[MARKERS[points.style]], "size": 7, "color": COLORS[points.style],
-                   "line": {"width": 1.4, "color": COLORS[points.style]}},
-        "error_y": _error(up, down, shown=bool(points.low)), "hovertemplate": "%{x:,.4g}: %{y:,.4g}",
-    }  # fmt: skip
+def _scatter(points: Points, suffix: str) -> dict[str, Any]:
+    line = {"width": 1.4, "color": COLORS[points.style]}
+    marker: dict[str, Any] = {"symbol": SYMBOLS[points.style], "size": 7, "color": COLORS[points.style], "line": line}
     if points.drawn == "published":
-        trace["marker"] |= {"symbol": "star", "size": 13, "line": {"width": 1.4, "color": "#888888"}}
-    return trace
+        marker |= {"symbol": "star", "size": 13, "line": {"width": 1.4, "color": "#888888"}}
+    return {
+        "type": "scatter", "mode": _MODES[points.drawn], "x": list(points.x), "y": list(points.y),
+        "xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "line": line, "marker": marker,
+        "error_y": error(points.y, points.low, points.high), "hovertemplate": "%{x:,.4g}: %{y:,.4g}",
+    }  # fmt: skip
 
 
 def _border(x: float, suffix: str) -> dict[str, Any]:
@@ -320,56 +238,120 @@ def _border(x: float, suffix: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _layout(titles: Sequence[str]) -> dict[str, Any]:
+def _layout(panels: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
     """Axes of panels below one another, and a legend above them."""
-    count = len(titles)
-    gap = 0.2 / count if count > 1 else 0.0
-    height = (1 - gap * (count - 1)) / count
-    layout: dict[str, Any] = {
-        "height": 110 + _ROW_PX * count, "annotations": [],
-        "legend": {"orientation": "h", "y": 1 + 30 / (_ROW_PX * count), "yanchor": "bottom", "x": 0},
-        "margin": {"t": 110, "b": 60},
-    }  # fmt: skip
-    for number, title in enumerate(titles, start=1):
-        suffix = "" if number == 1 else str(number)
-        top = 1 - (number - 1) * (height + gap)
-        layout[f"xaxis{suffix}"] = {"anchor": f"y{suffix}"}
-        layout[f"yaxis{suffix}"] = {
-            "anchor": f"x{suffix}", "domain": [max(0.0, top - height), top], "rangemode": "tozero"
-        }  # fmt: skip
-        if title:
-            layout["annotations"].append({
-                "text": f"<b>{title}</b>", "x": 0, "xref": "paper", "xanchor": "left", "y": top, "yref": "paper",
-                "yanchor": "bottom", "showarrow": False,
+    legend = {"orientation": "h", "y": 1 + 30 / (_ROW_PX * len(panels)), "yanchor": "bottom", "x": 0}
+    return stacked(panels, _ROW_PX, _EXTRA_PX) | {"legend": legend, "margin": {"t": 110, "b": 60}}
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A point with its intervals.
+
+    Attributes:
+        name: text beside the point.
+        x, y: values.
+        x_ends, y_ends: lower and upper ends of the intervals; ``None`` without an interval.
+    """
+
+    name: str
+    x: float
+    y: float
+    x_ends: tuple[float, float] | None = None
+    y_ends: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class TradeOff(Figure):
+    """One point for each series, on two axes that both begin at 0.
+
+    Attributes:
+        x_label, y_label: labels of the axes, with their units.
+        spots: the points.
+    """
+
+    x_label: str
+    y_label: str
+    spots: tuple[Spot, ...]
+
+    def plotly(self) -> dict[str, Any]:
+        """One scatter trace for each point."""
+        data = []
+        # A name in the right half is written to the left, or a narrow window would cut it off.
+        half = max((spot.x for spot in self.spots), default=0.0) / 2
+        for i, spot in enumerate(self.spots):
+            marker = {"color": COLORS[i % len(COLORS)], "symbol": SYMBOLS[i % len(SYMBOLS)], "size": 10}
+            data.append({
+                "type": "scatter", "mode": "markers+text", "name": spot.name, "text": [spot.name], "showlegend": False,
+                "textposition": "top left" if spot.x > half else "top right", "x": [spot.x], "y": [spot.y],
+                "marker": marker, "error_x": _ends(spot.x, spot.x_ends), "error_y": _ends(spot.y, spot.y_ends),
             })  # fmt: skip
-    return layout
+        return {"data": data, "layout": _plane(self.x_label, self.y_label, 420, rangemode="tozero")}
 
 
-def _grid(rows: int) -> tuple[MplFigure, list[Axes]]:
-    from matplotlib.figure import Figure as MplFigure
-
-    figure = MplFigure(figsize=(WIDTH_IN, _ROW_IN * rows + 0.5), layout="constrained")
-    axes = figure.subplots(rows, 1, squeeze=False)
-    return figure, [row[0] for row in axes]
+def _ends(value: float, ends: tuple[float, float] | None) -> dict[str, Any]:
+    return error([value], *(([end] for end in ends) if ends is not None else ((), ())))
 
 
-def _label(ax: Axes, title: str, x_label: str, y_label: str) -> None:
-    if title:
-        ax.set_title(title, fontsize="small", loc="left")
-    ax.set_xlabel(x_label, fontsize="small")
-    ax.set_ylabel(y_label, fontsize="small")
-    ax.tick_params(labelsize="small")
+def _plane(x_label: str, y_label: str, height: int, **more: Any) -> dict[str, Any]:
+    """Layout of one pair of axes."""
+    axes = {f"{way}axis": {"title": {"text": text}, **more} for way, text in (("x", x_label), ("y", y_label))}
+    return {"height": height, **axes}
 
 
-def _legend(figure: MplFigure, axes: Sequence[Axes]) -> None:
-    """One legend for all panels; a series in several panels has one entry."""
-    named: dict[str, Any] = {}
-    for ax in axes:
-        for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
-            named.setdefault(name, handle)
-    handles, names = list(named.values()), list(named)
-    if len(handles) > 1:
-        # Use as many columns as fit: a row has room for about 110 small letters, and the line sample of each entry
-        # takes 8.
-        columns = max(1, min(5, len(handles), 110 // (max(map(len, names)) + 8)))
-        figure.legend(handles, names, loc="outside upper center", ncols=columns, fontsize="x-small")
+@dataclass(frozen=True)
+class Blob:
+    """The replicates of one case of one series.
+
+    Attributes:
+        series: name in the legend.
+        case: label beside the median.
+        x, y: coordinates of the points.
+        median: median of each coordinate.
+        contour: coordinates around the ellipse; ``None`` without an ellipse.
+    """
+
+    series: str
+    case: str
+    x: Sequence[float]
+    y: Sequence[float]
+    median: tuple[float, float]
+    contour: tuple[Sequence[float], Sequence[float]] | None
+
+
+@dataclass(frozen=True)
+class Ellipses(Figure):
+    """Points with their ellipses; the x axis is reversed, so that up and to the right is better.
+
+    Attributes:
+        x_label, y_label: labels of the axes, with their units.
+        blobs: one for each series and case.
+    """
+
+    x_label: str
+    y_label: str
+    blobs: tuple[Blob, ...]
+
+    def plotly(self) -> dict[str, Any]:
+        """Three traces for each series and case: the contour, the points, and the median with its case."""
+        series = list(dict.fromkeys(blob.series for blob in self.blobs))
+        named: set[str] = set()
+        data = [trace for blob in self.blobs for trace in _ellipse(blob, series.index(blob.series), named)]
+        layout = _plane(self.x_label, self.y_label, 480)
+        layout["xaxis"]["autorange"] = "reversed"
+        return {"data": data, "layout": layout}
+
+
+def _ellipse(blob: Blob, i: int, named: set[str]) -> Iterator[dict[str, Any]]:
+    color, symbol = COLORS[i % len(COLORS)], SYMBOLS[i % len(SYMBOLS)]
+    common = {"type": "scatter", "name": blob.series, "legendgroup": blob.series, "showlegend": False}
+    if blob.contour is not None:
+        x, y = map(list, blob.contour)
+        yield common | {"mode": "lines", "x": x, "y": y, "line": {"color": color, "width": 1.2}, "fill": "toself",
+                        "opacity": 0.6, "hoverinfo": "skip"}  # fmt: skip
+    dots = {"color": color, "size": 3}
+    yield common | {"mode": "markers", "x": list(blob.x), "y": list(blob.y), "marker": dots}
+    median = {"x": [blob.median[0]], "y": [blob.median[1]], "marker": {"color": color, "symbol": symbol, "size": 9}}
+    yield common | _named(blob.series, named) | median | {
+        "mode": "markers+text", "text": [blob.case], "textposition": "top center",
+    }  # fmt: skip

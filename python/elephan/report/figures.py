@@ -1,4 +1,5 @@
-"""Figures as data, drawn twice: for the screen (plotly, zoomable) and for print (matplotlib, PDF and SVG).
+"""Figures as data, from one specification: Plotly draws it on the screen, zoomable, and :mod:`elephan.report.printed`
+for print, as PDF and SVG.
 
 The module depends neither on runs nor on papers. Colors (Okabe and Ito) and patterns distinguish series for readers
 without color vision.
@@ -7,45 +8,93 @@ without color vision.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from elephan.report.printed import drawn, saving
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MplFigure
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#7f7f7f", "#b8a800", "#8c564b")
 PATTERNS = ("/", "x", ".", "-", "\\", "|", "+", "")
-_HATCHES = {"/": "///", "x": "xxx", ".": "...", "-": "---", "\\": "\\\\\\", "|": "|||", "+": "+++", "": ""}
-WIDTH_IN = 7.2
+Values = Sequence[float | None]
 
 
-class Figure(Protocol):
-    """Figure that the report can show."""
+@dataclass(frozen=True)
+class Figure(ABC):
+    """Figure that the report can show.
 
-    @property
-    def id(self) -> str:
-        """Short id, unique in a report and usable as a file name."""
-        ...
+    Attributes:
+        id: short id, unique in a report and usable as a file name.
+        title: title in one line.
+        caption: the content of the figure, and the content of the paper's figure.
+    """
 
-    @property
-    def title(self) -> str:
-        """Title in one line."""
-        ...
+    id: str
+    title: str
+    caption: str
 
-    @property
-    def caption(self) -> str:
-        """Caption: the content of the figure, and the content of the paper's figure."""
-        ...
-
+    @abstractmethod
     def plotly(self) -> dict[str, Any]:
-        """``data`` and ``layout`` for plotly.js, without the page's colors; empty for a table."""
-        ...
+        """The specification: ``data`` and ``layout`` for plotly.js, without the page's colors; empty for a table."""
 
     def draw(self) -> MplFigure:
         """The figure for print."""
-        ...
+        return drawn(self.plotly())
+
+
+def stacked(panels: Sequence[tuple[str, str, str]], row_px: int, extra_px: int, columns: int = 1) -> dict[str, Any]:
+    """Layout of panels in rows, each with a title, an x label and a y label; its size includes ``extra_px`` around
+    them."""
+    rows = math.ceil(len(panels) / columns)
+    gap_x, gap_y = (0.08 if columns > 1 else 0.0), 80 / (extra_px + row_px * rows) if rows > 1 else 0.0
+    wide, high = (1 - gap_x * (columns - 1)) / columns, (1 - gap_y * (rows - 1)) / rows
+    layout: dict[str, Any] = {"height": extra_px + row_px * rows, "annotations": [], "shapes": []}
+    for number, (title, x_label, y_label) in enumerate(panels):
+        suffix, (row, column) = suffix_of(number), divmod(number, columns)
+        left, top = column * (wide + gap_x), 1 - row * (high + gap_y)
+        layout[f"xaxis{suffix}"] = {
+            "domain": [left, left + wide], "anchor": f"y{suffix}", "title": {"text": x_label},
+        }  # fmt: skip
+        layout[f"yaxis{suffix}"] = {
+            "domain": [max(0.0, top - high), top], "anchor": f"x{suffix}", "title": {"text": y_label},
+            "rangemode": "tozero",
+        }  # fmt: skip
+        if title:
+            # Plotly interprets some HTML tags in annotations.
+            text = title.replace("&", "&amp;").replace("<", "&lt;")
+            layout["annotations"].append({
+                "text": f"<b>{text}</b>", "x": left, "xref": "paper", "xanchor": "left", "y": top, "yref": "paper",
+                "yanchor": "bottom", "showarrow": False,
+            })  # fmt: skip
+    return layout
+
+
+def suffix_of(number: int) -> str:
+    """The suffix of the axes of a panel, from 0: Plotly's first axes have none."""
+    return str(number + 1) if number else ""
+
+
+def shade(start: float, end: float, suffix: str) -> dict[str, Any]:
+    """A shaded interval of the x axis of a panel."""
+    return {
+        "type": "rect", "xref": f"x{suffix}", "yref": f"y{suffix} domain", "x0": start, "x1": end, "y0": 0, "y1": 1,
+        "fillcolor": "rgba(128,128,128,0.12)", "line": {"width": 0}, "layer": "below",
+    }  # fmt: skip
+
+
+def error(values: Values, low: Values, high: Values) -> dict[str, Any]:
+    """The intervals of values, as distances from each value to its ends; not visible without intervals."""
+    ends = list(zip(values, low, high, strict=True)) if low and high else []
+    return {
+        "type": "data", "symmetric": False, "thickness": 1, "width": 3, "visible": bool(ends),
+        "array": [0.0 if value is None or top is None else max(0.0, top - value) for value, _, top in ends],
+        "arrayminus": [0.0 if value is None or least is None else max(0.0, value - least) for value, least, _ in ends],
+    }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -79,87 +128,36 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Traces:
+class Traces(Figure):
     """Panels, one above the other, with a common x axis.
 
     Attributes:
-        id: short name.
-        title: title in one line.
-        caption: description of the content.
         panels: panels, from top to bottom.
         x_label: label of the x axis, with its unit.
         shaded: an interval of the x axis that is shaded, and the meaning of the interval.
     """
 
-    id: str
-    title: str
-    caption: str
     panels: tuple[Panel, ...]
     x_label: str = "time (s)"
     shaded: tuple[float, float, str] | None = None
 
     def plotly(self) -> dict[str, Any]:
         """Lines, with one pair of axes for each panel; all x axes zoom together."""
-        count = len(self.panels)
-        gap = 0.14 if count > 1 else 0.0
-        height = (1 - gap * (count - 1)) / count
-        data: list[dict[str, Any]] = []
-        layout: dict[str, Any] = {"height": 90 + 250 * count, "annotations": [], "shapes": []}
-        for number, panel in enumerate(self.panels, start=1):
-            suffix = "" if number == 1 else str(number)
-            top = 1 - (number - 1) * (height + gap)
-            layout[f"yaxis{suffix}"] = {
-                "title": {"text": panel.y_label}, "domain": [max(0.0, top - height), top], "rangemode": "tozero",
-                "anchor": f"x{suffix}",
-            }  # fmt: skip
-            layout[f"xaxis{suffix}"] = {
-                "anchor": f"y{suffix}",
-                "title": {"text": self.x_label if number == count else ""},
-            }
-            if number > 1:
+        labels = ["" for _ in self.panels[1:]] + [self.x_label]
+        panels = [(panel.title, label, panel.y_label) for panel, label in zip(self.panels, labels, strict=True)]
+        layout, data = stacked(panels, 250, 90), []
+        for number, panel in enumerate(self.panels):
+            suffix = suffix_of(number)
+            if number:
                 layout[f"xaxis{suffix}"]["matches"] = "x"
-            layout["annotations"].append(_heading(panel.title, top))
             layout[f"legend{suffix}"] = {
-                "orientation": "h", "x": 1, "xanchor": "right", "y": top, "yanchor": "bottom",
-                "bgcolor": "rgba(0,0,0,0)",
+                "orientation": "h", "x": 1, "xanchor": "right", "y": layout[f"yaxis{suffix}"]["domain"][1],
+                "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)",
             }  # fmt: skip
             if self.shaded:
-                layout["shapes"].append(_shade(self.shaded, suffix))
+                layout["shapes"].append(shade(*self.shaded[:2], suffix))
             data += [_line(curve, suffix) for curve in panel.curves]
         return {"data": data, "layout": layout}
-
-    def draw(self) -> MplFigure:
-        """The panels for print."""
-        figure, axes = _subplots(len(self.panels), 1.9)
-        for panel, ax in zip(self.panels, axes, strict=True):
-            if self.shaded:
-                ax.axvspan(self.shaded[0], self.shaded[1], color="0.5", alpha=0.1, linewidth=0)
-            for curve in panel.curves:
-                x = [curve.start + curve.step * i for i in range(len(curve.values))]
-                y = [math.nan if value is None else value for value in curve.values]
-                dashes = "--" if curve.dashed else "-"
-                ax.plot(x, y, dashes, color=COLORS[curve.color], linewidth=0.8, label=curve.name)
-            ax.set_ylim(bottom=0)
-            ax.margins(x=0)
-            ax.set_ylabel(panel.y_label)
-            ax.set_title(panel.title, fontsize="small", loc="left")
-            ax.legend(fontsize="x-small", loc="upper right")
-        axes[-1].set_xlabel(self.x_label)
-        return figure
-
-
-def _heading(text: str, top: float) -> dict[str, Any]:
-    return {
-        "text": f"<b>{text}</b>", "x": 0, "xref": "paper", "xanchor": "left", "y": top, "yref": "paper",
-        "yanchor": "bottom", "showarrow": False,
-    }  # fmt: skip
-
-
-def _shade(shaded: tuple[float, float, str], suffix: str) -> dict[str, Any]:
-    return {
-        "type": "rect", "xref": f"x{suffix}", "yref": f"y{suffix} domain", "x0": shaded[0], "x1": shaded[1], "y0": 0,
-        "y1": 1, "fillcolor": "rgba(128,128,128,0.12)", "line": {"width": 0}, "layer": "below",
-    }  # fmt: skip
 
 
 def _stroke(curve: Curve) -> dict[str, Any]:
@@ -219,22 +217,16 @@ class BarGroup:
 
 
 @dataclass(frozen=True)
-class PairBars:
+class PairBars(Figure):
     """Groups of pairs side by side; each pair is drawn as two rectangles, each with the pattern of its series.
 
     Attributes:
-        id: short name.
-        title: title in one line.
-        caption: description of the content.
         y_label: label of the y axis, with its unit.
         series: names in the order of colors and patterns.
         groups: groups, from left to right.
         lines: values at which a horizontal line is drawn.
     """
 
-    id: str
-    title: str
-    caption: str
     y_label: str
     series: tuple[str, ...]
     groups: tuple[BarGroup, ...]
@@ -277,39 +269,13 @@ class PairBars:
                     up, down = _whisker(bar, winner=(bar.value >= 0) == (side == 0))
                     row["up"].append(up)
                     row["down"].append(down)
+        layout["shapes"] += [_level(line) for line in self.lines]
         layout["xaxis"] = {
-            "tickvals": ticks,
-            "ticktext": labels,
-            "tickangle": -90,
-            "showgrid": False,
-            "zeroline": False,
-        }
+            "tickvals": ticks, "ticktext": labels, "tickangle": -90, "showgrid": False, "zeroline": False,
+        }  # fmt: skip
         layout["yaxis"] = {"title": {"text": self.y_label}, "range": [0, 1.04], "tickvals": [0, 0.2, 0.4, 0.6, 0.8, 1]}
         data = [_bar_trace(name, position, rectangles[name]) for position, name in enumerate(self.series)]
         return {"data": data, "layout": layout}
-
-    def draw(self) -> MplFigure:
-        """The bars for print."""
-        figure, (ax,) = _subplots(1, 3.6)
-        ticks, labels = [], []
-        for group, left, right, centers in self._placed():
-            ax.text((left + right) / 2, 1.03, group.title, ha="center", va="bottom", fontsize="x-small")
-            if group.band:
-                ax.fill_between([left, right], *group.band, color="0.5", alpha=0.18, linewidth=0)
-            for bar, center in centers:
-                ticks.append(center)
-                labels.append(f"{bar.first} › {bar.second}")
-                for side, (name, height) in enumerate(zip((bar.first, bar.second), bar.heights(), strict=True)):
-                    up, down = _whisker(bar, winner=(bar.value >= 0) == (side == 0))
-                    _rectangle(ax, self.series.index(name), center - 0.2 + 0.4 * side, height, up, down)
-        for line in self.lines:
-            ax.axhline(line, color="0.6", linewidth=0.4, zorder=0)
-        ax.set_xticks(ticks, labels, rotation=90, fontsize="xx-small")
-        ax.set_ylim(0, 1.02)
-        ax.set_xlim(-0.4, self._placed()[-1][2] + 0.4)
-        ax.set_ylabel(self.y_label)
-        ax.legend(handles=_patches(self.series), fontsize="xx-small", loc="upper left", ncols=2)
-        return figure
 
 
 def _whisker(bar: PairBar, *, winner: bool) -> tuple[float, float]:
@@ -332,6 +298,12 @@ def _band(left: float, right: float, band: tuple[float, float]) -> dict[str, Any
     }  # fmt: skip
 
 
+def _level(y: float) -> dict[str, Any]:
+    line = {"width": 0.6, "color": "rgba(128,128,128,0.6)"}
+    return {"type": "line", "xref": "x domain", "yref": "y", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": line,
+            "layer": "below"}  # fmt: skip
+
+
 def _bar_trace(name: str, position: int, row: Mapping[str, list[Any]]) -> dict[str, Any]:
     return {
         "type": "bar", "name": name, "x": row["x"], "y": row["y"], "width": 0.4, "customdata": row["text"],
@@ -345,32 +317,6 @@ def _bar_trace(name: str, position: int, row: Mapping[str, list[Any]]) -> dict[s
             "width": 3,
         },
     }  # fmt: skip
-
-
-def _rectangle(ax: Axes, position: int, x: float, height: float, up: float, down: float) -> None:
-    ax.bar(
-        x, height, width=0.4, color=COLORS[position], alpha=0.75, hatch=_HATCHES[PATTERNS[position]], edgecolor="white",
-        linewidth=0.2,
-    )  # fmt: skip
-    if up or down:
-        ax.errorbar(x, height, yerr=[[down], [up]], color="black", linewidth=0.6, capsize=1)
-
-
-def _patches(series: Sequence[str]) -> list[Any]:
-    from matplotlib.patches import Patch
-
-    return [
-        Patch(facecolor=COLORS[i], alpha=0.75, hatch=_HATCHES[PATTERNS[i]], edgecolor="white", label=name)
-        for i, name in enumerate(series)
-    ]
-
-
-def _subplots(rows: int, height_in: float) -> tuple[MplFigure, list[Axes]]:
-    from matplotlib.figure import Figure as MplFigure
-
-    figure = MplFigure(figsize=(WIDTH_IN, height_in * rows + 0.3), layout="constrained")
-    axes = figure.subplots(rows, 1, sharex=True, squeeze=False)
-    return figure, [row[0] for row in axes]
 
 
 def thinned(values: Sequence[float | None], bins: int) -> tuple[list[float | None], float]:
@@ -392,16 +338,22 @@ def thinned(values: Sequence[float | None], bins: int) -> tuple[list[float | Non
     return found, width / 2
 
 
-def save(figure: Figure, folder: Any) -> list[Any]:
-    """Write a figure as PDF and as SVG into a folder. Returns the paths."""
-    from pathlib import Path
+def save(figure: Figure, folder: Path) -> list[Path]:
+    """Write a figure as PDF and as SVG into a folder. Returns the paths.
 
-    import matplotlib as mpl
-
-    drawn = figure.draw()
-    paths = [Path(folder) / f"{figure.id}.{kind}" for kind in ("pdf", "svg")]
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    made = figure.draw()
+    paths = [folder / f"{figure.id}.{kind}" for kind in ("pdf", "svg")]
     for path in paths:
-        # Without a date and with a fixed salt the same data gives the same bytes.
-        with mpl.rc_context({"svg.hashsalt": "elephan", "svg.fonttype": "none", "pdf.fonttype": 42}):
-            drawn.savefig(path, metadata={"CreationDate": None} if path.suffix == ".pdf" else {"Date": None})
+        with saving():
+            made.savefig(path, metadata={"CreationDate": None} if path.suffix == ".pdf" else {"Date": None})
     return paths
+
+
+def entry(figure: Figure, folder: Path | None = None) -> dict[str, Any]:
+    """The entry of a figure in a page; with a folder, the figure is written there for print."""
+    files = [] if folder is None else [path.name for path in save(figure, folder)]
+    return {"id": figure.id, "title": figure.title, "caption": figure.caption, "files": files}

@@ -1,29 +1,22 @@
-"""A matrix of numbers as colors, drawn for the screen and for print."""
+"""A matrix of numbers as colors."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from elephan.report.figures import COLORS, WIDTH_IN
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as MplFigure
-
+from elephan.report.figures import COLORS, Figure
 
 _MOST_TEXTS = 64
 """Largest number of cells at which the numbers in a matrix are readable."""
 
 
 @dataclass(frozen=True)
-class Matrix:
+class Matrix(Figure):
     """A matrix whose numbers are shown as colors.
 
     Attributes:
-        id: short name.
-        title: title in one line.
-        caption: description of the content.
         rows: names from top to bottom.
         columns: names from left to right.
         values: values, by row; ``nan`` for a missing value.
@@ -33,9 +26,6 @@ class Matrix:
         column_label: label of the columns.
     """
 
-    id: str
-    title: str
-    caption: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     values: tuple[tuple[float, ...], ...]
@@ -69,22 +59,3 @@ class Matrix:
             "margin": {"l": 110, "b": 110},
         }
         return {"data": [data], "layout": layout}
-
-    def draw(self) -> MplFigure:
-        """The matrix for print."""
-        from matplotlib.colors import LinearSegmentedColormap
-        from matplotlib.figure import Figure as MplFigure
-
-        shades = LinearSegmentedColormap.from_list("shares", list(self._shades))
-        size = max(3.0, 0.17 * len(self.rows) + 1.4)
-        figure = MplFigure(figsize=(WIDTH_IN, size), layout="constrained")
-        ax = figure.subplots()
-        low, high = self.value_range
-        image = ax.imshow(self.values, cmap=shades, vmin=low, vmax=high, aspect="auto")
-        size_pt = 5 if len(self.rows) > 20 else 7
-        ax.set_xticks(range(len(self.columns)), list(self.columns), rotation=70, ha="right", fontsize=size_pt)
-        ax.set_yticks(range(len(self.rows)), list(self.rows), fontsize=size_pt)
-        ax.set_xlabel(self.column_label)
-        ax.set_ylabel(self.row_label)
-        figure.colorbar(image, ax=ax, label=self.value_label)
-        return figure

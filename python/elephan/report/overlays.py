@@ -1,4 +1,4 @@
-"""Lines over time in panels: overlays and small multiples, drawn for print (matplotlib) and for the screen (plotly).
+"""Lines over time in panels: overlays and small multiples.
 
 The module does not depend on runs. Each algorithm has one color; several lines of one algorithm differ in shade and
 dashes.
@@ -8,32 +8,28 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from elephan.report.figures import COLORS
+from elephan.report.figures import COLORS, shade, stacked, suffix_of
+from elephan.report.printed import COLUMN_IN, PAGE_IN, drawn, saving
 from elephan.version import __version__
+from elephan.writing import whole_file
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MplFigure
 
 Array = npt.NDArray[np.float64]
 
 GRAY = "#4d4d4d"
-DASHES = ("solid", "dashed", "dotted", "dashdot")
-_PLOTLY_DASHES = ("solid", "dash", "dot", "dashdot")
+DASHES = ("solid", "dash", "dot", "dashdot")
 BINS = 2000
 """Number of bins of a line; a line has at most two points in each bin, the smallest and the largest value."""
-
-COLUMN_IN, PAGE_IN = 3.5, 7.16
-"""Widths of a column and of the whole text of a two-column page (IEEE), inches."""
 
 SIZES = {"column": COLUMN_IN, "page": PAGE_IN}
 KINDS = (".pdf", ".svg", ".png", ".html")
@@ -121,34 +117,7 @@ class Overlay:
         Raises:
             ValueError: ``size`` is not a size.
         """
-        width, height = inches(size, self.rows)
-        with style(width):
-            figure = _figure(width, height, notebook=notebook)
-            grid = figure.subplots(self.rows, self.columns, sharex=True, squeeze=False)
-            axes = [ax for row in grid for ax in row]
-            for ax in axes[len(self.panels) :]:
-                ax.set_visible(False)
-            for i, (panel, ax) in enumerate(zip(self.panels, axes, strict=False)):
-                draw_panel(ax, panel, self.shaded, self.span)
-                if i % self.columns and panel.y_label == self.panels[i - 1].y_label:
-                    ax.set_ylabel("")
-                    ax.tick_params(labelleft=False)
-                if i + self.columns >= len(self.panels):
-                    ax.tick_params(labelbottom=True)
-                if i // self.columns == self.rows - 1:
-                    ax.set_xlabel("time (s)")
-            self._share_scales(axes)
-            if self.title:
-                figure.suptitle(self.title, fontsize="medium")
-            legend(figure, axes[: len(self.panels)], width)
-        return figure
-
-    def _share_scales(self, axes: Sequence[Axes]) -> None:
-        tops: dict[str, float] = {}
-        for panel, ax in zip(self.panels, axes, strict=False):
-            tops[panel.y_label] = max(tops.get(panel.y_label, 0.0), ax.get_ylim()[1])
-        for panel, ax in zip(self.panels, axes, strict=False):
-            ax.set_ylim(bottom=0, top=tops[panel.y_label])
+        return drawn(self.plotly(), inches(size, self.rows), title=self.title, notebook=notebook)
 
     def save(self, path: str | Path, size: str | tuple[float, float] | None = None) -> None:
         """Write a PDF, an SVG or a PNG; the same data give the same bytes. A PDF has TrueType fonts, as journals
@@ -158,8 +127,6 @@ class Overlay:
             ValueError: the file has another suffix, or ``size`` is not a size.
             OSError: the file cannot be written.
         """
-        from elephan.writing import whole_file
-
         path = Path(path)
         kind = path.suffix.lower()
         if kind not in (".pdf", ".svg", ".png"):
@@ -177,111 +144,27 @@ class Overlay:
 
     def plotly(self) -> dict[str, Any]:
         """Data and layout for plotly.js; time axes zoom together, and a name in the legend applies to all panels."""
-        layout: dict[str, Any] = {
-            "height": 130 + _PANEL_PX * self.rows, "annotations": [], "shapes": [],
+        count = len(self.panels)
+        below = ["time (s)" if i + self.columns >= count else "" for i in range(count)]
+        panels = [(panel.title, label, panel.y_label) for panel, label in zip(self.panels, below, strict=True)]
+        layout = stacked(panels, _PANEL_PX, 130, self.columns) | {
             "legend": {"orientation": "h", "x": 0, "y": 1 + 34 / (_PANEL_PX * self.rows), "yanchor": "bottom"},
             "margin": {"t": 100, "b": 56, "l": 64, "r": 16},
         }  # fmt: skip
         data: list[dict[str, Any]] = []
         named: set[str] = set()
         for i, panel in enumerate(self.panels):
-            suffix = "" if i == 0 else str(i + 1)
-            self._place(layout, i, panel, suffix)
+            suffix = suffix_of(i)
+            first = next(k for k, other in enumerate(self.panels) if other.y_label == panel.y_label)
+            layout[f"xaxis{suffix}"] |= {"matches": "x"} if i else {}
+            layout[f"xaxis{suffix}"] |= {"range": list(self.span)} if self.span else {}
+            layout[f"yaxis{suffix}"] |= {"matches": f"y{suffix_of(first)}"} if first != i else {}
+            if self.shaded:
+                layout["shapes"].append(shade(*self.shaded, suffix))
             for line in panel.lines:
                 data += _traces(line, suffix, legend=line.name not in named)
                 named.add(line.name)
         return {"data": data, "layout": layout}
-
-    def _place(self, layout: dict[str, Any], i: int, panel: Panel, suffix: str) -> None:
-        row, column = divmod(i, self.columns)
-        gap_x, gap_y = (0.08 if self.columns > 1 else 0.0), 0.4 / (self.rows + 1) if self.rows > 1 else 0.0
-        wide = (1 - gap_x * (self.columns - 1)) / self.columns
-        high = (1 - gap_y * (self.rows - 1)) / self.rows
-        left, top = column * (wide + gap_x), 1 - row * (high + gap_y)
-        first = next(k for k, other in enumerate(self.panels) if other.y_label == panel.y_label)
-        layout[f"yaxis{suffix}"] = {
-            "title": {"text": panel.y_label}, "domain": [max(0.0, top - high), top], "rangemode": "tozero",
-            "anchor": f"x{suffix}", **({"matches": f"y{first + 1 if first else ''}"} if first != i else {}),
-        }  # fmt: skip
-        layout[f"xaxis{suffix}"] = {
-            "domain": [left, left + wide], "anchor": f"y{suffix}", **({"matches": "x"} if i else {}),
-            **({"range": list(self.span)} if self.span else {}),
-            "title": {"text": "time (s)" if i + self.columns >= len(self.panels) else ""},
-        }  # fmt: skip
-        layout["annotations"].append({
-            "text": f"<b>{_escaped(panel.title)}</b>", "x": left, "xref": "paper", "xanchor": "left", "y": top,
-            "yref": "paper", "yanchor": "bottom", "showarrow": False,
-        })  # fmt: skip
-        if self.shaded:
-            layout["shapes"].append({
-                "type": "rect", "xref": f"x{suffix}", "yref": f"y{suffix} domain", "x0": self.shaded[0],
-                "x1": self.shaded[1], "y0": 0, "y1": 1, "fillcolor": "rgba(128,128,128,0.12)", "line": {"width": 0},
-                "layer": "below",
-            })  # fmt: skip
-
-
-def _figure(width: float, height: float, *, notebook: bool) -> MplFigure:
-    from matplotlib.figure import Figure as MplFigure
-
-    if not notebook:
-        return MplFigure(figsize=(width, height), layout="constrained")
-    import matplotlib.pyplot as plt
-
-    figure = plt.figure(figsize=(width, height), layout="constrained")
-    plt.close(figure)  # a notebook displays the returned figure; an open figure would be displayed twice
-    return figure
-
-
-def draw_panel(
-    ax: Axes, panel: Panel, shaded: tuple[float, float] | None = None, span: tuple[float, float] | None = None
-) -> None:
-    """Draw the lines of a panel on axes; the y axis begins at 0."""
-    if shaded:
-        ax.axvspan(*shaded, color="0.5", alpha=0.1, linewidth=0)
-    for line in panel.lines:
-        step: Literal["pre"] | None = "pre" if line.steps else None
-        for band in line.bands:
-            times, low, high = thinned_band(line.times, band)
-            ax.fill_between(times, low, high, color=line.color, alpha=band.alpha, linewidth=0, step=step)
-        times, values = thinned_line(line.times, line.values)
-        ax.plot(
-            times, values, color=line.color, linestyle=DASHES[line.dash], label=line.name, linewidth=0.9,
-            drawstyle="steps-pre" if line.steps else "default",
-        )  # fmt: skip
-    ax.set_ylim(bottom=0)
-    ax.margins(x=0)
-    if span:
-        ax.set_xlim(*span)
-    ax.set_ylabel(panel.y_label)
-    if panel.title:
-        ax.set_title(panel.title, loc="left", fontsize="medium")
-
-
-def legend(figure: MplFigure, axes: Sequence[Axes], width_in: float) -> None:
-    """One legend below all panels, if there is more than one name."""
-    named: dict[str, Any] = {}
-    for ax in axes:
-        for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
-            named.setdefault(name, handle)
-    if len(named) > 1 and not set(named) <= {ax.get_title(loc="left") for ax in axes}:
-        # An inch has room for about 15 small letters, and the line sample of each name takes 6.
-        columns = max(1, min(len(named), int(15 * width_in / (max(map(len, named)) + 6))))
-        figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=columns, fontsize="small")
-
-
-def style(width_in: float) -> AbstractContextManager[None]:
-    """Font sizes that fit the text of a paper: 8 pt in a column and 9 pt across a page."""
-    import matplotlib as mpl
-
-    return mpl.rc_context({"font.size": 8 if width_in < 5 else 9, "legend.frameon": False})
-
-
-def saving() -> AbstractContextManager[None]:
-    """Matplotlib's settings for files: a PDF has TrueType fonts, an SVG keeps its text as text, and the same data give
-    the same bytes."""
-    import matplotlib as mpl
-
-    return mpl.rc_context({"svg.hashsalt": "elephan", "svg.fonttype": "none", "pdf.fonttype": 42})
 
 
 def inches(size: str | tuple[float, float] | None, rows: int = 1) -> tuple[float, float]:
@@ -371,7 +254,7 @@ def _traces(line: Line, suffix: str, *, legend: bool) -> list[dict[str, Any]]:
     found.append(
         common | {
             "x": _plain(times), "y": _plain(values), "showlegend": legend,
-            "line": {"width": 1.4, "color": line.color, "dash": _PLOTLY_DASHES[line.dash], "shape": shape},
+            "line": {"width": 1.4, "color": line.color, "dash": DASHES[line.dash], "shape": shape},
             "hovertemplate": "%{x:.3f} s: %{y:,.4g}",
         }
     )  # fmt: skip
@@ -381,8 +264,3 @@ def _traces(line: Line, suffix: str, *, legend: bool) -> list[dict[str, Any]]:
 def _plain(values: Array) -> list[float | None]:
     """Numbers with six digits for JSON; NaN, which JSON lacks, becomes ``None``."""
     return [None if value != value else float(f"{value:.6g}") for value in values.tolist()]
-
-
-def _escaped(text: str) -> str:
-    """Escape text for Plotly, which interprets some HTML tags in annotations."""
-    return text.replace("&", "&amp;").replace("<", "&lt;")

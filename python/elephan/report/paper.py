@@ -176,6 +176,4 @@ def _view(view: RunView) -> dict[str, Any]:
 
 def _saved(figure: Figure, folder: Path) -> dict[str, Any]:
     """Data of a figure for the page; the figure is also saved for print."""
-    names = [path.name for path in drawing.save(figure, folder)]
-    table = figure if isinstance(figure, DataTable) else None
-    return {"id": figure.id, "title": figure.title, "caption": figure.caption, "files": names, "table": table}
+    return drawing.entry(figure, folder) | {"table": figure if isinstance(figure, DataTable) else None}

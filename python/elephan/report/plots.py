@@ -29,6 +29,7 @@ from elephan.metrics.reading import (
 from elephan.rates import rate_mbps
 from elephan.report import overlays, pages
 from elephan.report.overlays import Array, Band, Line, Overlay, Panel
+from elephan.report.printed import draw_on
 from elephan.report.provenance import facts
 from elephan.scenario.lookups import base_rtt_ps
 from elephan.scenario.words import hint
@@ -493,16 +494,13 @@ def _single(
     panel = Panel("", y_label, _lines(found, places))
     heading = _own_title(run) if title is None else title
     shaded = _shaded([run])
+    own = Overlay(heading, "", (panel,), shaded=shaded, span=(0.0, duration_s(run)))
     if ax is None:
-        own = Overlay(heading, "", (panel,), shaded=shaded, span=(0.0, duration_s(run)))
         return own.draw((8.0, 3.5) if size is None else size, notebook=True)
     if size is not None:
         raise MetricError("axes have the size of their figure; leave size out, or ax")
-    overlays.draw_panel(ax, panel, shaded, (0.0, duration_s(run)))
-    ax.set_xlabel("time (s)")
+    draw_on(ax, own.plotly())
     ax.set_title(heading)
-    if len(panel.lines) > 1:
-        ax.legend()
     figure = ax.get_figure()
     assert figure is not None
     return figure  # type: ignore[return-value]

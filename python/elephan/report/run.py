@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elephan.report import pages
-from elephan.report.figures import Curve, Panel, Traces
+from elephan.report.figures import Curve, Panel, Traces, entry
 from elephan.report.provenance import facts
 from elephan.report.series import flow_curve, link_curve, quantile_curve, throughput_curve
 from elephan.runs.crowds import QUANTILES
@@ -60,7 +60,7 @@ def run_report(run: Run, out: str | Path) -> Path:
         "warnings": run.warnings,
         "tables": tables,
         "metrics": numbers,
-        "figures": [{"id": figure.id, "title": figure.title, "caption": figure.caption, "files": []}],
+        "figures": [entry(figure)],
         "toml": run.scenario.to_toml(),
         "provenance": facts([run]),
     }

@@ -13,9 +13,10 @@ from elephan.metrics.reading import MetricError, Window
 from elephan.metrics.registry import Metric, get
 from elephan.metrics.sweeps import Names, aggregate, chosen, frame
 from elephan.report import pages
-from elephan.report.charts import MARKERS, BarChart, BarPanel, Bars, LineChart, LinePanel, Points, far_apart
-from elephan.report.figures import COLORS, Figure
+from elephan.report.charts import SYMBOLS, BarChart, BarPanel, Bars, LineChart, LinePanel, Points, far_apart
+from elephan.report.figures import COLORS, Figure, entry
 from elephan.report.matrix import Matrix
+from elephan.report.printed import draw_on, drawn
 from elephan.report.provenance import facts
 from elephan.runs.axes import Axis
 from elephan.runs.grids import SEED
@@ -171,7 +172,7 @@ def _shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-# ---- Matplotlib ----
+# ---- figures ----
 
 
 def plot(
@@ -191,77 +192,18 @@ def plot(
         MetricError, ScenarioError: the errors of :func:`drawing`.
     """
     shown = drawing(sweep, metric, x, kind, window)
+    heading = shown.metric.title.rstrip(".") if title is None else title
+    spec = figure(shown).plotly()
     if ax is None:
-        import matplotlib.pyplot as plt
-
-        figure, ax = plt.subplots(figsize=size or SIZE_IN, layout="constrained")
-        plt.close(figure)  # a notebook shows what a call returns; an open figure would be shown twice
-    if shown.y is None:
-        _draw_lines(shown, ax)
+        made = drawn(spec, size or SIZE_IN, notebook=True)
+        ax = made.axes[0]
     else:
-        _draw_cells(shown, shown.y, ax)
-    ax.set_xlabel(shown.x.label)
-    ax.set_title(shown.metric.title.rstrip(".") if title is None else title, fontsize="medium", loc="left", wrap=True)
-    return _root(ax)
-
-
-def _root(ax: Axes) -> MplFigure:
+        draw_on(ax, spec)
+    ax.set_title(heading, fontsize="medium", loc="left", wrap=True)
     found: Any = ax.get_figure()
     # Axes of a subfigure belong to the figure that contains it.
     root: MplFigure = found.figure
     return root
-
-
-def _draw_lines(shown: Drawing, ax: Axes) -> None:
-    words = shown.x.numbers is None
-    for i, line in enumerate(shown.lines):
-        color, marker = COLORS[i % len(COLORS)], MARKERS[i % len(MARKERS)]
-        # Words have no order, so they are separate points and not a line.
-        shift = 0.5 * (i - (len(shown.lines) - 1) / 2) / max(1, len(shown.lines)) if words else 0.0
-        places = [place + shift for place in line.x]
-        if words:
-            down, up = (
-                [abs(end - mean) for end, mean in zip(ends, line.mean, strict=True)] for ends in (line.low, line.high)
-            )
-            known = any(not math.isnan(end) for end in line.low)
-            ax.errorbar(
-                places, line.mean, yerr=[down, up] if known else None, color=color, marker=marker, linestyle="",
-                capsize=3, label=line.name,
-            )  # fmt: skip
-        else:
-            ax.fill_between(places, line.low, line.high, color=color, alpha=0.2, linewidth=0)
-            ax.plot(places, line.mean, color=color, marker=marker, markersize=4, linewidth=1.2, label=line.name)
-    if words:
-        ax.set_xticks([place for place, _ in shown.positions], [text for _, text in shown.positions])
-    elif shown.is_log:
-        ax.set_xscale("log")
-        ax.set_xticks([place for place, _ in shown.positions], [f"{place:g}" for place, _ in shown.positions])
-        ax.set_xticks([], minor=True)
-    ax.set_ylabel(shown.label)
-    ends = [end for line in shown.lines for end in (*line.mean, *line.low, *line.high) if not math.isnan(end)]
-    if min(ends) >= 0:
-        ax.set_ylim(0, 1.08 * max(ends) or 1.0)
-    ax.grid(alpha=0.25, linewidth=0.6)
-    if len(shown.lines) > 1:
-        ax.legend(fontsize="small", frameon=False, ncols=1 if len(shown.lines) < 5 else 2)
-
-
-def _draw_cells(shown: Drawing, y: Axis, ax: Axes) -> None:
-    columns, rows = shown.positions, positions(y)
-    values = _cells(shown, y)
-    image = ax.imshow(values, aspect="auto", origin="lower", cmap="viridis")
-    ax.set_xticks(range(len(columns)), [_tick(shown.x, *column) for column in columns])
-    ax.set_yticks(range(len(rows)), [_tick(y, *row) for row in rows])
-    ax.set_ylabel(y.label)
-    bar = _root(ax).colorbar(image, ax=ax, label=shown.label)
-    bar.formatter.set_useOffset(False)  # type: ignore[attr-defined]
-    if len(rows) * len(columns) <= 100:
-        low, high = image.get_clim()
-        for i, row in enumerate(values):
-            for k, value in enumerate(row):
-                bright = not math.isnan(value) and high > low and (value - low) / (high - low) > 0.6
-                text = "–" if math.isnan(value) else f"{value:.3g}"
-                ax.text(k, i, text, ha="center", va="center", fontsize="small", color="black" if bright else "white")
 
 
 def _tick(axis: Axis, place: float, text: str) -> str:
@@ -280,9 +222,6 @@ def _cells(shown: Drawing, y: Axis) -> list[list[float]]:
             row[at[position]] = mean
         table.append(row)
     return table
-
-
-# ---- pages ----
 
 
 def figure(shown: Drawing) -> Figure:
@@ -308,11 +247,12 @@ def figure(shown: Drawing) -> Figure:
     points = tuple(
         Points(
             line.name or shown.name, line.x, _values(line.mean), _values(line.low), _values(line.high),
-            style=i % len(MARKERS),
+            style=i % len(SYMBOLS),
         )
         for i, line in enumerate(shown.lines)
     )  # fmt: skip
-    panel = LinePanel("", shown.x.label, shown.label, points, log_x=shown.is_log)
+    ticks = tuple(place for place, _ in shown.positions) if shown.is_log else ()
+    panel = LinePanel("", shown.x.label, shown.label, points, log_x=shown.is_log, ticks=ticks)
     return LineChart(name, title, caption, (panel,))
 
 
@@ -357,7 +297,7 @@ def sweep_report(sweep: Sweep[Any], path: str | Path, names: Names = None) -> Pa
         "title": _title(sweep),
         "size": f"{len(sweep)} runs over {', '.join(sweep.keys) or 'seeds'}",
         "warnings": [*notes, *warnings],
-        "figures": [{"id": made.id, "title": made.title, "caption": made.caption, "files": []} for made in figures],
+        "figures": [entry(made) for made in figures],
         "tables": tables,
         "toml": sweep.scenarios[0][0].to_toml() if sweep.scenarios else "",
         "provenance": facts(sweep.made),

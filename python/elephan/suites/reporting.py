@@ -13,9 +13,8 @@ from typing import Any
 from elephan.evaluation.wording import Quantity
 from elephan.metrics.registry import get
 from elephan.report import pages
-from elephan.report.charts import LineChart, LinePanel, Points, far_apart
-from elephan.report.ellipses import Blob, Ellipses
-from elephan.report.printing import saved
+from elephan.report.charts import Blob, Ellipses, LineChart, LinePanel, Points, far_apart
+from elephan.report.figures import entry
 from elephan.runs import Run, Store
 from elephan.suites.curves import Curve
 from elephan.suites.result import Evaluation, Outcome
@@ -41,7 +40,7 @@ def evaluation_report(found: Sequence[Evaluation], out: str | Path, store: Store
     """
     first = found[0]
     figures: list[Ellipses | LineChart] = [*_figures(found), *_charts(found)]
-    shown = [saved(figure, Path(out)) for figure in figures]
+    shown = [entry(figure, Path(out)) for figure in figures]
     page = {
         "title": f"{', '.join(one.name for one in found)}: {first.suite.table.title}",
         "citation": first.suite.table.citation,
