@@ -17,7 +17,7 @@ from elephan import backends, metrics
 from elephan.backends import Progress, RawResult
 from elephan.comparison import METRICS, Comparison, NothingObservedError, schedule
 from elephan.comparison.situations import LATE
-from elephan.runs import Store
+from elephan.runs import Store, work
 from elephan.scenario import Scenario, ScenarioError
 
 PATH: dict[str, Any] = {"rate": "100 Mbit/s", "rtt": "100 ms", "buffer": "200 packets", "stack": synthetic.STACK}
@@ -178,7 +178,7 @@ def test_a_budget_without_room_for_one_run_each_is_refused(tmp_path: Path, monke
 def test_a_path_whose_long_run_does_not_fit_gets_no_recommendation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schedule.Search, "_cost", lambda self, path, duration_s, among=None: 1.0 * duration_s)
+    monkeypatch.setattr(schedule.Search, "_cost", lambda self, duration_s, among=None: 1.0 * duration_s)
     found, _ = answer(monkeypatch, tmp_path, ["bic", "htcp"], budget="30 s", jobs=1)
     words = found.answer
     assert words.algorithm is None
@@ -236,7 +236,7 @@ def test_durations_are_doubled_until_numbers_no_longer_depend_on_them(
 
 
 def test_a_stated_duration_has_a_first_look_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedule, "_SEGMENT_S", 1e-4)
+    monkeypatch.setattr(work, "_SEGMENT_S", 1e-4)
     said: list[Any] = []
     found, _ = answer(monkeypatch, tmp_path, ["bic", "htcp"], watch=said.append, duration="600 s", seeds=2)
     assert said[0].horizon.to_s < 600

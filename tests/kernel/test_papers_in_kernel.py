@@ -28,6 +28,7 @@ from elephan.papers.reproduction import reproduce
 from elephan.papers.results import PaperResult
 from elephan.report.figures import Figure
 from elephan.runs import Run, Store, run_id, sweep
+from elephan.runs.work import PREPARATION_S
 from elephan.scenario import Scenario, ScenarioError
 
 MISSING = host.missing()
@@ -205,7 +206,7 @@ def test_the_pairs_of_a_figure_can_all_be_carried() -> None:
 def test_a_plan_says_how_long_it_takes_and_what_is_left_out(paper: Paper, tmp_path: Path) -> None:
     planned = in_kernel.plan(paper, store=Store(tmp_path / "store"))
     assert [piece.label for piece in planned.to_run] == ["old cubic", "reno"]
-    assert planned.takes_s == 2 * (3 + kernel_runs.PREPARATION_S)
+    assert planned.takes_s == 2 * (3 + PREPARATION_S["kernel"])
     assert list(planned.lines()) == [
         "in the kernel: 2 runs one after the other, 10 s of real time; 0 are saved",
         "left out: tiny.E, 1 runs: link bottleneck: the backend 'kernel' cannot do a queue 'codel'; 'sim' can",

@@ -14,6 +14,7 @@ import pytest
 import elephan
 from elephan.backends import quic
 from elephan.cli.main import run_command
+from elephan.evaluation import bench
 from elephan.evaluation.verdicts import Compared, compare
 from elephan.metrics.registry import get
 from elephan.metrics.statistics import CONFIDENCE, LOOKS
@@ -76,7 +77,7 @@ def cancel_after(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
         sweep(scenarios[:runs], **options)
         raise Cancelled
 
-    monkeypatch.setattr(schedule, "sweep", cancelled)
+    monkeypatch.setattr(bench, "sweep", cancelled)
 
 
 def test_a_second_evaluation_uses_what_the_first_has(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,6 @@ import click
 from elephan.cli import common, targets
 from elephan.cli.progress import meter
 from elephan.scenario.errors import ScenarioError
-from elephan.scenario.units import PS_PER_S, parse_positive_time
 from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
@@ -92,9 +91,10 @@ def command(
     Saved results are reused. A claim that does not reproduce is a result, not a failure: the exit status is 0.
     """
     from elephan import papers, runs
+    from elephan.evaluation.bench import budget_s
 
     _check(backend, only, again=again, budget=budget)
-    until_s = None if budget is None else time.monotonic() + budget_s(budget)
+    until_s = None if budget is None else time.monotonic() + budget_s(budget, "--budget")
     where = runs.Store(store)
     planned = None
     if backend in _REAL:
@@ -168,18 +168,6 @@ def _by_text(said: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     for name, text in said:
         found.setdefault(text, []).append(name)
     return found
-
-
-def budget_s(budget: str) -> float:
-    """A budget in seconds.
-
-    Raises:
-        ScenarioError: the text is not a time.
-    """
-    try:
-        return parse_positive_time(budget) / PS_PER_S
-    except ScenarioError as error:
-        raise error.located(source="--budget") from None
 
 
 def _check(backend: str, only: Sequence[str], *, again: bool, budget: str | None) -> None:

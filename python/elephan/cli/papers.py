@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from elephan.cli import common, targets
-from elephan.cli.paper import budget_s
 from elephan.cli.progress import meter
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import hint
@@ -111,8 +110,9 @@ def _on_linux(
 ) -> None:
     """Runs the papers on Linux, and prints the counts of each."""
     from elephan import papers, runs
+    from elephan.evaluation.bench import budget_s
 
-    seconds = None if budget is None else budget_s(budget)
+    seconds = None if budget is None else budget_s(budget, "--budget")
     with common.collecting_seldom(), meter() as progress:
         document, page = papers.on_linux(
             quick=quick, budget_s=seconds, jobs=jobs, store=runs.Store(store), out=out, progress=progress

@@ -16,6 +16,7 @@ from elephan.comparison.preferences import preference
 from elephan.comparison.result import Comparison
 from elephan.comparison.schedule import Search, Watch
 from elephan.comparison.situations import ALONE, LATE, Cast
+from elephan.evaluation.bench import Bench, budget_s
 from elephan.runs import Store
 from elephan.scenario import Scenario, ScenarioError, catalog, own
 from elephan.scenario.units import PS_PER_S, parse_positive_time
@@ -129,7 +130,8 @@ def compare(
     path = _with_duration(path, duration, horizon)
     cast = _cast(algorithms, rivals)
     varies = _check(cast, path, on)
-    search = Search(cast, path, wanted, allowed_s, started_s, on, seeds, varies, store, jobs, watch, notes)
+    bench = Bench(on, jobs, store, allowed_s, started_s, notes)
+    search = Search(cast, path, wanted, bench, seeds, varies, watch)
     found = search.run()
     if found is None:
         spent_s, (needed_s, duration_s) = time.monotonic() - started_s, search.needed
@@ -137,7 +139,7 @@ def compare(
             f"no run of each algorithm on {path.title} ended within {spent_s:.0f} s; runs of {duration_s:g} s take "
             f"about {rough_time(needed_s)} here: give a larger budget"
             + ("" if path.life else ", or ask for a short life with '--horizon 2s'")
-            + (f" ({search.notes[-1]})" if search.notes else "")
+            + (f" ({notes[-1]})" if notes else "")
         )
     words, evidence, decision = found
     return Comparison(words, decision, evidence, cast, path, wanted, allowed_s, time.monotonic() - started_s)
@@ -152,10 +154,7 @@ def _scenario_path(scenario: Scenario | str | FilePath, options: Mapping[str, An
 
 
 def _budget(budget: str) -> float:
-    try:
-        allowed_s = parse_positive_time(budget) / PS_PER_S
-    except ScenarioError as error:
-        raise error.located(source="budget") from None
+    allowed_s = budget_s(budget)
     if allowed_s < LEAST_BUDGET_S:
         raise ScenarioError(f"'{budget}' is too short; at least {LEAST_BUDGET_S} s", source="budget")
     return allowed_s

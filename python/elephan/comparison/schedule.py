@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from elephan.backends import Cancelled, RunMemoryError
 from elephan.comparison.answer import Answer, answer
 from elephan.comparison.decision import LEAST_SEEDS, Decision, decide
 from elephan.comparison.evidence import Evidence
@@ -26,11 +25,9 @@ from elephan.comparison.numbers import LEAST_FOR_INTERVAL
 from elephan.comparison.paths import Path
 from elephan.comparison.preferences import Preference
 from elephan.comparison.situations import Cast, Situation
-from elephan.metrics.statistics import CONFIDENCE, LOOK_CONFIDENCE, LOOKS
-from elephan.runs import Run, Store, SweepError, sweep
-from elephan.runs.provenance import cores
-from elephan.runs.work import work
-from elephan.scenario import own
+from elephan.evaluation.bench import Bench, confidence, looks
+from elephan.runs import Run
+from elephan.runs.work import takes_s
 
 FIRST_S = 1.5
 """Planned wall time of the first look; the first answer may take ten seconds in all."""
@@ -53,10 +50,6 @@ _LONG_EPOCHS, _LONG_RTTS, _LONG_SEGMENTS = 6, 300, 20_000
 are compared with the measured part begins after a quarter of it, which is an epoch and a half."""
 _PROBES = 2
 """Seeds that search for a duration before all seeds are run."""
-_SEGMENT_S = 2e-7
-"""Initial estimate of the processor time of a segment, seconds; the estimate is rather too long than too short."""
-_OWN_SEGMENT_S = 6e-6
-"""Initial estimate of the processor time of a segment with an algorithm written in Python, seconds."""
 _SHARE = 0.8
 """Largest estimated duration of a plan, as a fraction of the remaining time."""
 
@@ -72,59 +65,35 @@ class Search:
         cast: the algorithms.
         path: the path of the comparison.
         preference: the objective.
-        budget_s: wall time from ``started_s`` on.
-        started_s: ``time.monotonic()`` of the question.
-        on: the backend.
+        bench: where the runs are made.
         seeds: number of replicates, if the user states it.
         varies: True if results on this backend depend on the seed.
-        store, jobs: as in :func:`elephan.sweep`.
         watch: called with each new answer.
     """
 
     cast: Cast
     path: Path
     preference: Preference
-    budget_s: float
-    started_s: float
-    on: str
+    bench: Bench
     seeds: int | None
     varies: bool
-    store: Store | None
-    jobs: int | None
     watch: Watch | None
-    notes: list[str] = field(default_factory=list)
-    _seconds_per_work: dict[tuple[str, str], float] = field(default_factory=dict)
+    _pace: dict[tuple[str, str], float] = field(default_factory=dict)
     _kept: dict[float, Evidence] = field(default_factory=dict)
     _needed: tuple[float, float] | None = None
     _settled: tuple[Decision, ...] = ()
-    _refused: str = ""
 
     # ---- time ----
 
     @property
     def _deadline_s(self) -> float:
-        return self.started_s + self.budget_s - _GUARD_S
+        return self.bench.started_s + (self.bench.budget_s or math.inf) - _GUARD_S
 
-    def _left(self, until_s: float | None = None) -> float:
-        """Processor time of all cores until the deadline, seconds."""
-        until_s = self._deadline_s if until_s is None else until_s
-        return max(0.0, until_s - time.monotonic()) * self._jobs
-
-    @property
-    def _jobs(self) -> int:
-        return 1 if self.on == "kernel" else self.jobs or cores()
-
-    def _cost(self, path: Path, duration_s: float, among: Sequence[str] | None = None) -> float:
-        """Estimated processor time of one seed of each situation, seconds."""
-        if self.on == "kernel":
-            return float(duration_s) * len(self.cast.situations(path, duration_s, among))
-        shortest = self.cast.situations(path, _LEAST_S, among)
-        return sum(self._seconds(situation) for situation in shortest) * duration_s / _LEAST_S
-
-    def _seconds(self, situation: Situation) -> float:
-        own_code = any(own.pinned(spec) for spec in situation.specs if spec)
-        known = self._seconds_per_work.get(situation.key, _OWN_SEGMENT_S if own_code else _SEGMENT_S)
-        return known * work(situation.scenario)
+    def _cost(self, duration_s: float, among: Sequence[str] | None = None) -> float:
+        """Estimated time of one seed of each situation on one core, s; the times of runs correct the estimate."""
+        longer = duration_s / _LEAST_S
+        shortest = self.cast.situations(self.path, _LEAST_S, among)
+        return sum(self._pace.get(one.key, 1.0) * takes_s(one.scenario, self.bench.on, longer) for one in shortest)
 
     # ---- the search ----
 
@@ -138,11 +107,13 @@ class Search:
         """One seed, as long as the first seconds allow, but no longer than the answer needs. If nothing ends in this
         time, as at the highest rates, the look may take a quarter of the rest."""
         wanted = self.path.duration_s or self._wanted_duration()
-        room = self._left(min(self.started_s + FIRST_S, self._deadline_s))
-        evidence = self._evidence(max(self._shortest(wanted), min(wanted, math.floor(room / self._cost(self.path, 1)))))
-        ends_s = self._deadline_s if self.on == "kernel" else min(self.started_s + _FIRST_ENDS_S, self._deadline_s)
+        room = self.bench.room_s(min(self.bench.started_s + FIRST_S, self._deadline_s))
+        evidence = self._evidence(max(self._shortest(wanted), min(wanted, math.floor(room / self._cost(1)))))
+        ends_s = self._deadline_s
+        if self.bench.on != "kernel":
+            ends_s = min(self.bench.started_s + _FIRST_ENDS_S, ends_s)
         for until_s in (ends_s, ends_s + _LATER_LOOK * (self._deadline_s - ends_s)):
-            self._make(evidence, self.path, [1], until_s)
+            self._make(evidence, [1], until_s)
             self._needed = None if self._fits(wanted, 1) else (self._wall(wanted, self._seeds), wanted)
             found = self._judge(evidence)
             if found is not None:
@@ -163,15 +134,15 @@ class Search:
     def _stated(self, duration: float) -> Found | None:
         """The answer for the duration that the user states."""
         evidence = self._evidence(duration)
-        self._make(evidence, self.path, [1])
+        self._make(evidence, [1])
         return self._refined(evidence, self._all(evidence))
 
     def _long_run(self) -> Found | None:
         """The answer for the long run: durations are doubled until numbers no longer depend on them."""
         duration, found = self._wanted_duration(), None
-        while self._fits(duration, 1) and not self._refused:
+        while self._fits(duration, 1) and not self.bench.refused:
             evidence = self._evidence(duration)
-            self._make(evidence, self.path, range(1, min(_PROBES, self._seeds) + 1))
+            self._make(evidence, range(1, min(_PROBES, self._seeds) + 1))
             probe = self._judge(evidence)
             if probe is None:
                 break
@@ -194,7 +165,7 @@ class Search:
         count = self._seeds
         while count > 1 and not self._fits(evidence.duration_s, count - len(self._whole(evidence))):
             count -= 1
-        self._make(evidence, self.path, range(1, count + 1))
+        self._make(evidence, range(1, count + 1))
         if count < self._seeds:
             self._needed = (self._wall(evidence.duration_s, self._seeds), evidence.duration_s)
         return self._judge(evidence)
@@ -202,15 +173,15 @@ class Search:
     def _refined(self, evidence: Evidence, found: Found | None) -> Found | None:
         """The answer with more seeds of the algorithms that are undecided."""
         while found is not None and self.varies and self.seeds is None and found[2].enough and found[2].undecided:
-            looks = [look for look in LOOKS if look > found[2].seeds]
+            later_looks = [look for look in looks(self.seeds) if look > found[2].seeds]
             among = (found[2].best, *found[2].undecided)
-            if not looks or self._refused:
+            if not later_looks or self.bench.refused:
                 break
-            seeds = range(found[2].seeds + 1, looks[0] + 1)
-            if len(seeds) * self._cost(self.path, evidence.duration_s, among) > self._left():
+            seeds = range(found[2].seeds + 1, later_looks[0] + 1)
+            if len(seeds) * self._cost(evidence.duration_s, among) > self.bench.room_s(self._deadline_s):
                 break
             self._settled = (*self._settled, found[2])
-            self._make(evidence, self.path, seeds, among=among)
+            self._make(evidence, seeds, among=among)
             later = self._judge(evidence)
             if later is None or later[2].seeds == found[2].seeds:
                 break
@@ -224,11 +195,11 @@ class Search:
         return (self.seeds or LEAST_SEEDS) if self.varies else 1
 
     def _fits(self, duration: float, seeds: int) -> bool:
-        return seeds * self._cost(self.path, duration) <= _SHARE * self._left()
+        return seeds * self._cost(duration) <= _SHARE * self.bench.room_s(self._deadline_s)
 
     def _wall(self, duration: float, seeds: int) -> float:
         """Estimated wall time of some seeds of all situations, s."""
-        return seeds * self._cost(self.path, duration) / self._jobs
+        return seeds * self._cost(duration) / self.bench.cores
 
     def _evidence(self, duration: float) -> Evidence:
         """The observations of runs of a duration; none are there at first."""
@@ -260,17 +231,15 @@ class Search:
     # ---- one batch of runs ----
 
     def _make(
-        self, evidence: Evidence, path: Path, seeds: Sequence[int], until_s: float | None = None,
-        among: Sequence[str] | None = None,
-    ) -> None:  # fmt: skip
+        self, evidence: Evidence, seeds: Sequence[int], until_s: float | None = None, among: Sequence[str] | None = None
+    ) -> None:
         """Run situations seed by seed, and keep the runs that finish in time."""
-        situations = self.cast.situations(path, evidence.duration_s, among)
+        situations = self.cast.situations(self.path, evidence.duration_s, among)
         wanted = [(s, seed) for seed in seeds for s in situations if seed not in evidence.of(*s.key)]
         places: dict[tuple[str, int], list[tuple[Situation, int]]] = {}
         for situation, seed in wanted:
             scenario = situation.replicate(seed)
             places.setdefault((scenario.hash, scenario.seed), []).append((situation, seed))
-        limit_s = self._deadline_s if until_s is None else until_s
         told = 0
 
         def each(run: Run) -> None:
@@ -278,40 +247,28 @@ class Search:
             for situation, seed in places[run.manifest["scenario_hash"], run.seed]:
                 evidence.add(observe(situation, seed, run))
                 if not run.cached:
-                    spent = float(run.manifest.get("wall_seconds") or 0.0)
-                    self._seconds_per_work[situation.key] = spent / max(1.0, work(situation.scenario))
+                    spent_s = float(run.manifest.get("wall_seconds") or 0.0)
+                    self._pace[situation.key] = spent_s / takes_s(situation.scenario, self.bench.on)
             whole = min(len(evidence.of(*situation.key)) for situation in situations)
             if whole > told and self.watch is not None:
                 told = whole
                 self._judge(evidence)
 
-        try:
-            sweep(
-                [situation.replicate(seed) for situation, seed in wanted], on=self.on, store=self.store,
-                jobs=self.jobs, in_order=True, each=each,
-                progress=lambda *_: time.monotonic() < limit_s,
-            )  # fmt: skip
-        except Cancelled:
-            return
-        except SweepError as failed:
-            if not all(isinstance(failure.error, RunMemoryError) for failure in failed.failures):
-                raise
-            self._refused = str(failed.failures[0].error)
-            self.notes.append(f"not all runs were completed: {self._refused}")
+        runs = [situation.replicate(seed) for situation, seed in wanted]
+        self.bench.make(runs, each, self._deadline_s if until_s is None else until_s)
 
     def _judge(self, evidence: Evidence) -> Found | None:
         """Decide by the runs so far, and report the answer."""
         earlier = self._settled[-1] if self._settled else None
         among = (earlier.best, *earlier.undecided) if earlier else self.cast.wanted
-        confidence = CONFIDENCE if self.seeds is not None else LOOK_CONFIDENCE
-        found = decide(evidence, among, self.preference, confidence, self._seeds)
+        found = decide(evidence, among, self.preference, confidence(looks(self.seeds)), self._seeds)
         if found is None:
             return None
         for before in reversed(self._settled):
             found = _with_decided(found, before)
         words = answer(
             found, evidence, self.preference, self._horizon(evidence, found), self.path.rate_bps / 1e6,
-            time.monotonic() - self.started_s, self.notes,
+            time.monotonic() - self.bench.started_s, self.bench.notes,
         )  # fmt: skip
         if self.watch is not None:
             self.watch(words)

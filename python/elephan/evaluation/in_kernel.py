@@ -20,28 +20,16 @@ from elephan.backends.kernel.twin import Twin, twin
 from elephan.backends.linux.backend import require as require_linux
 from elephan.backends.linux.twin import twin as twin_in_linux
 from elephan.evaluation.experiments import Experiment
-from elephan.evaluation.kernel_runs import PREPARATION_S, Carrier, KernelRuns, LeftOut, Outcome, Piece, StandIns
+from elephan.evaluation.kernel_runs import Carrier, KernelRuns, LeftOut, Outcome, Piece, StandIns
 from elephan.evaluation.planning import Progress
 from elephan.runs import Run, Store, SweepError, run_id, sweep
-from elephan.runs.work import work
+from elephan.runs.work import takes_s
 from elephan.scenario import Scenario, ScenarioError
-
-_SEGMENT_S = 9e-6
-"""Estimated processor time of a guest for one segment, s; a second of traffic at 622 Mbit/s takes 0.5 s."""
-_BEHIND_ENGINE = 5.0
-"""Factor on ``_SEGMENT_S`` for a run in which the simulator's engine carries the guest's packets."""
-_BOOT_S = 1.5
 
 
 def failed_checks(run: Run) -> list[str]:
     """Checks of the backend 'kernel' that a run failed, one sentence each; empty for a valid run."""
     return [str(line) for line in run.manifest["engine_summary"]["kernel"]["failed_checks"]]
-
-
-def _takes_in_linux(found: Twin) -> float:
-    form = found.scenario.form
-    behind = bool(form.traffic) or any(flow.backend is not None for flow in form.flows)
-    return _BOOT_S + work(found.scenario) * _SEGMENT_S * (_BEHIND_ENGINE if behind else 1.0)
 
 
 CARRIERS = {
@@ -51,7 +39,6 @@ CARRIERS = {
         require=host.require,
         twin=twin,
         failed_checks=failed_checks,
-        takes_s=lambda found: found.duration_s + PREPARATION_S,
         alone=True,
     ),
     "linux": Carrier(
@@ -60,7 +47,6 @@ CARRIERS = {
         require=require_linux,
         twin=twin_in_linux,
         failed_checks=lambda _run: [],
-        takes_s=_takes_in_linux,
         alone=False,
     ),
 }
@@ -125,7 +111,7 @@ def carried(
                 pieces[scenario.hash] = Piece(
                     (experiment.id,), experiment.title, label, scenario, found, not only or bool(matching),
                     run is not None, again and run is not None and bool(carrier.failed_checks(run)),
-                    carrier.takes_s(found),
+                    takes_s(found.scenario, "kernel" if carrier.alone else carrier.backend),
                 )  # fmt: skip
     left_out = tuple(LeftOut(experiment, tuple(labels), why) for (experiment, why), labels in left.items())
     if not pieces:

@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     from elephan.backends.kernel.twin import Twin
     from elephan.runs import Run
 
-PREPARATION_S = 2.0
-"""Overhead of a run in real time, s, in addition to its scenario's duration: namespaces, programs, connections,
-tables."""
-
 
 @dataclass(frozen=True)
 class Carrier:
@@ -30,7 +26,6 @@ class Carrier:
         require: raises an error if this host cannot run the backend.
         twin: converts a scenario to its twin; raises an error for an unsupported scenario.
         failed_checks: checks of the backend that a run failed, one sentence each.
-        takes_s: estimated processing time of a twin on the host, s.
         alone: true if runs are in real time, one at a time.
     """
 
@@ -39,7 +34,6 @@ class Carrier:
     require: Callable[[], None]
     twin: Callable[[Scenario], Twin]
     failed_checks: Callable[[Run], list[str]]
-    takes_s: Callable[[Twin], float]
     alone: bool
 
 

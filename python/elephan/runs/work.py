@@ -1,4 +1,4 @@
-"""Estimates of the engine's work for a scenario."""
+"""Estimates of the engine's work for a scenario, and of the time that a run takes; all budgets use these."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 
-from elephan.scenario import Scenario
+from elephan import backends
+from elephan.scenario import Scenario, own
 from elephan.scenario.form import ArrivalsSpec, FlowSpec, LinkSpec, LoadArrivals
 from elephan.scenario.lookups import wire_bytes
 
@@ -15,6 +16,36 @@ _TRANSFERS_COST = 2.5
 
 _LINKS_COST = 0.2
 """Additional cost of a segment for each link with a bounded buffer beyond two links, as a fraction of its cost."""
+
+
+_SEGMENT_S = 2e-7
+"""Processor time of the simulator for a segment, s; the estimate is rather too long than too short."""
+
+_OWN_SEGMENT_S = 6e-6
+"""Processor time for a segment with an algorithm written in Python, s."""
+
+PREPARATION_S = {"sim": 0.03, "linux": 1.5, "kernel": 2.0}
+"""Time of a run in addition to its traffic, s: tables; booting a guest; namespaces, programs and connections."""
+
+_BEHIND_ENGINE = 5.0
+"""Cost of a segment between guests if the simulator's engine carries it, relative to one that netem carries."""
+
+
+def takes_s(scenario: Scenario, on: str = "sim", longer: float = 1.0) -> float:
+    """Estimated time of a run on one core, s, or of a run that is ``longer`` times as long.
+
+    A run in real time takes its simulated time. An estimate is known before a run of the kind has ended; where one has,
+    its own time is a better one.
+    """
+    form, fixed_s = scenario.form, PREPARATION_S.get(on, PREPARATION_S["sim"])
+    if on == "kernel":
+        return fixed_s + longer * float(form.duration_ps) / 1e12
+    segment_s = _SEGMENT_S * backends.get(on).cost
+    if on == "linux" and (form.traffic or any(flow.backend is not None for flow in form.flows)):
+        segment_s *= _BEHIND_ENGINE
+    if any(own.pinned(flow.algorithm) for flow in form.flows):
+        segment_s = max(segment_s, _OWN_SEGMENT_S)
+    return fixed_s + longer * segment_s * work(scenario)
 
 
 def _segment_cost(sender: FlowSpec, links: Sequence[LinkSpec], cost: float) -> float:

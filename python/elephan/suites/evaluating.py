@@ -10,12 +10,12 @@ from typing import Any
 
 from elephan import backends
 from elephan.algorithm import Algorithm
+from elephan.evaluation.bench import Bench, Progress, budget_s
 from elephan.runs import Store
 from elephan.scenario import Scenario, ScenarioError, catalog, own, transports
-from elephan.scenario.units import PS_PER_S, parse_positive_time
 from elephan.suites.loading import load
 from elephan.suites.result import Evaluation
-from elephan.suites.schedule import Progress, Schedule
+from elephan.suites.schedule import Schedule
 from elephan.suites.suite import Subject, Suite
 
 DEFAULT = "rfc9743"
@@ -69,7 +69,7 @@ def evaluate(
         raise ScenarioError("no algorithm to evaluate", source="evaluate")
     read = (suite if isinstance(suite, Suite) else load(suite)).part(only)
     subjects, beside = _subjects(algorithms, against, parameters or {}, read.table.judges)
-    allowed_s = None if budget is None else _budget(budget)
+    allowed_s = None if budget is None else budget_s(budget)
     where = Store() if store is None else store
     names = _backends(on)
     for subject, name in itertools.product([*subjects, *([beside] if beside else [])], names):
@@ -78,7 +78,7 @@ def evaluate(
     for i, name in enumerate(names):
         spent_s = time.monotonic() - started_s
         room_s = None if allowed_s is None else max(0.0, allowed_s - spent_s) / (len(names) - i)
-        schedule = Schedule(read, subjects, beside, quick, name, jobs, where, seeds, room_s, progress)
+        schedule = Schedule(read, subjects, beside, quick, Bench(name, jobs, where, room_s), seeds, progress)
         found += _evaluations(schedule)
     return found
 
@@ -105,11 +105,11 @@ def _evaluations(schedule: Schedule) -> list[Evaluation]:
     read, quick = schedule.suite, schedule.quick
     found = schedule.run()
     notes = [note for note in (read.table.note, read.table.quick_note if quick else None) if note is not None]
-    notes += dict.fromkeys(schedule.notes)
-    wall_s = time.monotonic() - schedule.started_s
+    notes += dict.fromkeys(schedule.bench.notes)
+    wall_s = time.monotonic() - schedule.bench.started_s
     return [
         Evaluation.of(
-            read, subject, schedule.against, found[subject.label], quick=quick, on=schedule.on, notes=notes,
+            read, subject, schedule.against, found[subject.label], quick=quick, on=schedule.bench.on, notes=notes,
             wall_seconds=wall_s, manifests=schedule.evidence.runs, trade_offs=schedule.trade_offs(subject),
             curves=schedule.curves(subject),
         )
@@ -176,10 +176,3 @@ def _check_transport(spec: str, on: str) -> None:
         backends.get(on).check(Scenario.from_dict({"duration": "1 s", "dumbbell": path, "flow": [{"algorithm": spec}]}))
     except ScenarioError as error:
         raise ScenarioError(error.message, path="algorithm", source="evaluate") from None
-
-
-def _budget(budget: str) -> float:
-    try:
-        return parse_positive_time(budget) / PS_PER_S
-    except ScenarioError as error:
-        raise error.located(source="budget") from None

@@ -9,41 +9,26 @@ each list are omitted first. Cells without runs at the end of the budget are omi
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 from elephan import backends
-from elephan.backends import Backend, Cancelled, RunMemoryError
+from elephan.evaluation.bench import Bench, Progress, confidence, looks
 from elephan.evaluation.measurement import NotJudgedError
 from elephan.evaluation.verdicts import Compared, Judged, compare, judge
-from elephan.metrics.statistics import CONFIDENCE, INFINITE, LOOK_CONFIDENCE, LOOKS, Interval
-from elephan.runs import Store, SweepError, sweep
-from elephan.runs.provenance import cores
+from elephan.metrics.statistics import INFINITE, Interval
 from elephan.runs.work import work
-from elephan.scenario import Scenario, ScenarioError, own
+from elephan.scenario import Scenario, ScenarioError
 from elephan.suites import curves, tradeoffs
 from elephan.suites.evidence import Case, Evidence
 from elephan.suites.quantities import quantity
 from elephan.suites.schema import FORCES
 from elephan.suites.suite import Subject, Suite, criteria_of
 
-if TYPE_CHECKING:
-    from elephan.runs import Run
-
-SEGMENT_S = 1.5e-7
-"""Estimate of the simulator's processor time for a segment, seconds."""
-OWN_SEGMENT_S = 6e-6
-"""Estimate of the processor time for a segment with an algorithm written in Python, seconds."""
-RUN_S = 0.03
-"""Estimate of a run's constant processor time, seconds."""
 LATER_S = 600.0
 """Wall time for the runs with sixteen and thirty-two seeds if no budget is stated, seconds."""
 LEFT_OUT = "left out for the budget"
-
-Progress = Callable[[float, float, int, int], bool | None]
 
 
 @dataclass(frozen=True)
@@ -85,9 +70,8 @@ class Schedule:
        subjects: the algorithms that are judged.
         against: the algorithm with which each subject is compared.
         quick: true for the cells of a quick evaluation and a single look.
-        on, jobs, store: the arguments of :func:`elephan.sweep`.
+        bench: where the runs are made.
         seeds: number of replicates, if the user sets it.
-        budget_s: wall time, if the user sets it.
         progress: called with the progress.
     """
 
@@ -95,33 +79,16 @@ class Schedule:
     subjects: Sequence[Subject]
     against: Subject | None
     quick: bool
-    on: str
-    jobs: int | None
-    store: Store
+    bench: Bench
     seeds: int | None
-    budget_s: float | None
     progress: Progress | None
-    started_s: float = field(default_factory=time.monotonic)
     evidence: Evidence = field(default_factory=Evidence)
-    notes: list[str] = field(default_factory=list)
     _others: dict[Case, Case] = field(default_factory=dict)
-
-    @cached_property
-    def _backend(self) -> Backend:
-        return backends.get(self.on)
 
     @property
     def looks(self) -> tuple[int, ...]:
         """Numbers of seeds at which verdicts are computed."""
-        if self.seeds is not None:
-            return (self.seeds,)
-        return LOOKS[:1] if self.quick else LOOKS
-
-    @property
-    def confidence(self) -> float:
-        """Confidence of each look (a judgment at a number of seeds); a single look has 95 %. With several looks the
-        confidence is higher, so that all looks together have 95 %."""
-        return CONFIDENCE if len(self.looks) == 1 else LOOK_CONFIDENCE
+        return looks(self.seeds, quick=self.quick)
 
     def run(self) -> dict[str, list[Found]]:
         """All verdicts by the algorithm's label, in the order of the criteria."""
@@ -156,21 +123,17 @@ class Schedule:
 
         The suite itself is correct: it was checked with another algorithm.
         """
-        backend = self._backend
+        backend = backends.get(self.bench.on)
         try:
-            for scenario in self._scenarios([case]).values():
+            for scenario in self._scenarios(case):
                 backend.check(scenario)
         except ScenarioError as error:
             return f"cannot be run: {error.message}"
         return ""
 
-    def _scenarios(self, cases: Iterable[Case]) -> dict[str, Scenario]:
-        """All scenarios of some cases by hash, including the scenarios of ``--against``."""
-        found: dict[str, Scenario] = {}
-        for case in cases:
-            for one in (case, *self._beside(case)):
-                found |= {scenario.hash: scenario for scenario in one.scenarios}
-        return found
+    def _scenarios(self, case: Case) -> list[Scenario]:
+        """All scenarios of a case, including those of ``--against``."""
+        return [scenario for one in (case, *self._beside(case)) for scenario in one.scenarios]
 
     def _beside(self, case: Case) -> list[Case]:
         """The same criterion and cell for the algorithm of ``--against``."""
@@ -190,48 +153,27 @@ class Schedule:
 
     # ---- time ----
 
-    def _cost(self, scenario: Scenario, seeds: Sequence[int]) -> float:
-        """Estimated processor time of the replicates that are not saved, seconds."""
-        from elephan.runs.saved import run_id
-
-        missing = sum(run_id(scenario.hash, self.on, seed) not in self.store for seed in seeds)
-        specs = [flow.algorithm for flow in scenario.form.flows]
-        each_s = OWN_SEGMENT_S if any(own.pinned(spec) for spec in specs) else SEGMENT_S
-        return missing * (RUN_S + each_s * self._backend.cost * work(scenario))
-
     def _within_budget(self, cases: Sequence[Case]) -> list[Case]:
         """Cases whose runs fit into the budget by the estimate of their cost; the first cells of all criteria come
         first."""
-        if self.budget_s is None:
+        if self.bench.budget_s is None:
             return list(cases)
-        position: dict[str, int] = {}
-        order = []
+        position, order = Counter[tuple[str, str]](), []
         for case in cases:
-            key = f"{case.id} {case.subject.label}"
-            position[key] = position.get(key, -1) + 1
+            key = (case.id, case.subject.label)
             order.append((position[key], case))
-        room_s, taken, kept = self.budget_s * (self.jobs or cores()), set[str](), set[Case]()
-        for _, case in sorted(order, key=lambda pair: pair[0]):
-            scenarios = {k: s for k, s in self._scenarios([case]).items() if k not in taken}
-            cost_s = sum(self._cost(scenario, range(1, self.looks[0] + 1)) for scenario in scenarios.values())
-            if cost_s <= room_s:
-                room_s -= cost_s
-                taken.update(scenarios)
-                kept.add(case)
+            position[key] += 1
+        first = [case for _, case in sorted(order, key=lambda pair: pair[0])]
+        room_s = self.bench.budget_s * self.bench.cores
+        kept = self.bench.fitting(first, self._scenarios, range(1, self.looks[0] + 1), room_s)
         return [case for case in cases if case in kept]
 
     def _affordable(self, cases: Sequence[Case], seeds: Sequence[int]) -> list[Case]:
         """Cases whose further replicates fit into the remaining time by estimate; cases of a *must* are considered
         first."""
-        room_s = ((self.budget_s or LATER_S) - (time.monotonic() - self.started_s)) * (self.jobs or cores())
-        taken, kept = set[str](), set[Case]()
-        for case in sorted(cases, key=lambda case: FORCES.index(case.criterion.force)):
-            scenarios = {k: s for k, s in self._scenarios([case]).items() if k not in taken}
-            cost_s = sum(self._cost(scenario, seeds) for scenario in scenarios.values())
-            if cost_s <= room_s:
-                room_s -= cost_s
-                taken.update(scenarios)
-                kept.add(case)
+        musts_first = sorted(cases, key=lambda case: FORCES.index(case.criterion.force))
+        room_s = self.bench.room_s(self.bench.started_s + (self.bench.budget_s or LATER_S))
+        kept = self.bench.fitting(musts_first, self._scenarios, seeds, room_s)
         return [case for case in cases if case in kept]
 
     # ---- one look ----
@@ -241,28 +183,10 @@ class Schedule:
         self.evidence.want([one for case in cases for one in (case, *self._beside(case))])
         tradeoffs.want(self.evidence, self.suite, self.subjects, quick=self.quick)
         curves.want(self.evidence, self.suite, self.subjects, quick=self.quick)
-        scenarios = self._scenarios(cases).values()
-        jobs = self._order(scenarios, seeds)
-        if not jobs:
-            return
-
-        def each(run: Run) -> None:
-            self.evidence.add(run)
-
-        def progress(done: float, total: float, finished: int, runs: int) -> bool | None:
-            late = self.budget_s is not None and time.monotonic() - self.started_s > self.budget_s
-            if late:
-                return False
-            return self.progress(done, total, finished, runs) if self.progress is not None else None
-
-        try:
-            sweep(jobs, on=self.on, store=self.store, jobs=self.jobs, in_order=True, each=each, progress=progress)
-        except Cancelled:
-            self.notes.append("the budget was spent before all runs were made")
-        except SweepError as failed:
-            if not all(isinstance(failure.error, RunMemoryError) for failure in failed.failures):
-                raise
-            self.notes.append(f"not all runs were completed: {failed.failures[0].error}")
+        runs = self._order({one.hash: one for case in cases for one in self._scenarios(case)}.values(), seeds)
+        until_s = math.inf if self.bench.budget_s is None else self.bench.started_s + self.bench.budget_s
+        if runs and not self.bench.make(runs, self.evidence.add, until_s, self.progress) and not self.bench.refused:
+            self.bench.notes.append("the budget was spent before all runs were made")
 
     def _order(self, scenarios: Iterable[Scenario], seeds: Sequence[int]) -> list[Scenario]:
         """Runs in the order of their execution.
@@ -272,15 +196,14 @@ class Schedule:
         few cells are omitted.
         """
         wanted = sorted(scenarios, key=work)
-        if self.budget_s is not None:
+        if self.bench.budget_s is not None:
             return [scenario.with_seed(seed) for scenario in wanted for seed in seeds]
         return [scenario.with_seed(seed) for seed in seeds for scenario in reversed(wanted)]
 
     def _judged(self, case: Case, look: int, before: Found) -> Found:
         """The verdict at a look; with missing runs the verdict of the previous look."""
         seeds = range(1, look + 1)
-        everything = self._scenarios([case]).values()
-        if not all(self.evidence.has(scenario, seed) for scenario in everything for seed in seeds):
+        if not all(self.evidence.has(scenario, seed) for scenario in self._scenarios(case) for seed in seeds):
             return before
         runs = tuple(self.evidence.ids(case, seeds))
         try:
@@ -296,7 +219,8 @@ class Schedule:
         return judge(
             values, criterion.allowed, force=criterion.force, margin=criterion.margin,
             statistic="median" if any(map(math.isinf, values)) else criterion.statistic,
-            confidence=self.confidence, quantity=quantity(criterion), where=case.cell.where, weak=criterion.weak or "",
+            confidence=confidence(self.looks), quantity=quantity(criterion), where=case.cell.where,
+            weak=criterion.weak or "",
         )  # fmt: skip
 
     def _compare(self, case: Case, values: Sequence[float], seeds: Sequence[int]) -> Compared | None:
@@ -308,9 +232,9 @@ class Schedule:
                 nothing = Interval(math.nan, math.nan, math.nan, INFINITE)
                 return Compared("not_settled", nothing, 0.0, len(values), INFINITE)
             cells = len(self.suite.cells(case.criterion.experiment, quick=self.quick))
-            confidence = 1 - (1 - self.confidence) / cells
             return compare(
-                values, baseline, better=case.criterion.direction, margin=case.criterion.same, confidence=confidence,
+                values, baseline, better=case.criterion.direction, margin=case.criterion.same,
+                confidence=1 - (1 - confidence(self.looks)) / cells,
                 quantity=quantity(case.criterion), than=beside.subject.label, where=case.cell.where,
             )  # fmt: skip
         return None
