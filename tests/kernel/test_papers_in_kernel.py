@@ -86,7 +86,8 @@ def paper() -> Paper:
         _claim("marked", "marked", 0.5),
         _claim("rule", "reno", 2.0, metric="rule"),
     ]
-    claims = parse_claims({"schema_version": 2, "paper": "tiny", "experiment": {"E": {}}, "claim": tables})
+    stated = [{"id": "E", "title": "one flow", "figure": "Fig 1"}]
+    claims = parse_claims({"schema_version": 2, "paper": "tiny", "experiment": stated, "claim": tables})
     experiment = Experiment("tiny.E", "one flow", "Fig 1", SCENARIOS)
     return Paper("tiny", "A tiny paper", "Nobody, 2026", claims, {"tiny.E": experiment}, Tiny, _no_figures)
 

@@ -24,12 +24,13 @@ BASE = {
 }  # fmt: skip
 
 
-def claims(*tables: Mapping[str, Any], experiment: Mapping[str, Any] | None = None) -> Any:
-    return parse_claims(written([BASE | dict(t) for t in tables], experiment))
+def claims(*tables: Mapping[str, Any]) -> Any:
+    return parse_claims(written([BASE | dict(t) for t in tables]))
 
 
-def written(tables: Sequence[Mapping[str, Any]], experiment: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    return {"schema_version": 2, "paper": "p", "experiment": {"E": dict(experiment or {})}, "claim": tables}
+def written(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    experiment = {"id": "E", "title": "one flow", "figure": "Fig 9"}
+    return {"schema_version": 2, "paper": "p", "experiment": [experiment], "claim": tables}
 
 
 class Given:
@@ -251,7 +252,7 @@ def test_a_table_is_a_claim_for_each_number() -> None:
 def test_fields_that_follow_need_not_be_written() -> None:
     short = {key: value for key, value in BASE.items() if key not in ("figure", "tolerance_kind", "expected", "basis")}
     rows = {"relation": "greater_than_other", "other": ["b"], "columns": ["id"], "rows": [["two"]]}
-    (found,) = parse_claims(written([short | rows], {"figure": "Fig 9"}) | {"defaults": {"basis": "table"}}).claims
+    (found,) = parse_claims(written([short | rows]) | {"defaults": {"basis": "table"}}).claims
     assert (found.id, found.experiment, found.document) == ("p.two", "p.E", "p")
     assert (found.section, found.tolerance_kind, found.limit, found.basis) == ("Fig 9", "ordering", 0.0, "table")
 

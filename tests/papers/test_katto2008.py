@@ -20,7 +20,6 @@ from elephan.models import hybrid
 from elephan.papers.claims import Claim
 from elephan.papers.judging import judge_all
 from elephan.papers.katto2008 import beyond, windows
-from elephan.papers.katto2008.assumptions import ASSUMPTIONS
 from elephan.papers.katto2008.measure import measurer
 from elephan.papers.katto2008.setup import (
     CANDIDATES,
@@ -174,8 +173,8 @@ def test_unknown_conditions_and_metrics_are_refused() -> None:
 
 
 def test_assumptions_have_reasons_and_readings_have_runs() -> None:
-    assert len({row.name for row in ASSUMPTIONS}) == len(ASSUMPTIONS)
-    text = " ".join(row.reason + row.value for row in ASSUMPTIONS)
+    assert len({row.name for row in PAPER.assumptions}) == len(PAPER.assumptions)
+    text = " ".join(row.reason + row.value for row in PAPER.assumptions)
     for variant in PAPER.variants:
         assert variant.id in text, variant.id
 

@@ -17,10 +17,10 @@ from elephan.evaluation.experiments import RunSet
 from elephan.evaluation.relations import RELATIONS
 from elephan.papers.claims import Claim
 from elephan.papers.judging import Judgment, judge_all
-from elephan.papers.leith2008 import experiments, rules
+from elephan.papers.leith2008 import rules
 from elephan.papers.leith2008 import setup as paths
-from elephan.papers.leith2008.measure import lone, measurer
-from elephan.papers.leith2008.setup import Setup
+from elephan.papers.leith2008.measure import measurer
+from elephan.papers.leith2008.setup import Setup, lone
 from elephan.papers.paper import Paper
 from elephan.papers.reproduction import Wanted, reproduce
 from elephan.runs import Run, Store
@@ -76,8 +76,7 @@ def test_every_claim_is_measured_or_says_why_not() -> None:
 
 def test_each_scenario_of_an_experiment_has_a_name_of_its_own() -> None:
     for quick in (False, True):
-        setup = Setup(scale=10 if quick else 1)
-        shown = [len(experiment.scenarios) for experiment in experiments(setup)]
+        shown = [len(experiment.scenarios) for experiment in papers.get("leith2008", quick).experiments.values()]
         assert shown == [12, 4, 19, 18, 3, 3, 4, 3, 1, 3, 1, 4, 1, 30, 3, 1, 1, 1, 2, 4, 1, 2]
 
 
@@ -94,7 +93,7 @@ def test_the_setup_is_the_paper_s() -> None:
     assert scenario.graph.rtt_ps(0) == 120 * 10**9
     misled = paths.misled(setup, "ctcp").canonical()["flows"]
     assert misled[1]["base_rtt_error_ps"] == 20 * 10**9
-    on_times = paths.reverse(setup, "ctcp").canonical()["flows"][2:]
+    on_times = paths.reverse_traffic(setup, "ctcp").canonical()["flows"][2:]
     assert all(flow["stop_ps"] - flow["start_ps"] == 5 * 10**12 for flow in on_times)
     assert on_times[1]["start_ps"] - on_times[0]["start_ps"] == 6 * 10**12
     assert on_times[0]["stack"]["receive_window"] == 345
@@ -102,8 +101,7 @@ def test_the_setup_is_the_paper_s() -> None:
 
 def test_readings_change_what_they_are_about_and_nothing_else() -> None:
     own = {s.hash for e in whole().experiments.values() for s in e.scenarios.values()}
-    changed = {variant.id: len(variant.scenarios) for variant in whole().variants}
-    assert all(scenario.hash not in own for variant in whole().variants for scenario in variant.scenarios)
+    changed = {variant.id: len({s.hash for s in variant.scenarios} - own) for variant in whole().variants}
     assert min(changed.values()) > 0
     assert changed["no-framing"] == 5
     assert changed["outlier-half"] == changed["outlier-twice"] == 2

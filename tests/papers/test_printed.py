@@ -23,7 +23,7 @@ BASE: Mapping[str, Any] = {
 
 def claims(*changed: Mapping[str, Any]) -> ClaimSet:
     listed = [{**BASE, "id": str(i), **more} for i, more in enumerate(changed)]
-    experiments = {"T2": {"title": "two users"}}
+    experiments = [{"id": "T2", "title": "two users", "figure": "Table 2(a)"}]
     return parse_claims({"schema_version": 2, "paper": "p", "experiment": experiments, "claim": listed})
 
 

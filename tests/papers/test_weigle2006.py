@@ -16,7 +16,7 @@ from elephan.evaluation.relations import RELATIONS
 from elephan.papers.judging import Judgment, judge_all
 from elephan.papers.paper import Paper
 from elephan.papers.weigle2006.measure import REGION_COUNTS, boundaries, certain_regions, region_of, regions_by_rank
-from elephan.papers.weigle2006.setup import PAIRS, TOGETHER, Pair, Setup, label
+from elephan.papers.weigle2006.setup import PAIRS, Pair, Setup, label
 from elephan.runs import Run
 
 # |A| in the middle of each region when the regions are fifths.
@@ -131,7 +131,8 @@ def test_the_setup_is_checked_without_any_run() -> None:
 
 
 def test_pairs_that_start_together_are_compared_with_the_late_ones() -> None:
-    together = [made(pair, 0.0, late_s=0) for pair in TOGETHER]
+    starting = [label.split(">") for label in paper().experiments["weigle2006.S46"].scenarios]
+    together = [made((first, second), 0.0, late_s=0) for first, second in starting]
     found = {judgment.claim.id: judgment for judgment in papers.evaluate("weigle2006", [*as_published(), *together])}
     assert found["weigle2006.same.stcp_stcp.better"].measured == pytest.approx(0.97)
     assert found["weigle2006.same.stcp_biggest"].verdict == "reproduced"

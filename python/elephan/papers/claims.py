@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from pydantic.dataclasses import dataclass as checked
 from elephan.evaluation.criteria import Criterion, CriterionError, check
 from elephan.evaluation.relations import RELATIONS
 from elephan.evaluation.templates import filled
+from elephan.papers.schema import ExperimentTable
 from elephan.scenario import ScenarioError
 
 SCHEMA_VERSION = 2
@@ -92,11 +93,13 @@ class ClaimSet:
 
     Attributes:
         claims: claims, in the order of the file.
-        experiments: the published setup of each experiment, by id.
+        experiments: table of each experiment, by id.
+        lists: lists of values that experiments name.
     """
 
     claims: tuple[Claim, ...]
-    experiments: Mapping[str, Mapping[str, Any]]
+    experiments: Mapping[str, ExperimentTable]
+    lists: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def of_experiments(self, ids: Iterable[str]) -> ClaimSet:
         """A set with only the claims about the given experiments."""
@@ -125,7 +128,7 @@ def parse_claims(tables: Mapping[str, Any], source: str = "claims.toml") -> Clai
     if "paper" not in tables:
         raise ClaimError(f"{source}: paper: missing; it is the paper's id")
     paper = str(tables["paper"])
-    experiments = {f"{paper}.{name}": table for name, table in tables.get("experiment", {}).items()}
+    experiments = {row.id: row for row in _experiments(tables.get("experiment", []), paper, source)}
     claims: dict[str, Claim] = {}
     for written in tables.get("claim", []):
         for table in _expanded(tables.get("defaults", {}) | written, source):
@@ -135,7 +138,18 @@ def parse_claims(tables: Mapping[str, Any], source: str = "claims.toml") -> Clai
             if claim.experiment not in experiments:
                 raise ClaimError(f"{source}: {claim.id}: '{claim.experiment}' is not an experiment of this file")
             claims[claim.id] = claim
-    return ClaimSet(tuple(claims.values()), experiments)
+    lists = {name: tuple(values) for name, values in tables.get("lists", {}).items()}
+    return ClaimSet(tuple(claims.values()), experiments, lists)
+
+
+def _experiments(tables: Iterable[Mapping[str, Any]], paper: str, source: str) -> Iterator[ExperimentTable]:
+    for table in tables:
+        try:
+            yield ExperimentTable(**{**table, "id": f"{paper}.{table.get('id', '')}"})
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]
+            place = ".".join(map(str, problem["loc"]))
+            raise ClaimError(f"{source}: experiment {table.get('id')}: {place}: {problem['msg']}") from None
 
 
 def _expanded(table: Mapping[str, Any], source: str) -> Iterator[dict[str, Any]]:
@@ -161,14 +175,13 @@ def _expanded(table: Mapping[str, Any], source: str) -> Iterator[dict[str, Any]]
             raise ClaimError(f"{source}: {table.get('id', '')}: {error.message}") from None
 
 
-def _completed(table: Mapping[str, Any], paper: str, experiments: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _completed(table: Mapping[str, Any], paper: str, experiments: Mapping[str, ExperimentTable]) -> dict[str, Any]:
     """The table with the paper's id in ids, and with the fields that follow from the relation and the experiment."""
     relation = RELATIONS.get(str(table.get("relation")))
     full = {key: f"{paper}.{table[key]}" for key in ("id", "experiment") if key in table}
     usual: dict[str, Any] = {"paper": paper}
-    figure = experiments.get(full.get("experiment", ""), {}).get("figure")
-    if figure is not None:
-        usual["figure"] = figure
+    if (experiment := experiments.get(full.get("experiment", ""))) is not None:
+        usual["figure"] = experiment.figure
     if relation is not None:
         printed = relation.name in ("approx", "identity")
         usual["tolerance_kind"] = "published_number" if printed else _USUAL_KINDS.get(relation.takes, "ordering")
@@ -188,10 +201,10 @@ def _parse_claim(table: Mapping[str, Any], source: str) -> Claim:
         problem = error.errors(include_url=False)[0]
         place = ".".join(str(_SPELT.get(str(part), part)) for part in problem["loc"])
         raise ClaimError(f"{where}: {place}: {problem['msg']}") from None
-    for field, allowed in _CHOICES.items():
-        value = getattr(claim, field)
+    for name, allowed in _CHOICES.items():
+        value = getattr(claim, name)
         if value is not None and value not in allowed:
-            raise ClaimError(f"{where}: {field}: {value!r} is not one of {', '.join(allowed)}")
+            raise ClaimError(f"{where}: {name}: {value!r} is not one of {', '.join(allowed)}")
     try:
         check(claim)
     except CriterionError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from elephan.papers.claims import Claim, ClaimSet
+from elephan.papers.schema import ExperimentTable
 
 
 def along(claims: ClaimSet, section: str, metric: str, parameter: str) -> dict[str, dict[float, float]]:
@@ -34,5 +35,6 @@ def _printed(claims: ClaimSet, section: str, metric: str) -> list[Claim]:
     ]
 
 
-def _within(where: Mapping[str, object], experiment: Mapping[str, object]) -> bool:
-    return all(experiment.get(key) in (value, [value]) for key, value in where.items())
+def _within(where: Mapping[str, object], experiment: ExperimentTable) -> bool:
+    # The first runs are those that the figure shows; others are for comparison.
+    return all(runs.fixed.get(key) == value for runs in experiment.runs[:1] for key, value in where.items())

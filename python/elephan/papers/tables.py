@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from elephan.evaluation.conditions import Value
 from elephan.evaluation.wording import number
 from elephan.papers.judging import Judgment
+from elephan.papers.schema import ExperimentTable
 from elephan.report.charts import DataTable
 
 _PRINTED = ("approx", "identity")
@@ -33,14 +33,14 @@ class _Cell:
         return "weak" if self.judgment.weak else self.judgment.verdict
 
 
-def tables(judgments: Sequence[Judgment], experiments: Mapping[str, Mapping[str, Any]]) -> Iterator[DataTable]:
+def tables(judgments: Sequence[Judgment], experiments: Mapping[str, ExperimentTable]) -> Iterator[DataTable]:
     """A table for each of the paper's tables, from the claims with a single printed number."""
     sections = dict.fromkeys(j.claim.section for j in judgments if j.claim.section.startswith("Table"))
     for section in sections:
         mine = [j for j in judgments if j.claim.section == section and j.claim.relation in _PRINTED]
         if len({_row(judgment) for judgment in mine}) > 1:
-            title = experiments.get(mine[0].claim.experiment, {}).get("title", "")
-            yield _table(section, f"{section}: {title}" if title else section, mine)
+            known = experiments.get(mine[0].claim.experiment)
+            yield _table(section, section if known is None else f"{section}: {known.title}", mine)
 
 
 def _row(judgment: Judgment) -> Row:

@@ -16,16 +16,15 @@ from elephan.papers.ha2006.setup import (
     DURATION_S,
     FAR_MS,
     OTHER_RTTS_MS,
-    RATE_MBPS,
     RTTS_MS,
-    SLOW_RATE_MBPS,
+    SCENARIOS,
     STARTS_S,
     TITLES,
     VARIANTS,
-    Case,
-    Kind,
     Setup,
+    background,
 )
+from elephan.papers.loading import scenario_at
 from elephan.scenario import Scenario
 from elephan.scenario.lookups import link_named, present
 
@@ -33,7 +32,6 @@ UNREACHED_S = DURATION_S - STARTS_S[1]
 """Convergence time, s, if the flows never converge: the rest of the run after the second flow's start."""
 
 NEAR_MS = tuple(rtt for rtt in OTHER_RTTS_MS if rtt != FAR_MS)
-ALONE = Case("", "", (0, 0), background=True)
 POINTS: dict[str, Sequence[Value]] = {"rtt_ms": RTTS_MS, "rtt2_ms": OTHER_RTTS_MS}
 METRICS = {name: name for name in ("utilization", "jain_fi", "loss_rate", "cov_total_throughput", "throughput_ratio")}
 METRICS["throughput_ratio_short_over_long"] = "rtt_fairness_ratio"
@@ -46,18 +44,11 @@ def measurer(runs: RunSet, setup: Setup) -> Suite:
 
 
 def _scenario(setup: Setup, algorithm: str, at: At) -> Scenario:
-    _, experiment, kind = at.criterion.experiment.split(".")
-    background, rate = (
-        at.get("bg", kind != "nobg"),
-        at.get("rate_mbps", SLOW_RATE_MBPS if kind == "100M" else RATE_MBPS),
-    )
-    if experiment == "X0":
-        return setup.scenario(ALONE._replace(rate_mbps=rate))
     if at.get("rtt1_ms", FAR_MS) != FAR_MS:
         raise CriterionError(f"{at.criterion.id}: where: rtt1_ms: the farther flow is at {FAR_MS} ms")
-    if algorithm not in ALGORITHMS:
+    if algorithm not in ALGORITHMS and ".X0." not in at.criterion.experiment:
         raise CriterionError(f"{at.criterion.id}: '{algorithm}' is not one of {', '.join(ALGORITHMS)}")
-    return setup.scenario(Kind(experiment, background, rate).case(algorithm, int(at.where[_rtt(at)])))
+    return scenario_at("ha2006", SCENARIOS, setup, algorithm, at)
 
 
 def _rtt(at: At) -> str:
@@ -137,7 +128,7 @@ def _buffer_over_bdp(suite: Suite, subject: str, at: At) -> float:
 
 
 def _receive_window_bytes(suite: Suite, subject: str, at: At) -> float:
-    stacks = [source.flow.stack for source in suite.setup.scenario(ALONE).form.traffic]
+    stacks = [source.flow.stack for source in background(suite.setup).form.traffic]
     return float(min(present(stack.receive_window) * stack.payload_bytes for stack in stacks))
 
 

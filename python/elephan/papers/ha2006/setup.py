@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from elephan.papers.loading import about, along, claims
 from elephan.scenario import Scenario
 from elephan.scenario.traffic import RTTS
 
 # In the order in which the paper names them; TCP-SACK is the reference.
-VARIANTS = ("bic", "cubic", "fast", "hstcp", "htcp", "stcp")
-ALGORITHMS = (*VARIANTS, "sack")
-# The algorithms in the paper's statements on 100 Mbit/s.
-SLOW_VARIANTS = ("bic", "cubic", "hstcp")
-TITLES = MappingProxyType(
-    {
-        "bic": "BIC", "cubic": "CUBIC", "fast": "FAST", "hstcp": "HSTCP", "htcp": "HTCP", "stcp": "STCP",
-        "sack": "TCP-SACK",
-    }
-)  # fmt: skip
+ALGORITHMS: tuple[str, ...] = claims("ha2006").lists["algorithms"]
+VARIANTS = ALGORITHMS[:-1]
+SLOW_VARIANTS: tuple[str, ...] = along("ha2006", "X1.100M", "protocol")
+RTTS_MS: tuple[int, ...] = claims("ha2006").lists["rtts"]
+OTHER_RTTS_MS: tuple[int, ...] = claims("ha2006").lists["other_rtts"]
+TITLES = MappingProxyType(about("ha2006").names)
 
 RATE_MBPS = 400
 SLOW_RATE_MBPS = 100
-RTTS_MS = (16, 42, 82, 162, 324)
 FAR_MS = 162
-OTHER_RTTS_MS = (16, 42, 82, 162)
 BUFFER_KB = 2000
 STARTS_S = (30, 130)
 MEASURE_FROM_S = 135
@@ -43,8 +38,6 @@ PACKET_NS = 12_000
 COMMON_RTT_MS = 5
 # Since version 2.4, Linux adds at least 200 ms to the smoothed RTT as the variance term of the RTO.
 RTO_FLOOR_MS = 200
-QUICK_SCALE = 10
-QUICK_PACE = 12
 
 # Fractions of the capacity: the limit of long-lived background flows by their receive windows, and the offered load of
 # short background flows.
@@ -321,3 +314,34 @@ def _background(setup: Setup, rate_mbps: float) -> list[dict[str, Any]]:
         short = {"load": f"{100 * part * SHORT_SHARE:g}%", "rtts": drawn}
         found.append({"name": f"short{back}", "direction": direction, **short, **common})
     return found
+
+
+# ---- experiments ----
+
+
+def beside_sack(setup: Setup, protocol: str, rtt_ms: int, bg: bool, rate_mbps: int = RATE_MBPS) -> Scenario:
+    """A flow of a variant and one of TCP-SACK."""
+    return setup.scenario(Kind("X1", bg, rate_mbps).case(protocol, rtt_ms))
+
+
+def same_rtt(setup: Setup, protocol: str, rtt_ms: int, bg: bool) -> Scenario:
+    """Two flows of a variant with one round-trip time."""
+    return setup.scenario(Kind("X2", bg).case(protocol, rtt_ms))
+
+
+def other_rtt(setup: Setup, protocol: str, rtt2_ms: int, bg: bool) -> Scenario:
+    """Two flows of a variant, of which the first is far away."""
+    return setup.scenario(Kind("X3", bg).case(protocol, rtt2_ms))
+
+
+def background(setup: Setup, rate_mbps: int = RATE_MBPS, protocol: str = "") -> Scenario:
+    """The background traffic alone, whatever the protocol of a claim about it."""
+    return setup.scenario(Case("", "", (0, 0), background=True, rate_mbps=rate_mbps))
+
+
+SCENARIOS: dict[str, Callable[..., Scenario]] = {
+    "background": background,
+    "beside_sack": beside_sack,
+    "same_rtt": same_rtt,
+    "other_rtt": other_rtt,
+}

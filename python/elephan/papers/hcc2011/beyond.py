@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from elephan.evaluation.experiments import Experiment, RunSet
+from elephan.papers.hcc2011.setup import Setup
 from elephan.papers.paper import Beyond
 from elephan.report.charts import BarChart, BarPanel, Bars
 from elephan.report.figures import Figure, Panel, Traces
@@ -83,9 +84,9 @@ class Today:
         return self.scenario(f"{TITLES[algorithm]} with a full reverse path", [self.flow(algorithm, 1), source], 100)
 
 
-def beyond(scale: int) -> Beyond:
-    """The question and its runs; ``scale`` divides the rate."""
-    today = Today(scale)
+def beyond(setup: Setup) -> Beyond:
+    """The question and its runs, at the scale of a set-up."""
+    today = Today(setup.scale)
     groups = {
         "alone": ("one flow", {f"{a}, {b} %": today.alone(a, b) for b in BUFFERS for a in ALGORITHMS}),
         "rivals": ("HCC against others", {f"{r}, {b} %": today.against(r, b) for b in BUFFERS for r in RIVALS}),

@@ -25,6 +25,7 @@ from elephan.papers.hcc2011.setup import (
     Setup,
     queue_links,
 )
+from elephan.papers.loading import along, claims
 from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points
 from elephan.report.figures import Curve, Figure, Panel, Traces
 from elephan.report.series import flow_curve, throughput_curve
@@ -35,9 +36,9 @@ RATE = "rate (Mbit/s)"
 Sample = tuple[float, ...]
 
 
-def figures(runs: RunSet, setup: Setup, claims: ClaimSet) -> Sequence[Figure]:
+def figures(runs: RunSet, setup: Setup) -> Sequence[Figure]:
     """Every figure whose runs exist, in the paper's order."""
-    return list(_figures(Drawing(runs, setup, claims)))
+    return list(_figures(Drawing(runs, setup, claims("hcc2011"))))
 
 
 def _figures(drawing: Drawing) -> Iterator[Figure]:
@@ -199,7 +200,7 @@ class Drawing:
         for letter, rtts_ms in (("a", (120, 120)), ("b", (60, 120))):
             names = {f"hcc-{n}": f"user {n} ({rtt} ms)" for n, rtt in enumerate(rtts_ms, start=1)}
             panels.append(
-                self._rates(f"({letter}) RTTs of {rtts_ms[0]} and {rtts_ms[1]} ms", self._setup.pair(rtts_ms), names)
+                self._rates(f"({letter}) RTTs of {rtts_ms[0]} and {rtts_ms[1]} ms", self._setup.pair(*rtts_ms), names)
             )
         yield Traces(
             "figure11",
@@ -247,10 +248,11 @@ class Drawing:
     def reverse_buffers(self) -> Iterator[Figure]:
         """Fig 15."""
         setup, series = self._setup, []
+        buffers = along("hcc2011", "F15", "buffer_pkts", quick=setup.scale > 1)
         for position, (protocol, on) in enumerate(product(REVERSE, SETTINGS)):
-            scenario = partial(setup.reverse, protocol, setting=on)
+            scenario = partial(setup.reverse, protocol, on_off=on)
             name = f"{TITLES[protocol]}, {on:g}"
-            series.append(self._points(protocol, setup.reverse_buffers, scenario, name=name, style=position))
+            series.append(self._points(protocol, buffers, scenario, name=name, style=position))
         yield LineChart(
             "figure15",
             "Figure 15: throughput against buffer size with reverse traffic",

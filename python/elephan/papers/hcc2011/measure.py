@@ -5,10 +5,9 @@ At a smaller scale (``Setup.scale``) rates and packets are given at the paper's 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 from elephan.evaluation.conditions import Value, span
 from elephan.evaluation.criteria import CriterionError
@@ -25,11 +24,11 @@ from elephan.papers.hcc2011.setup import (
     LOSSES,
     PROTOCOLS,
     RATIO_RTTS_MS,
-    REVERSE_BYTES,
-    SHORT_RTT_MS,
+    SCENARIOS,
     Setup,
     queue_links,
 )
+from elephan.papers.loading import claims, scenario_at
 from elephan.scenario import Scenario
 
 STEADY_S = (30.0, 300.0)
@@ -47,12 +46,12 @@ _LONE = ("F6", "F7", "F8a", "F8b", "F9a", "F9b")
 _SCALED = ("throughput_mbps", "sum_throughput_mbps", "mean_throughput_mbps", "mean_queue_pkts", "mean_cwnd_pkts")
 
 
-def measurer(runs: RunSet, setup: Setup, published: Published, experiments: Mapping[str, Mapping[str, Any]]) -> Chosen:
+def measurer(runs: RunSet, setup: Setup) -> Chosen:
     """Selects how each claim is measured: in the runs of one setup, by HCC's rules alone, or by the consistency of the
     paper's own Table 2."""
     factors = dict.fromkeys(_SCALED, float(setup.scale))
-    simulated = Suite(runs, setup, TABLE, partial(_scenario, experiments), _WHERE, partial(_points, setup), factors)
-    by_check = {"unit": rules.measurer(runs, setup), "internal": published.measurer(runs)}
+    simulated = Suite(runs, setup, TABLE, _scenario, _WHERE, partial(_points, setup), factors)
+    by_check = {"unit": rules.measurer(runs, setup), "internal": Published(claims("hcc2011")).measurer(runs)}
     return Chosen(lambda where, claim: by_check.get(claim.check, simulated))
 
 
@@ -66,30 +65,11 @@ def _points(setup: Setup, claim: Claim) -> dict[str, Sequence[Value]]:
     }
 
 
-def _scenario(experiments: Mapping[str, Mapping[str, Any]], setup: Setup, protocol: str, at: At) -> Scenario:
+def _scenario(setup: Setup, protocol: str, at: At) -> Scenario:
     if protocol not in PROTOCOLS:
         raise CriterionError(f"'{protocol}' is not one of {', '.join(PROTOCOLS)}")
-    name = at.experiment
-    listed = experiments[str(at.where.get("experiment", at.criterion.experiment))].get("buffer_pkts", ())
-    buffer = at.get("buffer_pkts", int(listed[0]) if len(listed) == 1 else 0)
-    if name in _LONE:
-        return setup.lone(protocol, buffer, at.get("loss_probability", 0.0), at.get("rtt_ms", 0) or None)
-    if name.startswith("F10"):
-        return setup.equal(protocol, buffer)
-    if name.startswith("T2") and "rtt_ratio" in at.where:
-        rtt_ratio = at.get("rtt_ratio", 1.0)
-        expected = {"rtt1_ms": SHORT_RTT_MS, "rtt2_ms": RATIO_RTTS_MS[rtt_ratio]}
-        if wrong := [key for key, rtt in expected.items() if at.where.get(key, rtt) != rtt]:
-            raise CriterionError(f"{at.criterion.id}: where: {wrong[0]} does not belong to the ratio {rtt_ratio}")
-        return setup.ratio(protocol, rtt_ratio, buffer)
-    if name.startswith("F14"):
-        return setup.friendly(protocol, buffer)
-    if name in ("F12", "F13"):
-        return setup.three(gigabit=name == "F13")
-    if name in ("F11a", "F11b"):
-        return setup.pair((120, 120) if name == "F11a" else (60, 120))
-    setting = {"on": 1.0, "off": 0.0}[str(at.where["reverse"])] if "reverse" in at.where else at.get("on_off", 1.0)
-    return setup.reverse(protocol, buffer, setting, at.get("reverse_packet_bytes", REVERSE_BYTES))
+    here = at.but(on_off={"on": 1.0, "off": 0.0}[str(at.where["reverse"])]) if "reverse" in at.where else at
+    return scenario_at("hcc2011", SCENARIOS, setup, protocol, here)
 
 
 def _throughput(flow: int) -> Rule:

@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
+from elephan.papers.loading import about, along, claims
 from elephan.scenario import Scenario
 
-PROTOCOLS = ("reno", "vegas", "hstcp", "stcp", "htcp", "bic", "illinois", "fast", "hcc")
-HIGH_SPEED = PROTOCOLS[2:]
-REVERSE = ("illinois", "fast", "hcc")
-TITLES = MappingProxyType(
-    {
-        "reno": "TCP Reno",
-        "vegas": "TCP Vegas",
-        "hstcp": "HSTCP",
-        "stcp": "STCP",
-        "htcp": "HTCP",
-        "bic": "BIC TCP",
-        "illinois": "TCP-Illinois",
-        "fast": "FAST TCP",
-        "hcc": "HCC TCP",
-    }
-)
+PROTOCOLS: tuple[str, ...] = claims("hcc2011").lists["protocols"]
+HIGH_SPEED: tuple[str, ...] = claims("hcc2011").lists["high_speed"]
+REVERSE: tuple[str, ...] = claims("hcc2011").lists["reverse"]
+BUFFERS: tuple[int, ...] = claims("hcc2011").lists["buffers"]
+LOSSES: tuple[float, ...] = claims("hcc2011").lists["losses"]
+ALL_SETTINGS: tuple[float, ...] = claims("hcc2011").lists["loads"]
+SIZES_BYTES: tuple[int, ...] = claims("hcc2011").lists["sizes"]
+TITLES = MappingProxyType(about("hcc2011").names)
 
-BUFFERS = (100, 200, 400, 600, 1000, 2000, 3000, 4000)
-LOSSES = (1e-5, 7e-6, 5e-6, 3e-6, 1e-6)
-LOSS_BUFFERS = (200, 2000)
 RATIO_RTTS_MS = MappingProxyType({1.5: 90, 2: 120, 6: 360})
 SHORT_RTT_MS = 60
-TABLE_BUFFERS = (600, 2000)
 FRIENDLY_BUFFERS = MappingProxyType({"F14a": 600, "F14b": 1000, "F14c": 2000, "F14d": 3000})
 SETTINGS = (0.9, 1.0)
-ALL_SETTINGS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0)
-SIZES_BYTES = (100, 250, 500, 750, 1000)
 
 RATE_MBPS = 200
 BOTTLENECK_MS = 20
@@ -64,8 +51,6 @@ NS2_CODE = (
 OWN_AGENTS = ("reno", "vegas", "hstcp", "stcp", "htcp", "bic", "fast", "hcc")
 # ns-2's TcpAgent halves the window on the first loss and on any loss in slow start, whatever the rule.
 HALVING = ("hstcp", "stcp", "htcp", "bic")
-TCP_LINUX = ("hstcp", "stcp", "htcp", "bic", "illinois")
-QUICK_SCALE = 10
 # Lost packets for the tests of HCC's rules: one during the increase, at a window of about half of the BDP, and one
 # while the window is constant, between two decreases, so that the backoff is exact.
 LOST = (12_000, 400_000)
@@ -112,61 +97,60 @@ class Setup:
     scale: int = 1
 
     @property
-    def reverse_buffers(self) -> tuple[int, ...]:
-        """Buffers of Fig 15; fewer at a smaller scale."""
-        return BUFFERS if self.scale == 1 else (600, 2000, 4000)
-
-    @property
     def sizes_bytes(self) -> tuple[int, ...]:
-        """Sizes of the reverse packets in Fig 19, bytes; fewer sizes at a smaller scale, since small packets take long
-        to simulate."""
-        return SIZES_BYTES if self.scale == 1 else (250, 500, 1000)
+        """Sizes of the reverse packets in Fig 19, bytes; fewer at a smaller scale, since small packets take long to
+        simulate."""
+        return along("hcc2011", "F19", "reverse_packet_bytes", quick=self.scale > 1)
 
     # ---- the experiments ----
 
-    def lone(self, protocol: str, buffer: int, loss: float = 0.0, rtt_ms: int | None = None) -> Scenario:
-        """One flow (Figs 6 to 9); ``loss`` is the loss probability of packets that have left the queue."""
-        rtt_ms = rtt_ms or self.rtt_ms
-        title = f"{TITLES[protocol]}, {buffer} packets, {rtt_ms} ms" + (f", loss {loss:g}" if loss else "")
+    def lone(
+        self, protocol: str, buffer_pkts: int, loss_probability: float = 0.0, rtt_ms: int | None = None
+    ) -> Scenario:
+        """One flow (Figs 6 to 9); packets that have left the queue may be lost."""
+        rtt_ms, loss = rtt_ms or self.rtt_ms, loss_probability
+        title = f"{TITLES[protocol]}, {buffer_pkts} packets, {rtt_ms} ms" + (f", loss {loss:g}" if loss else "")
         # A scaled-down setup divides windows by ``scale``. The loss rate is multiplied by the square of ``scale``, so
         # Reno's window is divided by ``scale`` too.
-        return _dumbbell(self, title, (protocol,), (rtt_ms,), buffer, loss=loss * self.scale**2, record=not loss)
+        return _dumbbell(self, title, (protocol,), (rtt_ms,), buffer_pkts, loss=loss * self.scale**2, record=not loss)
 
-    def equal(self, protocol: str, buffer: int) -> Scenario:
+    def equal(self, protocol: str, buffer_pkts: int) -> Scenario:
         """Three flows with an RTT of 120 ms that start together (Fig 10)."""
-        title = f"three {TITLES[protocol]}, {buffer} packets"
-        return _dumbbell(self, title, (protocol,) * 3, (120,) * 3, buffer, record=True)
+        title = f"three {TITLES[protocol]}, {buffer_pkts} packets"
+        return _dumbbell(self, title, (protocol,) * 3, (120,) * 3, buffer_pkts, record=True)
 
-    def ratio(self, protocol: str, ratio: float, buffer: int) -> Scenario:
-        """Two flows with RTTs of 60 ms and ``ratio`` times 60 ms (Table 2)."""
-        rtts_ms = (SHORT_RTT_MS, RATIO_RTTS_MS[ratio])
-        title = f"two {TITLES[protocol]}, {rtts_ms[0]} and {rtts_ms[1]} ms, {buffer} packets"
-        return _dumbbell(self, title, (protocol,) * 2, rtts_ms, buffer)
+    def ratio(self, protocol: str, rtt_ratio: float, buffer_pkts: int) -> Scenario:
+        """Two flows with RTTs of 60 ms and ``rtt_ratio`` times 60 ms (Table 2)."""
+        rtts_ms = (SHORT_RTT_MS, RATIO_RTTS_MS[rtt_ratio])
+        title = f"two {TITLES[protocol]}, {rtts_ms[0]} and {rtts_ms[1]} ms, {buffer_pkts} packets"
+        return _dumbbell(self, title, (protocol,) * 2, rtts_ms, buffer_pkts)
 
-    def pair(self, rtts_ms: tuple[int, int]) -> Scenario:
-        """Two HCC flows that start one after the other, with a buffer of 600 packets (Fig 11)."""
-        title = f"two HCC TCP, {rtts_ms[0]} and {rtts_ms[1]} ms, 600 packets"
-        return _dumbbell(self, title, ("hcc",) * 2, rtts_ms, 600, starts_s=(0, self.late_s))
+    def pair(self, rtt1_ms: int, rtt2_ms: int, protocol: str = "hcc") -> Scenario:
+        """Two flows that start one after the other, with a buffer of 600 packets (Fig 11)."""
+        title = f"two {TITLES[protocol]}, {rtt1_ms} and {rtt2_ms} ms, 600 packets"
+        return _dumbbell(self, title, (protocol,) * 2, (rtt1_ms, rtt2_ms), 600, starts_s=(0, self.late_s))
 
-    def three(self, *, gigabit: bool = False) -> Scenario:
-        """Three HCC flows of different RTTs, each 100 s after the previous flow (Figs 12 and 13)."""
+    def three(self, *, gigabit: bool = False, protocol: str = "hcc") -> Scenario:
+        """Three flows of different RTTs, each 100 s after the previous flow (Figs 12 and 13)."""
         buffer = self.gigabit_buffer if gigabit else 2000
-        title = f"three HCC TCP at {'1 Gbit/s' if gigabit else '200 Mbit/s'}, {buffer} packets"
+        title = f"three {TITLES[protocol]} at {'1 Gbit/s' if gigabit else '200 Mbit/s'}, {buffer} packets"
         starts_s = tuple(100 * i for i in range(len(self.three_rtts_ms)))
         rtts_ms, factor = self.three_rtts_ms, 5 if gigabit else 1
-        return _dumbbell(self, title, ("hcc",) * 3, rtts_ms, buffer, starts_s=starts_s, factor=factor, record=True)
+        return _dumbbell(self, title, (protocol,) * 3, rtts_ms, buffer, starts_s=starts_s, factor=factor, record=True)
 
-    def friendly(self, protocol: str, buffer: int) -> Scenario:
+    def friendly(self, protocol: str, buffer_pkts: int) -> Scenario:
         """Two flows of a protocol and two Reno flows, all with an RTT of 120 ms (Fig 14)."""
-        title = f"two {TITLES[protocol]} and two TCP Reno, {buffer} packets"
-        return _dumbbell(self, title, (protocol, protocol, "reno", "reno"), (120,) * 4, buffer)
+        title = f"two {TITLES[protocol]} and two TCP Reno, {buffer_pkts} packets"
+        return _dumbbell(self, title, (protocol, protocol, "reno", "reno"), (120,) * 4, buffer_pkts)
 
     def reverse(
-        self, protocol: str, buffer: int = 2000, setting: float = 1.0, size_bytes: int = REVERSE_BYTES
+        self, protocol: str, buffer_pkts: int = 2000, on_off: float = 1.0, reverse_packet_bytes: int = REVERSE_BYTES
     ) -> Scenario:
-        """One flow, and a source on the reverse path that is on for the fraction ``setting`` of the time (Figs 15 to
+        """One flow, and a source on the reverse path that is on for the fraction ``on_off`` of the time (Figs 15 to
         19)."""
-        return _reverse(self, protocol, buffer, setting, size_bytes) if setting else self.lone(protocol, buffer)
+        if not on_off:
+            return self.lone(protocol, buffer_pkts)
+        return _reverse(self, protocol, buffer_pkts, on_off, reverse_packet_bytes)
 
     def two_losses(self) -> Scenario:
         """One HCC flow with a queue that never fills; two lost packets show HCC's rules."""
@@ -349,3 +333,15 @@ def _two_losses(setup: Setup) -> Scenario:
             "send_jitter": "0 s",
         }
     )
+
+
+SCENARIOS: dict[str, Callable[..., Scenario]] = {
+    "lone": Setup.lone,
+    "equal": Setup.equal,
+    "ratio": Setup.ratio,
+    "pair": Setup.pair,
+    "three": Setup.three,
+    "friendly": Setup.friendly,
+    "reverse": Setup.reverse,
+    "two_losses": Setup.two_losses,
+}

@@ -19,12 +19,11 @@ from elephan.papers.katto2008.setup import (
     HYBRIDS,
     PIPE,
     PROTOCOLS,
-    RESPONSE_POINTS,
-    RESPONSE_PROTOCOLS,
     TITLES,
     Setup,
     response,
 )
+from elephan.papers.loading import cells, claims
 from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points
 from elephan.report.figures import Figure
 
@@ -129,21 +128,23 @@ def _responses(runs: RunSet, setup: Setup) -> Figure:
         Points(RESPONSE_NAMES[name], RESPONSE_LINE.tolist(), _packets(name), style=style, drawn="line")
         for style, name in enumerate(("reno", "hstcp", "stcp"))
     ]
-    for style, (rate, title) in enumerate((("10g", "10 Gbit/s"), ("10m", "10 Mbit/s")), start=5):
-        bdp = hybrid.Pipe({"10g": 10e9, "10m": 10e6}[rate], RESPONSE_RTT_S, PIPE.packet_bits).bdp
+    stated = claims("katto2008")
+    for style, part in enumerate(stated.experiments["katto2008.F9"].runs, start=5):
+        rate_mbps = part.fixed["rate_mbps"]
+        title = f"{rate_mbps // 1000} Gbit/s" if rate_mbps >= 1000 else f"{rate_mbps} Mbit/s"
+        bdp = hybrid.Pipe(rate_mbps * 1e6, RESPONSE_RTT_S, PIPE.packet_bits).bdp
         values = hybrid.response_with_timeouts(RESPONSE_LINE, bdp, RESPONSE_RTT_S)
-        name = f"hybrid, {title}"
-        series.append(Points(name, RESPONSE_LINE.tolist(), values.tolist(), style=style, drawn="line"))
-        for protocol in RESPONSE_PROTOCOLS[rate]:
-            found = []
-            for p in RESPONSE_POINTS[rate]:
-                run = runs.first(response(setup, protocol, rate, p))
-                if run is not None:
-                    found.append((p, float(runs.metric(run, "response_pkts_per_rtt")[setup.name(protocol)])))
-            if found:
-                x, y = (list(column) for column in zip(*found, strict=True))
-                color = style if protocol == "fusion" else ("reno", "hstcp", "stcp").index(protocol)
-                series.append(Points(f"{RESPONSE_NAMES[protocol]} (run, {title})", x, y, style=color, drawn="markers"))
+        series.append(Points(f"hybrid, {title}", RESPONSE_LINE.tolist(), values.tolist(), style=style, drawn="line"))
+        found: dict[str, list[tuple[float, float]]] = {}
+        for cell in cells(part, stated.lists):
+            protocol, run = cell["protocol"], runs.first(response(setup, **cell))
+            if run is not None:
+                packets = float(runs.metric(run, "response_pkts_per_rtt")[setup.name(protocol)])
+                found.setdefault(protocol, []).append((cell["p"], packets))
+        for protocol, places in found.items():
+            x, y = (list(column) for column in zip(*places, strict=True))
+            color = style if protocol == "fusion" else ("reno", "hstcp", "stcp").index(protocol)
+            series.append(Points(f"{RESPONSE_NAMES[protocol]} (run, {title})", x, y, style=color, drawn="markers"))
     panel = LinePanel("", "packet loss rate", "packets per RTT", tuple(series), log_x=True, log_y=True)
     return LineChart(
         "figure9",

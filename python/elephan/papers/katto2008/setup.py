@@ -11,6 +11,7 @@ from typing import Any
 from elephan.models import abstracted
 from elephan.models.abstracted import Hybrid
 from elephan.models.hybrid import Pipe, borders
+from elephan.papers.loading import about, claims
 from elephan.scenario import Scenario
 
 RATE_BPS = 100_000_000
@@ -19,18 +20,13 @@ PACKET_BYTES = 1500
 BUFFER = 333
 PIPE = Pipe(RATE_BPS, RTT_S, 8 * PACKET_BYTES)
 
-PROTOCOLS = ("reno", "fast", "ctcp", "areno", "yeah", "fusion")
-HYBRIDS = ("ctcp", "areno", "yeah", "fusion")
-TITLES = MappingProxyType({
-    "reno": "TCP-Reno (SACK)", "fast": "FAST-TCP", "ctcp": "CTCP", "areno": "ARENO", "yeah": "YeAH-TCP",
-    "fusion": "TCP-Fusion", "yeah_1.01": "YeAH (1.01)", "yeah_1.03": "YeAH (1.03)", "yeah_1.1": "YeAH (1.1)",
-    "ctcp_1/2": "CTCP (1/2)", "ctcp_7/8": "CTCP (7/8)",
-})  # fmt: skip
-TUNED = ("yeah_1.1", "ctcp_7/8")
+PROTOCOLS: tuple[str, ...] = claims("katto2008").lists["protocols"]
+HYBRIDS: tuple[str, ...] = claims("katto2008").lists["hybrids"]
+CANDIDATES: tuple[str, ...] = claims("katto2008").lists["candidates"]
+GRID: tuple[float, ...] = claims("katto2008").lists["losses"]
+TITLES = MappingProxyType(about("katto2008").names)
 ORIGINAL = MappingProxyType({"yeah_1.01": "yeah", "ctcp_1/2": "ctcp"})
-CANDIDATES = ("reno", "ctcp_1/2", "ctcp_7/8", "yeah_1.01", "yeah_1.03", "yeah_1.1", "fusion", "areno")
 
-GRID = tuple(float(f"{10 ** (-6 + step / 2):.3g}") for step in range(11))
 SHORTEST_S, LONGEST_S = 300.0, 1000.0
 LOSSES_IN_A_RUN = 200
 SHORT_FLOWS = 100
@@ -38,7 +34,6 @@ SHORT_MEAN_BYTES, SHORT_SHAPE = 25_000, 1.2
 # The long flow also starts within the first 100 s, at least 20 s before the first short flow.
 SHORT_FROM_S, SHORT_SPAN_S = 120, 100
 SHORT_RUN_S = SHORT_FROM_S + SHORT_SPAN_S
-QUICK_TIME = 10
 
 
 @dataclass(frozen=True)
@@ -204,35 +199,17 @@ def _users(setup: Setup, protocol: str) -> Scenario:
     )
 
 
-RESPONSE_RATES = MappingProxyType({"10g": 10_000, "10m": 10})
-# At 10 Gbit/s a run with a low loss rate would take many hours, since windows are large; at 10 Mbit/s windows are
-# small.
-RESPONSE_POINTS = MappingProxyType({"10g": (1e-5, 1e-4, 1e-3, 1e-2), "10m": (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)})
-RESPONSE_SECONDS = MappingProxyType({"10g": 60, "10m": 600})
-RESPONSE_PROTOCOLS = MappingProxyType({"10g": ("reno", "hstcp", "stcp", "fusion"), "10m": ("fusion",)})
-
-
-def response_scenarios(setup: Setup) -> dict[str, Scenario]:
-    """Flows alone on the paths of figure 9, at loss rates with acceptable run times."""
-    return {
-        f"{name}, {rate}bit/s, p = {p:.0e}": response(setup, name, rate, p)
-        for rate, names in RESPONSE_PROTOCOLS.items()
-        for name in names
-        for p in RESPONSE_POINTS[rate]
-    }
-
-
 @lru_cache(maxsize=64)
-def response(setup: Setup, protocol: str, rate: str, p: float) -> Scenario:
+def response(setup: Setup, protocol: str, p: float, rate_mbps: int, seconds: float) -> Scenario:
     """A flow alone on a path of figure 9, with an RTT of 100 ms and a buffer of one BDP."""
-    seconds = RESPONSE_SECONDS[rate] / setup.time
-    path = setup.path() | {"rate": f"{RESPONSE_RATES[rate]} Mbit/s", "rtt": "100 ms", "buffer": "1 BDP"}
+    run_s = seconds / setup.time
+    path = setup.path() | {"rate": f"{rate_mbps} Mbit/s", "rtt": "100 ms", "buffer": "1 BDP"}
     path |= {"access_rate": "40 Gbit/s", "send_jitter": "0 s"}
     return Scenario.dumbbell(
         [setup.flow(protocol)],
-        title=f"{TITLES.get(protocol, protocol.upper())} at {RESPONSE_RATES[rate]} Mbit/s, p = {p:.0e}",
-        duration=f"{seconds:g} s",
-        measure={"from": f"{seconds / 2:g} s"},
+        title=f"{TITLES.get(protocol, protocol.upper())} at {rate_mbps} Mbit/s, p = {p:.0e}",
+        duration=f"{run_s:g} s",
+        measure={"from": f"{run_s / 2:g} s"},
         loss=p,
         start_jitter="100 ms",
         **path,

@@ -16,6 +16,7 @@ from elephan.evaluation.experiments import RunSet
 from elephan.models import abstracted, hybrid
 from elephan.models.cycles import Floats
 from elephan.papers.katto2008.setup import HYBRIDS, PACKET_BYTES, PIPE, TITLES, Setup
+from elephan.papers.loading import along, cells, claims
 from elephan.report.charts import LineChart, LinePanel, Points
 from elephan.report.figures import Figure
 from elephan.scenario import Scenario
@@ -25,10 +26,18 @@ if TYPE_CHECKING:
 
 ROUNDS = 5
 SHOWN = 24
-# Windows at the loss: the windows at which Tables 1 and 2 are checked, and a window of case 3-2.
-CASES = {1: (("1", 800.0), ("2", 500.0), ("3", 200.0)), 2: (("1", 500.0), ("2", 250.0), ("3", 100.0))}
-ABSTRACTED = {1: (("2", 500.0), ("3-1", 200.0), ("3-2", 20.0)), 2: (("2", 250.0), ("3-1", 100.0), ("3-2", 20.0))}
-IDEAL = {1: ("reno", "fast", "fusion"), 2: ("reno", "fusion")}
+
+
+def _cases(experiment: str, part: int = 0) -> tuple[tuple[str, float], ...]:
+    """The cases of an experiment with their windows at the loss."""
+    stated = claims("katto2008")
+    runs = stated.experiments[f"katto2008.{experiment}"].runs[part]
+    return tuple(dict.fromkeys((cell["case"], cell["w"]) for cell in cells(runs, stated.lists)))
+
+
+CASES = {1: _cases("M1"), 2: _cases("M2")}
+ABSTRACTED = {1: _cases("M3"), 2: _cases("M3", 1)}
+IDEAL: dict[int, tuple[str, ...]] = {1: along("katto2008", "M1", "protocol"), 2: along("katto2008", "M2", "protocol")}
 STANDS_FOR = {"reno": "loss", "fast": "delay", "fusion": "hybrid"}
 STYLES = {"reno": 0, "fast": 1, "ctcp": 2, "areno": 3, "yeah": 4, "fusion": 5, "rival": 6}
 
@@ -41,13 +50,6 @@ def packets_between(setup: Setup, protocol: str, w: float, flows: int) -> int:
     table = hybrid.single_flow if flows == 1 else hybrid.two_flows
     control: hybrid.Control = "loss" if protocol == "reno" else "delay"
     return round(float(table(control, w, PIPE.bdp, PIPE.rtt_s, PIPE.packet_s).packets))
-
-
-def scenarios(setup: Setup, flows: int, *, ideal: bool) -> dict[str, Scenario]:
-    """The runs of figures 2 and 4 if ``ideal`` is set, otherwise the runs of figures 5 and 6."""
-    cases = CASES[flows] if ideal else ABSTRACTED[flows]
-    names = IDEAL[flows] if ideal else HYBRIDS
-    return {f"{TITLES[name]}, case {case}": trace(setup, name, w, flows) for case, w in cases for name in names}
 
 
 @lru_cache(maxsize=256)

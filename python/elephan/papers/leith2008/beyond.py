@@ -17,6 +17,7 @@ from typing import Any
 from elephan.evaluation.experiments import Experiment, RunSet
 from elephan.evaluation.measurement import NotJudgedError
 from elephan.evaluation.wording import number
+from elephan.papers.leith2008.setup import Setup
 from elephan.papers.paper import Beyond
 from elephan.report.charts import LineChart, LinePanel, Points
 from elephan.report.figures import Figure
@@ -39,8 +40,9 @@ ALONE_S = {100: 1600, 1000: 1600, 10_000: 600}
 SEEDS = 2
 
 
-def beyond(scale: int = 1) -> Beyond:
-    """The question and its runs; ``scale`` divides the rates."""
+def beyond(setup: Setup) -> Beyond:
+    """The question and its runs, at the scale of a set-up."""
+    scale = setup.scale
     return Beyond(
         question="How do recovery, congestion epochs, convergence and fairness change up to 10 Gbit/s?",
         why=(

@@ -11,8 +11,8 @@ from elephan.evaluation.measurement import NotJudgedError
 from elephan.papers import printed
 from elephan.papers.claims import ClaimSet
 from elephan.papers.leith2008 import setup as paths
-from elephan.papers.leith2008.measure import lone
-from elephan.papers.leith2008.setup import TITLES, Line, Setup
+from elephan.papers.leith2008.setup import TITLES, Line, Setup, lone
+from elephan.papers.loading import claims
 from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points
 from elephan.report.figures import Curve, Figure, Panel, Traces
 from elephan.report.series import flow_curve, throughput_curve
@@ -29,9 +29,9 @@ CASES = {
 _COLORS = {"reno": 0, "ctcp": 1, "illinois": 2, "cubic": 3, "aimd_a0.3": 0, "aimd_a10": 4}
 
 
-def figures(runs: RunSet, setup: Setup, claims: ClaimSet) -> Sequence[Figure]:
+def figures(runs: RunSet, setup: Setup) -> Sequence[Figure]:
     """Every figure whose runs exist."""
-    draw = _Drawing(runs, setup, claims)
+    draw = _Drawing(runs, setup, claims("leith2008"))
     parts: list[Callable[[], Iterator[Figure]]] = [
         draw.recovery, draw.reverse, draw.epochs, draw.newcomers, draw.rtts, draw.friendly, draw.cases,
         draw.misled, draw.overestimated, draw.response,
@@ -88,7 +88,7 @@ class _Drawing:
     def reverse(self) -> Iterator[Figure]:
         """Figure 2."""
         rows = [
-            (f"({letter}) {TITLES[name]}", paths.reverse(self._setup, name), [(name, TITLES[name])], CWND)
+            (f"({letter}) {TITLES[name]}", paths.reverse_traffic(self._setup, name), [(name, TITLES[name])], CWND)
             for letter, name in (("a", "illinois"), ("b", "ctcp"))
         ]
         caption = (

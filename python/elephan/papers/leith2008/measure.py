@@ -28,7 +28,7 @@ from elephan.evaluation.measuring import (
 from elephan.papers.claims import Claim
 from elephan.papers.leith2008 import rules
 from elephan.papers.leith2008 import setup as paths
-from elephan.papers.leith2008.setup import Line, Setup
+from elephan.papers.leith2008.setup import Line, Setup, lone
 from elephan.scenario import Scenario
 from elephan.scenario.lookups import link_named, present, wire_bytes
 
@@ -67,11 +67,6 @@ def _points(claim: Claim) -> dict[str, Sequence[Value]]:
         "cwnd_pkts": rules.WINDOWS,
         "bdp_pkts": [paths.with_rate(paths.F5, mbps).bdp_packets for mbps in rates],
     }
-
-
-def lone(setup: Setup, algorithm: str, line: Line) -> Scenario:
-    """The run of Figure 3 of an algorithm and a path."""
-    return paths.alone(setup, algorithm, line, paths.epochs_s(setup, line))
 
 
 def _with_bdp(line: Line, at: At) -> Line:
@@ -270,7 +265,7 @@ ALG: tuple[Place, dict[str, Rule]] = (
     },
 )
 REVERSE: tuple[Place, dict[str, Rule]] = (
-    lambda setup, subject, at: paths.reverse(setup, subject, traffic=at.get("reverse", "on") != "off"),
+    lambda setup, subject, at: paths.reverse_traffic(setup, subject, traffic=at.get("reverse", "on") != "off"),
     {
         "fill_time_s": of("recovery_time_s", "{}", REFILL_S),
         "mean_alpha_pkts_per_rtt": _refilling("increase_pkts_per_rtt"),

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from elephan.papers.loading import claims
 from elephan.scenario import Scenario
 
 RULES = {"illinois": "illinois", "ctcp": "compound"}
-FRACTIONS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-WINDOWS = (50, 100, 200, 400, 800, 1600)
+FRACTIONS: tuple[float, ...] = claims("leith2008").lists["fractions"]
+WINDOWS: tuple[int, ...] = claims("leith2008").lists["windows"]
 BASE_MS = LARGEST_MS = 100
 GROWTH_S = (11.0, 15.0)
 """Time window in which growth at a queueing delay is measured, s; the delay is applied from 10 s on."""

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
+from elephan.papers.leith2008 import rules
+from elephan.papers.loading import about, along, claims
 from elephan.scenario import Scenario
 
 WIRE_BYTES = 1500
-ALGORITHMS = ("reno", "ctcp", "illinois", "cubic")
-TITLES = MappingProxyType(
-    {
-        "reno": "Reno",
-        "ctcp": "Compound TCP",
-        "illinois": "TCP Illinois",
-        "cubic": "Cubic",
-        "illinois_stock": "TCP Illinois of 2.6.23",
-    }
-)
+TITLES = MappingProxyType(about("leith2008").names)
 BURST_S = 100
 F2_LOSS_S = 25
 REVERSE_WINDOW_BYTES = 500_000
@@ -30,7 +23,7 @@ F5_TIMES_S = (100.0, 1500.0)
 F6_TIMES_S = (20.0, 600.0)
 MEASURE_S = (200, 1200)
 CROSS_MEASURE_S, QUICK_MEASURE_S = (200, 1800), (200, 600)
-F7_RTTS_MS = (16, 30, 60, 90, 120)
+F7_RTTS_MS: tuple[int, ...] = along("leith2008", "F7", "rtt1_ms")
 F7_BUFFERS = {120: 1000, 16: 133}
 CROSS_RTTS_MS = (30, 60, 90, 120)
 F10_BUFFER = 4096
@@ -39,10 +32,10 @@ SMALL_MBPS = 5.0
 F11_ERROR_MS = 20
 SCAN_NS = 100
 """Processing time for one outstanding segment, ns: the time of a cache miss."""
-LOSS_RATES = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+LOSS_RATES: tuple[float, ...] = claims("leith2008").lists["losses"]
 AIMD = {"aimd_a0.3": 0.3, "aimd_a10": 10.0}
-RENO_MBPS = (25, 50, 100)
-F5_MBPS = (50, 100, 200)
+RENO_MBPS: tuple[float, ...] = along("leith2008", "F3", "rate_mbps")
+F5_MBPS: tuple[float, ...] = along("leith2008", "F5", "rate_mbps")
 
 
 @dataclass(frozen=True)
@@ -78,6 +71,7 @@ F11 = Line(150, 100, 2000)
 F12 = Line(400, 120, 4000)
 F13 = Line(250, 100, 4167)
 S8C = Line(1000, 122, 10_167)
+PATHS = {"F3a": F3A, "F3b": F3B, "F5": F5, "F6": F6, "F13": F13}
 
 
 @dataclass(frozen=True)
@@ -212,21 +206,21 @@ class Setup:
 
 
 @lru_cache(maxsize=512)
-def recovery(setup: Setup, algorithm: str) -> Scenario:
+def recovery(setup: Setup, protocol: str) -> Scenario:
     """Figure 1: one flow, and datagrams at the link's rate from 100 s to 105 s."""
     flows = [
-        setup.flow(algorithm, algorithm),
+        setup.flow(protocol, protocol),
         setup.datagrams("udp", F1.mbps, BURST_S, BURST_S + 5, WIRE_BYTES),
     ]
-    run_s = 1600 if algorithm == "reno" else 400
-    return setup.scenario(f"{TITLES[algorithm]} after 5 s of datagrams", F1, flows, run_s)
+    run_s = 1600 if protocol == "reno" else 400
+    return setup.scenario(f"{TITLES[protocol]} after 5 s of datagrams", F1, flows, run_s)
 
 
 @lru_cache(maxsize=512)
-def reverse(setup: Setup, algorithm: str, *, traffic: bool = True) -> Scenario:
+def reverse_traffic(setup: Setup, protocol: str, *, traffic: bool = True) -> Scenario:
     """Figure 2: one flow; from 25 s on, a reverse connection of 5 s with a window of 0.5 MB starts every 6 s."""
     run_s = 400
-    flows = [setup.flow(algorithm, algorithm)]
+    flows = [setup.flow(protocol, protocol)]
     if setup.burst:
         flows.append(setup.datagrams("udp", F2.mbps, F2_LOSS_S - 5, F2_LOSS_S, WIRE_BYTES))
     if traffic:
@@ -236,7 +230,7 @@ def reverse(setup: Setup, algorithm: str, *, traffic: bool = True) -> Scenario:
             for at in range(F2_LOSS_S, run_s - 5, 6)
         ]
     against = "against on-off traffic" if traffic else "without reverse traffic"
-    return setup.scenario(f"{TITLES[algorithm]} {against}", F2, flows, run_s)
+    return setup.scenario(f"{TITLES[protocol]} {against}", F2, flows, run_s)
 
 
 @lru_cache(maxsize=512)
@@ -271,15 +265,15 @@ def with_rate(line: Line, mbps: float) -> Line:
 
 
 @lru_cache(maxsize=512)
-def rtt_pair(setup: Setup, algorithm: str, rtt_ms: int, buffer_ms: int) -> Scenario:
-    """Figure 7: flow 1 with ``rtt_ms`` against flow 2 with 120 ms, and 10 % of cross traffic at 6 ms and 120 ms."""
+def rtt_pair(setup: Setup, protocol: str, rtt1_ms: int, buffer_ms: int) -> Scenario:
+    """Figure 7: flow 1 with ``rtt1_ms`` against flow 2 with 120 ms, and 10 % of cross traffic at 6 ms and 120 ms."""
     flows = [
-        setup.flow(f"{algorithm}-1", algorithm, rtt=f"{rtt_ms} ms"),
-        setup.flow(f"{algorithm}-2", algorithm, rtt="120 ms"),
+        setup.flow(f"{protocol}-1", protocol, rtt=f"{rtt1_ms} ms"),
+        setup.flow(f"{protocol}-2", protocol, rtt="120 ms"),
     ]
     # The RTT of a transfer is at least that of the path, so the path has the shortest RTT of all transfers.
     line = Line(100, 6, F7_BUFFERS[buffer_ms])
-    title = f"{TITLES[algorithm]}, {rtt_ms} ms and 120 ms, buffer {buffer_ms} ms"
+    title = f"{TITLES[protocol]}, {rtt1_ms} ms and 120 ms, buffer {buffer_ms} ms"
     more = {"traffic": setup.cross(10, (6, 120)), **setup.measured(setup.cross_s)}
     return setup.scenario(title, line, flows, setup.cross_s[1], **more)
 
@@ -303,12 +297,12 @@ def against_reno(setup: Setup, algorithm: str, name: str, *, overestimate: bool 
 
 
 @lru_cache(maxsize=512)
-def on_slow_host(setup: Setup, algorithm: str, name: str = "F12") -> Scenario:
+def on_slow_host(setup: Setup, protocol: str, path: str = "F12") -> Scenario:
     """The scenario of :func:`against_reno`, on a host that processes all outstanding segments for each ACK with SACK
     blocks (§VIII.A)."""
     scan_ns = setup.scan_ns or SCAN_NS
-    stack = setup.stack(_BESIDE_RENO[name], host_scan=f"{scan_ns * setup.scale} ns")
-    return _against_reno(setup, algorithm, name, f", the host takes {scan_ns} ns a segment", own_stack=stack)
+    stack = setup.stack(_BESIDE_RENO[path], host_scan=f"{scan_ns * setup.scale} ns")
+    return _against_reno(setup, protocol, path, f", the host takes {scan_ns} ns a segment", own_stack=stack)
 
 
 _BESIDE_RENO = {"F8a": F8A, "F9a": F8A, "F8b": F8B, "F9b": F8B, "F12": F12}
@@ -327,43 +321,80 @@ def _against_reno(
 
 
 @lru_cache(maxsize=512)
-def crossed(setup: Setup, algorithm: str, case: int) -> Scenario:
+def crossed(setup: Setup, protocol: str, case: int) -> Scenario:
     """Figure 10 and Table I: a long flow alone (1), with cross traffic (2), a reverse flow (3), small packets (4)."""
-    flows = [setup.flow(algorithm, algorithm, rtt=f"{F10.rtt_ms} ms")]
+    flows = [setup.flow(protocol, protocol, rtt=f"{F10.rtt_ms} ms")]
     if case == 3:
-        flows.append(setup.flow("reverse", algorithm, rtt=f"{F10.rtt_ms} ms", direction="left"))
+        flows.append(setup.flow("reverse", protocol, rtt=f"{F10.rtt_ms} ms", direction="left"))
     if case == 4:
         flows.append({**setup.datagrams("small", SMALL_MBPS, 0, None, ACK_BYTES), "rtt": f"{F10.rtt_ms} ms"})
     more = {"traffic": setup.cross(40, CROSS_RTTS_MS)} if case > 1 else {}
     line = Line(F10.mbps, min(CROSS_RTTS_MS), F10.buffer)
-    title = f"{TITLES[algorithm]}, case {case}"
+    title = f"{TITLES[protocol]}, case {case}"
     return setup.scenario(title, line, flows, setup.cross_s[1], **more, **setup.measured(setup.cross_s))
 
 
 @lru_cache(maxsize=512)
-def misled(setup: Setup, algorithm: str) -> Scenario:
+def misled(setup: Setup, protocol: str) -> Scenario:
     """Figure 11: two flows; the base RTT of the second flow has an error of 20 ms."""
     flows = [
-        setup.flow(f"{algorithm}-1", algorithm),
-        setup.flow(f"{algorithm}-2", algorithm, 50, base_rtt_error=f"{F11_ERROR_MS} ms"),
+        setup.flow(f"{protocol}-1", protocol),
+        setup.flow(f"{protocol}-2", protocol, 50, base_rtt_error=f"{F11_ERROR_MS} ms"),
     ]
-    title = f"two {TITLES[algorithm]} flows, one base RTT 20 ms too long"
+    title = f"two {TITLES[protocol]} flows, one base RTT 20 ms too long"
     return setup.scenario(title, F11, flows, MEASURE_S[1], **setup.measured(MEASURE_S))
 
 
 @lru_cache(maxsize=512)
-def gigabit(setup: Setup, algorithm: str) -> Scenario:
+def gigabit(setup: Setup, protocol: str) -> Scenario:
     """§VIII.C: one flow over 1 Gbit/s and 122 ms with 5 % of Pareto traffic each way."""
     traffic = [source for way in ("right", "left") for source in setup.cross(50, CROSS_RTTS_MS, way)]
-    flows = [setup.flow(algorithm, algorithm, rtt=f"{S8C.rtt_ms} ms")]
+    flows = [setup.flow(protocol, protocol, rtt=f"{S8C.rtt_ms} ms")]
     line = Line(S8C.mbps, min(CROSS_RTTS_MS), S8C.buffer)
-    title = f"{TITLES[algorithm]}, 1 Gbit/s"
+    title = f"{TITLES[protocol]}, 1 Gbit/s"
     return setup.scenario(title, line, flows, 600, traffic=traffic, **setup.measured((100, 600)))
 
 
 @lru_cache(maxsize=512)
-def response(setup: Setup, algorithm: str, loss: float) -> Scenario:
+def response(setup: Setup, protocol: str, loss: float) -> Scenario:
     """The response function of §IV.A: one flow and random losses."""
-    flows = [setup.flow(algorithm, algorithm)]
-    title = f"{algorithm}, loss {loss:g}"
+    flows = [setup.flow(protocol, protocol)]
+    title = f"{protocol}, loss {loss:g}"
     return setup.scenario(title, F1, flows, 600, loss=f"{100 * loss:.12g}%", **setup.measured((100, 600)))
+
+
+# ---- experiments ----
+
+
+def lone(setup: Setup, algorithm: str, line: Line) -> Scenario:
+    """The run of Figure 3 of an algorithm and a path."""
+    return alone(setup, algorithm, line, epochs_s(setup, line))
+
+
+def late_second(setup: Setup, protocol: str, path: str, rate_mbps: float = 0) -> Scenario:
+    """Two flows of one algorithm on a path with a name, perhaps at another rate."""
+    times_s = {"F3b": late(setup), "F6": F6_TIMES_S}.get(path, F5_TIMES_S)
+    return newcomer(setup, protocol, _at_rate(path, rate_mbps), *times_s)
+
+
+def _at_rate(path: str, rate_mbps: float) -> Line:
+    return with_rate(PATHS[path], rate_mbps) if rate_mbps else PATHS[path]
+
+
+SCENARIOS: dict[str, Callable[..., Scenario]] = {
+    "crossed": crossed,
+    "at_delay": lambda setup, protocol, queue_delay_fraction: rules.at_delay(protocol, queue_delay_fraction),
+    "at_window": lambda setup, protocol, cwnd_pkts: rules.at_window(protocol, cwnd_pkts),
+    "response": response,
+    "recovery": recovery,
+    "reverse": lambda setup, protocol, reverse="on": reverse_traffic(setup, protocol, traffic=reverse == "on"),
+    "alone": lambda setup, protocol, path, rate_mbps=0: lone(setup, protocol, _at_rate(path, rate_mbps)),
+    "newcomer": late_second,
+    "rtt_pair": rtt_pair,
+    "against_reno": lambda setup, protocol, path, max_rtt_overestimate=False: against_reno(
+        setup, protocol, path, overestimate=max_rtt_overestimate
+    ),
+    "on_slow_host": on_slow_host,
+    "misled": misled,
+    "gigabit": gigabit,
+}

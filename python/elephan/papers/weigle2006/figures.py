@@ -9,8 +9,9 @@ from statistics import median
 from elephan.evaluation.experiments import RunSet
 from elephan.evaluation.measurement import NotJudgedError
 from elephan.papers.claims import ClaimSet
+from elephan.papers.loading import cells, claims
 from elephan.papers.weigle2006.measure import REGIONS, boundaries, certain_regions
-from elephan.papers.weigle2006.setup import FIGURE_PAIRS, LATE_S, MEASURE_S, PAIRS, TITLES, Pair, Setup
+from elephan.papers.weigle2006.setup import LATE_S, MEASURE_S, PAIRS, TITLES, Pair, Setup
 from elephan.report.figures import BarGroup, Figure, PairBar, PairBars, Panel, Traces
 from elephan.report.series import flow_curve
 
@@ -32,16 +33,16 @@ CAPTIONS = {
 }
 
 
-def figures(runs: RunSet, setup: Setup, claims: ClaimSet) -> Sequence[Figure]:
+def figures(runs: RunSet, setup: Setup) -> Sequence[Figure]:
     """Every figure whose runs exist."""
     found: list[Figure] = []
-    asymmetry = _asymmetry(runs, setup, claims)
+    stated = claims("weigle2006")
+    asymmetry = _asymmetry(runs, setup, stated)
     if asymmetry is not None:
         found.append(asymmetry)
-    for name, pairs in FIGURE_PAIRS.items():
-        cases = [(pair, LATE_S) for pair in pairs]
-        if name == "weigle2006.F8":
-            cases += [(pair, 0) for pair in pairs]
+    for name in CAPTIONS:
+        points = [cell for part in stated.experiments[name].runs for cell in cells(part, stated.lists)]
+        cases = [((cell["first"], cell["second"]), cell.get("start2_s", LATE_S)) for cell in points]
         panels = list(_panels(runs, setup, cases))
         if panels:
             number = name[-1]
@@ -64,8 +65,8 @@ def _panels(runs: RunSet, setup: Setup, cases: Sequence[tuple[Pair, int]]) -> It
         yield Panel(f"{TITLES[pair[0]]} and {TITLES[pair[1]]}, {start}", "cwnd (segments)", curves)
 
 
-def _asymmetry(runs: RunSet, setup: Setup, claims: ClaimSet) -> PairBars | None:
-    placed = certain_regions(claims)
+def _asymmetry(runs: RunSet, setup: Setup, stated: ClaimSet) -> PairBars | None:
+    placed = certain_regions(stated)
     values: dict[Pair, list[float]] = {}
     for pair in PAIRS:
         try:

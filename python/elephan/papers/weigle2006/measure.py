@@ -15,6 +15,7 @@ from elephan.evaluation.measurement import Measurement, NotJudgedError, combined
 from elephan.evaluation.measuring import At, Combine, Rule, Suite, Window, both, count, difference, reach, stated
 from elephan.evaluation.relations import SIGN_FLOOR
 from elephan.papers.claims import ClaimSet
+from elephan.papers.loading import claims
 from elephan.papers.weigle2006.setup import BUFFER, LATE_S, PAIRS, PROTOCOLS, Pair, Setup, label
 from elephan.scenario import Scenario
 from elephan.scenario.lookups import link_named, present
@@ -63,11 +64,11 @@ def boundaries(values: Sequence[float], kind: str) -> list[float]:
     return [(ordered[end - 1] + ordered[end]) / 2 for end in ends]
 
 
-def certain_regions(claims: ClaimSet) -> dict[Pair, int]:
+def certain_regions(stated: ClaimSet) -> dict[Pair, int]:
     """Region of each pair that the paper assigns, from the claims themselves."""
     return {
         parse_pair(claim.subject): int(claim.limit)
-        for claim in claims.claims
+        for claim in stated.claims
         if claim.metric == "region" and claim.certainty == "certain"
     }
 
@@ -84,8 +85,9 @@ def parse_pair(subject: str) -> Pair:
     return first, second
 
 
-def measurer(runs: RunSet, setup: Setup, placed: Mapping[Pair, int]) -> Suite:
-    """The measurements in the runs of one setup; ``placed`` has the regions of the pairs that the paper assigns."""
+def measurer(runs: RunSet, setup: Setup) -> Suite:
+    """The measurements in the runs of one setup."""
+    placed = certain_regions(claims("weigle2006"))
     groups: dict[str, Combine] = {
         "asymmetry": _median,
         "abs_asymmetry": _median,

@@ -1,0 +1,195 @@
+"""Reader of a paper's folder, and the paper that its files and its code make together."""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from elephan.evaluation.criteria import CriterionError, Measurer
+from elephan.evaluation.experiments import Experiment
+from elephan.evaluation.measuring import At
+from elephan.evaluation.templates import filled
+from elephan.papers.claims import Claim, ClaimError, ClaimSet, load_claims, load_explanations
+from elephan.papers.paper import Assumption, Beyond, Paper, Variant
+from elephan.papers.schema import ExperimentTable, Grid, PaperTable, RunsTable, VariantTable
+from elephan.scenario import Scenario
+
+if TYPE_CHECKING:
+    from elephan.report.figures import Figure
+
+FOLDER = Path(__file__).parent
+FILE = "paper.toml"
+
+
+@lru_cache(maxsize=16)
+def about(paper_id: str) -> PaperTable:
+    """The content of a paper's ``paper.toml``."""
+    return PaperTable(**tomllib.loads((FOLDER / paper_id / FILE).read_text(encoding="utf-8")))
+
+
+@lru_cache(maxsize=16)
+def claims(paper_id: str) -> ClaimSet:
+    """The claims and experiments of a paper's ``claims.toml``."""
+    return load_claims(FOLDER / paper_id / "claims.toml")
+
+
+@dataclass(frozen=True)
+class Code:
+    """Code of a paper: what its data cannot say.
+
+    Attributes:
+        setup: the class of the set-up, a frozen dataclass; its defaults are the paper's own set-up.
+        scenarios: the functions that make scenarios, by the name that experiments give; each takes a set-up and the
+            arguments of the grid.
+        measurer: measures the subjects of the claims in runs, of the set-up ``setup``.
+        figures: draws the paper's figures from runs, of the set-up ``setup``.
+        beyond: the question that the paper left open, for a set-up.
+    """
+
+    setup: Callable[..., Any]
+    scenarios: Mapping[str, Callable[..., Scenario]]
+    measurer: Callable[..., Measurer[Claim]]
+    figures: Callable[..., Sequence[Figure]]
+    beyond: Callable[[Any], Beyond]
+
+
+def paper(paper_id: str, quick: bool, code: Code) -> Paper:
+    """The paper in a folder; with ``quick``, the same experiments with the reductions of ``[quick]``.
+
+    Raises:
+        ClaimError: the files contradict each other or the code.
+    """
+    table, stated = about(paper_id), claims(paper_id)
+    setup = code.setup(**(table.quick.set if quick else {}))
+    made = Maker(paper_id, stated, code, quick)
+    return Paper(
+        id=paper_id,
+        title=table.title,
+        reference=table.reference,
+        claims=stated,
+        experiments=made.experiments(setup),
+        measurer=partial(code.measurer, setup=setup),
+        figures=partial(code.figures, setup=setup),
+        quick=quick,
+        quick_note=table.quick.note if quick else "",
+        quick_scales=frozenset(table.quick.scales),
+        assumptions=tuple(Assumption(row.name, row.value, row.reason) for row in table.assumption),
+        variants=tuple(made.variant(row, setup) for row in table.variant),
+        variants_by_default=table.variants_by_default and not quick,
+        explanations=load_explanations(FOLDER / paper_id / "explanations.toml", stated),
+        beyond=code.beyond(setup),
+    )
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes the scenarios of a paper's experiments."""
+
+    paper: str
+    claims: ClaimSet
+    code: Code
+    quick: bool = False
+
+    def experiments(self, setup: Any) -> dict[str, Experiment]:
+        """All experiments that are run, by id."""
+        return {
+            name: Experiment(name, row.title, row.figure, self.scenarios(row, setup), 1 if self.quick else row.seeds)
+            for name, row in self.claims.experiments.items()
+            if row.runs
+        }
+
+    def variant(self, row: VariantTable, setup: Any) -> Variant:
+        """A variant of a set-up."""
+        other = _changed(setup, row.set)
+        scenarios: list[Scenario] = []
+        for name in row.experiments:
+            if f"{self.paper}.{name}" not in self.claims.experiments:
+                raise ClaimError(f"{FILE}: variant {row.id}: '{name}' is not an experiment")
+            known = self.claims.experiments[f"{self.paper}.{name}"]
+            scenarios += self.scenarios(known, other, row.only).values()
+        return Variant(row.id, row.title, tuple(scenarios), partial(self.code.measurer, setup=other), row.by_default)
+
+    def scenarios(self, row: ExperimentTable, setup: Any, only: Grid | None = None) -> dict[str, Scenario]:
+        """The scenarios of an experiment by label; with ``only``, those at the listed values."""
+        found: dict[str, Scenario] = {}
+        limits = {name: _values(values, self.claims.lists) for name, values in (only or {}).items()}
+        for runs in row.runs:
+            if runs.scenario not in self.code.scenarios:
+                raise ClaimError(f"{row.id}: '{runs.scenario}' is not a scenario of {self.paper}")
+            for cell in cells(runs, self.claims.lists, quick=self.quick):
+                if any(cell[name] not in limits[name] for name in limits.keys() & cell.keys()):
+                    continue
+                scenario = self.code.scenarios[runs.scenario](setup, **cell)
+                label = str(filled(runs.label, self._told(cell) | {"title": scenario.title}))
+                if found.setdefault(label, scenario).hash != scenario.hash:
+                    raise ClaimError(f"{row.id}: two runs have the label '{label}'")
+        return found
+
+    def _told(self, cell: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of a cell for its label, with the paper's name of a protocol as ``{protocol_name}``."""
+        known = about(self.paper).names
+        told = {f"{key}_name": known[value] for key, value in cell.items() if isinstance(value, str) and value in known}
+        return {**cell, **told}
+
+
+def cells(runs: RunsTable, lists: Mapping[str, Sequence[Any]], *, quick: bool = False) -> Iterator[dict[str, Any]]:
+    """The arguments of each run, with the last name of the grid varying fastest."""
+    grid = runs.grid | (runs.quick_grid if quick else {})
+    for point in itertools.product(*(_values(values, lists) for values in grid.values())):
+        cell = dict(runs.fixed)
+        for key, value in zip(grid, point, strict=True):
+            parts = key.split(", ")
+            cell |= zip(parts, value, strict=True) if len(parts) > 1 else {key: value}
+        yield cell
+
+
+def along(paper_id: str, experiment: str, name: str, *, quick: bool = False) -> tuple[Any, ...]:
+    """The values that the first runs of an experiment have for a name of the grid, in order."""
+    stated = claims(paper_id)
+    runs = stated.experiments[f"{paper_id}.{experiment}"].runs[0]
+    return tuple(dict.fromkeys(cell[name] for cell in cells(runs, stated.lists, quick=quick)))
+
+
+def scenario_at(
+    paper_id: str, scenarios: Mapping[str, Callable[..., Scenario]], setup: Any, protocol: str, at: At
+) -> Scenario:
+    """The scenario of a claim's experiment for a protocol: the arguments of the first runs, and the claim's conditions
+    that are named as arguments.
+
+    Raises:
+        CriterionError: an argument is missing.
+    """
+    runs = claims(paper_id).experiments[f"{paper_id}.{at.experiment}"].runs[0]
+    make = scenarios[runs.scenario]
+    taken = signature(make).parameters
+    arguments = runs.fixed | {name: value for name, value in at.where.items() if name in taken} | {"protocol": protocol}
+    try:
+        signature(make).bind(setup, **arguments)
+    except TypeError as error:
+        raise CriterionError(f"{at.criterion.id}: where: {error}") from None
+    return make(setup, **arguments)
+
+
+def _values(values: list[Any] | str, lists: Mapping[str, Sequence[Any]]) -> Sequence[Any]:
+    if not isinstance(values, str):
+        return values
+    if values not in lists:
+        raise ClaimError(f"'{values}' is not one of the lists {', '.join(lists)}")
+    return lists[values]
+
+
+def _changed(setup: Any, fields: Mapping[str, Any]) -> Any:
+    """The set-up with other fields; of a field with names, only the named parts change."""
+    changed: dict[str, Any] = {}
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            changed[name] = tuple((dict(getattr(setup, name)) | value).items())
+        else:
+            changed[name] = tuple(value) if isinstance(value, list) else value
+    return replace(setup, **changed)
