@@ -185,9 +185,6 @@ impl Algorithm for Controller {
     fn request(&mut self, limited: bool) -> Request {
         each!(self, a => a.request(limited))
     }
-    fn clone_boxed(&self) -> Option<Box<dyn Algorithm + Send>> {
-        self.try_clone().map(|copy| Box::new(copy) as _)
-    }
 }
 
 /// Every algorithm of a TCP endpoint, with its presets and parameters.
