@@ -3,10 +3,11 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use elephan_sim::Time;
 use elephan_sim::application::Application;
+use rustix::event::epoll::EventFlags;
 
 use crate::path::{Path, RECEIVERS, SENDERS, at};
 use crate::plan::{Flow, Plan};
@@ -111,7 +112,7 @@ fn key(flow: usize, socket: Socket) -> u64 {
 pub fn run(plan: &Plan, path: &mut Path) -> io::Result<Log> {
     let set = sys::poll_set()?;
     let timer = sys::timer()?;
-    sys::watch(&set, timer.as_raw_fd(), libc::EPOLLIN | libc::EPOLLET, TIMER)?;
+    sys::watch(&set, &timer, EventFlags::IN | EventFlags::ET, TIMER)?;
     path.enter(RECEIVERS)?;
     let mut transfers = Vec::new();
     for (i, flow) in plan.flows.iter().enumerate() {
@@ -197,7 +198,7 @@ impl<'a> Transfer<'a> {
         set_seed(&listener, plan.algorithm_seed(i))?;
         sys::bind(&listener, flow.receiver, RECEIVER_PORT)?;
         sys::listen(&listener)?;
-        sys::watch(set, listener.as_raw_fd(), libc::EPOLLIN, key(i, Socket::Listener))?;
+        sys::watch(set, &listener, EventFlags::IN, key(i, Socket::Listener))?;
         Ok(Self {
             flow,
             stage: Stage::Waiting,
@@ -262,7 +263,7 @@ impl<'a> Transfer<'a> {
         sys::set_congestion_control(&socket, name).map_err(at(format!("congestion control '{name}'")))?;
         sys::bind(&socket, self.flow.sender, SENDER_PORT)?;
         sys::connect(&socket, self.flow.receiver, RECEIVER_PORT)?;
-        sys::watch(set, socket.as_raw_fd(), libc::EPOLLOUT | libc::EPOLLET, key(i, Socket::Sender))?;
+        sys::watch(set, &socket, EventFlags::OUT | EventFlags::ET, key(i, Socket::Sender))?;
         self.sender = Some(socket);
         self.stage = Stage::Connecting;
         Ok(())
@@ -274,7 +275,7 @@ impl<'a> Transfer<'a> {
                 let receiver = sys::accept(&self.listener)?;
                 self.wait_for(&receiver)?;
                 let key = key - key % 4 + Socket::Receiver as u64;
-                sys::watch(set, receiver.as_raw_fd(), libc::EPOLLIN, key)?;
+                sys::watch(set, &receiver, EventFlags::IN, key)?;
                 self.receiver = Some(receiver);
                 Ok(())
             }

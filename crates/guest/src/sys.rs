@@ -1,27 +1,28 @@
-//! System calls. All `unsafe` code of the program is here.
+//! System calls. All `unsafe` code of the program is here: the calls that rustix does not have.
 #![allow(unsafe_code)]
 
-use std::ffi::CString;
 use std::io;
-use std::mem::{size_of, zeroed};
-use std::net::Ipv4Addr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::mem::{MaybeUninit, size_of, zeroed};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use rustix::event::epoll;
+use rustix::io::Errno;
+use rustix::mount::MountFlags;
+use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netdevice, sockopt};
+use rustix::process::{self, Resource, Rlimit};
+use rustix::thread::{self, LinkNameSpaceType, UnshareFlags};
+use rustix::time::{self, ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
+
+const NS_PER_S: u64 = 1_000_000_000;
 
 fn done(result: i64) -> io::Result<i64> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-fn owned(result: libc::c_int) -> io::Result<OwnedFd> {
-    done(result.into())?;
-    // SAFETY: the kernel has just created this descriptor, so nothing else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(result) })
-}
-
 /// Mounts a file system of a kind.
 pub fn mount(kind: &str, at: &str) -> io::Result<()> {
-    let (kind, at) = (CString::new(kind)?, CString::new(at)?);
-    // SAFETY: the strings live as long as the call.
-    done(unsafe { libc::mount(kind.as_ptr(), at.as_ptr(), kind.as_ptr(), 0, std::ptr::null()) }.into()).map(drop)
+    Ok(rustix::mount::mount(kind, at, kind, MountFlags::empty(), None)?)
 }
 
 /// The kernel's log.
@@ -37,87 +38,72 @@ pub fn kernel_log() -> io::Result<Vec<u8>> {
 
 /// Asks the kernel to kill this process when its parent ends.
 pub fn die_with_parent() -> io::Result<()> {
-    // SAFETY: no memory is passed.
-    done(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }.into()).map(drop)
+    Ok(process::set_parent_process_death_signal(Some(process::Signal::KILL))?)
 }
 
 /// Ends the guest.
 pub fn power_off() -> ! {
-    // SAFETY: no memory is passed.
-    unsafe {
-        libc::sync();
-        libc::reboot(libc::RB_POWER_OFF);
-        libc::_exit(0)
-    }
+    rustix::fs::sync();
+    let _ = rustix::system::reboot(rustix::system::RebootCommand::PowerOff);
+    std::process::exit(0)
 }
 
 /// Enters a new network namespace.
 pub fn new_namespace() -> io::Result<()> {
-    // SAFETY: no memory is passed.
-    done(unsafe { libc::unshare(libc::CLONE_NEWNET) }.into()).map(drop)
+    // SAFETY: the table of descriptors stays shared.
+    Ok(unsafe { thread::unshare_unsafe(UnshareFlags::NEWNET) }?)
 }
 
 /// Enters an existing network namespace.
-pub fn enter(namespace: &impl AsRawFd) -> io::Result<()> {
-    // SAFETY: no memory is passed.
-    done(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }.into()).map(drop)
+pub fn enter(namespace: &impl AsFd) -> io::Result<()> {
+    Ok(thread::move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
 }
 
 /// Monotonic time, ns.
 pub fn now_ns() -> u64 {
-    // SAFETY: a zeroed timespec is valid, and lives as long as the call.
-    let mut time: libc::timespec = unsafe { zeroed() };
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    let now = time::clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * NS_PER_S + now.tv_nsec as u64
 }
 
 /// Creates a timer as a descriptor.
 pub fn timer() -> io::Result<OwnedFd> {
-    // SAFETY: no memory is passed.
-    owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK) })
+    Ok(time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK)?)
 }
 
 /// Sets a timer to a monotonic time.
 pub fn set_timer(timer: &OwnedFd, at_ns: u64) -> io::Result<()> {
-    // SAFETY: a zeroed itimerspec is valid, and lives as long as the call.
-    let mut spec: libc::itimerspec = unsafe { zeroed() };
-    spec.it_value.tv_sec = (at_ns / 1_000_000_000) as libc::time_t;
-    spec.it_value.tv_nsec = (at_ns % 1_000_000_000) as libc::c_long;
-    let fd = timer.as_raw_fd();
-    done(unsafe { libc::timerfd_settime(fd, libc::TFD_TIMER_ABSTIME, &spec, std::ptr::null_mut()) }.into()).map(drop)
+    let at = Timespec { tv_sec: (at_ns / NS_PER_S) as i64, tv_nsec: (at_ns % NS_PER_S) as i64 };
+    let once = Itimerspec { it_interval: Timespec::default(), it_value: at };
+    time::timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &once)?;
+    Ok(())
 }
 
 /// Creates a set of descriptors to wait for.
 pub fn poll_set() -> io::Result<OwnedFd> {
-    // SAFETY: no memory is passed.
-    owned(unsafe { libc::epoll_create1(0) })
+    Ok(epoll::create(epoll::CreateFlags::empty())?)
 }
 
 /// Adds a descriptor to a set; its events carry `key`.
-pub fn watch(set: &OwnedFd, descriptor: RawFd, events: libc::c_int, key: u64) -> io::Result<()> {
-    let mut event = libc::epoll_event { events: events as u32, u64: key };
-    // SAFETY: the event lives as long as the call.
-    done(unsafe { libc::epoll_ctl(set.as_raw_fd(), libc::EPOLL_CTL_ADD, descriptor, &mut event) }.into()).map(drop)
+pub fn watch(set: &OwnedFd, descriptor: &impl AsFd, events: epoll::EventFlags, key: u64) -> io::Result<()> {
+    Ok(epoll::add(set, descriptor, epoll::EventData::new_u64(key), events)?)
 }
 
 /// Waits for events, and stores their keys.
 pub fn wait(set: &OwnedFd, keys: &mut Vec<u64>) -> io::Result<()> {
-    let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
+    let mut events = [MaybeUninit::uninit(); 64];
     keys.clear();
-    // SAFETY: the kernel writes at most as many events as the array has.
-    let count = unsafe { libc::epoll_wait(set.as_raw_fd(), events.as_mut_ptr(), 64, -1) };
-    match done(count.into()) {
-        Ok(count) => keys.extend(events[..count as usize].iter().map(|event| event.u64)),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
-        Err(error) => return Err(error),
+    match epoll::wait(set, &mut events, None) {
+        Ok((events, _)) => keys.extend(events.iter().map(|event| event.data.u64())),
+        Err(Errno::INTR) => (),
+        Err(error) => return Err(error.into()),
     }
     Ok(())
 }
 
 /// Creates a non-blocking TCP socket.
 pub fn tcp_socket() -> io::Result<OwnedFd> {
-    // SAFETY: no memory is passed.
-    owned(unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0) })
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    Ok(net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?)
 }
 
 /// Sets an option of a socket to a value of a plain type.
@@ -130,11 +116,7 @@ pub fn set_option<T: Copy>(socket: &OwnedFd, level: libc::c_int, name: libc::c_i
 
 /// Chooses a socket's congestion control.
 pub fn set_congestion_control(socket: &OwnedFd, name: &str) -> io::Result<()> {
-    let fd = socket.as_raw_fd();
-    let size = name.len() as libc::socklen_t;
-    // SAFETY: the name lives as long as the call, and its size is stated.
-    let result = unsafe { libc::setsockopt(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_ptr().cast(), size) };
-    done(result.into()).map(drop)
+    Ok(sockopt::set_tcp_congestion(socket, name)?)
 }
 
 /// Reads `struct tcp_info`; if the kernel's structure is shorter, the rest of the buffer is zero.
@@ -148,93 +130,66 @@ pub fn tcp_info(socket: &OwnedFd, into: &mut [u8; 256]) -> io::Result<()> {
     done(result.into()).map(drop)
 }
 
-fn address(ip: Ipv4Addr, port: u16) -> libc::sockaddr_in {
-    // SAFETY: a zeroed sockaddr_in is valid.
-    let mut made: libc::sockaddr_in = unsafe { zeroed() };
-    made.sin_family = libc::AF_INET as libc::sa_family_t;
-    made.sin_port = port.to_be();
-    made.sin_addr.s_addr = u32::from_ne_bytes(ip.octets());
-    made
-}
-
-const ADDRESS_BYTES: libc::socklen_t = size_of::<libc::sockaddr_in>() as libc::socklen_t;
-
 /// Gives a socket its address.
 pub fn bind(socket: &OwnedFd, ip: Ipv4Addr, port: u16) -> io::Result<()> {
-    let at = address(ip, port);
-    // SAFETY: the address lives as long as the call.
-    done(unsafe { libc::bind(socket.as_raw_fd(), (&raw const at).cast(), ADDRESS_BYTES) }.into()).map(drop)
+    Ok(net::bind(socket, &SocketAddrV4::new(ip, port))?)
 }
 
 /// Listens for connections.
 pub fn listen(socket: &OwnedFd) -> io::Result<()> {
-    // SAFETY: no memory is passed.
-    done(unsafe { libc::listen(socket.as_raw_fd(), 1) }.into()).map(drop)
+    Ok(net::listen(socket, 1)?)
 }
 
 /// Begins a connection.
 pub fn connect(socket: &OwnedFd, ip: Ipv4Addr, port: u16) -> io::Result<()> {
-    let at = address(ip, port);
-    // SAFETY: the address lives as long as the call.
-    match done(unsafe { libc::connect(socket.as_raw_fd(), (&raw const at).cast(), ADDRESS_BYTES) }.into()) {
-        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
-        _ => Ok(()),
+    match net::connect(socket, &SocketAddrV4::new(ip, port)) {
+        Err(Errno::INPROGRESS) => Ok(()),
+        result => Ok(result?),
     }
 }
 
 /// The error of a connection that could not be made, if there is one.
 pub fn pending_error(socket: &OwnedFd) -> io::Result<()> {
-    let (mut code, mut bytes): (libc::c_int, _) = (0, size_of::<libc::c_int>() as libc::socklen_t);
-    let (value, level) = ((&raw mut code).cast(), libc::SOL_SOCKET);
-    // SAFETY: the number and its size live as long as the call.
-    done(unsafe { libc::getsockopt(socket.as_raw_fd(), level, libc::SO_ERROR, value, &raw mut bytes) }.into())?;
-    if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
+    Ok(sockopt::socket_error(socket)??)
 }
 
 /// Accepts one connection.
 pub fn accept(listener: &OwnedFd) -> io::Result<OwnedFd> {
-    let none = std::ptr::null_mut();
-    // SAFETY: no address is asked for.
-    owned(unsafe { libc::accept4(listener.as_raw_fd(), none, std::ptr::null_mut(), libc::SOCK_NONBLOCK) })
-}
-
-fn unless_full(result: isize) -> io::Result<Option<usize>> {
-    match done(result as i64) {
-        Ok(count) => Ok(Some(count as usize)),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-        Err(error) => Err(error),
-    }
+    Ok(net::accept_with(listener, SocketFlags::NONBLOCK)?)
 }
 
 /// Discards up to a number of bytes from a socket without copying them; `None` if there are too few.
 pub fn discard(socket: &OwnedFd, most: usize) -> io::Result<Option<usize>> {
     // SAFETY: with MSG_TRUNC nothing is written.
-    unless_full(unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC) })
+    let count = unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC) };
+    match done(count as i64) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        result => Ok(Some(result? as usize)),
+    }
 }
 
 /// Sends data; `None` if the buffer is full.
 pub fn send(socket: &OwnedFd, data: &[u8]) -> io::Result<Option<usize>> {
-    // SAFETY: the data lives as long as the call.
-    unless_full(unsafe { libc::send(socket.as_raw_fd(), data.as_ptr().cast(), data.len(), libc::MSG_NOSIGNAL) })
+    match net::send(socket, data, SendFlags::NOSIGNAL) {
+        Err(Errno::AGAIN) => Ok(None),
+        result => Ok(Some(result?)),
+    }
 }
 
 /// A socket of the routing family.
 pub fn netlink() -> io::Result<OwnedFd> {
-    // SAFETY: no memory is passed.
-    owned(unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE) })
+    // Without a protocol, it is NETLINK_ROUTE.
+    Ok(net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?)
 }
 
 /// Receives one datagram.
 pub fn receive(socket: &OwnedFd, into: &mut [u8]) -> io::Result<usize> {
-    // SAFETY: the kernel writes at most as much as there is room for.
-    let count = unsafe { libc::recv(socket.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), 0) };
-    done(count as i64).map(|count| count as usize)
+    Ok(net::recv(socket, into, RecvFlags::empty())?.0)
 }
 
 /// Sends a frame, including its Ethernet header, through a device.
 pub fn send_frame(device: u32, frame: &[u8]) -> io::Result<()> {
-    // SAFETY: no memory is passed.
-    let socket = owned(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })?;
+    let socket = net::socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     // SAFETY: a zeroed sockaddr_ll is valid.
     let mut to: libc::sockaddr_ll = unsafe { zeroed() };
     to.sll_family = libc::AF_PACKET as libc::c_ushort;
@@ -248,10 +203,7 @@ pub fn send_frame(device: u32, frame: &[u8]) -> io::Result<()> {
 
 /// Index of a device in this namespace.
 pub fn device_index(name: &str) -> io::Result<u32> {
-    let name = CString::new(name)?;
-    // SAFETY: the name lives as long as the call.
-    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-    if index == 0 { Err(io::Error::last_os_error()) } else { Ok(index) }
+    Ok(netdevice::name_to_index(tcp_socket()?, name)?)
 }
 
 /// Switches off segmentation offload of a device, so that packets leave it with their size on the path.
@@ -269,9 +221,7 @@ pub fn receive_one_by_one(name: &str) -> io::Result<()> {
 
 /// Raises this process's limit of descriptors to the number that a plan needs.
 pub fn allow_descriptors(count: u64) -> io::Result<()> {
-    let limit = libc::rlimit { rlim_cur: count, rlim_max: count };
-    // SAFETY: the limit lives as long as the call.
-    done(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }.into()).map(drop)
+    Ok(process::setrlimit(Resource::Nofile, Rlimit { current: Some(count), maximum: Some(count) })?)
 }
 
 fn switch_off(name: &str, features: &[u32]) -> io::Result<()> {

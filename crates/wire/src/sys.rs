@@ -1,29 +1,34 @@
-//! System calls that the standard library does not have.
+//! System calls that the standard library does not have, and those that rustix does not have either.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
 use std::io;
 use std::mem::size_of;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netdevice, netlink, sockopt};
+use rustix::process;
+use rustix::thread::{self, CpuSet};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Result of a system call, or its error.
 pub(crate) fn checked(answer: c_int) -> io::Result<c_int> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }
 
-fn clock(id: libc::clockid_t) -> i64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the structure lives as long as the call; these clocks are always there.
-    unsafe { libc::clock_gettime(id, &raw mut now) };
+fn clock(id: ClockId) -> i64 {
+    let now = clock_gettime(id);
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
 /// Monotonic clock, ns.
 #[must_use]
 pub fn monotonic_ns() -> i64 {
-    clock(libc::CLOCK_MONOTONIC)
+    clock(ClockId::Monotonic)
 }
 
 /// Time of the clock of packets' time stamps minus [`monotonic_ns`], ns.
@@ -32,7 +37,7 @@ pub fn wall_ahead_ns() -> i64 {
     // The pair of readings taken in the shortest time is used.
     let pair = || {
         let before = monotonic_ns();
-        let wall = clock(libc::CLOCK_REALTIME);
+        let wall = clock(ClockId::Realtime);
         let after = monotonic_ns();
         (after - before, wall - (before + after) / 2)
     };
@@ -41,9 +46,8 @@ pub fn wall_ahead_ns() -> i64 {
 
 /// Sleeps until an instant of [`monotonic_ns`], or until a signal arrives.
 pub fn sleep_until(ns: i64) {
-    let at = libc::timespec { tv_sec: ns.div_euclid(1_000_000_000), tv_nsec: ns.rem_euclid(1_000_000_000) };
-    // SAFETY: the structure lives as long as the call, and nothing is written back.
-    unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const at, std::ptr::null_mut()) };
+    let at = Timespec { tv_sec: ns.div_euclid(1_000_000_000), tv_nsec: ns.rem_euclid(1_000_000_000) };
+    let _ = thread::clock_nanosleep_absolute(ClockId::Monotonic, &at);
 }
 
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -76,10 +80,9 @@ pub fn prepare_process() -> io::Result<()> {
             return Err(io::Error::last_os_error());
         }
     }
-    // SAFETY: no pointers.
-    checked(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0, 0, 0) })?;
-    // SAFETY: no pointers. If the request is refused, the run itself shows how busy the host was.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+    thread::set_current_timer_slack(NonZeroU64::new(1))?;
+    // If the request is refused, the run itself shows how busy the host was.
+    let _ = process::setpriority_process(None, -20);
     Ok(())
 }
 
@@ -88,10 +91,9 @@ pub fn prepare_process() -> io::Result<()> {
 /// # Errors
 /// The kernel returns an error, or the parent has exited.
 pub fn die_with(parent: i32) -> io::Result<()> {
-    // SAFETY: no pointers.
-    checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) })?;
-    // SAFETY: the call always succeeds.
-    if unsafe { libc::getppid() } == parent { Ok(()) } else { Err(io::Error::other("the parent process has ended")) }
+    process::set_parent_process_death_signal(Some(process::Signal::KILL))?;
+    let found = process::getppid().map(|pid| pid.as_raw_nonzero().get());
+    if found == Some(parent) { Ok(()) } else { Err(io::Error::other("the parent process has ended")) }
 }
 
 #[repr(C)]
@@ -141,50 +143,40 @@ pub fn go_first(priority: c_int) -> io::Result<()> {
 /// User and system time of this process so far, s.
 #[must_use]
 pub fn processor_seconds() -> f64 {
-    clock(libc::CLOCK_PROCESS_CPUTIME_ID) as f64 / 1e9
+    clock(ClockId::ProcessCPUTime) as f64 / 1e9
 }
 
 /// User and system time of this thread so far, s.
 #[must_use]
 pub fn thread_seconds() -> f64 {
-    clock(libc::CLOCK_THREAD_CPUTIME_ID) as f64 / 1e9
+    clock(ClockId::ThreadCPUTime) as f64 / 1e9
 }
 
 /// Keeps this process's processors from sleeping until it ends, by an idle loop with the lowest priority on each
 /// (`SCHED_IDLE`). A sleeping processor takes some µs to wake up; a virtual processor takes longer if its hardware is
 /// in use by others.
 pub fn keep_processors_awake() {
-    // SAFETY: a set of processors is plain bits, and its size is stated.
-    let allowed = unsafe {
-        let mut allowed: libc::cpu_set_t = std::mem::zeroed();
-        (libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut allowed) == 0).then_some(allowed)
-    };
-    let Some(allowed) = allowed else { return };
-    for number in 0..libc::CPU_SETSIZE as usize {
-        // SAFETY: the number is below the size of the set.
-        if unsafe { libc::CPU_ISSET(number, &allowed) } {
-            std::thread::spawn(move || {
-                if come_last(number).is_ok() {
-                    loop {
-                        std::hint::spin_loop();
-                    }
+    let Ok(allowed) = thread::sched_getaffinity(None) else { return };
+    for number in (0..CpuSet::MAX_CPU).filter(|&number| allowed.is_set(number)) {
+        std::thread::spawn(move || {
+            if come_last(number).is_ok() {
+                loop {
+                    std::hint::spin_loop();
                 }
-            });
-        }
+            }
+        });
     }
 }
 
 /// Binds this thread to one processor, with the lowest priority.
 fn come_last(number: usize) -> io::Result<()> {
-    // SAFETY: the structures live as long as the calls, and their sizes are stated; 0 is this thread.
-    unsafe {
-        let mut one: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(number, &mut one);
-        checked(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const one))?;
-        checked(libc::sched_setscheduler(0, libc::SCHED_IDLE, &libc::sched_param { sched_priority: 0 }))?;
-        // With this nice value, /proc/stat counts the thread's time separately.
-        checked(libc::setpriority(libc::PRIO_PROCESS, 0, 19)).map(drop)
-    }
+    let mut one = CpuSet::new();
+    one.set(number);
+    thread::sched_setaffinity(None, &one)?;
+    // SAFETY: the structure lives as long as the call; 0 is this thread.
+    checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &libc::sched_param { sched_priority: 0 }) })?;
+    // With this nice value, /proc/stat counts the thread's time separately.
+    Ok(process::setpriority_process(None, 19)?)
 }
 
 /// Sets a socket option that is a structure without padding or a number.
@@ -216,18 +208,8 @@ pub fn read_option(socket: &impl AsRawFd, level: c_int, name: c_int, into: &mut 
 ///
 /// # Errors
 /// The kernel does not have this congestion control.
-pub fn set_congestion_control(socket: &impl AsRawFd, name: &str) -> io::Result<()> {
-    // SAFETY: the bytes live as long as the call, and their number is stated.
-    let answer = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_CONGESTION,
-            name.as_ptr().cast(),
-            name.len() as libc::socklen_t,
-        )
-    };
-    checked(answer).map(drop)
+pub fn set_congestion_control(socket: &impl AsFd, name: &str) -> io::Result<()> {
+    Ok(sockopt::set_tcp_congestion(socket, name)?)
 }
 
 /// A TCP socket that is not connected. Closing the socket resets the connection: a socket keeps its namespace alive,
@@ -236,65 +218,41 @@ pub fn set_congestion_control(socket: &impl AsRawFd, name: &str) -> io::Result<(
 /// # Errors
 /// The kernel returns an error.
 pub fn tcp_socket() -> io::Result<OwnedFd> {
-    // SAFETY: no pointers; the descriptor has no other owner.
-    unsafe {
-        let made = checked(libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0))?;
-        let socket = OwnedFd::from_raw_fd(made);
-        set_option(&socket, libc::SOL_SOCKET, libc::SO_LINGER, libc::linger { l_onoff: 1, l_linger: 0 })?;
-        Ok(socket)
-    }
-}
-
-fn socket_address(address: SocketAddrV4) -> libc::sockaddr_in {
-    libc::sockaddr_in {
-        sin_family: libc::AF_INET as libc::sa_family_t,
-        sin_port: address.port().to_be(),
-        sin_addr: libc::in_addr { s_addr: u32::from(*address.ip()).to_be() },
-        sin_zero: [0; 8],
-    }
+    let socket = net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    sockopt::set_socket_linger(&socket, Some(Duration::ZERO))?;
+    Ok(socket)
 }
 
 /// Binds a socket to an address.
 ///
 /// # Errors
 /// The address is not this host's, or is in use.
-pub fn bind(socket: &impl AsRawFd, address: SocketAddrV4) -> io::Result<()> {
-    let name = socket_address(address);
-    let size = size_of::<libc::sockaddr_in>() as libc::socklen_t;
-    // SAFETY: the structure lives as long as the call, and its size is stated.
-    checked(unsafe { libc::bind(socket.as_raw_fd(), (&raw const name).cast(), size) }).map(drop)
+pub fn bind(socket: &impl AsFd, address: SocketAddrV4) -> io::Result<()> {
+    Ok(net::bind(socket, &address)?)
 }
 
 /// Connects a socket, and waits for the connection.
 ///
 /// # Errors
 /// No socket listens at the address.
-pub fn connect(socket: &impl AsRawFd, address: SocketAddrV4) -> io::Result<()> {
-    let name = socket_address(address);
-    let size = size_of::<libc::sockaddr_in>() as libc::socklen_t;
-    // SAFETY: the structure lives as long as the call, and its size is stated.
-    checked(unsafe { libc::connect(socket.as_raw_fd(), (&raw const name).cast(), size) }).map(drop)
+pub fn connect(socket: &impl AsFd, address: SocketAddrV4) -> io::Result<()> {
+    Ok(net::connect(socket, &address)?)
 }
 
 /// Waits for connections.
 ///
 /// # Errors
 /// The socket has no address.
-pub fn listen(socket: &impl AsRawFd) -> io::Result<()> {
-    // SAFETY: no pointers.
-    checked(unsafe { libc::listen(socket.as_raw_fd(), 8) }).map(drop)
+pub fn listen(socket: &impl AsFd) -> io::Result<()> {
+    Ok(net::listen(socket, 8)?)
 }
 
 /// Accepts the next connection.
 ///
 /// # Errors
 /// The socket does not listen.
-pub fn accept(socket: &impl AsRawFd) -> io::Result<OwnedFd> {
-    // SAFETY: no address is requested; the descriptor has no other owner.
-    unsafe {
-        let made = libc::accept4(socket.as_raw_fd(), std::ptr::null_mut(), std::ptr::null_mut(), libc::SOCK_CLOEXEC);
-        Ok(OwnedFd::from_raw_fd(checked(made)?))
-    }
+pub fn accept(socket: &impl AsFd) -> io::Result<OwnedFd> {
+    Ok(net::accept_with(socket, SocketFlags::CLOEXEC)?)
 }
 
 /// Discards up to `most` bytes from a TCP socket; 0 at the end.
@@ -318,10 +276,14 @@ pub fn at(address: Ipv4Addr, port: u16) -> SocketAddrV4 {
 /// # Errors
 /// There is no device of this name.
 pub fn device_index(device: &str) -> io::Result<u32> {
-    let name = std::ffi::CString::new(device).map_err(io::Error::other)?;
-    // SAFETY: the name lives as long as the call.
-    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-    if index == 0 { Err(io::Error::last_os_error()) } else { Ok(index) }
+    Ok(netdevice::name_to_index(tcp_socket()?, device)?)
+}
+
+/// Sends a message to the kernel, and returns the socket of the replies. Without a protocol, it is `NETLINK_ROUTE`.
+fn ask(protocol: Option<net::Protocol>, message: &[u8]) -> io::Result<OwnedFd> {
+    let socket = net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
+    net::send(&socket, message, SendFlags::empty())?;
+    Ok(socket)
 }
 
 /// Sends a message to the kernel's routing (rtnetlink), and reads its reply.
@@ -331,16 +293,8 @@ pub fn device_index(device: &str) -> io::Result<u32> {
 pub fn ask_routing(message: &[u8]) -> io::Result<()> {
     const ERROR_AT: usize = 16;
     let mut answer = [0; 512];
-    // SAFETY: the bytes live as long as the calls, and their numbers are stated; the descriptor has no other owner.
-    let read = unsafe {
-        let made = libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE);
-        let socket = OwnedFd::from_raw_fd(checked(made)?);
-        let sent = libc::send(socket.as_raw_fd(), message.as_ptr().cast(), message.len(), 0);
-        checked(sent as c_int)?;
-        let read = libc::recv(socket.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0);
-        checked(read as c_int)?
-    };
-    let error = answer.get(ERROR_AT..ERROR_AT + 4).filter(|_| read as usize >= ERROR_AT + 4);
+    let (read, _) = net::recv(ask(None, message)?, &mut answer, RecvFlags::empty())?;
+    let error = answer[..read].get(ERROR_AT..ERROR_AT + 4);
     let Some(Ok(code)) = error.map(<[u8; 4]>::try_from) else { return Err(io::Error::other("no answer")) };
     match i32::from_ne_bytes(code) {
         0 => Ok(()),
@@ -354,19 +308,12 @@ pub fn ask_routing(message: &[u8]) -> io::Result<()> {
 /// # Errors
 /// The kernel returns an error.
 pub fn ask_sockets(message: &[u8], mut read: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
-    const NETLINK_SOCK_DIAG: c_int = 4;
+    let socket = ask(Some(netlink::SOCK_DIAG), message)?;
     let mut answer = vec![0; 32 << 10];
-    // SAFETY: the bytes live as long as the calls, and their numbers are stated; the descriptor has no other owner.
-    unsafe {
-        let made = libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-        let socket = OwnedFd::from_raw_fd(checked(made)?);
-        let sent = libc::send(socket.as_raw_fd(), message.as_ptr().cast(), message.len(), 0);
-        checked(sent as c_int)?;
-        loop {
-            let length = libc::recv(socket.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0);
-            if read(&answer[..checked(length as c_int)? as usize]) {
-                return Ok(());
-            }
+    loop {
+        let (length, _) = net::recv(&socket, &mut answer, RecvFlags::empty())?;
+        if read(&answer[..length]) {
+            return Ok(());
         }
     }
 }
